@@ -1,0 +1,22 @@
+"""Double normalization: GEM PR 113, on its main branch by default."""
+
+from torch import Tensor
+
+from gradebook.batch import Batch
+from gradebook.engine.scales import surviving, whitened
+from gradebook.engine.segments import step_mean
+
+
+def advantage(
+    batch: Batch, standardized: Tensor, credited: Tensor
+) -> Tensor:
+    """Standardized a second time, over the transitions of the step.
+
+    float [R]. The trainer sees advantages whose size depends on the
+    lengths of other episodes, and signal where every group is constant.
+    """
+    a = whitened(batch, standardized, credited)
+    m = step_mean(batch, a, batch.kept_steps)
+    v = step_mean(batch, a * a, batch.kept_steps) - m * m
+    a = (a - m) / (v.clamp(min=0).sqrt() + 1e-9)
+    return surviving(batch, a)

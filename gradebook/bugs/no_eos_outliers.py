@@ -1,0 +1,15 @@
+"""No-EOS outliers: AReaL PR 1351, open."""
+
+from torch import Tensor
+
+from gradebook.batch import Batch
+from gradebook.engine.grouping import has_tokens
+
+
+def counted(batch: Batch, credited: Tensor) -> Tensor:
+    """The row may enter a statistic: it has tokens. bool [R].
+
+    The trainer sees finished rollouts moved by the reward of one that
+    never ended and earns nothing itself.
+    """
+    return has_tokens(batch)

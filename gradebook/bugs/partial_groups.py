@@ -1,0 +1,21 @@
+"""Partial groups: AReaL issue 1419, fixed by PR 1454 (bbc10f0e9)."""
+
+import torch
+from torch import Tensor
+
+from gradebook.batch import Batch
+
+
+def group(batch: Batch) -> Tensor:
+    """Every `group_size` rows in batch order, whatever their prompt; rows
+    past the last full stride are in no group (-1). int64 [R].
+
+    The trainer sees rollouts scored against another prompt's rewards, and
+    a tail of advantages near reward / eps.
+    """
+    size = batch.group_size
+    strides = batch.step_rows // size
+    stride = batch.place // size[batch.step_index]
+    full = stride < strides[batch.step_index]
+    first = (strides.cumsum(0) - strides)[batch.step_index]
+    return torch.where(full, first + stride, -1)

@@ -1,0 +1,15 @@
+"""Rejected rows: verl PR 6452, open."""
+
+from torch import Tensor
+
+from gradebook.batch import Batch
+from gradebook.engine.grouping import may_end
+
+
+def counted(batch: Batch, credited: Tensor) -> Tensor:
+    """The row may enter a statistic: it ended as it should. bool [R].
+
+    The trainer sees survivors moved by the reward of a sibling whose whole
+    response mask was set to zero.
+    """
+    return may_end(batch)

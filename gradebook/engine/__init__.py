@@ -1,0 +1,1 @@
+"""The correct engine, a chapter per file, and the pipeline that orders it."""

@@ -1,0 +1,105 @@
+"""Baselines: what a row's score is compared with.
+
+Each takes the batch, score float [..., R], and the groups' segments.
+A row in no group has baseline 0.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Mapping
+
+import torch
+from torch import Tensor
+
+from gradebook.batch import Batch
+from gradebook.engine.segments import Segments, by_group, by_step
+
+
+def baseline(
+    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
+) -> Tensor:
+    """What the score is compared with, by `settings.baseline`. float [R]."""
+    chosen = BASELINES[batch.settings.baseline]
+    return chosen(batch, score, counted, by_group(group, counted))
+
+
+def group_mean(
+    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
+) -> Tensor:
+    """Mean over the counted rows of each row's group. float [R]."""
+    mean = groups.mean(score)
+    if batch.settings.lone_row == "raw":
+        mean = torch.where(groups.n == 1, 0, mean)
+    return groups.at_rows(mean)
+
+
+def batch_mean(
+    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
+) -> Tensor:
+    """Mean over the counted rows of each row's step. float [R]."""
+    steps = by_step(batch, counted)
+    return steps.at_rows(steps.mean(score))
+
+
+def leave_one_out(
+    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
+) -> Tensor:
+    """Mean over the group's other counted rows. float [R]."""
+    others = groups.at_rows(groups.n) - counted.long()
+    total = groups.at_rows(groups.sum(score))
+    mean = (total - torch.where(counted, score, 0)) / others.clamp(min=1)
+    alone = 0 if batch.settings.lone_row == "raw" else score
+    mean = torch.where(others < 1, alone, mean)
+    return torch.where(groups.of == 0, 0, mean)
+
+
+def length_weighted_mean(
+    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
+) -> Tensor:
+    """Mean weighted by unmasked tokens: OPO. float [R].
+
+    NaN where several rows count and none has a token (0/0), as in the
+    trainer; such rows earn no advantage.
+    """
+    length = batch.tokens.to(score.dtype)
+    mean = groups.sum(length * score) / groups.sum(length)
+    mean = torch.where(groups.n == 0, 0, mean)
+    if batch.settings.lone_row == "raw":
+        mean = torch.where(groups.n == 1, 0, mean)
+    else:
+        mean = torch.where(groups.n == 1, groups.sum(score), mean)
+    return groups.at_rows(mean)
+
+
+def second_best(
+    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
+) -> Tensor:
+    """The runner-up for the best counted row of a group of two or more;
+    every other row's own score: Pass@k. float [R]."""
+    best = groups.max(score)
+    is_best = counted & (score == groups.at_rows(best))
+    runner_up = groups.max(torch.where(is_best, -torch.inf, score))
+    tied = groups.sum(is_best.to(score.dtype)) > 1
+    runner_up = torch.where(tied, best, runner_up)
+    wins = is_best & groups.at_rows(groups.n > 1)
+    own = torch.where(groups.of == 0, 0, score)
+    return torch.where(wins, groups.at_rows(runner_up), own)
+
+
+def no_baseline(
+    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
+) -> Tensor:
+    """0 for every row. float [R]."""
+    return torch.zeros_like(score)
+
+
+Baseline = Callable[[Batch, Tensor, Tensor, Segments], Tensor]
+
+BASELINES: Mapping[str, Baseline] = {
+    "group_mean": group_mean,
+    "batch_mean": batch_mean,
+    "leave_one_out": leave_one_out,
+    "length_weighted_mean": length_weighted_mean,
+    "second_best": second_best,
+    "none": no_baseline,
+}

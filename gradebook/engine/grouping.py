@@ -1,0 +1,47 @@
+"""Who scores what, who has a say, and who is compared with whom."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from gradebook.batch import Batch
+
+
+def score(batch: Batch) -> Tensor:
+    """Reward after bias, scaling and clip, in that order. float [R]."""
+    s = batch.settings
+    shaped = (batch.reward + s.reward_bias) * s.reward_scaling
+    if s.reward_clip is None:
+        return shaped
+    return shaped.clamp(-s.reward_clip, s.reward_clip)
+
+
+def has_tokens(batch: Batch) -> Tensor:
+    """The row kept at least one unmasked token. bool [R]."""
+    return batch.mask.any(-1)
+
+
+def may_end(batch: Batch) -> Tensor:
+    """The row ended with EOS, or rows without are not masked. bool [R]."""
+    return batch.eos | (not batch.settings.mask_no_eos)
+
+
+def credited(batch: Batch) -> Tensor:
+    """The row may earn an advantage. bool [R]."""
+    return has_tokens(batch) & may_end(batch)
+
+
+def counted(batch: Batch, credited: Tensor) -> Tensor:
+    """The row may enter a statistic: exactly the credited rows. bool [R].
+
+    A row that cannot learn must not vote.
+    """
+    return credited
+
+
+def group(batch: Batch) -> Tensor:
+    """The row's prompt, numbered as prompts appear. int64 [R].
+
+    The same prompt in two training steps makes two groups.
+    """
+    return batch.prompt_index

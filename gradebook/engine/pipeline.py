@@ -1,0 +1,156 @@
+"""The order of the stages. One engine is one choice for each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Callable
+
+import torch
+from torch import Tensor
+
+from gradebook.batch import Batch
+from gradebook.engine import baselines, grouping, loss, scales
+
+Stage = Callable[..., Tensor]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A stage function for every stage, in the order they run."""
+
+    score: Stage
+    credited: Stage
+    counted: Stage
+    group: Stage
+    baseline: Stage
+    scale: Stage
+    standardized: Stage
+    advantage: Stage
+    trained: Stage
+    loss: Callable[..., loss.Loss]
+
+
+STAGES = tuple(field.name for field in fields(Engine))
+"""The stages' names, in order: nine by row, then the loss."""
+
+CORRECT = Engine(
+    score=grouping.score,
+    credited=grouping.credited,
+    counted=grouping.counted,
+    group=grouping.group,
+    baseline=baselines.baseline,
+    scale=scales.scale,
+    standardized=scales.standardized,
+    advantage=scales.advantage,
+    trained=loss.trained,
+    loss=loss.loss,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Every stage's result. Without logp, no loss and no gradient.
+
+    A row whose group was dropped (`min_group_size`) has NaN, false, group
+    -1 and gradient 0.
+    """
+
+    score: Tensor  # float [R]
+    credited: Tensor  # bool [R]
+    counted: Tensor  # bool [R]
+    group: Tensor  # int64 [R]
+    baseline: Tensor  # float [R]
+    scale: Tensor  # float [R]
+    standardized: Tensor  # float [R]
+    advantage: Tensor  # float [R]
+    trained: Tensor  # bool [R]
+    loss: Tensor | None = None  # float scalar, the sum over steps
+    policy_loss: Tensor | None = None  # float [S]
+    kl_loss: Tensor | None = None  # float [S]
+    policy_gradient: Tensor | None = None  # float [R, T]
+    kl_gradient: Tensor | None = None  # float [R, T]
+
+    @property
+    def gradient(self) -> Tensor | None:
+        """d loss / d logp: policy part + KL part. float [R, T]."""
+        if self.policy_gradient is None:
+            return None
+        return self.policy_gradient + self.kl_gradient
+
+
+def run(engine: Engine, batch: Batch) -> Trace:
+    """Every stage of `engine` on `batch`.
+
+    Groups with fewer rows than `min_group_size` leave the batch first.
+    Raises GradebookError where a stage cannot be computed (whitening
+    fewer than two tokens).
+    """
+    if batch.settings.min_group_size == 1 or bool(batch.large_enough.all()):
+        return _stages(engine, batch)
+    keep = batch.large_enough
+    return _put_back(_stages(engine, batch.select(keep)), keep)
+
+
+def _stages(engine: Engine, batch: Batch) -> Trace:
+    score = engine.score(batch)
+    credited = engine.credited(batch)
+    counted = engine.counted(batch, credited)
+    group = engine.group(batch)
+    baseline = engine.baseline(batch, score, counted, group)
+    scale = engine.scale(batch, score, counted, group, baseline)
+    standardized = engine.standardized(score, credited, baseline, scale)
+    advantage = engine.advantage(batch, standardized, credited)
+    trained = engine.trained(batch, score, counted, group)
+    trace = Trace(
+        score,
+        credited,
+        counted,
+        group,
+        baseline,
+        scale,
+        standardized,
+        advantage,
+        trained,
+    )
+    if batch.logp is None:
+        return trace
+    return replace(trace, **_loss_and_gradient(engine, batch, trace))
+
+
+def _loss_and_gradient(
+    engine: Engine, batch: Batch, trace: Trace
+) -> dict[str, Tensor]:
+    logp = batch.logp.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        parts = engine.loss(batch, trace.advantage, trace.trained, logp)
+        gradients = [
+            torch.autograd.grad(part.sum(), logp, retain_graph=True)[0]
+            for part in parts
+        ]
+    policy, kl = (part.detach() for part in parts)
+    return {
+        "loss": (policy + kl).sum(),
+        "policy_loss": policy,
+        "kl_loss": kl,
+        "policy_gradient": gradients[0],
+        "kl_gradient": gradients[1],
+    }
+
+
+def _put_back(trace: Trace, keep: Tensor) -> Trace:
+    """A trace of the kept rows, spread over all rows."""
+    per_row = (*STAGES[:-1], "policy_gradient", "kl_gradient")
+    wide = {}
+    for name in per_row:
+        value = getattr(trace, name)
+        if value is None:
+            continue
+        absent: float = 0
+        if value.is_floating_point() and not name.endswith("gradient"):
+            absent = torch.nan
+        if name == "group":
+            absent = -1
+        full = value.new_full((keep.shape[0], *value.shape[1:]), absent)
+        full[keep] = value
+        wide[name] = full
+    return replace(trace, **wide)

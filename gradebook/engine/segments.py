@@ -1,0 +1,81 @@
+"""Sums and means over groups of rows, without a loop over either.
+
+A row's values are added into its segment by one scatter; what must not
+vote is sent to segment 0, which stays empty. All functions take values
+with leading dimensions, [..., R].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from gradebook.batch import Batch
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Rows by segment. Segment 0 belongs to rows that are in no group.
+
+    of     int64 [R] the segment of each row
+    votes  int64 [R] the segment whose statistics the row enters; 0 for none
+    """
+
+    of: Tensor
+    votes: Tensor
+
+    @cached_property
+    def bins(self) -> int:
+        """G + 1, segments with the empty one."""
+        return int(self.of.max()) + 1 if self.of.numel() else 1
+
+    @cached_property
+    def n(self) -> Tensor:
+        """int64 [G + 1] rows that vote in each segment."""
+        n = torch.bincount(self.votes, minlength=self.bins)
+        return n.index_fill_(0, torch.zeros(1, dtype=torch.int64), 0)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sum of the voting rows' values, [..., G + 1]."""
+        shape = (*values.shape[:-1], self.bins)
+        total = values.new_zeros(shape).index_add_(-1, self.votes, values)
+        total[..., 0] = 0
+        return total
+
+    def max(self, values: Tensor) -> Tensor:
+        """Largest of the voting rows' values, -inf for none, [..., G + 1]."""
+        shape = (*values.shape[:-1], self.bins)
+        lowest = values.new_full(shape, -torch.inf)
+        index = self.votes.expand_as(values)
+        return lowest.scatter_reduce_(-1, index, values, "amax")
+
+    def mean(self, values: Tensor) -> Tensor:
+        """Mean of the voting rows' values, 0 for none, [..., G + 1]."""
+        return self.sum(values) / self.n.clamp(min=1)
+
+    def at_rows(self, per_segment: Tensor) -> Tensor:
+        """Each row's segment value, [..., R]."""
+        return per_segment.index_select(-1, self.of)
+
+
+def by_group(group: Tensor, counted: Tensor) -> Segments:
+    """Segments of the groups; group -1 is in none."""
+    of = group + 1
+    return Segments(of, of * counted)
+
+
+def by_step(batch: Batch, counted: Tensor) -> Segments:
+    """Segments of whole training steps."""
+    return by_group(batch.step_index, counted)
+
+
+def step_mean(batch: Batch, values: Tensor, weight: Tensor) -> Tensor:
+    """Weighted mean over each row's step, [..., R]; 0 where no weight is."""
+    steps = by_step(batch, weight > 0)
+    weight = weight.to(values.dtype)
+    total = steps.sum(weight)
+    mean = steps.sum(values * weight) / torch.where(total > 0, total, 1)
+    return steps.at_rows(mean)

@@ -1,0 +1,224 @@
+"""The editable table: cells as people type them, and back to columns.
+
+A table is a DataFrame with one row a rollout. Numbers stand in it as text,
+since a number cell swallows bad input; booleans are booleans. Only the
+columns a batch needs are there:
+
+prompt, reward    text
+eos               bool
+step, steps, kept_steps  text, whole numbers
+t1 .. tT          bool, the response mask token by token
+logp, ref_logp    text, one number a token, separated by spaces
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Callable, Mapping, Sequence
+
+import pandas as pd
+
+from gradebook.batch import Batch
+from gradebook.errors import GradebookError, shown
+from gradebook.settings import Settings
+
+COLUMNS = (
+    "prompt",
+    "reward",
+    "eos",
+    "step",
+    "steps",
+    "kept_steps",
+    "mask",
+    "logp",
+    "ref_logp",
+)
+"""The columns of a batch, in the order a table shows them."""
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+TOKEN = re.compile(r"t[1-9][0-9]*")
+
+
+def to_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Rows with a batch's names (prompt, reward, mask, ...) as a table."""
+    names = [n for n in COLUMNS if any(n in row for row in rows)]
+    cells: dict[str, list[Any]] = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        if name == "mask":
+            for t in range(len(values[0])):
+                cells[f"t{t + 1}"] = [bool(mask[t]) for mask in values]
+        elif name == "eos":
+            cells[name] = [v is None or bool(v) for v in values]
+        else:
+            cells[name] = [as_text(v) for v in values]
+    types = {n: "bool" if is_flag(n) else "object" for n in cells}
+    return pd.DataFrame(cells).astype(types)
+
+
+def is_flag(column: str) -> bool:
+    """The column holds booleans."""
+    return column == "eos" or bool(TOKEN.fullmatch(column))
+
+
+def as_text(value: Any) -> str:
+    """A cell's text: 2.0 as '2', a list as numbers between spaces."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(as_text(v) for v in value)
+    if isinstance(value, float):
+        whole = value.is_integer() and abs(value) < 1e15
+        return str(int(value)) if whole else repr(value)
+    return "" if value is None else str(value)
+
+
+def token_columns(table: pd.DataFrame) -> list[str]:
+    """t1 .. tT, in order."""
+    tokens = [c for c in table.columns if TOKEN.fullmatch(c)]
+    return sorted(tokens, key=lambda c: int(c[1:]))
+
+
+def columns_of(table: pd.DataFrame) -> dict[str, list[Any]]:
+    """A batch's columns from a table. Raises the first of `problems`."""
+    found, wrong = _read(table)
+    if wrong:
+        raise wrong[0]
+    return found
+
+
+def problems(table: pd.DataFrame) -> list[GradebookError]:
+    """Everything in the table that cannot be read, cell by cell."""
+    return _read(table)[1]
+
+
+def to_batch(table: pd.DataFrame, settings: Settings) -> Batch:
+    """The table as a batch. Raises GradebookError with column and row."""
+    return Batch(**columns_of(table), settings=settings)
+
+
+def _read(
+    table: pd.DataFrame,
+) -> tuple[dict[str, list[Any]], list[GradebookError]]:
+    wrong: list[GradebookError] = []
+    found: dict[str, list[Any]] = {}
+    tokens = token_columns(table)
+    unknown = set(table.columns) - set(COLUMNS) - set(tokens)
+    for name in sorted(unknown - {"mask"}):
+        wrong.append(
+            GradebookError(
+                key=name, expected="a column of a batch", found=shown(name)
+            )
+        )
+    for name in ("prompt", "reward"):
+        if name not in table.columns:
+            wrong.append(
+                GradebookError(key=name, expected="a column", found="none")
+            )
+    for name in COLUMNS:
+        if name in table.columns and name != "mask":
+            read = READERS[name]
+            found[name] = _column(name, table[name], read, len(tokens), wrong)
+    if tokens:
+        flags = [_column(t, table[t], _flag, 0, wrong) for t in tokens]
+        found["mask"] = [list(row) for row in zip(*flags)]
+        if not len(table):
+            found["mask"] = []
+    return found, wrong
+
+
+def _column(
+    name: str,
+    cells: pd.Series,
+    read: Callable[[Any, int], Any],
+    tokens: int,
+    wrong: list[GradebookError],
+) -> list[Any]:
+    values = []
+    for row, cell in enumerate(cells.tolist()):
+        try:
+            values.append(read(cell, tokens))
+        except GradebookError as error:
+            wrong.append(
+                GradebookError(
+                    key=name,
+                    row=row,
+                    expected=error.expected,
+                    found=error.found,
+                )
+            )
+            values.append(None)
+    return values
+
+
+def _empty(cell: Any) -> bool:
+    missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
+    return missing or str(cell).strip() == ""
+
+
+def number(cell: Any) -> float:
+    """A finite number from a cell. Raises GradebookError saying why not."""
+    if _empty(cell):
+        raise GradebookError(expected="a number", found="an empty cell")
+    text = str(cell).strip().replace("\u2212", "-")
+    if not NUMBER.fullmatch(text):
+        wanted = "a number"
+        if "," in text:
+            wanted = "a number with a decimal point"
+        raise GradebookError(expected=wanted, found=shown(str(cell)))
+    value = float(text)
+    if not math.isfinite(value):
+        raise GradebookError(
+            expected="a number below 1.8e308", found=shown(str(cell))
+        )
+    return value
+
+
+def whole(cell: Any) -> int:
+    """A whole number of 0 or more. Raises GradebookError saying why not."""
+    value = number(cell)
+    if value != int(value) or not 0 <= value < 2**31:
+        raise GradebookError(
+            expected="a whole number of 0 or more", found=shown(str(cell))
+        )
+    return int(value)
+
+
+def _text(cell: Any, tokens: int) -> str:
+    if _empty(cell):
+        raise GradebookError(expected="a prompt", found="an empty cell")
+    return str(cell).strip()
+
+
+def _flag(cell: Any, tokens: int) -> bool:
+    if isinstance(cell, bool):
+        return cell
+    text = "" if _empty(cell) else str(cell).strip().lower()
+    if text in ("true", "1", "1.0", "yes"):
+        return True
+    if text in ("false", "0", "0.0", "no"):
+        return False
+    found = shown(str(cell)) if text else "an empty cell"
+    raise GradebookError(expected="true or false", found=found)
+
+
+def _numbers(cell: Any, tokens: int) -> list[float]:
+    parts = [] if _empty(cell) else str(cell).replace(";", " ").split()
+    if tokens and len(parts) != tokens:
+        raise GradebookError(
+            expected=f"{tokens} numbers separated by spaces, one a token",
+            found=str(len(parts)),
+        )
+    return [number(part) for part in parts]
+
+
+READERS: Mapping[str, Callable[[Any, int], Any]] = {
+    "prompt": _text,
+    "reward": lambda cell, _: number(cell),
+    "eos": _flag,
+    "step": lambda cell, _: whole(cell),
+    "steps": lambda cell, _: whole(cell),
+    "kept_steps": lambda cell, _: whole(cell),
+    "logp": _numbers,
+    "ref_logp": _numbers,
+}
+"""How each column's cell is read, given the number of tokens."""
