@@ -10,6 +10,7 @@ from gradebook.batch import Batch
 from gradebook.bugs import BUGS, bug
 from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
 from gradebook.errors import GradebookError
+from gradebook.scenario import Scenario, load
 from gradebook.settings import ESTIMATORS, Settings
 
 __all__ = [
@@ -19,8 +20,10 @@ __all__ = [
     "ESTIMATORS",
     "Engine",
     "GradebookError",
+    "Scenario",
     "Settings",
     "Trace",
     "bug",
+    "load",
     "run",
 ]

@@ -169,10 +169,16 @@ def _labels(prompt: Any, rows: int) -> Tensor:
     if isinstance(prompt, Tensor):
         return _ints("prompt", prompt, rows, default=0)
     cells = np.asarray(prompt, dtype=object)
+    if cells.ndim != 1:
+        raise GradebookError(
+            key="prompt",
+            expected="a label a row, shape [R]",
+            found=f"shape {list(cells.shape)}",
+        )
     kind = pd.api.types.infer_dtype(cells, skipna=False)
     if kind == "string":
         prompt = pd.factorize(cells)[0].astype("int64")
-    elif kind not in ("integer", "empty", "floating"):
+    elif kind not in ("integer", "empty", "floating", "mixed-integer-float"):
         wanted = str if isinstance(cells.flat[0], str) else int
         for row, label in enumerate(cells):
             if not isinstance(label, wanted) or isinstance(label, bool):
@@ -191,9 +197,17 @@ def _tensor(key: str, value: Any) -> Tensor:
         return value.detach().cpu()
     try:
         if hasattr(value, "__array__"):
-            return torch.from_numpy(np.array(value))
+            value = np.array(value)
+            if value.dtype != object:
+                return torch.from_numpy(value)
+            value = value.tolist()
         floating = key in FLOATING
-        return torch.tensor(value, dtype=torch.float64 if floating else None)
+        tensor = torch.tensor(value, dtype=torch.float64 if floating else None)
+        if tensor.dtype == torch.float32:
+            tensor = torch.tensor(value, dtype=torch.float64)
+        if tensor.numel() or not any(map(np.size, value)):
+            return tensor
+        raise ValueError("torch reads [[], [1]] as two empty rows")
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise _unreadable(key, value) from error
 
@@ -210,8 +224,8 @@ def _unreadable(key: str, value: Any) -> GradebookError:
                 return GradebookError(
                     key=key,
                     row=row,
-                    expected=f"{max(lengths[0], 1)} values, as in row 0",
-                    found=str(max(length, 1)),
+                    expected=f"{_many(lengths[0])}, as in row 0",
+                    found=_many(length),
                 )
         for row, item in enumerate(value):
             cells = item if lengths[row] >= 0 else [item]
@@ -219,7 +233,19 @@ def _unreadable(key: str, value: Any) -> GradebookError:
                 return GradebookError(
                     key=key, row=row, expected="numbers", found=shown(item)
                 )
+            if not all(abs(c) < 2**63 for c in cells if isinstance(c, int)):
+                return GradebookError(
+                    key=key,
+                    row=row,
+                    expected="whole numbers below 2**63",
+                    found=shown(item),
+                )
     return GradebookError(key=key, expected="numbers", found=shown(value))
+
+
+def _many(length: int) -> str:
+    """How many values a row of a nested list has; -1 for no list."""
+    return "a single value" if length < 0 else f"{length} values"
 
 
 def _length(key: str, tensor: Tensor, rows: int | None, dims: int) -> Tensor:
@@ -283,7 +309,7 @@ def _ints(key: str, value: Any, rows: int, default: int) -> Tensor:
         return torch.full((rows,), default, dtype=torch.int64)
     tensor = _length(key, _tensor(key, value), rows, dims=1)
     if tensor.is_floating_point():
-        whole = tensor.isfinite() & (tensor == tensor.round())
+        whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
         _refuse(key, ~whole, tensor, "a whole number")
     elif tensor.dtype == torch.bool or tensor.is_complex():
         raise GradebookError(
@@ -318,6 +344,10 @@ def _settle_steps(batch: Batch, put: Any, rows: int) -> None:
 
 
 def _check_tokens(batch: Batch) -> None:
+    if batch.ref_logp is not None and batch.logp is None:
+        raise GradebookError(
+            key="logp", expected="values beside ref_logp", found="none"
+        )
     for name in ("logp", "ref_logp"):
         values = getattr(batch, name)
         if values is None:
@@ -330,10 +360,6 @@ def _check_tokens(batch: Batch) -> None:
             )
         bad = (batch.mask & ~values.isfinite()).any(-1)
         _refuse(name, bad, values, "a finite number at every unmasked token")
-    if batch.ref_logp is not None and batch.logp is None:
-        raise GradebookError(
-            key="logp", expected="values beside ref_logp", found="none"
-        )
     if batch.logp is not None and batch.ref_logp is None and batch.settings.beta:
         raise GradebookError(
             key="ref_logp",

@@ -151,7 +151,8 @@ def _column(
 
 
 def _empty(cell: Any) -> bool:
-    missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
+    missing = cell is None or cell is pd.NA
+    missing = missing or (isinstance(cell, float) and math.isnan(cell))
     return missing or str(cell).strip() == ""
 
 
@@ -222,3 +223,119 @@ READERS: Mapping[str, Callable[[Any, int], Any]] = {
     "ref_logp": _numbers,
 }
 """How each column's cell is read, given the number of tokens."""
+
+
+def with_row_added(table: pd.DataFrame, row: int) -> pd.DataFrame:
+    """A copy of `row` put below it; into an empty table a plain row."""
+    if not len(table):
+        return _extended(table, 1)
+    parts = (table.iloc[: row + 1], table.iloc[[row]], table.iloc[row + 1 :])
+    return pd.concat(parts, ignore_index=True)
+
+
+def with_row_removed(table: pd.DataFrame, row: int) -> pd.DataFrame:
+    """The table without `row`."""
+    return table.drop(index=table.index[row]).reset_index(drop=True)
+
+
+def with_width(table: pd.DataFrame, width: int) -> pd.DataFrame:
+    """The table with `width` mask columns; new ones are masked.
+
+    Raises GradebookError where a removed column holds a token.
+    """
+    tokens = token_columns(table)
+    for name in tokens[width:]:
+        if table[name].any():
+            raise GradebookError(
+                key=name, expected="no token in it", found="a token"
+            )
+    wide = table.drop(columns=tokens[width:])
+    at = list(wide.columns).index(tokens[0]) + min(width, len(tokens))
+    for t in range(len(tokens), width):
+        wide.insert(at + t - len(tokens), f"t{t + 1}", False)
+    return wide
+
+
+PASTE_LIMIT = 1000
+
+
+def pasted(table: pd.DataFrame, text: str) -> pd.DataFrame:
+    """The table with its rows replaced by a block from a spreadsheet.
+
+    Cells stand between tabs, in the table's order or under a first line of
+    column names; a block of one column is the rewards. What the block does
+    not give keeps the table's cell of that row. Raises GradebookError with
+    the line where the block has no such shape.
+    """
+    lines = [line.rstrip("\r") for line in text.split("\n")]
+    block = [line.split("\t") for line in lines if line.strip()]
+    if not block:
+        raise GradebookError(
+            key="paste", expected="a block of cells", found="nothing"
+        )
+    names = [cell.strip().lower() for cell in block[0]]
+    headed = "reward" in names
+    if headed:
+        block = block[1:]
+    else:
+        width = max(len(cells) for cells in block)
+        names = list(table.columns)[:width] if width > 1 else ["reward"]
+    unknown = [n for n in names if n not in table.columns]
+    if unknown or len(set(names)) < len(names):
+        raise GradebookError(
+            key="paste",
+            expected="each of these columns at most once: "
+            + ", ".join(table.columns),
+            found=", ".join(names),
+        )
+    if len(block) > PASTE_LIMIT:
+        raise GradebookError(
+            key="paste",
+            expected=f"at most {PASTE_LIMIT} rows",
+            found=str(len(block)),
+        )
+    for row, cells in enumerate(block):
+        if len(cells) != len(names):
+            raise GradebookError(
+                key="paste",
+                row=row,
+                expected=f"{len(names)} cells",
+                found=str(len(cells)),
+            )
+    new = _extended(table, len(block))
+    for at, name in enumerate(names):
+        cells = [line[at].strip() for line in block]
+        if is_flag(name):
+            cells = [_flag_or_raise(c, name, r) for r, c in enumerate(cells)]
+        new[name] = pd.Series(cells, dtype=new[name].dtype)
+    return new
+
+
+def _flag_or_raise(cell: str, name: str, row: int) -> bool:
+    try:
+        return _flag(cell, 0)
+    except GradebookError as error:
+        raise GradebookError(
+            key=name, row=row, expected=error.expected, found=error.found
+        ) from None
+
+
+def _extended(table: pd.DataFrame, rows: int) -> pd.DataFrame:
+    """The first `rows` rows; missing ones are plain: one prompt, reward 0,
+    EOS, every token unmasked, one step."""
+    start = table.iloc[:rows]
+    count = rows - len(start)
+    tokens = len(token_columns(table))
+    plain: dict[str, Any] = {"prompt": "A", "reward": "0", "step": "0"}
+    for name in ("logp", "ref_logp"):
+        plain[name] = " ".join(["-1"] * max(tokens, 1))
+    more = {
+        name: [True if is_flag(name) else plain.get(name, "1")] * count
+        for name in table.columns
+    }
+    new = pd.DataFrame(more, columns=table.columns).astype(table.dtypes)
+    if not count:
+        return start.reset_index(drop=True)
+    if not len(start):
+        return new
+    return pd.concat((start, new), ignore_index=True)

@@ -1,5 +1,7 @@
 """Double normalization: GEM PR 113, on its main branch by default."""
 
+from __future__ import annotations
+
 from torch import Tensor
 
 from gradebook.batch import Batch

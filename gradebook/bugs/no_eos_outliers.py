@@ -1,5 +1,7 @@
 """No-EOS outliers: AReaL PR 1351, open."""
 
+from __future__ import annotations
+
 from torch import Tensor
 
 from gradebook.batch import Batch

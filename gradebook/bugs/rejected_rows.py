@@ -1,5 +1,7 @@
 """Rejected rows: verl PR 6452, open."""
 
+from __future__ import annotations
+
 from torch import Tensor
 
 from gradebook.batch import Batch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradebook.batch import Batch
+from gradebook.errors import GradebookError
 
 
 def score(batch: Batch) -> Tensor:
@@ -45,3 +46,22 @@ def group(batch: Batch) -> Tensor:
     The same prompt in two training steps makes two groups.
     """
     return batch.prompt_index
+
+
+def divisible(batch: Batch) -> None:
+    """The guard that the fix of partial groups first became (AReaL PR
+    1415): passes when every step's rows divide by the group size.
+
+    It says nothing about the groups: sizes [4, 4, 3, 1] pass, and rows 8
+    to 11 are still cut across prompts. Raises GradebookError naming the
+    first step that does not divide.
+    """
+    size = batch.group_size
+    uneven = batch.step_rows % size != 0
+    if bool(uneven.any()):
+        at = int(uneven.int().argmax())
+        step = int(batch.step[batch.step_index == at][0])
+        raise GradebookError(
+            f"step {step}: {int(batch.step_rows[at])} rows do not divide"
+            f" by the group size {int(size[at])}"
+        )

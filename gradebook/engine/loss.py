@@ -61,13 +61,16 @@ def loss(
     """
     m = batch.mask & trained[..., None] & (batch.kept_steps > 0)[:, None]
     weight = token_weight(batch, m, logp.dtype)
-    logp = torch.where(batch.mask, logp, 0)
+    # Masked on the way in, since autograd turns 0 * NaN into NaN.
+    logp = torch.where(m, logp, 0)
+    a = torch.where(m, advantage[..., None], 0)
     rho = (logp - logp.detach()).exp()
-    policy = torch.where(m, -rho * advantage[..., None] * weight, 0)
+    policy = -rho * a * weight
     beta = batch.settings.beta
     if beta == 0:
-        return Loss(_per_step(batch, policy), _per_step(batch, policy * 0))
-    kl = torch.where(m, beta * token_kl(batch, logp) * weight, 0)
+        return Loss(_per_step(batch, policy), _per_step(batch, logp * 0))
+    near = torch.where(m, logp, batch.ref_logp)
+    kl = beta * token_kl(batch, near) * weight
     return Loss(_per_step(batch, policy), _per_step(batch, kl))
 
 

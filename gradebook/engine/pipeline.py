@@ -52,7 +52,7 @@ class Trace:
     """Every stage's result. Without logp, no loss and no gradient.
 
     A row whose group was dropped (`min_group_size`) has NaN, false, group
-    -1 and gradient 0.
+    -1 and gradient 0; a step without any row left has loss 0.
     """
 
     score: Tensor  # float [R]
@@ -88,7 +88,9 @@ def run(engine: Engine, batch: Batch) -> Trace:
     if batch.settings.min_group_size == 1 or bool(batch.large_enough.all()):
         return _stages(engine, batch)
     keep = batch.large_enough
-    return _put_back(_stages(engine, batch.select(keep)), keep)
+    kept = batch.select(keep)
+    trace = put_back(_stages(engine, kept), keep)
+    return replace(trace, **_losses_by_step(trace, batch, kept))
 
 
 def _stages(engine: Engine, batch: Batch) -> Trace:
@@ -137,7 +139,7 @@ def _loss_and_gradient(
     }
 
 
-def _put_back(trace: Trace, keep: Tensor) -> Trace:
+def put_back(trace: Trace, keep: Tensor) -> Trace:
     """A trace of the kept rows, spread over all rows."""
     per_row = (*STAGES[:-1], "policy_gradient", "kl_gradient")
     wide = {}
@@ -154,3 +156,20 @@ def _put_back(trace: Trace, keep: Tensor) -> Trace:
         full[keep] = value
         wide[name] = full
     return replace(trace, **wide)
+
+
+def _losses_by_step(
+    trace: Trace, batch: Batch, kept: Batch
+) -> dict[str, Tensor]:
+    """The kept rows' losses in the whole batch's order of steps; 0 for a
+    step that lost every row."""
+    if trace.loss is None:
+        return {}
+    step = batch.step_index[batch.large_enough]
+    losses = {}
+    for name in ("policy_loss", "kl_loss"):
+        value = getattr(trace, name)
+        full = value.new_zeros(batch.step_count)
+        full[step] = value[kept.step_index]
+        losses[name] = full
+    return losses

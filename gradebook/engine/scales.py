@@ -33,8 +33,8 @@ def scale(
     if s.scale == "batch_std":
         return std(batch, score, baseline, steps) + s.eps
     share = steps.mean((score != 0).to(score.dtype))
-    least = 1 / steps.n.clamp(min=1)
-    return steps.at_rows(share.maximum(least.to(score.dtype)))
+    least = 1 / steps.n.clamp(min=1).to(score.dtype)
+    return steps.at_rows(share.maximum(least))
 
 
 def std(
@@ -99,6 +99,7 @@ def whitened(batch: Batch, values: Tensor, credited: Tensor) -> Tensor:
             expected="two unmasked tokens or more",
             found=str(int(tokens[step + 1])),
         )
+    tokens = tokens.to(values.dtype)
     bessel = steps.at_rows(tokens / (tokens - 1).clamp(min=1))
     centered = values - step_mean(batch, values, weight)
     variance = step_mean(batch, centered * centered, weight) * bessel

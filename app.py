@@ -1,0 +1,5 @@
+"""Gradebook's app: `streamlit run app.py`."""
+
+from gradebook.ui.shell import app
+
+app()

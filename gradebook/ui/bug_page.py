@@ -1,0 +1,257 @@
+"""A bug's page, made from its scenarios."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import streamlit as st
+
+from gradebook.batch import Batch
+from gradebook.bugs import Bug, bug
+from gradebook.compare import Comparison, compare
+from gradebook.engine.pipeline import CORRECT
+from gradebook.errors import GradebookError
+from gradebook.figures import rows_figure, squashes
+from gradebook.formula import worked
+from gradebook.scenario import Scenario, variants
+from gradebook.trainer import NORMALIZATIONS, draws, evaluated, normalized
+from gradebook.ui import controls, draft as drafts, grid, sections, words
+from gradebook.ui.draft import Draft
+from gradebook.ui.pictures import panels, picture, summary
+from gradebook.ui.shell import require_entry
+
+LINEAR, SYMLOG = "linear axis", "symlog axis"
+
+
+def bug_page(name: str) -> None:
+    """The whole page of the bug `name`."""
+    require_entry()
+    swapped = bug(name)
+    scenario = _chosen(name)
+    draft = drafts.of(scenario)
+    comparison, wrong = computed(draft, swapped)
+    _first_screen(draft, swapped, comparison, wrong)
+    _settings(draft, swapped, comparison)
+    if comparison is None:
+        return
+    if comparison.batch.rows:
+        with st.container(key="stale-below" if wrong else "below"):
+            _below(draft, swapped, comparison)
+    sections.the_line(swapped)
+    sections.dispute(variants(name)[0])
+
+
+def _chosen(name: str) -> Scenario:
+    """Title, and the case that the learner picked."""
+    among = {s.name: s for s in variants(name)}
+    main = next(iter(among.values()))
+    st.title(main.title)
+    key = f"case-{name}"
+    kept = st.session_state.setdefault("cases", {})
+    st.session_state[key] = kept.get(name, main.name)
+
+    def pick() -> None:
+        kept[name] = st.session_state[key]
+
+    chosen = among[st.session_state[key]]
+    sections.claim(chosen, bug(name))
+    st.pills(
+        "Case",
+        list(among),
+        format_func=lambda n: words.plain(_case(among[n])),
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+        on_change=pick,
+    )
+    return chosen
+
+
+def _case(scenario: Scenario) -> str:
+    return scenario.title if scenario.variant else "The report"
+
+
+def computed(
+    draft: Draft, swapped: Bug
+) -> tuple[Comparison | None, list[str]]:
+    """The comparison of the draft, or the last good one with what is
+    wrong now."""
+    wrong = draft.wrong()
+    if not wrong:
+        try:
+            draft.good = _compared(draft, swapped, draft.batch())
+        except GradebookError as error:
+            wrong = [words.place(error)]
+    return draft.good, wrong
+
+
+def _compared(draft: Draft, swapped: Bug, batch: Batch) -> Comparison:
+    if draft.evaluation:
+        engine = swapped.engine if draft.training_guard else CORRECT
+        return Comparison(
+            batch, evaluated(engine, batch), evaluated(swapped.engine, batch)
+        )
+    found = compare(swapped, batch)
+    how = draft.normalization
+    if "subsample" in draft.scenario.controls and how != NORMALIZATIONS[-1]:
+        if how == NORMALIZATIONS[0]:
+            return replace(found, faulty=found.correct)
+        return replace(found, faulty=normalized(swapped.engine, batch, how))
+    return found
+
+
+def _first_screen(
+    draft: Draft,
+    swapped: Bug,
+    comparison: Comparison | None,
+    wrong: list[str],
+) -> None:
+    kind = draft.scenario.telltale.kind
+    heard: tuple = ()
+    fits = comparison is not None and draft.row < comparison.batch.rows
+    if comparison is not None and fits and not wrong:
+        heard = worked(comparison, draft.row)
+    share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
+    left, right = st.columns([share, 1 - share])
+    with left:
+        shown = None if wrong else comparison
+        grid.grid(draft, grid.results(shown, kind), heard)
+        if wrong:
+            _say(wrong)
+        grid.row_widgets(draft)
+        grid.buttons(draft, drafts.reset)
+    with right:
+        if comparison is not None and comparison.batch.rows:
+            with st.container(key="stale" if wrong else "fresh"):
+                _picture(draft, swapped, comparison, kind, bool(wrong))
+
+
+def _say(wrong: list[str]) -> None:
+    shown = [words.plain(text) for text in wrong[:5]]
+    more = len(wrong) - 5
+    if more > 0:
+        shown.append(f"and {more} more")
+    st.error("  \n".join(shown))
+
+
+def _picture(
+    draft: Draft,
+    swapped: Bug,
+    comparison: Comparison,
+    kind: str,
+    stale: bool,
+) -> None:
+    ranges = _ranges(draft, swapped, comparison)
+    outlier = squashes(panels(comparison, kind, ranges))
+    axis = _axis(draft, outlier)
+    prompts = [str(p) for p in draft.table["prompt"]]
+    count = comparison.batch.rows
+    if len(prompts) != count:
+        prompts = [str(p) for p in comparison.batch.prompt.tolist()]
+    drawn = picture(
+        comparison, kind, prompts, draft.row, axis == SYMLOG, ranges
+    )
+    key = f"picture-{draft.scenario.name}"
+    st.plotly_chart(
+        rows_figure(drawn),
+        key=key,
+        on_select=lambda: _clicked(draft, key),
+        selection_mode="points",
+        config={"displayModeBar": False},
+        alt=f"Each row's result, correct and faulty. "
+        f"{summary(comparison, kind)}",
+    )
+    said = summary(comparison, kind)
+    if stale:
+        said = "**Stale: the last good batch.** " + said
+    if outlier is not None:
+        said += (
+            f" Row {outlier} is so large that a linear axis would hide the"
+            " others."
+        )
+    if ranges:
+        said += " Pale bars: the faulty value over 200 draws."
+    st.markdown(said)
+    if outlier is not None:
+        _axis_widget(draft, axis)
+
+
+def _axis(draft: Draft, outlier: int | None) -> str:
+    if outlier is None:
+        return LINEAR
+    return st.session_state.setdefault("axes", {}).get(
+        draft.scenario.name, SYMLOG
+    )
+
+
+def _axis_widget(draft: Draft, axis: str) -> None:
+    key = f"axis-{draft.scenario.name}"
+    st.session_state[key] = axis
+
+    def keep() -> None:
+        st.session_state["axes"][draft.scenario.name] = st.session_state[key]
+
+    st.segmented_control(
+        "Axis",
+        [LINEAR, SYMLOG],
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+        on_change=keep,
+    )
+
+
+def _ranges(
+    draft: Draft, swapped: Bug, comparison: Comparison
+) -> list[tuple[float, float]]:
+    """Least and greatest faulty advantage of each row over the draws."""
+    batch = comparison.batch
+    after = draft.normalization == NORMALIZATIONS[-1]
+    if "subsample" not in draft.scenario.controls or not after:
+        return []
+    if bool((batch.kept_steps == batch.steps).all()):
+        return []
+    taken = draws(swapped.engine, batch)
+    low = taken.nan_to_num(nan=math.inf).amin(0)
+    high = taken.nan_to_num(nan=-math.inf).amax(0)
+    return list(zip(low.tolist(), high.tolist()))
+
+
+
+def _clicked(draft: Draft, key: str) -> None:
+    points = st.session_state[key].selection.points
+    if points:
+        draft.row = int(points[0]["customdata"][0])
+
+
+def _settings(
+    draft: Draft, swapped: Bug, comparison: Comparison | None
+) -> None:
+    scenario = draft.scenario
+    lead = "Notice, in the unedited case:" if draft.edited else "Notice:"
+    st.markdown(f"**{lead}** {words.plain(scenario.lesson)}")
+    sections.affected(scenario)
+    st.header("Settings")
+    controls.settings(draft)
+    for name in scenario.controls:
+        if name in controls.SPECIAL:
+            controls.special(draft, name)
+    if comparison is None:
+        return
+    if "guard" in scenario.controls:
+        sections.guard(comparison.batch)
+    if "phase" in scenario.controls and comparison.correct.loss is not None:
+        sections.phases(swapped, comparison.batch, draft.evaluation)
+
+
+def _below(draft: Draft, swapped: Bug, comparison: Comparison) -> None:
+    row = min(draft.row, comparison.batch.rows - 1)
+    stage = sections.strip(draft, swapped, comparison)
+    left, right = st.columns([11, 13])
+    with left:
+        sections.stage(draft, swapped, comparison, stage)
+    with right:
+        sections.why(comparison, row, worked(comparison, row))
+    sections.other_run(draft.scenario, swapped, comparison.batch)
+    sections.estimators(draft.scenario, swapped, comparison.batch)

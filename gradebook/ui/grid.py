@@ -1,0 +1,312 @@
+"""The editable batch: the table, the selected row's widgets, the buttons.
+
+Streamlit's grid has a fixed set of rows here; rows come and go by buttons,
+since its dynamic mode drops edits when a computed column changes. Rewards
+are text cells, read in Python, since number cells swallow bad input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from gradebook import table as cells
+from gradebook.compare import Comparison
+from gradebook.errors import GradebookError
+from gradebook.figures import HEADER, ROW_HEIGHT
+from gradebook.formula import Worked
+from gradebook.ui import words
+from gradebook.ui.draft import Draft
+
+WIDTHS = {
+    "row": 48,
+    "in mean": 68,
+    "prompt": 86,
+    "reward": 86,
+    "eos": 72,
+    "step": 72,
+    "steps": 78,
+    "kept_steps": 72,
+    "correct": 78,
+    "faulty": 78,
+}
+TOKEN_WIDTH = 52
+LIST_WIDTH = 220
+LISTS = ("logp", "ref_logp")
+TITLES = {"kept_steps": "kept", "ref_logp": "ref logp", "eos": "EOS"}
+HELP = {
+    "in mean": "Rows in the selected row's baseline: ● correct, ◇ faulty.",
+    "prompt": "Rows with the same prompt are one group.",
+    "reward": "A number with a decimal point.",
+    "eos": "The row ended with EOS.",
+    "steps": "Transitions of the episode.",
+    "kept_steps": "Transitions left after subsampling.",
+    "logp": "Log-probability of each token, between spaces.",
+    "ref_logp": "The reference model's, between spaces.",
+}
+
+
+def grid(draft: Draft, results: dict[str, list[str]], heard: tuple) -> None:
+    """The table, with each row's results and who is in the mean."""
+    shown = draft.table.copy()
+    count = len(shown)
+    if draft.detector:
+        shown["eos"] = _found(draft, count)
+    marks = [_mark(r, heard) for r in range(count)]
+    shown.insert(0, "row", [_name(r, draft.row) for r in range(count)])
+    shown.insert(1, "in mean", marks)
+    lists = [n for n in LISTS if n in shown.columns]
+    at = len(shown.columns) - len(lists)
+    for name, texts in reversed(results.items()):
+        fits = len(texts) == count
+        shown.insert(at, name, texts if fits else [""] * count)
+    locked = ["row", "in mean", *results]
+    if draft.detector:
+        locked.append("eos")
+    key = draft.key(f"grid-{len(shown.columns)}")
+    st.data_editor(
+        shown,
+        key=key,
+        hide_index=True,
+        num_rows="fixed",
+        row_height=ROW_HEIGHT,
+        height=HEADER + ROW_HEIGHT * max(min(count, 60), 1) + 3,
+        disabled=locked,
+        column_config=_columns(shown, results),
+        on_change=_commit,
+        args=(draft, key),
+        alt="The batch: one rollout a row, editable",
+    )
+
+
+def _commit(draft: Draft, key: str) -> None:
+    """The grid's edits into the draft."""
+    for row, changed in st.session_state[key]["edited_rows"].items():
+        for name, value in changed.items():
+            if name in draft.table.columns:
+                draft.table.loc[int(row), name] = _cell(name, value)
+
+
+def _cell(name: str, value: Any) -> Any:
+    if cells.is_flag(name):
+        return bool(value)
+    return "" if value is None else str(value)
+
+
+def _name(row: int, selected: int) -> str:
+    return f"▸ {row}" if row == selected else str(row)
+
+
+def _mark(row: int, heard: tuple[Worked, Worked] | tuple[()]) -> str:
+    if not heard:
+        return ""
+    correct, faulty = heard
+    return ("●" if row in correct.voters else "") + (
+        "◇" if row in faulty.voters else ""
+    )
+
+
+def _found(draft: Draft, count: int) -> list[bool]:
+    tokens = cells.token_columns(draft.table)
+    lengths = draft.table[tokens].sum(axis=1)
+    return [bool(n < len(tokens)) for n in lengths]
+
+
+def _columns(shown: pd.DataFrame, results: Any) -> dict[str, Any]:
+    text, flag = st.column_config.TextColumn, st.column_config.CheckboxColumn
+    config: dict[str, Any] = {}
+    for name in shown.columns:
+        kind = flag if cells.is_flag(name) else text
+        config[name] = kind(
+            TITLES.get(name, name),
+            width=column_width(name),
+            help=HELP.get(name),
+            alignment="right" if name in results else None,
+        )
+    return config
+
+
+def column_width(name: str) -> int:
+    """Pixels of a column of the table."""
+    if cells.TOKEN.fullmatch(name):
+        return TOKEN_WIDTH
+    return WIDTHS.get(name, LIST_WIDTH)
+
+
+def width(draft: Draft) -> int:
+    """Pixels the table wants, its lists of numbers aside."""
+    names = [n for n in draft.table.columns if n not in LISTS]
+    names += ["row", "in mean", "correct", "faulty"]
+    return sum(column_width(n) for n in names)
+
+
+def row_widgets(draft: Draft) -> None:
+    """The selected row's cells as widgets, all acting at once."""
+    table = draft.table
+    if not len(table):
+        st.markdown("The batch has no rows.")
+        return
+    row = draft.row = min(max(draft.row, 0), len(table) - 1)
+    names = [n for n in table.columns if not cells.is_flag(n)]
+    short = [n for n in names if n not in LISTS]
+    parts = st.columns(
+        [1.6, *[1] * len(short), 0.8], vertical_alignment="bottom"
+    )
+    with parts[0]:
+        key = f"row-{draft.scenario.name}"
+        st.session_state[key] = row
+        st.number_input(
+            "Row",
+            min_value=0,
+            max_value=len(table) - 1,
+            step=1,
+            key=key,
+            on_change=_select,
+            args=(draft, key),
+        )
+    for part, name in zip(parts[1:], short):
+        with part:
+            _text_widget(draft, row, name)
+    with parts[-1]:
+        if "eos" in table.columns:
+            key = f"eos-{draft.scenario.name}"
+            held = _found(draft, 0)[row] if draft.detector else None
+            state = bool(table.loc[row, "eos"]) if held is None else held
+            st.session_state[key] = state
+            st.checkbox(
+                "EOS",
+                key=key,
+                disabled=draft.detector,
+                on_change=_set,
+                args=(draft, row, "eos", key),
+            )
+    for name in LISTS:
+        if name in table.columns:
+            _text_widget(draft, row, name)
+    tokens = cells.token_columns(table)
+    if tokens:
+        key = f"mask-{draft.scenario.name}-{len(tokens)}"
+        st.session_state[key] = [t for t in tokens if table.loc[row, t]]
+        st.pills(
+            f"Response mask of row {row}",
+            tokens,
+            selection_mode="multi",
+            key=key,
+            on_change=_set_mask,
+            args=(draft, row, key),
+        )
+
+
+def _text_widget(draft: Draft, row: int, name: str) -> None:
+    key = f"{name}-{draft.scenario.name}"
+    st.session_state[key] = cells.as_text(draft.table.loc[row, name])
+    title = TITLES.get(name, name)
+    st.text_input(
+        title[0].upper() + title[1:],
+        key=key,
+        help=HELP.get(name),
+        on_change=_set,
+        args=(draft, row, name, key),
+    )
+
+
+def _select(draft: Draft, key: str) -> None:
+    draft.row = int(st.session_state[key])
+
+
+def _set(draft: Draft, row: int, name: str, key: str) -> None:
+    draft.table.loc[row, name] = _cell(name, st.session_state[key])
+    draft.renewed()
+
+
+def _set_mask(draft: Draft, row: int, key: str) -> None:
+    chosen = st.session_state[key]
+    for token in cells.token_columns(draft.table):
+        draft.table.loc[row, token] = token in chosen
+    draft.renewed()
+
+
+def buttons(draft: Draft, reset: Any) -> None:
+    """Add, remove, paste, reset."""
+    with st.container(horizontal=True):
+        name = draft.scenario.name
+        st.button(
+            "Add row",
+            key=f"add-{name}",
+            on_click=_add,
+            args=(draft,),
+            help="A copy of the selected row, below it.",
+        )
+        st.button(
+            "Remove row",
+            key=f"remove-{name}",
+            on_click=_remove,
+            args=(draft,),
+            disabled=not len(draft.table),
+            help="The selected row leaves the batch.",
+        )
+        with st.popover("Paste rows"):
+            _paste_form(draft)
+        st.button(
+            "Reset",
+            key=f"reset-{name}",
+            on_click=reset,
+            args=(draft.scenario,),
+            disabled=not draft.edited,
+            help="Back to the scenario's rows and settings.",
+        )
+
+
+def _paste_form(draft: Draft) -> None:
+    names = ", ".join(f"`{n}`" for n in draft.table.columns)
+    st.markdown(
+        "A block from a spreadsheet, cells between tabs, in the order"
+        f" {names}, or under a first line of these names. One column alone"
+        " is the rewards. It replaces all rows."
+    )
+    key = f"paste-{draft.scenario.name}"
+    st.text_area("Block", key=key, height=160)
+    st.button(
+        "Replace the rows",
+        key=f"{key}-go",
+        on_click=_paste,
+        args=(draft, key),
+    )
+    for note in draft.notes:
+        st.error(words.plain(note))
+
+
+def _add(draft: Draft) -> None:
+    draft.table = cells.with_row_added(draft.table, draft.row)
+    draft.row = min(draft.row + 1, len(draft.table) - 1)
+    draft.renewed()
+
+
+def _remove(draft: Draft) -> None:
+    draft.table = cells.with_row_removed(draft.table, draft.row)
+    draft.row = max(0, min(draft.row, len(draft.table) - 1))
+    draft.renewed()
+
+
+def _paste(draft: Draft, key: str) -> None:
+    draft.notes = []
+    try:
+        draft.table = cells.pasted(draft.table, st.session_state[key])
+    except GradebookError as error:
+        draft.notes = [words.place(error)]
+        return
+    draft.row = min(draft.row, len(draft.table) - 1)
+    draft.renewed()
+
+
+def results(comparison: Comparison | None, kind: str) -> dict[str, list[str]]:
+    """Each row's result as text, correct and faulty: what the picture
+    shows."""
+    from gradebook.ui.pictures import values_of  # the picture's numbers
+
+    if comparison is None:
+        return {"correct": [], "faulty": []}
+    correct, faulty = values_of(comparison, kind)
+    return {"correct": correct, "faulty": faulty}

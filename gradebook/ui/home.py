@@ -1,0 +1,84 @@
+"""Home: what this is, the five bugs at a glance, where to start."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.bugs import bug
+from gradebook.compare import compare
+from gradebook.figures import card_figure, squashes
+from gradebook.scenario import Scenario, variants
+from gradebook.ui import words
+from gradebook.ui.pictures import panels, picture, summary
+
+
+def home() -> None:
+    """The way in."""
+    from gradebook.ui.shell import bug_files
+
+    files = bug_files()
+    st.title("Gradebook")
+    st.markdown(
+        "Reinforcement-learning trainers compare each rollout's reward with"
+        " its group's mean and spread, and several well-known ones got that"
+        " silently wrong: no crash, no warning, and rollouts pushed the"
+        f" wrong way. Here are {_count(len(files))} of those bugs, live: a"
+        " **correct** engine (filled circle) and a **faulty** one (open"
+        " diamond) on the same batch, row by row. Change a reward or a mask"
+        " and watch where, and why, the two part."
+    )
+    cards = [lambda n=n: _card(variants(n)[0], files[n]) for n in files]
+    cards.append(lambda: _start(files))
+    for start in range(0, len(cards), 3):
+        for part, card in zip(st.columns(3), cards[start : start + 3]):
+            with part, st.container(border=True, height="stretch"):
+                card()
+
+
+def _start(files: dict) -> None:
+    """Where to start."""
+    first = next(iter(files))
+    st.markdown("### Where to start")
+    st.markdown(
+        f"Alone: open **{words.plain(variants(first)[0].title)}**, the"
+        " clearest of them, and set row 11's reward from 100 to 0.\n\n"
+        "With a team: show a page, ask which rows will move and to which"
+        " side, then change the reward. Each page holds cases that hide the"
+        " bug and cases that show another face of it, the line of code that"
+        " did it, and an answer to “am I affected?”.\n\n"
+        "Nothing you type leaves this machine."
+    )
+    st.page_link(files[first], label=f"Start with {variants(first)[0].title}")
+
+
+def _count(number: int) -> str:
+    small = ("no", "one", "two", "three", "four", "five", "six", "seven")
+    return small[number] if number < len(small) else str(number)
+
+
+def _card(scenario: Scenario, file: object) -> None:
+    st.markdown(f"### {words.plain(scenario.title)}")
+    st.markdown(
+        f"{words.STATUS[scenario.status]} {words.plain(scenario.trainer)}"
+    )
+    comparison = compare(bug(scenario.bug), scenario.batch())
+    kind = scenario.telltale.kind
+    prompts = [str(p) for p in scenario.table()["prompt"]]
+    drawn = picture(
+        comparison,
+        kind,
+        prompts,
+        selected=-1,
+        symlog=squashes(panels(comparison, kind, [])) is not None,
+        ranges=[],
+    )
+    st.plotly_chart(
+        card_figure(drawn),
+        key=f"card-picture-{scenario.name}",
+        config={"displayModeBar": False, "staticPlot": True},
+        alt=f"{scenario.title}: {summary(comparison, kind)}",
+    )
+    st.markdown(words.plain(scenario.claim))
+    st.page_link(file, label=f"Open {scenario.title}")
+
+

@@ -1,0 +1,106 @@
+"""A comparison as pictures: which numbers, under which names."""
+
+from __future__ import annotations
+
+import math
+
+from gradebook.compare import Comparison, sign
+from gradebook.figures import Panel, RowPicture
+from gradebook.numerals import digits_apart, settled, signed
+
+GRADIENT = "gradient"
+
+
+def panels(
+    comparison: Comparison, kind: str, ranges: list[tuple[float, float]]
+) -> list[Panel]:
+    """The panels of a tell-tale: the gradient's two parts, or the
+    advantage."""
+    if kind == GRADIENT and comparison.correct.gradient is not None:
+        return [
+            _gradient(comparison, "policy_gradient", "policy part"),
+            _gradient(comparison, "kl_gradient", "KL part"),
+        ]
+    return [
+        Panel(
+            title="advantage",
+            correct=comparison.correct.advantage.tolist(),
+            faulty=comparison.faulty.advantage.tolist(),
+            flips=comparison.flips.tolist(),
+            ranges=ranges,
+        )
+    ]
+
+
+def _gradient(comparison: Comparison, part: str, title: str) -> Panel:
+    correct = getattr(comparison.correct, part).sum(-1)
+    faulty = getattr(comparison.faulty, part).sum(-1)
+    flips = (sign(correct) * sign(faulty) < 0).tolist()
+    return Panel(
+        title=f"gradient, {title} (sum over tokens)",
+        correct=correct.tolist(),
+        faulty=faulty.tolist(),
+        flips=flips,
+    )
+
+
+def picture(
+    comparison: Comparison,
+    kind: str,
+    prompts: list[str],
+    selected: int,
+    symlog: bool,
+    ranges: list[tuple[float, float]],
+) -> RowPicture:
+    """What the rows' figure shows."""
+    return RowPicture(
+        panels=panels(comparison, kind, ranges),
+        prompts=prompts,
+        selected=selected,
+        symlog=symlog,
+    )
+
+
+def values_of(
+    comparison: Comparison, kind: str
+) -> tuple[list[str], list[str]]:
+    """The last panel's numbers as text, correct and faulty."""
+    panel = panels(comparison, kind, [])[-1]
+    pairs = [
+        (settled(a), settled(b))
+        for a, b in zip(panel.correct, panel.faulty, strict=True)
+    ]
+    digits = [digits_apart(a, b) for a, b in pairs]
+    return (
+        [signed(a, d) for (a, _), d in zip(pairs, digits)],
+        [signed(b, d) for (_, b), d in zip(pairs, digits)],
+    )
+
+
+def summary(comparison: Comparison, kind: str) -> str:
+    """The picture in words, in one line."""
+    chosen = panels(comparison, kind, [])[-1]
+    named = chosen.title.split(" (")[0]
+    apart = [
+        row
+        for row, (a, b) in enumerate(zip(chosen.correct, chosen.faulty))
+        if not _close(a, b)
+    ]
+    count = len(chosen.correct)
+    if not apart:
+        return f"Both engines agree on all {count} rows."
+    flipped = [row for row, flip in enumerate(chosen.flips) if flip]
+    said = f"{len(apart)} of {count} rows differ in {named}"
+    if flipped:
+        which = ", ".join(map(str, flipped[:6]))
+        more = len(flipped) - 6
+        which += f" and {more} more" if more > 0 else ""
+        word = "row" if len(flipped) == 1 else "rows"
+        said += f"; the sign flips on {word} {which}"
+    return said + "."
+
+
+def _close(a: float, b: float) -> bool:
+    if math.isnan(a) or math.isnan(b):
+        return math.isnan(a) and math.isnan(b)
+    return a == b or abs(a - b) <= 1e-6 * max(1.0, abs(a), abs(b))

@@ -1,0 +1,408 @@
+"""The parts of a bug page, each from the comparison's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Sequence
+
+import streamlit as st
+
+from gradebook.batch import Batch
+from gradebook.bugs import Bug
+from gradebook.compare import (
+    Comparison,
+    compare,
+    mean_kl,
+    row_weight,
+    token_advantage,
+    trained_tokens,
+)
+from gradebook.engine.grouping import divisible
+from gradebook.engine.pipeline import CORRECT, run
+from gradebook.errors import GradebookError
+from gradebook.formula import Worked
+from gradebook.numerals import digits_apart, plain, settled, signed
+from gradebook.scenario import Scenario
+from gradebook.settings import ESTIMATORS
+from gradebook.source import Listing, beside, first_sentence
+from gradebook.table import to_batch, to_table
+from gradebook.trainer import evaluated
+from gradebook.ui import words
+from gradebook.ui.controls import OF_ESTIMATOR
+from gradebook.ui.draft import Draft
+from gradebook.ui.words import safe
+
+
+def claim(scenario: Scenario, bug: Bug) -> None:
+    """One sentence, the status, the source, the stage; folded: the rest."""
+    links = " · ".join(
+        f"[{words.plain(s.label)}]({s.url})" if s.url else words.plain(s.label)
+        for s in scenario.sources[:1]
+    )
+    st.markdown(
+        f"{words.STATUS[scenario.status]} {words.plain(scenario.trainer)} ·"
+        f" {links} · breaks the stage `{bug.stage}`  \n"
+        f"**{words.plain(scenario.claim)}**"
+    )
+
+
+def affected(scenario: Scenario) -> None:
+    """The story, the sources, and 'am I affected?', folded."""
+    told = scenario.affected
+    with st.expander("The story, the sources, and: am I affected?"):
+        st.markdown(words.plain(scenario.story))
+        st.markdown(f"**Status.** {words.plain(scenario.status_note)}")
+        keys = "\n".join(f"  - `{key}`" for key in told.keys)
+        st.markdown(
+            f"- **Trainer:** {words.plain(told.trainer)}\n"
+            f"- **Versions:** {words.plain(told.versions)}\n"
+            f"- **Switched on by:**\n{keys}\n"
+            f"- **Where to look in your code:** {words.plain(told.look)}\n"
+            f"- **Workaround:** {words.plain(told.workaround)}"
+        )
+        lines = []
+        for source in scenario.sources:
+            name = words.plain(source.label)
+            link = f"[{name}]({source.url})" if source.url else name
+            commit = f", commit `{source.commit}`" if source.commit else ""
+            note = f": {words.plain(source.note)}" if source.note else ""
+            lines.append(f"- {link}{commit}{note}")
+        st.markdown("**Sources**\n" + "\n".join(lines))
+
+
+def dispute(scenario: Scenario) -> None:
+    """Both views of a report that is no agreed bug, and the fix's trap."""
+    if scenario.dispute is None:
+        return
+    st.header("Is it a bug? That is disputed")
+    views = (
+        ("The maintainer", scenario.dispute.maintainer),
+        ("The other view", scenario.dispute.other_view),
+        ("The trap in the fix", scenario.dispute.trap),
+    )
+    for part, (title, text) in zip(st.columns(3), views):
+        with part:
+            st.markdown(f"**{title}**  \n{words.plain(text)}")
+
+
+def strip(draft: Draft, bug: Bug, comparison: Comparison) -> str:
+    """The stages in order; the first that differs is chosen. The chosen."""
+    st.header("Where it goes wrong")
+    diverging = comparison.diverging
+    if diverging:
+        st.markdown(
+            f"The first stage that differs is **{diverging[0]}**; all before"
+            " it are equal."
+        )
+    else:
+        st.markdown("Every stage gives the same numbers on this batch.")
+    labels = {
+        s: f"{s} ≠" if s in diverging else f"{s} =" for s in comparison.stages
+    }
+    key = f"stage-{draft.scenario.name}-{diverging[:1]}"
+    default = diverging[0] if diverging else bug.stage
+    chosen = st.segmented_control(
+        "Stage",
+        list(labels),
+        default=default,
+        format_func=labels.__getitem__,
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+    )
+    return chosen or default
+
+
+def stage(
+    draft: Draft, bug: Bug, comparison: Comparison, stage: str
+) -> None:
+    """Both engines' results of one stage, named in words."""
+    what = words.STAGES.get(stage, "")
+    st.subheader(stage)
+    st.markdown(f"{what[0].upper()}{what[1:]}.")
+    if stage == bug.stage:
+        st.markdown(
+            f"correct: {words.plain(first_sentence(bug.correct))}  \n"
+            f"faulty: {words.plain(first_sentence(bug.faulty))}"
+        )
+    a, b = getattr(comparison.correct, stage), getattr(comparison.faulty, stage)
+    if stage == "loss":
+        rows = [("loss", a, b, bool(comparison.differs("loss")))]
+        for part in ("policy_loss", "kl_loss"):
+            x = getattr(comparison.correct, part).sum()
+            y = getattr(comparison.faulty, part).sum()
+            rows.append((part.replace("_", " "), x, y, bool(abs(x - y) > 1e-9)))
+        body = [
+            [name, *_pair(float(x), float(y), 6), "≠" if off else ""]
+            for name, x, y, off in rows
+        ]
+        table(["", "correct", "faulty", ""], body, numbers=(1, 2))
+        return
+    off = comparison.differs(stage).tolist()
+    prompts = draft.table["prompt"].tolist()
+    if len(prompts) != len(off):
+        prompts = [""] * len(off)
+    body = []
+    for row, (x, y) in enumerate(zip(a.tolist(), b.tolist())):
+        shown = _pair(x, y, 3)
+        body.append([str(row), prompts[row], *shown, "≠" if off[row] else ""])
+    table(
+        ["row", "prompt", "correct", "faulty", ""],
+        body,
+        numbers=(2, 3),
+        at=draft.row,
+    )
+
+
+def _pair(x: float | bool | int, y: float | bool | int, least: int) -> list[str]:
+    if isinstance(x, bool):
+        return ["yes" if x else "no", "yes" if y else "no"]
+    if isinstance(x, int):
+        return [_group(x), _group(int(y))]
+    x, y = settled(x), settled(float(y))
+    digits = digits_apart(x, y, least)
+    return [plain(x, digits), plain(y, digits)]
+
+
+def _group(number: int) -> str:
+    return "none" if number < 0 else str(number)
+
+
+def why(
+    comparison: Comparison, row: int, heard: tuple[Worked, Worked]
+) -> None:
+    """The selected row's formula with its numbers, both sides."""
+    st.subheader(f"Why: row {row}")
+    for name, worked in zip(("correct ●", "faulty ◇"), heard):
+        st.markdown(f"**{name}**")
+        st.html(_formula(worked))
+    if comparison.correct.gradient is not None:
+        _tokens(comparison, row)
+
+
+def _formula(worked: Worked) -> str:
+    lines = []
+    for line in worked.lines:
+        parts = "".join(
+            f'<span class="off">{safe(p.text)}</span>'
+            if p.differs
+            else safe(p.text)
+            for p in line
+        )
+        lines.append(f'<div class="line">{parts}</div>')
+    return '<div class="gb">' + "".join(lines) + "</div>"
+
+
+def _tokens(comparison: Comparison, row: int) -> None:
+    """The gradient of the row, token by token, with what it is made of."""
+    batch = comparison.batch
+    beta = batch.settings.beta
+    st.markdown(
+        "Gradient at each token: policy part −A × weight, KL part"
+        f" β (1 − exp(ref − logp)) × weight, with β = {beta:g}. A row that"
+        " is not trained has none."
+    )
+    traces = (comparison.correct, comparison.faulty)
+    weights = [row_weight(batch, trace, row) for trace in traces]
+    body = []
+    for t in range(batch.mask.shape[1]):
+        if not bool(batch.mask[row, t]):
+            body.append([f"t{t + 1}", "masked", *[""] * 6])
+            continue
+        gap = "none"
+        if batch.ref_logp is not None:
+            gap = signed(float(batch.ref_logp[row, t] - batch.logp[row, t]))
+        cells = [f"t{t + 1}", gap]
+        for part in ("policy_gradient", "kl_gradient"):
+            a = float(getattr(comparison.correct, part)[row, t])
+            b = float(getattr(comparison.faulty, part)[row, t])
+            cells += [signed(settled(v), 5) for v in (a, b)]
+        cells += [plain(w, 5) for w in weights]
+        body.append(cells)
+    named = ["weight, correct", "weight, faulty"]
+    if weights[0] == weights[1]:
+        named = ["weight"]
+        body = [cells[:-1] for cells in body]
+    table(
+        [
+            "token",
+            "ref − logp",
+            "policy, correct",
+            "policy, faulty",
+            "KL, correct",
+            "KL, faulty",
+            *named,
+        ],
+        body,
+        numbers=range(1, 8),
+    )
+
+
+def the_line(bug: Bug) -> None:
+    """Both functions from their files, the lines that differ marked."""
+    st.header("The line")
+    listings = beside(bug.correct, bug.faulty)
+    for part, name, listing, mark in zip(
+        st.columns(2), ("correct", "faulty"), listings, ("off-c", "off-f")
+    ):
+        with part:
+            st.html(_listing(name, listing, mark))
+
+
+def _listing(name: str, listing: Listing, mark: str) -> str:
+    lines = []
+    for line in listing.lines:
+        number = f"{line.number:4d}" if line.number else "    "
+        sign = "≠" if line.differs else " "
+        style = f' class="{mark}"' if line.differs else ""
+        text = safe(line.text) or " "
+        lines.append(f"<span{style}><i>{number} {sign} </i>{text}</span>")
+    return (
+        f'<div class="gb"><div class="file"><b>{name}</b>,'
+        f" {safe(listing.file)}</div>"
+        f'<pre tabindex="0" role="region" aria-label="{name} code">'
+        + "".join(lines)
+        + "</pre></div>"
+    )
+
+
+def guard(batch: Batch) -> None:
+    """What the first version of the fix became, on this batch."""
+    st.markdown("**The guard that the first fix became**")
+    try:
+        divisible(batch)
+    except GradebookError as error:
+        st.markdown(
+            "It raises here, so this run would stop:"
+            f" `{str(error).replace('`', '')}`."
+        )
+        return
+    faulty = run_differs(batch)
+    bites = (
+        "and the bug bites all the same: divisible is not aligned."
+        if faulty
+        else "and on this batch the strides fall on the prompts."
+    )
+    st.markdown(
+        f"It passes here: {batch.rows} rows divide by the group size, {bites}"
+    )
+
+
+def run_differs(batch: Batch) -> bool:
+    """Strides and prompts group the batch differently."""
+    from gradebook.bugs import bug
+
+    return not compare(bug("partial_groups"), batch).agree
+
+
+def phases(bug: Bug, batch: Batch, evaluation: bool) -> None:
+    """Loss and metrics without the guard, with it, and with it confined to
+    training."""
+    engines = [bug.engine, CORRECT, bug.engine if evaluation else CORRECT]
+    traces = [
+        evaluated(e, batch) if evaluation else run(e, batch) for e in engines
+    ]
+    phase = "evaluation" if evaluation else "training"
+    body = [
+        [f"{phase} loss", *(plain(float(t.loss), 5) for t in traces)],
+        ["mean KL", *(plain(mean_kl(batch, t), 5) for t in traces)],
+        [
+            "tokens in the loss",
+            *(str(trained_tokens(batch, t)) for t in traces),
+        ],
+    ]
+    table(
+        ["", "no guard", "guard always (the fix)", "guard in training only"],
+        body,
+        numbers=(1, 2, 3),
+    )
+    if evaluation and not traces[1].trained.any():
+        st.markdown(
+            "With one generation a prompt every group is a lone row, every"
+            " spread is 0, and the fix leaves nothing to evaluate."
+        )
+
+
+def other_run(scenario: Scenario, bug: Bug, batch: Batch) -> None:
+    """A second run beside this one, and the difference token by token."""
+    other = scenario.other_run
+    if other is None:
+        return
+    st.header("Two runs side by side")
+    if other.note:
+        st.markdown(words.plain(other.note))
+    second = to_batch(to_table(other.rows), batch.settings)
+    body = []
+    for name, engine in (("correct", CORRECT), ("faulty", bug.engine)):
+        a = token_advantage(batch, run(engine, batch))
+        b = token_advantage(second, run(engine, second))
+        diff = "shapes differ"
+        if a.shape == b.shape:
+            diff = _matrix((b - a).tolist())
+        body.append(
+            [name, _matrix(a.tolist()), _matrix(b.tolist()), diff]
+        )
+    table(
+        ["engine", "this batch", other.title, "observed_advantage_diff"], body
+    )
+
+
+def _matrix(values: list[list[float]]) -> str:
+    rows = (
+        ", ".join(f"{settled(v):g}" for v in row) for row in values
+    )
+    return "[" + ", ".join(f"[{row}]" for row in rows) + "]"
+
+
+def estimators(scenario: Scenario, bug: Bug, batch: Batch) -> None:
+    """This batch under each named estimator, correct and faulty."""
+    if not scenario.estimators:
+        return
+    st.header("This batch under other estimators")
+    if scenario.estimators_note:
+        st.markdown(words.plain(scenario.estimators_note))
+    body = []
+    for name in scenario.estimators:
+        chosen = {f: ESTIMATORS[name][f] for f in OF_ESTIMATOR}
+        settings = replace(batch.settings, **chosen)
+        try:
+            found = compare(bug, batch.under(settings))
+        except GradebookError as error:
+            body.append([name, str(error), "", ""])
+            continue
+        a, b = found.correct.advantage, found.faulty.advantage
+        off = bool(found.differs("advantage").any())
+        body.append([name, _row(a.tolist()), _row(b.tolist()), "differs" if off else "same"])
+    table(["estimator", "correct", "faulty", ""], body)
+
+
+def _row(values: list[float]) -> str:
+    shown = [signed(settled(v)) for v in values[:12]]
+    return "  ".join(shown) + (" …" if len(values) > 12 else "")
+
+
+def table(
+    head: Sequence[str],
+    body: Sequence[Sequence[str]],
+    numbers: Sequence[int] | range = (),
+    at: int | None = None,
+) -> None:
+    """A plain table; `numbers` are columns aligned at the decimal point,
+    `at` the row to mark."""
+
+    def line(tag: str, cells: Sequence[str], mark: str = "") -> str:
+        inner = "".join(
+            f'<{tag}{" class=n" if c in numbers else ""}>{safe(cell)}</{tag}>'
+            for c, cell in enumerate(cells)
+        )
+        return f"<tr{mark}>{inner}</tr>"
+
+    rows = "".join(
+        line("td", cells, ' class="at"' if r == at else "")
+        for r, cells in enumerate(body)
+    )
+    st.html(
+        '<div class="gb" tabindex="0" role="region" aria-label="Numbers">'
+        f"<table><thead>{line('th', head)}</thead><tbody>{rows}</tbody>"
+        "</table></div>"
+    )
