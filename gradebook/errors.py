@@ -55,5 +55,8 @@ class GradebookError(ValueError):
 
 def shown(value: object, limit: int = 60) -> str:
     """A value as it stands in an error message, cut to `limit`."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= limit else text[: limit - 1] + "…"

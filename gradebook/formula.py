@@ -43,7 +43,7 @@ def _side(comparison: Comparison, trace: Trace, row: int) -> Worked:
     lines = [_standardized(comparison, trace, row)]
     if bool(trace.credited[row]):
         lines.append(_baseline(comparison, trace, heard))
-        lines.append(_scale(batch))
+        lines.append(_scale(batch, trace, row))
     if batch.settings.whiten_tokens or not bool(
         same(trace.advantage, trace.standardized)[row]
     ):
@@ -112,8 +112,9 @@ def _baseline(
     if kind == "group_mean" and not heard:
         said = "0, the row is in no group"
     if kind in ("group_mean", "batch_mean") and 1 < len(heard) <= 6:
-        scores = [plain(float(batch_score(trace, r)), 2) for r in heard]
-        said += " = (" + " + ".join(scores) + f") / {len(heard)}"
+        scores = [f"{float(trace.score[r]):g}" for r in heard]
+        total = " + ".join(f"({x})" if "-" in x else x for x in scores)
+        said += f" = ({total}) / {len(heard)}".replace("-", "−")
     lone = kind in ("group_mean", "leave_one_out") and len(heard) <= 1
     if lone and heard and batch.settings.lone_row == "raw":
         if kind == "group_mean":
@@ -121,13 +122,11 @@ def _baseline(
     return (Part(f"baseline: {said}"),)
 
 
-def batch_score(trace: Trace, row: int) -> float:
-    """The row's score."""
-    return float(trace.score[row])
-
-
-def _scale(batch: Batch) -> tuple[Part, ...]:
-    said = SCALES[batch.settings.scale].format(eps=f"{batch.settings.eps:g}")
+def _scale(batch: Batch, trace: Trace, row: int) -> tuple[Part, ...]:
+    kind = batch.settings.scale
+    said = SCALES[kind].format(eps=f"{batch.settings.eps:g}")
+    if kind == "group_std" and int(trace.group[row]) < 0:
+        said = f"0, the row is in no group, + {batch.settings.eps:g}"
     return (Part(f"scale: {said}"),)
 
 

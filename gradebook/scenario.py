@@ -161,6 +161,7 @@ class Scenario:
     estimators: tuple[str, ...] = ()
     estimators_note: str = ""
     other_run: OtherRun | None = None
+    eos_by_width: bool = False
 
     def __post_init__(self) -> None:
         self.batch()
@@ -640,6 +641,7 @@ KEYS: Mapping[str, Reader] = {
     "estimators": _distinct(_list_of(_one_of(*ESTIMATORS))),
     "estimators_note": _text,
     "other_run": _table_of(OtherRun, title=_text, rows=_rows, note=_text),
+    "eos_by_width": _flag,
     "expected": _table_of(
         Expected,
         correct=_list_of(_number_or_none, most=MOST_ROWS),
@@ -650,7 +652,13 @@ KEYS: Mapping[str, Reader] = {
 }
 """How each key of a scenario file is read."""
 
-OPTIONAL = ("dispute", "estimators", "estimators_note", "other_run")
+OPTIONAL = (
+    "dispute",
+    "estimators",
+    "estimators_note",
+    "other_run",
+    "eos_by_width",
+)
 FROM_MAIN = (
     "trainer",
     "status",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Iterator, Mapping
@@ -30,6 +30,7 @@ CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
 
 FLAGS = ("mask_no_eos", "whiten_tokens")
 AT_LEAST_ONE = ("group_size", "max_tokens", "accumulation", "min_group_size")
+MOST = sys.float_info.max
 NOT_NEGATIVE = ("eps", "beta")
 MAY_BE_NONE = ("group_size", "max_tokens", "reward_clip")
 
@@ -101,7 +102,7 @@ def _expected(name: str, value: object) -> str:
         whole = isinstance(value, int) and not isinstance(value, bool)
         return "" if whole and 1 <= value < 2**31 else "a whole number from 1"
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
+    if not number or not -MOST <= value <= MOST:
         return "a finite number"
     if name in NOT_NEGATIVE and value < 0:
         return "a number of 0 or more"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from gradebook.batch import Batch
+from gradebook.engine.grouping import across_steps
 
 
 def group(batch: Batch) -> Tensor:
@@ -16,8 +16,5 @@ def group(batch: Batch) -> Tensor:
     a tail of advantages near reward / eps.
     """
     size = batch.group_size
-    strides = batch.step_rows // size
     stride = batch.place // size[batch.step_index]
-    full = stride < strides[batch.step_index]
-    first = (strides.cumsum(0) - strides)[batch.step_index]
-    return torch.where(full, first + stride, -1)
+    return across_steps(batch, stride, batch.step_rows // size)

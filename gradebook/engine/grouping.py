@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from gradebook.batch import Batch
@@ -46,6 +47,17 @@ def group(batch: Batch) -> Tensor:
     The same prompt in two training steps makes two groups.
     """
     return batch.prompt_index
+
+
+def across_steps(batch: Batch, group: Tensor, groups: Tensor) -> Tensor:
+    """Groups numbered 0.. in each step, numbered on over the whole batch.
+
+    group int64 [R], groups int64 [S] how many the step has; a number past
+    them becomes -1, in no group. int64 [R].
+    """
+    inside = group < groups[batch.step_index]
+    first = (groups.cumsum(0) - groups)[batch.step_index]
+    return torch.where(inside, first + group, -1)
 
 
 def divisible(batch: Batch) -> None:

@@ -28,9 +28,11 @@ CUSTOM = "custom"
 def settings(draft: Draft) -> None:
     """The settings that matter to this bug."""
     names = [n for n in draft.scenario.controls if n not in SPECIAL]
-    for start in range(0, len(names), 5):
-        parts = st.columns(5, vertical_alignment="bottom")
-        for part, name in zip(parts, names[start : start + 5]):
+    lines = -(-len(names) // 6)
+    wide = -(-len(names) // max(lines, 1))
+    for start in range(0, len(names), wide or 1):
+        parts = st.columns(wide, vertical_alignment="bottom")
+        for part, name in zip(parts, names[start : start + wide]):
             with part:
                 _widget(draft, name)
 

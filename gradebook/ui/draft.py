@@ -77,7 +77,7 @@ class Draft:
         table = self.scenario.table()
         typed = typed_settings(self.scenario.settings)
         same = self.table.equals(table) and self.typed == typed
-        return not same or self.detector
+        return not same or self.detector != self.scenario.eos_by_width
 
 
 def of(scenario: Scenario) -> Draft:
@@ -103,15 +103,8 @@ def fresh(scenario: Scenario) -> Draft:
         table=scenario.table(),
         typed=typed_settings(scenario.settings),
         row=scenario.focus,
-        detector="padded_width" in scenario.controls
-        and _found_by_width(scenario),
+        detector=scenario.eos_by_width,
     )
-
-
-def _found_by_width(scenario: Scenario) -> bool:
-    """The scenario's EOS column is what the detector would find."""
-    batch = scenario.batch()
-    return bool((eos_by_width(batch) == batch.eos).all())
 
 
 def typed_settings(settings: Settings) -> dict[str, Any]:

@@ -117,9 +117,8 @@ def stage(
     draft: Draft, bug: Bug, comparison: Comparison, stage: str
 ) -> None:
     """Both engines' results of one stage, named in words."""
-    what = words.STAGES.get(stage, "")
     st.subheader(stage)
-    st.markdown(f"{what[0].upper()}{what[1:]}.")
+    st.markdown(words.plain(words.STAGES[stage]))
     if stage == bug.stage:
         st.markdown(
             f"correct: {words.plain(first_sentence(bug.correct))}  \n"

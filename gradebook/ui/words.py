@@ -13,8 +13,6 @@ STATUS = {
     "disputed": ":violet-badge[disputed]",
 }
 
-KINDS = {"shows": "shows it", "hides": "hides it", "face": "another face"}
-
 LABELS = {
     "estimator": "Estimator",
     "baseline": "Baseline",
@@ -54,16 +52,16 @@ HELP = {
 }
 
 STAGES = {
-    "score": "reward after bias, scaling, clip",
-    "credited": "may earn an advantage",
-    "counted": "may enter a statistic",
-    "group": "compared with",
-    "baseline": "what the score is compared with",
-    "scale": "what the distance is divided by",
-    "standardized": "(score − baseline) / scale",
-    "advantage": "what weighs the row's tokens",
-    "trained": "its tokens enter the loss",
-    "loss": "policy term + beta × KL",
+    "score": "The reward after bias, scaling and clip.",
+    "credited": "Whether the row may earn an advantage.",
+    "counted": "Whether the row may enter a statistic.",
+    "group": "The group the row is compared within, by number.",
+    "baseline": "What the score is compared with.",
+    "scale": "What the distance from the baseline is divided by.",
+    "standardized": "(score − baseline) / scale.",
+    "advantage": "What weighs the row's tokens in the loss.",
+    "trained": "Whether the row's tokens enter the loss.",
+    "loss": "Policy term + beta × KL over the trained tokens.",
 }
 
 MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:-])")
