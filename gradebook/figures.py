@@ -7,16 +7,16 @@ beside the table, row for row.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Sequence
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from gradebook.numerals import digits_apart, settled, signed
 
 CORRECT = "#0072B2"
 FAULTY = "#D55E00"
+NAMES = ("correct", "faulty")
 GREY = "rgba(128,128,128,0.75)"
 BAND = "rgba(128,128,128,0.10)"
 ROW_HEIGHT = 30
@@ -31,6 +31,7 @@ class Panel:
     """One quantity per row, both engines. NaN has no mark.
 
     ranges: per row the (low, high) that the faulty value takes over draws.
+    ghosts: the values before any edit, correct and faulty.
     """
 
     title: str
@@ -38,84 +39,97 @@ class Panel:
     faulty: Sequence[float]
     flips: Sequence[bool] = ()
     ranges: Sequence[tuple[float, float]] = ()
+    ghosts: tuple[Sequence[float], Sequence[float]] | tuple[()] = ()
 
 
 @dataclass(frozen=True)
 class RowPicture:
     """What a picture of rows shows: panels side by side over one set of
-    rows, the rows' prompts as bands, the selected row."""
+    rows, the rows' prompts as bands, the selected row. Covered, the faulty
+    side does not show, not even in the axis' reach."""
 
     panels: Sequence[Panel]
     prompts: Sequence[str]
     selected: int = -1
     symlog: bool = False
-    names: tuple[str, str] = ("correct", "faulty")
-    steps: Sequence[int] = field(default=())
+    covered: bool = False
 
 
 def rows_figure(picture: RowPicture) -> go.Figure:
     """Filled circle (correct) and open diamond (faulty) on each row, over
     a zero line; a flipped row has a thick connector and the word FLIP."""
+    return go.Figure(_drawn(picture))
+
+
+def card_figure(picture: RowPicture) -> go.Figure:
+    """The last panel small, without row numbers, for a card."""
+    drawn = _drawn(replace(picture, panels=picture.panels[-1:]))
+    layout = drawn["layout"]
+    layout["height"] = CARD_HEIGHT
+    layout["showlegend"] = False
+    layout["margin"] = {"l": 4, "r": 4, "t": 6, "b": 40, "autoexpand": False}
+    layout["yaxis"]["showticklabels"] = False
+    layout["xaxis"]["nticks"] = 5
+    layout["xaxis"]["title"] |= {"standoff": 4, "font": {"size": 12}}
+    return go.Figure(drawn)
+
+
+def _drawn(picture: RowPicture) -> dict[str, Any]:
+    """The figure as plain data and layout: Plotly checks it once, whole,
+    which is ten times faster than building it call by call."""
+    if picture.covered:
+        picture = replace(picture, panels=[_bare(p) for p in picture.panels])
     count = len(picture.prompts)
-    figure = make_subplots(
-        rows=1,
-        cols=len(picture.panels),
-        shared_yaxes=True,
-        horizontal_spacing=0.04,
-    )
-    for column, panel in enumerate(picture.panels, 1):
-        _draw(figure, panel, picture, column)
-    _bands(figure, picture)
-    figure.update_yaxes(
-        range=[count - 0.5, -0.5],
-        tickmode="array",
-        tickvals=list(range(count)),
-        showgrid=False,
-        zeroline=False,
-        fixedrange=True,
-    )
-    figure.update_yaxes(
-        ticktext=[
-            f"<b>{r} ▸</b>" if r == picture.selected else str(r)
-            for r in range(count)
-        ],
-        col=1,
-    )
-    figure.update_layout(
-        height=HEADER + ROW_HEIGHT * max(count, 1) + 58,
-        margin={
+    layout: dict[str, Any] = {
+        "height": HEADER + ROW_HEIGHT * max(count, 1) + 58,
+        "margin": {
             "l": 34,
             "r": 12,
             "t": HEADER,
             "b": 58,
             "autoexpand": False,
         },
-        legend={
+        "legend": {
             "orientation": "h",
             "x": 0,
             "y": 1,
             "yanchor": "bottom",
             "font": {"size": 13},
         },
-        hoverlabel={"align": "left"},
-        dragmode=False,
-        plot_bgcolor="rgba(0,0,0,0)",
-        paper_bgcolor="rgba(0,0,0,0)",
-    )
-    return figure
+        "hoverlabel": {"align": "left"},
+        "dragmode": False,
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "yaxis": _row_axis(picture),
+        "shapes": _bands(picture),
+        "annotations": [],
+    }
+    data: list[dict[str, Any]] = []
+    for column, panel in enumerate(picture.panels):
+        _draw(data, layout, panel, picture, column)
+    return {"data": data, "layout": layout}
 
 
-def card_figure(picture: RowPicture) -> go.Figure:
-    """The last panel small, without row numbers, for a card."""
-    figure = rows_figure(replace(picture, panels=picture.panels[-1:]))
-    figure.update_layout(
-        height=CARD_HEIGHT,
-        margin={"l": 4, "r": 4, "t": 6, "b": 40, "autoexpand": False},
-        showlegend=False,
-    )
-    figure.update_yaxes(showticklabels=False)
-    figure.update_xaxes(title_standoff=4, title_font_size=12, nticks=5)
-    return figure
+def _row_axis(picture: RowPicture) -> dict[str, Any]:
+    """Row numbers from top to bottom, the selected one marked."""
+    count = len(picture.prompts)
+    return {
+        "range": [count - 0.5, -0.5],
+        "tickmode": "array",
+        "tickvals": list(range(count)),
+        "ticktext": [
+            f"<b>{r} ▸</b>" if r == picture.selected else str(r)
+            for r in range(count)
+        ],
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+    }
+
+
+def _bare(panel: Panel) -> Panel:
+    """The panel without its faulty side."""
+    return Panel(panel.title, panel.correct, panel.correct)
 
 
 def squashes(panels: Sequence[Panel]) -> int | None:
@@ -143,131 +157,179 @@ def symlog(value: float) -> float:
 
 
 def _draw(
-    figure: go.Figure, panel: Panel, picture: RowPicture, column: int
+    data: list[dict[str, Any]],
+    layout: dict[str, Any],
+    panel: Panel,
+    picture: RowPicture,
+    column: int,
 ) -> None:
+    """One panel's traces and its axis."""
     axis = symlog if picture.symlog else float
+    name = "x" if column == 0 else f"x{column + 1}"
+    at = {"xaxis": name, "yaxis": "y"}
     rows = range(len(picture.prompts))
-    texts = [_hover(panel, picture, r) for r in rows]
     for row, (low, high) in enumerate(panel.ranges):
         if math.isfinite(low) and math.isfinite(high):
-            _segment(figure, axis(low), axis(high), row, column, 9, BAND_LINE)
+            data.append(_segment(axis(low), axis(high), row, 9, RANGE) | at)
     flips = list(panel.flips) or [False] * len(rows)
     for row in rows:
         a, b = panel.correct[row], panel.faulty[row]
-        if not (math.isfinite(a) and math.isfinite(b)):
-            continue
-        apart = abs(a - b) > 1e-6 * max(1.0, abs(a), abs(b))
-        if apart:
+        if math.isfinite(a) and math.isfinite(b) and not _same(a, b):
             width, colour = (5, FAULTY) if flips[row] else (2, GREY)
-            _segment(figure, axis(a), axis(b), row, column, width, colour)
+            data.append(_segment(axis(a), axis(b), row, width, colour) | at)
+    data += [trace | at for trace in _ghosts(panel, axis, column == 0)]
+    texts = [_hover(panel, picture, r) for r in rows]
     marks = (
-        (picture.names[0], panel.correct, "circle", CORRECT, 11),
-        (picture.names[1], panel.faulty, "diamond-open", FAULTY, 13),
+        (NAMES[0], panel.correct, "circle", CORRECT, 11),
+        (NAMES[1], panel.faulty, "diamond-open", FAULTY, 13),
     )
-    for name, values, symbol, colour, size in marks:
+    for named, values, symbol, colour, size in marks[: 2 - picture.covered]:
         seen = [r for r in rows if math.isfinite(values[r])]
-        figure.add_trace(
-            go.Scatter(
-                x=[axis(settled(values[r])) for r in seen],
-                y=seen,
-                mode="markers",
-                name=name,
-                legendgroup=name,
-                showlegend=column == 1,
-                marker={
-                    "symbol": symbol,
-                    "color": colour,
-                    "size": size,
-                    "line": {"width": 2.5, "color": colour},
-                },
-                customdata=[[r, values[r]] for r in seen],
-                hovertext=[texts[r] for r in seen],
-                hoverinfo="text",
-            ),
-            row=1,
-            col=column,
-        )
-    _words(figure, panel, picture, flips, column)
-    figure.add_vline(x=0, line={"color": GREY, "width": 1.5}, col=column)
-    reach = _reach(panel, axis)
-    figure.update_xaxes(
-        title={"text": panel.title, "font": {"size": 13}, "standoff": 14},
-        range=reach,
-        zeroline=False,
-        gridcolor="rgba(128,128,128,0.2)",
-        col=column,
-        **(_ticks(panel) if picture.symlog else {}),
+        trace = _marks(named, values, seen, axis, symbol, colour, size)
+        trace["marker"]["line"]["width"] = 2.5
+        trace["hovertext"] = [texts[r] for r in seen]
+        data.append(trace | at | {"showlegend": column == 0})
+    layout["annotations"] += _words(panel, flips, axis, name)
+    layout["shapes"].append(
+        {
+            "type": "line",
+            "xref": name,
+            "x0": 0,
+            "x1": 0,
+            "yref": "paper",
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": GREY, "width": 1.5},
+        }
     )
+    wide = (1 - GAP * (len(picture.panels) - 1)) / len(picture.panels)
+    start = column * (wide + GAP)
+    layout["xaxis" + name[1:]] = {
+        "title": {"text": panel.title, "font": {"size": 13}, "standoff": 14},
+        "range": _reach(panel, axis),
+        "domain": [start, min(1, start + wide)],
+        "anchor": "y",
+        "zeroline": False,
+        "gridcolor": "rgba(128,128,128,0.2)",
+    } | (_ticks(panel) if picture.symlog else {})
 
 
-BAND_LINE = "rgba(213,94,0,0.28)"
+RANGE = "rgba(213,94,0,0.28)"
+GAP = 0.04
+GHOST = "before edits"
 
 
 def _segment(
-    figure: go.Figure,
-    start: float,
-    end: float,
-    row: int,
-    column: int,
-    width: int,
+    start: float, end: float, row: int, width: int, colour: str
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "x": [start, end],
+        "y": [row, row],
+        "mode": "lines",
+        "line": {"width": width, "color": colour},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def _marks(
+    name: str,
+    values: Sequence[float],
+    rows: Sequence[int],
+    axis: Callable[[float], float],
+    symbol: str,
     colour: str,
-) -> None:
-    figure.add_trace(
-        go.Scatter(
-            x=[start, end],
-            y=[row, row],
-            mode="lines",
-            line={"width": width, "color": colour},
-            hoverinfo="skip",
-            showlegend=False,
-        ),
-        row=1,
-        col=column,
-    )
+    size: int,
+) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "x": [axis(settled(values[r])) for r in rows],
+        "y": list(rows),
+        "mode": "markers",
+        "name": name,
+        "legendgroup": name,
+        "marker": {
+            "symbol": symbol,
+            "color": colour,
+            "size": size,
+            "line": {"width": 1.5, "color": colour},
+        },
+        "customdata": [[r, values[r]] for r in rows],
+        "hoverinfo": "text",
+    }
+
+
+def _ghosts(
+    panel: Panel, axis: Callable[[float], float], named: bool
+) -> list[dict[str, Any]]:
+    """Small grey marks where a value stood before the edits."""
+    traces = []
+    now = (panel.correct, panel.faulty)
+    for values, before, symbol in zip(
+        now, panel.ghosts, ("circle-open", "diamond-open")
+    ):
+        moved = [
+            r
+            for r, (a, b) in enumerate(zip(before, values, strict=True))
+            if math.isfinite(a) and not _same(a, b)
+        ]
+        if moved:
+            trace = _marks(GHOST, before, moved, axis, symbol, GREY, 9)
+            trace["hovertext"] = [
+                f"row {r}, before edits {signed(before[r])}" for r in moved
+            ]
+            trace["showlegend"] = named and not traces
+            traces.append(trace)
+    return traces
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b or abs(a - b) <= 1e-6 * max(1.0, abs(a), abs(b))
 
 
 def _words(
-    figure: go.Figure,
     panel: Panel,
-    picture: RowPicture,
     flips: Sequence[bool],
-    column: int,
-) -> None:
+    axis: Callable[[float], float],
+    name: str,
+) -> list[dict[str, Any]]:
     """FLIP beside a flipped row; what has no mark is named in words."""
-    axis = symlog if picture.symlog else float
-    for row in range(len(picture.prompts)):
-        a, b = panel.correct[row], panel.faulty[row]
+    words = []
+    for row, (a, b) in enumerate(zip(panel.correct, panel.faulty)):
+        text, x, colour = "", 0.0, FAULTY
         if flips[row]:
-            right = max(axis(a), axis(b))
-            _word(figure, "<b>FLIP</b>", right, row, column, FAULTY)
+            text, x = "<b>FLIP</b>", max(axis(a), axis(b))
         elif math.isinf(b):
-            _word(figure, f"faulty {signed(b)}", 0, row, column, FAULTY)
+            text = f"faulty {signed(b)}"
         elif math.isnan(a) and math.isnan(b):
-            _word(figure, "no value", 0, row, column, "gray")
+            text, colour = "no value", "gray"
         elif math.isnan(b):
-            _word(figure, "faulty: no value", 0, row, column, FAULTY)
+            text = "faulty: no value"
+        if text:
+            words.append(
+                {
+                    "text": text,
+                    "x": x,
+                    "y": row,
+                    "xref": name,
+                    "yref": "y",
+                    "xshift": 12,
+                    "xanchor": "left",
+                    "showarrow": False,
+                    "font": {"size": 12, "color": colour},
+                }
+            )
+    return words
 
 
-def _word(
-    figure: go.Figure, text: str, x: float, row: int, column: int, colour: str
-) -> None:
-    figure.add_annotation(
-        text=text,
-        x=x,
-        y=row,
-        xshift=12,
-        xanchor="left",
-        showarrow=False,
-        font={"size": 12, "color": colour},
-        row=1,
-        col=column,
-    )
-
-
-def _reach(panel: Panel, axis: object) -> list[float]:
+def _reach(
+    panel: Panel, axis: Callable[[float], float]
+) -> list[float]:
     ends = [e for pair in panel.ranges for e in pair]
-    values = [*panel.correct, *panel.faulty, *ends, 0.0]
-    seen = [axis(v) for v in values if math.isfinite(v)]  # type: ignore
+    before = [v for values in panel.ghosts for v in values]
+    values = [*panel.correct, *panel.faulty, *ends, *before, 0.0]
+    seen = [axis(v) for v in values if math.isfinite(v)]
     low, high = min(seen), max(seen)
     if high - low < 1e-6:
         low, high = low - 1, high + 1
@@ -291,29 +353,31 @@ def _ticks(panel: Panel) -> dict[str, object]:
     }
 
 
-def _bands(figure: go.Figure, picture: RowPicture) -> None:
+def _bands(picture: RowPicture) -> list[dict[str, Any]]:
     """Every second run of rows of one prompt is shaded."""
-    shaded = False
+    bands = []
     start = 0
     prompts = list(picture.prompts)
     for row in range(1, len(prompts) + 1):
         if row < len(prompts) and prompts[row] == prompts[start]:
             continue
-        if shaded:
-            figure.add_shape(
-                type="rect",
-                xref="paper",
-                x0=0,
-                x1=1,
-                yref="y",
-                y0=start - 0.5,
-                y1=row - 0.5,
-                fillcolor=BAND,
-                line_width=0,
-                layer="below",
-            )
-        shaded = not shaded
+        bands.append((start, row))
         start = row
+    return [
+        {
+            "type": "rect",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "yref": "y",
+            "y0": start - 0.5,
+            "y1": end - 0.5,
+            "fillcolor": BAND,
+            "line": {"width": 0},
+            "layer": "below",
+        }
+        for start, end in bands[1::2]
+    ]
 
 
 def _hover(panel: Panel, picture: RowPicture, row: int) -> str:
@@ -322,8 +386,8 @@ def _hover(panel: Panel, picture: RowPicture, row: int) -> str:
     prompt = str(picture.prompts[row]).replace("<", "&lt;")
     lines = [
         f"row {row}, prompt {prompt}",
-        f"{picture.names[0]} {signed(settled(a), digits)}",
-        f"{picture.names[1]} {signed(settled(b), digits)}",
+        f"{NAMES[0]} {signed(settled(a), digits)}",
+        f"{NAMES[1]} {signed(settled(b), digits)}",
     ]
     if panel.ranges and math.isfinite(panel.ranges[row][0]):
         low, high = panel.ranges[row]

@@ -12,13 +12,13 @@ from gradebook.bugs import Bug, bug
 from gradebook.compare import Comparison, compare
 from gradebook.engine.pipeline import CORRECT
 from gradebook.errors import GradebookError
-from gradebook.figures import rows_figure, squashes
+from gradebook.figures import RowPicture, rows_figure, squashes
 from gradebook.formula import worked
 from gradebook.scenario import Scenario, variants
 from gradebook.trainer import NORMALIZATIONS, draws, evaluated, normalized
 from gradebook.ui import controls, draft as drafts, grid, sections, words
 from gradebook.ui.draft import Draft
-from gradebook.ui.pictures import panels, picture, summary
+from gradebook.ui.pictures import haunted, panels, summary
 from gradebook.ui.shell import require_entry
 
 LINEAR, SYMLOG = "linear axis", "symlog axis"
@@ -80,20 +80,20 @@ def computed(
     wrong = draft.wrong()
     if not wrong:
         try:
-            draft.good = _compared(draft, swapped, draft.batch())
+            draft.good = _compared(draft, swapped, draft.state.batch())
         except GradebookError as error:
             wrong = [words.place(error)]
     return draft.good, wrong
 
 
 def _compared(draft: Draft, swapped: Bug, batch: Batch) -> Comparison:
-    if draft.evaluation:
-        engine = swapped.engine if draft.training_guard else CORRECT
+    if draft.state.evaluation:
+        engine = swapped.engine if draft.state.training_guard else CORRECT
         return Comparison(
             batch, evaluated(engine, batch), evaluated(swapped.engine, batch)
         )
     found = compare(swapped, batch)
-    how = draft.normalization
+    how = draft.state.normalization
     if "subsample" in draft.scenario.controls and how != NORMALIZATIONS[-1]:
         if how == NORMALIZATIONS[0]:
             return replace(found, faulty=found.correct)
@@ -120,7 +120,8 @@ def _first_screen(
         if wrong:
             _say(wrong)
         grid.row_widgets(draft)
-        grid.buttons(draft, drafts.reset)
+        grid.buttons(draft)
+        grid.history(draft)
     with right:
         if comparison is not None and comparison.batch.rows:
             with st.container(key="stale" if wrong else "fresh"):
@@ -143,15 +144,20 @@ def _picture(
     stale: bool,
 ) -> None:
     ranges = _ranges(draft, swapped, comparison)
-    outlier = squashes(panels(comparison, kind, ranges))
+    shown = panels(comparison, kind)
+    if draft.edited:
+        if draft.own is None:
+            draft.own = compare(swapped, draft.origin.batch())
+        shown = haunted(shown, panels(draft.own, kind))
+    if ranges:
+        shown = [replace(panel, ranges=ranges) for panel in shown]
+    outlier = squashes(shown)
     axis = _axis(draft, outlier)
     prompts = [str(p) for p in draft.table["prompt"]]
     count = comparison.batch.rows
     if len(prompts) != count:
         prompts = [str(p) for p in comparison.batch.prompt.tolist()]
-    drawn = picture(
-        comparison, kind, prompts, draft.row, axis == SYMLOG, ranges
-    )
+    drawn = RowPicture(shown, prompts, draft.row, axis == SYMLOG)
     key = f"picture-{draft.scenario.name}"
     st.plotly_chart(
         rows_figure(drawn),
@@ -207,7 +213,7 @@ def _ranges(
 ) -> list[tuple[float, float]]:
     """Least and greatest faulty advantage of each row over the draws."""
     batch = comparison.batch
-    after = draft.normalization == NORMALIZATIONS[-1]
+    after = draft.state.normalization == NORMALIZATIONS[-1]
     if "subsample" not in draft.scenario.controls or not after:
         return []
     if bool((batch.kept_steps == batch.steps).all()):
@@ -222,7 +228,7 @@ def _ranges(
 def _clicked(draft: Draft, key: str) -> None:
     points = st.session_state[key].selection.points
     if points:
-        draft.row = int(points[0]["customdata"][0])
+        draft.select(int(points[0]["customdata"][0]))
 
 
 def _settings(
@@ -242,7 +248,7 @@ def _settings(
     if "guard" in scenario.controls:
         sections.guard(comparison.batch)
     if "phase" in scenario.controls and comparison.correct.loss is not None:
-        sections.phases(swapped, comparison.batch, draft.evaluation)
+        sections.phases(swapped, comparison.batch, draft.state.evaluation)
 
 
 def _below(draft: Draft, swapped: Bug, comparison: Comparison) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 
+import pandas as pd
 import streamlit as st
 
 from gradebook import table as cells
@@ -10,7 +11,8 @@ from gradebook.errors import GradebookError
 from gradebook.settings import CHOICES, ESTIMATORS, FLAGS
 from gradebook.trainer import NORMALIZATIONS, subsampled
 from gradebook.ui import words
-from gradebook.ui.draft import Draft, read_settings, typed_settings
+from gradebook.state import typed_settings
+from gradebook.ui.draft import Draft
 
 SPECIAL = ("padded_width", "subsample", "phase", "guard")
 OF_ESTIMATOR = (
@@ -51,7 +53,7 @@ def _widget(draft: Draft, name: str) -> None:
         shared["on_change"] = _set_estimator
         st.selectbox(label, [*ESTIMATORS, CUSTOM], **shared)
         return
-    st.session_state[key] = draft.typed[name]
+    st.session_state[key] = draft.state.typed[name]
     if name in CHOICES:
         st.selectbox(label, CHOICES[name], **shared)
     elif name in FLAGS:
@@ -61,13 +63,13 @@ def _widget(draft: Draft, name: str) -> None:
 
 
 def _set(draft: Draft, name: str, key: str) -> None:
-    draft.typed[name] = st.session_state[key]
+    draft.edit(typed={**draft.state.typed, name: st.session_state[key]})
 
 
 def estimator(draft: Draft) -> str:
     """The named estimator whose settings stand here, or 'custom'."""
     try:
-        now = read_settings(draft.typed, draft.scenario.settings)
+        now = draft.state.settings()
     except GradebookError:
         return CUSTOM
     fitting = [
@@ -86,7 +88,8 @@ def _set_estimator(draft: Draft, _: str, key: str) -> None:
     if draft.estimator != CUSTOM:
         chosen = ESTIMATORS[draft.estimator]
     typed = typed_settings(chosen)
-    draft.typed.update({name: typed[name] for name in OF_ESTIMATOR})
+    taken = {name: typed[name] for name in OF_ESTIMATOR}
+    draft.edit(typed={**draft.state.typed, **taken})
 
 
 def special(draft: Draft, name: str) -> None:
@@ -121,7 +124,7 @@ def _padded_width(draft: Draft) -> None:
         help="Columns of the padded batch. One more changes no rollout.",
     )
     key = f"detector-{draft.scenario.name}"
-    st.session_state[key] = draft.detector
+    st.session_state[key] = draft.state.detector
     right.toggle(
         "EOS found by the trainer's detector: a row as long as the padded"
         " width has none",
@@ -132,19 +135,19 @@ def _padded_width(draft: Draft) -> None:
 
 
 def _set_width(draft: Draft, key: str) -> None:
-    draft.table = cells.with_width(draft.table, st.session_state[key])
+    draft.edit(table=cells.with_width(draft.table, st.session_state[key]))
     draft.renewed()
 
 
 def _set_detector(draft: Draft, key: str) -> None:
-    draft.detector = st.session_state[key]
+    draft.edit(detector=st.session_state[key])
     draft.renewed()
 
 
 def _subsample(draft: Draft) -> None:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     key = f"normalization-{draft.scenario.name}"
-    st.session_state[key] = draft.normalization
+    st.session_state[key] = draft.state.normalization
     left.segmented_control(
         "The faulty side normalizes",
         NORMALIZATIONS,
@@ -164,24 +167,25 @@ def _subsample(draft: Draft) -> None:
 
 
 def _set_normalization(draft: Draft, key: str) -> None:
-    draft.normalization = st.session_state[key]
+    draft.edit(normalization=st.session_state[key])
 
 
 def _draw(draft: Draft) -> None:
     try:
-        batch = cells.to_batch(draft.table, draft.settings())
+        batch = cells.to_batch(draft.table, draft.state.settings())
     except GradebookError:
         return
     draft.seed += 1
     kept = subsampled(batch, draft.seed).tolist()
-    draft.table["kept_steps"] = [str(k) for k in kept]
+    texts = pd.Series([str(k) for k in kept], dtype="object")
+    draft.edit(table=draft.table.assign(kept_steps=texts))
     draft.renewed()
 
 
 def _phase(draft: Draft) -> None:
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     key = f"phase-{draft.scenario.name}"
-    st.session_state[key] = "Evaluation" if draft.evaluation else "Training"
+    st.session_state[key] = "Evaluation" if draft.state.evaluation else "Training"
     left.segmented_control(
         "Phase",
         ["Training", "Evaluation"],
@@ -192,7 +196,7 @@ def _phase(draft: Draft) -> None:
         help="Evaluation takes one generation a prompt: its first row.",
     )
     key = f"guarded-{draft.scenario.name}"
-    st.session_state[key] = draft.training_guard
+    st.session_state[key] = draft.state.training_guard
     right.toggle(
         "Confine the guard to training",
         key=key,
@@ -203,8 +207,8 @@ def _phase(draft: Draft) -> None:
 
 
 def _set_phase(draft: Draft, key: str) -> None:
-    draft.evaluation = st.session_state[key] == "Evaluation"
+    draft.edit(evaluation=st.session_state[key] == "Evaluation")
 
 
 def _set_guard(draft: Draft, key: str) -> None:
-    draft.training_guard = st.session_state[key]
+    draft.edit(training_guard=st.session_state[key])

@@ -18,7 +18,8 @@ from gradebook.errors import GradebookError
 from gradebook.figures import HEADER, ROW_HEIGHT
 from gradebook.formula import Worked
 from gradebook.ui import words
-from gradebook.ui.draft import Draft
+from gradebook.ui.draft import Draft, reset
+from gradebook.ui.pictures import values_of
 
 WIDTHS = {
     "row": 48,
@@ -52,7 +53,7 @@ def grid(draft: Draft, results: dict[str, list[str]], heard: tuple) -> None:
     """The table, with each row's results and who is in the mean."""
     shown = draft.table.copy()
     count = len(shown)
-    if draft.detector:
+    if draft.state.detector:
         shown["eos"] = _found(draft, count)
     marks = [_mark(r, heard) for r in range(count)]
     shown.insert(0, "row", [_name(r, draft.row) for r in range(count)])
@@ -63,7 +64,7 @@ def grid(draft: Draft, results: dict[str, list[str]], heard: tuple) -> None:
         fits = len(texts) == count
         shown.insert(at, name, texts if fits else [""] * count)
     locked = ["row", "in mean", *results]
-    if draft.detector:
+    if draft.state.detector:
         locked.append("eos")
     key = draft.key(f"grid-{len(shown.columns)}")
     st.data_editor(
@@ -83,10 +84,12 @@ def grid(draft: Draft, results: dict[str, list[str]], heard: tuple) -> None:
 
 def _commit(draft: Draft, key: str) -> None:
     """The grid's edits into the draft."""
+    table = draft.table.copy()
     for row, changed in st.session_state[key]["edited_rows"].items():
         for name, value in changed.items():
-            if name in draft.table.columns:
-                draft.table.loc[int(row), name] = _cell(name, value)
+            if name in table.columns:
+                table.loc[int(row), name] = _cell(name, value)
+    draft.edit(table=table)
 
 
 def _cell(name: str, value: Any) -> Any:
@@ -148,7 +151,7 @@ def row_widgets(draft: Draft) -> None:
     if not len(table):
         st.markdown("The batch has no rows.")
         return
-    row = draft.row = min(max(draft.row, 0), len(table) - 1)
+    row = draft.row
     names = [n for n in table.columns if not cells.is_flag(n)]
     short = [n for n in names if n not in LISTS]
     parts = st.columns(
@@ -172,13 +175,13 @@ def row_widgets(draft: Draft) -> None:
     with parts[-1]:
         if "eos" in table.columns:
             key = f"eos-{draft.scenario.name}"
-            held = _found(draft, 0)[row] if draft.detector else None
+            held = _found(draft, 0)[row] if draft.state.detector else None
             state = bool(table.loc[row, "eos"]) if held is None else held
             st.session_state[key] = state
             st.checkbox(
                 "EOS",
                 key=key,
-                disabled=draft.detector,
+                disabled=draft.state.detector,
                 on_change=_set,
                 args=(draft, row, "eos", key),
             )
@@ -213,23 +216,27 @@ def _text_widget(draft: Draft, row: int, name: str) -> None:
 
 
 def _select(draft: Draft, key: str) -> None:
-    draft.row = int(st.session_state[key])
+    draft.select(int(st.session_state[key]))
 
 
 def _set(draft: Draft, row: int, name: str, key: str) -> None:
-    draft.table.loc[row, name] = _cell(name, st.session_state[key])
+    table = draft.table.copy()
+    table.loc[row, name] = _cell(name, st.session_state[key])
+    draft.edit(table=table)
     draft.renewed()
 
 
 def _set_mask(draft: Draft, row: int, key: str) -> None:
     chosen = st.session_state[key]
-    for token in cells.token_columns(draft.table):
-        draft.table.loc[row, token] = token in chosen
+    table = draft.table.copy()
+    for token in cells.token_columns(table):
+        table.loc[row, token] = token in chosen
+    draft.edit(table=table)
     draft.renewed()
 
 
-def buttons(draft: Draft, reset: Any) -> None:
-    """Add, remove, paste, reset."""
+def buttons(draft: Draft) -> None:
+    """Add, remove, paste, undo, redo, reset."""
     with st.container(horizontal=True):
         name = draft.scenario.name
         st.button(
@@ -250,13 +257,45 @@ def buttons(draft: Draft, reset: Any) -> None:
         with st.popover("Paste rows"):
             _paste_form(draft)
         st.button(
+            "Undo",
+            key=f"undo-{name}",
+            on_click=draft.go,
+            args=(draft.at - 1,),
+            disabled=draft.at == 0,
+            help="Ctrl+Z, outside a text field.",
+        )
+        st.button(
+            "Redo",
+            key=f"redo-{name}",
+            on_click=draft.go,
+            args=(draft.at + 1,),
+            disabled=draft.at == len(draft.states) - 1,
+            help="Ctrl+Shift+Z, outside a text field.",
+        )
+        st.button(
             "Reset",
             key=f"reset-{name}",
             on_click=reset,
-            args=(draft.scenario,),
+            args=(draft,),
             disabled=not draft.edited,
             help="Back to the scenario's rows and settings.",
         )
+
+
+def history(draft: Draft) -> None:
+    """A slider through the states, once there are some."""
+    if len(draft.states) < 3:
+        return
+    key = f"history-{draft.scenario.name}"
+    st.session_state[key] = draft.at
+    st.slider(
+        "History of edits",
+        min_value=0,
+        max_value=len(draft.states) - 1,
+        key=key,
+        on_change=lambda: draft.go(st.session_state[key]),
+        help="0 is the scenario as it came.",
+    )
 
 
 def _paste_form(draft: Draft) -> None:
@@ -279,33 +318,32 @@ def _paste_form(draft: Draft) -> None:
 
 
 def _add(draft: Draft) -> None:
-    draft.table = cells.with_row_added(draft.table, draft.row)
-    draft.row = min(draft.row + 1, len(draft.table) - 1)
+    draft.edit(table=cells.with_row_added(draft.table, draft.row))
+    draft.select(draft.row + 1)
     draft.renewed()
 
 
 def _remove(draft: Draft) -> None:
-    draft.table = cells.with_row_removed(draft.table, draft.row)
-    draft.row = max(0, min(draft.row, len(draft.table) - 1))
+    draft.edit(table=cells.with_row_removed(draft.table, draft.row))
+    draft.select(draft.row)
     draft.renewed()
 
 
 def _paste(draft: Draft, key: str) -> None:
     draft.notes = []
     try:
-        draft.table = cells.pasted(draft.table, st.session_state[key])
+        table = cells.pasted(draft.table, st.session_state[key])
     except GradebookError as error:
         draft.notes = [words.place(error)]
         return
-    draft.row = min(draft.row, len(draft.table) - 1)
+    draft.edit(table=table)
+    draft.select(draft.row)
     draft.renewed()
 
 
 def results(comparison: Comparison | None, kind: str) -> dict[str, list[str]]:
     """Each row's result as text, correct and faulty: what the picture
     shows."""
-    from gradebook.ui.pictures import values_of  # the picture's numbers
-
     if comparison is None:
         return {"correct": [], "faulty": []}
     correct, faulty = values_of(comparison, kind)

@@ -6,10 +6,11 @@ import streamlit as st
 
 from gradebook.bugs import bug
 from gradebook.compare import compare
-from gradebook.figures import card_figure, squashes
+from gradebook.figures import RowPicture, card_figure, squashes
 from gradebook.scenario import Scenario, variants
 from gradebook.ui import words
-from gradebook.ui.pictures import panels, picture, summary
+from gradebook.ui.pictures import panels, summary
+from gradebook.ui.primer import primer
 
 
 def home() -> None:
@@ -33,6 +34,7 @@ def home() -> None:
         for part, card in zip(st.columns(3), cards[start : start + 3]):
             with part, st.container(border=True, height="stretch"):
                 card()
+    primer()
 
 
 def _start(files: dict) -> None:
@@ -63,17 +65,14 @@ def _card(scenario: Scenario, file: object) -> None:
     )
     comparison = compare(bug(scenario.bug), scenario.batch())
     kind = scenario.telltale.kind
-    prompts = [str(p) for p in scenario.table()["prompt"]]
-    drawn = picture(
-        comparison,
-        kind,
-        prompts,
-        selected=-1,
-        symlog=squashes(panels(comparison, kind, [])) is not None,
-        ranges=[],
+    drawn = panels(comparison, kind)
+    small = RowPicture(
+        panels=drawn,
+        prompts=[str(p) for p in scenario.table()["prompt"]],
+        symlog=squashes(drawn) is not None,
     )
     st.plotly_chart(
-        card_figure(drawn),
+        card_figure(small),
         key=f"card-picture-{scenario.name}",
         config={"displayModeBar": False, "staticPlot": True},
         alt=f"{scenario.title}: {summary(comparison, kind)}",

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from gradebook.compare import Comparison, sign
-from gradebook.figures import Panel, RowPicture
+from gradebook.figures import Panel
 from gradebook.numerals import digits_apart, settled, signed
 
 GRADIENT = "gradient"
 
 
-def panels(
-    comparison: Comparison, kind: str, ranges: list[tuple[float, float]]
-) -> list[Panel]:
+def panels(comparison: Comparison, kind: str) -> list[Panel]:
     """The panels of a tell-tale: the gradient's two parts, or the
     advantage."""
     if kind == GRADIENT and comparison.correct.gradient is not None:
@@ -27,7 +26,6 @@ def panels(
             correct=comparison.correct.advantage.tolist(),
             faulty=comparison.faulty.advantage.tolist(),
             flips=comparison.flips.tolist(),
-            ranges=ranges,
         )
     ]
 
@@ -44,28 +42,22 @@ def _gradient(comparison: Comparison, part: str, title: str) -> Panel:
     )
 
 
-def picture(
-    comparison: Comparison,
-    kind: str,
-    prompts: list[str],
-    selected: int,
-    symlog: bool,
-    ranges: list[tuple[float, float]],
-) -> RowPicture:
-    """What the rows' figure shows."""
-    return RowPicture(
-        panels=panels(comparison, kind, ranges),
-        prompts=prompts,
-        selected=selected,
-        symlog=symlog,
-    )
+def haunted(now: list[Panel], before: list[Panel]) -> list[Panel]:
+    """The panels with the values before the edits as ghosts, where there
+    are as many rows."""
+    if [len(p.correct) for p in now] != [len(p.correct) for p in before]:
+        return now
+    return [
+        replace(panel, ghosts=(own.correct, own.faulty))
+        for panel, own in zip(now, before, strict=True)
+    ]
 
 
 def values_of(
     comparison: Comparison, kind: str
 ) -> tuple[list[str], list[str]]:
     """The last panel's numbers as text, correct and faulty."""
-    panel = panels(comparison, kind, [])[-1]
+    panel = panels(comparison, kind)[-1]
     pairs = [
         (settled(a), settled(b))
         for a, b in zip(panel.correct, panel.faulty, strict=True)
@@ -79,7 +71,7 @@ def values_of(
 
 def summary(comparison: Comparison, kind: str) -> str:
     """The picture in words, in one line."""
-    chosen = panels(comparison, kind, [])[-1]
+    chosen = panels(comparison, kind)[-1]
     named = chosen.title.split(" (")[0]
     apart = [
         row

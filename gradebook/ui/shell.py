@@ -11,6 +11,7 @@ from gradebook.scenario import variants
 from gradebook.ui.home import home
 
 ROOT = Path(__file__).parents[2]
+KEYS = Path(__file__).with_name("keys.js")
 STYLE = Path(__file__).with_name("style.css")
 EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
 
@@ -80,5 +81,6 @@ def app() -> None:
         ".catch(() => {});"
         for name in editor_chunks()
     )
-    st.html(f"<script>{imports}</script>", unsafe_allow_javascript=True)
+    script = f"<script>{imports}{KEYS.read_text()}</script>"
+    st.html(script, unsafe_allow_javascript=True)
     page.run()

@@ -1,0 +1,125 @@
+"""Everything a learner can change on a bug page, as one value.
+
+A state is never changed, only replaced: undo is going back to an older one,
+and a link is a state written down.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Mapping
+
+import pandas as pd
+
+from gradebook import table as cells
+from gradebook.batch import Batch
+from gradebook.errors import GradebookError
+from gradebook.scenario import Scenario
+from gradebook.settings import CHOICES, FLAGS, MAY_BE_NONE, Settings
+from gradebook.trainer import NORMALIZATIONS, eos_by_width
+
+WHOLE = ("group_size", "max_tokens", "accumulation", "min_group_size")
+SWITCHES = ("detector", "evaluation", "training_guard")
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A scenario under the learner's hands, cells and settings as typed.
+
+    table          the batch as a table (gradebook.table); never mutated
+    typed          every setting: text for numbers, '' for none
+    row            the selected row
+    detector       EOS is found by the padded width
+    normalization  one of trainer.NORMALIZATIONS, for the faulty side
+    evaluation     one generation a prompt
+    training_guard the correct engine's guard holds in training only
+    """
+
+    scenario: Scenario
+    table: pd.DataFrame
+    typed: Mapping[str, Any] = field(default_factory=dict)
+    row: int = 0
+    detector: bool = False
+    normalization: str = NORMALIZATIONS[-1]
+    evaluation: bool = False
+    training_guard: bool = False
+
+    def settings(self) -> Settings:
+        """The settings as typed. Raises GradebookError naming one."""
+        return read_settings(self.typed, self.scenario.settings)
+
+    def batch(self) -> Batch:
+        """The table as a batch. Raises GradebookError with its place."""
+        batch = cells.to_batch(self.table, self.settings())
+        if self.detector:
+            batch = replace(batch, eos=eos_by_width(batch))
+        return batch
+
+    def problems(self) -> list[GradebookError]:
+        """Every cell and setting that cannot be read."""
+        found = cells.problems(self.table)
+        for name, value in self.typed.items():
+            try:
+                read_settings({name: value}, self.scenario.settings)
+            except GradebookError as error:
+                found.append(error)
+        return found
+
+    def same_batch(self, other: "State") -> bool:
+        """Equal but for the selected row."""
+        switches = ("normalization", *SWITCHES)
+        return (
+            self.scenario.name == other.scenario.name
+            and dict(self.typed) == dict(other.typed)
+            and all(getattr(self, s) == getattr(other, s) for s in switches)
+            and self.table.equals(other.table)
+        )
+
+    def same(self, other: "State") -> bool:
+        """Equal in everything."""
+        return self.row == other.row and self.same_batch(other)
+
+
+def start(scenario: Scenario) -> State:
+    """The state that says what the scenario says."""
+    return State(
+        scenario=scenario,
+        table=scenario.table(),
+        typed=typed_settings(scenario.settings),
+        row=scenario.focus,
+        detector=scenario.eos_by_width,
+    )
+
+
+def typed_settings(settings: Settings) -> dict[str, Any]:
+    """Settings as a person types them: numbers as text, none as ''."""
+    typed: dict[str, Any] = {}
+    for name in settings.keys():
+        value = settings[name]
+        if name in CHOICES or name in FLAGS:
+            typed[name] = value
+        elif isinstance(value, float):
+            short = f"{value:g}"
+            typed[name] = short if float(short) == value else repr(value)
+        else:
+            typed[name] = cells.as_text(value)
+    return typed
+
+
+def read_settings(typed: Mapping[str, Any], base: Settings) -> Settings:
+    """Typed settings laid over `base`. Raises GradebookError naming one."""
+    return replace(base, **{n: read_setting(n, v) for n, v in typed.items()})
+
+
+def read_setting(name: str, value: Any) -> Any:
+    """One typed setting's value. Raises GradebookError naming it."""
+    if name in CHOICES or name in FLAGS:
+        return value
+    if name in MAY_BE_NONE and not str(value).strip():
+        return None
+    try:
+        return cells.whole(value) if name in WHOLE else cells.number(value)
+    except GradebookError as error:
+        raise GradebookError(
+            key=name, expected=error.expected, found=error.found
+        ) from None

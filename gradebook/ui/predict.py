@@ -1,0 +1,73 @@
+"""Predict, then reveal: a question before anything faulty is shown.
+
+An answer opens the bug everywhere in the session, and so does skipping.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.scenario import Scenario
+from gradebook.ui import words
+
+SKIPPED = -1
+
+
+def answers() -> dict[str, int]:
+    """Bug -> the choice that was made, or SKIPPED."""
+    return st.session_state.setdefault("answers", {})
+
+
+def covered(bug: str) -> bool:
+    """The learner has neither answered nor skipped yet."""
+    return bug not in answers()
+
+
+def answer(bug: str, choice: int) -> None:
+    """The learner's choice, or SKIPPED."""
+    answers()[bug] = choice
+
+
+def ask(scenario: Scenario) -> None:
+    """The scenario's question, its choices, and a way past them."""
+    asked = scenario.prediction
+    with st.container(border=True, key=f"predict-{scenario.bug}"):
+        st.markdown(
+            "**Predict before you look.** The picture shows the correct"
+            f" engine. {words.plain(asked.question)}"
+        )
+        with st.container(horizontal=True):
+            for choice, text in enumerate(asked.choices):
+                st.button(
+                    words.plain(text),
+                    key=f"choice-{scenario.bug}-{choice}",
+                    on_click=answer,
+                    args=(scenario.bug, choice),
+                )
+            st.button(
+                "Skip, show me",
+                key=f"skip-{scenario.bug}",
+                on_click=answer,
+                args=(scenario.bug, SKIPPED),
+                type="tertiary",
+            )
+
+
+def told(scenario: Scenario) -> None:
+    """The guess beside the truth, and the rule to carry home."""
+    asked = scenario.prediction
+    truth = words.plain(asked.choices[asked.answer])
+    guess = answers().get(scenario.bug, SKIPPED)
+    lines = [f"**Asked:** {words.plain(asked.question)}"]
+    if guess == SKIPPED:
+        lines.append(f"It is **{truth}**. {words.plain(asked.why)}")
+    else:
+        said = words.plain(asked.choices[guess])
+        verdict = "and so it is" if guess == asked.answer else (
+            f"it is **{truth}**"
+        )
+        lines.append(
+            f"You said **{said}**; {verdict}. {words.plain(asked.why)}"
+        )
+    lines.append(f"**The rule:** {words.plain(scenario.rule)}")
+    st.markdown("  \n".join(lines))
