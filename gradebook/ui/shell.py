@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 from pathlib import Path
 
 import streamlit as st
 
+from gradebook.bugs import BUGS
 from gradebook.scenario import variants
 from gradebook.ui.home import home
 
@@ -36,8 +38,8 @@ def editor_chunks() -> list[str]:
     return [f.name for p in EDITORS for f in sorted(folder.glob(p))]
 
 
-def bug_files() -> dict[str, Path]:
-    """Bug name -> its page file, in the order of the files' numbers."""
+def page_files() -> dict[str, Path]:
+    """Name -> page file, in the order of the files' numbers."""
     files = sorted(
         ROOT.glob("pages/[0-9]*_*.py"),
         key=lambda f: int(f.stem.split("_")[0]),
@@ -45,14 +47,36 @@ def bug_files() -> dict[str, Path]:
     return {f.stem.split("_", 1)[1]: f for f in files}
 
 
+def bug_files() -> dict[str, Path]:
+    """The bugs' pages by bug."""
+    return {n: f for n, f in page_files().items() if n in BUGS}
+
+
+def tool_files() -> dict[str, Path]:
+    """The other pages by name."""
+    return {n: f for n, f in page_files().items() if n not in BUGS}
+
+
 def navigation() -> dict[str, list]:
-    """Home, and the bugs' pages under their scenario's title."""
+    """Home; the bugs' pages under their scenario's title; the tools under
+    what stands before the colon in their docstring."""
     bugs = [
         st.Page(file, title=variants(bug)[0].title, url_path=bug)
         for bug, file in bug_files().items()
     ]
+    tools = [
+        st.Page(file, title=_title(file), url_path=name)
+        for name, file in tool_files().items()
+    ]
     first = st.Page(home, title="Home", url_path="home", default=True)
-    return {"": [first], "The bugs": bugs}
+    pages = {"": [first], "The bugs": bugs, "The tools": tools}
+    return {section: listed for section, listed in pages.items() if listed}
+
+
+@st.cache_resource(show_spinner=False)
+def _title(file: Path) -> str:
+    doc = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or file.stem
+    return doc.split(":")[0].strip()
 
 
 def configure() -> None:
