@@ -81,12 +81,12 @@ def _drawn(picture: RowPicture) -> dict[str, Any]:
         picture = replace(picture, panels=[_bare(p) for p in picture.panels])
     count = len(picture.prompts)
     layout: dict[str, Any] = {
-        "height": HEADER + ROW_HEIGHT * max(count, 1) + 58,
+        "height": HEADER + ROW_HEIGHT * max(count, 1) + 50,
         "margin": {
             "l": 34,
             "r": 12,
             "t": HEADER,
-            "b": 58,
+            "b": 50,
             "autoexpand": False,
         },
         "legend": {

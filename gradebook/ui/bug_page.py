@@ -16,8 +16,16 @@ from gradebook.figures import RowPicture, rows_figure, squashes
 from gradebook.formula import worked
 from gradebook.scenario import Scenario, variants
 from gradebook.trainer import NORMALIZATIONS, draws, evaluated, normalized
-from gradebook.ui import controls, draft as drafts, grid, sections, words
-from gradebook.ui.draft import Draft
+from gradebook.ui import (
+    address,
+    controls,
+    drafts,
+    grid,
+    predict,
+    sections,
+    words,
+)
+from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import haunted, panels, summary
 from gradebook.ui.shell import require_entry
 
@@ -27,14 +35,18 @@ LINEAR, SYMLOG = "linear axis", "symlog axis"
 def bug_page(name: str) -> None:
     """The whole page of the bug `name`."""
     require_entry()
+    address.arrive(name)
     swapped = bug(name)
-    scenario = _chosen(name)
+    scenario = address.case(name)
     draft = drafts.of(scenario)
+    address.depart(name)
+    covered = predict.covered(name)
+    _head(scenario, covered)
     comparison, wrong = computed(draft, swapped)
-    _first_screen(draft, swapped, comparison, wrong)
-    _settings(draft, swapped, comparison)
-    if comparison is None:
+    _first_screen(draft, swapped, comparison, wrong, covered)
+    if covered:
         return
+    _settings(draft, swapped, comparison)
     if comparison.batch.rows:
         with st.container(key="stale-below" if wrong else "below"):
             _below(draft, swapped, comparison)
@@ -42,20 +54,21 @@ def bug_page(name: str) -> None:
     sections.dispute(variants(name)[0])
 
 
-def _chosen(name: str) -> Scenario:
-    """Title, and the case that the learner picked."""
-    among = {s.name: s for s in variants(name)}
-    main = next(iter(among.values()))
-    st.title(main.title)
-    key = f"case-{name}"
-    kept = st.session_state.setdefault("cases", {})
-    st.session_state[key] = kept.get(name, main.name)
+def _head(scenario: Scenario, covered: bool) -> None:
+    """Title and claim; the question, or after the answer the cases."""
+    among = {s.name: s for s in variants(scenario.bug)}
+    st.title(next(iter(among.values())).title)
+    address.problems()
+    sections.claim(scenario, bug(scenario.bug))
+    if covered:
+        predict.ask(scenario)
+        return
+    key = f"case-{scenario.bug}"
+    st.session_state[key] = scenario.name
 
     def pick() -> None:
-        kept[name] = st.session_state[key]
+        st.session_state["cases"][scenario.bug] = st.session_state[key]
 
-    chosen = among[st.session_state[key]]
-    sections.claim(chosen, bug(name))
     st.pills(
         "Case",
         list(among),
@@ -65,7 +78,6 @@ def _chosen(name: str) -> Scenario:
         label_visibility="collapsed",
         on_change=pick,
     )
-    return chosen
 
 
 def _case(scenario: Scenario) -> str:
@@ -74,7 +86,7 @@ def _case(scenario: Scenario) -> str:
 
 def computed(
     draft: Draft, swapped: Bug
-) -> tuple[Comparison | None, list[str]]:
+) -> tuple[Comparison, list[str]]:
     """The comparison of the draft, or the last good one with what is
     wrong now."""
     wrong = draft.wrong()
@@ -83,7 +95,16 @@ def computed(
             draft.good = _compared(draft, swapped, draft.state.batch())
         except GradebookError as error:
             wrong = [words.place(error)]
+    if draft.good is None:
+        draft.good = own(draft, swapped)
     return draft.good, wrong
+
+
+def own(draft: Draft, swapped: Bug) -> Comparison:
+    """The comparison of the scenario's own state."""
+    if draft.own is None:
+        draft.own = compare(swapped, draft.origin.batch())
+    return draft.own
 
 
 def _compared(draft: Draft, swapped: Bug, batch: Batch) -> Comparison:
@@ -104,28 +125,34 @@ def _compared(draft: Draft, swapped: Bug, batch: Batch) -> Comparison:
 def _first_screen(
     draft: Draft,
     swapped: Bug,
-    comparison: Comparison | None,
+    comparison: Comparison,
     wrong: list[str],
+    covered: bool,
 ) -> None:
     kind = draft.scenario.telltale.kind
     heard: tuple = ()
-    fits = comparison is not None and draft.row < comparison.batch.rows
-    if comparison is not None and fits and not wrong:
+    fits = draft.row < comparison.batch.rows
+    if fits and not wrong:
         heard = worked(comparison, draft.row)
     share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
     left, right = st.columns([share, 1 - share])
     with left:
         shown = None if wrong else comparison
-        grid.grid(draft, grid.results(shown, kind), heard)
+        results = grid.results(shown, kind)
+        if covered:
+            results, heard = {"correct": results["correct"]}, heard[:1]
+        grid.grid(draft, results, heard)
         if wrong:
             _say(wrong)
         grid.row_widgets(draft)
         grid.buttons(draft)
         grid.history(draft)
     with right:
-        if comparison is not None and comparison.batch.rows:
+        if comparison.batch.rows:
             with st.container(key="stale" if wrong else "fresh"):
-                _picture(draft, swapped, comparison, kind, bool(wrong))
+                _picture(draft, swapped, comparison, bool(wrong), covered)
+            if not covered:
+                predict.told(draft.scenario)
 
 
 def _say(wrong: list[str]) -> None:
@@ -140,24 +167,26 @@ def _picture(
     draft: Draft,
     swapped: Bug,
     comparison: Comparison,
-    kind: str,
     stale: bool,
+    covered: bool,
 ) -> None:
-    ranges = _ranges(draft, swapped, comparison)
+    kind = draft.scenario.telltale.kind
     shown = panels(comparison, kind)
-    if draft.edited:
-        if draft.own is None:
-            draft.own = compare(swapped, draft.origin.batch())
-        shown = haunted(shown, panels(draft.own, kind))
+    ranges = [] if covered else _ranges(draft, swapped, comparison)
+    if draft.edited and not covered:
+        shown = haunted(shown, panels(own(draft, swapped), kind))
     if ranges:
         shown = [replace(panel, ranges=ranges) for panel in shown]
-    outlier = squashes(shown)
+    outlier = None if covered else squashes(shown)
     axis = _axis(draft, outlier)
     prompts = [str(p) for p in draft.table["prompt"]]
     count = comparison.batch.rows
     if len(prompts) != count:
         prompts = [str(p) for p in comparison.batch.prompt.tolist()]
-    drawn = RowPicture(shown, prompts, draft.row, axis == SYMLOG)
+    drawn = RowPicture(shown, prompts, draft.row, axis == SYMLOG, covered)
+    said = summary(comparison, kind)
+    if covered:
+        said = "The correct side. The faulty one is covered."
     key = f"picture-{draft.scenario.name}"
     st.plotly_chart(
         rows_figure(drawn),
@@ -165,10 +194,8 @@ def _picture(
         on_select=lambda: _clicked(draft, key),
         selection_mode="points",
         config={"displayModeBar": False},
-        alt=f"Each row's result, correct and faulty. "
-        f"{summary(comparison, kind)}",
+        alt=f"Each row's result. {said}",
     )
-    said = summary(comparison, kind)
     if stale:
         said = "**Stale: the last good batch.** " + said
     if outlier is not None:
@@ -232,7 +259,7 @@ def _clicked(draft: Draft, key: str) -> None:
 
 
 def _settings(
-    draft: Draft, swapped: Bug, comparison: Comparison | None
+    draft: Draft, swapped: Bug, comparison: Comparison
 ) -> None:
     scenario = draft.scenario
     lead = "Notice, in the unedited case:" if draft.edited else "Notice:"
@@ -243,8 +270,6 @@ def _settings(
     for name in scenario.controls:
         if name in controls.SPECIAL:
             controls.special(draft, name)
-    if comparison is None:
-        return
     if "guard" in scenario.controls:
         sections.guard(comparison.batch)
     if "phase" in scenario.controls and comparison.correct.loss is not None:

@@ -12,7 +12,7 @@ from gradebook.settings import CHOICES, ESTIMATORS, FLAGS
 from gradebook.trainer import NORMALIZATIONS, subsampled
 from gradebook.ui import words
 from gradebook.state import typed_settings
-from gradebook.ui.draft import Draft
+from gradebook.ui.drafts import Draft
 
 SPECIAL = ("padded_width", "subsample", "phase", "guard")
 OF_ESTIMATOR = (

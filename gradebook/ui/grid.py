@@ -18,7 +18,7 @@ from gradebook.errors import GradebookError
 from gradebook.figures import HEADER, ROW_HEIGHT
 from gradebook.formula import Worked
 from gradebook.ui import words
-from gradebook.ui.draft import Draft, reset
+from gradebook.ui.drafts import Draft, reset
 from gradebook.ui.pictures import values_of
 
 WIDTHS = {
@@ -49,7 +49,9 @@ HELP = {
 }
 
 
-def grid(draft: Draft, results: dict[str, list[str]], heard: tuple) -> None:
+def grid(
+    draft: Draft, results: dict[str, list[str]], heard: tuple[Worked, ...]
+) -> None:
     """The table, with each row's results and who is in the mean."""
     shown = draft.table.copy()
     count = len(shown)
@@ -102,12 +104,9 @@ def _name(row: int, selected: int) -> str:
     return f"▸ {row}" if row == selected else str(row)
 
 
-def _mark(row: int, heard: tuple[Worked, Worked] | tuple[()]) -> str:
-    if not heard:
-        return ""
-    correct, faulty = heard
-    return ("●" if row in correct.voters else "") + (
-        "◇" if row in faulty.voters else ""
+def _mark(row: int, heard: tuple[Worked, ...]) -> str:
+    return "".join(
+        sign for sign, side in zip("●◇", heard) if row in side.voters
     )
 
 

@@ -8,7 +8,7 @@ from gradebook.bugs import bug
 from gradebook.compare import compare
 from gradebook.figures import RowPicture, card_figure, squashes
 from gradebook.scenario import Scenario, variants
-from gradebook.ui import words
+from gradebook.ui import predict, words
 from gradebook.ui.pictures import panels, summary
 from gradebook.ui.primer import primer
 
@@ -58,6 +58,18 @@ def _count(number: int) -> str:
     return small[number] if number < len(small) else str(number)
 
 
+def _solved(scenario: Scenario) -> str:
+    """What this session has done with the bug."""
+    guess = predict.answers().get(scenario.bug)
+    if guess is None:
+        return "Not opened yet."
+    if guess == predict.SKIPPED:
+        return "Seen, without a guess."
+    if guess == scenario.prediction.answer:
+        return "✓ Predicted."
+    return "Guessed otherwise: look again."
+
+
 def _card(scenario: Scenario, file: object) -> None:
     st.markdown(f"### {words.plain(scenario.title)}")
     st.markdown(
@@ -66,18 +78,26 @@ def _card(scenario: Scenario, file: object) -> None:
     comparison = compare(bug(scenario.bug), scenario.batch())
     kind = scenario.telltale.kind
     drawn = panels(comparison, kind)
+    hidden = predict.covered(scenario.bug)
     small = RowPicture(
         panels=drawn,
         prompts=[str(p) for p in scenario.table()["prompt"]],
-        symlog=squashes(drawn) is not None,
+        symlog=not hidden and squashes(drawn) is not None,
+        covered=hidden,
     )
+    said = summary(comparison, kind)
     st.plotly_chart(
         card_figure(small),
         key=f"card-picture-{scenario.name}",
         config={"displayModeBar": False, "staticPlot": True},
-        alt=f"{scenario.title}: {summary(comparison, kind)}",
+        alt=f"{scenario.title}: "
+        + ("the correct side; predict the faulty one." if hidden else said),
     )
     st.markdown(words.plain(scenario.claim))
-    st.page_link(file, label=f"Open {scenario.title}")
+    label = f"Predict: {scenario.title}" if hidden else (
+        f"Open {scenario.title}"
+    )
+    st.page_link(file, label=label)
+    st.markdown(_solved(scenario))
 
 

@@ -58,16 +58,15 @@ def told(scenario: Scenario) -> None:
     asked = scenario.prediction
     truth = words.plain(asked.choices[asked.answer])
     guess = answers().get(scenario.bug, SKIPPED)
-    lines = [f"**Asked:** {words.plain(asked.question)}"]
     if guess == SKIPPED:
-        lines.append(f"It is **{truth}**. {words.plain(asked.why)}")
+        said = f"It is **{truth}**."
+    elif guess == asked.answer:
+        said = f"You said **{truth}**, and so it is."
     else:
-        said = words.plain(asked.choices[guess])
-        verdict = "and so it is" if guess == asked.answer else (
-            f"it is **{truth}**"
-        )
-        lines.append(
-            f"You said **{said}**; {verdict}. {words.plain(asked.why)}"
-        )
-    lines.append(f"**The rule:** {words.plain(scenario.rule)}")
-    st.markdown("  \n".join(lines))
+        wrong = words.plain(asked.choices[guess])
+        said = f"You said **{wrong}**; it is **{truth}**."
+    st.markdown(
+        f"{said} {words.plain(asked.why)}  \n"
+        f"**The rule:** {words.plain(scenario.rule)}  \n"
+        f"**Asked:** {words.plain(asked.question)}"
+    )

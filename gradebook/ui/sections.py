@@ -29,7 +29,7 @@ from gradebook.table import to_batch, to_table
 from gradebook.trainer import evaluated
 from gradebook.ui import words
 from gradebook.ui.controls import OF_ESTIMATOR
-from gradebook.ui.draft import Draft
+from gradebook.ui.drafts import Draft
 from gradebook.ui.words import safe
 
 

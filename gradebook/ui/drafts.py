@@ -6,7 +6,7 @@ ever lost: a bad cell stays as typed until it is mended or undone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -68,6 +68,12 @@ class Draft:
         self.states = [*self.states[: self.at + 1], new][-HISTORY:]
         self.at = len(self.states) - 1
 
+    def become(self, state: State) -> None:
+        """Another state of the same scenario, as one more edit."""
+        names = (f.name for f in fields(State))
+        self.edit(**{name: getattr(state, name) for name in names})
+        self.revision += 1
+
     def select(self, row: int) -> None:
         """Another row is selected, as near as there is one."""
         last = len(self.table) - 1
@@ -107,19 +113,6 @@ def of(scenario: Scenario) -> Draft:
 
 def reset(draft: Draft) -> None:
     """Back to the scenario's own state, as one more edit."""
-    own = draft.origin
-    draft.edit(**{name: getattr(own, name) for name in FIELDS})
+    draft.become(draft.origin)
     draft.seed = -1
     draft.notes = []
-    draft.renewed()
-
-
-FIELDS = (
-    "table",
-    "typed",
-    "row",
-    "detector",
-    "normalization",
-    "evaluation",
-    "training_guard",
-)
