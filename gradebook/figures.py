@@ -393,3 +393,181 @@ def _hover(panel: Panel, picture: RowPicture, row: int) -> str:
         low, high = panel.ranges[row]
         lines.append(f"over the draws {signed(low)} to {signed(high)}")
     return "<br>".join(lines)
+
+
+UP, DOWN = "0,158,115", "204,121,167"
+
+
+@dataclass(frozen=True)
+class MapPicture:
+    """Who moves whom, both engines: values [victim][culprit], which cells
+    leak (faulty side), and the runs of rows of one prompt."""
+
+    correct: Sequence[Sequence[float]]
+    faulty: Sequence[Sequence[float]]
+    leaks: Sequence[Sequence[bool]]
+    prompts: Sequence[str]
+    chosen: tuple[int, int]
+
+
+def map_figure(picture: MapPicture) -> go.Figure:
+    """Both maps side by side: a square a cell, stronger the more it moves,
+    its sign written in it; true groups outlined, leaks in a thick box."""
+    count = len(picture.prompts)
+    side = max(8, min(30, 380 // max(count, 1)))
+    data: list[dict[str, Any]] = []
+    shapes: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {
+        "height": side * count + 96,
+        "margin": {"l": 44, "r": 8, "t": 34, "b": 62, "autoexpand": False},
+        "showlegend": False,
+        "dragmode": False,
+        "hoverlabel": {"align": "left"},
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "shapes": shapes,
+        "annotations": [],
+        "yaxis": _map_axis(count, "moved row")
+        | {"range": [count - 0.5, -0.5]},
+    }
+    sides = ((NAMES[0], picture.correct), (NAMES[1], picture.faulty))
+    for column, (name, values) in enumerate(sides):
+        axis = "x" if column == 0 else "x2"
+        layout["xaxis" + axis[1:]] = _map_axis(count, "row that moves it") | {
+            "range": [-0.5, count - 0.5],
+            "domain": [0, 0.48] if column == 0 else [0.52, 1],
+            "anchor": "y",
+        }
+        largest = _largest(picture)
+        leaks = picture.leaks if column else [[False] * count] * count
+        data.append(
+            _squares(values, leaks, largest, side, name)
+            | {"xaxis": axis, "yaxis": "y"}
+        )
+        shapes += _blocks(picture.prompts, axis)
+        victim, culprit = picture.chosen
+        shapes.append(_box(culprit, victim, axis, GREY, "dot", 3))
+        layout["annotations"].append(
+            {
+                "text": f"<b>{name}</b>",
+                "xref": f"{axis} domain",
+                "x": 0,
+                "xanchor": "left",
+                "yref": "paper",
+                "y": 1,
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"size": 14},
+            }
+        )
+    return go.Figure({"data": data, "layout": layout})
+
+
+def _map_axis(count: int, title: str) -> dict[str, Any]:
+    every = max(1, math.ceil(count / 16))
+    return {
+        "title": {"text": title, "font": {"size": 12}, "standoff": 10},
+        "tickmode": "array",
+        "tickvals": list(range(0, count, every)),
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+    }
+
+
+def _largest(picture: MapPicture) -> float:
+    cells = (v for m in (picture.correct, picture.faulty) for r in m for v in r)
+    return max([abs(v) for v in cells if math.isfinite(v)] + [1e-12])
+
+
+def _squares(
+    values: Sequence[Sequence[float]],
+    leaks: Sequence[Sequence[bool]],
+    largest: float,
+    side: int,
+    name: str,
+) -> dict[str, Any]:
+    cells = [
+        (i, j, v)
+        for i, line in enumerate(values)
+        for j, v in enumerate(line)
+        if math.isfinite(v)
+    ]
+    boxed = [leaks[i][j] for i, j, _ in cells]
+    small = side < 16
+    return {
+        "type": "scatter",
+        "mode": "markers" if small else "markers+text",
+        "x": [j for _, j, _ in cells],
+        "y": [i for i, _, _ in cells],
+        "text": ["" if small else _sign(v) for _, _, v in cells],
+        "textfont": {"size": 12},
+        "name": name,
+        "marker": {
+            "symbol": "square",
+            "size": side - 4,
+            "color": [_shade(v, largest) for _, _, v in cells],
+            "line": {
+                "width": [3 if box else 0 for box in boxed],
+                "color": FAULTY,
+            },
+        },
+        "customdata": [[i, j, v] for i, j, v in cells],
+        "hovertext": [
+            f"row {j} moves row {i} by {signed(settled(v))}"
+            + ("<br>a leak" if box else "")
+            for (i, j, v), box in zip(cells, boxed)
+        ],
+        "hoverinfo": "text",
+    }
+
+
+def _sign(value: float) -> str:
+    value = settled(value)
+    return "" if value == 0 else "+" if value > 0 else "−"
+
+
+def _shade(value: float, largest: float) -> str:
+    strength = math.sqrt(min(1.0, abs(settled(value)) / largest))
+    tone = UP if value > 0 else DOWN
+    return f"rgba({tone},{strength:.3f})"
+
+
+def _blocks(prompts: Sequence[str], axis: str) -> list[dict[str, Any]]:
+    """Outlines of the true groups, also where a prompt's rows lie apart."""
+    runs: list[tuple[int, int]] = []
+    for row, prompt in enumerate(prompts):
+        if runs and prompts[runs[-1][0]] == prompt:
+            runs[-1] = (runs[-1][0], row)
+        else:
+            runs.append((row, row))
+    return [
+        {
+            "type": "rect",
+            "xref": axis,
+            "yref": "y",
+            "x0": b[0] - 0.5,
+            "x1": b[1] + 0.5,
+            "y0": a[0] - 0.5,
+            "y1": a[1] + 0.5,
+            "line": {"color": GREY, "width": 1.5},
+        }
+        for a in runs
+        for b in runs
+        if prompts[a[0]] == prompts[b[0]]
+    ]
+
+
+def _box(
+    x: int, y: int, axis: str, colour: str, dash: str, width: int
+) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "xref": axis,
+        "yref": "y",
+        "x0": x - 0.5,
+        "x1": x + 0.5,
+        "y0": y - 0.5,
+        "y1": y + 0.5,
+        "line": {"color": colour, "width": width, "dash": dash},
+    }

@@ -21,8 +21,10 @@ from gradebook.ui import (
     controls,
     drafts,
     grid,
+    moves,
     predict,
     sections,
+    tryit,
     words,
 )
 from gradebook.ui.drafts import Draft
@@ -51,7 +53,12 @@ def bug_page(name: str) -> None:
         with st.container(key="stale-below" if wrong else "below"):
             _below(draft, swapped, comparison)
     sections.the_line(swapped)
+    if comparison.batch.rows:
+        tryit.law(swapped, comparison)
     sections.dispute(variants(name)[0])
+    tryit.challenges(draft, comparison, bool(wrong))
+    if not wrong:
+        tryit.shrinking(draft, swapped)
 
 
 def _head(scenario: Scenario, covered: bool) -> None:
@@ -143,19 +150,21 @@ def _first_screen(
             results, heard = {"correct": results["correct"]}, heard[:1]
         grid.grid(draft, results, heard)
         if wrong:
-            _say(wrong)
+            say(wrong)
         grid.row_widgets(draft)
         grid.buttons(draft)
         grid.history(draft)
     with right:
         if comparison.batch.rows:
             with st.container(key="stale" if wrong else "fresh"):
-                _picture(draft, swapped, comparison, bool(wrong), covered)
+                stale = bool(wrong)
+                picture(draft, swapped, comparison, kind, stale, covered)
             if not covered:
                 predict.told(draft.scenario)
 
 
-def _say(wrong: list[str]) -> None:
+def say(wrong: list[str]) -> None:
+    """What is wrong, as one message."""
     shown = [words.plain(text) for text in wrong[:5]]
     more = len(wrong) - 5
     if more > 0:
@@ -163,14 +172,15 @@ def _say(wrong: list[str]) -> None:
     st.error("  \n".join(shown))
 
 
-def _picture(
+def picture(
     draft: Draft,
     swapped: Bug,
     comparison: Comparison,
+    kind: str,
     stale: bool,
     covered: bool,
 ) -> None:
-    kind = draft.scenario.telltale.kind
+    """The rows of both engines, under a tell-tale, with its summary."""
     shown = panels(comparison, kind)
     ranges = [] if covered else _ranges(draft, swapped, comparison)
     if draft.edited and not covered:
@@ -284,5 +294,6 @@ def _below(draft: Draft, swapped: Bug, comparison: Comparison) -> None:
         sections.stage(draft, swapped, comparison, stage)
     with right:
         sections.why(comparison, row, worked(comparison, row))
+    moves.moves(draft, swapped, comparison)
     sections.other_run(draft.scenario, swapped, comparison.batch)
     sections.estimators(draft.scenario, swapped, comparison.batch)

@@ -8,22 +8,13 @@ import streamlit as st
 
 from gradebook import table as cells
 from gradebook.errors import GradebookError
-from gradebook.settings import CHOICES, ESTIMATORS, FLAGS
+from gradebook.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
 from gradebook.trainer import NORMALIZATIONS, subsampled
 from gradebook.ui import words
 from gradebook.state import typed_settings
 from gradebook.ui.drafts import Draft
 
 SPECIAL = ("padded_width", "subsample", "phase", "guard")
-OF_ESTIMATOR = (
-    "baseline",
-    "scale",
-    "spread_about",
-    "ddof",
-    "lone_row",
-    "eps",
-    "whiten_tokens",
-)
 CUSTOM = "custom"
 
 

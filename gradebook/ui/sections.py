@@ -116,10 +116,18 @@ def strip(draft: Draft, bug: Bug, comparison: Comparison) -> str:
 def stage(
     draft: Draft, bug: Bug, comparison: Comparison, stage: str
 ) -> None:
-    """Both engines' results of one stage, named in words."""
+    """Both engines' results of one stage, under its name."""
     st.subheader(stage)
+    stage_body(draft, bug if stage == bug.stage else None, comparison, stage)
+
+
+def stage_body(
+    draft: Draft, bug: Bug | None, comparison: Comparison, stage: str
+) -> None:
+    """Both engines' results of one stage, named in words; `bug` is the one
+    that swaps it."""
     st.markdown(words.plain(words.STAGES[stage]))
-    if stage == bug.stage:
+    if bug is not None:
         st.markdown(
             f"correct: {words.plain(first_sentence(bug.correct))}  \n"
             f"faulty: {words.plain(first_sentence(bug.faulty))}"

@@ -1,0 +1,197 @@
+"""Who moves whom: the influence map of both engines, and one cell of it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.bugs import Bug
+from gradebook.compare import Comparison
+from gradebook.engine.pipeline import CORRECT
+from gradebook.figures import MapPicture, map_figure
+from gradebook.influence import (
+    Influences,
+    changed,
+    coupling,
+    derivative,
+    gradient_influence,
+    influences,
+)
+from gradebook.numerals import digits_apart, plain, settled, signed
+from gradebook.ui import words
+from gradebook.ui.drafts import Draft
+from gradebook.ui.sections import table
+
+MOST_ROWS = 128
+FINITE, SLOPE = "finite change", "derivative"
+
+
+def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
+    """The section: maps, the chosen cell in numbers, the totals."""
+    st.header("Who moves whom")
+    batch = comparison.batch
+    if batch.rows > MOST_ROWS:
+        st.markdown(f"The map is drawn for up to {MOST_ROWS} rows.")
+        return
+    by_gradient = (
+        draft.scenario.telltale.kind == "gradient" and batch.logp is not None
+    )
+    found = influences(bug.engine, batch)
+    correct, faulty = found.correct.tolist(), found.faulty.tolist()
+    leaks = found.leaks.tolist()
+    if by_gradient:
+        st.markdown(
+            "A cell says how much the gradient of the KL part of one row"
+            " changes when another row's reward becomes the mean of its"
+            " siblings. Groups are outlined."
+        )
+        correct = gradient_influence(CORRECT, batch).kl.tolist()
+        faulty = gradient_influence(bug.engine, batch).kl.tolist()
+        leaks = [[False] * batch.rows] * batch.rows
+    else:
+        st.markdown(
+            "A cell says how far one row's advantage moves because of"
+            " another row's reward: against that reward being the mean of"
+            " its siblings (0 for a row that is alone). Groups are outlined;"
+            " a thick box is a **leak**."
+        )
+    shown = _shown(draft, bug, comparison, by_gradient)
+    if shown == SLOPE:
+        correct = derivative(CORRECT, batch).tolist()
+        faulty = derivative(bug.engine, batch).tolist()
+        st.markdown(
+            "The derivative is the wrong picture: dividing by the deviation"
+            " saturates, so an outlier that flips its neighbours has a slope"
+            " near 0, and in a flat group it grows like 1 / eps although"
+            " every advantage is 0. A finite change has neither fault."
+        )
+    victim, culprit = _chosen(draft, batch.rows, found)
+    key = f"map-{draft.scenario.name}"
+    st.plotly_chart(
+        map_figure(
+            MapPicture(
+                correct,
+                faulty,
+                leaks,
+                [str(p) for p in draft.table["prompt"]],
+                (victim, culprit),
+            )
+        ),
+        key=key,
+        on_select=lambda: _clicked(draft, key),
+        selection_mode="points",
+        config={"displayModeBar": False},
+        alt="Influence of each row on each, correct and faulty. "
+        + _totals(found),
+    )
+    if not by_gradient:
+        st.markdown(_totals(found))
+    if coupling(batch.settings) and not by_gradient:
+        st.markdown(
+            f"Here the correct engine couples prompts by design"
+            f" ({words.plain(coupling(batch.settings))}), so a leak is what"
+            " the faulty engine adds to that."
+        )
+    _cell(draft, bug, comparison, victim, culprit)
+
+
+def _shown(
+    draft: Draft, bug: Bug, comparison: Comparison, by_gradient: bool
+) -> str:
+    if by_gradient:
+        return FINITE
+    return st.segmented_control(
+        "Measured by",
+        [FINITE, SLOPE],
+        default=FINITE,
+        key=f"measure-{draft.scenario.name}",
+        required=True,
+        label_visibility="collapsed",
+    )
+
+
+def _chosen(draft: Draft, rows: int, found: Influences) -> tuple[int, int]:
+    """The cell: the selected row, and the row that moves it most."""
+    victim = min(draft.row, rows - 1)
+    kept = st.session_state.setdefault("culprits", {})
+    name = draft.scenario.name
+    if kept.get(name, (None,))[0] != victim:
+        sizes = found.leaked[victim].abs()
+        if not bool(sizes.any()):
+            sizes = found.faulty[victim].nan_to_num(0, 0, 0).abs()
+        kept[name] = (victim, int(sizes.argmax()))
+    return victim, min(kept[name][1], rows - 1)
+
+
+def _clicked(draft: Draft, key: str) -> None:
+    points = st.session_state[key].selection.points
+    if points:
+        victim, culprit = map(int, points[0]["customdata"][:2])
+        draft.select(victim)
+        _keep(draft, victim, culprit)
+
+
+def _keep(draft: Draft, victim: int, culprit: int) -> None:
+    kept = st.session_state.setdefault("culprits", {})
+    kept[draft.scenario.name] = (victim, culprit)
+
+
+def _totals(found: Influences) -> str:
+    sums = found.totals
+    if sums.victim is None or sums.culprit is None:
+        return "Nothing leaks on this batch."
+    return (
+        f"Row {sums.victim} is moved most from where nothing should reach it"
+        f" ({plain(float(sums.victims[sums.victim]))} in sum), and row"
+        f" {sums.culprit} moves others most"
+        f" ({plain(float(sums.culprits[sums.culprit]))})."
+    )
+
+
+def _cell(
+    draft: Draft,
+    bug: Bug,
+    comparison: Comparison,
+    victim: int,
+    culprit: int,
+) -> None:
+    """The chosen cell: two pickers, and the advantage before and after."""
+    name = draft.scenario.name
+    last = comparison.batch.rows - 1
+    left, right, _ = st.columns([1, 1, 3])
+    keys = (f"victim-{name}", f"culprit-{name}")
+
+    def pick() -> None:
+        chosen = [int(st.session_state[key]) for key in keys]
+        draft.select(chosen[0])
+        _keep(draft, chosen[0], chosen[1])
+
+    labels = ("Moved row", "Row that moves it")
+    for part, key, label, row in zip(
+        (left, right), keys, labels, (victim, culprit)
+    ):
+        st.session_state[key] = row
+        part.number_input(label, 0, last, step=1, key=key, on_change=pick)
+    body = []
+    for side, engine in (("correct", CORRECT), ("faulty", bug.engine)):
+        one = changed(engine, comparison.batch, victim, culprit)
+        before, after = settled(one.before), settled(one.after)
+        digits = digits_apart(before, after)
+        body.append(
+            [
+                side,
+                signed(before, digits),
+                signed(after, digits),
+                signed(settled(before - after), digits),
+            ]
+        )
+    old = plain(float(comparison.batch.reward[culprit]))
+    table(
+        [
+            "",
+            f"advantage of row {victim}",
+            f"with row {culprit}'s reward {old} → {plain(one.value)}",
+            "moved by",
+        ],
+        body,
+        numbers=(1, 2, 3),
+    )

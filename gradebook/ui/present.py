@@ -1,0 +1,46 @@
+"""The presenter view: larger type, no chrome, keys for stages and reveal.
+
+It is on while the address has present=1, and only then.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+STYLE = Path(__file__).with_name("present.css")
+KEYS = Path(__file__).with_name("present.js")
+PARAMETER = "present"
+
+
+def on() -> bool:
+    """The address asks for the presenter view."""
+    return st.query_params.get(PARAMETER) == "1"
+
+
+def view() -> None:
+    """The presenter view's style and keys, where it is on."""
+    if not on():
+        return
+    st.html(STYLE)
+    script = f"<script>{KEYS.read_text('utf-8')}</script>"
+    st.html(script, unsafe_allow_javascript=True)
+
+
+def leave() -> None:
+    """The way back, at the foot of a page, where the view is on."""
+    if not on():
+        return
+    with st.container(horizontal=True, key="present-foot"):
+        st.markdown("← and → change the stage, space reveals.")
+        st.button(
+            "Leave the presenter view",
+            key="present-leave",
+            on_click=_off,
+            type="tertiary",
+        )
+
+
+def _off() -> None:
+    st.query_params.pop(PARAMETER, None)

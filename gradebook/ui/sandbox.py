@@ -1,0 +1,389 @@
+"""The sandbox: any batch, any settings, any bugs, the whole pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from gradebook import table as cells
+from gradebook.bugs import BUGS, Bug
+from gradebook.compare import Comparison, compare
+from gradebook.engine.pipeline import CORRECT
+from gradebook.engines import TOGETHER, swaps
+from gradebook.errors import GradebookError
+from gradebook.formula import worked
+from gradebook.matrix import Line, matrix
+from gradebook.numerals import digits_apart, plain, settled, signed
+from gradebook.scenario import Expected, Scenario, load, variants
+from gradebook.settings import ESTIMATORS, Settings
+from gradebook.ui import controls, drafts, grid, sections, words
+from gradebook.ui.bug_page import computed, picture, say
+from gradebook.ui.drafts import Draft
+from gradebook.ui.pictures import GRADIENT
+from gradebook.ui.shell import bug_files, require_entry
+
+PAGE = "sandbox"
+PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
+MOST_SHOWN = 12
+SETTINGS = ("estimator", *Settings().keys())
+
+
+def sandbox() -> None:
+    """The whole page."""
+    require_entry()
+    st.title("Sandbox")
+    st.markdown(
+        "Any batch, any settings, any bugs. The correct engine (filled"
+        " circle) and one with every chosen bug (open diamond) run on it,"
+        " stage by stage and under every estimator."
+    )
+    left, right = st.columns([2, 3])
+    with left:
+        scenario = _start()
+    draft = drafts.of(scenario)
+    with right:
+        chosen = _bugs(draft)
+    try:
+        swapped = swaps(chosen)
+    except GradebookError as error:
+        st.error(words.plain(words.place(error)))
+        return
+    _told(chosen, swapped)
+    one = swapped[0] if swapped else NO_BUG
+    comparison, wrong = computed(draft, one)
+    kind = _first_screen(draft, one, comparison, wrong)
+    _settings(draft)
+    if comparison.batch.rows:
+        with st.container(key="stale-below" if wrong else "below"):
+            _pipeline(draft, swapped, comparison)
+            _matrix(draft, one, comparison, kind)
+
+
+NO_BUG = Bug("", "", CORRECT.score, CORRECT.score, CORRECT)
+"""Stands for the bugs where none is chosen."""
+
+
+# The start
+
+
+def blank() -> Scenario:
+    """Two prompts with four rows each, rewards 0 and 1, every column."""
+    rows = [
+        {
+            "prompt": prompt,
+            "reward": reward,
+            "eos": True,
+            "step": 0,
+            "steps": 1,
+            "kept_steps": 1,
+            "mask": [1, 1, 1],
+            "logp": [-1.0, -1.0, -1.0],
+            "ref_logp": [-0.5, -0.5, -0.5],
+        }
+        for prompt, rewards in (("A", (1.0, 1.0, 0.0, 0.0)), ("B", LONELY))
+        for reward in rewards
+    ]
+    return replace(
+        load("double_normalization"),
+        name=PAGE,
+        title="Blank batch",
+        settings=ESTIMATORS["grpo"],
+        controls=(*SETTINGS, "padded_width"),
+        rows=tuple(rows),
+        focus=0,
+        # A: 0.5 / 0.577350, B: mean 0.25, deviation 0.5; eps 1e-6 added.
+        expected=Expected(
+            correct=(
+                *(0.866024, 0.866024, -0.866024, -0.866024),
+                *(1.499997, -0.499999, -0.499999, -0.499999),
+            )
+        ),
+    )
+
+
+LONELY = (1.0, 0.0, 0.0, 0.0)
+
+
+def _start() -> Scenario:
+    """The batch to start from, every setting a control of it."""
+    titles = {PAGE: "Blank batch"}
+    for name in bug_files():
+        main, *others = variants(name)
+        titles[f"{PAGE}-{main.name}"] = main.title
+        for other in others:
+            titles[f"{PAGE}-{other.name}"] = f"{main.title}: {other.title}"
+    cases = st.session_state.setdefault("cases", {})
+    key = f"case-{PAGE}"
+    st.session_state[key] = cases.get(PAGE, PAGE)
+
+    def pick() -> None:
+        cases[PAGE] = st.session_state[key]
+
+    st.selectbox(
+        "Start from",
+        list(titles),
+        format_func=titles.__getitem__,
+        key=key,
+        on_change=pick,
+        help="Each start keeps its edits.",
+    )
+    name = st.session_state[key]
+    if name == PAGE:
+        return blank()
+    own = load(name.removeprefix(f"{PAGE}-"))
+    special = ("padded_width",) if "mask" in own.rows[0] else ()
+    return replace(own, name=name, controls=(*SETTINGS, *special))
+
+
+def _bugs(draft: Draft) -> list[str]:
+    """The bugs that the faulty engine has."""
+    among = {n: variants(n)[0].title for n in bug_files()}
+    kept = st.session_state.setdefault("sandbox-bugs", {})
+    name = draft.scenario.name
+    key = f"bugs-{name}"
+    st.session_state[key] = kept.get(name, [draft.scenario.bug])
+
+    def pick() -> None:
+        kept[name] = [n for n in BUGS if n in st.session_state[key]]
+        draft.own = None
+        if draft.good is not None:
+            draft.good = _again(draft.good, kept[name])
+
+    st.pills(
+        "Bugs in the faulty engine",
+        list(among),
+        format_func=among.__getitem__,
+        selection_mode="multi",
+        key=key,
+        on_change=pick,
+    )
+    return st.session_state[key]
+
+
+def _again(good: Comparison, chosen: list[str]) -> Comparison | None:
+    """The last good batch through other engines, if they can."""
+    try:
+        found = swaps(chosen)
+        return compare(found[0] if found else NO_BUG, good.batch)
+    except GradebookError:
+        return None
+
+
+def _told(chosen: list[str], swapped: tuple[Bug, ...]) -> None:
+    """Which stages are swapped, and what two bugs of one stage do."""
+    if not chosen:
+        st.markdown("No bug is chosen: both engines are the correct one.")
+        return
+    said = ", ".join(f"`{one.stage}`" for one in swapped)
+    word = "stage" if len(swapped) == 1 else "stages"
+    lines = [f"Swapped {word}: {said}."]
+    lines += [
+        f"Both bugs of `{one.stage}` together: every row is counted, since"
+        " each drops one of the two conditions that keep a row out."
+        for one in swapped
+        if one.faulty in TOGETHER.values()
+    ]
+    st.markdown(" ".join(lines))
+
+
+# The batch and its picture
+
+
+def _first_screen(
+    draft: Draft, one: Bug, comparison: Comparison, wrong: list[str]
+) -> str:
+    """Table and picture; the kind of numbers that they show."""
+    heard: tuple = ()
+    if draft.row < comparison.batch.rows and not wrong:
+        heard = worked(comparison, draft.row)
+    share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
+    left, right = st.columns([share, 1 - share])
+    with right:
+        kind = _kind(draft, comparison)
+        if comparison.batch.rows:
+            with st.container(key="stale" if wrong else "fresh"):
+                picture(draft, one, comparison, kind, bool(wrong), False)
+    with left:
+        shown = None if wrong else comparison
+        grid.grid(draft, grid.results(shown, kind), heard)
+        if wrong:
+            say(wrong)
+        grid.row_widgets(draft)
+        grid.buttons(draft)
+        _columns(draft)
+        grid.history(draft)
+    return kind
+
+
+def _kind(draft: Draft, comparison: Comparison) -> str:
+    """Advantages, or with log-probabilities the gradient if asked for."""
+    if comparison.correct.gradient is None:
+        return "sign"
+    kinds = st.session_state.setdefault("sandbox-kinds", {})
+    name = draft.scenario.name
+    own = draft.scenario.telltale.kind
+    key = f"kind-{name}"
+    st.session_state[key] = kinds.get(
+        name, own if own in PICTURES else "sign"
+    )
+
+    def pick() -> None:
+        kinds[name] = st.session_state[key]
+
+    st.segmented_control(
+        "Numbers",
+        list(PICTURES),
+        format_func=PICTURES.__getitem__,
+        key=key,
+        required=True,
+        label_visibility="collapsed",
+        on_change=pick,
+    )
+    return st.session_state[key]
+
+
+def _columns(draft: Draft) -> None:
+    """A button for the columns that this start's table lacks."""
+    whole = cells.with_every_column(draft.table)
+    if len(whole.columns) == len(draft.table.columns):
+        return
+    missing = [n for n in whole.columns if n not in draft.table.columns]
+
+    def add() -> None:
+        draft.edit(table=whole)
+        draft.renewed()
+
+    st.button(
+        "Show every column",
+        key=f"columns-{draft.scenario.name}",
+        on_click=add,
+        help="Adds, with values that change no advantage: "
+        + ", ".join(grid.TITLES.get(n, n) for n in missing)
+        + ".",
+    )
+
+
+def _settings(draft: Draft) -> None:
+    st.header("Settings")
+    controls.settings(draft)
+    if cells.token_columns(draft.table):
+        controls.special(draft, "padded_width")
+
+
+# The pipeline
+
+
+def _pipeline(
+    draft: Draft, swapped: tuple[Bug, ...], comparison: Comparison
+) -> None:
+    """Every stage, both engines, the first that differs open; and the
+    selected row's formula."""
+    st.header("The whole pipeline")
+    by_stage = {one.stage: one for one in swapped}
+    diverging = comparison.diverging
+    first = (*diverging, *by_stage, "advantage")[0]
+    if diverging:
+        st.markdown(f"The first stage that differs is **{first}**.")
+    else:
+        st.markdown("Every stage gives the same numbers on this batch.")
+    left, right = st.columns([11, 13])
+    with left:
+        for number, stage in enumerate(comparison.stages, 1):
+            label = f"{number}. {stage} {'≠' if stage in diverging else '='}"
+            if stage in by_stage:
+                label += ", swapped"
+            with st.expander(label, expanded=stage == first):
+                one = by_stage.get(stage)
+                sections.stage_body(draft, one, comparison, stage)
+    with right:
+        row = min(draft.row, comparison.batch.rows - 1)
+        sections.why(comparison, row, worked(comparison, row))
+
+
+# The matrix
+
+
+def _matrix(
+    draft: Draft, one: Bug, comparison: Comparison, kind: str
+) -> None:
+    """This batch under every estimator: which let the bugs through."""
+    st.header("This batch under every estimator")
+    lines = matrix(comparison.batch, one.engine)
+    leaking = [line.estimator for line in lines if line.leaks]
+    st.markdown(
+        f"{_listed(leaking)} of {len(lines)} estimators show a difference."
+        " An estimator sets baseline, scale, lone row, ddof, eps and"
+        " whitening; the other settings stay as they are."
+    )
+    now = controls.estimator(draft)
+    at = list(ESTIMATORS).index(now) if now in ESTIMATORS else None
+    gradients = comparison.correct.gradient is not None
+    sections.table(
+        [
+            "estimator",
+            "engines",
+            "rows that differ",
+            "rows that flip",
+            "largest difference",
+            *(["rows whose gradient differs"] if gradients else []),
+        ],
+        [_summary(line, gradients) for line in lines],
+        numbers=(4,),
+        at=at,
+    )
+    _every_row(lines, comparison.batch.rows)
+
+
+def _listed(leaking: list[str]) -> str:
+    return str(len(leaking)) if leaking else "None"
+
+
+def _summary(line: Line, gradients: bool) -> list[str]:
+    if line.wrong is not None:
+        return [line.estimator, words.place(line.wrong), "", "", "", ""]
+    said = [
+        line.estimator,
+        "differ ≠" if line.leaks else "agree",
+        _rows(line.rows),
+        _rows(line.flips),
+        plain(line.largest, 3) if line.rows else "",
+    ]
+    return [*said, _rows(line.gradient_rows)] if gradients else said
+
+
+def _rows(rows: list[int]) -> str:
+    shown = ", ".join(map(str, rows[:MOST_SHOWN]))
+    more = len(rows) - MOST_SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown or "none"
+
+
+def _every_row(lines: tuple[Line, ...], count: int) -> None:
+    """Each row's advantage under each estimator, correct above faulty."""
+    few = range(min(count, MOST_SHOWN))
+    body = []
+    for line in lines:
+        if line.wrong is not None:
+            continue
+        correct, faulty = line.correct.tolist(), line.faulty.tolist()
+        pairs = [(settled(correct[r]), settled(faulty[r])) for r in few]
+        digits = [digits_apart(a, b) for a, b in pairs]
+        above = [signed(a, d) for (a, _), d in zip(pairs, digits)]
+        below = [
+            _mark(line, r) + signed(pairs[r][1], digits[r]) for r in few
+        ]
+        body.append([line.estimator, "correct ●", *above])
+        body.append(["", "faulty ◇", *below])
+    st.markdown(
+        "Each row's advantage; ≠ marks a faulty one that differs, FLIP one"
+        " that has the other sign."
+        + (f" The first {MOST_SHOWN} rows." if count > MOST_SHOWN else "")
+    )
+    head = ["estimator", "engine", *(f"row {r}" for r in few)]
+    sections.table(head, body, numbers=range(2, len(head)))
+
+
+def _mark(line: Line, row: int) -> str:
+    if row in line.flips:
+        return "FLIP "
+    return "≠ " if row in line.rows else ""

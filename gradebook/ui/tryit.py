@@ -1,0 +1,141 @@
+"""The law on the batch in front of you, and challenges to try on it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.bugs import Bug
+from gradebook.challenges import apply_solution, judge
+from gradebook.compare import Comparison
+from gradebook.engine.pipeline import CORRECT
+from gradebook.errors import GradebookError
+from gradebook.invariants import Broken, Held, Outcome, laws
+from gradebook.scenario import Challenge, load
+from gradebook.shrink import shrink
+from gradebook.ui import words
+from gradebook.ui.drafts import Draft
+from gradebook.ui.sections import table
+
+
+def law(bug: Bug, comparison: Comparison) -> None:
+    """Each law in words, and what both engines make of it here."""
+    if not laws(bug.name):
+        return
+    st.header("The law")
+    body = []
+    for one in laws(bug.name):
+        said = one.words + (" (disputed)" if one.disputed else "")
+        cells = [said]
+        for engine in (CORRECT, bug.engine):
+            cells.append(_outcome(one.check(engine, comparison.batch)))
+        body.append(cells)
+    table(["what must hold", "correct", "faulty"], body)
+
+
+def _outcome(found: Outcome) -> str:
+    if isinstance(found, Held):
+        return f"✓ holds. {found.sentence}"
+    if isinstance(found, Broken):
+        return f"✗ broken. {found.sentence}"
+    return f"says nothing here. {found.reason}"
+
+
+def challenges(draft: Draft, comparison: Comparison, stale: bool) -> None:
+    """What to try, judged on the batch as it stands."""
+    tasks = draft.scenario.challenges
+    main = load(draft.scenario.bug)
+    if not tasks and main.challenges:
+        st.header("Try it")
+        st.markdown("The challenges start from the case “The report”.")
+        return
+    if not tasks:
+        return
+    st.header("Try it")
+    st.markdown(
+        "Each starts from the unedited case: press Reset first. The checker"
+        " looks at the batch as it stands above."
+    )
+    for at, task in enumerate(tasks):
+        with st.container(border=True, key=f"try-{draft.scenario.name}-{at}"):
+            _challenge(draft, task, at, comparison, stale)
+
+
+def _challenge(
+    draft: Draft,
+    task: Challenge,
+    at: int,
+    comparison: Comparison,
+    stale: bool,
+) -> None:
+    solved = st.session_state.setdefault("solved", set())
+    name = (draft.scenario.name, at)
+    missing = "Mend the batch first."
+    if not stale:
+        verdict = judge(task, draft.state, comparison)
+        missing = verdict.missing
+        if verdict.solved:
+            solved.add(name)
+    done = name in solved
+    now = not missing
+    mark = "✓ solved" if done else f"{at + 1} of {len(draft.scenario.challenges)}"
+    st.markdown(
+        f"**{words.plain(task.title)}** · {mark}  \n{words.plain(task.goal)}"
+    )
+    if now:
+        st.markdown("✓ The batch above solves it.")
+    elif draft.edited:
+        st.markdown(f"Not yet: {words.plain(missing)}")
+    with st.container(horizontal=True):
+        if task.hint:
+            with st.popover("Hint"):
+                st.markdown(words.plain(task.hint))
+        st.button(
+            "Show a solution",
+            key=f"solve-{draft.scenario.name}-{at}",
+            on_click=_solve,
+            args=(draft, task),
+            help="Replaces the batch; Undo brings yours back.",
+        )
+
+
+def _solve(draft: Draft, task: Challenge) -> None:
+    draft.become(apply_solution(draft.origin, task.solution))
+
+
+def shrinking(draft: Draft, bug: Bug) -> None:
+    """A button that reduces the batch to the smallest that shows it."""
+    st.header("Shrink it")
+    st.markdown(
+        "Reduces the batch to the smallest one, with the roundest numbers,"
+        " that still shows the bug in the same way. Undo brings yours back."
+    )
+    key = f"shrunk-{draft.scenario.name}"
+    if st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
+        _shrink(draft, bug, key)
+    told = st.session_state.get(key, ())
+    if told:
+        with st.expander(f"{len(told)} steps"):
+            st.markdown("\n".join(f"1. {words.plain(s)}" for s in told))
+
+
+def _shrink(draft: Draft, bug: Bug, key: str) -> None:
+    sentences: list[str] = []
+    state = draft.state
+    try:
+        with st.status("Shrinking", expanded=True) as status:
+            for step in shrink(bug, draft.state):
+                state = step.state
+                sentences.append(step.sentence)
+                status.update(label=f"Step {len(sentences)}: {step.sentence}")
+    except GradebookError as error:
+        st.error(words.plain(words.place(error)))
+        return
+    if not sentences:
+        st.markdown(
+            "There is nothing to shrink: the batch does not show the bug, or"
+            " is as small as it gets."
+        )
+        return
+    st.session_state[key] = sentences
+    draft.become(state)
+    st.rerun()
