@@ -7,6 +7,7 @@ and a link is a state written down.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Mapping
 
 import pandas as pd
@@ -80,6 +81,7 @@ class State:
         return self.row == other.row and self.same_batch(other)
 
 
+@lru_cache(maxsize=256)
 def start(scenario: Scenario) -> State:
     """The state that says what the scenario says."""
     return State(

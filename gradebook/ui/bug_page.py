@@ -24,6 +24,7 @@ from gradebook.ui import (
     moves,
     predict,
     sections,
+    takehome,
     tryit,
     words,
 )
@@ -59,6 +60,7 @@ def bug_page(name: str) -> None:
     tryit.challenges(draft, comparison, bool(wrong))
     if not wrong:
         tryit.shrinking(draft, swapped)
+        takehome.take_home(draft)
 
 
 def _head(scenario: Scenario, covered: bool) -> None:
@@ -203,7 +205,14 @@ def picture(
         key=key,
         on_select=lambda: _clicked(draft, key),
         selection_mode="points",
-        config={"displayModeBar": False},
+        config={
+            "displaylogo": False,
+            "modeBarButtons": [["toImage"]],
+            "toImageButtonOptions": {
+                "format": "svg",
+                "filename": draft.scenario.name,
+            },
+        },
         alt=f"Each row's result. {said}",
     )
     if stale:

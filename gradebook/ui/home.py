@@ -40,7 +40,7 @@ def home() -> None:
 def _start(files: dict) -> None:
     """Where to start."""
     first = next(iter(files))
-    st.markdown("### Where to start")
+    st.markdown("## Where to start")
     st.markdown(
         f"Alone: open **{words.plain(variants(first)[0].title)}**, the"
         " clearest of them, and set row 11's reward from 100 to 0.\n\n"
@@ -71,7 +71,7 @@ def _solved(scenario: Scenario) -> str:
 
 
 def _card(scenario: Scenario, file: object) -> None:
-    st.markdown(f"### {words.plain(scenario.title)}")
+    st.markdown(f"## {words.plain(scenario.title)}")
     st.markdown(
         f"{words.STATUS[scenario.status]} {words.plain(scenario.trainer)}"
     )

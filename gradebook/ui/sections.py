@@ -398,18 +398,20 @@ def table(
     `at` the row to mark."""
 
     def line(tag: str, cells: Sequence[str], mark: str = "") -> str:
-        inner = "".join(
-            f'<{tag}{" class=n" if c in numbers else ""}>{safe(cell)}</{tag}>'
-            for c, cell in enumerate(cells)
-        )
+        inner = ""
+        for c, cell in enumerate(cells):
+            kind = tag if cell else "td"  # an empty header names nothing
+            style = " class=n" if c in numbers else ""
+            inner += f"<{kind}{style}>{safe(cell)}</{kind}>"
         return f"<tr{mark}>{inner}</tr>"
 
     rows = "".join(
         line("td", cells, ' class="at"' if r == at else "")
         for r, cells in enumerate(body)
     )
+    label = safe("Numbers: " + ", ".join(h for h in head if h))
     st.html(
-        '<div class="gb" tabindex="0" role="region" aria-label="Numbers">'
+        f'<div class="gb" tabindex="0" role="region" aria-label="{label}">'
         f"<table><thead>{line('th', head)}</thead><tbody>{rows}</tbody>"
         "</table></div>"
     )
