@@ -23,7 +23,7 @@ import pandas as pd
 from gradebook.batch import Batch
 from gradebook.bugs import BUGS
 from gradebook.errors import GradebookError, shown
-from gradebook.settings import ESTIMATORS, Settings
+from gradebook.settings import ESTIMATORS, Settings, check_setting
 from gradebook.table import COLUMNS, to_batch, to_table
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
@@ -40,6 +40,25 @@ SPECIAL_CONTROLS = ("padded_width", "subsample", "phase", "guard")
 """Controls of a page that are no field of Settings."""
 CONTROLS = (*Settings().keys(), "estimator", *SPECIAL_CONTROLS)
 PER_TOKEN = ("mask", "logp", "ref_logp")
+CHECKS = (
+    "agree_by_lengths",
+    "agree_by_one_reward",
+    "agree_by_one_setting",
+    "agree_by_settings",
+    "blanked_by_the_fix",
+    "divides_and_bites",
+    "faulty_explodes",
+    "leaks_at_reward_zero",
+    "leaks_into_another_prompt",
+    "leaks_without_outlier",
+    "moved_by_lengths",
+    "neighbours_change",
+    "some_row_flips",
+    "signal_from_nothing",
+    "turned_by_silent_rows",
+    "turned_from_outside",
+)
+"""The checkers of challenges; gradebook.challenges holds the functions."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +147,52 @@ class Expected:
             )
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A change of a solution: one row's value, as a row gives it."""
+
+    row: int
+    column: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A change of a solution: one setting."""
+
+    setting: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class AddRow:
+    """A change of a solution: a row at the end."""
+
+    add_row: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RemoveRow:
+    """A change of a solution: a row taken out; those below move up."""
+
+    remove_row: int
+
+
+Change = Cell | Setting | AddRow | RemoveRow
+
+
+@dataclass(frozen=True)
+class Challenge:
+    """Something to try on the batch. `check` names the checker, and the
+    changes of `solution`, in order, are one way to pass it."""
+
+    title: str
+    goal: str
+    check: str
+    solution: tuple[Change, ...]
+    hint: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Scenario:
     """One batch that shows a bug, hides it, or shows another face of it.
@@ -162,6 +227,7 @@ class Scenario:
     estimators_note: str = ""
     other_run: OtherRun | None = None
     eos_by_width: bool = False
+    challenges: tuple[Challenge, ...] = ()
 
     def __post_init__(self) -> None:
         self.batch()
@@ -173,6 +239,9 @@ class Scenario:
             )
         if self.other_run is not None:
             _check_other_run(self, self.other_run)
+        _check_titles(self.challenges)
+        for place, challenge in enumerate(self.challenges):
+            _check_solution(self, challenge, f"challenges[{place}].solution")
 
     def table(self) -> pd.DataFrame:
         """The rows as an editable table."""
@@ -595,6 +664,65 @@ ROW_READERS: Mapping[str, Reader] = {
 }
 """How each value of a row is read."""
 
+
+
+def _change(value: Any, key: str) -> Change:
+    """One change of a solution, told by its first key."""
+    kinds = ("row", "setting", "add_row", "remove_row")
+    if not isinstance(value, dict):
+        _refuse(key, "a table", value)
+    kind = next((name for name in kinds if name in value), "")
+    if not kind:
+        found = ", ".join(value) or "nothing"
+        raise GradebookError(
+            key=key, expected="one of " + ", ".join(kinds), found=found
+        )
+    return CHANGE_READERS[kind](value, key)
+
+
+def _cell(value: Any, key: str) -> Cell:
+    column = value.get("column", NOTHING)
+    _one_of(*COLUMNS)(column, _join(key, "column"))
+    read = ROW_READERS[column]
+    return _table_of(Cell, row=_count, column=_text, value=read)(value, key)
+
+
+def _setting(value: Any, key: str) -> Setting:
+    name = value["setting"]
+    _one_of(*Settings().keys())(name, _join(key, "setting"))
+    return _table_of(Setting, setting=_text, value=_setting_value(name))(
+        value, key
+    )
+
+
+def _setting_value(name: str) -> Reader:
+    """A value that the setting can take."""
+
+    def read(value: Any, key: str) -> Any:
+        try:
+            check_setting(name, value)
+        except GradebookError as error:
+            _refuse(key, error.expected, value)
+        return value
+
+    return read
+
+
+def _new_row(value: Any, key: str) -> dict[str, Any]:
+    """A row to add; whether it has the other rows' keys and widths is
+    checked with them."""
+    _check_keys(value, key, COLUMNS)
+    return {n: ROW_READERS[n](v, _join(key, n)) for n, v in value.items()}
+
+
+CHANGE_READERS: Mapping[str, Reader] = {
+    "row": _cell,
+    "setting": _setting,
+    "add_row": _table_of(AddRow, add_row=_new_row),
+    "remove_row": _table_of(RemoveRow, remove_row=_count),
+}
+"""How each kind of change is read."""
+
 KEYS: Mapping[str, Reader] = {
     "bug": _one_of(*BUGS),
     "title": _text,
@@ -642,6 +770,16 @@ KEYS: Mapping[str, Reader] = {
     "estimators_note": _text,
     "other_run": _table_of(OtherRun, title=_text, rows=_rows, note=_text),
     "eos_by_width": _flag,
+    "challenges": _list_of(
+        _table_of(
+            Challenge,
+            title=_text,
+            goal=_text,
+            check=_one_of(*CHECKS),
+            solution=_list_of(_change),
+            hint=_text,
+        )
+    ),
     "expected": _table_of(
         Expected,
         correct=_list_of(_number_or_none, most=MOST_ROWS),
@@ -658,6 +796,7 @@ OPTIONAL = (
     "estimators_note",
     "other_run",
     "eos_by_width",
+    "challenges",
 )
 FROM_MAIN = (
     "trainer",
@@ -755,6 +894,51 @@ def _check_other_run(scenario: Scenario, other: OtherRun) -> None:
             expected=f"{tokens} values, as in rows",
             found=str(batch.mask.shape[1]),
         )
+
+
+def _check_titles(challenges: Sequence[Challenge]) -> None:
+    titles = [challenge.title for challenge in challenges]
+    for place, title in enumerate(titles):
+        if title in titles[:place]:
+            _refuse(f"challenges[{place}].title", "another title", title)
+
+
+def _check_solution(
+    scenario: Scenario, challenge: Challenge, key: str
+) -> None:
+    """Raises unless the changes fit the rows, one after the other, and
+    leave a batch."""
+    rows, settings = list(scenario.rows), scenario.settings
+    for place, change in enumerate(challenge.solution):
+        here = f"{key}[{place}]"
+        if isinstance(change, Setting):
+            named = {change.setting: change.value}
+            settings = dataclasses.replace(settings, **named)
+        elif isinstance(change, AddRow):
+            try:
+                rows.append(_row(change.add_row, list(rows[0]), rows))
+            except GradebookError as error:
+                raise _under(error, f"{here}.add_row") from None
+        elif isinstance(change, RemoveRow):
+            _check_index(
+                f"{here}.remove_row", change.remove_row, len(rows), "rows"
+            )
+            if len(rows) == 1:
+                _refuse(f"{here}.remove_row", "a row to be left", 0)
+            del rows[change.remove_row]
+        else:
+            _check_index(f"{here}.row", change.row, len(rows), "rows")
+            if change.column not in rows[0]:
+                columns = ", ".join(rows[0])
+                _refuse(f"{here}.column", f"one of {columns}", change.column)
+            named = {change.column: change.value}
+            rows[change.row] = rows[change.row] | named
+    names = list(rows[0])
+    try:
+        rows = [_row(row, names, rows) for row in rows]
+        to_batch(to_table(rows), settings)
+    except GradebookError as error:
+        raise _under(error, key) from None
 
 
 # Places in messages

@@ -134,3 +134,14 @@ ESTIMATORS: Mapping[str, Settings] = MappingProxyType(
 """Settings of each estimator under verl's key: ddof 1, eps 1e-6, and a lone
 row keeps its raw score, except in rloo_vectorized (verl core_algos at
 265c92487; the difference is reported in verl PR 7150)."""
+
+OF_ESTIMATOR = (
+    "baseline",
+    "scale",
+    "spread_about",
+    "ddof",
+    "lone_row",
+    "eps",
+    "whiten_tokens",
+)
+"""The settings that a named estimator decides."""

@@ -256,6 +256,32 @@ def with_width(table: pd.DataFrame, width: int) -> pd.DataFrame:
     return wide
 
 
+def with_every_column(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with every column of a batch. A new cell says what the
+    batch takes for a missing one; a new log-probability is -1."""
+    tokens = token_columns(table)
+    wide = max(len(tokens), 1)
+    for name in ("ref_logp", "logp"):
+        if not tokens and len(table) and name in table.columns:
+            wide = max(len(str(table[name].iloc[0]).split()), 1)
+    kept = table.get("kept_steps", ["1"] * len(table))
+    logp = [" ".join(["-1"] * wide)] * len(table)
+    cells: dict[str, Any] = {"eos": True, "step": "0"}
+    cells["steps"] = ["1" if k == "0" else k for k in kept]
+    cells["kept_steps"] = table.get("steps", ["1"] * len(table))
+    cells["logp"] = logp
+    cells["ref_logp"] = table.get("logp", logp)
+    names = [n for n in COLUMNS if n != "mask"]
+    masks = tokens or [f"t{t + 1}" for t in range(wide)]
+    at = names.index("logp")
+    whole = {
+        n: table.get(n, cells.get(n, True))
+        for n in [*names[:at], *masks, *names[at:]]
+    }
+    types = {n: "bool" if is_flag(n) else "object" for n in whole}
+    return pd.DataFrame(whole, index=table.index).astype(types)
+
+
 PASTE_LIMIT = 1000
 
 

@@ -52,6 +52,31 @@ rows = [
 """
 
 
+CHALLENGED = VARIANT + """
+[[challenges]]
+title = "Try."
+goal = "Do."
+check = "agree_by_one_reward"
+hint = "Think."
+solution = [{ row = 0, column = "reward", value = 1.5 }]
+"""
+SOLUTION = CHALLENGED[CHALLENGED.index("solution =") :]
+
+
+def challenge(*pieces):
+    """The variant with a challenge, some pieces replaced."""
+    text = CHALLENGED
+    for old, new in pieces:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+def solution(changes):
+    """The variant with a challenge of this solution."""
+    return challenge((SOLUTION, f"solution = [{changes}]\n"))
+
+
 def but(old, new):
     """The variant with one piece replaced."""
     assert VARIANT.count(old) == 1, old
@@ -112,6 +137,7 @@ def test_the_files_that_the_cases_change_are_right(tmp_path):
     for name, text in (
         ("mine", VARIANT),
         ("rejected_rows-b", VARIANT + OTHER),
+        ("rejected_rows-c", CHALLENGED),
         ("zero_std_kl", MAIN),
     ):
         path = tmp_path / f"{name}.toml"
@@ -573,6 +599,191 @@ KEY = {
         "expected.faulty_loss",
         "a finite number",
         "'none'",
+    ),
+    "challenges a table": (
+        but("focus = 1", "focus = 1\nchallenges = { title = 'x' }"),
+        "challenges",
+        "a list",
+        "{'title': 'x'}",
+    ),
+    "no challenges": (
+        but("focus = 1", "focus = 1\nchallenges = []"),
+        "challenges",
+        "1 to 100 values",
+        "0",
+    ),
+    "a challenge without a title": (
+        challenge(('title = "Try."\n', "")),
+        "challenges[0].title",
+        "text",
+        "nothing",
+    ),
+    "a challenge without a goal": (
+        challenge(('goal = "Do."\n', "")),
+        "challenges[0].goal",
+        "text",
+        "nothing",
+    ),
+    "a challenge without a check": (
+        challenge(('check = "agree_by_one_reward"\n', "")),
+        "challenges[0].check",
+        "one of",
+        "nothing",
+    ),
+    "a challenge with an unknown check": (
+        challenge(("agree_by_one_reward", "agree_by_a_reward")),
+        "challenges[0].check",
+        "nearest 'agree_by_one_reward'",
+        "'agree_by_a_reward'",
+    ),
+    "a challenge with an unknown key": (
+        challenge(("hint =", "hints =")),
+        "challenges[0].hints",
+        "nearest 'hint'",
+        "'hints'",
+    ),
+    "a challenge with an empty hint": (
+        challenge(('"Think."', '" "')),
+        "challenges[0].hint",
+        "not empty",
+        "' '",
+    ),
+    "two challenges of one title": (
+        CHALLENGED + CHALLENGED[CHALLENGED.index("[[chall") :],
+        "challenges[1].title",
+        "another title",
+        "'Try.'",
+    ),
+    "a challenge without a solution": (
+        challenge((SOLUTION, "")),
+        "challenges[0].solution",
+        "a list",
+        "nothing",
+    ),
+    "a solution of nothing": (
+        solution(""),
+        "challenges[0].solution",
+        "1 to 100 values",
+        "0",
+    ),
+    "a change that is no table": (
+        solution("1"),
+        "challenges[0].solution[0]",
+        "a table",
+        "1",
+    ),
+    "a change of no kind": (
+        solution("{ colunm = 'reward' }"),
+        "challenges[0].solution[0]",
+        "one of row, setting, add_row, remove_row",
+        "colunm",
+    ),
+    "an empty change": (
+        solution("{}"),
+        "challenges[0].solution[0]",
+        "one of row, setting",
+        "nothing",
+    ),
+    "a change of two kinds": (
+        solution("{ row = 1, column = 'reward', value = 1, setting = 'eps' }"),
+        "challenges[0].solution[0].setting",
+        "a known key",
+        "'setting'",
+    ),
+    "a change without a value": (
+        solution("{ row = 1, column = 'reward' }"),
+        "challenges[0].solution[0].value",
+        "a finite number",
+        "nothing",
+    ),
+    "a change of a row that is not there": (
+        solution("{ row = 3, column = 'reward', value = 1 }"),
+        "challenges[0].solution[0].row",
+        "0 to 2, an index into rows",
+        "3",
+    ),
+    "a change of a row that was removed before": (
+        solution(
+            "{ remove_row = 0 }, { row = 2, column = 'reward', value = 1 }"
+        ),
+        "challenges[0].solution[1].row",
+        "0 to 1",
+        "2",
+    ),
+    "a change of row -1": (
+        solution("{ row = -1, column = 'reward', value = 1 }"),
+        "challenges[0].solution[0].row",
+        "0 or more",
+        "-1",
+    ),
+    "a change of an unknown column": (
+        solution("{ row = 1, column = 'rewards', value = 1 }"),
+        "challenges[0].solution[0].column",
+        "nearest 'reward'",
+        "'rewards'",
+    ),
+    "a change of a column the rows have not": (
+        solution("{ row = 1, column = 'eos', value = true }"),
+        "challenges[0].solution[0].column",
+        "one of prompt, reward, mask",
+        "'eos'",
+    ),
+    "a change to a reward that is none": (
+        solution("{ row = 1, column = 'reward', value = nan }"),
+        "challenges[0].solution[0].value",
+        "a finite number",
+        "nan",
+    ),
+    "a change to a mask of another width": (
+        solution("{ row = 1, column = 'mask', value = [1] }"),
+        "challenges[0].solution.mask",
+        "2 values",
+        "1",
+    ),
+    "a change of an unknown setting": (
+        solution("{ setting = 'epsilon', value = 1 }"),
+        "challenges[0].solution[0].setting",
+        "nearest 'eps'",
+        "'epsilon'",
+    ),
+    "a change of a setting to what it cannot be": (
+        solution("{ setting = 'ddof', value = 2 }"),
+        "challenges[0].solution[0].value",
+        "one of 1, 0",
+        "2",
+    ),
+    "an added row with an unknown key": (
+        solution("{ add_row = { prompt = 'A', rewrad = 1 } }"),
+        "challenges[0].solution[0].add_row.rewrad",
+        "nearest 'reward'",
+        "'rewrad'",
+    ),
+    "an added row without a mask": (
+        solution("{ add_row = { prompt = 'A', reward = 1 } }"),
+        "challenges[0].solution[0].add_row.mask",
+        "a list",
+        "nothing",
+    ),
+    "a removed row that is not there": (
+        solution("{ remove_row = 3 }"),
+        "challenges[0].solution[0].remove_row",
+        "0 to 2",
+        "3",
+    ),
+    "every row removed": (
+        solution(", ".join(["{ remove_row = 0 }"] * 3)),
+        "challenges[0].solution[2].remove_row",
+        "a row to be left",
+        "0",
+    ),
+    "a solution that leaves no batch": (
+        solution(
+            "{ setting = 'beta', value = 0.1 },"
+            " { row = 0, column = 'prompt', value = 1 }"
+        ),
+        "challenges[0].solution.prompt",
+        "a number, as in row 0",
+        "'A'",
     ),
     "other run without a note": (
         VARIANT + OTHER.replace('note = "A note."\n', ""),

@@ -42,7 +42,9 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
         st.markdown(
             "A cell says how much the gradient of the KL part of one row"
             " changes when another row's reward becomes the mean of its"
-            " siblings. Groups are outlined."
+            " siblings. A row that is there already, as all rows of a flat"
+            " group are, has no influence by definition. Groups are"
+            " outlined."
         )
         correct = gradient_influence(CORRECT, batch).kl.tolist()
         faulty = gradient_influence(bug.engine, batch).kl.tolist()
