@@ -28,6 +28,18 @@ def home() -> None:
         " diamond) on the same batch, row by row. Change a reward or a mask"
         " and watch where, and why, the two part."
     )
+    hidden = [name for name in files if predict.covered(name)]
+    if hidden:
+        st.markdown(
+            "The cards show the correct side. Open one, predict the faulty"
+            " side, and it shows here too."
+        )
+        st.button(
+            "Uncover all without predicting",
+            key="uncover",
+            on_click=_uncover,
+            args=(hidden,),
+        )
     cards = [lambda n=n: _card(variants(n)[0], files[n]) for n in files]
     cards.append(lambda: _start(files))
     for start in range(0, len(cards), 3):
@@ -35,6 +47,11 @@ def home() -> None:
             with part, st.container(border=True, height="stretch"):
                 card()
     primer()
+
+
+def _uncover(bugs: list[str]) -> None:
+    for bug_name in bugs:
+        predict.answer(bug_name, predict.SKIPPED)
 
 
 def _start(files: dict) -> None:
