@@ -7,15 +7,14 @@ from dataclasses import replace
 
 import streamlit as st
 
-from gradebook.batch import Batch
 from gradebook.bugs import Bug, bug
 from gradebook.compare import Comparison, compare
-from gradebook.engine.pipeline import CORRECT
 from gradebook.errors import GradebookError
 from gradebook.figures import RowPicture, rows_figure, squashes
 from gradebook.formula import worked
 from gradebook.scenario import Scenario, variants
-from gradebook.trainer import NORMALIZATIONS, draws, evaluated, normalized
+from gradebook.shown import compared
+from gradebook.trainer import NORMALIZATIONS, draws
 from gradebook.ui import (
     address,
     controls,
@@ -101,7 +100,7 @@ def computed(
     wrong = draft.wrong()
     if not wrong:
         try:
-            draft.good = _compared(draft, swapped, draft.state.batch())
+            draft.good = compared(draft.state)
         except GradebookError as error:
             wrong = [words.place(error)]
     if draft.good is None:
@@ -114,21 +113,6 @@ def own(draft: Draft, swapped: Bug) -> Comparison:
     if draft.own is None:
         draft.own = compare(swapped, draft.origin.batch())
     return draft.own
-
-
-def _compared(draft: Draft, swapped: Bug, batch: Batch) -> Comparison:
-    if draft.state.evaluation:
-        engine = swapped.engine if draft.state.training_guard else CORRECT
-        return Comparison(
-            batch, evaluated(engine, batch), evaluated(swapped.engine, batch)
-        )
-    found = compare(swapped, batch)
-    how = draft.state.normalization
-    if "subsample" in draft.scenario.controls and how != NORMALIZATIONS[-1]:
-        if how == NORMALIZATIONS[0]:
-            return replace(found, faulty=found.correct)
-        return replace(found, faulty=normalized(swapped.engine, batch, how))
-    return found
 
 
 def _first_screen(
