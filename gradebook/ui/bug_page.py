@@ -22,13 +22,19 @@ from gradebook.ui import (
     grid,
     moves,
     predict,
+    room,
     sections,
     takehome,
     tryit,
     words,
 )
 from gradebook.ui.drafts import Draft
-from gradebook.ui.pictures import haunted, panels, summary
+from gradebook.ui.pictures import (
+    haunted,
+    panels,
+    prompts_of,
+    summary,
+)
 from gradebook.ui.shell import require_entry
 
 LINEAR, SYMLOG = "linear axis", "symlog axis"
@@ -41,6 +47,7 @@ def bug_page(name: str) -> None:
     swapped = bug(name)
     scenario = address.case(name)
     draft = drafts.of(scenario)
+    room.bar(name, scenario, draft)
     address.depart(name)
     covered = predict.covered(name)
     _head(scenario, covered)
@@ -175,10 +182,7 @@ def picture(
         shown = [replace(panel, ranges=ranges) for panel in shown]
     outlier = None if covered else squashes(shown)
     axis = _axis(draft, outlier)
-    prompts = [str(p) for p in draft.table["prompt"]]
-    count = comparison.batch.rows
-    if len(prompts) != count:
-        prompts = [str(p) for p in comparison.batch.prompt.tolist()]
+    prompts = prompts_of(draft.table, comparison)
     drawn = RowPicture(shown, prompts, draft.row, axis == SYMLOG, covered)
     said = summary(comparison, kind)
     if covered:

@@ -77,9 +77,9 @@ def _count(number: int) -> str:
 
 def _solved(scenario: Scenario) -> str:
     """What this session has done with the bug."""
-    guess = predict.answers().get(scenario.bug)
-    if guess is None:
+    if predict.covered(scenario.bug):
         return "Not opened yet."
+    guess = predict.guess(scenario)
     if guess == predict.SKIPPED:
         return "Seen, without a guess."
     if guess == scenario.prediction.answer:

@@ -19,6 +19,7 @@ from gradebook.influence import (
 from gradebook.numerals import digits_apart, plain, settled, signed
 from gradebook.ui import words
 from gradebook.ui.drafts import Draft
+from gradebook.ui.pictures import prompts_of
 from gradebook.ui.sections import table
 
 MOST_ROWS = 128
@@ -74,7 +75,7 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
                 correct,
                 faulty,
                 leaks,
-                [str(p) for p in draft.table["prompt"]],
+                prompts_of(draft.table, comparison),
                 (victim, culprit),
             )
         ),

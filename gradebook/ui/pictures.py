@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import pandas as pd
+
 from gradebook.compare import Comparison, sign
 from gradebook.figures import Panel
 from gradebook.numerals import digits_apart, settled, signed
@@ -51,6 +53,15 @@ def haunted(now: list[Panel], before: list[Panel]) -> list[Panel]:
         replace(panel, ghosts=(own.correct, own.faulty))
         for panel, own in zip(now, before, strict=True)
     ]
+
+
+def prompts_of(table: pd.DataFrame, comparison: Comparison) -> list[str]:
+    """The rows' prompts as typed; by number where the table has moved on
+    from the batch that was compared."""
+    typed = [str(p) for p in table["prompt"]]
+    if len(typed) == comparison.batch.rows:
+        return typed
+    return [str(p) for p in comparison.batch.prompt.tolist()]
 
 
 def values_of(

@@ -23,9 +23,18 @@ def covered(bug: str) -> bool:
     return bug not in answers()
 
 
-def answer(bug: str, choice: int) -> None:
-    """The learner's choice, or SKIPPED."""
+def answer(bug: str, choice: int, case: str = "") -> None:
+    """The learner's choice, or SKIPPED; `case` is whose question it was."""
     answers()[bug] = choice
+    st.session_state.setdefault("asked", {})[bug] = case or bug
+
+
+def guess(scenario: Scenario) -> int:
+    """The choice made on this case's question, else SKIPPED."""
+    asked = st.session_state.get("asked", {}).get(scenario.bug)
+    if asked != scenario.name:
+        return SKIPPED
+    return answers().get(scenario.bug, SKIPPED)
 
 
 def ask(scenario: Scenario) -> None:
@@ -42,7 +51,7 @@ def ask(scenario: Scenario) -> None:
                     words.plain(text),
                     key=f"choice-{scenario.bug}-{choice}",
                     on_click=answer,
-                    args=(scenario.bug, choice),
+                    args=(scenario.bug, choice, scenario.name),
                 )
             st.button(
                 "Skip, show me",
@@ -57,13 +66,13 @@ def told(scenario: Scenario) -> None:
     """The guess beside the truth, and the rule to carry home."""
     asked = scenario.prediction
     truth = words.plain(asked.choices[asked.answer])
-    guess = answers().get(scenario.bug, SKIPPED)
-    if guess == SKIPPED:
+    chosen = guess(scenario)
+    if chosen == SKIPPED:
         said = f"It is **{truth}**."
-    elif guess == asked.answer:
+    elif chosen == asked.answer:
         said = f"You said **{truth}**, and so it is."
     else:
-        wrong = words.plain(asked.choices[guess])
+        wrong = words.plain(asked.choices[chosen])
         said = f"You said **{wrong}**; it is **{truth}**."
     st.markdown(
         f"{said} {words.plain(asked.why)}  \n"

@@ -4,7 +4,8 @@
 if (!window.gradebookPresenter) {
   window.gradebookPresenter = true;
   const page = '[data-testid="stApp"], [data-testid="stMain"], ' +
-    '[data-testid="stAppViewContainer"], [data-testid="stAppScrollToBottomContainer"]';
+    '[data-testid="stAppViewContainer"], ' +
+    '[data-testid="stAppScrollToBottomContainer"]';
   const on = () =>
     new URLSearchParams(location.search).get('present') === '1';
   const free = () => {

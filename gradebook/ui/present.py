@@ -25,7 +25,8 @@ def view() -> None:
         return
     st.html(STYLE)
     script = f"<script>{KEYS.read_text('utf-8')}</script>"
-    st.html(script, unsafe_allow_javascript=True)
+    with st.container(key="present-keys"):
+        st.html(script, unsafe_allow_javascript=True)
 
 
 def leave() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+from contextlib import suppress
 from typing import Any, Mapping
 
 import streamlit as st
@@ -15,10 +16,20 @@ from gradebook.plan import query
 from gradebook.room import Position, Rooms, normal
 from gradebook.scenario import Scenario
 from gradebook.ui import predict, present, words
+from gradebook.ui.shell import bug_files
 from gradebook.ui.words import safe
 
 PARAMETER = "room"
 SEAT = "gradebook-seat"
+STYLE = """<style>
+.gb-code { font-size: 3rem; font-weight: 700; letter-spacing: .3em; }
+.gb-split { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; }
+.gb-split > div { min-width: 7rem; }
+.gb-split i { display: block; height: .5rem; min-width: 1px;
+  background: currentColor; opacity: .6; }
+.st-key-room-token { display: none; }
+.st-key-room-bar { padding: .4rem .8rem; gap: .4rem; }
+</style>"""
 TOKEN = re.compile(r"[A-Za-z0-9_-]{10,64}")
 EVERY_LEAD, EVERY_LEARNER = 1, 2
 """Seconds between two looks at the room."""
@@ -52,6 +63,12 @@ def leading(room: str) -> bool:
     return rooms().leads(room, _key(room))
 
 
+def learning() -> bool:
+    """This browser sits in a room that another one leads."""
+    room = code()
+    return bool(room) and rooms().is_open(room) and not leading(room)
+
+
 def _key(room: str) -> str:
     return _own(f"lead-{room}", f"gradebook-lead-{room}")
 
@@ -67,7 +84,7 @@ def _seat() -> str:
 def _own(name: str, cookie: str) -> str:
     """A token of this session, or of its browser before a reload."""
     if name not in st.session_state:
-        found = st.context.cookies.get(cookie, "")
+        found = str(st.context.cookies.get(cookie, ""))
         st.session_state[name] = found if TOKEN.fullmatch(found) else ""
     return st.session_state[name]
 
@@ -76,10 +93,11 @@ def _remember(cookie: str, token: str) -> None:
     """A reload finds the token again; the browser forgets it when it
     closes."""
     line = json.dumps(f"{cookie}={token}; path=/; SameSite=Lax")
-    st.html(
-        f"<script>document.cookie = {line};</script>",
-        unsafe_allow_javascript=True,
-    )
+    with st.container(key="room-token"):
+        st.html(
+            f"<script>document.cookie = {line};</script>",
+            unsafe_allow_javascript=True,
+        )
 
 
 def _enter(room: str) -> None:
@@ -88,7 +106,7 @@ def _enter(room: str) -> None:
 
 
 def _leave(room: str) -> None:
-    if rooms().is_open(room) and not leading(room):
+    with suppress(GradebookError):
         rooms().leave(room, _seat())
     st.session_state.pop("room", None)
     st.session_state.pop("room-asked", None)
@@ -106,7 +124,8 @@ def _open() -> None:
 
 
 def _close(room: str) -> None:
-    rooms().close(room, _key(room))
+    with suppress(GradebookError):
+        rooms().close(room, _key(room))
     _leave(room)
 
 
@@ -133,22 +152,25 @@ def _taken_back() -> None:
 # On the session page
 
 
-def panel(files: Mapping[str, Any]) -> None:
-    """Open a room or join one; inside, the code or the way to the lead.
-    `files` are the bugs' pages."""
+def panel() -> None:
+    """Open a room or join one; inside, the code or the way to the lead."""
+    st.html(STYLE)
     st.header("The room")
     room = code()
     problem = st.session_state.pop("room-problem", "")
     if problem:
         st.warning(words.plain(problem))
     if not room:
-        _door()
-    elif not rooms().is_open(room):
-        _shut(room)
-    elif leading(room):
-        _lead_panel(room)
-    elif _joined(room):
-        _learner_panel(room, files)
+        return _door()
+    try:
+        if leading(room):
+            _lead_panel(room)
+        elif not rooms().is_open(room):
+            _shut(room)
+        elif _joined(room):
+            _learner_panel(room)
+    except GradebookError:  # closed while the page ran
+        st.rerun()
 
 
 def _door() -> None:
@@ -172,7 +194,9 @@ def _door() -> None:
 
 def _shut(room: str) -> None:
     st.warning(f"Room {words.plain(room)} is closed or was never open here.")
-    st.button("Leave the room", key="room-leave", on_click=_leave, args=(room,))
+    st.button(
+        "Leave the room", key="room-leave", on_click=_leave, args=(room,)
+    )
 
 
 def _lead_panel(room: str) -> None:
@@ -199,7 +223,7 @@ def _lead_panel(room: str) -> None:
 
 
 def _address(room: str) -> str:
-    here = (st.context.url or "").split("?")[0]
+    here = str(st.context.url or "").split("?")[0]
     return f"{here}?{PARAMETER}={room}"
 
 
@@ -214,9 +238,9 @@ def _learners(count: int) -> str:
     return "1 learner is here" if count == 1 else f"{count} learners are here"
 
 
-def _learner_panel(room: str, files: Mapping[str, Any]) -> None:
-    place = rooms().position(room)
-    _follow(place, files)
+def _learner_panel(room: str) -> None:
+    place, files = rooms().position(room), bug_files()
+    _follow(place)
     with st.container(border=True, key="room-panel"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"In room **{room}**.")
@@ -236,9 +260,7 @@ def _learner_panel(room: str, files: Mapping[str, Any]) -> None:
 # On a bug's page
 
 
-def bar(
-    bug: str, scenario: Scenario, draft: Any, files: Mapping[str, Any]
-) -> None:
+def bar(bug: str, scenario: Scenario, draft: Any) -> None:
     """The room at the top of a bug's page; nothing without a room.
 
     Before the lead's reveal the page is covered, and an answer is a vote
@@ -247,13 +269,17 @@ def bar(
     room = code()
     if not room:
         return
+    st.html(STYLE)
     with st.container(border=True, key="room-bar"):
-        if not rooms().is_open(room):
-            _shut(room)
-        elif leading(room):
-            _lead(room, bug, scenario, draft)
-        elif _joined(room):
-            _learn(room, bug, scenario, draft, files)
+        try:
+            if leading(room):
+                _lead(room, bug, scenario, draft)
+            elif not rooms().is_open(room):
+                _shut(room)
+            elif _joined(room):
+                _learn(room, bug, scenario, draft)
+        except GradebookError:  # closed while the page ran
+            st.rerun()
 
 
 def _joined(room: str) -> bool:
@@ -319,7 +345,8 @@ def _lead(room: str, bug: str, scenario: Scenario, draft: Any) -> None:
 
 
 def _reveal(room: str, question: str) -> None:
-    rooms().reveal(room, _key(room), question)
+    with suppress(GradebookError):  # closed meanwhile; the next run says so
+        rooms().reveal(room, _key(room), question)
 
 
 @st.fragment(run_every=EVERY_LEAD)
@@ -349,21 +376,14 @@ def _split(
     lines = []
     for choice, text in enumerate(scenario.prediction.choices):
         count = counts.get(choice, 0)
-        marks = ["yours"] if choice == mine else []
+        marks = [", yours"] if choice == mine else []
         if truth and choice == scenario.prediction.answer:
-            marks.append("so it is")
+            marks.append(", so it is")
         lines.append(
-            f"<tr><td>{safe(text)}</td><td class=n>{count}</td>"
-            f'<td class="bar"><i style="width:{100 * count / most:.0f}%">'
-            f"</i></td><td>{', '.join(marks)}</td></tr>"
+            f"<div>{safe(text)}: <b>{count}</b>{''.join(marks)}"
+            f'<i style="width:{7 * count / most:.2f}rem"></i></div>'
         )
-    st.html(
-        '<div class="gb" tabindex="0" role="region" aria-label="Answers of'
-        ' the room"><table class="gb-split"><thead><tr><th>answer</th>'
-        "<th class=n>learners</th><th></th><th></th></tr></thead><tbody>"
-        + "".join(lines)
-        + "</tbody></table></div>"
-    )
+    st.html(f'<div class="gb-split">{"".join(lines)}</div>')
 
 
 def _stage(name: str) -> str:
@@ -379,15 +399,9 @@ def _stage_keys(name: str) -> list[str]:
     return [k for k in map(str, st.session_state) if k.startswith(lead)]
 
 
-def _learn(
-    room: str,
-    bug: str,
-    scenario: Scenario,
-    draft: Any,
-    files: Mapping[str, Any],
-) -> None:
+def _learn(room: str, bug: str, scenario: Scenario, draft: Any) -> None:
     place = rooms().position(room)
-    _follow(place, files, draft)
+    _follow(place, draft)
     name, seat = scenario.name, _seat()
     revealed = rooms().revealed(room, name)
     peeked = st.session_state.setdefault("room-peeked", set())
@@ -468,18 +482,16 @@ def _leave_button(room: str) -> None:
     )
 
 
-def _follow(
-    place: Position | None, files: Mapping[str, Any], draft: Any = None
-) -> None:
+def _follow(place: Position | None, draft: Any = None) -> None:
     """To the lead's case, row and stage, once for each of its moves."""
     seen = st.session_state.get("room-seen")
     if not _following() or place is None or place == seen:
         return
     scenario = getattr(draft, "scenario", None)
     if scenario is None or scenario.name != place.scenario:
-        if place.bug in files:
+        if place.bug in bug_files():
             st.switch_page(
-                files[place.bug],
+                bug_files()[place.bug],
                 query_params=query(place.scenario) | carried(),
             )
         return
@@ -497,9 +509,10 @@ def _watch(
 ) -> None:
     """Runs the page again when the lead reveals or moves."""
     now = rooms()
-    if not now.is_open(room):
+    try:
+        now.join(room, _seat())
+    except GradebookError:
         st.rerun(scope="app")
-    now.join(room, _seat())
     moved = now.position(room) != place
     told = bool(question) and now.revealed(room, question) != revealed
     if told or (moved and (_following() or place is None)):

@@ -18,7 +18,7 @@ from gradebook.numerals import digits_apart, plain, settled, signed
 from gradebook.scenario import Expected, Scenario, load, variants
 from gradebook.settings import ESTIMATORS, Settings
 from gradebook.ui import controls, drafts, grid, sections, words
-from gradebook.ui.bug_page import computed, picture, say
+from gradebook.ui.bug_page import own, picture, say
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import GRADIENT
 from gradebook.ui.shell import bug_files, require_entry
@@ -26,6 +26,7 @@ from gradebook.ui.shell import bug_files, require_entry
 PAGE = "sandbox"
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
 MOST_SHOWN = 12
+NO_BREAK = "\u00a0"
 SETTINGS = ("estimator", *Settings().keys())
 
 
@@ -38,12 +39,14 @@ def sandbox() -> None:
         " circle) and one with every chosen bug (open diamond) run on it,"
         " stage by stage and under every estimator."
     )
-    left, right = st.columns([2, 3])
-    with left:
+    first, second, third = st.columns([7, 12, 4])
+    with first:
         scenario = _start()
     draft = drafts.of(scenario)
-    with right:
+    with second:
         chosen = _bugs(draft)
+    with third:
+        kind = _kind(draft)
     try:
         swapped = swaps(chosen)
     except GradebookError as error:
@@ -51,13 +54,13 @@ def sandbox() -> None:
         return
     _told(chosen, swapped)
     one = swapped[0] if swapped else NO_BUG
-    comparison, wrong = computed(draft, one)
-    kind = _first_screen(draft, one, comparison, wrong)
+    comparison, wrong = _computed(draft, one)
+    _first_screen(draft, one, comparison, wrong, kind)
     _settings(draft)
     if comparison.batch.rows:
         with st.container(key="stale-below" if wrong else "below"):
             _pipeline(draft, swapped, comparison)
-            _matrix(draft, one, comparison, kind)
+            _matrix(draft, one, comparison)
 
 
 NO_BUG = Bug("", "", CORRECT.score, CORRECT.score, CORRECT)
@@ -89,9 +92,10 @@ def blank() -> Scenario:
         name=PAGE,
         title="Blank batch",
         settings=ESTIMATORS["grpo"],
-        controls=(*SETTINGS, "padded_width"),
+        controls=SETTINGS,
         rows=tuple(rows),
         focus=0,
+        challenges=(),
         # A: 0.5 / 0.577350, B: mean 0.25, deviation 0.5; eps 1e-6 added.
         expected=Expected(
             correct=(
@@ -131,9 +135,8 @@ def _start() -> Scenario:
     name = st.session_state[key]
     if name == PAGE:
         return blank()
-    own = load(name.removeprefix(f"{PAGE}-"))
-    special = ("padded_width",) if "mask" in own.rows[0] else ()
-    return replace(own, name=name, controls=(*SETTINGS, *special))
+    case = load(name.removeprefix(f"{PAGE}-"))
+    return replace(case, name=name, controls=SETTINGS)
 
 
 def _bugs(draft: Draft) -> list[str]:
@@ -155,6 +158,7 @@ def _bugs(draft: Draft) -> list[str]:
         list(among),
         format_func=among.__getitem__,
         selection_mode="multi",
+        wrap=True,
         key=key,
         on_change=pick,
     )
@@ -190,20 +194,32 @@ def _told(chosen: list[str], swapped: tuple[Bug, ...]) -> None:
 # The batch and its picture
 
 
+def _computed(draft: Draft, one: Bug) -> tuple[Comparison, list[str]]:
+    """The comparison of the draft, or the last good one with what is
+    wrong now."""
+    wrong = draft.wrong()
+    if not wrong:
+        try:
+            draft.good = compare(one, draft.state.batch())
+        except GradebookError as error:
+            wrong = [words.place(error)]
+    return draft.good or own(draft, one), wrong
+
+
 def _first_screen(
-    draft: Draft, one: Bug, comparison: Comparison, wrong: list[str]
-) -> str:
-    """Table and picture; the kind of numbers that they show."""
+    draft: Draft,
+    one: Bug,
+    comparison: Comparison,
+    wrong: list[str],
+    kind: str,
+) -> None:
+    """The table, and beside it the picture of the same rows."""
     heard: tuple = ()
     if draft.row < comparison.batch.rows and not wrong:
         heard = worked(comparison, draft.row)
-    share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
+    most = 0.6 if kind == GRADIENT else 0.75
+    share = min(max(grid.width(draft) / 1200, 0.42), most)
     left, right = st.columns([share, 1 - share])
-    with right:
-        kind = _kind(draft, comparison)
-        if comparison.batch.rows:
-            with st.container(key="stale" if wrong else "fresh"):
-                picture(draft, one, comparison, kind, bool(wrong), False)
     with left:
         shown = None if wrong else comparison
         grid.grid(draft, grid.results(shown, kind), heard)
@@ -213,31 +229,33 @@ def _first_screen(
         grid.buttons(draft)
         _columns(draft)
         grid.history(draft)
-    return kind
+    with right:
+        if comparison.batch.rows:
+            with st.container(key="stale" if wrong else "fresh"):
+                picture(draft, one, comparison, kind, bool(wrong), False)
 
 
-def _kind(draft: Draft, comparison: Comparison) -> str:
+def _kind(draft: Draft) -> str:
     """Advantages, or with log-probabilities the gradient if asked for."""
-    if comparison.correct.gradient is None:
+    if "logp" not in draft.table.columns:
         return "sign"
     kinds = st.session_state.setdefault("sandbox-kinds", {})
     name = draft.scenario.name
-    own = draft.scenario.telltale.kind
+    first = draft.scenario.telltale.kind
     key = f"kind-{name}"
     st.session_state[key] = kinds.get(
-        name, own if own in PICTURES else "sign"
+        name, first if first in PICTURES else "sign"
     )
 
     def pick() -> None:
         kinds[name] = st.session_state[key]
 
     st.segmented_control(
-        "Numbers",
+        "Numbers to show",
         list(PICTURES),
         format_func=PICTURES.__getitem__,
         key=key,
         required=True,
-        label_visibility="collapsed",
         on_change=pick,
     )
     return st.session_state[key]
@@ -304,15 +322,13 @@ def _pipeline(
 # The matrix
 
 
-def _matrix(
-    draft: Draft, one: Bug, comparison: Comparison, kind: str
-) -> None:
+def _matrix(draft: Draft, one: Bug, comparison: Comparison) -> None:
     """This batch under every estimator: which let the bugs through."""
     st.header("This batch under every estimator")
     lines = matrix(comparison.batch, one.engine)
-    leaking = [line.estimator for line in lines if line.leaks]
+    leaking = sum(line.leaks for line in lines)
     st.markdown(
-        f"{_listed(leaking)} of {len(lines)} estimators show a difference."
+        f"{leaking or 'None'} of {len(lines)} estimators show a difference."
         " An estimator sets baseline, scale, lone row, ddof, eps and"
         " whitening; the other settings stay as they are."
     )
@@ -335,27 +351,30 @@ def _matrix(
     _every_row(lines, comparison.batch.rows)
 
 
-def _listed(leaking: list[str]) -> str:
-    return str(len(leaking)) if leaking else "None"
-
-
 def _summary(line: Line, gradients: bool) -> list[str]:
-    if line.wrong is not None:
+    if line.comparison is None:
         return [line.estimator, words.place(line.wrong), "", "", "", ""]
+    count = line.comparison.batch.rows
     said = [
         line.estimator,
-        "differ ≠" if line.leaks else "agree",
-        _rows(line.rows),
-        _rows(line.flips),
+        f"differ{NO_BREAK}≠" if line.leaks else "agree",
+        _rows(line.rows, count),
+        _rows(line.flips, count),
         plain(line.largest, 3) if line.rows else "",
     ]
-    return [*said, _rows(line.gradient_rows)] if gradients else said
+    if gradients:
+        said.append(_rows(line.gradient_rows, count))
+    return said
 
 
-def _rows(rows: list[int]) -> str:
+def _rows(rows: list[int], count: int) -> str:
+    """Rows by number, on one line."""
+    if len(rows) == count:
+        return f"all {count}"
     shown = ", ".join(map(str, rows[:MOST_SHOWN]))
     more = len(rows) - MOST_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown or "none"
+    shown += f" and {more} more" if more > 0 else ""
+    return (shown or "none").replace(" ", NO_BREAK)
 
 
 def _every_row(lines: tuple[Line, ...], count: int) -> None:
@@ -363,7 +382,7 @@ def _every_row(lines: tuple[Line, ...], count: int) -> None:
     few = range(min(count, MOST_SHOWN))
     body = []
     for line in lines:
-        if line.wrong is not None:
+        if line.comparison is None:
             continue
         correct, faulty = line.correct.tolist(), line.faulty.tolist()
         pairs = [(settled(correct[r]), settled(faulty[r])) for r in few]
@@ -372,8 +391,8 @@ def _every_row(lines: tuple[Line, ...], count: int) -> None:
         below = [
             _mark(line, r) + signed(pairs[r][1], digits[r]) for r in few
         ]
-        body.append([line.estimator, "correct ●", *above])
-        body.append(["", "faulty ◇", *below])
+        body.append([line.estimator, f"correct{NO_BREAK}●", *above])
+        body.append(["", f"faulty{NO_BREAK}◇", *below])
     st.markdown(
         "Each row's advantage; ≠ marks a faulty one that differs, FLIP one"
         " that has the other sign."

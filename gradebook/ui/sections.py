@@ -30,6 +30,7 @@ from gradebook.trainer import evaluated
 from gradebook.ui import words
 from gradebook.ui.controls import OF_ESTIMATOR
 from gradebook.ui.drafts import Draft
+from gradebook.ui.pictures import prompts_of
 from gradebook.ui.words import safe
 
 
@@ -101,10 +102,10 @@ def strip(draft: Draft, bug: Bug, comparison: Comparison) -> str:
     }
     key = f"stage-{draft.scenario.name}-{diverging[:1]}"
     default = diverging[0] if diverging else bug.stage
+    st.session_state.setdefault(key, default)
     chosen = st.segmented_control(
         "Stage",
         list(labels),
-        default=default,
         format_func=labels.__getitem__,
         key=key,
         required=True,
@@ -146,9 +147,7 @@ def stage_body(
         table(["", "correct", "faulty", ""], body, numbers=(1, 2))
         return
     off = comparison.differs(stage).tolist()
-    prompts = draft.table["prompt"].tolist()
-    if len(prompts) != len(off):
-        prompts = [""] * len(off)
+    prompts = prompts_of(draft.table, comparison)
     body = []
     for row, (x, y) in enumerate(zip(a.tolist(), b.tolist())):
         shown = _pair(x, y, 3)

@@ -10,6 +10,7 @@ import streamlit as st
 
 from gradebook.bugs import BUGS
 from gradebook.scenario import variants
+from gradebook.ui import present
 from gradebook.ui.home import home
 
 ROOT = Path(__file__).parents[2]
@@ -107,4 +108,6 @@ def app() -> None:
     )
     script = f"<script>{imports}{KEYS.read_text()}</script>"
     st.html(script, unsafe_allow_javascript=True)
+    present.view()
     page.run()
+    present.leave()
