@@ -26,7 +26,7 @@ def same(a: Tensor, b: Tensor) -> Tensor:
     if not a.is_floating_point():
         return a == b
     size = torch.maximum(a.abs(), b.abs()).clamp(min=1)
-    close = (a - b).abs() <= DUST * size
+    close = size.isfinite() & ((a - b).abs() <= DUST * size)
     return close | (a == b) | (a.isnan() & b.isnan())
 
 
