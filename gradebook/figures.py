@@ -17,6 +17,8 @@ from gradebook.numerals import digits_apart, settled, signed
 CORRECT = "#0072B2"
 FAULTY = "#D55E00"
 NAMES = ("correct", "faulty")
+INK = {"light": "#4A4A4A", "dark": "#D0D0D0"}
+"""Colour of axis text, by theme: the theme's own is too pale to read."""
 GREY = "rgba(128,128,128,0.75)"
 BAND = "rgba(128,128,128,0.10)"
 ROW_HEIGHT = 30
@@ -53,6 +55,7 @@ class RowPicture:
     selected: int = -1
     symlog: bool = False
     covered: bool = False
+    ink: str = INK["light"]
 
 
 def rows_figure(picture: RowPicture) -> go.Figure:
@@ -70,7 +73,10 @@ def card_figure(picture: RowPicture) -> go.Figure:
     layout["margin"] = {"l": 4, "r": 4, "t": 6, "b": 40, "autoexpand": False}
     layout["yaxis"]["showticklabels"] = False
     layout["xaxis"]["nticks"] = 5
-    layout["xaxis"]["title"] |= {"standoff": 4, "font": {"size": 12}}
+    layout["xaxis"]["title"] |= {
+        "standoff": 4,
+        "font": {"size": 12, "color": picture.ink},
+    }
     return go.Figure(drawn)
 
 
@@ -107,7 +113,17 @@ def _drawn(picture: RowPicture) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     for column, panel in enumerate(picture.panels):
         _draw(data, layout, panel, picture, column)
+    _inked(layout, picture.ink)
     return {"data": data, "layout": layout}
+
+
+def _inked(layout: dict[str, Any], ink: str) -> None:
+    """Every axis' text in one colour."""
+    for name in [n for n in layout if n.startswith(("xaxis", "yaxis"))]:
+        layout[name]["tickfont"] = {"color": ink}
+        if "title" in layout[name]:
+            font = layout[name]["title"].setdefault("font", {})
+            font["color"] = ink
 
 
 def _row_axis(picture: RowPicture) -> dict[str, Any]:
@@ -408,6 +424,7 @@ class MapPicture:
     leaks: Sequence[Sequence[bool]]
     prompts: Sequence[str]
     chosen: tuple[int, int]
+    ink: str = INK["light"]
 
 
 def map_figure(picture: MapPicture) -> go.Figure:
@@ -460,6 +477,7 @@ def map_figure(picture: MapPicture) -> go.Figure:
                 "font": {"size": 14},
             }
         )
+    _inked(layout, picture.ink)
     return go.Figure({"data": data, "layout": layout})
 
 

@@ -31,6 +31,7 @@ from gradebook.ui import (
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import (
     haunted,
+    ink,
     panels,
     prompts_of,
     summary,
@@ -183,7 +184,9 @@ def picture(
     outlier = None if covered else squashes(shown)
     axis = _axis(draft, outlier)
     prompts = prompts_of(draft.table, comparison)
-    drawn = RowPicture(shown, prompts, draft.row, axis == SYMLOG, covered)
+    drawn = RowPicture(
+        shown, prompts, draft.row, axis == SYMLOG, covered, ink()
+    )
     said = summary(comparison, kind)
     if covered:
         said = "The correct side. The faulty one is covered."

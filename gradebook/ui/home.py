@@ -9,7 +9,7 @@ from gradebook.compare import compare
 from gradebook.figures import RowPicture, card_figure, squashes
 from gradebook.scenario import Scenario, variants
 from gradebook.ui import predict, words
-from gradebook.ui.pictures import panels, summary
+from gradebook.ui.pictures import ink, panels, summary
 from gradebook.ui.primer import primer
 
 
@@ -101,6 +101,7 @@ def _card(scenario: Scenario, file: object) -> None:
         prompts=[str(p) for p in scenario.table()["prompt"]],
         symlog=not hidden and squashes(drawn) is not None,
         covered=hidden,
+        ink=ink(),
     )
     said = summary(comparison, kind)
     st.plotly_chart(

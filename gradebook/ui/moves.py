@@ -19,7 +19,7 @@ from gradebook.influence import (
 from gradebook.numerals import digits_apart, plain, settled, signed
 from gradebook.ui import words
 from gradebook.ui.drafts import Draft
-from gradebook.ui.pictures import prompts_of
+from gradebook.ui.pictures import ink, prompts_of
 from gradebook.ui.sections import table
 
 MOST_ROWS = 128
@@ -77,6 +77,7 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
                 leaks,
                 prompts_of(draft.table, comparison),
                 (victim, culprit),
+                ink(),
             )
         ),
         key=key,

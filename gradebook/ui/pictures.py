@@ -6,9 +6,10 @@ import math
 from dataclasses import replace
 
 import pandas as pd
+import streamlit as st
 
 from gradebook.compare import Comparison, sign
-from gradebook.figures import Panel
+from gradebook.figures import INK, Panel
 from gradebook.numerals import digits_apart, settled, signed
 
 GRADIENT = "gradient"
@@ -53,6 +54,11 @@ def haunted(now: list[Panel], before: list[Panel]) -> list[Panel]:
         replace(panel, ghosts=(own.correct, own.faulty))
         for panel, own in zip(now, before, strict=True)
     ]
+
+
+def ink() -> str:
+    """The colour of axis text under the visitor's theme."""
+    return INK.get(st.context.theme.type or "light", INK["light"])
 
 
 def prompts_of(table: pd.DataFrame, comparison: Comparison) -> list[str]:
