@@ -1,0 +1,184 @@
+"""python -m gradebook check FILE...: is this run's log what it should be?
+
+Exit code 0 when every step fits the correct engine, 1 when a suspect is
+named, 2 when it cannot be told or the input is bad.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Callable, NoReturn, Sequence
+
+from gradebook.errors import GradebookError
+from gradebook.logs.explore import worst_steps
+from gradebook.logs.log import check_log
+from gradebook.logs.pytest_file import test_file
+from gradebook.logs.report import report
+from gradebook.logs.verdict import Verdict
+
+WRONG = 2
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG, f"{self.prog}: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = _Parser(prog="python -m gradebook", allow_abbrev=False)
+    commands = top.add_subparsers(dest="command", parser_class=_Parser)
+    check = commands.add_parser(
+        "check",
+        help="say whether a log's advantages are correct, or which bug"
+        " computes them",
+        allow_abbrev=False,
+    )
+    check.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="a .parquet, .csv, .tsv or .jsonl file, or a directory of them",
+    )
+    check.add_argument("--json", action="store_true", help="for machines")
+    check.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        type=_column,
+        metavar="NAME=THEIRS",
+        help="which column is what: reward=score, or prompt= for none",
+    )
+    check.add_argument(
+        "--weights",
+        type=_weights,
+        metavar="A,B",
+        help="one weight for each reward function",
+    )
+    check.add_argument(
+        "--group-size", type=_size, metavar="N", help="rows per prompt"
+    )
+    check.add_argument("--html", metavar="OUT", help="write a report")
+    check.add_argument(
+        "--test",
+        metavar="OUT",
+        help="write the smallest failing step as a pytest file",
+    )
+    return top
+
+
+def _column(text: str) -> tuple[str, str]:
+    name, equals, theirs = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"expected NAME=THEIRS: {text!r}")
+    return name.strip(), theirs.strip()
+
+
+def _weights(text: str) -> tuple[float, ...]:
+    try:
+        found = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(abs(w) < 1e300 for w in found):
+        raise argparse.ArgumentTypeError(f"expected numbers: {text!r}")
+    return found
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) < 2**31:
+        raise argparse.ArgumentTypeError(f"expected 1 or more: {text!r}")
+    return int(text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command; the exit code."""
+    top = parser()
+    given = top.parse_args(arguments)
+    if not given.command:
+        top.print_usage(sys.stderr)
+        return WRONG
+    try:
+        return _check(given)
+    except GradebookError as error:
+        return _failed(str(error))
+    except KeyboardInterrupt:
+        return _failed("cancelled")
+    except OSError as error:
+        return _failed(f"{error.filename or 'output'}: {error.strerror}")
+    except MemoryError:
+        return _failed("not enough memory for this log")
+
+
+def _failed(says: str) -> int:
+    print(f"gradebook: {' '.join(says.split())}", file=sys.stderr)
+    return WRONG
+
+
+def _check(given: argparse.Namespace) -> int:
+    verdict = check_log(
+        given.files,
+        columns=dict(given.column),
+        weights=given.weights,
+        group_size=given.group_size,
+        progress=_progress(),
+    )
+    print(verdict.to_json() if given.json else _text(verdict))
+    if given.html:
+        Path(given.html).write_text(report(verdict), encoding="utf-8")
+    if given.test:
+        if verdict.verdict != "suspect":
+            print("gradebook: no suspect, so no test", file=sys.stderr)
+        else:
+            found = test_file(given.files, verdict)
+            Path(given.test).write_text(found.text, encoding="utf-8")
+    return verdict.exit_code
+
+
+def _progress() -> Callable[[float, object], None] | None:
+    """A line that is written over, on a terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def told(share: float, steps: object) -> None:
+        end = "\n" if share >= 1 else ""
+        sys.stderr.write(f"\r{share:4.0%}  {steps} steps{end}")
+        sys.stderr.flush()
+
+    return told
+
+
+def _text(verdict: Verdict) -> str:
+    """The verdict for a person."""
+    lines = [verdict.sentence]
+    worst = worst_steps(verdict, 5)
+    if len(worst):
+        lines.append("The worst steps:")
+    for _, step in worst.iterrows():
+        lines.append(
+            f"  step {step['step']}: off by {step['correct_residual']:.3g}"
+            f" at row {step['row']}; flips: {step['flips']}, groups"
+            f" affected: {step['groups_affected']} of {step['groups']}"
+        )
+    lines += [f"  {name}: {theirs}" for name, theirs in _columns(verdict)]
+    lines += [f"Cannot be told from {t.name}: {t.why}." for t in verdict.ties]
+    lines += verdict.notes
+    lines += verdict.broken
+    return "\n".join(map(_printable, lines))
+
+
+def _columns(verdict: Verdict) -> list[tuple[str, str]]:
+    shown = ", ".join(f"{k} = {v}" for k, v in verdict.columns.items())
+    return [("columns", shown)]
+
+
+def _printable(line: str) -> str:
+    """Without what would move a terminal's cursor."""
+    return "".join(c if c.isprintable() else "�" for c in line)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,279 @@
+"""Canonical: a log's own columns as the ones that are computed with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from gradebook.errors import shown
+from gradebook.logs.columns import Columns
+
+UNKNOWN = -(2**62)
+"""The step of a row that names none."""
+
+TRUE = ("true", "1", "1.0", "yes", "t", "y")
+FALSE = ("false", "0", "0.0", "no", "f", "n")
+CUT_SHORT = ("length", "max_tokens", "max_length", "truncated", "overlong")
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A cell that cannot be used. `row` counts from 0 in its frame."""
+
+    row: int
+    column: str
+    expected: str
+    found: str
+
+
+def canonical(
+    frame: pd.DataFrame, columns: Columns
+) -> tuple[pd.DataFrame, list[Broken]]:
+    """The canonical columns of a log's rows, with the reward functions as
+    "reward 0", "reward 1", ..., and the cells that cannot be used; a row
+    with such a cell is still there, with NaN."""
+    broken: list[Broken] = []
+    found: dict[str, np.ndarray | pd.Series] = {}
+    role = columns.role
+    if "step" in role:
+        found["step"] = _steps(frame[role["step"]], broken)
+    if "prompt" in role:
+        found["prompt"] = _labels(frame[role["prompt"]], broken)
+    several = len(columns.rewards) > 1 or columns.by_place
+    for at, name in enumerate(columns.rewards):
+        values = numbers(frame[name], broken, may_be_empty=several)
+        found[f"reward {at}"] = values
+    if "advantage" in role:
+        found["advantage"] = _advantage(frame, columns, broken)
+    length = _length(frame, role, broken)
+    if length is not None:
+        found["length"] = length
+    eos = _eos(frame, role, broken)
+    if eos is not None:
+        found["eos"] = eos
+    for name in ("steps", "kept_steps"):
+        if name in role:
+            least = 1 if name == "steps" else 0
+            found[name] = _whole(frame[role[name]], broken, least)
+    _check_kept(found, role, broken)
+    return pd.DataFrame(found, index=frame.index), broken
+
+
+def _steps(column: pd.Series, broken: list[Broken]) -> np.ndarray:
+    """Steps as int64 where most are whole numbers, else as text, [R];
+    UNKNOWN where a cell names none, which goes to `broken`."""
+    if column.dtype.kind in "iu":
+        return column.to_numpy()
+    values, empty = as_numbers(column)
+    with np.errstate(invalid="ignore"):
+        whole = (values % 1 == 0) & (np.abs(values) < 2**53)
+    if whole.sum() * 2 > (~empty).sum():
+        steps = np.where(whole, values, UNKNOWN).astype("int64")
+        bad, expected = ~whole, "a whole number"
+    else:
+        steps = np.where(empty, "", column.astype(str)).astype(object)
+        bad, expected = empty, "a step"
+    for row in np.flatnonzero(bad):
+        cell = "an empty cell" if empty[row] else shown(column.iloc[row], 40)
+        broken.append(Broken(int(row), str(column.name), expected, cell))
+    return steps
+
+
+def is_unknown(steps: np.ndarray) -> np.ndarray:
+    """bool [R]: the row names no step."""
+    return steps == (UNKNOWN if steps.dtype.kind in "iu" else "")
+
+
+def numbers(
+    column: pd.Series, broken: list[Broken], may_be_empty: bool = False
+) -> np.ndarray:
+    """float64 [R], NaN where a cell is no finite number; such cells go to
+    `broken`, an empty one unless it may be."""
+    values, empty = as_numbers(column)
+    if may_be_empty:
+        bad = np.isnan(values) & ~empty | np.isinf(values)
+    else:
+        bad = ~np.isfinite(values)
+    for row in np.flatnonzero(bad):
+        cell = "an empty cell" if empty[row] else shown(column.iloc[row], 40)
+        broken.append(Broken(int(row), str(column.name), "a number", cell))
+    return values
+
+
+def as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers float64 [R], NaN for what is none; bool [R] empty cells."""
+    if column.dtype.kind in "fiub":
+        values = np.array(column, dtype="float64")
+        return values, np.isnan(values)
+    cells = column.astype(object)
+    values = np.array(pd.to_numeric(cells, errors="coerce"), dtype="float64")
+    empty = cells.isna().to_numpy(copy=True)
+    texts = np.isnan(values) & ~empty
+    if texts.any():
+        words = cells[texts].map(lambda c: str(c).strip().lower())
+        empty[texts] = (words == "").to_numpy()
+    return values, empty
+
+
+def _labels(column: pd.Series, broken: list[Broken]) -> np.ndarray:
+    """Prompts as int64 [R]: whole numbers as they are, else a hash of the
+    text. An empty cell goes to `broken`."""
+    if column.dtype.kind in "iu":
+        return column.to_numpy().astype("int64", copy=False)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes, texts = column.cat.codes.to_numpy(), column.cat.categories
+    else:
+        codes, texts = pd.factorize(column.astype(object))
+    for row in np.flatnonzero(codes < 0):
+        name = str(column.name)
+        broken.append(Broken(int(row), name, "a prompt", "an empty cell"))
+    words = np.array([str(t) for t in texts] + [""], dtype=object)
+    return pd.util.hash_array(words).astype("int64")[codes]
+
+
+def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
+    """The table with one reward, the weighted sum of the functions'; one
+    that gave none (NaN) adds nothing, as in TRL."""
+    names = [f"reward {at}" for at in range(len(weights))]
+    if len(names) == 1 and weights[0] == 1:
+        total = table[names[0]].to_numpy()
+        total = np.nan_to_num(total, posinf=np.inf, neginf=-np.inf)
+    else:
+        total = np.zeros(len(table))
+        for name, weight in zip(names, weights):
+            total = total + weight * np.nan_to_num(table[name].to_numpy())
+    return table.drop(columns=names).assign(reward=total)
+
+
+def _advantage(
+    frame: pd.DataFrame, columns: Columns, broken: list[Broken]
+) -> np.ndarray:
+    """The advantage as logged; what is no number goes to `broken`, but
+    NaN and infinity are numbers that a trainer may have computed."""
+    name = columns.role["advantage"]
+    values, empty = as_numbers(frame[name])
+    kept = columns.role.get("kept_steps")
+    wrong = np.isnan(values)
+    if frame[name].dtype.kind not in "fiub":
+        spelled = frame[name].map(lambda c: str(c).strip().lower())
+        wrong &= ~spelled.isin(["nan", "+nan", "-nan"]).to_numpy() | empty
+    else:
+        wrong[:] = False
+    if kept is not None:
+        wrong &= as_numbers(frame[kept])[0] != 0
+    for row in np.flatnonzero(wrong):
+        cell = frame[name].iloc[row]
+        found = "an empty cell" if empty[row] else shown(cell, 40)
+        broken.append(Broken(int(row), name, "a number", found))
+    return values
+
+
+def _length(
+    frame: pd.DataFrame, role: dict[str, str], broken: list[Broken]
+) -> np.ndarray | None:
+    """Unmasked tokens of each row, 0 for a rejected one; None when the log
+    does not say."""
+    length = None
+    if "mask" in role:
+        column = frame[role["mask"]]
+        length = _each(column, _ones, "a list of 0 and 1", broken)
+    elif "length" in role:
+        length = _whole(frame[role["length"]], broken, 0)
+    for name, keeps in (("accepted", 1.0), ("rejected", 0.0)):
+        if name in role:
+            flags = _flags(frame[role[name]], broken)
+            if length is None:
+                length = np.ones(len(frame))
+            length = np.where(flags == keeps, length, flags * 0)
+    return length
+
+
+def _eos(
+    frame: pd.DataFrame, role: dict[str, str], broken: list[Broken]
+) -> np.ndarray | None:
+    """1 where the row ended with EOS; None when the log does not say."""
+    if "eos" in role:
+        return _flags(frame[role["eos"]], broken)
+    if "truncated" in role:
+        return 1 - _flags(frame[role["truncated"]], broken)
+    if "finish_reason" in role:
+        words = frame[role["finish_reason"]].map(lambda c: str(c).lower())
+        return 1.0 - words.isin(CUT_SHORT).to_numpy()
+    return None
+
+
+def _whole(
+    column: pd.Series, broken: list[Broken], least: int
+) -> np.ndarray:
+    values = numbers(column, broken)
+    with np.errstate(invalid="ignore"):
+        odd = np.isfinite(values) & (
+            (values != np.round(values)) | (values < least) | (values > 2**31)
+        )
+    for row in np.flatnonzero(odd):
+        expected = f"a whole number from {least}"
+        cell = shown(column.iloc[row], 40)
+        broken.append(Broken(int(row), str(column.name), expected, cell))
+    values[odd] = np.nan
+    return values
+
+
+def _flags(column: pd.Series, broken: list[Broken]) -> np.ndarray:
+    if column.dtype.kind == "b":
+        return column.to_numpy(dtype="float64")
+    return _each(column, _flag, "true or false", broken)
+
+
+def _each(
+    column: pd.Series,
+    read: Callable[[object], float],
+    expected: str,
+    broken: list[Broken],
+) -> np.ndarray:
+    """`read` over the cells; NaN and an entry where it refuses. [R]"""
+    values = np.full(len(column), np.nan)
+    for row, cell in enumerate(column.tolist()):
+        try:
+            values[row] = read(cell)
+        except (TypeError, ValueError):
+            broken.append(
+                Broken(row, str(column.name), expected, shown(cell, 40))
+            )
+    return values
+
+
+def _flag(cell: object) -> float:
+    word = str(cell).strip().lower()
+    if word in TRUE or word in FALSE:
+        return float(word in TRUE)
+    raise ValueError(word)
+
+
+def _ones(cell: object) -> float:
+    """How many ones a mask has: a list, or text such as '1 1 0'."""
+    if isinstance(cell, str):
+        cell = cell.strip("[]() ").replace(",", " ").split()
+    flags = [_flag(c) for c in cell]  # type: ignore[union-attr]
+    return float(sum(flags))
+
+
+def _check_kept(
+    found: dict, role: dict[str, str], broken: list[Broken]
+) -> None:
+    """At most as many transitions are kept as there were."""
+    if "steps" not in found or "kept_steps" not in found:
+        return
+    with np.errstate(invalid="ignore"):
+        more = found["kept_steps"] > found["steps"]
+    for row in np.flatnonzero(more):
+        broken.append(
+            Broken(
+                int(row),
+                role["kept_steps"],
+                "at most the row's steps",
+                f"{found['kept_steps'][row]:g}",
+            )
+        )

@@ -1,0 +1,257 @@
+"""Whose column means what: names that trainers use, and a guess."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Mapping, Sequence
+
+from gradebook.errors import GradebookError, shown
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "step": (
+        "step",
+        "global_step",
+        "global_steps",
+        "training_step",
+        "train_step",
+        "rollout_step",
+        "iteration",
+        "iter",
+        "update",
+    ),
+    "prompt": (
+        "uid",
+        "group_id",
+        "group",
+        "group_index",
+        "prompt_id",
+        "prompt_index",
+        "problem_id",
+        "question_id",
+        "query_id",
+        "task_id",
+        "instance_id",
+        "prompt",
+        "prompts",
+        "input",
+        "inputs",
+        "question",
+        "problem",
+        "query",
+        "instruction",
+    ),
+    "reward": (
+        "reward",
+        "rewards",
+        "total_reward",
+        "final_reward",
+        "reward_sum",
+        "outcome_reward",
+        "reward_score",
+        "score",
+        "scores",
+        "seq_reward",
+        "task_reward",
+    ),
+    "advantage": (
+        "advantage",
+        "advantages",
+        "adv",
+        "advs",
+        "seq_advantage",
+        "advantage_mean",
+    ),
+    "length": (
+        "length",
+        "lengths",
+        "response_length",
+        "response_len",
+        "response_tokens",
+        "completion_length",
+        "completion_len",
+        "completion_tokens",
+        "output_length",
+        "output_tokens",
+        "num_tokens",
+        "n_tokens",
+        "num_generated_tokens",
+        "gen_len",
+        "seq_len",
+    ),
+    "mask": (
+        "mask",
+        "response_mask",
+        "completion_mask",
+        "loss_mask",
+        "action_mask",
+    ),
+    "eos": (
+        "eos",
+        "has_eos",
+        "ended_with_eos",
+        "finished",
+        "is_finished",
+        "terminated",
+        "completed",
+    ),
+    "truncated": (
+        "truncated",
+        "is_truncated",
+        "no_eos",
+        "seq_no_eos",
+        "seq_no_eos_mask",
+        "hit_max_length",
+        "overlong",
+        "clipped",
+    ),
+    "finish_reason": ("finish_reason", "stop_reason"),
+    "accepted": ("accepted", "is_accepted", "accept", "kept", "valid"),
+    "rejected": ("rejected", "is_rejected", "dropped", "filtered"),
+    "steps": (
+        "steps",
+        "num_steps",
+        "n_steps",
+        "episode_length",
+        "episode_len",
+        "episode_steps",
+        "num_turns",
+        "n_turns",
+        "turns",
+        "transitions",
+    ),
+    "kept_steps": (
+        "kept_steps",
+        "kept_transitions",
+        "num_kept_steps",
+        "subsampled_steps",
+    ),
+}
+"""What a column can be, and the names it goes by, likeliest first."""
+
+TEXTS = ("completion", "completions", "output", "response")
+"""Columns with a model's answer: never read."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of a log is what.
+
+    role      role -> the log's own name, for the roles that were found
+    rewards   the reward functions' columns; more than one are summed with
+              weights
+    by_place  groups are cut by position, as TRL does: equal prompts may
+              stand side by side
+    """
+
+    role: Mapping[str, str]
+    rewards: tuple[str, ...]
+    by_place: bool = False
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that are read, each once."""
+        return tuple(dict.fromkeys((*self.role.values(), *self.rewards)))
+
+    def shown(self) -> dict[str, str]:
+        """Role -> the log's own name, as a person reads it."""
+        found = {k: v for k, v in self.role.items() if k != "reward"}
+        return {**found, "reward": " + ".join(self.rewards)}
+
+
+def plain(name: str) -> str:
+    """A column's name without case, prefixes and punctuation."""
+    last = re.split(r"[./]", name.strip())[-1] or name
+    return re.sub(r"[^a-z0-9]+", "_", last.lower()).strip("_")
+
+
+def guessed(
+    names: Sequence[str],
+    numbers: Sequence[str],
+    given: Mapping[str, str] | None = None,
+) -> Columns:
+    """Which of `names` is what; `numbers` are the names of columns of
+    numbers; `given` says so for some roles, "" for "there is none".
+
+    Raises GradebookError for a role or column that does not exist, and
+    for a log without rewards.
+    """
+    given = dict(given or {})
+    rewards = _given_rewards(given, names)
+    _check_given(given, names)
+    taken = set(given.values()) | set(rewards)
+    role = {k: v for k, v in given.items() if v}
+    for key, known in NAMES.items():
+        if key in given or (key == "reward" and rewards):
+            continue
+        by_name = {plain(n): n for n in reversed(names) if n not in taken}
+        found = next((by_name[n] for n in known if n in by_name), "")
+        if found:
+            role[key] = found
+            taken.add(found)
+    by_place = _is_trl(names, role)
+    if not rewards and by_place and "reward" not in given:
+        rewards = _reward_functions(names, numbers, role)
+    if rewards:
+        role.pop("reward", None)
+    elif "reward" in role:
+        rewards = (role.pop("reward"),)
+    if not rewards:
+        raise GradebookError(
+            key="reward",
+            expected="a column of rewards (name it with reward=...)",
+            found="columns " + shown(", ".join(names), 120),
+        )
+    return Columns(role, tuple(rewards), by_place)
+
+
+def _given_rewards(
+    given: dict[str, str], names: Sequence[str]
+) -> tuple[str, ...]:
+    """The reward columns a person named, "a+b" for a sum of two."""
+    text = given.get("reward", "")
+    if text in names or "+" not in text:
+        return (given.pop("reward"),) if text in names and text else ()
+    parts = tuple(part.strip() for part in text.split("+"))
+    for part in parts:
+        _must_exist("reward", part, names)
+    del given["reward"]
+    return parts
+
+
+def _check_given(given: Mapping[str, str], names: Sequence[str]) -> None:
+    for key, name in given.items():
+        if key not in NAMES:
+            raise GradebookError(
+                key=key,
+                expected="one of " + ", ".join(NAMES),
+                found=shown(key),
+            )
+        if name:
+            _must_exist(key, name, names)
+
+
+def _must_exist(key: str, name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        raise GradebookError(
+            key=key,
+            expected="one of the columns " + shown(", ".join(names), 200),
+            found=shown(name),
+        )
+
+
+def _is_trl(names: Sequence[str], role: Mapping[str, str]) -> bool:
+    """The log has the shape that TRL's log_completions writes."""
+    needed = {"prompt", "completion", "advantage"}
+    return needed <= set(names) and role.get("prompt") == "prompt"
+
+
+def _reward_functions(
+    names: Sequence[str], numbers: Sequence[str], role: Mapping[str, str]
+) -> tuple[str, ...]:
+    """TRL's reward functions: numbers between completion and advantage."""
+    first = names.index("completion") + 1
+    last = names.index("advantage")
+    between = names[first:last] if first <= last else names
+    others = {v for k, v in role.items() if k in ("step", "advantage")}
+    return tuple(n for n in between if n in numbers and n not in others)

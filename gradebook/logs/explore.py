@@ -1,0 +1,287 @@
+"""Explore: the timeline of a checked log, and one step's rows as a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+import torch
+
+from gradebook import table as cells
+from gradebook.batch import Batch
+from gradebook.errors import GradebookError, shown
+from gradebook.logs.canonical import summed
+from gradebook.logs.check import with_groups
+from gradebook.logs.computations import Computation
+from gradebook.logs.judging import distance, numbers_of
+from gradebook.logs.pieces import Log, pieces
+from gradebook.logs.readers import Source, sources
+from gradebook.logs.results import TINY
+from gradebook.logs.rollouts import Rollouts, to_rollouts
+from gradebook.logs.trl import read_as_trl
+from gradebook.logs.verdict import Verdict
+from gradebook.scenario import MOST_ROWS, MOST_TOKENS
+from gradebook.settings import ESTIMATORS, Settings
+
+TIMELINE = (
+    "step",
+    "verdict",
+    "bug",
+    "estimator",
+    "residual",
+    "correct_residual",
+    "row",
+    "rows",
+    "groups",
+    "flips",
+    "groups_affected",
+)
+"""The columns of a timeline."""
+
+ROWS = 64
+"""Rows that a page shows of a step, unless asked for more."""
+
+
+@dataclass(frozen=True, eq=False)
+class StepRows:
+    """One step of a log as a bug page loads it.
+
+    table     the rows (gradebook.table)
+    settings  the convention that the log was named by
+    bug       the bug that the step, or the log, is named by, or ""
+    row       the row that is off most, in the table
+    logged    float64 [rows] the advantages in the log, NaN for none
+    groups    the step's groups, worst first: prompt, rows, largest, flips
+    note      what the table leaves out, or ""
+    """
+
+    table: pd.DataFrame
+    settings: Settings
+    bug: str
+    row: int
+    logged: np.ndarray
+    groups: pd.DataFrame
+    note: str = ""
+
+    def batch(self) -> Batch:
+        """The rows as a batch."""
+        return cells.to_batch(self.table, self.settings)
+
+
+def timeline(verdict: Verdict) -> pd.DataFrame:
+    """One row a step, in the log's order: the columns of TIMELINE."""
+    names = [name for name in TIMELINE if name in verdict.frame]
+    return verdict.frame[names].reset_index(drop=True)
+
+
+def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
+    """The steps that are furthest from the correct numbers, worst first."""
+    frame = timeline(verdict)
+    off = frame[frame["verdict"].isin(["suspect", "none fits"])]
+    return off.sort_values(
+        ["correct_residual", "flips"], ascending=False, kind="stable"
+    ).head(most)
+
+
+def settings_of(verdict: Verdict) -> Settings:
+    """The convention that the log was named by; GRPO without one."""
+    if not verdict.settings:
+        return ESTIMATORS["grpo"]
+    known = {field.name for field in fields(Settings)}
+    given = {k: v for k, v in verdict.settings.items() if k in known}
+    settings = Settings(**given)  # type: ignore[arg-type]
+    size = verdict.group_size
+    return replace(settings, group_size=size) if size else settings
+
+
+def step_rows(
+    paths: Iterable[str | Path | Source],
+    verdict: Verdict,
+    step: object,
+    most: int = ROWS,
+) -> StepRows:
+    """One step's rows, read from the log again.
+
+    Groups stand worst first, or in the log's order where strides count; at
+    most `most` rows, in whole groups. Raises GradebookError where the step
+    is not there.
+    """
+    rollouts = step_rollouts(paths, verdict, step)
+    settings, bug = settings_of(verdict), _bug_of(verdict, step)
+    if bug == "partial_groups":
+        settings = _with_stride(rollouts, verdict, settings)
+    computation = Computation("", verdict.estimator, settings, 1)
+    correct = numbers_of(rollouts, computation)
+    away = distance(correct, rollouts.advantage)
+    if "advantage" not in rollouts.has:
+        away = np.zeros(len(correct))
+    groups = _groups(rollouts, correct, away)
+    order = _picked(rollouts, groups, bug, settings, min(most, MOST_ROWS))
+    table, note = _table(rollouts, order)
+    left = rollouts.batch.rows - len(order)
+    if left:
+        note += (
+            f" {left} of the step's {rollouts.batch.rows} rows are left out:"
+            " what depends on the whole step is not as in the log."
+        )
+    return StepRows(
+        table,
+        settings,
+        bug,
+        int(np.argmax(away[order])) if len(order) else 0,
+        rollouts.advantage[order],
+        groups,
+        note.strip(),
+    )
+
+
+def _with_stride(
+    rollouts: Rollouts, verdict: Verdict, settings: Settings
+) -> Settings:
+    """The settings with the group size whose strides give the numbers."""
+    named = Computation("partial_groups", verdict.estimator, settings, 1)
+    largest = int(rollouts.groups.size.max())
+    sizes = [settings.group_size or largest, *range(largest, largest + 3)]
+    sizes += [1 << (largest - 1).bit_length(), *range(largest, 1, -1)]
+    off = {}
+    for size in dict.fromkeys(sizes):
+        found = numbers_of(rollouts, named, torch.tensor([size]))
+        away = distance(found, rollouts.advantage)
+        off[size] = float((away / np.maximum(1, np.abs(found))).max())
+    return replace(settings, group_size=min(off, key=lambda s: off[s]))
+
+
+def step_rollouts(
+    paths: Iterable[str | Path | Source], verdict: Verdict, step: object
+) -> Rollouts:
+    """One step's rows as they were judged. Raises GradebookError."""
+    log = Log.of(sources(paths), _given(verdict))
+    reading = None
+    for table in pieces(log):
+        if reading is None:
+            size = verdict.group_size if not log.columns.by_place else None
+            weights = verdict.weights or None
+            reading = read_as_trl(table, log.columns, weights, size)
+        labels = table["step"].to_numpy()
+        rows = np.asarray([str(s) for s in labels]) == str(step)
+        if rows.any():
+            grouped = with_groups(table, log.columns, reading)[rows]
+            whole = summed(grouped, reading.weights)
+            return to_rollouts(whole.reset_index(drop=True))
+    raise GradebookError(
+        key="step", expected="a step that was judged", found=shown(step, 30)
+    )
+
+
+def _given(verdict: Verdict) -> dict[str, str]:
+    """The log's columns, as they were taken."""
+    return {k: v for k, v in verdict.columns.items()}
+
+
+def _bug_of(verdict: Verdict, step: object) -> str:
+    """The bug the step is named by, or else the log."""
+    own = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
+    named = [bug for bug in own["bug"] if bug]
+    return named[0] if named else verdict.bug
+
+
+def _groups(
+    rollouts: Rollouts, correct: np.ndarray, away: np.ndarray
+) -> pd.DataFrame:
+    """The groups of one step, worst first."""
+    code = rollouts.batch.prompt_index.numpy()
+    logged = rollouts.advantage
+    flips = (correct * logged < 0) & (np.abs(correct) > TINY)
+    flips &= np.abs(logged) > TINY
+    largest = np.zeros(len(rollouts.groups.size))
+    np.maximum.at(largest, code, away)
+    found = pd.DataFrame(
+        {
+            "prompt": np.arange(len(largest)),
+            "first": rollouts.groups.first,
+            "rows": rollouts.groups.size,
+            "largest": largest,
+            "flips": np.bincount(code[flips], minlength=len(largest)),
+        }
+    )
+    return found.sort_values(
+        ["largest", "prompt"], ascending=[False, True]
+    ).reset_index(drop=True)
+
+
+def _picked(
+    rollouts: Rollouts,
+    groups: pd.DataFrame,
+    bug: str,
+    settings: Settings,
+    most: int,
+) -> np.ndarray:
+    """int64: the rows that are shown, in the order they are shown in."""
+    code = rollouts.batch.prompt_index.numpy()
+    if bug == "partial_groups":
+        return _window(rollouts, groups, settings, most)
+    taken: list[np.ndarray] = []
+    count = 0
+    for prompt in groups["prompt"]:
+        rows = np.flatnonzero(code == prompt)
+        if taken and count + len(rows) > most:
+            break
+        taken.append(rows[:most])
+        count += len(rows)
+    return np.concatenate(taken)
+
+
+def _window(
+    rollouts: Rollouts, groups: pd.DataFrame, settings: Settings, most: int
+) -> np.ndarray:
+    """Rows in the log's order around the worst group, from a place where a
+    stride and a group both begin."""
+    total = rollouts.batch.rows
+    if total <= most:
+        return np.arange(total)
+    size = settings.group_size or int(groups["rows"].max())
+    worst = int(groups["first"].iloc[0])
+    begins = np.unique(groups["first"].to_numpy())
+    begins = begins[(begins % size == 0) & (begins <= worst)]
+    start = int(begins[-1]) if len(begins) else 0
+    ends = np.append(np.unique(groups["first"].to_numpy()), total)
+    ends = ends[(ends > start) & (ends <= start + most)]
+    end = int(ends[-1]) if len(ends) else min(start + most, total)
+    if end <= worst:
+        end = min(worst + int(groups["rows"].iloc[0]), start + MOST_ROWS)
+    return np.arange(start, end)
+
+
+def _table(
+    rollouts: Rollouts, order: np.ndarray
+) -> tuple[pd.DataFrame, str]:
+    """The rows as a table, and what it cannot hold."""
+    b, note = rollouts.batch, ""
+    columns: dict[str, list[Any]] = {
+        "prompt": [f"p{code}" for code in b.prompt_index.numpy()[order]],
+        "reward": b.reward.numpy()[order].tolist(),
+    }
+    if "eos" in rollouts.has:
+        columns["eos"] = b.eos.numpy()[order].tolist()
+    for name in ("steps", "kept_steps"):
+        if name in rollouts.has:
+            columns[name] = getattr(b, name).numpy()[order].tolist()
+    if "length" in rollouts.has:
+        lengths = b.tokens.numpy()[order]
+        width = int(max(lengths.max(initial=1), 1))
+        if width > MOST_TOKENS:
+            note = (
+                "Responses are longer than the table is wide: each stands as"
+                " one token, or none where it was rejected."
+            )
+            lengths, width = np.minimum(lengths, 1), 1
+        columns["mask"] = [
+            [t < n for t in range(width)] for n in lengths.tolist()
+        ]
+    rows: list[Mapping[str, Any]] = [
+        dict(zip(columns, values)) for values in zip(*columns.values())
+    ]
+    return cells.to_table(rows), note

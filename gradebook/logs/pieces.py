@@ -1,0 +1,230 @@
+"""Pieces: a log's files as canonical tables of whole steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Iterator, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from gradebook.errors import GradebookError
+from gradebook.logs.canonical import Broken, canonical, is_unknown
+from gradebook.logs.columns import Columns, guessed
+from gradebook.logs.readers import (
+    LIMITS,
+    ROWS,
+    BadRow,
+    Limits,
+    Part,
+    Source,
+    header,
+    number_in,
+    parts,
+)
+
+NAMED = 100
+"""So many broken rows are named; the rest are counted."""
+
+
+@dataclass(frozen=True)
+class BrokenCell:
+    """A cell or row that was left out, with its place in the log."""
+
+    file: str
+    line: int
+    column: str
+    expected: str
+    found: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}, line {self.line}"
+        if self.column:
+            place += f", column {self.column}"
+        return f"{place}: expected {self.expected}, found {self.found}"
+
+
+@dataclass(eq=False)
+class Log:
+    """A log being read: what its columns are, and what went wrong so far.
+
+    broken         the first NAMED broken cells
+    broken_cells   how many there were
+    broken_steps   steps that are not judged, since a row of theirs is broken
+    split_steps    steps that came back after others
+    rows           rows read
+    progress       share of the bytes read, 0 to 1
+    """
+
+    sources: Sequence[Source]
+    columns: Columns
+    limits: Limits = LIMITS
+    broken: list[BrokenCell] = field(default_factory=list)
+    broken_cells: int = 0
+    broken_steps: dict[object, None] = field(default_factory=dict)
+    split_steps: dict[object, None] = field(default_factory=dict)
+    rows: int = 0
+    progress: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        sources: Sequence[Source],
+        given: Mapping[str, str] | None = None,
+        limits: Limits = LIMITS,
+    ) -> "Log":
+        """The log in these files; the first file's header decides the
+        columns. Raises GradebookError."""
+        names, numbers = header(sources[0])
+        return cls(sources, guessed(names, numbers, given), limits)
+
+
+def pieces(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
+    """Canonical tables of whole steps, of about `rows` rows.
+
+    Rows of one step stand together in a log; a step that comes back later
+    is noted in `split_steps`. A step with a broken row is left out.
+    """
+    held: list[pd.DataFrame] = []
+    count = 0
+    seen: set[object] = set()
+    for table in _tables(log):
+        held.append(table)
+        count += len(table)
+        if count < rows:
+            continue
+        whole, rest = _cut(_joined(held))
+        if len(rest) > log.limits.step_rows:
+            raise GradebookError(
+                f"step {rest['step'].iloc[0]} is too large",
+                key="step",
+                expected=f"at most {log.limits.step_rows:,} rows",
+                found="more (is there a column of steps?)",
+            )
+        held, count = [rest], len(rest)
+        if len(whole):
+            yield from _kept(log, whole, seen, rest)
+    if count:
+        yield from _kept(log, _joined(held), seen, None)
+
+
+def _tables(log: Log) -> Iterator[pd.DataFrame]:
+    """Every part of every file, with its broken rows marked."""
+    total = max(sum(source.size for source in log.sources), 1)
+    before = 0
+    for at, source in enumerate(log.sources):
+        _refuse_other_columns(source, log.columns, at)
+        for part in parts(source, log.columns.used, limits=log.limits):
+            log.rows += len(part.frame)
+            log.progress = min((before + part.bytes) / total, 1.0)
+            yield _table(log, part, at)
+        before += source.size
+        log.progress = min(before / total, 1.0)
+
+
+def _refuse_other_columns(source: Source, columns: Columns, at: int) -> None:
+    if at == 0:
+        return
+    names, _ = header(source)
+    for name in columns.used:
+        if name not in names and source.kind != "jsonl":
+            raise GradebookError(
+                file=source.name,
+                key=name,
+                expected="the columns of the first file",
+                found="no such column",
+            )
+
+
+def _table(log: Log, part: Part, at: int) -> pd.DataFrame:
+    """A part in canonical columns; `broken` marks rows to leave out."""
+    table, cells = canonical(part.frame, log.columns)
+    if "step" not in table:
+        number = number_in(part.source.name) if len(log.sources) > 1 else 0
+        table["step"] = at if number is None else number
+    bad = np.zeros(len(table), dtype=bool)
+    marked: set[int] = {b.row for b in part.bad}
+    for wrong in (*part.bad, *(c for c in cells if c.row not in marked)):
+        bad[wrong.row] = True
+        _note(log, part, wrong)
+    return table.assign(broken=bad)
+
+
+def _note(log: Log, part: Part, wrong: BadRow | Broken) -> None:
+    log.broken_cells += 1
+    if len(log.broken) < NAMED:
+        log.broken.append(
+            BrokenCell(
+                Path(part.source.name).name,
+                int(part.lines[wrong.row]),
+                wrong.column,
+                wrong.expected,
+                wrong.found,
+            )
+        )
+
+
+def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    if len(tables) == 1:
+        return tables[0]
+    kinds = {t["step"].dtype.kind for t in tables if len(t)}
+    if len(kinds) > 1:
+        tables = [t.assign(step=t["step"].astype(str)) for t in tables]
+    return pd.concat([t for t in tables if len(t)], ignore_index=True)
+
+
+def _cut(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The table before its last step, and that step."""
+    step = table["step"].to_numpy()
+    other = np.flatnonzero(step != step[-1])
+    cut = int(other[-1]) + 1 if len(other) else 0
+    return table.iloc[:cut], table.iloc[cut:].reset_index(drop=True)
+
+
+def _kept(
+    log: Log,
+    table: pd.DataFrame,
+    seen: set[object],
+    rest: pd.DataFrame | None,
+) -> Iterator[pd.DataFrame]:
+    """The table without steps that cannot be judged."""
+    bad = table["broken"].to_numpy()
+    steps = table["step"]
+    present = _present(steps.to_numpy())
+    back = [step for step in present.tolist() if step in seen]
+    if rest is not None and rest["step"].iloc[0] in set(present.tolist()):
+        back.append(rest["step"].iloc[0])
+    log.split_steps.update(dict.fromkeys(back))
+    seen.update(present.tolist())
+    if bad.any():
+        log.broken_steps.update(dict.fromkeys(_touched(steps, bad)))
+    left_out = [*log.broken_steps, *back]
+    if left_out or bad.any():
+        out = steps.isin(left_out).to_numpy() | is_unknown(steps.to_numpy())
+        table = table[~out]
+    table = table.drop(columns="broken")
+    if len(table):
+        yield table.reset_index(drop=True)
+
+
+def _present(steps: np.ndarray) -> np.ndarray:
+    """The steps that rows name, each once, in their order."""
+    new = np.ones(len(steps), dtype=bool)
+    new[1:] = steps[1:] != steps[:-1]
+    heads = steps[new]
+    return pd.unique(heads[~is_unknown(heads)])
+
+
+def _touched(steps: pd.Series, bad: np.ndarray) -> list[object]:
+    """Steps of the broken rows; where a broken row names no step, those of
+    the rows before and after it."""
+    values = steps.to_numpy()
+    unknown = is_unknown(values)
+    known = np.flatnonzero(~unknown)
+    found = dict.fromkeys(values[bad & ~unknown].tolist())
+    for row in np.flatnonzero(unknown):
+        at = int(np.searchsorted(known, row))
+        near = known[max(at - 1, 0) : at + 1]
+        found.update(dict.fromkeys(values[near].tolist()))
+    return list(found)

@@ -1,0 +1,79 @@
+"""What each engine would compute for a log without advantages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from gradebook.bugs import bug
+from gradebook.engine.pipeline import CORRECT, run
+from gradebook.logs.check import prepared
+from gradebook.logs.judging import distance, replicas
+from gradebook.logs.results import TINY
+from gradebook.logs.rollouts import under
+from gradebook.settings import ESTIMATORS
+
+
+def what_if(
+    frame: pd.DataFrame,
+    *,
+    columns: Mapping[str, str] | None = None,
+    weights: Sequence[float] | None = None,
+    group_size: int | None = None,
+    estimators: Sequence[str] = ("grpo", "dr_grpo", "rloo"),
+) -> pd.DataFrame:
+    """Where the replicas would differ from the correct engine on these
+    rows: one row for each step, estimator and bug that the columns allow.
+
+    Columns: step, estimator, bug, rows_off, flips, groups_affected,
+    largest (the largest difference), row (where, counted from 0 in the
+    step), correct, faulty (the advantages of that row). Most flips first
+    within a step. Raises GradebookError for what cannot be read.
+    """
+    rollouts, _ = prepared(frame, columns, weights, group_size, None)
+    found = []
+    for estimator in estimators:
+        settings = replace(ESTIMATORS[estimator], group_size=group_size)
+        for name in replicas(rollouts.has):
+            chosen = settings
+            if name == "no_eos_outliers":
+                chosen = replace(settings, mask_no_eos=True)
+            batch = under(rollouts.batch, chosen)
+            correct = run(CORRECT, batch).advantage.numpy()
+            faulty = run(bug(name).engine, batch).advantage.numpy()
+            away = distance(faulty, correct)
+            worst = rollouts.worst(away)
+            step = batch.step_index.numpy()
+            hit = np.flatnonzero(away == worst[step])
+            first = hit[np.unique(step[hit], return_index=True)[1]]
+            off = away > 1e-6
+            flips = (correct * faulty < 0) & (np.abs(correct) > TINY)
+            flips &= np.abs(faulty) > TINY
+            pairs = np.unique(batch.prompt_index.numpy()[off])
+            groups = np.bincount(
+                rollouts.groups.step[pairs], minlength=rollouts.steps
+            )
+            found.append(
+                pd.DataFrame(
+                    {
+                        "step": rollouts.labels,
+                        "estimator": estimator,
+                        "bug": name,
+                        "rows_off": rollouts.total(off.astype("int64")),
+                        "flips": rollouts.total(flips.astype("int64")),
+                        "groups_affected": groups,
+                        "largest": worst,
+                        "row": batch.place.numpy()[first],
+                        "correct": correct[first],
+                        "faulty": faulty[first],
+                    }
+                )
+            )
+    table = pd.concat(found, ignore_index=True)
+    order = np.lexsort(
+        (-table["largest"], -table["flips"], pd.factorize(table["step"])[0])
+    )
+    return table.iloc[order].reset_index(drop=True)

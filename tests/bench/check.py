@@ -1,0 +1,206 @@
+"""How often the check is right, how fast it is, and what it holds.
+
+    python tests/bench/check.py accuracy [batches]    500 a bug and estimator
+    python tests/bench/check.py speed [steps]         2,000 steps of 500 rows
+
+Speed is a multiple of what pyarrow takes to read the same Parquet file;
+memory is the peak of a fresh process, for the file and for a quarter of it.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+import gradebook
+from gradebook.errors import GradebookError
+from gradebook.settings import ESTIMATORS
+
+BUGS = tuple(b for b in gradebook.BUGS if b != "zero_std_kl")
+NOISE = 1e-6
+TOKENS = 40
+
+
+def batches(kind: str, count: int, chance: np.random.Generator):
+    """Random steps with rewards of several kinds, and what tells a bug."""
+    frames = []
+    for step in range(count):
+        groups, size = chance.integers(2, 7), chance.integers(2, 9)
+        sizes = np.full(groups, size)
+        if kind == "partial_groups" or chance.random() < 0.3:
+            some = chance.random(groups) < 0.5
+            less = chance.integers(0, 3, groups) * some
+            sizes = np.maximum(1, sizes - less)
+            sizes[chance.integers(groups)] = size
+        prompt = np.repeat(np.arange(groups), sizes)
+        rows = len(prompt)
+        rewards = (
+            chance.normal(size=rows),
+            chance.integers(0, 2, rows).astype(float),
+            chance.integers(0, 5, rows) * 0.25,
+            chance.normal(size=rows) * 10,
+        )[chance.integers(4)]
+        frame = pd.DataFrame({"step": step, "prompt": prompt})
+        frame["reward"] = rewards.astype("float32").astype("float64")
+        frame["length"] = chance.integers(1, TOKENS, rows)
+        frame["eos"] = True
+        frame["steps"] = frame["kept_steps"] = 1
+        if kind == "rejected_rows":
+            frame.loc[chance.random(rows) < 0.25, "length"] = 0
+        if kind == "no_eos_outliers":
+            frame["eos"] = chance.random(rows) > 0.25
+        if kind == "double_normalization":
+            frame["steps"] = chance.integers(1, 12, rows)
+            kept = chance.integers(1, 12, rows)
+            frame["kept_steps"] = np.minimum(frame["steps"], kept)
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def logged(frame: pd.DataFrame, bug: str, estimator: str, chance):
+    """The frame with what an engine computes, in float32 and with noise."""
+    settings = ESTIMATORS[estimator]
+    if bug == "no_eos_outliers":
+        settings = replace(settings, mask_no_eos=True)
+    engine = gradebook.bug(bug).engine if bug else gradebook.CORRECT
+    lengths = frame["length"].to_numpy()
+    columns = ("prompt", "reward", "step", "eos", "steps", "kept_steps")
+    batch = gradebook.Batch(
+        **{name: frame[name].tolist() for name in columns},
+        mask=(np.arange(TOKENS) < lengths[:, None]).tolist(),
+        settings=settings,
+    )
+    numbers = gradebook.run(engine, batch).advantage.numpy()
+    noisy = numbers + chance.normal(size=len(frame)) * NOISE
+    return frame.assign(advantage=noisy.astype("float32"))
+
+
+def right(found: pd.DataFrame, bug: str) -> np.ndarray:
+    """bool [S]: the right engine is first, or tied and said so."""
+    tied = np.array([bug in ties for ties in found["ties"]], dtype=bool)
+    if bug:
+        return (found["bug"] == bug).to_numpy() | tied
+    return found["verdict"].isin(["correct", "cannot tell"]).to_numpy()
+
+
+def shares(count: int, seed: int = 0) -> dict[tuple[str, str], float]:
+    """The share of right answers for each bug ("" for clean logs) and
+    estimator."""
+    chance = np.random.default_rng(seed)
+    found = {}
+    for bug in ("", *BUGS):
+        for estimator in ESTIMATORS:
+            kind = bug or str(chance.choice(BUGS))
+            rows = batches(kind, count, chance)
+            try:
+                log = logged(rows, bug, estimator, chance)
+            except GradebookError:  # fewer than two tokens to whiten
+                continue
+            answer = gradebook.check(log)
+            found[bug, estimator] = float(right(answer, bug).mean())
+    return found
+
+
+def accuracy(count: int) -> None:
+    """Prints the shares."""
+    found = shares(count)
+    for (bug, estimator), share in found.items():
+        print(f"{bug or 'clean':22}{estimator:30}{share:.4f}")
+    for name, wanted in (("clean", True), ("faulty", False)):
+        each = [s for (b, _), s in found.items() if (b == "") is wanted]
+        print(f"{name}: {np.mean(each):.4f} of {count * len(each)} batches")
+
+
+# Speed and memory
+
+ROWS, GROUP = 500, 5
+TEXT = "the quick brown fox jumps over the lazy dog " * 6
+
+
+def write(path: Path, steps: int, texts: bool) -> None:
+    """A clean GRPO log in TRL's convention, with or without completions."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    chance, writer = np.random.default_rng(0), None
+    for first in range(0, steps, 100):
+        step = np.repeat(np.arange(first, min(first + 100, steps)), ROWS)
+        reward = chance.normal(size=(len(step) // GROUP, GROUP))
+        mean = reward.mean(1, keepdims=True)
+        std = reward.std(1, ddof=1, keepdims=True)
+        advantage = ((reward - mean) / (std + 1e-4)).astype("float32")
+        prompt = np.repeat(np.arange(len(step) // GROUP), GROUP)
+        columns = {
+            "step": step,
+            "prompt": prompt,
+            "reward": reward.ravel(),
+            "advantage": advantage.ravel(),
+        }
+        if texts:
+            columns["prompt"] = [f"question {p}: {TEXT[:80]}" for p in prompt]
+            cuts = chance.integers(100, len(TEXT), len(step))
+            columns["completion"] = [
+                f"{i} {TEXT[:c]}" for i, c in enumerate(cuts)
+            ]
+        table = pa.table(columns)
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    writer.close()
+
+
+def measured(path: str) -> None:
+    """In a fresh process: check, then read, then print both."""
+    import pyarrow.parquet as pq
+
+    from gradebook.logs.log import check_log
+
+    check_log([ROOT / "tests" / "logs" / "trl-group"])
+    start = time.perf_counter()
+    verdict = check_log([path])
+    taken = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    reads = []
+    for _ in range(5):
+        start = time.perf_counter()
+        rows = pq.read_table(path).num_rows
+        reads.append(time.perf_counter() - start)
+    print(
+        f"{rows:>9,} rows  check {taken:6.2f} s  read {min(reads):6.3f} to"
+        f" {max(reads):.3f} s  {taken / sorted(reads)[2]:6.1f} times the"
+        f" median  peak {peak} MB  {verdict.verdict}"
+    )
+
+
+def speed(steps: int) -> None:
+    """Prints time and memory for two sizes, without and with texts."""
+    print("threads", os.cpu_count(), "load", os.getloadavg())
+    with tempfile.TemporaryDirectory() as folder:
+        for texts in (False, True):
+            print("with completions" if texts else "numbers only")
+            for count in (steps // 4, steps):
+                path = Path(folder) / f"{count}.parquet"
+                write(path, count, texts)
+                here = [sys.executable, __file__, "measure", str(path)]
+                subprocess.run(here, check=True)
+
+
+if __name__ == "__main__":
+    task = sys.argv[1] if len(sys.argv) > 1 else "accuracy"
+    if task == "measure":
+        measured(sys.argv[2])
+    elif task == "speed":
+        speed(int(sys.argv[2]) if len(sys.argv) > 2 else 2000)
+    else:
+        accuracy(int(sys.argv[2]) if len(sys.argv) > 2 else 500)

@@ -1,0 +1,252 @@
+"""A server, a browser, and a page in it.
+
+Without a browser on the machine these tests skip and say so; with
+GRADEBOOK_BROWSER=required a missing one is a failure. GRADEBOOK_CHROMIUM
+names a browser that is not on the path.
+"""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect, sync_playwright
+
+from glide import Grid
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+MISSING = (
+    "no browser: none of " + ", ".join(NAMES) + " is on the path, and"
+    " GRADEBOOK_CHROMIUM names no file"
+)
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+)
+MARKS = """([key, wanted]) => {
+  const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
+  if (!chart || !chart._fullData) return false;
+  return Object.entries(wanted).every(([name, rows]) => {
+    const [trace] = chart._fullData.filter((t) => t.name === name);
+    if (!trace) return false;
+    const found = Object.fromEntries(trace.customdata);
+    const near = ([r, v]) => r in found && Math.abs(found[r] - v) < 1e-3;
+    return Object.entries(rows).every(near);
+  });
+}"""
+
+
+def found_browser():
+    named = os.environ.get("GRADEBOOK_CHROMIUM")
+    if named:
+        return named if os.access(named, os.X_OK) else None
+    return next(filter(None, map(shutil.which, NAMES)), None)
+
+
+BROWSER = found_browser()
+REQUIRED = os.environ.get("GRADEBOOK_BROWSER") == "required"
+
+
+def pytest_collection_modifyitems(items):
+    if BROWSER or REQUIRED:
+        return
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.skip(reason=MISSING))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if REQUIRED and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where a browser is required: {item.name}"
+    return report
+
+
+class Server:
+    """The app on a free port of this machine."""
+
+    def __init__(self, folder):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = folder / f"server-{port}.log"
+        command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+        options = {
+            "server.port": port,
+            "server.address": "127.0.0.1",
+            "server.headless": "true",
+        }
+        for name, value in options.items():
+            command += [f"--{name}", str(value)]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
+            )
+
+    def wait(self):
+        """Until the server answers."""
+        until = time.monotonic() + 60
+        while time.monotonic() < until and self.process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"{self.url}/_stcore/health"):
+                    return self
+            except (urllib.error.URLError, ConnectionError):
+                time.sleep(0.1)
+        raise AssertionError("no server:\n" + self.log.read_text())
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    if BROWSER is None:
+        pytest.fail(MISSING)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=BROWSER, args=FLAGS
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """One server for all tests that do not ask for a fresh one."""
+    running = Server(tmp_path_factory.mktemp("server")).wait()
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def fresh_server(tmp_path):
+    """A server that nobody has visited."""
+    running = Server(tmp_path).wait()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="session")
+def desktop(chromium):
+    """A wide window. Each page in it is a session of its own."""
+    context = chromium.new_context(
+        viewport={"width": 1280, "height": 800},
+        permissions=["clipboard-read", "clipboard-write"],
+        color_scheme="light",
+        reduced_motion="reduce",
+    )
+    yield context
+    context.close()
+
+
+class Reader:
+    """Somebody at a page of the app, who notes what should not happen:
+    a request to another machine, an error on the console or the server."""
+
+    def __init__(self, context, server):
+        self.server = server
+        self.page: Page = context.new_page()
+        self.elsewhere: list[str] = []
+        self.errors: list[str] = []
+        self.seen = len(server.log.read_text())
+        self.page.on("request", lambda request: self._asked(request.url))
+        self.page.on("websocket", lambda socket: self._asked(socket.url))
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+
+    def _asked(self, url):
+        host = self.server.url.removeprefix("http")
+        ours = (f"http{host}/", f"ws{host}/", "data:", "blob:")
+        if not url.startswith(ours):
+            self.elsewhere.append(url)
+
+    def _said(self, message):
+        # A deep link looks for the app under /<page>/_stcore/ first, and
+        # the browser calls each of these a failed load.
+        probe = "/_stcore/" in (message.location or {}).get("url", "")
+        if message.type == "error" and not probe:
+            self.errors.append(message.text)
+
+    def complaints(self):
+        log = self.server.log.read_text()[self.seen :]
+        tracebacks = ["the server's log:\n" + log] * ("Traceback" in log)
+        return self.elsewhere + self.errors + tracebacks
+
+    def open(self, path="", title="Gradebook"):
+        """A page by its address, past the question it may ask first."""
+        self.page.goto(f"{self.server.url}/{path}")
+        heading = self.page.get_by_role("heading", level=1)
+        expect(heading).to_have_text(title, timeout=15_000)
+        skip = self.page.locator("[class*='st-key-skip-'] button")
+        section = self.page.get_by_role("heading", level=2)
+        expect(skip.or_(section).first).to_be_attached(timeout=15_000)
+        if skip.count():
+            skip.click()
+            expect(section.first).to_be_attached()
+        self.settled()
+        return self
+
+    def settled(self):
+        """Until the app has nothing more to draw."""
+        idle = "[data-testid='stApp'][data-test-script-state='notRunning']"
+        self.page.locator(idle).wait_for(timeout=15_000)
+        stale = self.page.locator("[data-stale='true']")
+        expect(stale).to_have_count(0, timeout=15_000)
+
+    @property
+    def grid(self):
+        return Grid(self.page)
+
+    def keyed(self, key):
+        """The element with this key of Streamlit."""
+        return self.page.locator(f".st-key-{key}")
+
+    def fill(self, key, text):
+        """Text into the field with this key, and Enter."""
+        box = self.keyed(key).get_by_role("textbox")
+        box.fill(text)
+        box.press("Enter")
+
+    def marks(self, case, **wanted):
+        """Waits until the picture shows these values: correct={row: value},
+        faulty={row: value}."""
+        self.page.wait_for_function(
+            MARKS, arg=[f"picture-{case}", wanted], timeout=10_000
+        )
+
+
+@pytest.fixture
+def read(desktop, server):
+    """Opens a page: `read("partial_groups", "Partial groups")`. At the end
+    nothing may have left the machine or gone wrong."""
+    readers = []
+
+    def opened(path="", title="Gradebook", context=desktop, at=server):
+        reader = Reader(context, at)
+        readers.append(reader)
+        return reader.open(path, title)
+
+    yield opened
+    for reader in readers:
+        reader.page.close()
+        assert reader.complaints() == []

@@ -1,0 +1,172 @@
+"""A room with a lead and two learners, and the presenter view's keys."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+OPEN = (
+    "[class*='st-key-stage-'] button[aria-checked='true'],"
+    " [class*='st-key-stage-'] [data-testid$='Active']"
+)
+CASE = "partial_groups?v=1&s=partial_groups"
+
+
+@pytest.fixture
+def elsewhere(chromium):
+    """A window of another browser: it shares no cookie with any."""
+    opened = []
+
+    def window(width=1280, scheme="light"):
+        context = chromium.new_context(
+            viewport={"width": width, "height": 800}, color_scheme=scheme
+        )
+        opened.append(context)
+        return context
+
+    yield window
+    for context in opened:
+        context.close()
+
+
+def button(page, key):
+    return page.locator(f".st-key-{key} button")
+
+
+def stage(page):
+    return page.locator(OPEN).first
+
+
+def no_sideways_scroll(page):
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("(e) => e.scrollWidth <= e.clientWidth")
+
+
+def test_a_room_votes_reveals_and_follows(read, elsewhere):
+    lead = read("session", "Session", context=elsewhere())
+    button(lead.page, "room-open").click()
+    code = lead.page.locator(".gb-code").inner_text().strip()
+    one = read(f"session?room={code}", "Session", context=elsewhere())
+    two = read("session", "Session", context=elsewhere(390, "dark"))
+    box = two.keyed("room-code").get_by_role("textbox")
+    box.fill(code.lower())
+    box.press("Enter")
+    button(two.page, "room-join").click()
+    expect(lead.page.get_by_text("2 learners are here")).to_be_visible()
+
+    lead.page.get_by_role("link", name="Open the case").first.click()
+    expect(button(lead.page, "room-reveal")).to_be_visible()
+    one.page.get_by_role("link", name="Go where the lead is").click()
+    two.page.get_by_text("Follow the lead").click()
+    button(one.page, "choice-partial_groups-0").click()
+    button(two.page, "choice-partial_groups-2").click()
+    bar = lead.keyed("room-bar")
+    expect(bar).to_contain_text("2 answers", timeout=10_000)
+    expect(bar).to_contain_text("Positive: 1")
+    expect(one.keyed("room-bar")).to_contain_text("You say Positive")
+    button(one.page, "choice-partial_groups-1").click()
+    expect(bar).to_contain_text("Zero: 1", timeout=10_000)
+    for reader in (lead, one, two):
+        expect(button(reader.page, "skip-partial_groups")).to_be_visible()
+
+    one.page.reload()
+    expect(one.keyed("room-bar")).to_contain_text("You say Zero")
+    lead.page.reload()
+    expect(bar).to_contain_text("you lead", timeout=15_000)
+    expect(bar).to_contain_text("2 answers")
+
+    button(lead.page, "room-reveal").click()
+    for reader in (lead, one, two):
+        expect(stage(reader.page)).to_contain_text("group", timeout=15_000)
+    expect(two.keyed("room-bar")).to_contain_text("yours, so it is")
+    no_sideways_scroll(two.page)
+
+    strip = lead.page.locator("[class*='st-key-stage-'] button")
+    strip.filter(has_text="baseline").click()
+    expect(stage(two.page)).to_contain_text("baseline", timeout=15_000)
+    expect(stage(one.page)).to_contain_text("group")
+
+
+def presenting(read, elsewhere, width=1280):
+    """The presenter view of a covered case."""
+    reader = read("session", "Session", context=elsewhere(width))
+    reader.page.goto(f"{reader.server.url}/{CASE}&present=1")
+    skip = button(reader.page, "skip-partial_groups")
+    expect(skip).to_be_visible(timeout=15_000)
+    reader.settled()
+    return reader
+
+
+def test_space_reveals_and_arrows_walk_the_stages(read, elsewhere):
+    reader = presenting(read, elsewhere)
+    page = reader.page
+    expect(page.get_by_test_id("stHeader")).to_be_hidden()
+    size = "getComputedStyle(document.documentElement).fontSize"
+    assert page.evaluate(size) == "20px"
+    page.keyboard.press("Space")
+    expect(stage(page)).to_contain_text("group", timeout=15_000)
+    reader.settled()
+    page.keyboard.press("ArrowRight")
+    expect(stage(page)).to_contain_text("baseline")
+    page.keyboard.press("ArrowLeft")
+    expect(stage(page)).to_contain_text("group")
+    reader.settled()
+
+
+def test_no_key_acts_while_a_control_has_the_focus(read, elsewhere):
+    reader = presenting(read, elsewhere)
+    page = reader.page
+    page.locator("[class*='st-key-row-'] input").first.focus()
+    page.keyboard.press("Space")
+    page.wait_for_timeout(1000)
+    expect(button(page, "skip-partial_groups")).to_be_visible()
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Space")
+    expect(stage(page)).to_contain_text("group", timeout=15_000)
+    reader.settled()
+    stage(page).focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(1000)
+    expect(stage(page)).to_contain_text("group")
+
+
+def test_no_key_acts_outside_the_presenter_view(read, elsewhere):
+    reader = presenting(read, elsewhere)
+    page = reader.page
+    page.keyboard.press("Space")
+    expect(stage(page)).to_contain_text("group", timeout=15_000)
+    reader.settled()
+    button(page, "present-leave").click()
+    expect(page.get_by_test_id("stHeader")).to_be_visible()
+    expect(page).to_have_url(re.compile("^(?!.*present)"))
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(1000)
+    expect(stage(page)).to_contain_text("group")
+
+
+def test_the_presenter_view_fits_a_narrow_window(read, elsewhere):
+    reader = presenting(read, elsewhere, width=390)
+    no_sideways_scroll(reader.page)
+
+
+def test_a_handout_is_downloaded_and_stands_alone(
+    read, elsewhere, tmp_path
+):
+    reader = read("session", "Session", context=elsewhere())
+    with reader.page.expect_download() as waiting:
+        button(reader.page, "handout-partial_groups").click()
+    download = waiting.value
+    assert download.suggested_filename == "gradebook-partial_groups.html"
+    file = tmp_path / download.suggested_filename
+    download.save_as(file)
+    asked = []
+    alone = elsewhere(390).new_page()
+    alone.on("request", lambda request: asked.append(request.url))
+    alone.goto(file.as_uri())
+    expect(alone.get_by_role("heading", level=1)).to_have_text(
+        "Partial groups"
+    )
+    assert len(asked) == 1
+    wide = "document.documentElement.scrollWidth <= innerWidth"
+    assert alone.evaluate(wide)
