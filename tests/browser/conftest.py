@@ -196,10 +196,10 @@ class Reader:
         """A page by its address, past the question it may ask first."""
         self.page.goto(f"{self.server.url}/{path}")
         heading = self.page.get_by_role("heading", level=1)
-        expect(heading).to_have_text(title, timeout=15_000)
+        expect(heading).to_have_text(title, timeout=60_000)
         skip = self.page.locator("[class*='st-key-skip-'] button")
         section = self.page.get_by_role("heading", level=2)
-        expect(skip.or_(section).first).to_be_attached(timeout=15_000)
+        expect(skip.or_(section).first).to_be_attached(timeout=60_000)
         if skip.count():
             skip.click()
             expect(section.first).to_be_attached()
@@ -209,9 +209,9 @@ class Reader:
     def settled(self):
         """Until the app has nothing more to draw."""
         idle = "[data-testid='stApp'][data-test-script-state='notRunning']"
-        self.page.locator(idle).wait_for(timeout=15_000)
+        self.page.locator(idle).wait_for(timeout=60_000)
         stale = self.page.locator("[data-stale='true']")
-        expect(stale).to_have_count(0, timeout=15_000)
+        expect(stale).to_have_count(0, timeout=60_000)
 
     @property
     def grid(self):
@@ -231,7 +231,7 @@ class Reader:
         """Waits until the picture shows these values: correct={row: value},
         faulty={row: value}."""
         self.page.wait_for_function(
-            MARKS, arg=[f"picture-{case}", wanted], timeout=10_000
+            MARKS, arg=[f"picture-{case}", wanted], timeout=40_000
         )
 
 

@@ -34,7 +34,7 @@ def violations(page):
 def test_no_page_violates_wcag(scheme, server, path):
     page = scheme.new_page()
     page.goto(f"{server.url}/{path}")
-    expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=15_000)
+    expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=60_000)
     idle = "[data-testid='stApp'][data-test-script-state='notRunning']"
     page.locator(idle).wait_for(timeout=20_000)
     page.wait_for_timeout(800)  # pictures fade in
@@ -46,7 +46,7 @@ def test_no_page_violates_wcag(scheme, server, path):
 def test_a_violation_would_be_found(scheme, server):
     page = scheme.new_page()
     page.goto(server.url)
-    expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=15_000)
+    expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=60_000)
     page.evaluate("document.body.append(document.createElement('img'))")
     assert any("image-alt" in v for v in violations(page))
     page.close()

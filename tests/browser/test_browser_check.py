@@ -19,7 +19,7 @@ def visitor(desktop, server):
     reader = Reader(desktop, server)
     reader.page.goto(f"{server.url}/check")
     heading = reader.page.get_by_role("heading", level=1)
-    expect(heading).to_have_text("Check your run", timeout=15_000)
+    expect(heading).to_have_text("Check your run", timeout=60_000)
     reader.settled()
     yield reader
     reader.page.close()
@@ -74,7 +74,7 @@ def test_a_suspect_is_named_and_its_step_opens_on_the_bugs_page(
     expect(answer).to_contain_text("fixed-stride grouping")
     page.get_by_role("button", name="Open step 1 on the page").click()
     heading = page.get_by_role("heading", level=1)
-    expect(heading).to_have_text("Partial groups", timeout=15_000)
+    expect(heading).to_have_text("Partial groups", timeout=60_000)
     # TRUTH: row 10 is -0.480 faulty, +1.000 correct.
     visitor.marks("partial_groups", correct={10: 1.0}, faulty={10: -0.480})
 

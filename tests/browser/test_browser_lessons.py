@@ -21,7 +21,7 @@ def visitor(desktop, server):
         readers.append(reader)
         reader.page.goto(f"{server.url}/{path}")
         heading = reader.page.get_by_role("heading", level=1)
-        expect(heading).to_have_text("Partial groups", timeout=15_000)
+        expect(heading).to_have_text("Partial groups", timeout=60_000)
         reader.settled()
         return reader
 
@@ -142,7 +142,7 @@ def test_a_cell_of_the_map_says_who_moved_whom(visitor):
     reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
     # TRUTH: setting row 11's reward to 0 moves row 10 by 1.79.
     table = reader.page.locator("table", has_text="moved by")
-    expect(table).to_contain_text("−1.785", timeout=15_000)
+    expect(table).to_contain_text("−1.785", timeout=60_000)
     culprit = reader.keyed(f"culprit-{BUG}").get_by_role("spinbutton")
     expect(culprit).to_have_value("11")
     culprit.fill("0")

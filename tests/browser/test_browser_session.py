@@ -61,29 +61,29 @@ def test_a_room_votes_reveals_and_follows(read, elsewhere):
     button(one.page, "choice-partial_groups-0").click()
     button(two.page, "choice-partial_groups-2").click()
     bar = lead.keyed("room-bar")
-    expect(bar).to_contain_text("2 answers", timeout=10_000)
+    expect(bar).to_contain_text("2 answers", timeout=40_000)
     expect(bar).to_contain_text("Positive: 1")
     expect(one.keyed("room-bar")).to_contain_text("You say Positive")
     button(one.page, "choice-partial_groups-1").click()
-    expect(bar).to_contain_text("Zero: 1", timeout=10_000)
+    expect(bar).to_contain_text("Zero: 1", timeout=40_000)
     for reader in (lead, one, two):
         expect(button(reader.page, "skip-partial_groups")).to_be_visible()
 
     one.page.reload()
     expect(one.keyed("room-bar")).to_contain_text("You say Zero")
     lead.page.reload()
-    expect(bar).to_contain_text("you lead", timeout=15_000)
+    expect(bar).to_contain_text("you lead", timeout=60_000)
     expect(bar).to_contain_text("2 answers")
 
     button(lead.page, "room-reveal").click()
     for reader in (lead, one, two):
-        expect(stage(reader.page)).to_contain_text("group", timeout=15_000)
+        expect(stage(reader.page)).to_contain_text("group", timeout=60_000)
     expect(two.keyed("room-bar")).to_contain_text("yours, so it is")
     no_sideways_scroll(two.page)
 
     strip = lead.page.locator("[class*='st-key-stage-'] button")
     strip.filter(has_text="baseline").click()
-    expect(stage(two.page)).to_contain_text("baseline", timeout=15_000)
+    expect(stage(two.page)).to_contain_text("baseline", timeout=60_000)
     expect(stage(one.page)).to_contain_text("group")
 
 
@@ -92,7 +92,7 @@ def presenting(read, elsewhere, width=1280):
     reader = read("session", "Session", context=elsewhere(width))
     reader.page.goto(f"{reader.server.url}/{CASE}&present=1")
     skip = button(reader.page, "skip-partial_groups")
-    expect(skip).to_be_visible(timeout=15_000)
+    expect(skip).to_be_visible(timeout=60_000)
     reader.settled()
     return reader
 
@@ -104,7 +104,7 @@ def test_space_reveals_and_arrows_walk_the_stages(read, elsewhere):
     size = "getComputedStyle(document.documentElement).fontSize"
     assert page.evaluate(size) == "20px"
     page.keyboard.press("Space")
-    expect(stage(page)).to_contain_text("group", timeout=15_000)
+    expect(stage(page)).to_contain_text("group", timeout=60_000)
     reader.settled()
     page.keyboard.press("ArrowRight")
     expect(stage(page)).to_contain_text("baseline")
@@ -122,7 +122,7 @@ def test_no_key_acts_while_a_control_has_the_focus(read, elsewhere):
     expect(button(page, "skip-partial_groups")).to_be_visible()
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Space")
-    expect(stage(page)).to_contain_text("group", timeout=15_000)
+    expect(stage(page)).to_contain_text("group", timeout=60_000)
     reader.settled()
     stage(page).focus()
     page.keyboard.press("ArrowRight")
@@ -134,7 +134,7 @@ def test_no_key_acts_outside_the_presenter_view(read, elsewhere):
     reader = presenting(read, elsewhere)
     page = reader.page
     page.keyboard.press("Space")
-    expect(stage(page)).to_contain_text("group", timeout=15_000)
+    expect(stage(page)).to_contain_text("group", timeout=60_000)
     reader.settled()
     button(page, "present-leave").click()
     expect(page.get_by_test_id("stHeader")).to_be_visible()
