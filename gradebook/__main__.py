@@ -17,6 +17,7 @@ from gradebook.logs.log import check_log
 from gradebook.logs.pytest_file import test_file
 from gradebook.logs.report import report
 from gradebook.logs.verdict import Verdict
+from gradebook.logs.what_if import sentences
 
 WRONG = 2
 
@@ -155,7 +156,9 @@ def _text(verdict: Verdict) -> str:
     """The verdict for a person."""
     lines = [verdict.sentence]
     worst = worst_steps(verdict, 5)
-    if len(worst):
+    if len(verdict.what_if):
+        lines.append("Where the engines would differ most:")
+    elif len(worst):
         lines.append("The worst steps:")
     for _, step in worst.iterrows():
         lines.append(
@@ -163,6 +166,7 @@ def _text(verdict: Verdict) -> str:
             f" at row {step['row']}; flips: {step['flips']}, groups"
             f" affected: {step['groups_affected']} of {step['groups']}"
         )
+    lines += sentences(verdict.what_if)
     lines += [f"  {name}: {theirs}" for name, theirs in _columns(verdict)]
     lines += [f"Cannot be told from {t.name}: {t.why}." for t in verdict.ties]
     lines += verdict.notes

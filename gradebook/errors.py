@@ -26,9 +26,10 @@ class GradebookError(ValueError):
         self.row = row
         self.expected = expected
         self.found = found
-        super().__init__(self._text())
+        super().__init__(self.text())
 
-    def _text(self) -> str:
+    def text(self) -> str:
+        """The place, and what is wrong there."""
         place = [self.file] if self.file else []
         if self.key:
             place.append(f"key '{self.key}'")

@@ -12,7 +12,7 @@ import gradebook
 from gradebook.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.logs.readers import Source
-from gradebook.logs.what_if import what_if
+from gradebook.logs.what_if import by_bug, sentences, what_if
 from gradebook.settings import ESTIMATORS
 
 TRL = Path(__file__).parent / "logs" / "trl-group"
@@ -278,3 +278,29 @@ def test_what_only_a_later_part_calls_for_is_tried_on_the_first(
     assert checked(frame).verdict == "correct"
     monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (16,))
     assert checked(frame).verdict == "correct"
+
+
+def test_without_advantages_the_verdict_says_where_engines_would_differ():
+    """Groups a a a a, b b b, c: strides of four end at the c, alone in no
+    stride, whose raw reward 1 is its correct advantage."""
+    frame = pd.DataFrame(
+        {
+            "input": list("aaaabbbb") + list("aaaabbbc"),
+            "output": "some text",
+            "score": [0, 1, 0, 1, 1, 0, 0, 1] + [0, 1, 0, 1, 1, 0, 0, 1.0],
+            "step": [1] * 8 + [2] * 8,
+        }
+    )
+    found = checked(frame)
+    assert found.verdict == "cannot tell" and found.exit_code == 2
+    lines = by_bug(found.what_if)
+    assert set(lines["bug"]) == {"partial_groups"}
+    grpo = lines[lines["estimator"] == "grpo"].iloc[0]
+    assert (grpo["steps"], grpo["of"], grpo["step"]) == (1, 2, 2)
+    # correct: b is 1 0 0 with mean 1/3, std 0.57735; c alone keeps its 1.
+    # strides: 1 0 0 1 with mean 1/2, std 0.57735.
+    rows = found.what_if.query("step == 2 and estimator == 'dr_grpo'")
+    assert rows["rows_off"].item() == 4
+    assert (rows["correct"].item(), rows["faulty"].item()) == (1.0, 0.5)
+    assert "step 2" in sentences(found.what_if)[0]
+    assert json.loads(found.to_json())["what_if"][0]["steps"] == 1

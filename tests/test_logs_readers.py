@@ -13,10 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from logs.made import made
 
+import gradebook
 from gradebook.errors import GradebookError
+from gradebook.logs.explore import step_rows
 from gradebook.logs.log import check_log
 from gradebook.logs.pasted import pasted
 from gradebook.logs.readers import (
+    LIMITS,
     Limits,
     Source,
     header,
@@ -345,3 +348,103 @@ def test_progress_rises_to_1_and_a_no_cancels(tmp_path, monkeypatch):
     part = check_log([tmp_path], progress=lambda share, _: False)
     assert part.cancelled and part.steps_judged < 5 and part.exit_code == 2
     assert any("ancelled" in note for note in part.notes)
+
+
+def small_parts(monkeypatch, rows):
+    """Reads that many rows at a time."""
+    read = "gradebook.logs.readers.parts.__defaults__"
+    monkeypatch.setattr(read, (rows, LIMITS))
+    monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (rows,))
+
+
+def halves(log):
+    """The first half of every step's rows, then the second halves."""
+    place = log.groupby("step").cumcount()
+    count = log.groupby("step")["step"].transform("size")
+    late = place >= count / 2
+    return pd.concat([log[~late], log[late]], ignore_index=True)
+
+
+@pytest.mark.parametrize("bug", ["", "rejected_rows", "partial_groups"])
+def test_steps_that_come_back_later_are_brought_together(bug, monkeypatch):
+    log = made(bug, steps=12)
+    whole = check_log([of(table(log), "log.parquet")])
+    small_parts(monkeypatch, 20)
+    source = of(table(halves(log)), "log.parquet")
+    found = check_log([source])
+    assert found.sentence == whole.sentence
+    assert found.steps_judged == 12 and found.exit_code == whole.exit_code
+    assert any("stand apart" in note for note in found.notes)
+    opened = step_rows([source], found, 7)
+    assert len(opened.table) == (log["step"] == 7).sum()
+
+
+def test_steps_that_come_back_in_too_large_a_log_are_said(monkeypatch):
+    small_parts(monkeypatch, 20)
+    monkeypatch.setattr("gradebook.logs.log.GATHERED", 10)
+    log = halves(made(steps=12))
+    found = check_log([of(table(log), "log.parquet")])
+    assert found.verdict == "cannot tell" and found.exit_code == 2
+    assert any("sort the log by step" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("at", [0, 2, 5])
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_checked(at):
+    log = made("rejected_rows")
+    files = [
+        of(table(rows), f"{step}.parquet") for step, rows in log.groupby("step")
+    ]
+    broken = files[at]
+    half = broken.data[: len(broken.data) // 2]
+    files[at] = Source(broken.name, data=half)
+    found = check_log(files)
+    assert (found.verdict, found.bug) == ("suspect", "rejected_rows")
+    assert found.steps_judged == 5 and found.broken_files == 1
+    assert found.broken[0].startswith(f"{broken.name}: expected a Parquet")
+    assert any("1 of 6 files could not be read" in n for n in found.notes)
+
+
+def test_a_log_with_an_unreadable_file_is_not_exit_0():
+    log = made()
+    files = [of(table(log), "1.parquet"), Source("2.csv", data=b"a,b\n1,2\n")]
+    found = check_log(files)
+    assert found.verdict == "correct" and found.exit_code == 2
+    assert "2.csv, key 'step'" in found.broken[0]
+
+
+def test_without_any_readable_file_the_first_is_named():
+    files = [Source(f"{n}.parquet", data=b"PAR1") for n in (1, 2)]
+    with pytest.raises(GradebookError, match="1.parquet"):
+        check_log(files)
+
+
+def test_a_second_reading_can_be_cancelled(monkeypatch):
+    """Only the last step calls for a clip: the first parts are read again."""
+    frame = made(steps=4, seed=3)
+    frame.loc[frame["step"] == 4, "reward"] *= 30
+    batch = gradebook.Batch(
+        prompt=frame["prompt"].tolist(),
+        reward=frame["reward"].tolist(),
+        step=frame["step"].tolist(),
+        settings=gradebook.Settings(eps=1e-6, reward_clip=20.0),
+    )
+    frame["advantage"] = gradebook.run(
+        gradebook.CORRECT, batch
+    ).advantage.numpy()
+    small_parts(monkeypatch, 16)
+    source = of(table(frame), "log.parquet")
+    calls = []
+
+    def first_only(share, steps):
+        calls.append(steps)
+        return len(calls) <= first
+
+    first = 10**6
+    assert check_log([source], progress=first_only).verdict == "correct"
+    readings = len(calls)
+    first = calls.index(4) + 1
+    assert readings > first  # there is a second reading
+    calls.clear()
+    found = check_log([source], progress=first_only)
+    assert found.cancelled and found.exit_code == 2
+    assert any("second reading was cancelled" in n for n in found.notes)

@@ -78,12 +78,30 @@ def timeline(verdict: Verdict) -> pd.DataFrame:
 
 
 def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
-    """The steps that are furthest from the correct numbers, worst first."""
+    """The steps that are furthest from the correct numbers, worst first;
+    without advantages, those on which the engines would differ most."""
     frame = timeline(verdict)
+    if len(verdict.what_if):
+        return _would_differ(verdict, frame).head(most)
     off = frame[frame["verdict"].isin(["suspect", "none fits"])]
     return off.sort_values(
         ["correct_residual", "flips"], ascending=False, kind="stable"
     ).head(most)
+
+
+def _would_differ(verdict: Verdict, frame: pd.DataFrame) -> pd.DataFrame:
+    """Steps by how much a replica would differ from the correct engine:
+    the timeline, with that replica's figures. Most flips first."""
+    would = verdict.what_if[verdict.what_if["rows_off"] > 0]
+    worst = would.drop_duplicates("step").set_index("step")
+    found = frame[frame["step"].isin(worst.index)].copy()
+    own = worst.loc[found["step"]]
+    for name in ("bug", "estimator", "row", "flips", "groups_affected"):
+        found[name] = own[name].to_numpy()
+    found["correct_residual"] = own["largest"].to_numpy()
+    return found.sort_values(
+        ["flips", "correct_residual"], ascending=False, kind="stable"
+    )
 
 
 def settings_of(verdict: Verdict) -> Settings:
@@ -115,10 +133,11 @@ def step_rows(
         settings = _with_stride(rollouts, verdict, settings)
     computation = Computation("", verdict.estimator, settings, 1)
     correct = numbers_of(rollouts, computation)
-    away = distance(correct, rollouts.advantage)
+    other = rollouts.advantage
     if "advantage" not in rollouts.has:
-        away = np.zeros(len(correct))
-    groups = _groups(rollouts, correct, away)
+        other = numbers_of(rollouts, replace(computation, bug=bug))
+    away = distance(correct, other)
+    groups = _groups(rollouts, correct, other)
     order = _picked(rollouts, groups, bug, settings, min(most, MOST_ROWS))
     table, note = _table(rollouts, order)
     left = rollouts.batch.rows - len(order)
@@ -158,15 +177,14 @@ def step_rollouts(
     paths: Iterable[str | Path | Source], verdict: Verdict, step: object
 ) -> Rollouts:
     """One step's rows as they were judged. Raises GradebookError."""
-    log = Log.of(sources(paths), _given(verdict))
+    log = Log.of(sources(paths), _given(verdict)).again(verdict.gathered)
     reading = None
     for table in pieces(log):
         if reading is None:
             size = verdict.group_size if not log.columns.by_place else None
             weights = verdict.weights or None
             reading = read_as_trl(table, log.columns, weights, size)
-        labels = table["step"].to_numpy()
-        rows = np.asarray([str(s) for s in labels]) == str(step)
+        rows = (table["step"].astype(str) == str(step)).to_numpy()
         if rows.any():
             grouped = with_groups(table, log.columns, reading)[rows]
             whole = summed(grouped, reading.weights)
@@ -185,19 +203,23 @@ def _bug_of(verdict: Verdict, step: object) -> str:
     """The bug the step is named by, or else the log."""
     own = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
     named = [bug for bug in own["bug"] if bug]
+    if not named and len(verdict.what_if):
+        there = verdict.what_if["step"].astype(str) == str(step)
+        would = verdict.what_if[there & (verdict.what_if["rows_off"] > 0)]
+        named = would["bug"].tolist()
     return named[0] if named else verdict.bug
 
 
 def _groups(
-    rollouts: Rollouts, correct: np.ndarray, away: np.ndarray
+    rollouts: Rollouts, correct: np.ndarray, other: np.ndarray
 ) -> pd.DataFrame:
-    """The groups of one step, worst first."""
+    """The groups of one step, worst first, by how far `other`, the logged
+    or the faulty advantages, is from the correct ones."""
     code = rollouts.batch.prompt_index.numpy()
-    logged = rollouts.advantage
-    flips = (correct * logged < 0) & (np.abs(correct) > TINY)
-    flips &= np.abs(logged) > TINY
+    flips = (correct * other < 0) & (np.abs(correct) > TINY)
+    flips &= np.abs(other) > TINY
     largest = np.zeros(len(rollouts.groups.size))
-    np.maximum.at(largest, code, away)
+    np.maximum.at(largest, code, distance(correct, other))
     found = pd.DataFrame(
         {
             "prompt": np.arange(len(largest)),

@@ -233,6 +233,8 @@ def _gain(
 class Judging:
     """The computations tried on some steps so far.
 
+    wanted      if given, all others count as out
+    leaders     likely to fit: run on every row at once
     fits        how each lies with the log
     advantages  float64 [R] of those that were run on every step and fit
     """
@@ -240,6 +242,8 @@ class Judging:
     rollouts: Rollouts
     places: int | None = None
     group_size: int | None = None
+    wanted: frozenset[Computation] | None = None
+    leaders: frozenset[Computation] = frozenset()
     fits: dict[Computation, Fit] = field(default_factory=dict)
     advantages: dict[Computation, np.ndarray] = field(default_factory=dict)
     _shared: dict[tuple, tuple[Fit, ...]] = field(default_factory=dict)
@@ -376,16 +380,20 @@ class Judging:
             out = Fit.out(int(cannot.sum()))
             fits = [fit.filled(cannot, out) for fit in fits]
             steps = steps & ~cannot
-        if steps.any() and self.rollouts.batch.rows >= PROBED:
-            steps, alive = self._probed(computation, each, steps, fits)
-        else:
-            alive = [True] * len(each)
+        alive = [self.wanted is None or c in self.wanted for c in each]
+        probing = self.rollouts.batch.rows >= PROBED
+        if steps.any() and probing and self.leaders.isdisjoint(each):
+            steps, probed = self._probed(computation, each, steps, fits)
+            alive = [a and b for a, b in zip(alive, probed)]
         if steps.any():
             part = self.rollouts.of_steps(steps)
             new = self._run(computation, each, part, steps, alive)
+            out = Fit.out(part.steps)
             for i, fit in enumerate(new):
                 if fit is not None:
                     fits[i] = fits[i].filled(steps, fit)
+                elif self.wanted is not None and each[i] not in self.wanted:
+                    fits[i] = fits[i].filled(steps, out)
         return tuple(fits)
 
     def _computable(self, computation: Computation) -> np.ndarray:
@@ -716,14 +724,24 @@ def _try_strides(work: Judging, names: tuple[str, ...]) -> None:
     """Other guesses at the group size, where nothing fits yet."""
     if "partial_groups" not in names:
         return
-    guesses = [*STRIDES[1:]]
+    guesses = [*STRIDES]
     if work.group_size:
         guesses.insert(0, "given")
+    plain = computations("partial_groups", 1, work.wide)
+    tried: list[np.ndarray] = []
     for guess in guesses:
+        first = restrided(plain[0], guess, work.group_size)
+        sizes = work.strides(first).numpy()
+        known = [sizes == other for other in tried]
+        tried.append(sizes)
+        if guess == STRIDES[0]:
+            continue
         open_steps = ~fitting(work)
+        if known:
+            open_steps &= ~np.logical_or.reduce(known)
         for tier in (1, 2):
-            tried = computations("partial_groups", tier, work.wide)
-            strided = [restrided(c, guess, work.group_size) for c in tried]
+            each = computations("partial_groups", tier, work.wide)
+            strided = [restrided(c, guess, work.group_size) for c in each]
             work.try_all(strided, open_steps)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from gradebook.logs.canonical import summed
-from gradebook.logs.check import in_parts, judged_part, with_groups
+from gradebook.logs.check import in_parts, with_groups
 from gradebook.logs.computations import (
     Computation,
     base,
@@ -29,6 +28,7 @@ from gradebook.logs.places import decimal_places
 from gradebook.logs.readers import LIMITS, Limits, Source, sources
 from gradebook.logs.results import COLUMNS
 from gradebook.logs.rollouts import Rollouts, to_rollouts
+from gradebook.logs.search import Search, bases
 from gradebook.logs.trl import Reading, read_as_trl
 from gradebook.logs.verdict import (
     Named,
@@ -40,8 +40,13 @@ from gradebook.logs.verdict import (
     ties_of,
     unchecked_notes,
 )
+from gradebook.logs.what_if import differences
 
 TIMELINE = ("rows", "groups", "flips", "groups_affected")
+
+GATHERED = 2_000_000
+"""Rows that are sorted by step in memory where steps do not stand together;
+a longer log has to come sorted."""
 
 Progress = Callable[[float, int], bool | None]
 """Called with the share done and the steps judged; False cancels."""
@@ -63,16 +68,13 @@ def check_log(
     GradebookError for what cannot be read at all.
     """
     log = Log.of(sources(paths), columns, limits)
-    work = _Work(log, weights, group_size)
     with one_thread():
-        for rollouts in work.rollouts():
-            work.judge(rollouts)
-            done = work.tally.steps
-            if progress and progress(log.progress, done) is False:
-                work.cancelled = True
-                break
-        if not work.cancelled:
-            work.retry()
+        work = _Work(log, weights, group_size, progress)
+        work.run()
+        if log.split_steps and not work.cancelled and log.rows <= GATHERED:
+            again = log.again(gathered=True)
+            work = _Work(again, weights, group_size, progress)
+            work.run()
         return work.verdict()
 
 
@@ -84,23 +86,42 @@ class _Work:
         log: Log,
         weights: Sequence[float] | None,
         group_size: int | None,
+        progress: Progress | None,
     ) -> None:
         self.log = log
         self.weights = weights
         self.group_size = group_size
+        self.progress = progress
         self.reading: Reading | None = None
         self.places: int | None = None
         self.has: frozenset[str] = frozenset()
         self.tally = Tally()
         self.frames: list[pd.DataFrame] = []
+        self.differences: list[pd.DataFrame] = []
         self.facts = {
             "full": True,
             "rejected": False,
             "no_eos": False,
             "lone": False,
         }
-        self.size: int | None = group_size
+        self.search = Search(group_size)
         self.cancelled = False
+        self.incomplete = False
+
+    def run(self) -> None:
+        """Reads and judges the log; a second time where that is needed."""
+        for rollouts in self.rollouts():
+            self.judge(rollouts)
+            if not self._goes_on(self.log):
+                self.cancelled = True
+                return
+        self.incomplete = not self.retry()
+
+    def _goes_on(self, log: Log) -> bool:
+        """Tells how far the reading is; false when it is cancelled."""
+        if self.progress is None:
+            return True
+        return self.progress(log.progress, self.tally.steps) is not False
 
     def rollouts(self, log: Log | None = None) -> Iterator[Rollouts]:
         """Whole steps, a part at a time; the first part decides how
@@ -120,17 +141,16 @@ class _Work:
 
     def judge(self, rollouts: Rollouts) -> None:
         """Adds a part's results."""
-        work, results = judged_part(rollouts, self.places, self.size)
+        work, results = self.search.judged(rollouts, self.places)
         self._note_facts(work)
         self.frames.append(
             pd.concat([results.frame, results.timeline], axis=1)
         )
         if "advantage" not in rollouts.has:
             self.tally.add({}, rollouts.steps)
+            size = self.search.group_size
+            self.differences.append(differences(rollouts, size))
             return
-        if self.size is None:
-            self.size = _telling_size(work)
-        self._complete(work)
         suspect = (results.frame["verdict"] == "suspect").to_numpy()
         fits = {}
         for computation, fit in work.fits.items():
@@ -138,41 +158,20 @@ class _Work:
             fits[computation] = (fitted, fit.residual, fit.tight)
         self.tally.add(fits, rollouts.steps)
 
-    def _complete(self, work: Judging) -> None:
-        """Tries, on every step, what fits wherever it was tried, and
-        strides of the log's own group size."""
-        every = np.ones(work.rollouts.steps, dtype=bool)
-        hopeful = [
-            c
-            for c, fit in work.fits.items()
-            if np.isnan(fit.residual).any()
-            and fit.fits.any()
-            and bool((fit.fits | np.isnan(fit.residual)).all())
-        ]
-        work.try_all(_bases(hopeful), every)
-        strides = [
-            restrided(c, "given", self.size)
-            for c, fit in work.fits.items()
-            if self.size
-            and c.bug == "partial_groups"
-            and c.stride != "given"
-            and fit.fits.any()
-        ]
-        work.try_all(_bases(strides), every)
-
-    def retry(self) -> None:
+    def retry(self) -> bool:
         """Where nothing fits every step, reads the log again, for what
-        only some parts called for."""
+        only some parts called for; false when that is cancelled."""
         wanted = self.tally.hopeful()
         if not wanted or self.tally.complete():
-            return
-        at, log = 0, self.log
-        again = Log(log.sources, log.columns, log.limits)
+            return True
+        at, again = 0, self.log.again(self.log.gathered)
         for rollouts in self.rollouts(again):
-            work = Judging(rollouts, self.places, self.size)
+            work = Judging(
+                rollouts, self.search.places, self.search.group_size
+            )
             every = np.ones(rollouts.steps, dtype=bool)
             missing = [c for c in wanted if at not in self.tally.fits[c]]
-            work.try_all(_bases(missing), every)
+            work.try_all(bases(missing), every)
             for c in missing:
                 if not work.fits[c].fits.all():
                     wanted.remove(c)
@@ -181,6 +180,11 @@ class _Work:
                 self.tally.residuals[c][at] = work.fits[c].residual
                 self.tally.tight[c] += int(work.fits[c].tight.sum())
             at += rollouts.steps
+            if not self._goes_on(again):
+                return False
+            if not wanted:
+                break
+        return True
 
     def _note_facts(self, work: Judging) -> None:
         rollouts = work.rollouts
@@ -206,7 +210,7 @@ class _Work:
         lone = self.facts["lone"]
         size = c.settings.group_size if c and c.bug else None
         if c and c.bug == "partial_groups" and not size:
-            size = self.size
+            size = self.search.group_size
         residual = self.tally.worst(c) if c else np.nan
         if found.verdict == "none fits" and len(frame):
             residual = float(frame["residual"].max())
@@ -238,8 +242,13 @@ class _Work:
             weights=self.reading.weights if self.reading else (),
             broken=tuple(map(str, log.broken)),
             broken_cells=log.broken_cells,
-            cancelled=self.cancelled,
+            broken_files=log.broken_files,
+            gathered=log.gathered,
+            cancelled=self.cancelled or self.incomplete,
             frame=frame,
+            what_if=pd.concat(self.differences, ignore_index=True)
+            if self.differences
+            else pd.DataFrame(),
         )
 
     def _notes(self, found: Named, frame: pd.DataFrame) -> tuple[str, ...]:
@@ -247,6 +256,27 @@ class _Work:
         if self.cancelled:
             notes.append(
                 f"Cancelled after {len(frame)} steps; the rest is not read."
+            )
+        if self.incomplete:
+            notes.append(
+                "The second reading was cancelled: what only some steps"
+                " called for was not tried on the others."
+            )
+        if log.broken_files:
+            files = len(log.sources)
+            notes.append(
+                f"{log.broken_files} of {files} files could not be read to"
+                " the end; the others are checked."
+            )
+        if log.gathered:
+            notes.append(
+                "Rows of a step stand apart in this log; they were brought"
+                " together in the order in which they stand."
+            )
+        if self.search.unsearched:
+            notes.append(
+                f"{self.search.unsearched} steps that nothing fits were"
+                " tried only with what was found on others."
             )
         if log.broken_cells:
             steps = len(log.broken_steps)
@@ -282,26 +312,6 @@ class _Work:
 def _doubted(verdict: str) -> str:
     """With steps that are not whole, nothing is called correct."""
     return "cannot tell" if verdict == "correct" else verdict
-
-
-def _bases(wanted: Iterable[Computation]) -> list[Computation]:
-    """The computations that `wanted` are variants of, each once."""
-    return list(dict.fromkeys(base(c) for c in wanted))
-
-
-def _telling_size(work: Judging) -> int | None:
-    """The rows per prompt whose strides give the steps that nothing
-    correct gives; None where there is no such step."""
-    plain = np.zeros(work.rollouts.steps, dtype=bool)
-    for c, fit in work.fits.items():
-        if not c.bug:
-            plain |= fit.fits
-    found: Counter[int] = Counter()
-    for c, fit in work.fits.items():
-        telling = fit.fits & ~plain
-        if c.bug == "partial_groups" and telling.any():
-            found.update(work.strides(c).numpy()[telling].tolist())
-    return found.most_common(1)[0][0] if found else None
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:

@@ -45,12 +45,24 @@ class BrokenCell:
         return f"{place}: expected {self.expected}, found {self.found}"
 
 
+@dataclass(frozen=True)
+class BrokenFile:
+    """A file that was left out, from some place on or whole."""
+
+    error: GradebookError
+
+    def __str__(self) -> str:
+        return " ".join(self.error.text().split())
+
+
 @dataclass(eq=False)
 class Log:
     """A log being read: what its columns are, and what went wrong so far.
 
-    broken         the first NAMED broken cells
-    broken_cells   how many there were
+    gathered       rows are sorted by step first, held all at once
+    broken         the first NAMED broken cells and files
+    broken_cells   how many broken cells there were
+    broken_files   how many files could not be read to their end
     broken_steps   steps that are not judged, since a row of theirs is broken
     split_steps    steps that came back after others
     rows           rows read
@@ -60,8 +72,10 @@ class Log:
     sources: Sequence[Source]
     columns: Columns
     limits: Limits = LIMITS
-    broken: list[BrokenCell] = field(default_factory=list)
+    gathered: bool = False
+    broken: list[BrokenCell | BrokenFile] = field(default_factory=list)
     broken_cells: int = 0
+    broken_files: int = 0
     broken_steps: dict[object, None] = field(default_factory=dict)
     split_steps: dict[object, None] = field(default_factory=dict)
     rows: int = 0
@@ -74,22 +88,34 @@ class Log:
         given: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
     ) -> "Log":
-        """The log in these files; the first file's header decides the
-        columns. Raises GradebookError."""
-        names, numbers = header(sources[0])
-        return cls(sources, guessed(names, numbers, given), limits)
+        """The log in these files; the header of the first that can be read
+        decides the columns. Raises GradebookError when none can."""
+        errors = []
+        for source in sources:
+            try:
+                names, numbers = header(source)
+            except GradebookError as error:
+                errors.append(error.inside(source.name))
+                continue
+            return cls(sources, guessed(names, numbers, given), limits)
+        raise errors[0]
+
+    def again(self, gathered: bool = False) -> "Log":
+        """The same log, to be read from its start."""
+        return Log(self.sources, self.columns, self.limits, gathered)
 
 
 def pieces(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
     """Canonical tables of whole steps, of about `rows` rows.
 
     Rows of one step stand together in a log; a step that comes back later
-    is noted in `split_steps`. A step with a broken row is left out.
+    is noted in `split_steps`, unless the log is `gathered`. A step with a
+    broken row is left out. Raises GradebookError when no file can be read.
     """
     held: list[pd.DataFrame] = []
     count = 0
     seen: set[object] = set()
-    for table in _tables(log):
+    for table in _by_step(log) if log.gathered else tables(log):
         held.append(table)
         count += len(table)
         if count < rows:
@@ -109,18 +135,59 @@ def pieces(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
         yield from _kept(log, _joined(held), seen, None)
 
 
-def _tables(log: Log) -> Iterator[pd.DataFrame]:
-    """Every part of every file, with its broken rows marked."""
+def _by_step(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
+    """All tables as one, its rows sorted by step in order of appearance,
+    a part at a time."""
+    every = list(tables(log))
+    if not every:
+        return
+    table = _joined(every)
+    every.clear()
+    codes = pd.factorize(table["step"], use_na_sentinel=False)[0]
+    order = np.argsort(codes, kind="stable")
+    for at in range(0, len(order), rows):
+        part = table.iloc[order[at : at + rows]]
+        yield part.reset_index(drop=True)
+
+
+def tables(log: Log) -> Iterator[pd.DataFrame]:
+    """Every part of every file, with its broken rows marked; a file that
+    cannot be read is noted, and the next one is read. Raises
+    GradebookError when none can be read."""
     total = max(sum(source.size for source in log.sources), 1)
     before = 0
     for at, source in enumerate(log.sources):
-        _refuse_other_columns(source, log.columns, at)
-        for part in parts(source, log.columns.used, limits=log.limits):
-            log.rows += len(part.frame)
-            log.progress = min((before + part.bytes) / total, 1.0)
-            yield _table(log, part, at)
+        last = None
+        try:
+            _refuse_other_columns(source, log.columns, at)
+            for part in parts(source, log.columns.used, limits=log.limits):
+                log.rows += len(part.frame)
+                log.progress = min((before + part.bytes) / total, 1.0)
+                last = _table(log, part, at)
+                yield last
+        except GradebookError as error:
+            _leave_out(log, source, error, last)
         before += source.size
         log.progress = min(before / total, 1.0)
+
+
+def _leave_out(
+    log: Log,
+    source: Source,
+    error: GradebookError,
+    last: pd.DataFrame | None,
+) -> None:
+    """Notes a file that cannot be read on; the step it breaks off in is
+    not judged. Raises the error when nothing else was read."""
+    log.broken_files += 1
+    if log.broken_files == len(log.sources) and not log.rows:
+        raise error
+    if len(log.broken) < NAMED:
+        error = error.inside(source.name)
+        error.file = Path(error.file).name
+        log.broken.append(BrokenFile(error))
+    if last is not None:
+        log.broken_steps[last["step"].iloc[-1]] = None
 
 
 def _refuse_other_columns(source: Source, columns: Columns, at: int) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from gradebook.logs.explore import timeline, worst_steps
 from gradebook.logs.verdict import Verdict
+from gradebook.logs.what_if import sentences
 
 BARS = 240
 """So many bars the timeline has at most; steps share one beyond that."""
@@ -48,6 +49,10 @@ def report(verdict: Verdict) -> str:
         _facts(verdict),
         _section("Step by step", _picture(timeline(verdict))),
         _section("The worst steps", _worst(worst_steps(verdict))),
+        _section(
+            "What each engine would compute",
+            _list(sentences(verdict.what_if)),
+        ),
         _section(
             "What this log cannot tell",
             _list(f"{t.name}: {t.why}" for t in verdict.ties),

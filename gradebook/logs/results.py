@@ -90,8 +90,12 @@ class Stack:
         return residual.argmin(0)
 
 
-def results_of(work: Judging) -> StepResults:
-    """Verdict, bug, ties and evidence of each step."""
+def results_of(
+    work: Judging, usual: Computation | None = None
+) -> StepResults:
+    """Verdict, bug, ties and evidence of each step. Where nothing fits, the
+    distance is that from `usual`, the log's own correct computation, or
+    else from the nearest one."""
     rollouts = work.rollouts
     if "advantage" not in rollouts.has:
         return _untold(rollouts)
@@ -120,7 +124,9 @@ def results_of(work: Judging) -> StepResults:
     residual = both.residual[chosen, steps]
     nearest = correct.nearest()
     compared = [
-        correct.computations[n] if v == "none fits" else c.correct
+        c.correct
+        if v != "none fits"
+        else usual or correct.computations[n]
         for c, v, n in zip(picked, verdict, nearest)
     ]
     ties = _all_ties(verdict, chosen, both)
@@ -252,11 +258,10 @@ def _compared(
         flipped = (found * logged < 0) & (np.abs(found) > TINY)
         flipped &= np.abs(logged) > TINY
         flips[at] = part.total(flipped.astype("int64"))
-        off = np.flatnonzero(away > allowed)
-        pairs = np.unique(
-            np.stack([step[off], part.batch.prompt_index.numpy()[off]]), axis=1
-        )
-        affected[at] = np.bincount(pairs[0], minlength=part.steps)
+        hit = np.zeros(len(part.groups.size), dtype=bool)
+        hit[part.batch.prompt_index.numpy()[away > allowed]] = True
+        of = part.groups.step[hit]
+        affected[at] = np.bincount(of, minlength=part.steps)
     return row, largest, flips, affected
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Mapping
 
 import numpy as np
@@ -20,6 +21,7 @@ from gradebook.logs.computations import (
     unusual,
 )
 from gradebook.logs.judging import ALIKE
+from gradebook.logs.what_if import by_bug
 
 KL_NOTE = (
     "Zero-std KL leaves no trace in advantages, so this check can never"
@@ -77,10 +79,14 @@ class Verdict:
     steps_judged, steps_read, rows   how much there was
     ties, notes       what the log cannot tell, and what else to know
     columns           what each of the log's columns was taken for
-    broken            cells and rows left out, the first hundred by place
+    broken            what was left out, the first hundred by place
+    broken_cells, broken_files   how many cells, and files
+    gathered          steps did not stand together, and were brought so
     frame             one row a step: the columns of `check`, and rows,
                       groups, flips, groups_affected
-    cancelled         only a part was read
+    cancelled         not all was read
+    what_if           for a log without advantages, where the engines would
+                      differ: the columns of `what_if`
     """
 
     sentence: str
@@ -106,20 +112,27 @@ class Verdict:
     weights: tuple[float, ...] = ()
     broken: tuple[str, ...] = ()
     broken_cells: int = 0
+    broken_files: int = 0
+    gathered: bool = False
     cancelled: bool = False
     frame: pd.DataFrame = field(default_factory=pd.DataFrame)
+    what_if: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def exit_code(self) -> int:
         """0 correct, 1 suspect, 2 anything else, or only partly read."""
         if self.verdict == "suspect":
             return 1
-        whole = not self.cancelled and not self.broken_cells
+        broken = self.broken_cells or self.broken_files
+        whole = not self.cancelled and not broken
         return 0 if self.verdict == "correct" and whole else 2
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Everything but the per-step frame, as strict JSON."""
-        plain = {k: v for k, v in vars(self).items() if k != "frame"}
+        """Everything but what is told by step, as strict JSON; of
+        `what_if` the sums over the steps."""
+        frames = ("frame", "what_if")
+        plain = {k: v for k, v in vars(self).items() if k not in frames}
+        plain["what_if"] = by_bug(self.what_if).to_dict("records")
         plain["ties"] = [vars(tie) for tie in self.ties]
         plain["exit_code"] = self.exit_code
         return json.dumps(_jsonable(plain), indent=indent, allow_nan=False)
@@ -178,15 +191,21 @@ class Tally:
         """Some computation fits every step."""
         return any(self.count(c) == self.steps for c in self.fits)
 
-    def hopeful(self, most: int = 64) -> list[Computation]:
+    def hopeful(self, each: int = 16, most: int = 256) -> list[Computation]:
         """Computations that fit all steps of some parts, and of the other
-        parts none, perhaps since they were not tried there."""
+        parts none, perhaps since they were not tried there: for each part
+        some that fit it, correct ones first."""
         found = [
             c
             for c, parts in self.fits.items()
             if all(part.all() for part in parts.values())
         ]
-        return sorted(found, key=self.count, reverse=True)[:most]
+        found.sort(key=lambda c: (bool(c.bug), c.tier))
+        taken: dict[Computation, None] = {}
+        for at in sorted({at for c in found for at in self.fits[c]}):
+            fitting = (c for c in found if at in self.fits[c])
+            taken.update(dict.fromkeys(islice(fitting, each)))
+        return list(taken)[:most]
 
     def count(self, computation: Computation) -> int:
         """Steps that it fits."""
@@ -347,12 +366,20 @@ def _none_fits(found: Named, frame: pd.DataFrame) -> str:
             f" {near['residual']:.2g} at step {near['step']}."
         )
     first = off.iloc[0]
+    told = f"first not step {first['step']}"
+    if first["verdict"] in ("correct", "suspect"):
+        other = first["bug"] or "correct"
+        told += f" ({other}, {title(first['estimator'])}, fits there)."
+    else:
+        told += (
+            f" (residual {first['correct_residual']:.2g} there, row"
+            f" {first['row']})."
+        )
     engine = "correct " if not c.bug else f"{SAYS.get(c.bug, (c.bug,))[0]} in "
     return (
         "None of the known computations fits every step: the closest is"
         f" {engine}{by_name(c)}, which fits {int(found.fits.sum())} of"
-        f" {len(frame)} steps, first not step {first['step']} (residual"
-        f" {first['correct_residual']:.2g} there, row {first['row']})."
+        f" {len(frame)} steps, {told}"
     )
 
 

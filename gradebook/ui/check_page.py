@@ -11,13 +11,14 @@ import streamlit as st
 from gradebook.errors import GradebookError
 from gradebook.figures import Timeline, timeline_figure
 from gradebook.logs.columns import NAMES
-from gradebook.logs.explore import step_rows, timeline, worst_steps
+from gradebook.logs.explore import StepRows, step_rows, timeline, worst_steps
 from gradebook.logs.log import check_log
 from gradebook.logs.pasted import pasted
 from gradebook.logs.pytest_file import state_of, test_file
 from gradebook.logs.readers import Source
 from gradebook.logs.report import report
 from gradebook.logs.verdict import Verdict
+from gradebook.logs.what_if import by_bug, sentences
 from gradebook.numerals import settled, signed
 from gradebook.scenario import load
 from gradebook.table import number, whole
@@ -28,6 +29,7 @@ from gradebook.ui.shell import bug_files, require_entry
 
 KINDS = ["parquet", "csv", "tsv", "jsonl", "json"]
 OPEN = "check-result"
+ROWS = "check-rows"
 
 
 def check_page() -> None:
@@ -145,6 +147,7 @@ def _check(files: Sequence[Source], options: dict[str, Any]) -> None:
         st.error(words.plain(str(error)))
         return
     st.session_state[OPEN] = (verdict, list(files))
+    st.session_state[ROWS] = {}
     st.rerun()
 
 
@@ -157,6 +160,7 @@ def _show(verdict: Verdict, files: list[Source]) -> None:
     mark = {"correct": "✓", "suspect": "◇"}.get(verdict.verdict, "?")
     st.markdown(f"#### {mark} {words.plain(verdict.sentence)}")
     _evidence(verdict)
+    _would_compute(verdict)
     if verdict.ties:
         st.subheader("What this log cannot tell")
         st.markdown(
@@ -200,6 +204,32 @@ def _evidence(verdict: Verdict) -> None:
         weights = ", ".join(f"{w:g}" for w in verdict.weights)
         rows.append(["weights of the rewards", weights])
     table(["evidence", "value"], rows)
+
+
+def _would_compute(verdict: Verdict) -> None:
+    """For a log without advantages: how the engines would differ."""
+    lines = by_bug(verdict.what_if)
+    if not len(lines):
+        return
+    st.subheader("What each engine would compute")
+    st.markdown(
+        "\n".join(f"- {words.plain(s)}" for s in sentences(verdict.what_if))
+    )
+    table(
+        ["bug", "estimator", "steps", "rows", "flips", "largest"],
+        [
+            [
+                line["bug"],
+                line["estimator"],
+                f"{line['steps']:,} of {line['of']:,}",
+                f"{line['rows_off']:,}",
+                f"{line['flips']:,}",
+                f"{line['largest']:.3f}",
+            ]
+            for _, line in lines.iterrows()
+        ],
+        numbers=(3, 4, 5),
+    )
 
 
 def _take_home(verdict: Verdict, files: list[Source]) -> None:
@@ -259,9 +289,20 @@ def _explore(verdict: Verdict, files: list[Source]) -> None:
     )
     worst = worst_steps(verdict)
     if len(worst):
-        st.subheader("The worst steps")
+        would = len(verdict.what_if) > 0
+        st.subheader(
+            "Where the engines would differ most"
+            if would
+            else "The worst steps"
+        )
         table(
-            ["step", "named", "off by", "flips", "groups affected"],
+            [
+                "step",
+                "bug" if would else "named",
+                "off by",
+                "flips",
+                "groups affected",
+            ],
             [
                 [
                     str(row["step"]),
@@ -288,8 +329,11 @@ def _clicked(key: str, steps: list[str]) -> None:
 
 
 def _step(verdict: Verdict, files: list[Source], step: object) -> None:
+    known: dict[object, StepRows] = st.session_state[ROWS]
     try:
-        rows = step_rows(files, verdict, step)
+        if step not in known:
+            known[step] = step_rows(files, verdict, step)
+        rows = known[step]
     except GradebookError as error:
         st.error(words.plain(str(error)))
         return

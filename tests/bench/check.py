@@ -95,11 +95,9 @@ def right(found: pd.DataFrame, bug: str) -> np.ndarray:
     return found["verdict"].isin(["correct", "cannot tell"]).to_numpy()
 
 
-def shares(count: int, seed: int = 0) -> dict[tuple[str, str], float]:
-    """The share of right answers for each bug ("" for clean logs) and
-    estimator."""
+def answers(count: int, seed: int = 0):
+    """(bug, "" for clean logs; estimator; the check's frame) of each."""
     chance = np.random.default_rng(seed)
-    found = {}
     for bug in ("", *BUGS):
         for estimator in ESTIMATORS:
             kind = bug or str(chance.choice(BUGS))
@@ -108,19 +106,33 @@ def shares(count: int, seed: int = 0) -> dict[tuple[str, str], float]:
                 log = logged(rows, bug, estimator, chance)
             except GradebookError:  # fewer than two tokens to whiten
                 continue
-            answer = gradebook.check(log)
-            found[bug, estimator] = float(right(answer, bug).mean())
-    return found
+            yield bug, estimator, gradebook.check(log)
+
+
+def shares(count: int, seed: int = 0) -> dict[tuple[str, str], float]:
+    """The share of right answers for each bug ("" for clean logs) and
+    estimator."""
+    return {
+        (bug, estimator): float(right(found, bug).mean())
+        for bug, estimator, found in answers(count, seed)
+    }
 
 
 def accuracy(count: int) -> None:
-    """Prints the shares."""
-    found = shares(count)
-    for (bug, estimator), share in found.items():
-        print(f"{bug or 'clean':22}{estimator:30}{share:.4f}")
-    for name, wanted in (("clean", True), ("faulty", False)):
-        each = [s for (b, _), s in found.items() if (b == "") is wanted]
-        print(f"{name}: {np.mean(each):.4f} of {count * len(each)} batches")
+    """Prints the shares; of clean batches also those called correct, the
+    rest being batches in which nothing varies."""
+    each: dict[bool, list[float]] = {True: [], False: []}
+    strict = []
+    for bug, estimator, found in answers(count):
+        share = float(right(found, bug).mean())
+        each[bug == ""].append(share)
+        if not bug:
+            strict.append(float((found["verdict"] == "correct").mean()))
+        print(f"{bug or 'clean':22}{estimator:30}{share:.4f}", flush=True)
+    for name, clean in (("clean", True), ("faulty", False)):
+        found = each[clean]
+        print(f"{name}: {np.mean(found):.4f} of {count * len(found)} batches")
+    print(f"clean and called correct: {np.mean(strict):.4f}")
 
 
 # Speed and memory
