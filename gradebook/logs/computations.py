@@ -6,6 +6,7 @@ log's numbers.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Iterator, Mapping
@@ -88,7 +89,7 @@ class Computation:
 
 @lru_cache(maxsize=65536)
 def _corrected(computation: Computation) -> Computation:
-    settings = replace(computation.settings, group_size=None)
+    settings = _altered(computation.settings, group_size=None)
     return Computation("", computation.estimator, settings, computation.tier)
 
 
@@ -196,7 +197,7 @@ def computations(
             continue
         for masked in _masked(bug_name, facts):
             for clip in clips:
-                changed = replace(
+                changed = _altered(
                     settings, mask_no_eos=masked, reward_clip=clip
                 )
                 each = Computation(bug_name, name, changed, tier)
@@ -229,7 +230,17 @@ def bare(computation: Computation, facts: Facts) -> Settings:
             changes["spread_about"] = "mean"
     elif s.baseline == "batch_mean" and s.scale == "batch_std":
         changes["spread_about"] = "mean"
-    return replace(s, **changes)
+    return _altered(s, **changes)
+
+
+def _altered(settings: Settings, **changes: object) -> Settings:
+    """The settings with other choices, all known to be good: they are not
+    checked again, since a search makes thousands."""
+    if all(getattr(settings, name) == v for name, v in changes.items()):
+        return settings
+    twin = copy.copy(settings)
+    twin.__dict__.update(changes)
+    return twin
 
 
 @lru_cache(maxsize=65536)
@@ -239,7 +250,7 @@ def variants(computation: Computation) -> tuple[Computation, ...]:
     if s.scale not in ("group_std", "batch_std"):
         return (computation,)
     return tuple(
-        replace(computation, settings=replace(s, eps=eps)) for eps in EPS
+        replace(computation, settings=_altered(s, eps=eps)) for eps in EPS
     )
 
 
@@ -277,7 +288,7 @@ def title(estimator: str) -> str:
 @lru_cache(maxsize=65536)
 def base(computation: Computation) -> Computation:
     """The computation that this one is a variant of."""
-    settings = replace(computation.settings, eps=EPS[0])
+    settings = _altered(computation.settings, eps=EPS[0])
     return replace(computation, settings=settings)
 
 
