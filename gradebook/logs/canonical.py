@@ -136,7 +136,8 @@ def _labels(column: pd.Series, broken: list[Broken]) -> np.ndarray:
 
 def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
     """The table with one reward, the weighted sum of the functions'; one
-    that gave none (NaN) adds nothing, as in TRL."""
+    that gave none (NaN) adds nothing, as in TRL. Rows that are `unscored`
+    get length 0: they enter no statistic."""
     names = [f"reward {at}" for at in range(len(weights))]
     if len(names) == 1 and weights[0] == 1:
         total = table[names[0]].to_numpy()
@@ -145,7 +146,29 @@ def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
         total = np.zeros(len(table))
         for name, weight in zip(names, weights):
             total = total + weight * np.nan_to_num(table[name].to_numpy())
-    return table.drop(columns=names).assign(reward=total)
+    out = unscored(table)
+    table = table.drop(columns=names).assign(reward=total)
+    if not out.any():
+        return table
+    length = table["length"].to_numpy() if "length" in table else 1
+    return table.assign(length=np.where(out, 0, length))
+
+
+def unscored(table: pd.DataFrame) -> np.ndarray:
+    """bool [R]: no function gave the row a reward, and the trainer left
+    such rows out, as TRL 1.16 does: every one in the step has advantage
+    0. Where some have another, 0 stands for their reward."""
+    names = [name for name in table if name.startswith("reward ")]
+    empty = table[names].isna().all(axis=1).to_numpy()
+    if "advantage" not in table or not empty.any():
+        return np.zeros(len(table), dtype=bool)
+    moved = empty & (table["advantage"].to_numpy() != 0)
+    if not moved.any():
+        return empty
+    if "step" not in table:
+        return np.zeros(len(table), dtype=bool)
+    step = table["step"].to_numpy()
+    return empty & ~np.isin(step, step[moved])
 
 
 def _advantage(

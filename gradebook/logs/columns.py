@@ -129,6 +129,16 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What a column can be, and the names it goes by, likeliest first."""
 
+GROUP_IDS = ("uid", "group_id", "group", "group_index")
+"""Names of a prompt column that TRL's own would not have."""
+
+TRL_ROLES = ("step", "prompt", "advantage")
+"""What TRL's own columns can be; next to them stand reward functions and
+whatever these log, under any name."""
+
+TRL_TEXTS = ("prompt", "completion")
+"""The columns that follow the step in TRL's log."""
+
 TEXTS = ("completion", "completions", "output", "response")
 """Columns with a model's answer: never read."""
 
@@ -181,7 +191,7 @@ def guessed(
     _check_given(given, names)
     taken = set(given.values()) | set(rewards)
     role = {k: v for k, v in given.items() if v}
-    for key, known in NAMES.items():
+    for key, known in _known(names).items():
         if key in given or (key == "reward" and rewards):
             continue
         by_name = {plain(n): n for n in reversed(names) if n not in taken}
@@ -189,7 +199,7 @@ def guessed(
         if found:
             role[key] = found
             taken.add(found)
-    by_place = _is_trl(names, role)
+    by_place = "prompt" in role and _is_trl(names, role["prompt"])
     if not rewards and by_place and "reward" not in given:
         rewards = _reward_functions(names, numbers, role)
     if rewards:
@@ -240,18 +250,45 @@ def _must_exist(key: str, name: str, names: Sequence[str]) -> None:
         )
 
 
-def _is_trl(names: Sequence[str], role: Mapping[str, str]) -> bool:
+def _is_trl(names: Sequence[str], prompt: str) -> bool:
     """The log has the shape that TRL's log_completions writes."""
     needed = {"prompt", "completion", "advantage"}
-    return needed <= set(names) and role.get("prompt") == "prompt"
+    return needed <= set(names) and (prompt == "prompt" or _opens(names))
+
+
+def _opens(names: Sequence[str]) -> bool:
+    """The log begins as TRL's do: step, prompt, completion."""
+    if "prompt" not in names or "advantage" not in names:
+        return False
+    at = list(names).index("prompt")
+    return [*names[max(at - 1, 0) : at + 2]] == ["step", *TRL_TEXTS]
+
+
+def _known(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """NAMES, or those of them that mean something in TRL's own log: a
+    function called `truncated` gives a reward there. With a column of
+    rewards it may be another trainer's log of the same shape."""
+    if not _opens(names):
+        return NAMES
+    known = {**NAMES, "prompt": (*GROUP_IDS, "prompt")}
+    if any(plain(name) in NAMES["reward"] for name in names):
+        return known
+    return {role: known[role] for role in TRL_ROLES}
 
 
 def _reward_functions(
     names: Sequence[str], numbers: Sequence[str], role: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """TRL's reward functions: numbers between completion and advantage."""
+    """TRL's reward functions: numbers between completion and advantage,
+    but for ids of problems."""
     first = names.index("completion") + 1
     last = names.index("advantage")
     between = names[first:last] if first <= last else names
-    others = {v for k, v in role.items() if k in ("step", "advantage")}
-    return tuple(n for n in between if n in numbers and n not in others)
+    others = {v for k, v in role.items() if k != "reward"}
+    return tuple(
+        n
+        for n in between
+        if n in numbers
+        and n not in others
+        and plain(n) not in (*NAMES["prompt"], *NAMES["step"])
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import product
 from math import gcd
 from typing import Iterator, Sequence
 
@@ -15,18 +16,37 @@ import numpy as np
 import pandas as pd
 
 from gradebook.errors import GradebookError
+from gradebook.logs.canonical import summed, unscored
 from gradebook.logs.columns import Columns
 from gradebook.logs.computations import computations
 from gradebook.logs.judging import Judging
 from gradebook.logs.rollouts import to_rollouts
 
 TRL_EPS = 1e-4
-TRL_ESTIMATORS = ("grpo", "grpo_batch_std", "dr_grpo")
+TRL_ESTIMATORS = (
+    "grpo",
+    "grpo_batch_std",
+    "dr_grpo",
+    "rloo",
+    "leave_one_out/batch_std",
+)
 SAMPLE_ROWS = 4096
 """So many rows, in whole steps, are looked at."""
 
+FREE = 3
+"""So many functions that are constant in groups get weight 0 in turn."""
+
+LONGEST, FEW, STRIDED_ROWS = 16, 6, 256
+"""Where nothing else fits: strides up to here, with so many weights each,
+over so many rows."""
+
 SOLVED = "the logged advantages determine them"
+STRIDED = "fixed strides with these weights give the logged advantages"
 GIVEN = "as given"
+NORMALIZED = (
+    "each function's rewards are normalized in their group before they are"
+    " summed (normalize_then_sum); the weights are known up to a factor"
+)
 ASSUMED = "TRL's default; the log does not determine them"
 
 
@@ -37,11 +57,14 @@ class Reading:
     weights     one for each reward function
     group_size  rows per prompt where groups are cut by position, else None
     notes       what a reader should know about both
+    normalized  each function's rewards are normalized in their group
+                before they are summed
     """
 
     weights: tuple[float, ...]
     group_size: int | None
     notes: tuple[str, ...] = ()
+    normalized: bool = False
 
 
 def read_as_trl(
@@ -73,13 +96,24 @@ def read_as_trl(
     return _best(sample, columns, weights, sizes)
 
 
-def _sample(table: pd.DataFrame) -> pd.DataFrame:
-    """The first whole steps, of about SAMPLE_ROWS rows."""
-    if len(table) <= SAMPLE_ROWS or "step" not in table:
+def rewarded(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+    """The canonical table, its groups cut, with one reward."""
+    if reading.normalized:
+        table = table.copy()
+        step = _steps(table)
+        names = [f"reward {at}" for at in range(len(reading.weights))]
+        group = _codes(step, pd.factorize(table["prompt"])[0])
+        table[names] = _normalized(table[names].to_numpy(), group)
+    return summed(table, reading.weights)
+
+
+def _sample(table: pd.DataFrame, most: int = SAMPLE_ROWS) -> pd.DataFrame:
+    """The first whole steps, of about `most` rows."""
+    if len(table) <= most or "step" not in table:
         return table
     step = table["step"].to_numpy()
-    last = step[SAMPLE_ROWS]
-    whole = table.iloc[:SAMPLE_ROWS][step[:SAMPLE_ROWS] != last]
+    last = step[most]
+    whole = table.iloc[:most][step[:most] != last]
     return whole if len(whole) else table[step == last]
 
 
@@ -96,12 +130,12 @@ def runs(table: pd.DataFrame) -> np.ndarray:
 
 def _sizes(sample: pd.DataFrame, columns: Columns) -> list[int | None]:
     """Group sizes that divide every run of equal prompts, largest first;
-    [None] when only single rows do: then equal prompts are a group."""
+    None at last: equal prompts are a group, of whatever size."""
     if not columns.by_place:
         return [None]
     common = reduce(gcd, runs(sample).tolist())
     found = [n for n in range(common, 1, -1) if common % n == 0]
-    return [*found] or [None]
+    return [*found, None]
 
 
 def _best(
@@ -110,33 +144,106 @@ def _best(
     weights: Sequence[float] | None,
     sizes: Sequence[int | None],
 ) -> Reading:
-    """The reading under which most steps fit a correct computation."""
-    rewards, missing = _rewards(sample, columns)
-    default = tuple(1.0 for _ in columns.rewards)
-    advantage = None
-    if "advantage" in sample:
-        advantage = sample["advantage"].to_numpy()
+    """The reading under which most steps fit a correct computation, the
+    likeliest one where none does."""
+    out = unscored(sample)
+    given = None if weights is None else tuple(map(float, weights))
+    if "advantage" not in sample or out.all():
+        default = given or tuple(1.0 for _ in columns.rewards)
+        why = ASSUMED if weights is None else GIVEN
+        return Reading(
+            default, sizes[0], _notes(columns, default, why, sizes[0], sample)
+        )
     best: tuple[tuple[float, ...], Reading] | None = None
     for size in sizes:
-        group = _group(sample, size)
-        tried: list[tuple[tuple[float, ...], str]]
-        if weights is not None:
-            tried = [(tuple(map(float, weights)), GIVEN)]
-        elif advantage is None or not np.isfinite(advantage).all():
-            tried = [(default, ASSUMED)]
-        else:
-            found = _solved(rewards, advantage, *group)
-            tried = [(default, ASSUMED), *((w, SOLVED) for w in found)]
-        for each, why in tried:
-            notes = _notes(columns, each, why, size, missing)
-            reading = Reading(each, size, notes)
-            if advantage is None:
-                return reading
-            merit = _merit(rewards @ np.array(each), advantage, group)
-            if best is None or merit > best[0]:
-                best = (merit, reading)
+        for normalized in (False, True):
+            if normalized and best and _explains(best[0], sample):
+                continue
+            seen = _Seen.of(sample, size, normalized)
+            for each, why in _tried(seen, given):
+                notes = _notes(columns, each, why, size, sample)
+                if normalized:
+                    notes = (*notes, NORMALIZED)
+                merit = _merit(seen, each, why)
+                if best is None or merit > best[0] and merit[0]:
+                    best = merit, Reading(each, size, notes, normalized)
     assert best is not None
+    if given is None and not _explains(best[0], sample):
+        for each in _strided(_sample(sample, STRIDED_ROWS)):
+            notes = _notes(columns, each, STRIDED, sizes[0], sample)
+            return Reading(each, sizes[0], notes)
     return best[1]
+
+
+def _strided(sample: pd.DataFrame) -> Iterator[tuple[float, ...]]:
+    """Weights under which fixed strides of some size, whatever the groups,
+    give the advantages of all their rows."""
+    largest = int(runs(sample).max()) if "prompt" in sample else 0
+    rows = sample.groupby(_steps(sample)).cumcount().to_numpy()
+    count = np.bincount(_steps(sample))[_steps(sample)]
+    for size in range(2, min(2 * largest, LONGEST) + 1):
+        part = sample[rows < count // size * size]
+        if not len(part) or unscored(part).any():
+            continue
+        seen = _Seen.of(part, size, False)
+        for each, why in _tried(seen, None)[:FEW]:
+            merit = _merit(seen, each, why)
+            if _explains(merit, part):
+                yield each
+
+
+def _explains(merit: tuple[float, ...], sample: pd.DataFrame) -> bool:
+    """Every step fits."""
+    steps = sample["step"].nunique() if "step" in sample else 1
+    return merit[0] >= steps
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A sample's rows that have a say, as one reading has them.
+
+    rewards    float64 [R, functions], 0 where empty
+    advantage  float64 [R]
+    step       int64 [R]
+    group      int64 [R], one for each (step, group)
+    """
+
+    rewards: np.ndarray
+    advantage: np.ndarray
+    step: np.ndarray
+    group: np.ndarray
+
+    @classmethod
+    def of(
+        cls, sample: pd.DataFrame, size: int | None, normalized: bool
+    ) -> "_Seen":
+        """The sample with groups of `size` rows."""
+        names = [n for n in sample if n.startswith("reward ")]
+        step, group = _group(sample, size)
+        rewards = sample[names].to_numpy()
+        if normalized:
+            rewards = _normalized(rewards, group)
+        in_ = ~unscored(sample)
+        return cls(
+            np.nan_to_num(rewards[in_], posinf=0, neginf=0),
+            sample["advantage"].to_numpy()[in_],
+            pd.factorize(step[in_])[0],
+            pd.factorize(group[in_])[0],
+        )
+
+
+def _tried(
+    seen: _Seen, given: tuple[float, ...] | None
+) -> list[tuple[tuple[float, ...], str]]:
+    """Weights to try, and where they come from, likely ones first."""
+    if given is not None:
+        return [(given, GIVEN)]
+    default = tuple(1.0 for _ in seen.rewards.T)
+    if not np.isfinite(seen.advantage).all():
+        return [(default, ASSUMED)]
+    found = _solved(seen)
+    why = SOLVED if default in found else ASSUMED
+    return [(default, why), *((w, SOLVED) for w in found if w != default)]
 
 
 def _notes(
@@ -144,95 +251,175 @@ def _notes(
     weights: tuple[float, ...],
     why: str,
     size: int | None,
-    missing: int,
+    sample: pd.DataFrame,
 ) -> tuple[str, ...]:
     notes = []
-    if len(weights) > 1 or why == SOLVED:
+    if len(weights) > 1 or why == SOLVED and weights != (1.0,):
         terms = " + ".join(
             f"{w:g} {n}" for w, n in zip(weights, columns.rewards)
         )
-        notes.append(f"reward = {terms} ({why})")
+        notes.append(f"reward = {terms} ({why})".replace("+ -", "- "))
+    if why == SOLVED:
+        notes += _unsolved(columns, sample, size)
     if size:
         notes.append(f"groups are {size} rows each, by position")
+        notes += _longer(sample, size)
     elif columns.by_place:
         notes.append("groups are neighbouring rows with the same prompt")
-    if missing:
+    names = [f"reward {at}" for at in range(len(weights))]
+    missing = int(sample[names].isna().to_numpy().sum())
+    out = int(unscored(sample).sum())
+    if out:
+        notes.append(
+            f"{out} of the first {len(sample)} rows have no reward at all:"
+            " they enter no statistic and have advantage 0"
+        )
+    elif missing:
         notes.append(
             f"{missing} of the first rows' rewards are empty and add nothing"
         )
     return tuple(notes)
 
 
-def _rewards(
-    sample: pd.DataFrame, columns: Columns
-) -> tuple[np.ndarray, int]:
-    """Rewards float64 [R, functions], 0 where empty; how many were."""
-    names = [f"reward {at}" for at in range(len(columns.rewards))]
-    table = sample[names].to_numpy()
-    return np.nan_to_num(table, posinf=0, neginf=0), int(np.isnan(table).sum())
+def _longer(sample: pd.DataFrame, size: int) -> list[str]:
+    """A note where equal prompts always stand in longer runs."""
+    if "prompt" not in sample:
+        return []
+    found = runs(sample)
+    common = reduce(gcd, found.tolist())
+    several = len(found) >= 2 * len(np.unique(_steps(sample)))
+    if common % size or common == size or not several:
+        return []
+    return [
+        f"equal prompts stand in runs of {common}: if a prompt has {common}"
+        " rows, say so (group size), and fixed strides are looked for"
+    ]
+
+
+def _unsolved(
+    columns: Columns, sample: pd.DataFrame, size: int | None
+) -> list[str]:
+    """A note on functions whose weight the advantages cannot show."""
+    if "advantage" not in sample:
+        return []
+    seen = _Seen.of(sample, size, False)
+    centered = seen.rewards - _means(seen.rewards, seen.group)[seen.group]
+    live = _independent(centered)
+    rest = [n for n, alive in zip(columns.rewards, live) if not alive]
+    if not rest or len(rest) == len(live):
+        return []
+    return [
+        ", ".join(rest) + (" tells" if len(rest) == 1 else " tell")
+        + " no rows of a group apart that the others do not;"
+        " the weight may be another"
+    ]
+
+
+def _normalized(rewards: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Each function's rewards, less their group's mean and over its
+    standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one
+    of a group. [R, functions]"""
+    has = ~np.isnan(rewards)
+    count = _sums(has.astype("float64"), group)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = _sums(np.where(has, rewards, 0), group) / count
+        away = rewards - mean[group]
+        square = _sums(np.where(has, away, 0) ** 2, group)
+        spread = np.sqrt(square / (count - 1))
+        found = np.nan_to_num(away / (spread[group] + TRL_EPS))
+        return np.where(has, found, np.nan)
+
+
+def _sums(values: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Sum of each group's rows, [G, functions]."""
+    found = np.zeros((group.max() + 1, values.shape[1]))
+    np.add.at(found, group, values)
+    return found
+
+
+def _steps(table: pd.DataFrame) -> np.ndarray:
+    """int64 [R] steps from 0."""
+    if "step" not in table:
+        return np.zeros(len(table), dtype="int64")
+    return pd.factorize(table["step"])[0].astype("int64")
+
+
+def _codes(step: np.ndarray, prompt: np.ndarray) -> np.ndarray:
+    """int64 [R], one for each (step, prompt)."""
+    return pd.factorize(step * (len(step) + 1) + prompt)[0]
 
 
 def _group(
     sample: pd.DataFrame, size: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Step int64 [R] and group int64 [R], one for each (step, group)."""
-    step = np.zeros(len(sample), dtype="int64")
-    if "step" in sample:
-        step = pd.factorize(sample["step"])[0].astype("int64")
+    step = _steps(sample)
     if size is None:
         prompt = pd.factorize(sample["prompt"])[0]
     else:
         first = np.unique(step, return_index=True)[1]
         place = np.arange(len(sample)) - first[step]
         prompt = place // size
-    return step, pd.factorize(step * (len(sample) + 1) + prompt)[0]
+    return step, _codes(step, prompt)
 
 
 def _merit(
-    reward: np.ndarray,
-    advantage: np.ndarray,
-    group: tuple[np.ndarray, np.ndarray],
+    seen: _Seen, weights: tuple[float, ...], why: str
 ) -> tuple[float, ...]:
     """How well a reward explains the advantages: steps that one correct
-    computation fits, TRL's own preferred, then the residual."""
+    computation fits, TRL's own preferred, then the residual, then how
+    short the weights are. Solved weights make any advantages raw rewards
+    (of weight 1 / eps, say), so that does not count."""
     table = pd.DataFrame(
         {
-            "step": group[0],
-            "prompt": group[1],
-            "reward": reward,
-            "advantage": advantage,
+            "step": seen.step,
+            "prompt": seen.group,
+            "reward": seen.rewards @ np.array(weights),
+            "advantage": seen.advantage,
         }
     )
     work = Judging(to_rollouts(table))
     every = np.ones(work.rollouts.steps, dtype=bool)
     work.try_all(computations("", 1, work.facts), every)
+    own = [
+        c
+        for c in computations("", 2, work.facts)
+        if c.estimator in TRL_ESTIMATORS
+    ]
+    work.try_all(own, every)
     best: tuple[float, ...] = (-1.0,)
+    digits = sum(len(f"{w:g}".strip("-0.")) for w in weights)
     for computation, fit in work.fits.items():
         s = computation.settings
+        if why == SOLVED and s.baseline == "none":
+            continue
         known = computation.estimator in TRL_ESTIMATORS
         known &= s.scale == "none" or s.eps == TRL_EPS
         worst = float(np.where(fit.fits, fit.residual, 0).max())
-        merit = (float(fit.fits.sum()), float(known), -round(worst, 6))
+        merit = (
+            float(fit.fits.sum()), float(known), -round(worst, 6), -digits
+        )
         best = max(best, merit)
     return best
 
 
-def _solved(
-    rewards: np.ndarray,
-    advantage: np.ndarray,
-    step: np.ndarray,
-    group: np.ndarray,
-) -> list[tuple[float, ...]]:
+def _solved(seen: _Seen) -> list[tuple[float, ...]]:
     """Weights, likely ones first, that could have given the advantages: in
     every group, or in every step, they are proportional to the centered
-    sum of rewards. A function that never varies in a group keeps 1."""
+    sum of rewards. A function that never varies in a group gets 1, or 0;
+    one that the others make up gets 0."""
+    rewards, advantage = seen.rewards, seen.advantage
+    step, group = seen.step, seen.group
     centered = rewards - _means(rewards, group)[group]
     norms = np.sqrt((centered**2).sum(0))
-    live = norms > 1e-9
+    live = _independent(centered)
     if not live.any():
         return []
+    if not advantage.any() and not live.all():
+        return [tuple(np.where(norms > 1e-9, 0.0, 1.0).tolist())]
     unit = centered[:, live] / norms[live]
     found: list[np.ndarray] = []
+    others = _leave_one_out(group)
     for among in (group, step):
         along = _direction(unit, advantage, among)
         if along is None:
@@ -244,12 +431,15 @@ def _solved(
         total = rewards[:, live] @ along
         factors = [
             *_absolute(one, advantage),
+            *_absolute(one * others, advantage),
             *_from_groups(one, advantage, group),
             *_from_steps(one, total, advantage, step),
+            *_from_steps(one * others, one * others, advantage, step),
         ]
         found += [along * f for each in factors for f in _rounded(each)]
     for solved in (
         _least_squares(unit, advantage),
+        _least_squares(unit * others[:, None], advantage),
         _from_pairs(unit, advantage, group),
     ):
         if solved is not None:
@@ -258,19 +448,64 @@ def _solved(
                 np.array([_digits(w, n) for w in solved]) for n in (1, 2, 3, 6)
             ]
     weights = []
-    for each in found:
-        full = np.ones(len(live))
-        full[live] = each
-        if np.isfinite(full).all() and np.abs(full).max() < 1e6:
-            weights.append(tuple(float(f"{w:.6g}") for w in full))
+    for rest in _rests(rewards, step, live, norms):
+        for each in found:
+            full = np.array(rest)
+            full[live] = each
+            some = np.abs(each).max(initial=0) > 0
+            if some and np.isfinite(full).all() and np.abs(full).max() < 1e6:
+                weights.append(tuple(float(f"{w:.6g}") + 0.0 for w in full))
     return list(dict.fromkeys(weights))
+
+
+def _independent(centered: np.ndarray) -> np.ndarray:
+    """bool [functions]: it varies in a group, and not only as those before
+    it do together."""
+    live = np.zeros(centered.shape[1], dtype=bool)
+    kept: list[np.ndarray] = []
+    for at, column in enumerate(centered.T):
+        norm = np.sqrt(column @ column)
+        if norm <= 1e-9:
+            continue
+        rest = column / norm
+        for other in kept:
+            rest = rest - (rest @ other) * other
+        size = np.sqrt(rest @ rest)
+        if size > 1e-6:
+            live[at] = True
+            kept.append(rest / size)
+    return live
+
+
+def _rests(
+    rewards: np.ndarray, step: np.ndarray, live: np.ndarray, norms: np.ndarray
+) -> list[tuple[float, ...]]:
+    """Weights of the functions that are not live: 1 where they never vary
+    in a group, or 0 where they do vary in a step; else 0."""
+    away = np.abs(rewards - _means(rewards, step)[step]).max(0)
+    choices: list[tuple[float, ...]] = []
+    free = 0
+    for alive, norm, varies in zip(live, norms, away > 1e-9):
+        if alive or norm > 1e-9:
+            choices.append((0.0,))
+        elif varies and free < FREE:
+            choices.append((1.0, 0.0))
+            free += 1
+        else:
+            choices.append((1.0,))
+    return list(product(*choices))
+
+
+def _leave_one_out(group: np.ndarray) -> np.ndarray:
+    """n / (n - 1) for each row of a group of n, float64 [R]: what makes a
+    centered reward its distance from the mean of the others."""
+    size = np.bincount(group)[group].astype("float64")
+    return np.where(size > 1, size / np.maximum(size - 1, 1), 0)
 
 
 def _means(values: np.ndarray, group: np.ndarray) -> np.ndarray:
     """Mean of each group's rows, [G, functions]."""
-    sums = np.zeros((group.max() + 1, values.shape[1]))
-    np.add.at(sums, group, values)
-    return sums / np.bincount(group)[:, None]
+    return _sums(values, group) / np.bincount(group)[:, None]
 
 
 def _direction(
@@ -319,7 +554,8 @@ def _from_pairs(
 
 
 def _rounded(factor: float) -> list[float]:
-    return list(dict.fromkeys(_digits(factor, n) for n in (1, 2, 3)))
+    near = [_digits(factor, n) for n in (1, 2, 3)]
+    return list(dict.fromkeys([*near, _nice(factor)]))
 
 
 def _digits(value: float, digits: int) -> float:
@@ -328,7 +564,8 @@ def _digits(value: float, digits: int) -> float:
 
 def _absolute(centered: np.ndarray, advantage: np.ndarray) -> list[float]:
     """How large the weights are when nothing divides the advantages."""
-    factor = float(advantage @ centered / (centered @ centered))
+    power = float(centered @ centered)
+    factor = float(advantage @ centered) / power if power else 0.0
     return [factor] if factor > 0 else []
 
 
