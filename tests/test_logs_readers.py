@@ -448,3 +448,48 @@ def test_a_second_reading_can_be_cancelled(monkeypatch):
     found = check_log([source], progress=first_only)
     assert found.cancelled and found.exit_code == 2
     assert any("second reading was cancelled" in n for n in found.notes)
+
+
+def test_conversations_in_json_lines_are_prompts():
+    """Two prompts of four rows: messages, not text."""
+    reward = [0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    mean, std = [0.5] * 4 + [0.25] * 4, [3**-0.5] * 4 + [0.5] * 4
+    rows = [
+        {
+            "prompt": [{"role": "user", "content": f"question {i // 4}"}],
+            "completion": [{"role": "assistant", "content": "an answer"}],
+            "accuracy": r,
+            "advantage": (r - m) / (s + 1e-4),
+        }
+        for i, (r, m, s) in enumerate(zip(reward, mean, std))
+    ]
+    data = "\n".join(json.dumps(row) for row in rows)
+    found = check_log([of(data, "log.jsonl")])
+    assert found.verdict == "correct" and found.estimator == "grpo"
+    found = gradebook.check(pd.DataFrame(rows))
+    assert found["verdict"].tolist() == ["correct"]
+
+
+NESTED = [[1], {"a": 1}, [{"a": [1]}], [[]], None, 10**30, "x", True]
+
+
+@pytest.mark.parametrize("value", NESTED, ids=repr)
+def test_a_nested_cell_in_any_column_is_read_or_named(value):
+    plain = {
+        "step": 1,
+        "prompt": "p",
+        "advantage": 0.5,
+        "length": 3,
+        "eos": True,
+        "steps": 2,
+        "kept_steps": 1,
+        "finish_reason": "stop",
+    }
+    for key in (*plain, "reward"):
+        rows = [dict(plain, reward=r) for r in (0.0, 1.0, 0.0, 1.0)]
+        rows[2][key] = value
+        outcome(of("\n".join(map(json.dumps, rows)), "log.jsonl"))
+        try:
+            gradebook.check(pd.DataFrame(rows))
+        except GradebookError:
+            pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Callable, Sequence
 
@@ -126,12 +127,23 @@ def _labels(column: pd.Series, broken: list[Broken]) -> np.ndarray:
     if isinstance(column.dtype, pd.CategoricalDtype):
         codes, texts = column.cat.codes.to_numpy(), column.cat.categories
     else:
-        codes, texts = pd.factorize(column.astype(object))
+        codes, texts = pd.factorize(_hashable(column.astype(object)))
     for row in np.flatnonzero(codes < 0):
         name = str(column.name)
         broken.append(Broken(int(row), name, "a prompt", "an empty cell"))
     words = np.array([str(t) for t in texts] + [""], dtype=object)
     return pd.util.hash_array(words).astype("int64")[codes]
+
+
+def _hashable(cells: pd.Series) -> pd.Series:
+    """The cells; a conversation, a list of messages, as text."""
+    nested = cells.map(lambda c: isinstance(c, (list, tuple, dict, np.ndarray)))
+    if not nested.any():
+        return cells
+    texts = cells[nested].map(
+        lambda c: json.dumps(c if isinstance(c, dict) else list(c), default=str)
+    )
+    return cells.where(~nested, texts)
 
 
 def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 
 from gradebook.errors import GradebookError
-from gradebook.logs.canonical import canonical, summed
+from gradebook.logs.canonical import canonical
 from gradebook.logs.columns import Columns, guessed
 from gradebook.logs.judging import Judging, judged, one_thread
 from gradebook.logs.places import decimal_places
 from gradebook.logs.results import StepResults, results_of
 from gradebook.logs.rollouts import Rollouts, to_rollouts
-from gradebook.logs.trl import Reading, read_as_trl
+from gradebook.logs.trl import Reading, read_as_trl, rewarded
 
 AT_ONCE = 131_072
 """Rows that go through the engine together."""
@@ -71,7 +71,7 @@ def prepared(
             found=first.found,
         )
     reading = read_as_trl(table, found, weights, group_size)
-    table = summed(with_groups(table, found, reading), reading.weights)
+    table = rewarded(with_groups(table, found, reading), reading)
     rollouts = to_rollouts(table)
     if places is None:
         places = decimal_places(rollouts.advantage)

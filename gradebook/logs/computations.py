@@ -26,6 +26,8 @@ STRIDES = (
     "power of two",
     "one more",
     "two more",
+    "twice",
+    "one less",
     "commonest",
     "smallest",
 )

@@ -13,7 +13,6 @@ import torch
 from gradebook import table as cells
 from gradebook.batch import Batch
 from gradebook.errors import GradebookError, shown
-from gradebook.logs.canonical import summed
 from gradebook.logs.check import with_groups
 from gradebook.logs.computations import Computation
 from gradebook.logs.judging import distance, numbers_of
@@ -21,7 +20,7 @@ from gradebook.logs.pieces import Log, pieces
 from gradebook.logs.readers import Source, sources
 from gradebook.logs.results import TINY
 from gradebook.logs.rollouts import Rollouts, to_rollouts
-from gradebook.logs.trl import read_as_trl
+from gradebook.logs.trl import read_as_trl, rewarded
 from gradebook.logs.verdict import Verdict
 from gradebook.scenario import MOST_ROWS, MOST_TOKENS
 from gradebook.settings import ESTIMATORS, Settings
@@ -187,7 +186,7 @@ def step_rollouts(
         rows = (table["step"].astype(str) == str(step)).to_numpy()
         if rows.any():
             grouped = with_groups(table, log.columns, reading)[rows]
-            whole = summed(grouped, reading.weights)
+            whole = rewarded(grouped, reading)
             return to_rollouts(whole.reset_index(drop=True))
     raise GradebookError(
         key="step", expected="a step that was judged", found=shown(step, 30)

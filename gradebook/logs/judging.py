@@ -319,7 +319,10 @@ class Judging:
             return largest.scatter_reduce(
                 0, b.step_index, b.prompt_rows, "amin"
             )
-        return largest + {"one more": 1, "two more": 2}.get(guess, 0)
+        if guess == "twice":
+            return 2 * largest
+        more = {"one more": 1, "two more": 2, "one less": -1}
+        return (largest + more.get(guess, 0)).clamp(min=1)
 
     def _commonest(self) -> Tensor:
         groups = self.rollouts.groups

@@ -9,7 +9,6 @@ from typing import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from gradebook.logs.canonical import summed
 from gradebook.logs.check import in_parts, with_groups
 from gradebook.logs.computations import (
     Computation,
@@ -29,7 +28,7 @@ from gradebook.logs.readers import LIMITS, Limits, Source, sources
 from gradebook.logs.results import COLUMNS
 from gradebook.logs.rollouts import Rollouts, to_rollouts
 from gradebook.logs.search import Search, bases
-from gradebook.logs.trl import Reading, read_as_trl
+from gradebook.logs.trl import Reading, read_as_trl, rewarded
 from gradebook.logs.verdict import (
     Named,
     Tally,
@@ -135,7 +134,7 @@ class _Work:
                     values = table["advantage"].to_numpy()
                     self.places = decimal_places(values)
             table = with_groups(table, self.log.columns, self.reading)
-            whole = to_rollouts(summed(table, self.reading.weights))
+            whole = to_rollouts(rewarded(table, self.reading))
             self.has = whole.has
             yield from in_parts(whole)
 

@@ -539,7 +539,8 @@ def _checked_schema(
     nested = {
         f.name
         for f in schema
-        if pa.types.is_nested(f.type) and not _is_flag_list(f.type)
+        if pa.types.is_nested(f.type)
+        and not (_is_flag_list(f.type) or _is_messages(f.type))
     }
     use = [n for n in names if (not wanted or n in wanted)]
     if wanted:
@@ -562,6 +563,19 @@ def _is_flag_list(kind: Any) -> bool:
         return False
     inside = kind.value_type
     return pa.types.is_integer(inside) or pa.types.is_boolean(inside)
+
+
+def _is_messages(kind: Any) -> bool:
+    """Lists of texts by name, as a conversation's roles and contents."""
+    import pyarrow as pa
+
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return False
+    inside = kind.value_type
+    return pa.types.is_struct(inside) and all(
+        pa.types.is_string(f.type) or pa.types.is_large_string(f.type)
+        for f in inside
+    )
 
 
 def _refuse_bombs(
@@ -608,6 +622,10 @@ def _to_frame(batch: Any, limits: Limits) -> pd.DataFrame:
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
             _refuse_long(name, column, limits)
             table[name] = column.dictionary_encode().to_pandas()
+        elif _is_messages(kind):
+            texts = pa.array([json.dumps(v) for v in column.to_pylist()])
+            _refuse_long(name, texts, limits)
+            table[name] = texts.dictionary_encode().to_pandas()
         else:
             table[name] = _plain_column(name, column, kind)
     return pd.DataFrame(table)
