@@ -64,6 +64,16 @@ def swaps(bug_names: Iterable[str]) -> tuple[Bug, ...]:
     )
 
 
+NO_BUG = Bug("", "", CORRECT.score, CORRECT.score, CORRECT)
+"""Stands for the bugs where none is chosen."""
+
+
+def swapped(bug_names: Iterable[str]) -> Bug:
+    """The engine with every named bug, as the first stage that it swaps.
+    Raises as `several`."""
+    return next(iter(swaps(bug_names)), NO_BUG)
+
+
 def _by_stage(bug_names: Iterable[str]) -> dict[str, list[str]]:
     """Stage -> the bugs that swap it, each once."""
     found: dict[str, list[str]] = {}

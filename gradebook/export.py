@@ -114,7 +114,8 @@ def scenario_file(state: State) -> str:
     scenarios/ as <bug>-<name>.toml.
 
     It holds no page switch but the EOS detector. Raises GradebookError
-    where the batch cannot be read or no file can hold it.
+    where the batch cannot be read, no file can hold it, or the faulty
+    engine has not exactly one bug.
     """
     batch = state.batch()
     if not 1 <= batch.rows <= MOST_ROWS:
@@ -128,7 +129,7 @@ def scenario_file(state: State) -> str:
             expected=f"1 to {MOST_TOKENS} tokens",
             found=str(tokens),
         )
-    found = compare(bug(state.scenario.bug), batch)
+    found = compare(bug(state.bug), batch)
     rows = _toml_rows(state, batch)
     settings = _toml_settings(batch.settings)
     mark = hashlib.sha256((rows + settings).encode()).hexdigest()[:6]
@@ -157,7 +158,7 @@ def _toml_head(state: State, found: Comparison, mark: str) -> str:
         "# Written by Gradebook from an edited batch. Nothing here was",
         "# measured on a trainer or worked out by hand.",
         f"title = {_toml_text(f'An edited batch ({mark})')}",
-        f"bug = {_toml_text(own.bug)}",
+        f"bug = {_toml_text(state.bug)}",
         f"kind = {_toml_text('hides' if found.agree else 'face')}",
         f"claim = {_toml_text(f'The two engines {agree} on this batch.')}",
         "story = "
@@ -348,9 +349,10 @@ def pytest_file(state: State, link: str) -> PytestFile:
     where none of them shows the bug on this batch, the correct numbers.
     Where the batch hides the bug, a case's own rows are added, and the
     note says so. Page switches other than the EOS detector play no part.
-    Raises GradebookError where the batch cannot be read.
+    Raises GradebookError where the batch cannot be read, and where the
+    faulty engine has not exactly one bug.
     """
-    swapped = bug(state.scenario.bug)
+    swapped = bug(state.bug)
     cases, notes = [_case("edited", state, swapped)], []
     if not cases[0].tells:
         own = _telling_case(state, swapped)
@@ -367,8 +369,14 @@ def pytest_file(state: State, link: str) -> PytestFile:
     ):
         notes.append("The page's switches play no part in the test.")
     cases = [case for case in cases if case.columns["reward"]]
-    text = _written(swapped, cases, link, state.scenario.rule)
+    text = _written(swapped, cases, link, _rule(state))
     return PytestFile(text, " ".join(notes))
+
+
+def _rule(state: State) -> str:
+    """The rule of the state's bug; the scenario's own says it best."""
+    own = state.scenario
+    return own.rule if own.bug == state.bug else load(state.bug).rule
 
 
 def _telling_case(state: State, swapped: Bug) -> _Case:

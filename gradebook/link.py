@@ -4,6 +4,10 @@
     detector, evaluation, training_guard = 0 or 1
     normalization=by-episode  t=<the table's differences>
 
+or of the sandbox, which asks nothing and has no page switches:
+
+    v=1  s=<start>  bugs=<bug>.<bug>, or none  row  <setting>  detector  t
+
 A key stands in the link only where the state is not what the scenario
 says; without `open` the faulty side is covered. `t` is JSON, packed by
 zlib and base64url:
@@ -31,8 +35,10 @@ from urllib.parse import urlencode
 import pandas as pd
 
 from gradebook import table as tables
+from gradebook.bugs import BUGS
 from gradebook.errors import GradebookError, shown
-from gradebook.scenario import Scenario, load, names
+from gradebook.sandbox import case, is_start, starts
+from gradebook.scenario import Scenario, names
 from gradebook.settings import CHOICES, FLAGS, Settings
 from gradebook.state import SWITCHES, State, start
 from gradebook.trainer import NORMALIZATIONS
@@ -53,11 +59,20 @@ SLUGS = {
     for how in NORMALIZATIONS
 }
 KEYS = (
-    *("v", "s", "open", "row", "normalization", "t"),
+    *("v", "s", "open", "bugs", "row", "normalization", "t"),
     *SWITCHES,
     *SETTINGS,
 )
 """Every key that a link may have."""
+OF_A_BUG = ("open", "normalization", "evaluation", "training_guard")
+OF_THE_SANDBOX = ("bugs",)
+NO_BUG = "none"
+
+
+def keys_of(scenario: Scenario) -> tuple[str, ...]:
+    """Every key that a link of the scenario's page may have."""
+    others = OF_A_BUG if is_start(scenario.name) else OF_THE_SANDBOX
+    return tuple(key for key in KEYS if key not in others)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +95,8 @@ def encode(state: State, covered: bool) -> dict[str, str]:
     query = {"v": VERSION, "s": state.scenario.name}
     if not covered:
         query["open"] = "1"
+    if state.bugs != own.bugs:
+        query["bugs"] = ".".join(state.bugs) or NO_BUG
     if state.row != own.row:
         query["row"] = str(state.row)
     for name in SWITCHES:
@@ -95,7 +112,8 @@ def encode(state: State, covered: bool) -> dict[str, str]:
     differences = _differences(state.table, own.table)
     if differences:
         query["t"] = _packed(differences)
-    return query
+    known = keys_of(state.scenario)
+    return {key: text for key, text in query.items() if key in known}
 
 
 def query_string(query: Mapping[str, str]) -> str:
@@ -114,8 +132,8 @@ def excess(query: Mapping[str, str]) -> str:
         return ""
     return (
         f"This batch makes a link of {len(query_string(query))} characters,"
-        f" and only {LIMIT} are safe to send. Take the scenario file"
-        " instead."
+        f" and only {LIMIT} are safe to send. Take the scenario file or the"
+        " CSV instead."
     )
 
 
@@ -242,13 +260,13 @@ def decode(
     `default` is the scenario of a link that names none; `others` are keys
     that belong to somebody else and are passed over.
     """
-    default = default if default in names() else names()[0]
+    default = default if default in _known() else names()[0]
     mine = {k: v for k, v in query.items() if k not in others}
     reader = _Reader(mine)
     if not mine:
-        return Decoded(start(load(default)), True)
-    _check_keys(reader)
+        return Decoded(start(case(default)), True)
     scenario, known = _scenario(reader, default)
+    _check_keys(reader, keys_of(scenario))
     covered = not reader.flag("open", False)
     state = start(scenario)
     if known:
@@ -264,12 +282,14 @@ def _some(problems: list[str]) -> tuple[str, ...]:
     return (*problems[:MOST_PROBLEMS], f"And {more} more like these.")
 
 
-def _check_keys(reader: _Reader) -> None:
-    for key in reader.query:
-        if key not in KEYS:
-            reader.wrong(
-                key, "a key that Gradebook knows", "none", "it is left out"
-            )
+def _check_keys(reader: _Reader, known: Collection[str]) -> None:
+    for key in [key for key in reader.query if key not in known]:
+        expected = "a key that Gradebook knows"
+        found = "none"
+        if key in KEYS:
+            expected, found = "a key of this page's links", "another page's"
+        reader.wrong(key, expected, found, "it is left out")
+        del reader.query[key]
     version = reader.query.get("v")
     if version != VERSION:
         found = "not there" if version is None else shown(version)
@@ -279,13 +299,13 @@ def _check_keys(reader: _Reader) -> None:
 def _scenario(reader: _Reader, default: str) -> tuple[Scenario, bool]:
     """The link's scenario or the nearest, and whether it is the link's."""
     name = reader.query.get("s")
-    if name is not None and name in names():
+    if name is not None and name in _known():
         try:
-            return load(name), True
+            return case(name), True
         except GradebookError as error:
             then = f"{shown(default)} is shown instead"
             reader.wrong("s", "a scenario that loads", str(error), then)
-            return load(default), False
+            return case(default), False
     nearest = default if name is None else _nearest(name, default)
     found = "not there" if name is None else shown(name)
     reader.wrong(
@@ -294,14 +314,20 @@ def _scenario(reader: _Reader, default: str) -> tuple[Scenario, bool]:
         found,
         f"{shown(nearest)} is shown as it is, without the link's changes",
     )
-    return load(nearest), False
+    return case(nearest), False
+
+
+def _known() -> tuple[str, ...]:
+    """Everything that a link may be of."""
+    return (*names(), *starts())
 
 
 def _nearest(name: str, default: str) -> str:
     bug = name.partition("-")[0]
     if bug in names():
         return bug
-    close = difflib.get_close_matches(name[:100], names(), n=1)
+    among = starts() if is_start(name) or is_start(default) else names()
+    close = difflib.get_close_matches(name[:100], among, n=1)
     return close[0] if close else default
 
 
@@ -315,6 +341,7 @@ def _state(reader: _Reader, own: State) -> State:
         typed=_typed(reader, own.typed),
         row=_row(reader, own.row, len(table)),
         normalization=_normalization(reader, own.normalization),
+        bugs=_bugs(reader, own.bugs),
         **switches,
     )
 
@@ -330,6 +357,23 @@ def _row(reader: _Reader, own: int, rows: int) -> int:
     expected = f"a row from 0 to {last}"
     reader.wrong("row", expected, shown(text), f"row {own} is selected")
     return own
+
+
+def _bugs(reader: _Reader, own: tuple[str, ...]) -> tuple[str, ...]:
+    """The bugs of the faulty engine, in the order of BUGS."""
+    text = reader.query.get("bugs")
+    if text is None or text == NO_BUG:
+        return own if text is None else ()
+    named = text.split(".")
+    found = tuple(name for name in BUGS if name in named)
+    then = "that one is left out"
+    if not found:
+        then = f"{'.'.join(own)} is taken"
+    for name in dict.fromkeys(named):
+        if name not in BUGS:
+            expected = "names of bugs between dots"
+            reader.wrong("bugs", expected, shown(name), then)
+    return found or own
 
 
 def _normalization(reader: _Reader, own: str) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gradebook.bugs import bug
 from gradebook.compare import Comparison, compare
 from gradebook.engine.pipeline import CORRECT
+from gradebook.engines import swapped
 from gradebook.state import State
 from gradebook.trainer import NORMALIZATIONS, evaluated, normalized
 
@@ -15,16 +15,16 @@ def compared(state: State) -> Comparison:
     """Both engines on the state's batch. Raises GradebookError where the
     batch cannot be read or an engine cannot compute it."""
     batch = state.batch()
-    swapped = bug(state.scenario.bug)
+    one = swapped(state.bugs)
     if state.evaluation:
-        guarded = swapped.engine if state.training_guard else CORRECT
+        guarded = one.engine if state.training_guard else CORRECT
         return Comparison(
-            batch, evaluated(guarded, batch), evaluated(swapped.engine, batch)
+            batch, evaluated(guarded, batch), evaluated(one.engine, batch)
         )
-    found = compare(swapped, batch)
+    found = compare(one, batch)
     how = state.normalization
     if "subsample" not in state.scenario.controls or how == NORMALIZATIONS[-1]:
         return found
     if how == NORMALIZATIONS[0]:
         return replace(found, faulty=found.correct)
-    return replace(found, faulty=normalized(swapped.engine, batch, how))
+    return replace(found, faulty=normalized(one.engine, batch, how))

@@ -1,4 +1,4 @@
-"""Everything a learner can change on a bug page, as one value.
+"""Everything a learner can change on a page, as one value.
 
 A state is never changed, only replaced: undo is going back to an older one,
 and a link is a state written down.
@@ -34,6 +34,7 @@ class State:
     normalization  one of trainer.NORMALIZATIONS, for the faulty side
     evaluation     one generation a prompt
     training_guard the correct engine's guard holds in training only
+    bugs           what the faulty engine has; on a bug's page that bug
     """
 
     scenario: Scenario
@@ -44,6 +45,19 @@ class State:
     normalization: str = NORMALIZATIONS[-1]
     evaluation: bool = False
     training_guard: bool = False
+    bugs: tuple[str, ...] = ()
+
+    @property
+    def bug(self) -> str:
+        """The one bug of the faulty engine. Raises GradebookError where
+        there is none, or more."""
+        if len(self.bugs) != 1:
+            raise GradebookError(
+                key="bugs",
+                expected="exactly one bug",
+                found=" and ".join(self.bugs) or "none",
+            )
+        return self.bugs[0]
 
     def settings(self) -> Settings:
         """The settings as typed. Raises GradebookError naming one."""
@@ -68,7 +82,7 @@ class State:
 
     def same_batch(self, other: "State") -> bool:
         """Equal but for the selected row."""
-        switches = ("normalization", *SWITCHES)
+        switches = ("normalization", "bugs", *SWITCHES)
         return (
             self.scenario.name == other.scenario.name
             and dict(self.typed) == dict(other.typed)
@@ -90,6 +104,7 @@ def start(scenario: Scenario) -> State:
         typed=typed_settings(scenario.settings),
         row=scenario.focus,
         detector=scenario.eos_by_width,
+        bugs=(scenario.bug,),
     )
 
 

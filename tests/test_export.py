@@ -20,6 +20,7 @@ import pytest
 import gradebook
 from gradebook import export, scenario as scenarios, table as tables
 from gradebook.errors import GradebookError
+from gradebook.sandbox import case, starts
 from gradebook.scenario import FOLDER, names
 from gradebook.settings import CHOICES
 from gradebook.shown import compared
@@ -57,6 +58,10 @@ NASTY = [
 def opened(name, **typed):
     state = start(gradebook.load(name))
     return replace(state, typed={**state.typed, **typed})
+
+
+def pytest_text(state):
+    return export.pytest_file(state, LINK).text
 
 
 def labelled(state, labels):
@@ -446,6 +451,9 @@ def outcomes(tmp_path_factory):
         bug, _, rest = name.partition("-")
         file = export.pytest_file(opened(name), LINK)
         files[f"{bug}__case_{rest}"] = file
+    for bug in gradebook.BUGS:
+        blank = replace(start(case("sandbox")), bugs=(bug,))
+        files[f"{bug}__sandbox"] = export.pytest_file(blank, LINK)
     written(folder, {name: file.text for name, file in files.items()})
     return run_pytest(folder, path=str(ROOT))
 
@@ -453,6 +461,7 @@ def outcomes(tmp_path_factory):
 EVERY = [f"{b}__{seed}" for b in gradebook.BUGS for seed in range(EDITS)]
 EVERY += [f"{n}-".replace("-", "__case_", 1)[:-1] for n in names() if "-" in n]
 EVERY += [f"{bug}__case_" for bug in gradebook.BUGS]
+EVERY += [f"{bug}__sandbox" for bug in gradebook.BUGS]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -515,6 +524,38 @@ def test_a_hiding_batch_brings_a_telling_one(name):
     assert ("hides the bug" in file.note) is hides
     if hides:
         assert f"'{state.scenario.bug}'" in file.note
+
+
+@pytest.mark.parametrize("bugs", [(), ("partial_groups", "zero_std_kl")])
+@pytest.mark.parametrize("write", [export.scenario_file, pytest_text])
+def test_a_file_holds_exactly_one_bug(write, bugs):
+    state = replace(start(case("sandbox")), bugs=bugs)
+    with pytest.raises(GradebookError, match="exactly one bug") as caught:
+        write(state)
+    assert caught.value.found == (" and ".join(bugs) or "none")
+
+
+def test_the_csv_has_every_chosen_bug():
+    name = "sandbox-partial_groups"
+    both = ("double_normalization", "partial_groups")
+    state = replace(start(case(name)), bugs=both)
+    found = compared(state)
+    assert found.diverging[0] == "group"
+    lines = read(export.csv(state))
+    numbers = [float(line["faulty_advantage"]) for line in lines]
+    assert numbers == pytest.approx(found.faulty.advantage.tolist())
+
+
+@pytest.mark.parametrize("name", starts())
+def test_a_start_is_a_case_of_the_chosen_bug(name, tmp_path):
+    state = replace(start(case(name)), bugs=("rejected_rows",))
+    path = tmp_path / "rejected_rows-mine.toml"
+    path.write_text(export.scenario_file(state), "utf-8")
+    back = gradebook.load(path)
+    assert back.bug == "rejected_rows"
+    assert start(back).table.equals(state.table)
+    text = export.pytest_file(state, LINK).text
+    assert gradebook.load("rejected_rows").rule[:40] in text
 
 
 def test_the_edited_scenarios_own_rows_come_first():

@@ -15,6 +15,7 @@ import pytest
 
 import gradebook
 from gradebook import link, table as tables
+from gradebook.sandbox import case, starts
 from gradebook.scenario import names
 from gradebook.settings import CHOICES, FLAGS
 from gradebook.state import SWITCHES, start
@@ -104,6 +105,11 @@ def normalize(state, chance):
     return replace(state, normalization=chance.choice(NORMALIZATIONS))
 
 
+def choose_bugs(state, chance):
+    some = [name for name in gradebook.BUGS if chance.random() < 0.4]
+    return replace(state, bugs=tuple(some))
+
+
 def select(state, chance):
     return replace(state, row=chance.randrange(max(len(state.table), 1)))
 
@@ -133,6 +139,41 @@ def test_edits_come_back_from_the_query_string(seed):
     assert back.problems == ()
     assert back.state.same(state)
     assert back.covered is covered
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_edits_of_the_sandbox_come_back_from_the_query_string(seed):
+    chance = random.Random(seed)
+    state = start(case(chance.choice(starts())))
+    edits = [e for e in EDITS if e not in (turn_switch, normalize)]
+    for _ in range(chance.randrange(1, 40)):
+        edit = chance.choice([*edits, choose_bugs])
+        state = settled(edit(state, chance))
+    query = link.encode(state, chance.random() < 0.5)
+    sent = dict(parse_qsl(link.query_string(query), keep_blank_values=True))
+    assert sent == query
+    back = link.decode(sent, "sandbox")
+    assert back.problems == () and back.covered
+    assert back.state.same(state) and back.state.bugs == state.bugs
+
+
+@pytest.mark.parametrize("name", starts())
+def test_an_untouched_start_is_its_name(name):
+    assert link.encode(start(case(name)), False) == {"v": "1", "s": name}
+
+
+def test_the_bugs_stand_by_name_in_their_order():
+    blank = start(case("sandbox"))
+    query = {"v": "1", "s": "sandbox"}
+    for sent, bugs in (
+        ("rejected_rows.partial_groups", ("partial_groups", "rejected_rows")),
+        ("none", ()),
+        ("zero_std_kl", ("zero_std_kl",)),
+    ):
+        back = link.decode(query | {"bugs": sent})
+        assert back.state.bugs == bugs and back.problems == ()
+        again = link.encode(replace(blank, bugs=bugs), True)
+        assert set(again["bugs"].split(".")) == set(sent.split("."))
 
 
 @pytest.mark.parametrize("name", names())
@@ -180,10 +221,12 @@ def edited(rows, wide, chance):
 
 
 @pytest.mark.parametrize("wide", [1, 8, 16])
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", [*names(), *starts()])
 def test_32_fully_edited_rows_fit(name, wide):
-    state = start(gradebook.load(name))
+    state = replace(start(case(name)), bugs=("partial_groups",))
     table = edited(range(32), wide, random.Random(name))
+    if name in names():
+        state = start(gradebook.load(name))
     typed = {
         n: v if n in CHOICES or n in FLAGS else "0.12345678"
         for n, v in state.typed.items()
@@ -208,6 +251,7 @@ def test_what_does_not_fit_is_said():
 
 
 BASE = {"v": "1", "s": "partial_groups"}
+SANDBOX = {"v": "1", "s": "sandbox"}
 GOOD = packed({"c": {"reward": {"10": "5"}}})
 BOMB = packed(b'"' + b"0" * 50_000_000 + b'"')
 DAMAGED = {
@@ -302,6 +346,18 @@ DAMAGED = {
         BASE | {"t": packed({"c": {"reward": {"x": "7"}}})},
         "'x'",
     ),
+    "bugs on a bug's page": (BASE | {"bugs": "zero_std_kl"}, "'bugs'"),
+    "unknown bug": (SANDBOX | {"bugs": "zero_std_kl.x"}, "'x'"),
+    "no known bug": (SANDBOX | {"bugs": "x"}, "double_normalization is"),
+    "bugs empty": (SANDBOX | {"bugs": ""}, "''"),
+    "bugs long": (SANDBOX | {"bugs": "a" * 400_000}, "'bugs'"),
+    "unknown start": (
+        SANDBOX | {"s": "sandbox-partial_grups"},
+        "'sandbox-partial_groups' is shown",
+    ),
+    "sandbox open": (SANDBOX | {"open": "1"}, "'open'"),
+    "sandbox evaluation": (SANDBOX | {"evaluation": "1"}, "'evaluation'"),
+    "sandbox row": (SANDBOX | {"row": "8"}, "0 to 7"),
     "bits": (
         {"v": "1", "s": "rejected_rows", "t": packed({"c": {"t1": "012"}})},
         "'t.c.t1'",
@@ -358,7 +414,7 @@ def test_no_input_raises(seed):
     value["c"] = {chance.choice(columns): chance.choice(odd) for _ in "ab"}
     query = {chance.choice(link.KEYS): chance.choice(odd) for _ in range(6)}
     query["t"] = packed(value) if seed % 2 else anything(chance)
-    query["s"] = chance.choice(names()) if seed % 3 else "no\udcffne"
+    query["s"] = chance.choice([*names(), *starts()]) if seed % 3 else "no\udcffne"
     back = link.decode(query)
     assert all(isinstance(problem, str) for problem in back.problems)
     assert link.decode(link.encode(back.state, True)).problems == ()

@@ -6,8 +6,8 @@ import pytest
 import gradebook
 import gradebook.state
 from gradebook import engines
+from gradebook.sandbox import SETTINGS, blank
 from gradebook.table import with_every_column
-from gradebook.ui.sandbox import SETTINGS, blank
 
 STARTS = [f"sandbox-{name}" for name in gradebook.scenario.names()]
 
@@ -339,12 +339,141 @@ def test_the_trainers_detector_is_there_with_a_mask(page):
     assert "detector-sandbox-partial_groups" not in keys
 
 
-def test_with_no_good_batch_left_the_start_itself_stands(page, monkeypatch):
-    good = page.marks()[0]
-    page.cell(1, reward="3").cell(0, reward="?")
+def test_the_last_good_batch_outlives_bugs_that_exclude_each_other(
+    page, monkeypatch
+):
+    good = page.cell(1, reward="3").marks()[0]
+    page.cell(0, reward="?")
     with monkeypatch.context() as patched:
         patched.setattr(engines, "TOGETHER", {})
         page.put("bugs-sandbox", ["no_eos_outliers", "rejected_rows"])
     page.put("bugs-sandbox", ["rejected_rows"])
     assert page.stale and page.marks()[0] == good
     assert page.table["reward"][:2] == ["?", "3"]
+
+
+def address(page):
+    """The address's parameters."""
+    return {k: "".join(v) for k, v in page.app.query_params.items()}
+
+
+@pytest.fixture
+def arrive(visit):
+    """A fresh session at an address of the sandbox."""
+
+    def opened(query):
+        page = visit("")
+        page.app.query_params.update(query)
+        page.go("sandbox")
+        page.case = page.widget("case-sandbox").value
+        return page
+
+    return opened
+
+
+def test_the_address_holds_start_bugs_cells_settings_and_row(page, arrive):
+    assert address(page) == {}
+    page.choose("sandbox-rejected_rows")
+    page.put(f"bugs-{page.case}", ["rejected_rows", "partial_groups"])
+    page.cell(1, reward="7").put(f"set-eps-{page.case}", "0.5")
+    page.put(f"row-{page.case}", 1).press("add")
+    sent = address(page)
+    assert sent["s"] == "sandbox-rejected_rows"
+    assert sent["bugs"] == "partial_groups.rejected_rows"
+    back = arrive(sent)
+    assert back.case == page.case and back.table == page.table
+    bugs = back.widget(f"bugs-{back.case}").value
+    assert bugs == ["partial_groups", "rejected_rows"]
+    assert back.row == page.row == 2 and back.setting("eps") == "0.5"
+    assert back.marks() == page.marks() and "warning" not in back.text
+    assert address(back) == sent
+
+
+def test_no_bug_at_all_comes_back_too(page, arrive):
+    page.put("bugs-sandbox", [])
+    assert address(page)["bugs"] == "none"
+    back = arrive(address(page))
+    assert back.widget("bugs-sandbox").value == []
+
+
+def test_the_choice_of_bugs_is_undone_and_redone(page):
+    first = page.marks()
+    page.put("bugs-sandbox", ["rejected_rows"]).cell(0, reward="5")
+    second = page.marks()
+    page.press("undo").press("undo")
+    assert page.widget("bugs-sandbox").value == ["double_normalization"]
+    assert page.marks() == first
+    page.press("redo").press("redo")
+    assert page.widget("bugs-sandbox").value == ["rejected_rows"]
+    assert page.marks() == second
+
+
+def test_ghosts_follow_an_undone_choice_of_bugs(page):
+    page.choose("sandbox-partial_groups").cell(11, reward="0")
+    case = page.case
+
+    def ghosts():
+        named = [t for t in page.pictures[0]["data"] if "customdata" in t]
+        found = [t for t in named if t["name"] == "before edits"]
+        return [dict(t["customdata"]) for t in found]
+
+    before = ghosts()
+    page.put(f"bugs-{case}", [])
+    assert ghosts() != before
+    page.press("undo")
+    assert ghosts() == before
+
+
+def test_back_goes_to_the_state_before(page):
+    page.cell(0, reward="5")
+    once = address(page)
+    page.put("bugs-sandbox", ["zero_std_kl"])
+    page.app.query_params.clear()
+    page.app.query_params.update(once)
+    page.run()
+    assert page.widget("bugs-sandbox").value == ["double_normalization"]
+    assert page.table["reward"][0] == "5"
+    assert page.widget("redo-sandbox").disabled is False
+
+
+@pytest.mark.parametrize(
+    "query, said",
+    [
+        ({"bugs": "rejected_rows.nonsense"}, "'nonsense'"),
+        ({"s": "sandbox-partial_grups"}, "'sandbox-partial_grups'"),
+        ({"s": "rejected_rows"}, "'rejected_rows'"),
+        ({"open": "1"}, "'open'"),
+        ({"t": "%%%"}, "base64"),
+        ({"row": "99"}, "'99'"),
+        ({"colour": "red"}, "'colour'"),
+    ],
+)
+def test_a_damaged_link_is_named_and_the_page_stands(arrive, query, said):
+    page = arrive({"v": "1", "s": "sandbox"} | query)
+    (warned,) = [w.value.replace("\\", "") for w in page.app.warning]
+    assert said in warned and not page.errors
+    assert len(page.table["reward"]) in (8, 12)
+
+
+def test_a_link_with_a_bad_cell_names_the_cell(page, arrive):
+    page.cell(0, reward="?")
+    back = arrive(address(page))
+    assert back.table["reward"][0] == "?" and back.stale
+    assert "reward, row 0" in back.errors[0]
+
+
+def downloads(page):
+    """The files that can be taken home."""
+    return [b.proto.label for b in page.app.get("download_button")]
+
+
+def test_one_bug_gives_every_file_and_any_other_number_says_why(page):
+    assert downloads(page) == ["pytest file", "CSV", "Scenario file"]
+    page.put("bugs-sandbox", ["rejected_rows", "partial_groups"])
+    assert downloads(page) == ["CSV"]
+    assert "hold exactly one bug; 2 are chosen." in page.text
+    page.put("bugs-sandbox", [])
+    assert downloads(page) == ["CSV"]
+    assert "hold exactly one bug; none is chosen." in page.text
+    page.put("bugs-sandbox", ["rejected_rows"]).cell(0, reward="?")
+    assert downloads(page) == []

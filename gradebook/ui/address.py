@@ -1,5 +1,9 @@
-"""The link is the page's whole state: taken in on arrival, and written
-into the address after every change, so that the browser's Back undoes."""
+"""The link is the whole state of a bug's page or of the sandbox: taken in on
+arrival, and written into the address after every change, so that the
+browser's Back undoes.
+
+A page is named as in its address: by its bug, or 'sandbox'.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ from typing import Any
 
 import streamlit as st
 
+from gradebook import sandbox
 from gradebook.link import decode, encode, fits
-from gradebook.scenario import Scenario, load
+from gradebook.scenario import Scenario
 from gradebook.ui import drafts, predict, words
 from gradebook.ui.drafts import Draft
 
@@ -16,7 +21,7 @@ OTHERS = ("room", "present")
 """Parameters of an address that are not the page's state."""
 
 
-def arrive(bug: str) -> None:
+def arrive(page: str) -> None:
     """Takes a link, or the browser's Back and Forward, into the session.
 
     An address that differs from the one written last was not changed by
@@ -25,27 +30,28 @@ def arrive(bug: str) -> None:
     """
     here = _here()
     query = _query()
-    if here.get("bug") != bug:
-        fresh = encode(drafts.of(load(bug)).origin, covered=True)
+    if here.get("page") != page:
+        own = drafts.of(sandbox.case(page)).origin
+        fresh = encode(own, covered=True)
         here.clear()
-        here |= {"bug": bug, "query": query, "code": fresh, "problems": ()}
+        here |= {"page": page, "query": query, "code": fresh, "problems": ()}
         if query:
-            _take(bug, query)
-    elif query != here["query"] and _standing(bug) == here["standing"]:
+            _take(page, query)
+    elif query != here["query"] and _standing(page) == here["standing"]:
         here["query"] = query
-        _take(bug, query)
+        _take(page, query)
 
 
-def depart(bug: str) -> None:
+def depart(page: str) -> None:
     """Writes the session's state into the address, where it changed."""
     here = _here()
-    draft = _draft(bug)
-    code = encode(draft.state, predict.covered(bug))
+    draft = _draft(page)
+    code = encode(draft.state, predict.covered(page))
     if code != here["code"] and fits(code):
         kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
         st.query_params.from_dict({**code, **kept})
         here |= {"query": code, "code": code, "problems": ()}
-    here["standing"] = _standing(bug)
+    here["standing"] = _standing(page)
 
 
 def problems() -> None:
@@ -56,18 +62,18 @@ def problems() -> None:
         st.warning(f"The link is not understood in full.  \n{lines}")
 
 
-def case(bug: str) -> Scenario:
-    """The case of the bug that stands on the page."""
+def case(page: str) -> Scenario:
+    """The case that stands on the page."""
     cases = st.session_state.setdefault("cases", {})
-    return load(cases.get(bug, bug))
+    return sandbox.case(cases.get(page, page))
 
 
-def _take(bug: str, query: dict[str, str]) -> None:
+def _take(page: str, query: dict[str, str]) -> None:
     here = _here()
-    found = decode(query, default=bug) if query else None
+    found = decode(query, default=page) if query else None
     if found is None:
-        _stand(bug, drafts.of(load(bug)).origin)
-    elif found.state.scenario.bug != bug:
+        _stand(page, drafts.of(sandbox.case(page)).origin)
+    elif sandbox.page_of(found.state.scenario) != page:
         other = found.state.scenario.name
         here["problems"] = (
             f"The link is of {other!r}, which is another page's case; this"
@@ -77,16 +83,16 @@ def _take(bug: str, query: dict[str, str]) -> None:
         return
     else:
         here["problems"] = found.problems
-        _stand(bug, found.state)
-        if not found.covered and predict.covered(bug):
-            predict.answer(bug, predict.SKIPPED)
-    here["code"] = encode(_draft(bug).state, predict.covered(bug))
+        _stand(page, found.state)
+        if not found.covered and predict.covered(page):
+            predict.answer(page, predict.SKIPPED)
+    here["code"] = encode(_draft(page).state, predict.covered(page))
 
 
-def _stand(bug: str, state: Any) -> None:
+def _stand(page: str, state: Any) -> None:
     """The state on the page: by the history where it holds it, so that
     Back is an undo, else as one more edit."""
-    st.session_state.setdefault("cases", {})[bug] = state.scenario.name
+    st.session_state.setdefault("cases", {})[page] = state.scenario.name
     draft = drafts.of(state.scenario)
     near = [i for i, s in enumerate(draft.states) if s.same_batch(state)]
     if near:
@@ -96,14 +102,14 @@ def _stand(bug: str, state: Any) -> None:
         draft.become(state)
 
 
-def _draft(bug: str) -> Draft:
-    return drafts.of(case(bug))
+def _draft(page: str) -> Draft:
+    return drafts.of(case(page))
 
 
-def _standing(bug: str) -> tuple[Any, ...]:
+def _standing(page: str) -> tuple[Any, ...]:
     """What an edit would change. Compared by identity of the state."""
-    draft = _draft(bug)
-    return (draft.scenario.name, id(draft.state), predict.covered(bug))
+    draft = _draft(page)
+    return (draft.scenario.name, id(draft.state), predict.covered(page))
 
 
 def _query() -> dict[str, str]:

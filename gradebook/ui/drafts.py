@@ -26,7 +26,8 @@ class Draft:
     """The states of one scenario in one session.
 
     good   the comparison of the last state that could be computed
-    own    the comparison of the scenario's own state
+    own    the comparison of the scenario's own batch under these bugs
+    done   the last state that was looked at; `faults` is what was wrong
     notes  what was wrong with the last pasted block
     """
 
@@ -38,6 +39,8 @@ class Draft:
     seed: int = -1
     good: Comparison | None = None
     own: Comparison | None = None
+    done: State | None = None
+    faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -65,6 +68,8 @@ class Draft:
         if new.same_batch(self.state):
             self.states[self.at] = new
             return
+        if new.bugs != self.state.bugs:
+            self.own = None
         self.states = [*self.states[: self.at + 1], new][-HISTORY:]
         self.at = len(self.states) - 1
 
@@ -81,7 +86,10 @@ class Draft:
 
     def go(self, at: int) -> None:
         """The state number `at` of the history."""
+        before = self.state.bugs
         self.at = max(0, min(at, len(self.states) - 1))
+        if before != self.state.bugs:
+            self.own = None
         self.revision += 1
 
     def renewed(self) -> None:

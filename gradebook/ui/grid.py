@@ -277,7 +277,7 @@ def buttons(draft: Draft) -> None:
             on_click=reset,
             args=(draft,),
             disabled=not draft.edited,
-            help="Back to the scenario's rows and settings.",
+            help="Back to the case as it came.",
         )
 
 

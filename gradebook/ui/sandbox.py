@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
+from gradebook import sandbox as starts
 from gradebook import table as cells
 from gradebook.bugs import BUGS, Bug
 from gradebook.compare import Comparison, compare
-from gradebook.engine.pipeline import CORRECT
-from gradebook.engines import TOGETHER, swaps
+from gradebook.engines import TOGETHER, swapped, swaps
 from gradebook.errors import GradebookError
 from gradebook.formula import worked
 from gradebook.matrix import Line, matrix
 from gradebook.numerals import digits_apart, plain, settled, signed
-from gradebook.scenario import Expected, Scenario, load, variants
-from gradebook.settings import ESTIMATORS, Settings
-from gradebook.ui import controls, drafts, grid, sections, words
+from gradebook.scenario import variants
+from gradebook.settings import ESTIMATORS
+from gradebook.shown import compared
+from gradebook.ui import address, controls, drafts, grid, sections, takehome
+from gradebook.ui import words
 from gradebook.ui.bug_page import own, picture, say
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import GRADIENT
 from gradebook.ui.shell import bug_files, require_entry
 
-PAGE = "sandbox"
+PAGE = starts.NAME
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
 MOST_SHOWN = 12
 NO_BREAK = "\u00a0"
-SETTINGS = ("estimator", *Settings().keys())
 
 
 def sandbox() -> None:
     """The whole page."""
     require_entry()
+    address.arrive(PAGE)
+    draft = drafts.of(address.case(PAGE))
+    address.depart(PAGE)
     st.title("Sandbox")
+    address.problems()
     st.markdown(
         "Any batch, any settings, any bugs. The correct engine (filled"
         " circle) and one with every chosen bug (open diamond) run on it,"
@@ -41,75 +44,33 @@ def sandbox() -> None:
     )
     first, second, third = st.columns([7, 12, 4])
     with first:
-        scenario = _start()
-    draft = drafts.of(scenario)
+        _start(draft)
     with second:
-        chosen = _bugs(draft)
+        _bugs(draft)
     with third:
         kind = _kind(draft)
     try:
-        swapped = swaps(chosen)
+        parts = swaps(draft.state.bugs)
     except GradebookError as error:
         st.error(words.plain(words.place(error)))
         return
-    _told(chosen, swapped)
-    one = swapped[0] if swapped else NO_BUG
+    _told(draft.state.bugs, parts)
+    one = swapped(draft.state.bugs)
     comparison, wrong = _computed(draft, one)
     _first_screen(draft, one, comparison, wrong, kind)
     _settings(draft)
     if comparison.batch.rows:
         with st.container(key="stale-below" if wrong else "below"):
-            _pipeline(draft, swapped, comparison)
+            _pipeline(draft, parts, comparison)
             _matrix(draft, one, comparison)
-
-
-NO_BUG = Bug("", "", CORRECT.score, CORRECT.score, CORRECT)
-"""Stands for the bugs where none is chosen."""
+    if not wrong:
+        takehome.take_home(draft)
 
 
 # The start
 
 
-def blank() -> Scenario:
-    """Two prompts with four rows each, rewards 0 and 1, every column."""
-    rows = [
-        {
-            "prompt": prompt,
-            "reward": reward,
-            "eos": True,
-            "step": 0,
-            "steps": 1,
-            "kept_steps": 1,
-            "mask": [1, 1, 1],
-            "logp": [-1.0, -1.0, -1.0],
-            "ref_logp": [-0.5, -0.5, -0.5],
-        }
-        for prompt, rewards in (("A", (1.0, 1.0, 0.0, 0.0)), ("B", LONELY))
-        for reward in rewards
-    ]
-    return replace(
-        load("double_normalization"),
-        name=PAGE,
-        title="Blank batch",
-        settings=ESTIMATORS["grpo"],
-        controls=SETTINGS,
-        rows=tuple(rows),
-        focus=0,
-        challenges=(),
-        # A: 0.5 / 0.577350, B: mean 0.25, deviation 0.5; eps 1e-6 added.
-        expected=Expected(
-            correct=(
-                *(0.866024, 0.866024, -0.866024, -0.866024),
-                *(1.499997, -0.499999, -0.499999, -0.499999),
-            )
-        ),
-    )
-
-
-LONELY = (1.0, 0.0, 0.0, 0.0)
-
-
-def _start() -> Scenario:
+def _start(draft: Draft) -> None:
     """The batch to start from, every setting a control of it."""
     titles = {PAGE: "Blank batch"}
     for name in bug_files():
@@ -117,12 +78,11 @@ def _start() -> Scenario:
         titles[f"{PAGE}-{main.name}"] = main.title
         for other in others:
             titles[f"{PAGE}-{other.name}"] = f"{main.title}: {other.title}"
-    cases = st.session_state.setdefault("cases", {})
     key = f"case-{PAGE}"
-    st.session_state[key] = cases.get(PAGE, PAGE)
+    st.session_state[key] = draft.scenario.name
 
     def pick() -> None:
-        cases[PAGE] = st.session_state[key]
+        st.session_state["cases"][PAGE] = st.session_state[key]
 
     st.selectbox(
         "Start from",
@@ -130,28 +90,19 @@ def _start() -> Scenario:
         format_func=titles.__getitem__,
         key=key,
         on_change=pick,
-        help="Each start keeps its edits.",
+        help="Each start keeps its edits and its bugs.",
     )
-    name = st.session_state[key]
-    if name == PAGE:
-        return blank()
-    case = load(name.removeprefix(f"{PAGE}-"))
-    return replace(case, name=name, controls=SETTINGS)
 
 
-def _bugs(draft: Draft) -> list[str]:
-    """The bugs that the faulty engine has."""
+def _bugs(draft: Draft) -> None:
+    """The bugs that the faulty engine has: part of the state."""
     among = {n: variants(n)[0].title for n in bug_files()}
-    kept = st.session_state.setdefault("sandbox-bugs", {})
-    name = draft.scenario.name
-    key = f"bugs-{name}"
-    st.session_state[key] = kept.get(name, [draft.scenario.bug])
+    key = f"bugs-{draft.scenario.name}"
+    st.session_state[key] = list(draft.state.bugs)
 
     def pick() -> None:
-        kept[name] = [n for n in BUGS if n in st.session_state[key]]
-        draft.own = None
-        if draft.good is not None:
-            draft.good = _again(draft.good, kept[name])
+        chosen = st.session_state[key]
+        draft.edit(bugs=tuple(n for n in BUGS if n in chosen))
 
     st.pills(
         "Bugs in the faulty engine",
@@ -162,30 +113,20 @@ def _bugs(draft: Draft) -> list[str]:
         key=key,
         on_change=pick,
     )
-    return st.session_state[key]
 
 
-def _again(good: Comparison, chosen: list[str]) -> Comparison | None:
-    """The last good batch through other engines, if they can."""
-    try:
-        found = swaps(chosen)
-        return compare(found[0] if found else NO_BUG, good.batch)
-    except GradebookError:
-        return None
-
-
-def _told(chosen: list[str], swapped: tuple[Bug, ...]) -> None:
+def _told(chosen: tuple[str, ...], parts: tuple[Bug, ...]) -> None:
     """Which stages are swapped, and what two bugs of one stage do."""
     if not chosen:
         st.markdown("No bug is chosen: both engines are the correct one.")
         return
-    said = ", ".join(f"`{one.stage}`" for one in swapped)
-    word = "stage" if len(swapped) == 1 else "stages"
+    said = ", ".join(f"`{one.stage}`" for one in parts)
+    word = "stage" if len(parts) == 1 else "stages"
     lines = [f"Swapped {word}: {said}."]
     lines += [
         f"Both bugs of `{one.stage}` together: every row is counted, since"
         " each drops one of the two conditions that keep a row out."
-        for one in swapped
+        for one in parts
         if one.faulty in TOGETHER.values()
     ]
     st.markdown(" ".join(lines))
@@ -200,10 +141,21 @@ def _computed(draft: Draft, one: Bug) -> tuple[Comparison, list[str]]:
     wrong = draft.wrong()
     if not wrong:
         try:
-            draft.good = compare(one, draft.state.batch())
+            draft.good = compared(draft.state)
+            return draft.good, []
         except GradebookError as error:
             wrong = [words.place(error)]
+    # The bugs may be others by now than when the batch was good.
+    draft.good = _again(draft, one)
     return draft.good or own(draft, one), wrong
+
+
+def _again(draft: Draft, one: Bug) -> Comparison | None:
+    """The last good batch through this engine, if it can."""
+    try:
+        return compare(one, draft.good.batch) if draft.good else None
+    except GradebookError:
+        return None
 
 
 def _first_screen(
@@ -293,12 +245,12 @@ def _settings(draft: Draft) -> None:
 
 
 def _pipeline(
-    draft: Draft, swapped: tuple[Bug, ...], comparison: Comparison
+    draft: Draft, parts: tuple[Bug, ...], comparison: Comparison
 ) -> None:
     """Every stage, both engines, the first that differs open; and the
     selected row's formula."""
     st.header("The whole pipeline")
-    by_stage = {one.stage: one for one in swapped}
+    by_stage = {one.stage: one for one in parts}
     diverging = comparison.diverging
     first = (*diverging, *by_stage, "advantage")[0]
     if diverging:

@@ -1,0 +1,89 @@
+"""The sandbox's address is its whole state."""
+
+from playwright.sync_api import expect
+
+FRESH = {
+    "viewport": {"width": 1280, "height": 800},
+    "reduced_motion": "reduce",
+}
+
+
+def bug(reader, name):
+    """The pill of a bug."""
+    pills = reader.page.get_by_role("toolbar", name="Bugs in the faulty")
+    return pills.get_by_role("button", name=name)
+
+
+def chosen(reader, name, pressed=True):
+    expect(bug(reader, name)).to_have_attribute(
+        "aria-pressed", str(pressed).lower()
+    )
+
+
+def test_a_link_restores_everything_in_a_fresh_browser(read, chromium):
+    reader = read("sandbox", "Sandbox")
+    reader.page.get_by_role("combobox", name="Start from").click()
+    reader.page.get_by_role("option", name="Partial groups").first.click()
+    name = "sandbox-partial_groups"
+    reader.marks(name, correct={10: 1}, faulty={10: -0.47973})
+    reader.grid.write(11, "reward", "0")
+    # 0 1 2 0 under partial groups: mean 0.75, deviation 0.957427.
+    reader.marks(name, faulty={10: 1.30557})
+    bug(reader, "Double normalization").click()
+    chosen(reader, "Double normalization")
+    reader.page.wait_for_url("**bugs=**")
+    row = reader.keyed(f"row-{name}").get_by_role("spinbutton")
+    row.fill("9")
+    row.press("Enter")
+    expect(reader.grid.at(9, "row")).to_have_text("▸ 9")
+    shown = reader.grid.at(9, "faulty").text_content()
+    reader.page.wait_for_url("**row=9**")
+    address = reader.page.url.split("/")[-1]
+    elsewhere = chromium.new_context(**FRESH)
+    other = read(address, "Sandbox", context=elsewhere)
+    chosen(other, "Double normalization")
+    chosen(other, "Partial groups")
+    chosen(other, "Zero-std KL", pressed=False)
+    expect(other.grid.at(9, "row")).to_have_text("▸ 9")
+    expect(other.grid.at(11, "reward")).to_have_text("0")
+    expect(other.grid.at(9, "faulty")).to_have_text(shown)
+    expect(other.page.locator("code", has_text=address)).to_be_visible()
+    assert other.page.url == reader.page.url
+
+
+def test_back_and_undo_take_back_the_choice_of_bugs(read):
+    reader = read("sandbox", "Sandbox")
+    chosen(reader, "Double normalization")
+    bug(reader, "Rejected rows").click()
+    chosen(reader, "Rejected rows")
+    reader.page.wait_for_url("**bugs=**")
+    reader.page.go_back()
+    chosen(reader, "Rejected rows", pressed=False)
+    reader.page.go_forward()
+    chosen(reader, "Rejected rows")
+    undo = reader.keyed("undo-sandbox").get_by_role("button")
+    redo = reader.keyed("redo-sandbox").get_by_role("button")
+    undo.click()
+    chosen(reader, "Rejected rows", pressed=False)
+    redo.click()
+    chosen(reader, "Rejected rows")
+
+
+def test_a_damaged_link_is_named_and_the_sandbox_stands(read):
+    reader = read("sandbox?v=1&s=sandbox&bugs=nonsense&eps=0.5", "Sandbox")
+    expect(reader.page.get_by_text("'nonsense'")).to_be_visible()
+    chosen(reader, "Double normalization")
+    eps = reader.keyed("set-eps-sandbox").get_by_role("textbox")
+    expect(eps).to_have_value("0.5")
+
+
+def test_one_bug_is_taken_home_as_a_test(read):
+    reader = read("sandbox", "Sandbox")
+    button = reader.page.get_by_role("button", name="pytest file")
+    with reader.page.expect_download() as waiting:
+        button.click()
+    assert "def test_" in waiting.value.path().read_text("utf-8")
+    bug(reader, "Rejected rows").click()
+    said = "hold exactly one bug; 2 are chosen"
+    expect(reader.page.get_by_text(said)).to_be_visible()
+    expect(button).to_have_count(0)
