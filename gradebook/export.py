@@ -13,7 +13,7 @@ import io
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, Callable, Mapping, NamedTuple
+from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 from gradebook import export_laws as laws
 from gradebook import export_template as template
@@ -53,10 +53,15 @@ def csv(state: State) -> str:
             columns[f"{side}_{stage}"] = values.tolist()
     for side in ("correct", "faulty"):
         columns |= _losses(side, getattr(found, side), found.batch.rows)
+    return table_csv(columns, zip(*columns.values()))
+
+
+def table_csv(head: Iterable[str], body: Iterable[Iterable[Any]]) -> str:
+    """A table as CSV, no cell of which a spreadsheet computes."""
     out = io.StringIO()
     writer = csv_files.writer(out)
-    writer.writerow(columns)
-    writer.writerows([_cell(c) for c in row] for row in zip(*columns.values()))
+    writer.writerow(_cell(name) for name in head)
+    writer.writerows([_cell(c) for c in row] for row in body)
     return out.getvalue()
 
 

@@ -21,6 +21,7 @@ from gradebook.ui import (
     drafts,
     grid,
     moves,
+    numbers,
     predict,
     room,
     sections,
@@ -218,6 +219,10 @@ def picture(
     st.markdown(said)
     if outlier is not None:
         _axis_widget(draft, axis)
+    if not covered:
+        numbers.offered(
+            "the picture's numbers", key, lambda: numbers.of_rows(drawn)
+        )
 
 
 def _axis(draft: Draft, outlier: int | None) -> str:

@@ -22,7 +22,7 @@ from gradebook.logs.what_if import by_bug, sentences
 from gradebook.numerals import settled, signed
 from gradebook.scenario import load
 from gradebook.table import number, whole
-from gradebook.ui import drafts, predict, words
+from gradebook.ui import drafts, numbers, predict, words
 from gradebook.ui.pictures import ink
 from gradebook.ui.sections import table
 from gradebook.ui.shell import bug_files, require_entry
@@ -265,16 +265,15 @@ def _explore(verdict: Verdict, files: list[Source]) -> None:
     steps = [str(s) for s in frame["step"]]
     distances = frame["correct_residual"].fillna(0).tolist()
     key = "check-timeline"
+    drawn = Timeline(
+        steps,
+        frame["verdict"].tolist(),
+        distances,
+        frame["flips"].tolist(),
+        ink(),
+    )
     st.plotly_chart(
-        timeline_figure(
-            Timeline(
-                steps,
-                frame["verdict"].tolist(),
-                distances,
-                frame["flips"].tolist(),
-                ink(),
-            )
-        ),
+        timeline_figure(drawn),
         key=key,
         on_select=lambda: _clicked(key, steps),
         selection_mode="points",
@@ -286,6 +285,9 @@ def _explore(verdict: Verdict, files: list[Source]) -> None:
         ", ".join(f"{n:,} {verdict}" for verdict, n in counts.items())
         + f"; {int(frame['flips'].sum()):,} flips,"
         f" {int(frame['groups_affected'].sum()):,} groups affected."
+    )
+    numbers.offered(
+        "the timeline's numbers", key, lambda: numbers.of_timeline(drawn)
     )
     worst = worst_steps(verdict)
     if len(worst):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from gradebook.bugs import bug
 from gradebook.compare import compare
 from gradebook.figures import RowPicture, card_figure, squashes
 from gradebook.scenario import Scenario, variants
-from gradebook.ui import predict, words
+from gradebook.ui import numbers, predict, words
 from gradebook.ui.pictures import ink, panels, summary
 from gradebook.ui.primer import primer
 
@@ -40,7 +42,10 @@ def home() -> None:
             on_click=_uncover,
             args=(hidden,),
         )
-    cards = [lambda n=n: _card(variants(n)[0], files[n]) for n in files]
+    listed = numbers.wanted("the cards' numbers", "cards")
+    cards = [
+        lambda n=n: _card(variants(n)[0], files[n], listed) for n in files
+    ]
     cards.append(lambda: _start(files))
     for start in range(0, len(cards), 3):
         for part, card in zip(st.columns(3), cards[start : start + 3]):
@@ -87,7 +92,7 @@ def _solved(scenario: Scenario) -> str:
     return "Guessed otherwise: look again."
 
 
-def _card(scenario: Scenario, file: object) -> None:
+def _card(scenario: Scenario, file: object, listed: bool) -> None:
     st.markdown(f"## {words.plain(scenario.title)}")
     st.markdown(
         f"{words.STATUS[scenario.status]} {words.plain(scenario.trainer)}"
@@ -104,13 +109,18 @@ def _card(scenario: Scenario, file: object) -> None:
         ink=ink(),
     )
     said = summary(comparison, kind)
+    if hidden:
+        said = "The correct side; predict the faulty one."
     st.plotly_chart(
         card_figure(small),
         key=f"card-picture-{scenario.name}",
         config={"displayModeBar": False, "staticPlot": True},
-        alt=f"{scenario.title}: "
-        + ("the correct side; predict the faulty one." if hidden else said),
+        alt=f"{scenario.title}: {said}",
     )
+    st.markdown(said)
+    if listed:
+        small = replace(small, panels=drawn[-1:])
+        numbers.shown(f"card-{scenario.name}", numbers.of_rows(small))
     st.markdown(words.plain(scenario.claim))
     label = f"Predict: {scenario.title}" if hidden else (
         f"Open {scenario.title}"

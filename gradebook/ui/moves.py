@@ -17,7 +17,7 @@ from gradebook.influence import (
     influences,
 )
 from gradebook.numerals import digits_apart, plain, settled, signed
-from gradebook.ui import words
+from gradebook.ui import numbers, words
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import ink, prompts_of
 from gradebook.ui.sections import table
@@ -69,26 +69,27 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
         )
     victim, culprit = _chosen(draft, batch.rows, found)
     key = f"map-{draft.scenario.name}"
+    drawn = MapPicture(
+        correct,
+        faulty,
+        leaks,
+        prompts_of(draft.table, comparison),
+        (victim, culprit),
+        ink(),
+    )
+    said = _moving(correct, faulty) if by_gradient else _totals(found)
     st.plotly_chart(
-        map_figure(
-            MapPicture(
-                correct,
-                faulty,
-                leaks,
-                prompts_of(draft.table, comparison),
-                (victim, culprit),
-                ink(),
-            )
-        ),
+        map_figure(drawn),
         key=key,
         on_select=lambda: _clicked(draft, key),
         selection_mode="points",
         config={"displayModeBar": False},
-        alt="Influence of each row on each, correct and faulty. "
-        + _totals(found),
+        alt=f"Influence of each row on each, correct and faulty. {said}",
     )
-    if not by_gradient:
-        st.markdown(_totals(found))
+    st.markdown(said)
+    numbers.offered(
+        "the map's numbers", key, lambda: numbers.of_map(drawn)
+    )
     if coupling(batch.settings) and not by_gradient:
         st.markdown(
             f"Here the correct engine couples prompts by design"
@@ -148,6 +149,19 @@ def _totals(found: Influences) -> str:
         f" ({plain(float(sums.victims[sums.victim]))} in sum), and row"
         f" {sums.culprit} moves others most"
         f" ({plain(float(sums.culprits[sums.culprit]))})."
+    )
+
+
+def _moving(correct: list[list[float]], faulty: list[list[float]]) -> str:
+    """How many cells of each map move a row."""
+    first, second = (
+        sum(bool(settled(cell)) for line in side for cell in line)
+        for side in (correct, faulty)
+    )
+    cells = len(correct) ** 2
+    return (
+        f"{first} of {cells} cells move a row in the correct engine,"
+        f" {second} in the faulty one."
     )
 
 
