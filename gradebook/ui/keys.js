@@ -17,3 +17,31 @@ if (!window.gradebookKeys) {
     button.click();
   });
 }
+// A new run of the page may take away what the keyboard stood on: the answered
+// question, or a table drawn anew. Then the focus goes to what follows it.
+if (!window.gradebookFocus) {
+  window.gradebookFocus = true;
+  const heirs = [
+    ['st-key-grid-', '[class*="st-key-grid-"] canvas'],
+    ['st-key-choice-', '[class*="st-key-case-"] [tabindex="0"]'],
+    ['st-key-skip-', '[class*="st-key-case-"] [tabindex="0"]'],
+  ];
+  let keyed = false;
+  let heir = null;
+  document.addEventListener('keydown', () => { keyed = true; }, true);
+  document.addEventListener('pointerdown', () => {
+    keyed = false;
+    heir = null;
+  }, true);
+  document.addEventListener('focusin', (event) => {
+    const [, next] = heirs.find(([key]) =>
+      event.target.closest(`[class*="${key}"]`)) || [];
+    heir = keyed && next ? { from: event.target, next } : null;
+  });
+  new MutationObserver(() => {
+    if (!heir || heir.from.isConnected) return;
+    if (document.activeElement !== document.body) return;
+    const next = document.querySelector(heir.next);
+    if (next) next.focus();
+  }).observe(document.body, { childList: true, subtree: true });
+}
