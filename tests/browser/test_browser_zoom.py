@@ -1,0 +1,187 @@
+"""Nothing is cut off, laid over or pushed aside at 200 % zoom, nor on a
+phone."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+import gradebook
+from conftest import Reader
+
+REAL = Path(__file__).parents[1] / "logs" / "trl-group"
+OPEN = {bug: f"{bug}?v=1&s={bug}&open=1" for bug in gradebook.BUGS}
+PAGES = {
+    "home": "",
+    **OPEN,
+    "the question": "partial_groups",
+    "check": "check",
+    "sandbox": "sandbox",
+    "session": "session",
+    "presenter": OPEN["partial_groups"] + "&present=1",
+}
+# 1280 x 800 at 200 % zoom has half as many CSS pixels of twice the size.
+WINDOWS = {"zoom": (640, 400), "phone": (390, 844)}
+FAULTS = r"""
+() => {
+  const main = document.querySelector('[data-testid="stMain"]');
+  const page = document.scrollingElement;
+  const sideways = [page, main].map((e) => e.scrollWidth - e.clientWidth);
+  const seen = (e) => { const s = getComputedStyle(e); return e.getClientRects().length && s.visibility !== 'hidden' && +s.opacity > 0; };
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const boxes = [];
+  while (walker.nextNode()) {
+    const node = walker.currentNode, holder = node.parentElement;
+    if (!node.data.trim() || !seen(holder)) continue;
+    if (holder.closest('details:not([open]) > :not(summary), [data-testid="stSidebar"]')) continue;
+    if (holder.closest('canvas, script, style, svg, [aria-hidden="true"], [data-testid="stIconMaterial"]')) continue;
+    const range = document.createRange(); range.selectNodeContents(node);
+    const lines = [...range.getClientRects()].filter((r) => r.width > 1 && r.height > 1);
+    if (!lines.length) continue;
+    let clip = null, scrolls = false;
+    for (let e = holder; e && e !== main && e !== document.body; e = e.parentElement) {
+      const s = getComputedStyle(e);
+      if (/(auto|scroll)/.test(s.overflowX)) { scrolls = true; break; }
+      if (/(hidden|clip)/.test(s.overflowX + s.overflowY)) {
+        const b = e.getBoundingClientRect();
+        if (b.width < 3 || b.height < 3) { scrolls = true; break; }
+        for (const r of lines) if (r.right > b.right + 2 || r.left < b.left - 2 || r.bottom > b.bottom + 3 || r.top < b.top - 3) clip = e;
+      }
+    }
+    if (clip) found.push('clipped: ' + node.data.trim().slice(0, 40));
+    if (!scrolls) for (const r of lines) {
+      if (r.right > innerWidth + 1 || r.left < -1) found.push('outside: ' + node.data.trim().slice(0, 40));
+      boxes.push([holder, r, node.data.trim().slice(0, 30)]);
+    }
+  }
+  for (let i = 0; i < boxes.length; i++) for (let j = i + 1; j < boxes.length; j++) {
+    const [a, r, t] = boxes[i], [b, q, u] = boxes[j];
+    if (a === b || a.contains(b) || b.contains(a)) continue;
+    if (!!a.closest('header') !== !!b.closest('header')) continue;
+    const x = Math.min(r.right, q.right) - Math.max(r.left, q.left), y = Math.min(r.bottom, q.bottom) - Math.max(r.top, q.top);
+    if (x > 3 && y > 5) found.push('overlap: ' + t + ' / ' + u);
+  }
+  const ellipsis = [...document.querySelectorAll('body *')].filter((e) => { const s = getComputedStyle(e); return s.textOverflow === 'ellipsis' && s.overflow !== 'visible' && e.scrollWidth > e.clientWidth + 1 && seen(e) && !e.closest('[data-testid="stSidebar"]'); }).map((e) => 'ellipsis: ' + (e.innerText||'').slice(0, 40));
+  const fields = [...document.querySelectorAll('input[type=text], input[type=number]')].filter((e) => seen(e) && e.scrollWidth > e.clientWidth + 1).map((e) => `field: ${e.getAttribute('aria-label')} ${e.value} ${e.clientWidth}`);
+  return { sideways, found: [...new Set([...found, ...ellipsis, ...fields])].slice(0, 12) };
+}
+"""
+"""Lines of text past the window, cut by a box that does not scroll, or over
+one another; and whether the document scrolls sideways."""
+
+
+@pytest.fixture(scope="module", params=WINDOWS)
+def window(request, chromium):
+    width, height = WINDOWS[request.param]
+    context = chromium.new_context(
+        viewport={"width": width, "height": height},
+        device_scale_factor=2,
+        reduced_motion="reduce",
+    )
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def reader(window, server):
+    reader = Reader(window, server)
+    yield reader
+    reader.page.close()
+    assert reader.complaints() == []
+
+
+def visit(reader, path):
+    reader.page.goto(f"{reader.server.url}/{path}")
+    heading = reader.page.get_by_role("heading", level=1)
+    expect(heading).to_be_visible(timeout=60_000)
+    drawn(reader)
+
+
+def drawn(reader):
+    """Until the page is as high as it gets: a first visit to a server is
+    idle between its runs, and pictures take their width late."""
+    main = reader.page.get_by_test_id("stMain")
+    heights = []
+    while len(heights) < 3 or len(set(heights[-3:])) > 1:
+        reader.settled()
+        reader.page.wait_for_timeout(400)
+        heights.append(main.evaluate("(e) => e.scrollHeight"))
+        assert len(heights) < 50, "the page never comes to rest"
+
+
+def faults(reader):
+    return reader.page.evaluate(FAULTS)
+
+
+NONE = {"sideways": [0, 0], "found": []}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole(reader, name):
+    visit(reader, PAGES[name])
+    assert faults(reader) == NONE
+
+
+def test_a_checked_log_is_whole(reader):
+    visit(reader, "check")
+    page = reader.page
+    files = sorted(map(str, REAL.glob("*.parquet")))
+    page.locator("input[type=file]").set_input_files(files)
+    page.get_by_role("button", name="Check", exact=True).click()
+    verdict = page.get_by_role("heading", name="The verdict")
+    expect(verdict).to_be_visible(timeout=60_000)
+    drawn(reader)
+    page.get_by_text("Show the timeline's numbers").click()
+    expect(page.get_by_role("rowheader", name="12")).to_be_visible()
+    assert faults(reader) == NONE
+
+
+def test_a_room_is_whole(reader):
+    visit(reader, "session")
+    reader.page.get_by_role("button", name="Open a room").click()
+    close = reader.page.get_by_role("button", name="Close the room")
+    expect(close).to_be_visible()
+    drawn(reader)
+    assert faults(reader) == NONE
+    room = reader.page.url.partition("room=")[2]
+    visit(reader, f"partial_groups?room={room}")
+    reveal = reader.page.get_by_role("button", name="Reveal to the room")
+    expect(reveal).to_be_visible()
+    drawn(reader)
+    assert faults(reader) == NONE
+
+
+def test_a_map_in_numbers_scrolls_in_its_own_box(reader):
+    visit(reader, OPEN["partial_groups"])
+    reader.page.get_by_text("Show the map's numbers").click()
+    faulty = reader.page.get_by_role("region", name="faulty: row moved")
+    expect(faulty).to_be_visible()
+    drawn(reader)
+    assert faults(reader) == NONE
+
+
+def test_a_fault_would_be_found(reader):
+    visit(reader, "")
+    reader.page.evaluate(
+        """() => {
+          const both = document.createElement('div');
+          both.style = 'position: relative; height: 2rem';
+          for (const text of ['one sentence', 'another sentence']) {
+            const over = document.createElement('div');
+            over.style = 'position: absolute';
+            over.textContent = text;
+            both.append(over);
+          }
+          const cut = document.createElement('div');
+          cut.style = 'width: 40px; overflow: hidden; white-space: nowrap';
+          cut.textContent = 'a sentence that is cut off';
+          const wide = document.createElement('div');
+          wide.style = 'width: 2000px; height: 9px';
+          document.querySelector('h1').after(both, cut, wide);
+        }"""
+    )
+    seen = faults(reader)
+    assert max(seen["sideways"]) > 0
+    for kind in ("overlap", "clipped"):
+        assert any(said.startswith(kind) for said in seen["found"])
