@@ -49,6 +49,8 @@ def depart(page: str) -> None:
     code = encode(draft.state, predict.covered(page))
     if code != here["code"] and fits(code):
         kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
+        if st.session_state.get("room"):
+            kept["room"] = st.session_state["room"]
         st.query_params.from_dict({**code, **kept})
         here |= {"query": code, "code": code, "problems": ()}
     here["standing"] = _standing(page)

@@ -17,7 +17,7 @@ from gradebook.compare import Comparison
 from gradebook.errors import GradebookError
 from gradebook.figures import HEADER, ROW_HEIGHT
 from gradebook.formula import Worked
-from gradebook.ui import words
+from gradebook.ui import present, words
 from gradebook.ui.drafts import Draft, reset
 from gradebook.ui.pictures import values_of
 
@@ -75,13 +75,18 @@ def grid(
         hide_index=True,
         num_rows="fixed",
         row_height=ROW_HEIGHT,
-        height=HEADER + ROW_HEIGHT * max(min(count, 60), 1) + 3,
+        height=_header() + ROW_HEIGHT * max(min(count, 60), 1) + 3,
         disabled=locked,
         column_config=_columns(shown, results),
         on_change=_commit,
         args=(draft, key),
         alt="The batch: one rollout a row, editable",
     )
+
+
+def _header() -> int:
+    """Pixels of the head, which grows with the presenter view's type."""
+    return HEADER * 5 // 4 + 1 if present.on() else HEADER
 
 
 def _commit(draft: Draft, key: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import gc
+import json
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -19,8 +21,8 @@ STYLE = Path(__file__).with_name("style.css")
 EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
 
 
-@st.cache_resource(show_spinner=False)
-def freeze() -> bool:
+@cache
+def freeze() -> None:
     """Takes the imported heap out of garbage collection, once.
 
     Streamlit collects after every run of a page; over torch's objects that
@@ -28,7 +30,6 @@ def freeze() -> bool:
     """
     gc.collect()
     gc.freeze()
-    return True
 
 
 @st.cache_resource(show_spinner=False)
@@ -94,6 +95,29 @@ def require_entry() -> None:
         st.rerun()
 
 
+def _keep_room(path: str) -> None:
+    """The room back into an address that the navigation took it from.
+
+    In place, by the browser: an entry of its own in the history would
+    throw the browser's Back forward again.
+    """
+    room = st.session_state.get("room", "")
+    if not room or "room" in st.query_params:
+        return
+    script = ROOM % (path, json.dumps(room))
+    st.html(script, unsafe_allow_javascript=True)
+
+
+ROOM = """<script>{
+  // Page %s: another page's script is another one, and runs again.
+  const url = new URL(location.href);
+  if (!url.searchParams.has('room')) {
+    url.searchParams.set('room', %s);
+    history.replaceState(history.state, '', url);
+  }
+}</script>"""
+
+
 def app() -> None:
     """The whole app: navigation, style, the chosen page."""
     freeze()
@@ -109,5 +133,6 @@ def app() -> None:
     script = f"<script>{imports}{KEYS.read_text()}</script>"
     st.html(script, unsafe_allow_javascript=True)
     present.view()
+    _keep_room(page.url_path)
     page.run()
     present.leave()

@@ -170,3 +170,38 @@ def test_a_handout_is_downloaded_and_stands_alone(
     assert len(asked) == 1
     wide = "document.documentElement.scrollWidth <= innerWidth"
     assert alone.evaluate(wide)
+
+
+def test_the_navigation_keeps_the_room_in_the_address(read):
+    reader = read("session", "Session")
+    page = reader.page
+    page.get_by_role("button", name="Open a room").click()
+    page.wait_for_url("**/session?room=*")
+    room = page.url.partition("room=")[2]
+    for section, name, path in (
+        ("The bugs", "Partial groups", "partial_groups"),
+        ("The tools", "Sandbox", "sandbox"),
+        ("The bugs", "Rejected rows", "rejected_rows"),
+    ):
+        page.get_by_role("button", name=section).click()
+        page.get_by_role("menuitem", name=name).click()
+        heading = page.get_by_role("heading", level=1)
+        expect(heading).to_have_text(name)
+        page.wait_for_url(f"**/{path}?*room={room}*")
+        reader.settled()
+    # Back goes back: it is not thrown forward again.
+    page.go_back()
+    expect(heading).to_have_text("Sandbox")
+    page.go_back()
+    expect(heading).to_have_text("Partial groups")
+    assert f"room={room}" in page.url
+
+
+def test_the_presenter_views_table_shows_its_last_row_whole(read):
+    address = "partial_groups?v=1&s=partial_groups&open=1&present=1"
+    reader = read(address, "Partial groups")
+    reader.marks("partial_groups", faulty={10: -0.47973})
+    reader.page.wait_for_timeout(1000)  # larger type draws the table anew
+    scroller = reader.page.locator(".dvn-scroller").first
+    hidden = scroller.evaluate("(e) => e.scrollHeight - e.clientHeight")
+    assert hidden == 0
