@@ -1,4 +1,7 @@
-"""Gradebook's app: `streamlit run app.py`."""
+"""Gradebook's app: `streamlit run app.py`.
+
+Streamlit imports this file to serve it, and runs it for every learner.
+"""
 
 import os
 
@@ -6,6 +9,13 @@ import os
 # on a few cores lose by them.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from gradebook.ui.shell import app  # noqa: E402
+if __name__ == "__main__":
+    from gradebook.ui.shell import app as page
 
-app()
+    page()
+else:
+    import streamlit as st
+
+    from gradebook.ui.warm import warmed
+
+    app = st.App(__file__, lifespan=warmed)

@@ -358,24 +358,32 @@ def pytest_file(state: State, link: str) -> PytestFile:
     faulty engine has not exactly one bug.
     """
     swapped = bug(state.bug)
-    cases, notes = [_case("edited", state, swapped)], []
+    cases, note = [_case("edited", state, swapped)], ""
     if not cases[0].tells:
         own = _telling_case(state, swapped)
         cases.append(own)
         why = "cannot tell a faulty trainer"
         if cases[0].agree:
-            why = "hides the bug: both engines agree on it"
-        notes.append(
+            why = HIDES
+        note = (
             f"This batch {why}. The rows of the case '{own.name}' are in"
             " the test as well."
         )
-    if state.evaluation or (
-        state.normalization != start(state.scenario).normalization
-    ):
-        notes.append("The page's switches play no part in the test.")
+    notes = [text for text in (note, switches_note(state)) if text]
     cases = [case for case in cases if case.columns["reward"]]
     text = _written(swapped, cases, link, _rule(state))
     return PytestFile(text, " ".join(notes))
+
+
+HIDES = "hides the bug: both engines agree on it"
+
+
+def switches_note(state: State) -> str:
+    """What a test cannot hold of the state, or ''."""
+    own = start(state.scenario)
+    if state.evaluation or state.normalization != own.normalization:
+        return "The page's switches play no part in the test."
+    return ""
 
 
 def _rule(state: State) -> str:

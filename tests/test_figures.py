@@ -3,23 +3,33 @@
 import math
 from dataclasses import replace
 
+import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gradebook
+from gradebook.compare import compare
 from gradebook.figures import (
     CARD_HEIGHT,
     CORRECT,
     FAULTY,
     HEADER,
     ROW_HEIGHT,
+    MapPicture,
     Panel,
     RowPicture,
+    Timeline,
     card_figure,
+    map_figure,
     rows_figure,
     squashes,
     symlog,
+    timeline_figure,
 )
+from gradebook.influence import influences
+from gradebook.scenario import names
+from gradebook.ui.pictures import panels
 
 NAN, INF = math.nan, math.inf
 PANEL = Panel("advantage", [1.0, -2.0, 0.5], [1.0, 3.0, 0.25], [0, 1, 0])
@@ -259,3 +269,30 @@ def test_values_before_the_edits_are_grey_ghosts_where_they_moved():
     ]
     assert [t.showlegend for t in ghosts] == [True, False]
     assert figure.layout.xaxis.range[1] > 8
+
+
+@pytest.mark.parametrize("name", names())
+def test_plotly_accepts_every_figure(name):
+    """The figures are made unchecked, for speed; this checks them."""
+    scenario = gradebook.load(name)
+    swapped = gradebook.bug(scenario.bug)
+    found = compare(swapped, scenario.batch())
+    prompts = [str(p) for p in found.batch.prompt.tolist()]
+    drawn = panels(found, scenario.telltale.kind)
+    rows = RowPicture(drawn, prompts, 0, squashes(drawn) is not None)
+    moved = influences(swapped.engine, found.batch)
+    cells = MapPicture(
+        moved.correct.tolist(),
+        moved.faulty.tolist(),
+        moved.leaks.tolist(),
+        prompts,
+        (0, 0),
+    )
+    steps = Timeline(["1", "2"], ["correct", "suspect"], [0.0, 1.5], [0, 2])
+    for figure in (
+        rows_figure(rows),
+        card_figure(rows),
+        map_figure(cells),
+        timeline_figure(steps),
+    ):
+        go.Figure(figure.to_dict())

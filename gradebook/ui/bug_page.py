@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 
 import streamlit as st
@@ -36,8 +37,16 @@ from gradebook.ui.pictures import (
     panels,
     prompts_of,
     summary,
+    values_of,
 )
 from gradebook.ui.shell import require_entry
+
+WHOLE = "whole-page"
+"""In the session while a whole page runs, not the first screen alone."""
+
+HEADWAY = 0.1
+"""Seconds in which the server sends an edit's picture and the browser draws
+it, before the rest of the page takes both up."""
 
 LINEAR, SYMLOG = "linear axis", "symlog axis"
 
@@ -52,11 +61,12 @@ def bug_page(name: str) -> None:
     room.bar(name, scenario, draft)
     address.depart(name)
     covered = predict.covered(name)
-    _head(scenario, covered)
-    comparison, wrong = computed(draft, swapped)
-    _first_screen(draft, swapped, comparison, wrong, covered)
+    _head(scenario, covered, _now(draft, swapped, covered))
+    st.session_state[WHOLE] = True
+    _first_screen(name, covered)
     if covered:
         return
+    comparison, wrong = computed(draft, swapped)
     _settings(draft, swapped, comparison)
     if comparison.batch.rows:
         with st.container(key="stale-below" if wrong else "below"):
@@ -71,12 +81,25 @@ def bug_page(name: str) -> None:
         takehome.take_home(draft)
 
 
-def _head(scenario: Scenario, covered: bool) -> None:
+def _now(draft: Draft, swapped: Bug, covered: bool) -> str:
+    """The selected row's number in words: text is there before the table
+    and the picture, which the browser has to fetch a program for."""
+    comparison, wrong = computed(draft, swapped)
+    kind = draft.scenario.telltale.kind
+    if wrong or draft.row >= comparison.batch.rows:
+        return ""
+    correct, faulty = values_of(comparison, kind)
+    named = panels(comparison, kind)[-1].title.split(" (")[0]
+    said = f"Row {draft.row}'s {named}: correct {correct[draft.row]}"
+    return f"{said}." if covered else f"{said}, faulty {faulty[draft.row]}."
+
+
+def _head(scenario: Scenario, covered: bool, now: str) -> None:
     """Title and claim; the question, or after the answer the cases."""
     among = {s.name: s for s in variants(scenario.bug)}
     st.title(next(iter(among.values())).title)
     address.problems()
-    sections.claim(scenario, bug(scenario.bug))
+    sections.claim(scenario, bug(scenario.bug), now)
     if covered:
         predict.ask(scenario)
         return
@@ -105,7 +128,9 @@ def computed(
     draft: Draft, swapped: Bug
 ) -> tuple[Comparison, list[str]]:
     """The comparison of the draft, or the last good one with what is
-    wrong now."""
+    wrong now; worked out once for each state."""
+    if draft.done is draft.state and draft.good is not None:
+        return draft.good, draft.faults
     wrong = draft.wrong()
     if not wrong:
         try:
@@ -114,6 +139,7 @@ def computed(
             wrong = [words.place(error)]
     if draft.good is None:
         draft.good = own(draft, swapped)
+    draft.done, draft.faults = draft.state, wrong
     return draft.good, wrong
 
 
@@ -124,13 +150,15 @@ def own(draft: Draft, swapped: Bug) -> Comparison:
     return draft.own
 
 
-def _first_screen(
-    draft: Draft,
-    swapped: Bug,
-    comparison: Comparison,
-    wrong: list[str],
-    covered: bool,
-) -> None:
+@st.fragment
+def _first_screen(name: str, covered: bool) -> None:
+    """The table, and beside it the picture of the same rows.
+
+    An edit runs this part alone, so that its picture is there at once, and
+    then the whole page.
+    """
+    draft, swapped = drafts.of(address.case(name)), bug(name)
+    comparison, wrong = computed(draft, swapped)
     kind = draft.scenario.telltale.kind
     heard: tuple = ()
     fits = draft.row < comparison.batch.rows
@@ -156,6 +184,9 @@ def _first_screen(
                 picture(draft, swapped, comparison, kind, stale, covered)
             if not covered:
                 predict.told(draft.scenario)
+    if not st.session_state.pop(WHOLE, False):
+        time.sleep(HEADWAY)
+        st.rerun(scope="app")
 
 
 def say(wrong: list[str]) -> None:

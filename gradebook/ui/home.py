@@ -30,19 +30,23 @@ def home() -> None:
         " diamond) on the same batch, row by row. Change a reward or a mask"
         " and watch where, and why, the two part."
     )
+    primer()
+    st.header(f"The {_count(len(files))}")
     hidden = [name for name in files if predict.covered(name)]
     if hidden:
         st.markdown(
             "The cards show the correct side. Open one, predict the faulty"
             " side, and it shows here too."
         )
-        st.button(
-            "Uncover all without predicting",
-            key="uncover",
-            on_click=_uncover,
-            args=(hidden,),
-        )
-    listed = numbers.wanted("the cards' numbers", "cards")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if hidden:
+            st.button(
+                "Uncover all without predicting",
+                key="uncover",
+                on_click=_uncover,
+                args=(hidden,),
+            )
+        listed = numbers.wanted("the cards' numbers", "cards")
     cards = [
         lambda n=n: _card(variants(n)[0], files[n], listed) for n in files
     ]
@@ -51,7 +55,6 @@ def home() -> None:
         for part, card in zip(st.columns(3), cards[start : start + 3]):
             with part, st.container(border=True, height="stretch"):
                 card()
-    primer()
 
 
 def _uncover(bugs: list[str]) -> None:

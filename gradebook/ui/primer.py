@@ -18,6 +18,18 @@ REWARDS = ("1", "0", "0", "1")
 def primer() -> None:
     """Four rollouts of one prompt; their rewards are the reader's."""
     st.header("In one minute: what an advantage is")
+    left, right = st.columns(2)
+    with left:
+        rewards = _typed()
+    if rewards is None:
+        return
+    with right:
+        _computed(rewards)
+    st.markdown(_lesson(rewards))
+
+
+def _typed() -> list[float] | None:
+    """The reader's four rewards; None, with a message, for a bad one."""
     st.markdown(
         "A prompt is answered four times. Each answer, a **rollout**, earns a"
         " **reward**; its **advantage** is how far the reward lies from the"
@@ -35,7 +47,12 @@ def primer() -> None:
             rewards.append(number(text))
         except GradebookError as error:
             st.error(words.plain(f"Rollout {r}: {error}"))
-            return
+            return None
+    return rewards
+
+
+def _computed(rewards: list[float]) -> None:
+    """Each rollout's advantage, by its formula."""
     trace = run(CORRECT, Batch([0] * 4, rewards))
     mean, scale = float(trace.baseline[0]), float(trace.scale[0])
     body = [
@@ -52,7 +69,6 @@ def primer() -> None:
         body,
         numbers=(1, 2),
     )
-    st.markdown(_lesson(rewards))
 
 
 def _less(mean: float) -> str:

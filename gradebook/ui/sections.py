@@ -34,8 +34,9 @@ from gradebook.ui.pictures import prompts_of
 from gradebook.ui.words import safe
 
 
-def claim(scenario: Scenario, bug: Bug) -> None:
-    """One sentence, the status, the source, the stage; folded: the rest."""
+def claim(scenario: Scenario, bug: Bug, now: str) -> None:
+    """The status, the source, the stage; one sentence, and what it does to
+    the selected row."""
     links = " · ".join(
         f"[{words.plain(s.label)}]({s.url})" if s.url else words.plain(s.label)
         for s in scenario.sources[:1]
@@ -43,7 +44,7 @@ def claim(scenario: Scenario, bug: Bug) -> None:
     st.markdown(
         f"{words.STATUS[scenario.status]} {words.plain(scenario.trainer)} ·"
         f" {links} · breaks the stage `{bug.stage}`  \n"
-        f"**{words.plain(scenario.claim)}**"
+        f"**{words.plain(scenario.claim)}** {words.plain(now)}"
     )
 
 

@@ -7,7 +7,6 @@ from typing import Callable
 import streamlit as st
 
 from gradebook import export
-from gradebook.errors import GradebookError
 from gradebook.link import encode, excess, query_string
 from gradebook.sandbox import is_start
 from gradebook.ui import words
@@ -37,11 +36,14 @@ def take_home(draft: Draft) -> None:
             "The pytest file and the scenario file hold exactly one bug;"
             f" {_many(len(state.bugs))} chosen."
         )
-    test = _test(draft, link) if len(state.bugs) == 1 else None
     name = state.scenario.name
     with st.container(horizontal=True):
-        if test is not None:
-            _file("pytest file", f"test_{name}.py", lambda: test.text)
+        if len(state.bugs) == 1:
+            _file(
+                "pytest file",
+                f"test_{name}.py",
+                lambda: export.pytest_file(state, link).text,
+            )
         _file("CSV", f"{name}.csv", lambda: export.csv(state))
         if len(state.bugs) == 1:
             _file(
@@ -57,17 +59,21 @@ def take_home(draft: Draft) -> None:
         " when it is put into `scenarios/`. The camera above the picture"
         " saves it as SVG."
     )
-    if test is not None and test.note:
-        st.markdown(words.plain(test.note))
+    note = _note(draft) if len(state.bugs) == 1 else ""
+    if note:
+        st.markdown(note)
 
 
-def _test(draft: Draft, link: str) -> export.PytestFile | None:
-    """The test of the batch, or none and a sentence that says why."""
-    try:
-        return export.pytest_file(draft.state, link)
-    except GradebookError as error:
-        st.markdown(f"No test file: {words.plain(words.place(error))}.")
-        return None
+def _note(draft: Draft) -> str:
+    """What the reader of the test should know; the file itself is made
+    when it is asked for, since that takes longer than the page."""
+    notes = [export.switches_note(draft.state)]
+    if draft.good is not None and draft.good.agree:
+        notes.append(
+            f"This batch {export.HIDES}. The rows of the case are in the"
+            " test as well."
+        )
+    return " ".join(note for note in notes if note)
 
 
 def _many(bugs: int) -> str:
