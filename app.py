@@ -14,8 +14,24 @@ if __name__ == "__main__":
 
     page()
 else:
+    import importlib
+    import sys
+    import threading
+    from contextlib import asynccontextmanager
+
     import streamlit as st
 
-    from gradebook.ui.warm import warmed
+    def warm():
+        """Imports the engine; the server often has its turn meanwhile."""
+        usual = sys.getswitchinterval()
+        sys.setswitchinterval(0.0005)
+        importlib.import_module("gradebook.ui.warm").warm()
+        sys.setswitchinterval(usual)
+
+    @asynccontextmanager
+    async def warmed(_server):
+        """The engine is imported beside the server's start, not before."""
+        threading.Thread(target=warm, daemon=True).start()
+        yield {}
 
     app = st.App(__file__, lifespan=warmed)

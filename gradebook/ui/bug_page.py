@@ -39,7 +39,7 @@ from gradebook.ui.pictures import (
     summary,
     values_of,
 )
-from gradebook.ui.shell import require_entry
+from gradebook.ui.shell import first_words, require_entry
 
 WHOLE = "whole-page"
 """In the session while a whole page runs, not the first screen alone."""
@@ -62,6 +62,7 @@ def bug_page(name: str) -> None:
     address.depart(name)
     covered = predict.covered(name)
     _head(scenario, covered, _now(draft, swapped, covered))
+    first_words()
     st.session_state[WHOLE] = True
     _first_screen(name, covered)
     if covered:
@@ -157,6 +158,9 @@ def _first_screen(name: str, covered: bool) -> None:
     An edit runs this part alone, so that its picture is there at once, and
     then the whole page.
     """
+    alone = not st.session_state.pop(WHOLE, False)
+    if alone:
+        address.depart(name)
     draft, swapped = drafts.of(address.case(name)), bug(name)
     comparison, wrong = computed(draft, swapped)
     kind = draft.scenario.telltale.kind
@@ -184,7 +188,7 @@ def _first_screen(name: str, covered: bool) -> None:
                 picture(draft, swapped, comparison, kind, stale, covered)
             if not covered:
                 predict.told(draft.scenario)
-    if not st.session_state.pop(WHOLE, False):
+    if alone:
         time.sleep(HEADWAY)
         st.rerun(scope="app")
 

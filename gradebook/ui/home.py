@@ -17,7 +17,7 @@ from gradebook.ui.primer import primer
 
 def home() -> None:
     """The way in."""
-    from gradebook.ui.shell import bug_files
+    from gradebook.ui.shell import bug_files, first_words
 
     files = bug_files()
     st.title("Gradebook")
@@ -31,6 +31,7 @@ def home() -> None:
         " and watch where, and why, the two part."
     )
     primer()
+    first_words()
     st.header(f"The {_count(len(files))}")
     hidden = [name for name in files if predict.covered(name)]
     if hidden:

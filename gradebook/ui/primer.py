@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.batch import Batch
 from gradebook.engine.pipeline import CORRECT, run
@@ -20,21 +21,17 @@ def primer() -> None:
     st.header("In one minute: what an advantage is")
     left, right = st.columns(2)
     with left:
+        line = st.empty()
         rewards = _typed()
     if rewards is None:
         return
     with right:
-        _computed(rewards)
+        _computed(rewards, line)
     st.markdown(_lesson(rewards))
 
 
 def _typed() -> list[float] | None:
     """The reader's four rewards; None, with a message, for a bad one."""
-    st.markdown(
-        "A prompt is answered four times. Each answer, a **rollout**, earns a"
-        " **reward**; its **advantage** is how far the reward lies from the"
-        " group's mean, in standard deviations. Type other rewards:"
-    )
     typed = [
         part.text_input(
             f"Reward of rollout {r}", REWARDS[r], key=f"primer-{r}"
@@ -51,10 +48,17 @@ def _typed() -> list[float] | None:
     return rewards
 
 
-def _computed(rewards: list[float]) -> None:
-    """Each rollout's advantage, by its formula."""
+def _computed(rewards: list[float], line: DeltaGenerator) -> None:
+    """Each rollout's advantage, by its formula; the first one in `line`."""
     trace = run(CORRECT, Batch([0] * 4, rewards))
     mean, scale = float(trace.baseline[0]), float(trace.scale[0])
+    first = signed(settled(float(trace.advantage[0])))
+    line.markdown(
+        "A prompt is answered four times. Each answer, a **rollout**, earns a"
+        " **reward**; its **advantage** is how far the reward lies from the"
+        f" group's mean, in standard deviations: {first} for rollout 0. Type"
+        " other rewards:"
+    )
     body = [
         [
             str(r),

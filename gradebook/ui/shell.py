@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import json
+import time
 from functools import cache
 from pathlib import Path
 
@@ -34,10 +35,23 @@ def freeze() -> None:
 
 @st.cache_resource(show_spinner=False)
 def editor_chunks() -> list[str]:
-    """Files of the grid's cell editors, loaded with the page: fetched at
-    the first edit, they lose the keys typed meanwhile."""
+    """Files of the grid's cell editors, loaded once the page stands: fetched
+    at the first edit, they lose the keys typed meanwhile."""
     folder = Path(st.__file__).parent / "static" / "static" / "js"
     return [f.name for p in EDITORS for f in sorted(folder.glob(p))]
+
+
+HEADWAY = 0.15
+"""Seconds in which a browser draws the first words of its first page."""
+
+
+def first_words() -> None:
+    """What stands on the page so far is drawn before the rest is sent, on
+    a session's first page: a browser that gets all at once draws nothing
+    until it has fetched what the table and the picture need."""
+    if not st.session_state.get("begun"):
+        st.session_state["begun"] = True
+        time.sleep(HEADWAY)
 
 
 def page_files() -> dict[str, Path]:
@@ -130,7 +144,8 @@ def app() -> None:
         ".catch(() => {});"
         for name in editor_chunks()
     )
-    script = f"<script>{imports}{KEYS.read_text()}</script>"
+    later = f"requestIdleCallback(() => {{{imports}}}, {{timeout: 4000}});"
+    script = f"<script>{later}{KEYS.read_text()}</script>"
     st.html(script, unsafe_allow_javascript=True)
     present.view()
     _keep_room(page.url_path)

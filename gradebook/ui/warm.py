@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import asynccontextmanager
-from typing import Any, AsyncIterator
+from gradebook.bugs import bug
+from gradebook.compare import compare
+from gradebook.figures import RowPicture, rows_figure
+from gradebook.scenario import load, names
+from gradebook.ui.pictures import panels
+from gradebook.ui.shell import freeze
 
 
-@asynccontextmanager
-async def warmed(_server: Any) -> AsyncIterator[dict[str, Any]]:
-    """For the life of a server: the engine is imported beside its start."""
-    threading.Thread(target=_warm, name="warm", daemon=True).start()
-    yield {}
-
-
-def _warm() -> None:
-    """Imports torch and the pages, and computes each case once."""
-    from gradebook.bugs import bug
-    from gradebook.compare import compare
-    from gradebook.figures import RowPicture, rows_figure
-    from gradebook.scenario import load, names
-    from gradebook.ui.pictures import panels
-    from gradebook.ui.shell import freeze
-
-    for name in names():
-        scenario = load(name)
-        found = compare(bug(scenario.bug), scenario.batch())
-        prompts = [str(p) for p in found.batch.prompt.tolist()]
-        kind = scenario.telltale.kind
-        rows_figure(RowPicture(panels(found, kind), prompts)).to_dict()
+def warm() -> None:
+    """Computes and draws one case: the first time costs most."""
+    scenario = load(names()[0])
+    found = compare(bug(scenario.bug), scenario.batch())
+    prompts = [str(p) for p in found.batch.prompt.tolist()]
+    kind = scenario.telltale.kind
+    rows_figure(RowPicture(panels(found, kind), prompts)).to_dict()
     freeze()

@@ -268,14 +268,14 @@ def starts(playwright, warm: bool, runs: int = 5) -> None:
     line(f"{name}, Home", np.array(home) * 1000, floor, aim)
 
 
-NUMBER = ".gb td.n, .js-plotly-plot .scatterlayer .point, .katex"
+NUMBER = "text=/[+−][0-9]\\.[0-9]{3}/"
 
 
 # Thirty learners
 
 
 def crowd(browser: Browser, edits: int, others: int = 29) -> None:
-    """A learner in Chromium alone, and beside others who edit every two
+    """A learner in Chromium alone, and beside others who edit every five
     seconds over real sessions."""
     with served(ROOT / "app.py") as address:
         answers(address)

@@ -1,7 +1,7 @@
 """Learners without a browser: real Streamlit sessions over websockets.
 
 Each joins a bug's page, then types another reward into the selected row's
-field about every two seconds, as the page's own front end would send it.
+field about every five seconds, as the page's own front end would send it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
 
-THINK = 2.0
+THINK = 5.0
 """Seconds between two edits of a learner, give or take half."""
 
 
