@@ -42,6 +42,14 @@ def arrive(page: str) -> None:
         _take(page, query)
 
 
+def elsewhere(page: str) -> None:
+    """Forgets the address of the page that was left for `page`: who comes
+    back to it by the navigation finds it as it was."""
+    here = _here()
+    if here.get("page") != page:
+        here.clear()
+
+
 def depart(page: str) -> None:
     """Writes the session's state into the address, where it changed."""
     here = _here()

@@ -190,6 +190,7 @@ def _first_screen(name: str, covered: bool) -> None:
                 predict.told(draft.scenario)
     if alone:
         time.sleep(HEADWAY)
+        st.empty()  # gives way to what the learner did meanwhile
         st.rerun(scope="app")
 
 

@@ -13,7 +13,7 @@ import streamlit as st
 
 from gradebook.bugs import BUGS
 from gradebook.scenario import variants
-from gradebook.ui import present
+from gradebook.ui import address, present
 from gradebook.ui.home import home
 
 ROOT = Path(__file__).parents[2]
@@ -148,6 +148,7 @@ def app() -> None:
     script = f"<script>{later}{KEYS.read_text()}</script>"
     st.html(script, unsafe_allow_javascript=True)
     present.view()
+    address.elsewhere(page.url_path)
     _keep_room(page.url_path)
     page.run()
     present.leave()

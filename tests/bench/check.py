@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -141,24 +142,32 @@ ROWS, GROUP = 500, 5
 TEXT = "the quick brown fox jumps over the lazy dog " * 6
 
 
-def write(path: Path, steps: int, texts: bool) -> None:
-    """A clean GRPO log in TRL's convention, with or without completions."""
+def write(path: Path, steps: int, texts: bool, bug: str = "") -> None:
+    """A GRPO log in verl's convention, clean or as a bug computes it, with
+    or without completions. Groups have four or five rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     chance, writer = np.random.default_rng(0), None
+    engine = gradebook.bug(bug).engine if bug else gradebook.CORRECT
+    settings = replace(ESTIMATORS["grpo"], group_size=GROUP if bug else None)
     for first in range(0, steps, 100):
         step = np.repeat(np.arange(first, min(first + 100, steps)), ROWS)
-        reward = chance.normal(size=(len(step) // GROUP, GROUP))
-        mean = reward.mean(1, keepdims=True)
-        std = reward.std(1, ddof=1, keepdims=True)
-        advantage = ((reward - mean) / (std + 1e-4)).astype("float32")
-        prompt = np.repeat(np.arange(len(step) // GROUP), GROUP)
+        sizes = chance.integers(GROUP - 1, GROUP + 1, len(step))
+        prompt = np.repeat(np.arange(len(sizes)), sizes)[: len(step)]
+        reward = chance.normal(size=len(step))
+        batch = gradebook.Batch(
+            prompt=torch.from_numpy(prompt),
+            reward=torch.from_numpy(reward),
+            step=torch.from_numpy(step),
+            settings=settings,
+        )
+        numbers = gradebook.run(engine, batch).advantage.numpy()
         columns = {
             "step": step,
             "prompt": prompt,
-            "reward": reward.ravel(),
-            "advantage": advantage.ravel(),
+            "reward": reward,
+            "advantage": numbers.astype("float32"),
         }
         if texts:
             columns["prompt"] = [f"question {p}: {TEXT[:80]}" for p in prompt]
@@ -196,16 +205,19 @@ def measured(path: str) -> None:
 
 
 def speed(steps: int) -> None:
-    """Prints time and memory for two sizes, without and with texts."""
-    print("threads", os.cpu_count(), "load", os.getloadavg())
+    """Prints time and memory for two sizes, clean and faulty, without and
+    with texts."""
+    print("cores", os.cpu_count(), "load", os.getloadavg())
     with tempfile.TemporaryDirectory() as folder:
         for texts in (False, True):
-            print("with completions" if texts else "numbers only")
-            for count in (steps // 4, steps):
-                path = Path(folder) / f"{count}.parquet"
-                write(path, count, texts)
-                here = [sys.executable, __file__, "measure", str(path)]
-                subprocess.run(here, check=True)
+            for bug in ("", "partial_groups"):
+                what = "with completions" if texts else "numbers only"
+                print(f"{what}, {bug or 'clean'}", flush=True)
+                for count in (steps // 4, steps):
+                    path = Path(folder) / f"{count}.parquet"
+                    write(path, count, texts, bug)
+                    here = [sys.executable, __file__, "measure", str(path)]
+                    subprocess.run(here, check=True)
 
 
 if __name__ == "__main__":

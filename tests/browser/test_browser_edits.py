@@ -230,6 +230,24 @@ def test_edits_survive_a_switch_of_case_and_of_page(read):
     expect(reader.grid.at(11, "reward")).to_have_text("0")
 
 
+def test_a_page_chosen_right_after_an_edit_opens(read):
+    """The edit's picture comes first, the whole page a moment later: what
+    is clicked in between counts."""
+    reader = report(read)
+    heading = reader.page.get_by_role("heading", level=1)
+    for value in ("5", "6", "7"):
+        box = reader.keyed("reward-partial_groups").get_by_role("textbox")
+        box.fill(value)
+        box.press("Enter")
+        reader.page.wait_for_timeout(40)
+        reader.page.get_by_role("link", name="Home", exact=True).click()
+        expect(heading).to_have_text("Gradebook")
+        reader.settled()
+        expect(heading).to_have_text("Gradebook")
+        switch(reader, "Partial groups")
+        expect(reader.grid.at(10, "reward")).to_have_text(value)
+
+
 def test_cases_of_one_shape_do_not_share_edits(read):
     reader = read("rejected_rows", "Rejected rows")
     reader.grid.write(1, "reward", "55")
