@@ -4,6 +4,7 @@ there, so a new file is held by itself."""
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -216,3 +217,10 @@ print(gradebook.run(gradebook.CORRECT, batch).baseline.tolist())
 def test_every_public_name_is_there():
     code = "import gradebook as g; [getattr(g, n) for n in g.__all__]"
     assert python(code) == []
+
+
+def test_the_server_keeps_no_message_back():
+    """An edit runs the first screen and then the page: what a browser has
+    let go of in between must be sent again."""
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
+    assert config["global"]["minCachedMessageSize"] >= 1e9

@@ -4,6 +4,7 @@ from playwright.sync_api import expect
 
 PLACE = """([key, name, row]) => {
   const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
+  if (!chart?._fullData) return null;
   const [trace] = chart._fullData.filter((t) => t.name === name);
   const at = trace.customdata.findIndex(([r]) => r === row);
   const { xaxis, yaxis } = chart._fullLayout;
@@ -29,7 +30,10 @@ def alert(reader):
 
 
 def click_mark(reader, case, name, row):
-    x, y = reader.page.evaluate(PLACE, [f"picture-{case}", name, row])
+    found = reader.page.wait_for_function(
+        PLACE, arg=[f"picture-{case}", name, row]
+    )
+    x, y = found.json_value()
     reader.page.mouse.click(x, y)
 
 

@@ -155,10 +155,10 @@ def test_text_is_readable_light_and_dark(read, themed):
 
 def test_the_marks_are_set_apart_by_shape_and_not_by_colour_alone(read):
     reader = read("rejected_rows", "Rejected rows")
-    symbols = reader.page.evaluate(
+    symbols = reader.page.wait_for_function(
         """() => document.querySelector(
           '.st-key-picture-rejected_rows .js-plotly-plot'
-        )._fullData.filter((t) => t.mode === 'markers')
+        )?._fullData?.filter((t) => t.mode === 'markers')
           .map((t) => [t.name, t.marker.symbol])"""
-    )
+    ).json_value()
     assert symbols == [["correct", "circle"], ["faulty", "diamond-open"]]
