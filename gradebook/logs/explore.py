@@ -18,7 +18,7 @@ from gradebook.logs.computations import Computation
 from gradebook.logs.judging import distance, numbers_of
 from gradebook.logs.pieces import Log, pieces
 from gradebook.logs.readers import Source, sources
-from gradebook.logs.results import TINY
+from gradebook.logs.results import flipped
 from gradebook.logs.rollouts import Rollouts, to_rollouts
 from gradebook.logs.trl import read_as_trl, rewarded
 from gradebook.logs.verdict import Verdict
@@ -215,8 +215,7 @@ def _groups(
     """The groups of one step, worst first, by how far `other`, the logged
     or the faulty advantages, is from the correct ones."""
     code = rollouts.batch.prompt_index.numpy()
-    flips = (correct * other < 0) & (np.abs(correct) > TINY)
-    flips &= np.abs(other) > TINY
+    flips = flipped(correct, other)
     largest = np.zeros(len(rollouts.groups.size))
     np.maximum.at(largest, code, distance(correct, other))
     found = pd.DataFrame(

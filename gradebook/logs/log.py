@@ -10,18 +10,8 @@ import numpy as np
 import pandas as pd
 
 from gradebook.logs.check import in_parts, with_groups
-from gradebook.logs.computations import (
-    Computation,
-    base,
-    convention,
-    settled,
-)
-from gradebook.logs.judging import (
-    Judging,
-    full_groups,
-    one_thread,
-    restrided,
-)
+from gradebook.logs.computations import convention, settled
+from gradebook.logs.judging import Judging, full_groups, one_thread
 from gradebook.logs.pieces import Log, pieces
 from gradebook.logs.places import decimal_places
 from gradebook.logs.readers import LIMITS, Limits, Source, sources

@@ -226,6 +226,13 @@ def _nothing_varies(
     return quiet & ~np.logical_or.reduceat(spread, rollouts.starts)
 
 
+def flipped(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """bool [R]: the two advantages push the row to different sides."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        signed = (np.abs(one) > TINY) & (np.abs(other) > TINY)
+        return signed & (np.sign(one) * np.sign(other) < 0)
+
+
 def _compared(
     work: Judging, references: list[Computation]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -250,14 +257,8 @@ def _compared(
         away = distance(found, part.advantage)
         worst = part.worst(away)
         largest[at] = worst
-        step = part.batch.step_index.numpy()
-        hit = np.flatnonzero(away == worst[step])
-        first = np.unique(step[hit], return_index=True)[1]
-        row[at] = part.batch.place.numpy()[hit[first]]
-        logged = part.advantage
-        flipped = (found * logged < 0) & (np.abs(found) > TINY)
-        flipped &= np.abs(logged) > TINY
-        flips[at] = part.total(flipped.astype("int64"))
+        row[at] = part.batch.place.numpy()[part.first_at(away, worst)]
+        flips[at] = part.total(flipped(found, part.advantage).astype("int64"))
         hit = np.zeros(len(part.groups.size), dtype=bool)
         hit[part.batch.prompt_index.numpy()[away > allowed]] = True
         of = part.groups.step[hit]

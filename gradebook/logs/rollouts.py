@@ -101,6 +101,12 @@ class Rollouts:
         """Largest of each step's values, [S]."""
         return np.maximum.reduceat(values, self.starts)
 
+    def first_at(self, values: np.ndarray, worst: np.ndarray) -> np.ndarray:
+        """int64 [S] the first row of each step that has its `worst`."""
+        step = self.batch.step_index.numpy()
+        hit = np.flatnonzero(values == worst[step])
+        return hit[np.unique(step[hit], return_index=True)[1]]
+
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sum of each step's values, [S]."""
         return np.add.reduceat(values, self.starts)
@@ -257,16 +263,22 @@ def _batch(**columns: Tensor | None) -> LoggedBatch:
 def _finite(frame: pd.DataFrame, name: str) -> np.ndarray:
     """float64 [R]. Raises GradebookError naming the row."""
     values = _numbers(frame, name)
-    finite = np.isfinite(values)
-    if not finite.all():
-        row = int(finite.argmin())
+    _refuse(~np.isfinite(values), frame, name, "a finite number")
+    return values
+
+
+def _refuse(
+    bad: np.ndarray, frame: pd.DataFrame, name: str, expected: str
+) -> None:
+    """Raises GradebookError naming the first bad row, bool [R], if any."""
+    if bad.any():
+        row = int(bad.argmax())
         raise GradebookError(
             key=name,
             row=row,
-            expected="a finite number",
+            expected=expected,
             found=shown(frame[name].iloc[row]),
         )
-    return values
 
 
 def _steps(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -307,14 +319,7 @@ def _numbers(frame: pd.DataFrame, name: str) -> np.ndarray:
         return np.array(column, dtype="float64")
     values = pd.to_numeric(column, errors="coerce").to_numpy("float64")
     wrong = np.isnan(values) & column.notna().to_numpy()
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise GradebookError(
-            key=name,
-            row=row,
-            expected="a number",
-            found=shown(column.iloc[row]),
-        )
+    _refuse(wrong, frame, name, "a number")
     return values
 
 
@@ -326,14 +331,7 @@ def _whole(
     values = _numbers(frame, name)
     bad = ~np.isfinite(values) | (values != np.round(values))
     bad |= (values < least) | (values > 2**31)
-    if bad.any():
-        row = int(bad.argmax())
-        raise GradebookError(
-            key=name,
-            row=row,
-            expected=f"a whole number of {least} or more",
-            found=shown(frame[name].iloc[row]),
-        )
+    _refuse(bad, frame, name, f"a whole number of {least} or more")
     return torch.from_numpy(values.astype("int64"))
 
 
@@ -342,12 +340,5 @@ def _flags(frame: pd.DataFrame, name: str) -> Tensor | None:
         return None
     values = _numbers(frame, name)
     bad = (values != 0) & (values != 1)
-    if bad.any():
-        row = int(bad.argmax())
-        raise GradebookError(
-            key=name,
-            row=row,
-            expected="true or false",
-            found=shown(frame[name].iloc[row]),
-        )
+    _refuse(bad, frame, name, "true or false")
     return torch.from_numpy(values == 1)

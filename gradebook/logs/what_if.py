@@ -12,7 +12,7 @@ from gradebook.bugs import bug
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.check import prepared
 from gradebook.logs.judging import distance, replicas
-from gradebook.logs.results import TINY
+from gradebook.logs.results import TINY, flipped
 from gradebook.logs.rollouts import Rollouts, under
 from gradebook.settings import ESTIMATORS
 
@@ -71,12 +71,9 @@ def differences(
             faulty = run(bug(name).engine, batch).advantage.numpy()
             away = distance(faulty, correct)
             worst = rollouts.worst(away)
-            step = batch.step_index.numpy()
-            hit = np.flatnonzero(away == worst[step])
-            first = hit[np.unique(step[hit], return_index=True)[1]]
-            off = away > 1e-6
-            flips = (correct * faulty < 0) & (np.abs(correct) > TINY)
-            flips &= np.abs(faulty) > TINY
+            first = rollouts.first_at(away, worst)
+            off = away > TINY
+            flips = flipped(correct, faulty)
             pairs = np.unique(batch.prompt_index.numpy()[off])
             groups = np.bincount(
                 rollouts.groups.step[pairs], minlength=rollouts.steps
