@@ -13,8 +13,10 @@ from gradebook.logs.readers import Source
 
 @pytest.fixture(autouse=True)
 def large_from_64_rows(monkeypatch):
-    """Search a few steps at a time, as in a log of a million rows."""
+    """Search a few steps at a time, and look at a few groups of each
+    first, as in a log of a million rows."""
     monkeypatch.setattr("gradebook.logs.search.SEARCHED", 64)
+    monkeypatch.setattr("gradebook.logs.judging.PROBED", 16)
 
 
 def checked(frame, **said):

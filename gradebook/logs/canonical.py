@@ -153,7 +153,8 @@ def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
     names = [f"reward {at}" for at in range(len(weights))]
     if len(names) == 1 and weights[0] == 1:
         total = table[names[0]].to_numpy()
-        total = np.nan_to_num(total, posinf=np.inf, neginf=-np.inf)
+        if np.isnan(total).any():
+            total = np.nan_to_num(total, posinf=np.inf, neginf=-np.inf)
     else:
         total = np.zeros(len(table))
         for name, weight in zip(names, weights):
@@ -171,7 +172,9 @@ def unscored(table: pd.DataFrame) -> np.ndarray:
     such rows out, as TRL 1.16 does: every one in the step has advantage
     0. Where some have another, 0 stands for their reward."""
     names = [name for name in table if name.startswith("reward ")]
-    empty = table[names].isna().all(axis=1).to_numpy()
+    empty = np.ones(len(table), dtype=bool)
+    for name in names:
+        empty &= np.isnan(table[name].to_numpy())
     if "advantage" not in table or not empty.any():
         return np.zeros(len(table), dtype=bool)
     moved = empty & (table["advantage"].to_numpy() != 0)

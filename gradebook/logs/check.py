@@ -10,7 +10,7 @@ import pandas as pd
 from gradebook.errors import GradebookError
 from gradebook.logs.canonical import canonical
 from gradebook.logs.columns import Columns, guessed
-from gradebook.logs.judging import Judging, judged, one_thread
+from gradebook.logs.judging import Judging, judged, undisturbed
 from gradebook.logs.places import decimal_places
 from gradebook.logs.results import StepResults, results_of
 from gradebook.logs.rollouts import Rollouts, to_rollouts
@@ -41,7 +41,7 @@ def check(
 
     Raises GradebookError naming column and row of what cannot be read.
     """
-    with one_thread():
+    with undisturbed():
         rollouts, places = prepared(
             frame, columns, weights, group_size, places
         )

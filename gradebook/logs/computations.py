@@ -7,7 +7,7 @@ log's numbers.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Iterator, Mapping
 
@@ -66,7 +66,8 @@ class Computation:
         """The fields' hash, worked out once."""
         known = self.__dict__.get("_hash")
         if known is None:
-            known = hash((self.bug, self.estimator, self.settings, self.stride))
+            own = (self.bug, self.estimator, self.settings, self.stride)
+            known = hash(own)
             self.__dict__["_hash"] = known
         return known
 
@@ -91,7 +92,7 @@ class Computation:
 
 @lru_cache(maxsize=65536)
 def _corrected(computation: Computation) -> Computation:
-    settings = _altered(computation.settings, group_size=None)
+    settings = altered(computation.settings, group_size=None)
     return Computation("", computation.estimator, settings, computation.tier)
 
 
@@ -100,7 +101,7 @@ class Facts:
     """What the rows allow to differ, so that nothing is computed twice.
 
     has     canonical columns of the log
-    lone    some group has at most one counted row
+    lone    some group, or stride, has at most one counted row
     no_eos  some row has no EOS
     muted   some row has no tokens or no EOS
     clips   those of CLIPS that some reward lies beyond
@@ -124,14 +125,14 @@ def families(tier: int) -> tuple[tuple[str, Settings], ...]:
         ("opo", ESTIMATORS["opo"]),
         ("gpg", ESTIMATORS["gpg"]),
         *_both_ddof("grpo_passk", ESTIMATORS["grpo_passk"]),
-        ("grpo_passk", replace(ESTIMATORS["grpo_passk"], scale="none")),
+        ("grpo_passk", altered(ESTIMATORS["grpo_passk"], scale="none")),
         (
             "reinforce_plus_plus_baseline",
             ESTIMATORS["reinforce_plus_plus_baseline"],
         ),
         ("none", ESTIMATORS["none"]),
         *_both_ddof(
-            "grpo_batch_std", replace(ESTIMATORS["grpo"], scale="batch_std")
+            "grpo_batch_std", altered(ESTIMATORS["grpo"], scale="batch_std")
         ),
     ]
     if tier == 1:
@@ -145,7 +146,7 @@ def families(tier: int) -> tuple[tuple[str, Settings], ...]:
 
 
 def _both_ddof(name: str, settings: Settings) -> list[tuple[str, Settings]]:
-    return [(name, replace(settings, ddof=ddof)) for ddof in (1, 0)]
+    return [(name, altered(settings, ddof=ddof)) for ddof in (1, 0)]
 
 
 def _both_lone_rows(
@@ -157,7 +158,7 @@ def _both_lone_rows(
     for name, settings in named:
         if name not in ("rloo", "rloo_vectorized", "none"):
             other = "zero" if settings.lone_row == "raw" else "raw"
-            yield name, replace(settings, lone_row=other)
+            yield name, altered(settings, lone_row=other)
 
 
 def _levels() -> list[tuple[str, Settings]]:
@@ -170,7 +171,8 @@ def _levels() -> list[tuple[str, Settings]]:
                 continue
             for about in ("mean", "baseline"):
                 for ddof in (1, 0):
-                    settings = Settings(
+                    settings = altered(
+                        Settings(),
                         baseline=baseline,
                         scale=scale,
                         spread_about=about,
@@ -199,7 +201,7 @@ def computations(
             continue
         for masked in _masked(bug_name, facts):
             for clip in clips:
-                changed = _altered(
+                changed = altered(
                     settings, mask_no_eos=masked, reward_clip=clip
                 )
                 each = Computation(bug_name, name, changed, tier)
@@ -216,12 +218,12 @@ def _masked(bug_name: str, facts: Facts) -> tuple[bool, ...]:
 @lru_cache(maxsize=65536)
 def bare(computation: Computation, facts: Facts) -> Settings:
     """The settings without what makes no difference on these rows. Two
-    computations of one engine with equal bare settings give equal numbers.
+    computations of one engine with equal bare settings, and with the same
+    strides, give equal numbers.
     """
     s = computation.settings
-    strided = computation.bug == "partial_groups"
-    changes: dict[str, object] = {}
-    if not (facts.lone or strided and facts.muted):
+    changes: dict[str, object] = {"group_size": None}
+    if not facts.lone:
         changes["lone_row"] = "zero"
     if not facts.no_eos:
         changes["mask_no_eos"] = False
@@ -232,10 +234,10 @@ def bare(computation: Computation, facts: Facts) -> Settings:
             changes["spread_about"] = "mean"
     elif s.baseline == "batch_mean" and s.scale == "batch_std":
         changes["spread_about"] = "mean"
-    return _altered(s, **changes)
+    return altered(s, **changes)
 
 
-def _altered(settings: Settings, **changes: object) -> Settings:
+def altered(settings: Settings, **changes: object) -> Settings:
     """The settings with other choices, all known to be good: they are not
     checked again, since a search makes thousands."""
     if all(getattr(settings, name) == v for name, v in changes.items()):
@@ -245,6 +247,14 @@ def _altered(settings: Settings, **changes: object) -> Settings:
     return twin
 
 
+def with_settings(
+    computation: Computation, settings: Settings
+) -> Computation:
+    """The computation under other settings."""
+    c = computation
+    return Computation(c.bug, c.estimator, settings, c.tier, c.stride)
+
+
 @lru_cache(maxsize=65536)
 def variants(computation: Computation) -> tuple[Computation, ...]:
     """The same computation with every eps that could matter."""
@@ -252,7 +262,7 @@ def variants(computation: Computation) -> tuple[Computation, ...]:
     if s.scale not in ("group_std", "batch_std"):
         return (computation,)
     return tuple(
-        replace(computation, settings=_altered(s, eps=eps)) for eps in EPS
+        with_settings(computation, altered(s, eps=eps)) for eps in EPS
     )
 
 
@@ -290,8 +300,8 @@ def title(estimator: str) -> str:
 @lru_cache(maxsize=65536)
 def base(computation: Computation) -> Computation:
     """The computation that this one is a variant of."""
-    settings = _altered(computation.settings, eps=EPS[0])
-    return replace(computation, settings=settings)
+    settings = altered(computation.settings, eps=EPS[0])
+    return with_settings(computation, settings)
 
 
 @lru_cache(maxsize=65536)
@@ -339,7 +349,7 @@ def settled(settings: Settings, lone: bool) -> Settings:
         return settings
     for (ddof, eps, rule), _ in TRAINERS.items():
         if (ddof, eps) == (settings.ddof, settings.eps):
-            return replace(settings, lone_row=rule)
+            return altered(settings, lone_row=rule)
     return settings
 
 

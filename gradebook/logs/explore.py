@@ -15,7 +15,7 @@ from gradebook.batch import Batch
 from gradebook.errors import GradebookError, shown
 from gradebook.logs.check import with_groups
 from gradebook.logs.computations import Computation
-from gradebook.logs.judging import distance, numbers_of
+from gradebook.logs.fits import distance, numbers_of
 from gradebook.logs.pieces import Log, pieces
 from gradebook.logs.readers import Source, sources
 from gradebook.logs.results import flipped

@@ -6,6 +6,7 @@ from the log is then reduced to one number a step. Letters: R rows, S steps.
 
 from __future__ import annotations
 
+import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -16,83 +17,39 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from gradebook.batch import Batch
 from gradebook.bugs import BUGS
-from gradebook.engine.pipeline import Engine, Trace, run
+from gradebook.engine.pipeline import run
 from gradebook.logs.computations import (
     CLIPS,
-    EPS,
     NEEDS,
     STRIDES,
     TRACELESS,
     Computation,
     Facts,
+    altered,
     bare,
     computations,
     variants,
 )
+from gradebook.logs.fits import (
+    ABSOLUTE,
+    RELATIVE,
+    Fit,
+    all_filled,
+    fit_of,
+    without_loss,
+)
+from gradebook.logs.probes import (
+    PROBED,
+    beyond_eps,
+    has_own_line,
+    line_fit,
+    scores,
+    shape_of,
+    some_groups,
+    some_strides,
+)
 from gradebook.logs.rollouts import Rollouts, under
-
-ABSOLUTE = RELATIVE = 1e-5
-"""How far a float32 advantage with noise of 1e-6 may lie from its value."""
-
-DUST = 4 * 2.0**-24
-"""Relative rounding of a float32 score and of a mean over such scores."""
-
-ALIKE = 3e-6
-"""Residuals below this are all the same: the log's own noise."""
-
-PROBED = 4096
-"""From so many rows on, a few groups of each step are looked at first."""
-
-VERDICTS = ("correct", "suspect", "cannot tell", "none fits")
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """How one computation lies with the log. NaN and false where the step
-    was not computed.
-
-    residual  float64 [S] largest distance of a row, dust left out
-    fits      bool [S] every row is within tolerance and rounding dust
-    tight     bool [S] every row is within tolerance
-    """
-
-    residual: np.ndarray
-    fits: np.ndarray
-    tight: np.ndarray
-
-    @classmethod
-    def unknown(cls, steps: int) -> "Fit":
-        """Nothing computed yet."""
-        no = np.zeros(steps, dtype=bool)
-        return cls(np.full(steps, np.nan), no, no.copy())
-
-    @classmethod
-    def out(cls, steps: int) -> "Fit":
-        """Nothing that could be computed."""
-        no = np.zeros(steps, dtype=bool)
-        return cls(np.full(steps, np.inf), no, no)
-
-    def at(self, steps: np.ndarray) -> "Fit":
-        """Only these steps, bool [S]."""
-        return Fit(
-            self.residual[steps], self.fits[steps], self.tight[steps]
-        )
-
-    def filled(self, at: np.ndarray, new: "Fit") -> "Fit":
-        """This fit with `new` at the steps `at`, bool [S]."""
-        both = zip(
-            (self.residual, self.fits, self.tight),
-            (new.residual, new.fits, new.tight),
-        )
-        merged = []
-        for old, value in both:
-            old = old.copy()
-            old[at] = value
-            merged.append(old)
-        return Fit(*merged)
-
 
 def facts_of(rollouts: Rollouts) -> Facts:
     """What the rows allow to differ."""
@@ -133,110 +90,13 @@ def replicas(has: frozenset[str]) -> tuple[str, ...]:
     )
 
 
-def numbers_of(
-    rollouts: Rollouts, computation: Computation, sizes: Tensor | None = None
-) -> np.ndarray:
-    """The advantages under one computation. float64 [R]."""
-    batch = under(rollouts.batch, computation.settings, sizes)
-    return run(without_loss(computation.engine), batch).advantage.numpy()
-
-
-@lru_cache
-def without_loss(engine: Engine) -> Engine:
-    """The engine without its question which rows train: advantages do not
-    ask it."""
-    return replace(engine, trained=_not_asked)
-
-
-def _not_asked(
-    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
-) -> Tensor:
-    """Counted rows, in place of `trained`. bool [R]."""
-    return counted
-
-
-def distance(found: np.ndarray, logged: np.ndarray) -> np.ndarray:
-    """|found - logged|; 0 where both are not finite, inf where one is."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        away = np.abs(found - logged)
-    odd = ~np.isfinite(away)
-    if odd.any():
-        same = np.isfinite(found[odd]) == np.isfinite(logged[odd])
-        away[odd] = np.where(same, 0.0, np.inf)
-    return away
-
-
-def _dust(
-    rollouts: Rollouts, trace: Trace, scale: np.ndarray, rows: np.ndarray
-) -> np.ndarray:
-    """What float32 rounding of scores and means may do to these rows.
-
-    Scores such as 0, 1 or 0.25 have exact sums, and so has a group in which
-    one row counts. Dust over its own spread stays below the root of
-    the number of rows. [rows]
-    """
-    score = trace.score.numpy()[rows]
-    baseline = np.nan_to_num(trace.baseline.numpy()[rows])
-    size = np.abs(score) + np.abs(baseline)
-    divisor = np.where(scale[rows] > 0, scale[rows], np.inf)
-    group = trace.group.numpy() + 1
-    voters = np.bincount(group[trace.counted.numpy()], minlength=1)
-    own = group[rows]
-    alone = voters[np.minimum(own, len(voters) - 1)] <= 1
-    alone |= own >= len(voters)
-    short = (score * 1024 == np.round(score * 1024)) & (size < 4096)
-    exact = short | alone & (own > 0) | ~trace.credited.numpy()[rows]
-    dust = np.where(exact, 0, DUST * size / divisor)
-    step = rollouts.batch.step_index.numpy()[rows]
-    return np.minimum(dust, np.sqrt(rollouts.batch.step_rows.numpy())[step])
-
-
-def fit_of(
-    rollouts: Rollouts, trace: Trace, scale: np.ndarray, allowed: np.ndarray
-) -> Fit:
-    """How a trace's advantages lie with the log."""
-    found = trace.advantage.numpy()
-    away = distance(found, rollouts.advantage)
-    over = np.flatnonzero(away > allowed)
-    if not len(over):
-        yes = np.ones(rollouts.steps, dtype=bool)
-        return Fit(rollouts.worst(away), yes, yes)
-    step = rollouts.batch.step_index.numpy()[over]
-    loose = np.zeros(rollouts.steps, dtype=bool)
-    loose[step] = True
-    gain = _gain(rollouts, trace, found)[step]
-    bound = allowed[over] + _dust(rollouts, trace, scale, over) * gain
-    dusty = away[over] <= bound
-    away[over[dusty]] = 0
-    misfit = np.zeros(rollouts.steps, dtype=bool)
-    misfit[step[~dusty]] = True
-    return Fit(rollouts.worst(away), ~misfit, ~loose)
-
-
-def _gain(
-    rollouts: Rollouts, trace: Trace, found: np.ndarray
-) -> np.ndarray:
-    """How much the last stage spreads the standardized scores. [S]"""
-    before = trace.standardized.numpy()
-    if found is before or np.array_equal(found, before):
-        return np.ones(rollouts.steps)
-    spreads = []
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        for values in (found, before):
-            values = np.nan_to_num(values)
-            spreads.append(rollouts.worst(values) + rollouts.worst(-values))
-        gain = spreads[0] / spreads[1]
-    return np.where(np.isfinite(gain), gain, 1.0)
-
-
 @dataclass(eq=False)
 class Judging:
     """The computations tried on some steps so far.
 
-    wanted      if given, all others count as out
-    leaders     likely to fit: run on every row at once
-    fits        how each lies with the log
-    advantages  float64 [R] of those that were run on every step and fit
+    wanted   if given, all others count as out
+    leaders  likely to fit: run on every row at once
+    fits     how each lies with the log
     """
 
     rollouts: Rollouts
@@ -245,13 +105,17 @@ class Judging:
     wanted: frozenset[Computation] | None = None
     leaders: frozenset[Computation] = frozenset()
     fits: dict[Computation, Fit] = field(default_factory=dict)
-    advantages: dict[Computation, np.ndarray] = field(default_factory=dict)
+    _advantages: dict[tuple, np.ndarray] = field(default_factory=dict)
     _shared: dict[tuple, tuple[Fit, ...]] = field(default_factory=dict)
+    _fitted: dict[str, np.ndarray] = field(default_factory=dict)
     _probes: dict[int, tuple[Rollouts, np.ndarray]] = field(
         default_factory=dict
     )
-    _windows: dict[tuple, np.ndarray] = field(default_factory=dict)
+    _strides: dict[tuple, tuple[int, Tensor]] = field(default_factory=dict)
+    _windows: dict[int, np.ndarray] = field(default_factory=dict)
     _same: dict[tuple, np.ndarray] = field(default_factory=dict)
+    _straight: dict[tuple, Fit] = field(default_factory=dict)
+    _shapes: dict[tuple, list[Fit]] = field(default_factory=dict)
     _two_tokens: dict[bool, np.ndarray] = field(default_factory=dict)
 
     @cached_property
@@ -281,10 +145,9 @@ class Judging:
 
     def same(self, computation: Computation) -> np.ndarray:
         """bool [S]: on these steps the replica is the correct engine."""
-        c = computation
-        key = (c.bug, c.stride, c.settings.group_size)
+        key = (computation.bug, self._cut(computation))
         if key not in self._same:
-            self._same[key] = self._same_as_correct(c)
+            self._same[key] = self._same_as_correct(computation)
         return self._same[key]
 
     def _same_as_correct(self, computation: Computation) -> np.ndarray:
@@ -303,8 +166,28 @@ class Judging:
 
     def strides(self, computation: Computation) -> Tensor:
         """int64 [S] the rows per prompt that strides are cut by."""
+        self._cut(computation)
+        return self._strides[_guess(computation)][1]
+
+    def _cut(self, computation: Computation) -> int:
+        """A number for the way the steps are cut into strides: guesses
+        that come to the same sizes have the same one; -1 without strides.
+        """
+        if computation.bug != "partial_groups":
+            return -1
+        key = _guess(computation)
+        if key not in self._strides:
+            sizes = self._guessed(*key)
+            alike = (
+                (number, known)
+                for number, known in self._strides.values()
+                if torch.equal(known, sizes)
+            )
+            self._strides[key] = next(alike, (len(self._strides), sizes))
+        return self._strides[key][0]
+
+    def _guessed(self, guess: str, given: int | None) -> Tensor:
         b = self.rollouts.batch
-        guess, given = computation.stride, computation.settings.group_size
         largest = torch.zeros_like(b.step_rows).scatter_reduce(
             0, b.step_index, b.prompt_rows, "amax"
         )
@@ -344,8 +227,8 @@ class Judging:
         if not steps.any():
             return
         for computation in tried:
-            key = self._key(computation)
             each = variants(computation)
+            key = (self._key(computation), self._wants(each))
             known = self._shared.get(key)
             if known is None:
                 known = (Fit.unknown(self.rollouts.steps),) * len(each)
@@ -353,11 +236,31 @@ class Judging:
             if missing.any():
                 known = self._computed(computation, each, missing, known)
                 self._shared[key] = known
+                fitting = self.fitted(computation.bug)
+                for fit in known:
+                    fitting |= fit.fits
             self.fits.update(zip(each, known))
 
+    def fitted(self, bug: str) -> np.ndarray:
+        """bool [S]: a computation of this engine fits, "" for the correct
+        one."""
+        no = np.zeros(self.rollouts.steps, dtype=bool)
+        return self._fitted.setdefault(bug, no)
+
     def _key(self, computation: Computation) -> tuple:
-        settings = bare(computation, self.facts)
-        return computation.bug, computation.stride, settings
+        """Equal for computations that give equal numbers on these rows."""
+        cut, facts = self._cut(computation), self.facts
+        if cut >= 0:
+            lone = facts.muted or bool((self.strides(computation) < 2).any())
+            facts = replace(facts, lone=lone)
+        return computation.bug, cut, bare(computation, facts)
+
+    def _wants(self, each: tuple[Computation, ...]) -> tuple[bool, ...]:
+        return tuple(self.wanted is None or c in self.wanted for c in each)
+
+    def advantage(self, computation: Computation) -> np.ndarray | None:
+        """float64 [R] of one that was run on every step, if it was kept."""
+        return self._advantages.get(self._key(computation))
 
     def _computed(
         self,
@@ -381,9 +284,9 @@ class Judging:
         cannot = steps & ~self._computable(computation)
         if cannot.any():
             out = Fit.out(int(cannot.sum()))
-            fits = [fit.filled(cannot, out) for fit in fits]
+            fits = all_filled(fits, cannot, out)
             steps = steps & ~cannot
-        alive = [self.wanted is None or c in self.wanted for c in each]
+        alive = list(self._wants(each))
         probing = self.rollouts.batch.rows >= PROBED
         if steps.any() and probing and self.leaders.isdisjoint(each):
             steps, probed = self._probed(computation, each, steps, fits)
@@ -425,20 +328,24 @@ class Judging:
         fails on the step. Fills `fits` where all is lost; returns the
         steps that are left and the variants alive on any of them.
         """
-        shape = shape_of(computation)
-        if shape is None:
-            return steps, [True] * len(each)
-        rows = self._probe_rows(computation)
+        rows, every = self._probe_rows(computation), [True] * len(each)
         if rows.sum() * 2 > len(rows):
-            return steps, [True] * len(each)
+            return steps, every
+        steps = self._bent(computation, steps, fits)
+        shape = shape_of(computation)
+        if shape is None or not steps.any():
+            return steps, every
         part, rows = self._probe(rows, steps)
         if computation.coupled:
             shapes = variants(shape) if len(each) > 1 else (shape,)
-            found = self._lines(shape, shapes, part, rows, steps)
+            key = (self._key(shape), len(shapes), steps.tobytes())
+            if key not in self._shapes:
+                of = part.batch.step_index
+                found = self._lines(shape, shapes, part, rows, steps, of)
+                self._shapes[key] = found
+            found = self._shapes[key]
         else:
-            found = self._run(
-                computation, each, part, steps, [True] * len(each), rows
-            )
+            found = self._run(computation, each, part, steps, every, rows)
         if len(found) < len(each):
             found = found * len(each)
         left = np.zeros(int(steps.sum()), dtype=bool)
@@ -454,6 +361,34 @@ class Judging:
                 keep = steps & ~lost
                 fits[i] = fits[i].filled(keep, fit.at(left))
         return steps & ~lost, alive
+
+    def _bent(
+        self,
+        computation: Computation,
+        steps: np.ndarray,
+        fits: list[Fit],
+    ) -> np.ndarray:
+        """The steps on which the log is a straight line through the scores
+        of each group that is looked at; fills `fits` on the others."""
+        if not has_own_line(computation):
+            return steps
+        s = computation.settings
+        key = (self._cut(computation), s.reward_clip, s.mask_no_eos)
+        if key not in self._straight:
+            every = np.ones(self.rollouts.steps, dtype=bool)
+            few = self.rollouts.batch.rows <= 4 * PROBED
+            rows = self._every_row if few else self._probe_rows(computation)
+            part, rows = self._probe(rows, every)
+            shape, sizes = scores(computation), self._sizes(computation, every)
+            of = computation.engine.group(under(part.batch, s, sizes))
+            self._straight[key] = self._lines(
+                shape, (shape,), part, rows, every, of
+            )[0]
+        line = self._straight[key]
+        lost = steps & ~line.fits
+        if lost.any():
+            fits[:] = all_filled(fits, lost, line.at(lost))
+        return steps & ~lost
 
     def _probe(
         self, rows: np.ndarray, steps: np.ndarray
@@ -471,45 +406,19 @@ class Judging:
         """bool [R]: a few whole groups, or strides, of every step."""
         if computation.bug != "partial_groups":
             return self._group_rows
-        key = (computation.stride, computation.settings.group_size)
+        key = self._cut(computation)
         if key not in self._windows:
-            self._windows[key] = self._stride_rows(computation)
+            sizes = self.strides(computation).numpy()
+            self._windows[key] = some_strides(self.rollouts, sizes)
         return self._windows[key]
 
     @cached_property
-    def _group_rows(self) -> np.ndarray:
-        """The first two groups of each step whose rewards vary, and the
-        first in which some row is muted."""
-        rollouts = self.rollouts
-        groups, b = rollouts.groups, rollouts.batch
-        code = b.prompt_index.numpy()
-        reward = b.reward.numpy()
-        count = len(groups.size)
-        varied = reward != reward[groups.first][code]
-        varies = np.bincount(code[varied], minlength=count) > 0
-        muted = ~(b.eos & b.mask.any(-1)).numpy()
-        odd = np.bincount(code[muted], minlength=count) > 0
-        taken = _first_of_step(varies, groups.step, 2)
-        taken |= _first_of_step(odd & varies, groups.step, 1)
-        taken |= _first_of_step(np.ones(count, bool), groups.step, 1)
-        return taken[code]
+    def _every_row(self) -> np.ndarray:
+        return np.ones(self.rollouts.batch.rows, dtype=bool)
 
-    def _stride_rows(self, computation: Computation) -> np.ndarray:
-        """Some strides of each step, from the first that is no group."""
-        rollouts = self.rollouts
-        groups, b = rollouts.groups, rollouts.batch
-        size = self.strides(computation).numpy()
-        place = groups.first - rollouts.starts[groups.step]
-        own = size[groups.step]
-        whole = (groups.size == own) & (place % own == 0)
-        start = np.full(rollouts.steps, np.iinfo("int64").max)
-        np.minimum.at(start, groups.step[~whole], place[~whole])
-        full = b.step_rows.numpy() // size
-        first = np.minimum(start // size, np.maximum(full - 1, 0)) * size
-        last = np.minimum(first + size * (1 + 16 // size), full * size)
-        last = np.where(full == 0, b.step_rows.numpy(), last)
-        step, where = b.step_index.numpy(), b.place.numpy()
-        return (where >= first[step]) & (where < last[step])
+    @cached_property
+    def _group_rows(self) -> np.ndarray:
+        return some_groups(self.rollouts)
 
     def _lines(
         self,
@@ -518,9 +427,11 @@ class Judging:
         part: Rollouts,
         rows: np.ndarray,
         steps: np.ndarray,
+        of: Tensor,
     ) -> list[Fit]:
-        """Whether the log is a straight line through the shape's numbers,
-        on each step: [Fit] a variant of the shape."""
+        """Whether the log is a straight line through the shape's numbers
+        in each step or group `of`, int64 [R]: [Fit] a variant of the shape.
+        """
         sizes = self._sizes(shape, steps)
         batch = under(part.batch, shape.settings, sizes)
         trace = run(without_loss(shape.engine), batch)
@@ -531,7 +442,7 @@ class Judging:
             scale = trace.scale + extra
             x = (trace.standardized * (trace.scale / scale)).numpy()
             found.append(
-                _line_fit(part, trace, x, scale.numpy(), allowed)
+                line_fit(part, trace, x, scale.numpy(), allowed, of.numpy())
             )
         return found
 
@@ -562,7 +473,7 @@ class Judging:
         engine = without_loss(computation.engine)
         trace = run(engine, batch)
         if rows is not None and len(each) > 1:
-            away = _beyond_eps(part, trace, computation.settings.eps, allowed)
+            away = beyond_eps(part, trace, computation.settings.eps, allowed)
             if (away > 0).all():
                 no = np.zeros(part.steps, dtype=bool)
                 return [Fit(away, no, no)] * len(each)
@@ -579,106 +490,30 @@ class Judging:
                 found = engine.advantage(batch, rescaled, trace.credited)
                 now = replace(trace, standardized=rescaled, advantage=found)
             fits.append(fit_of(part, now, scale.numpy(), allowed))
-            if rows is None and steps.all() and fits[-1].fits.any():
-                self.advantages[variant] = now.advantage.numpy()
+            kept = fits[-1].fits.any() or variant in self.leaders
+            if rows is None and steps.all() and kept:
+                self._advantages[self._key(variant)] = now.advantage.numpy()
         return fits
 
 
-@lru_cache(maxsize=65536)
-def shape_of(computation: Computation) -> Computation | None:
-    """A computation within groups through whose numbers the log must be a
-    straight line on every step; None when there is none."""
-    c, s = computation, computation.settings
-    if not c.coupled:
-        return c
-    if c.bug == "double_normalization":
-        c = replace(c, bug="")
-        return c if not c.coupled else None
-    if s.baseline == "batch_mean" and s.scale != "group_std":
-        local = replace(s, baseline="none", scale="none")
-        return replace(c, settings=replace(local, whiten_tokens=False))
-    if s.baseline == "batch_mean":
-        return None
-    local = replace(s, scale="none", whiten_tokens=False)
-    return replace(c, settings=local)
-
-
-def _beyond_eps(
-    part: Rollouts, trace: Trace, eps: float, allowed: np.ndarray
-) -> np.ndarray:
-    """How far the log lies outside what any eps gives, 0 where inside. [S]
-
-    An advantage only grows as eps shrinks, so it lies between that of the
-    largest eps and that of the smallest.
-    """
-    scale = trace.scale.numpy()
-    now = trace.advantage.numpy()
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        least = now * (scale / (scale - eps + max(EPS)))
-        most = now * (scale / np.maximum(scale - eps, 0))
-        low, high = np.minimum(least, most), np.maximum(least, most)
-        logged = part.advantage
-        away = np.maximum(low - logged, logged - high)
-        away = np.where(np.isfinite(away), away, 0)
-    over = np.flatnonzero(away > allowed)
-    smallest = np.maximum(scale - eps, min(e for e in EPS if e))
-    bound = allowed[over] + _dust(part, trace, smallest, over)
-    inside = away <= allowed
-    inside[over] = away[over] <= bound
-    return part.worst(np.where(inside, 0, away))
-
-
-def _first_of_step(
-    wanted: np.ndarray, step: np.ndarray, count: int
-) -> np.ndarray:
-    """bool [G]: one of the first `count` wanted groups of its step."""
-    at = np.flatnonzero(wanted)
-    order = at[np.argsort(step[at], kind="stable")]
-    sorted_step = step[order]
-    rank = np.arange(len(order)) - np.searchsorted(sorted_step, sorted_step)
-    taken = np.zeros(len(wanted), dtype=bool)
-    taken[order[rank < count]] = True
-    return taken
-
-
-def _line_fit(
-    part: Rollouts,
-    trace: Trace,
-    x: np.ndarray,
-    scale: np.ndarray,
-    allowed: np.ndarray,
-) -> Fit:
-    """How far the credited rows are from the best line through x. [S]"""
-    use = trace.credited.numpy() & np.isfinite(x)
-    use &= np.isfinite(part.advantage)
-    weight = use.astype("float64")
-    x, y = np.where(use, x, 0), np.where(use, part.advantage, 0)
-    n = np.maximum(part.total(weight), 1)
-    step = part.batch.step_index.numpy()
-    dx = np.where(use, x - (part.total(x) / n)[step], 0)
-    dy = np.where(use, y - (part.total(y) / n)[step], 0)
-    power = part.total(dx * dx)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        slope = np.where(power > 0, part.total(dx * dy) / power, 0)
-        away = np.abs(dy - slope[step] * dx)
-        rows = np.arange(len(x))
-        dust = _dust(part, trace, scale, rows) * np.abs(slope)[step]
-        bound = 4 * part.worst(dust)[step] + allowed
-        out = use & ~(away <= bound)
-    away = np.where(np.isfinite(away), away, 0)
-    fits = part.total(out.astype("int64")) == 0
-    return Fit(part.worst(away), fits, fits)
+def _guess(computation: Computation) -> tuple[str, int | None]:
+    return computation.stride, computation.settings.group_size
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def undisturbed() -> Iterator[None]:
     """One torch thread: parts are small, and a pool of threads that waits
-    for a busy machine costs more than it gives."""
+    for a busy machine costs more than it gives. And a collector of garbage
+    that leaves alone what was there before: torch and pandas are half a
+    million objects, and a look at all of them costs as much as a search.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
+    gc.freeze()
     try:
         yield
     finally:
+        gc.unfreeze()
         torch.set_num_threads(threads)
 
 
@@ -716,11 +551,8 @@ def judged(
 
 def fitting(work: Judging, bug: str | None = None) -> np.ndarray:
     """bool [S]: a computation fits, of one engine or of any."""
-    found = np.zeros(work.rollouts.steps, dtype=bool)
-    for computation, fit in work.fits.items():
-        if bug is None or computation.bug == bug:
-            found |= fit.fits
-    return found
+    names = ("", *BUGS) if bug is None else (bug,)
+    return np.logical_or.reduce([work.fitted(name) for name in names])
 
 
 def _try_strides(work: Judging, names: tuple[str, ...]) -> None:
@@ -755,5 +587,5 @@ def restrided(
     """The same computation with another guess at the stride."""
     settings = computation.settings
     if guess == "given":
-        settings = replace(settings, group_size=group_size)
+        settings = altered(settings, group_size=group_size)
     return replace(computation, stride=guess, settings=settings)

@@ -9,9 +9,10 @@ from typing import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from gradebook.logs.ahead import ahead
 from gradebook.logs.check import in_parts, with_groups
-from gradebook.logs.computations import convention, settled
-from gradebook.logs.judging import Judging, full_groups, one_thread
+from gradebook.logs.computations import Computation, convention, settled
+from gradebook.logs.judging import Judging, full_groups, undisturbed
 from gradebook.logs.pieces import Log, pieces
 from gradebook.logs.places import decimal_places
 from gradebook.logs.readers import LIMITS, Limits, Source, sources
@@ -57,7 +58,7 @@ def check_log(
     GradebookError for what cannot be read at all.
     """
     log = Log.of(sources(paths), columns, limits)
-    with one_thread():
+    with undisturbed():
         work = _Work(log, weights, group_size, progress)
         work.run()
         if log.split_steps and not work.cancelled and log.rows <= GATHERED:
@@ -99,11 +100,12 @@ class _Work:
 
     def run(self) -> None:
         """Reads and judges the log; a second time where that is needed."""
-        for rollouts in self.rollouts():
-            self.judge(rollouts)
-            if not self._goes_on(self.log):
-                self.cancelled = True
-                return
+        with ahead(self.rollouts()) as parts:
+            for rollouts in parts:
+                self.judge(rollouts)
+                if not self._goes_on(self.log):
+                    self.cancelled = True
+                    return
         self.incomplete = not self.retry()
 
     def _goes_on(self, log: Log) -> bool:
@@ -141,10 +143,10 @@ class _Work:
             self.differences.append(differences(rollouts, size))
             return
         suspect = (results.frame["verdict"] == "suspect").to_numpy()
-        fits = {}
-        for computation, fit in work.fits.items():
-            fitted = fit.fits if computation.bug else fit.fits & ~suspect
-            fits[computation] = (fitted, fit.residual, fit.tight)
+        fits = {
+            c: fit if c.bug else replace(fit, fits=fit.fits & ~suspect)
+            for c, fit in work.fits.items()
+        }
         self.tally.add(fits, rollouts.steps)
 
     def retry(self) -> bool:
@@ -154,26 +156,31 @@ class _Work:
         if not wanted or self.tally.complete():
             return True
         at, again = 0, self.log.again(self.log.gathered)
-        for rollouts in self.rollouts(again):
-            work = Judging(
-                rollouts, self.search.places, self.search.group_size
-            )
-            every = np.ones(rollouts.steps, dtype=bool)
-            missing = [c for c in wanted if at not in self.tally.fits[c]]
-            work.try_all(bases(missing), every)
-            for c in missing:
-                if not work.fits[c].fits.all():
-                    wanted.remove(c)
-                    continue
-                self.tally.fits[c][at] = work.fits[c].fits
-                self.tally.residuals[c][at] = work.fits[c].residual
-                self.tally.tight[c] += int(work.fits[c].tight.sum())
-            at += rollouts.steps
-            if not self._goes_on(again):
-                return False
-            if not wanted:
-                break
+        with ahead(self.rollouts(again)) as parts:
+            for rollouts in parts:
+                at = self._tried_again(wanted, rollouts, at)
+                if not self._goes_on(again):
+                    return False
+                if not wanted:
+                    break
         return True
+
+    def _tried_again(
+        self, wanted: list[Computation], rollouts: Rollouts, at: int
+    ) -> int:
+        """Tries on a part, whose first step is `at`, what was not tried
+        there; takes what fails from `wanted`. The next part's first step."""
+        search = self.search
+        work = Judging(rollouts, search.places, search.group_size)
+        every = np.ones(rollouts.steps, dtype=bool)
+        missing = [c for c in wanted if at not in self.tally.fits[c]]
+        work.try_all(bases(missing), every)
+        for c in missing:
+            if work.fits[c].fits.all():
+                self.tally.put(c, at, work.fits[c])
+            else:
+                wanted.remove(c)
+        return at + rollouts.steps
 
     def _note_facts(self, work: Judging) -> None:
         rollouts = work.rollouts

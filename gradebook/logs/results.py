@@ -9,13 +9,8 @@ import numpy as np
 import pandas as pd
 
 from gradebook.logs.computations import Computation, unusual
-from gradebook.logs.judging import (
-    ABSOLUTE,
-    ALIKE,
-    Judging,
-    distance,
-    numbers_of,
-)
+from gradebook.logs.fits import ABSOLUTE, ALIKE, distance, numbers_of
+from gradebook.logs.judging import Judging, fitting
 from gradebook.logs.rollouts import Rollouts
 
 COLUMNS = (
@@ -99,8 +94,9 @@ def results_of(
     rollouts = work.rollouts
     if "advantage" not in rollouts.has:
         return _untold(rollouts)
-    correct = Stack.of(work, (c for c in work.fits if not c.bug))
-    faulty = Stack.of(work, (c for c in work.fits if c.bug))
+    every = _live(work)
+    correct = Stack.of(work, (c for c in every if not c.bug))
+    faulty = Stack.of(work, (c for c in every if c.bug))
     right = correct.best(correct.tight)
     right = np.where(right >= 0, right, correct.best(correct.fits))
     wrong = faulty.best(faulty.fits)
@@ -117,7 +113,7 @@ def results_of(
         np.where(wrong >= 0, "suspect", "none fits"),
     ).astype(object)
     verdict[_nothing_varies(rollouts, verdict, loose)] = "cannot tell"
-    both = Stack.of(work, work.fits)
+    both = Stack.of(work, every)
     index = {c: i for i, c in enumerate(both.computations)}
     picked = _picked(verdict, right, wrong, correct, faulty, both)
     chosen = np.array([index[c] for c in picked])
@@ -149,6 +145,15 @@ def results_of(
     )
     timeline = _timeline(rollouts, flips, affected)
     return StepResults(frame, timeline, tuple(picked))
+
+
+def _live(work: Judging) -> list[Computation]:
+    """What fits some step, and the first correct computation; everything
+    that was tried, where there is a step that nothing fits."""
+    if not fitting(work).all():
+        return list(work.fits)
+    first = next(c for c in work.fits if not c.bug)
+    return [c for c, f in work.fits.items() if c is first or f.fits.any()]
 
 
 def _picked(
@@ -251,8 +256,8 @@ def _compared(
         allowed = work.allowed
         if not at.all():
             allowed = allowed[rollouts.rows_of(at)]
-        found = work.advantages.get(computation)
-        if found is None or not at.all():
+        found = work.advantage(computation) if at.all() else None
+        if found is None:
             found = numbers_of(part, computation)
         away = distance(found, part.advantage)
         worst = part.worst(away)

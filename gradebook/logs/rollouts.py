@@ -43,6 +43,13 @@ class LoggedBatch(Batch):
         """int64 [R] unmasked tokens of the row: its response length."""
         return self.mask.sum(-1) if self.lengths is None else self.lengths
 
+    @cached_property
+    def place(self) -> Tensor:
+        """int64 [R] the row's position among the rows of its step, which
+        stand together here."""
+        starts = self.step_rows.cumsum(0) - self.step_rows
+        return torch.arange(self.rows) - starts[self.step_index]
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -157,14 +164,10 @@ FIELDS = (
 def _index(batch: LoggedBatch, step: np.ndarray, group: np.ndarray) -> None:
     """Tells a batch its steps and groups, sorted codes 0.. int64 [R]."""
     rows = np.bincount(step)
-    place = np.arange(len(step)) - (np.cumsum(rows) - rows)[step]
     _put(batch, "step_index", torch.from_numpy(step))
     _put(batch, "step_count", len(rows))
     _put(batch, "step_rows", torch.from_numpy(rows))
-    _put(batch, "place", torch.from_numpy(place))
     _put(batch, "prompt_index", torch.from_numpy(group))
-    sizes = np.bincount(group)[group]
-    _put(batch, "prompt_rows", torch.from_numpy(sizes))
 
 
 def _put(batch: Batch, name: str, value: Any) -> None:
@@ -216,7 +219,7 @@ def to_rollouts(frame: pd.DataFrame) -> Rollouts:
     lengths = _whole(frame, "length")
     steps = _whole(frame, "steps", least=1)
     kept = _whole(frame, "kept_steps")
-    ones = torch.ones(rows, dtype=torch.int64)
+    ones = torch.ones((), dtype=torch.int64).expand(rows)
     if steps is None:
         steps = ones if kept is None else kept.clamp(min=1)
     kept = steps if kept is None else kept
@@ -228,7 +231,7 @@ def to_rollouts(frame: pd.DataFrame) -> Rollouts:
             expected="at most the row's steps",
             found=str(int(kept[row])),
         )
-    always = torch.ones(rows, dtype=torch.bool)
+    always = torch.ones((), dtype=torch.bool).expand(rows)
     eos = _flags(frame, "eos")
     batch = _batch(
         reward=torch.from_numpy(_finite(frame, "reward")),

@@ -111,17 +111,19 @@ class Search:
 
     def _tried(self, rollouts: Rollouts) -> Judging:
         """The part under what was found so far."""
-        leaders = [PLAIN, *self.leaders]
-        ties = [tie for c in self.ties for tie in (c.correct, c)]
+        leaders = [*self.leaders] or [PLAIN]
+        twins = [c.correct for c in self.ties]
         work = Judging(
             rollouts,
             self.places,
             self.group_size,
-            frozenset((*leaders, *ties)),
+            frozenset((*leaders, *self.ties, *twins)),
             frozenset(self.leaders),
         )
         every = np.ones(rollouts.steps, dtype=bool)
-        work.try_all(bases((*leaders, *ties)), every)
+        work.try_all(bases((*leaders, *self.ties)), every)
+        for tie, twin in zip(self.ties, twins):
+            work.try_all(bases([twin]), ~work.fits[tie].fits)
         return work
 
     def _learn(self, few: Rollouts, places: int | None) -> bool:
@@ -203,7 +205,8 @@ def _spread(rollouts: Rollouts, wanted: np.ndarray) -> np.ndarray:
     rows = rollouts.batch.step_rows.numpy()[at]
     count = max(1, int(SEARCHED // max(rows.mean(), 1)))
     taken = np.zeros(rollouts.steps, dtype=bool)
-    taken[at[np.linspace(0, len(at) - 1, min(count, len(at))).astype(int)]] = True
+    spread = np.linspace(0, len(at) - 1, min(count, len(at))).astype(int)
+    taken[at[spread]] = True
     return taken
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from itertools import product
 from math import gcd
 from typing import Iterator, Sequence
 
@@ -18,11 +17,24 @@ import pandas as pd
 from gradebook.errors import GradebookError
 from gradebook.logs.canonical import summed, unscored
 from gradebook.logs.columns import Columns
-from gradebook.logs.computations import computations
-from gradebook.logs.judging import Judging
+from gradebook.logs.computations import (
+    Computation,
+    Facts,
+    computations,
+    variants,
+)
+from gradebook.logs.fits import ABSOLUTE, DUST, RELATIVE
+from gradebook.logs.judging import Judging, facts_of
+from gradebook.logs.probes import off_line
 from gradebook.logs.rollouts import to_rollouts
+from gradebook.logs.weights import (
+    TRL_EPS,
+    centered_in,
+    independent,
+    solved,
+    sums,
+)
 
-TRL_EPS = 1e-4
 TRL_ESTIMATORS = (
     "grpo",
     "grpo_batch_std",
@@ -32,9 +44,6 @@ TRL_ESTIMATORS = (
 )
 SAMPLE_ROWS = 4096
 """So many rows, in whole steps, are looked at."""
-
-FREE = 3
-"""So many functions that are constant in groups get weight 0 in turn."""
 
 LONGEST, FEW, STRIDED_ROWS = 16, 6, 256
 """Where nothing else fits: strides up to here, with so many weights each,
@@ -160,11 +169,17 @@ def _best(
             if normalized and best and _explains(best[0], sample):
                 continue
             seen = _Seen.of(sample, size, normalized)
+            if best is None and len(columns.rewards) == 1 and given is None:
+                plain = _merit(seen, (1.0,), ASSUMED)
+                if plain[1] and _explains(plain, sample):
+                    notes = _notes(columns, (1.0,), ASSUMED, size, sample)
+                    return Reading((1.0,), size, notes)
             for each, why in _tried(seen, given):
                 notes = _notes(columns, each, why, size, sample)
                 if normalized:
                     notes = (*notes, NORMALIZED)
-                merit = _merit(seen, each, why)
+                enough = best is not None and _explains(best[0], sample)
+                merit = _merit(seen, each, why, enough)
                 if best is None or merit > best[0] and merit[0]:
                     best = merit, Reading(each, size, notes, normalized)
     assert best is not None
@@ -241,7 +256,7 @@ def _tried(
     default = tuple(1.0 for _ in seen.rewards.T)
     if not np.isfinite(seen.advantage).all():
         return [(default, ASSUMED)]
-    found = _solved(seen)
+    found = solved(seen.rewards, seen.advantage, seen.step, seen.group)
     why = SOLVED if default in found else ASSUMED
     return [(default, why), *((w, SOLVED) for w in found if w != default)]
 
@@ -303,8 +318,7 @@ def _unsolved(
     if "advantage" not in sample:
         return []
     seen = _Seen.of(sample, size, False)
-    centered = seen.rewards - _means(seen.rewards, seen.group)[seen.group]
-    live = _independent(centered)
+    live = independent(centered_in(seen.rewards, seen.group))
     rest = [n for n, alive in zip(columns.rewards, live) if not alive]
     if not rest or len(rest) == len(live):
         return []
@@ -320,21 +334,14 @@ def _normalized(rewards: np.ndarray, group: np.ndarray) -> np.ndarray:
     standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one
     of a group. [R, functions]"""
     has = ~np.isnan(rewards)
-    count = _sums(has.astype("float64"), group)
+    count = sums(has.astype("float64"), group)
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = _sums(np.where(has, rewards, 0), group) / count
+        mean = sums(np.where(has, rewards, 0), group) / count
         away = rewards - mean[group]
-        square = _sums(np.where(has, away, 0) ** 2, group)
+        square = sums(np.where(has, away, 0) ** 2, group)
         spread = np.sqrt(square / (count - 1))
         found = np.nan_to_num(away / (spread[group] + TRL_EPS))
         return np.where(has, found, np.nan)
-
-
-def _sums(values: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Sum of each group's rows, [G, functions]."""
-    found = np.zeros((group.max() + 1, values.shape[1]))
-    np.add.at(found, group, values)
-    return found
 
 
 def _steps(table: pd.DataFrame) -> np.ndarray:
@@ -364,37 +371,39 @@ def _group(
 
 
 def _merit(
-    seen: _Seen, weights: tuple[float, ...], why: str
+    seen: _Seen, weights: tuple[float, ...], why: str, only_own: bool = False
 ) -> tuple[float, ...]:
     """How well a reward explains the advantages: steps that one correct
     computation fits, TRL's own preferred, then the residual, then how
     short the weights are. Solved weights make any advantages raw rewards
-    (of weight 1 / eps, say), so that does not count."""
+    (of weight 1 / eps, say), so that does not count. `only_own`: no other
+    computation than TRL's own is tried."""
+    digits = sum(len(f"{w:g}".strip("-0.")) for w in weights)
+    reward = seen.rewards @ np.array(weights)
+    rows = _straight(seen, reward)
+    if not rows.any():
+        return 0.0, 1.0, 0.0, -digits
     table = pd.DataFrame(
         {
-            "step": seen.step,
-            "prompt": seen.group,
-            "reward": seen.rewards @ np.array(weights),
-            "advantage": seen.advantage,
+            "step": seen.step[rows],
+            "prompt": seen.group[rows],
+            "reward": reward[rows],
+            "advantage": seen.advantage[rows],
         }
     )
-    work = Judging(to_rollouts(table))
-    every = np.ones(work.rollouts.steps, dtype=bool)
-    work.try_all(computations("", 1, work.facts), every)
-    own = [
-        c
-        for c in computations("", 2, work.facts)
-        if c.estimator in TRL_ESTIMATORS
-    ]
+    rollouts = to_rollouts(table)
+    own = _own(facts_of(rollouts))
+    wanted = frozenset(v for c in own for v in variants(c) if _is_own(v))
+    work = Judging(rollouts, wanted=wanted if only_own else None)
+    every = np.ones(rollouts.steps, dtype=bool)
+    if not only_own:
+        work.try_all(computations("", 1, work.facts), every)
     work.try_all(own, every)
     best: tuple[float, ...] = (-1.0,)
-    digits = sum(len(f"{w:g}".strip("-0.")) for w in weights)
     for computation, fit in work.fits.items():
-        s = computation.settings
-        if why == SOLVED and s.baseline == "none":
+        if why == SOLVED and computation.settings.baseline == "none":
             continue
-        known = computation.estimator in TRL_ESTIMATORS
-        known &= s.scale == "none" or s.eps == TRL_EPS
+        known = _is_own(computation)
         worst = float(np.where(fit.fits, fit.residual, 0).max())
         merit = (
             float(fit.fits.sum()), float(known), -round(worst, 6), -digits
@@ -403,214 +412,27 @@ def _merit(
     return best
 
 
-def _solved(seen: _Seen) -> list[tuple[float, ...]]:
-    """Weights, likely ones first, that could have given the advantages: in
-    every group, or in every step, they are proportional to the centered
-    sum of rewards. A function that never varies in a group gets 1, or 0;
-    one that the others make up gets 0."""
-    rewards, advantage = seen.rewards, seen.advantage
-    step, group = seen.step, seen.group
-    centered = rewards - _means(rewards, group)[group]
-    norms = np.sqrt((centered**2).sum(0))
-    live = _independent(centered)
-    if not live.any():
-        return []
-    if not advantage.any() and not live.all():
-        return [tuple(np.where(norms > 1e-9, 0.0, 1.0).tolist())]
-    unit = centered[:, live] / norms[live]
-    found: list[np.ndarray] = []
-    others = _leave_one_out(group)
-    for among in (group, step):
-        along = _direction(unit, advantage, among)
-        if along is None:
-            continue
-        along = along / norms[live]
-        along = np.array([_nice(w) for w in along / np.abs(along).max()])
-        found.append(along)
-        one = centered[:, live] @ along
-        total = rewards[:, live] @ along
-        factors = [
-            *_absolute(one, advantage),
-            *_absolute(one * others, advantage),
-            *_from_groups(one, advantage, group),
-            *_from_steps(one, total, advantage, step),
-            *_from_steps(one * others, one * others, advantage, step),
-        ]
-        found += [along * f for each in factors for f in _rounded(each)]
-    for solved in (
-        _least_squares(unit, advantage),
-        _least_squares(unit * others[:, None], advantage),
-        _from_pairs(unit, advantage, group),
-    ):
-        if solved is not None:
-            solved = solved / norms[live]
-            found += [
-                np.array([_digits(w, n) for w in solved]) for n in (1, 2, 3, 6)
-            ]
-    weights = []
-    for rest in _rests(rewards, step, live, norms):
-        for each in found:
-            full = np.array(rest)
-            full[live] = each
-            some = np.abs(each).max(initial=0) > 0
-            if some and np.isfinite(full).all() and np.abs(full).max() < 1e6:
-                weights.append(tuple(float(f"{w:.6g}") + 0.0 for w in full))
-    return list(dict.fromkeys(weights))
+def _own(facts: Facts) -> list[Computation]:
+    """The computations of TRL's estimators, whatever their eps."""
+    every = (*computations("", 1, facts), *computations("", 2, facts))
+    return [c for c in every if c.estimator in TRL_ESTIMATORS]
 
 
-def _independent(centered: np.ndarray) -> np.ndarray:
-    """bool [functions]: it varies in a group, and not only as those before
-    it do together."""
-    live = np.zeros(centered.shape[1], dtype=bool)
-    kept: list[np.ndarray] = []
-    for at, column in enumerate(centered.T):
-        norm = np.sqrt(column @ column)
-        if norm <= 1e-9:
-            continue
-        rest = column / norm
-        for other in kept:
-            rest = rest - (rest @ other) * other
-        size = np.sqrt(rest @ rest)
-        if size > 1e-6:
-            live[at] = True
-            kept.append(rest / size)
-    return live
+def _is_own(computation: Computation) -> bool:
+    """It is one of TRL's own."""
+    s = computation.settings
+    own = computation.estimator in TRL_ESTIMATORS
+    return own and (s.scale == "none" or s.eps == TRL_EPS)
 
 
-def _rests(
-    rewards: np.ndarray, step: np.ndarray, live: np.ndarray, norms: np.ndarray
-) -> list[tuple[float, ...]]:
-    """Weights of the functions that are not live: 1 where they never vary
-    in a group, or 0 where they do vary in a step; else 0."""
-    away = np.abs(rewards - _means(rewards, step)[step]).max(0)
-    choices: list[tuple[float, ...]] = []
-    free = 0
-    for alive, norm, varies in zip(live, norms, away > 1e-9):
-        if alive or norm > 1e-9:
-            choices.append((0.0,))
-        elif varies and free < FREE:
-            choices.append((1.0, 0.0))
-            free += 1
-        else:
-            choices.append((1.0,))
-    return list(product(*choices))
-
-
-def _leave_one_out(group: np.ndarray) -> np.ndarray:
-    """n / (n - 1) for each row of a group of n, float64 [R]: what makes a
-    centered reward its distance from the mean of the others."""
-    size = np.bincount(group)[group].astype("float64")
-    return np.where(size > 1, size / np.maximum(size - 1, 1), 0)
-
-
-def _means(values: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Mean of each group's rows, [G, functions]."""
-    return _sums(values, group) / np.bincount(group)[:, None]
-
-
-def _direction(
-    unit: np.ndarray, advantage: np.ndarray, among: np.ndarray
-) -> np.ndarray | None:
-    """w, up to a factor, for which C w lies along a in every group, with
-    centered rewards C and advantages a: (I - a a' / a'a) C w = 0. The
-    eigenvector of the smallest eigenvalue; None when there are several."""
-    along = np.zeros((among.max() + 1, unit.shape[1]))
-    np.add.at(along, among, unit * advantage[:, None])
-    power = np.bincount(among, advantage**2)
-    vary = power > 1e-8
-    along = along[vary] / np.sqrt(power[vary])[:, None]
-    values, vectors = np.linalg.eigh(unit.T @ unit - along.T @ along)
-    if len(values) > 1 and values[1] < 1e-7:
-        return None
-    found = vectors[:, 0]
-    return -found if (unit @ found) @ advantage < 0 else found
-
-
-def _least_squares(
-    unit: np.ndarray, advantage: np.ndarray
-) -> np.ndarray | None:
-    """w with C w = a: nothing divides the advantages."""
-    found, _, rank, _ = np.linalg.lstsq(unit, advantage, rcond=1e-9)
-    return found if rank == unit.shape[1] else None
-
-
-def _from_pairs(
-    unit: np.ndarray, advantage: np.ndarray, group: np.ndarray
-) -> np.ndarray | None:
-    """w from groups of two, where a = ±s / (s + eps) / sqrt 2 has nothing
-    but its distance from ±1 / sqrt 2 to tell s, the group's spread."""
-    pairs = np.bincount(group)[group] == 2
-    share = np.abs(advantage) * np.sqrt(2)
-    use = pairs & (share > 0.5) & (share < 1 - 1e-6)
-    if use.sum() < 2 * unit.shape[1]:
-        return None
-    spread = TRL_EPS * share[use] / (1 - share[use])
-    target = np.sign(advantage[use]) * spread / np.sqrt(2)
-    weight = 1 / spread**2
-    found, _, rank, _ = np.linalg.lstsq(
-        unit[use] * weight[:, None], target * weight, rcond=1e-9
+def _straight(seen: _Seen, reward: np.ndarray) -> np.ndarray:
+    """bool [R]: in the row's step, the advantages of every group are a
+    straight line through its rewards, as all of TRL's computations are."""
+    size = np.abs(seen.advantage)
+    allowed = 4 * (ABSOLUTE + RELATIVE * np.where(np.isfinite(size), size, 0))
+    every = np.ones(len(reward), dtype=bool)
+    dust = DUST * np.abs(reward)
+    _, out = off_line(
+        reward, seen.advantage, every, seen.group, dust, allowed
     )
-    return found if rank == unit.shape[1] else None
-
-
-def _rounded(factor: float) -> list[float]:
-    near = [_digits(factor, n) for n in (1, 2, 3)]
-    return list(dict.fromkeys([*near, _nice(factor)]))
-
-
-def _digits(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}")
-
-
-def _absolute(centered: np.ndarray, advantage: np.ndarray) -> list[float]:
-    """How large the weights are when nothing divides the advantages."""
-    power = float(centered @ centered)
-    factor = float(advantage @ centered) / power if power else 0.0
-    return [factor] if factor > 0 else []
-
-
-def _from_groups(
-    centered: np.ndarray, advantage: np.ndarray, group: np.ndarray
-) -> list[float]:
-    """How large they are when each group's standard deviation + eps
-    divides: a small one falls short of 1 by what eps adds."""
-    sizes = np.bincount(group)
-    ok = sizes > 1
-    spread = np.sqrt(np.bincount(group, centered**2)[ok] / (sizes[ok] - 1))
-    share = np.sqrt(np.bincount(group, advantage**2)[ok] / (sizes[ok] - 1))
-    return _middle(spread, share)
-
-
-def _from_steps(
-    centered: np.ndarray,
-    total: np.ndarray,
-    advantage: np.ndarray,
-    step: np.ndarray,
-) -> list[float]:
-    """The same when the whole step's standard deviation + eps divides."""
-    sizes = np.bincount(step)
-    mean = np.bincount(step, total) / sizes
-    square = np.bincount(step, (total - mean[step]) ** 2)
-    ok = (sizes > 1) & (np.bincount(step, centered**2) > 1e-9)
-    spread = np.sqrt(square[ok] / (sizes[ok] - 1))
-    slope = np.bincount(step, advantage * centered)[ok]
-    slope = slope / np.bincount(step, centered**2)[ok]
-    return _middle(spread, slope * spread)
-
-
-def _middle(spread: np.ndarray, share: np.ndarray) -> list[float]:
-    """Median of the factors f with share = f spread / (f spread + eps)."""
-    use = (spread > 1e-6) & (share < 1 - 1e-6) & (share > 0)
-    if not use.any():
-        return []
-    each = TRL_EPS * share[use] / ((1 - share[use]) * spread[use])
-    return [float(np.median(each))]
-
-
-def _nice(ratio: float) -> float:
-    """The simplest fraction within 1e-4, else the ratio itself."""
-    for below in range(1, 41):
-        near = round(ratio * below) / below
-        if abs(near - ratio) < 1e-4:
-            return near
-    return ratio
+    return (np.bincount(seen.step, out) == 0)[seen.step]

@@ -20,7 +20,7 @@ from gradebook.logs.computations import (
     trainer,
     unusual,
 )
-from gradebook.logs.judging import ALIKE
+from gradebook.logs.fits import ALIKE, Fit
 from gradebook.logs.what_if import by_bug
 
 KL_NOTE = (
@@ -170,22 +170,19 @@ class Tally:
     tight: dict[Computation, int] = field(default_factory=dict)
     steps: int = 0
 
-    def add(
-        self,
-        fits: Mapping[
-            Computation, tuple[np.ndarray, np.ndarray, np.ndarray]
-        ],
-        steps: int,
-    ) -> None:
-        """Adds a part: computation -> (fits, residual, tight), [S] each."""
-        for computation, (fit, residual, tight) in fits.items():
-            if fit.any():
-                known = self.tight.get(computation, 0)
-                self.tight[computation] = known + int(tight.sum())
-                at = self.steps
-                self.fits.setdefault(computation, {})[at] = fit
-                self.residuals.setdefault(computation, {})[at] = residual
+    def add(self, fits: Mapping[Computation, Fit], steps: int) -> None:
+        """Adds a part of so many steps: how each computation fits there."""
+        for computation, fit in fits.items():
+            if fit.fits.any():
+                self.put(computation, self.steps, fit)
         self.steps += steps
+
+    def put(self, computation: Computation, at: int, fit: Fit) -> None:
+        """Notes how a computation fits the part whose first step is `at`."""
+        known = self.tight.get(computation, 0)
+        self.tight[computation] = known + int(fit.tight.sum())
+        self.fits.setdefault(computation, {})[at] = fit.fits
+        self.residuals.setdefault(computation, {})[at] = fit.residual
 
     def complete(self) -> bool:
         """Some computation fits every step."""

@@ -11,7 +11,8 @@ import pandas as pd
 from gradebook.bugs import bug
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.check import prepared
-from gradebook.logs.judging import distance, replicas
+from gradebook.logs.fits import distance
+from gradebook.logs.judging import replicas
 from gradebook.logs.results import TINY, flipped
 from gradebook.logs.rollouts import Rollouts, under
 from gradebook.settings import ESTIMATORS

@@ -144,23 +144,34 @@ TEXT = "the quick brown fox jumps over the lazy dog " * 6
 
 def write(path: Path, steps: int, texts: bool, bug: str = "") -> None:
     """A GRPO log in verl's convention, clean or as a bug computes it, with
-    or without completions. Groups have four or five rows."""
+    the columns that show the bug, with or without completions. Groups have
+    four or five rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     chance, writer = np.random.default_rng(0), None
     engine = gradebook.bug(bug).engine if bug else gradebook.CORRECT
-    settings = replace(ESTIMATORS["grpo"], group_size=GROUP if bug else None)
+    settings = replace(
+        ESTIMATORS["grpo"],
+        group_size=GROUP if bug else None,
+        mask_no_eos=bug == "no_eos_outliers",
+    )
     for first in range(0, steps, 100):
         step = np.repeat(np.arange(first, min(first + 100, steps)), ROWS)
         sizes = chance.integers(GROUP - 1, GROUP + 1, len(step))
         prompt = np.repeat(np.arange(len(sizes)), sizes)[: len(step)]
         reward = chance.normal(size=len(step))
+        more = telling(bug, len(step), chance)
+        length = more.get("length", np.ones(len(step)))
+        told = {name: torch.from_numpy(values) for name, values in more.items()}
+        told.pop("length", None)
         batch = gradebook.Batch(
             prompt=torch.from_numpy(prompt),
             reward=torch.from_numpy(reward),
             step=torch.from_numpy(step),
+            mask=torch.from_numpy(length > 0)[:, None],
             settings=settings,
+            **told,
         )
         numbers = gradebook.run(engine, batch).advantage.numpy()
         columns = {
@@ -168,6 +179,7 @@ def write(path: Path, steps: int, texts: bool, bug: str = "") -> None:
             "prompt": prompt,
             "reward": reward,
             "advantage": numbers.astype("float32"),
+            **more,
         }
         if texts:
             columns["prompt"] = [f"question {p}: {TEXT[:80]}" for p in prompt]
@@ -179,6 +191,19 @@ def write(path: Path, steps: int, texts: bool, bug: str = "") -> None:
         writer = writer or pq.ParquetWriter(path, table.schema)
         writer.write_table(table)
     writer.close()
+
+
+def telling(bug: str, rows: int, chance) -> dict[str, np.ndarray]:
+    """The columns by which a bug shows, [rows] each."""
+    if bug == "rejected_rows":
+        kept = chance.random(rows) > 0.1
+        return {"length": chance.integers(1, 1000, rows) * kept}
+    if bug == "no_eos_outliers":
+        return {"eos": chance.random(rows) > 0.1}
+    if bug == "double_normalization":
+        steps = chance.integers(1, 12, rows)
+        return {"steps": steps, "kept_steps": steps}
+    return {}
 
 
 def measured(path: str) -> None:
@@ -210,7 +235,7 @@ def speed(steps: int) -> None:
     print("cores", os.cpu_count(), "load", os.getloadavg())
     with tempfile.TemporaryDirectory() as folder:
         for texts in (False, True):
-            for bug in ("", "partial_groups"):
+            for bug in ("", *BUGS) if not texts else ("", "partial_groups"):
                 what = "with completions" if texts else "numbers only"
                 print(f"{what}, {bug or 'clean'}", flush=True)
                 for count in (steps // 4, steps):

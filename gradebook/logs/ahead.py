@@ -1,0 +1,36 @@
+"""Ahead: the next part of a log is read while this one is judged."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import Iterator, TypeVar
+
+Item = TypeVar("Item")
+
+
+WAITING = 2
+"""So many parts wait to be used, at most."""
+
+
+@contextmanager
+def ahead(items: Iterator[Item]) -> Iterator[Iterator[Item]]:
+    """The same items, made in a thread while those before them are used.
+    What making one raises is raised where it would be used; when the block
+    ends, no more than the one under way is made."""
+    with ThreadPoolExecutor(1, "gradebook-reader") as reader:
+        done = object()
+
+        def made() -> Iterator[Item]:
+            ask = partial(reader.submit, next, items, done)
+            coming = deque(ask() for _ in range(WAITING))
+            while (item := coming.popleft().result()) is not done:
+                coming.append(ask())
+                yield item
+
+        try:
+            yield made()
+        finally:
+            reader.shutdown(cancel_futures=True)
