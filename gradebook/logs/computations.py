@@ -6,7 +6,6 @@ log's numbers.
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Iterator, Mapping
@@ -242,8 +241,8 @@ def altered(settings: Settings, **changes: object) -> Settings:
     checked again, since a search makes thousands."""
     if all(getattr(settings, name) == v for name, v in changes.items()):
         return settings
-    twin = copy.copy(settings)
-    twin.__dict__.update(changes)
+    twin = object.__new__(Settings)
+    twin.__dict__.update(settings.__dict__, **changes)
     return twin
 
 
