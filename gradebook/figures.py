@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Sequence
 
-import plotly.graph_objects as go
+from plotly.basedatatypes import BaseFigure
 
 from gradebook.numerals import digits_apart, settled, signed
 
@@ -18,7 +18,11 @@ CORRECT = "#0072B2"
 FAULTY = "#D55E00"
 NAMES = ("correct", "faulty")
 INK = {"light": "#4A4A4A", "dark": "#D0D0D0"}
-"""Colour of axis text, by theme: the theme's own is too pale to read."""
+"""Colour of a picture's text, by theme: Streamlit's own is too pale to
+read."""
+PAPER = {INK["light"]: "#FFFFFF", INK["dark"]: "#242320"}
+"""What hover texts stand on, by ink."""
+FONT = '"Source Sans", sans-serif'
 GREY = "rgba(128,128,128,0.75)"
 BAND = "rgba(128,128,128,0.10)"
 ROW_HEIGHT = 30
@@ -26,6 +30,10 @@ HEADER = 35
 CARD_HEIGHT = 210
 SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
+
+
+Figure = dict[str, Any]
+"""Data and layout, as plotly.js takes them."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +66,13 @@ class RowPicture:
     ink: str = INK["light"]
 
 
-def rows_figure(picture: RowPicture) -> go.Figure:
+def rows_figure(picture: RowPicture) -> Figure:
     """Filled circle (correct) and open diamond (faulty) on each row, over
     a zero line; a flipped row has a thick connector and the word FLIP."""
-    return unchecked(_drawn(picture))
+    return _drawn(picture)
 
 
-def card_figure(picture: RowPicture) -> go.Figure:
+def card_figure(picture: RowPicture) -> Figure:
     """The last panel small, without row numbers, for a card."""
     drawn = _drawn(replace(picture, panels=picture.panels[-1:]))
     layout = drawn["layout"]
@@ -77,21 +85,51 @@ def card_figure(picture: RowPicture) -> go.Figure:
         "standoff": 4,
         "font": {"size": 12, "color": picture.ink},
     }
-    return unchecked(drawn)
+    return drawn
 
 
-def unchecked(drawn: dict[str, Any]) -> go.Figure:
-    """A figure of plain data and layout that Plotly does not check: that
-    takes longer than all else on the page, and the tests do it."""
-    return go.Figure(drawn, _validate=False)
+class _Ready(BaseFigure):
+    """A figure that is what it was given: Plotly's own checks that and
+    copies it three times, which takes longer than all else on a page. The
+    tests check instead."""
+
+    def __init__(self, figure: Figure) -> None:
+        self._ready = figure
+
+    def to_dict(self) -> Figure:
+        """The figure itself, not a copy."""
+        return self._ready
 
 
-def _drawn(picture: RowPicture) -> dict[str, Any]:
+def ready(figure: Figure) -> BaseFigure:
+    """The figure for whoever wants one of Plotly's own."""
+    return _Ready(figure)
+
+
+def _plain(ink: str) -> dict[str, Any]:
+    """The layout that all pictures begin with. A click chooses a mark."""
+    return {
+        "clickmode": "event+select",
+        "hovermode": "closest",
+        "dragmode": False,
+        "font": {"family": FONT, "size": 12, "color": ink},
+        "hoverlabel": {
+            "align": "left",
+            "bgcolor": PAPER.get(ink, PAPER[INK["light"]]),
+            "bordercolor": GREY,
+            "font": {"family": FONT, "size": 13, "color": ink},
+        },
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+    }
+
+
+def _drawn(picture: RowPicture) -> Figure:
     """The figure as plain data and layout."""
     if picture.covered:
         picture = replace(picture, panels=[_bare(p) for p in picture.panels])
     count = len(picture.prompts)
-    layout: dict[str, Any] = {
+    layout = _plain(picture.ink) | {
         "height": HEADER + ROW_HEIGHT * max(count, 1) + 50,
         "margin": {
             "l": 34,
@@ -107,10 +145,6 @@ def _drawn(picture: RowPicture) -> dict[str, Any]:
             "yanchor": "bottom",
             "font": {"size": 13},
         },
-        "hoverlabel": {"align": "left"},
-        "dragmode": False,
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "paper_bgcolor": "rgba(0,0,0,0)",
         "yaxis": _row_axis(picture),
         "shapes": _bands(picture),
         "annotations": [],
@@ -125,7 +159,7 @@ def _drawn(picture: RowPicture) -> dict[str, Any]:
 def _inked(layout: dict[str, Any], ink: str) -> None:
     """Every axis' text in one colour."""
     for name in [n for n in layout if n.startswith(("xaxis", "yaxis"))]:
-        layout[name]["tickfont"] = {"color": ink}
+        layout[name] |= {"tickfont": {"color": ink}, "ticklabelstandoff": 6}
         if "title" in layout[name]:
             font = layout[name]["title"].setdefault("font", {})
             font["color"] = ink
@@ -189,15 +223,18 @@ def _draw(
     name = "x" if column == 0 else f"x{column + 1}"
     at = {"xaxis": name, "yaxis": "y"}
     rows = range(len(picture.prompts))
+    spans: dict[tuple[int, str], list[tuple[float, float, int]]] = {}
     for row, (low, high) in enumerate(panel.ranges):
         if math.isfinite(low) and math.isfinite(high):
-            data.append(_segment(axis(low), axis(high), row, 9, RANGE) | at)
+            of = spans.setdefault((9, RANGE), [])
+            of.append((axis(low), axis(high), row))
     flips = list(panel.flips) or [False] * len(rows)
     for row in rows:
         a, b = panel.correct[row], panel.faulty[row]
         if math.isfinite(a) and math.isfinite(b) and not _same(a, b):
-            width, colour = (5, FAULTY) if flips[row] else (2, GREY)
-            data.append(_segment(axis(a), axis(b), row, width, colour) | at)
+            how = (5, FAULTY) if flips[row] else (2, GREY)
+            spans.setdefault(how, []).append((axis(a), axis(b), row))
+    data += [_segments(of, *how) | at for how, of in spans.items()]
     data += [trace | at for trace in _ghosts(panel, axis, column == 0)]
     texts = [_hover(panel, picture, r) for r in rows]
     marks = (
@@ -231,7 +268,7 @@ def _draw(
         "domain": [start, min(1, start + wide)],
         "anchor": "y",
         "zeroline": False,
-        "gridcolor": "rgba(128,128,128,0.2)",
+        "gridcolor": "rgba(128,128,128,0.15)",
     } | (_ticks(panel) if picture.symlog else {})
 
 
@@ -240,13 +277,14 @@ GAP = 0.04
 GHOST = "before edits"
 
 
-def _segment(
-    start: float, end: float, row: int, width: int, colour: str
+def _segments(
+    spans: Sequence[tuple[float, float, int]], width: int, colour: str
 ) -> dict[str, Any]:
+    """A line from start to end in each span's row, all of one trace."""
     return {
         "type": "scatter",
-        "x": [start, end],
-        "y": [row, row],
+        "x": [x for start, end, _ in spans for x in (start, end, None)],
+        "y": [y for *_, row in spans for y in (row, row, None)],
         "mode": "lines",
         "line": {"width": width, "color": colour},
         "hoverinfo": "skip",
@@ -432,21 +470,17 @@ class MapPicture:
     ink: str = INK["light"]
 
 
-def map_figure(picture: MapPicture) -> go.Figure:
+def map_figure(picture: MapPicture) -> Figure:
     """Both maps side by side: a square a cell, stronger the more it moves,
     its sign written in it; true groups outlined, leaks in a thick box."""
     count = len(picture.prompts)
     side = max(8, min(30, 380 // max(count, 1)))
     data: list[dict[str, Any]] = []
     shapes: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {
+    layout = _plain(picture.ink) | {
         "height": side * count + 96,
         "margin": {"l": 44, "r": 8, "t": 34, "b": 62, "autoexpand": False},
         "showlegend": False,
-        "dragmode": False,
-        "hoverlabel": {"align": "left"},
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "paper_bgcolor": "rgba(0,0,0,0)",
         "shapes": shapes,
         "annotations": [],
         "yaxis": _map_axis(count, "moved row")
@@ -483,7 +517,7 @@ def map_figure(picture: MapPicture) -> go.Figure:
             }
         )
     _inked(layout, picture.ink)
-    return unchecked({"data": data, "layout": layout})
+    return {"data": data, "layout": layout}
 
 
 def _map_axis(count: int, title: str) -> dict[str, Any]:
@@ -617,7 +651,7 @@ VERDICTS = {
 """Symbol and colour of a step's verdict: the shape tells it alone."""
 
 
-def timeline_figure(picture: Timeline) -> go.Figure:
+def timeline_figure(picture: Timeline) -> Figure:
     """One mark a step: how far the logged advantages are from the correct
     ones, on a symlog axis."""
     data = []
@@ -638,13 +672,10 @@ def timeline_figure(picture: Timeline) -> go.Figure:
     shown = range(0, len(picture.steps), every)
     values = [v for v in picture.distances if math.isfinite(v)] or [0.0]
     ticks = _ticks(Panel("", values, values))
-    layout: dict[str, Any] = {
+    layout = _plain(picture.ink) | {
         "height": 260,
         "margin": {"l": 64, "r": 12, "t": 34, "b": 52, "autoexpand": False},
         "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-        "dragmode": False,
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "paper_bgcolor": "rgba(0,0,0,0)",
         "xaxis": {
             "title": {"text": "step", "standoff": 8},
             "tickmode": "array",
@@ -661,4 +692,4 @@ def timeline_figure(picture: Timeline) -> go.Figure:
         },
     }
     _inked(layout, picture.ink)
-    return unchecked({"data": data, "layout": layout})
+    return {"data": data, "layout": layout}

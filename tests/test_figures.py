@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plotly.tools import return_figure_from_figure_or_data
 
 import gradebook
 from gradebook.compare import compare
@@ -22,6 +23,7 @@ from gradebook.figures import (
     Timeline,
     card_figure,
     map_figure,
+    ready,
     rows_figure,
     squashes,
     symlog,
@@ -39,7 +41,7 @@ PROMPTS = ["A", "A", "B"]
 def drawn(correct, faulty, **more):
     panel = Panel("advantage", correct, faulty, more.pop("flips", ()))
     prompts = more.pop("prompts", ["A"] * len(correct))
-    return rows_figure(RowPicture([panel], prompts, **more))
+    return go.Figure(rows_figure(RowPicture([panel], prompts, **more)))
 
 
 def named(figure, name):
@@ -57,10 +59,11 @@ def hover(figure, name):
 
 def connectors(figure):
     """{row: (ends, width, colour)} of the lines between two marks."""
-    lines = [t for t in figure.data if t.mode == "lines"]
     return {
-        line.y[0]: (tuple(line.x), line.line.width, line.line.color)
-        for line in lines
+        line.y[at]: (line.x[at : at + 2], line.line.width, line.line.color)
+        for line in figure.data
+        if line.mode == "lines"
+        for at in range(0, len(line.x), 3)
     }
 
 
@@ -69,13 +72,13 @@ def words(figure):
 
 
 def test_a_mark_stands_on_its_row_at_its_value():
-    figure = rows_figure(RowPicture([PANEL], PROMPTS))
+    figure = go.Figure(rows_figure(RowPicture([PANEL], PROMPTS)))
     assert marks(figure, "correct") == {0: 1, 1: -2, 2: 0.5}
     assert marks(figure, "faulty") == {0: 1, 1: 3, 2: 0.25}
 
 
 def test_correct_is_a_filled_circle_and_faulty_an_open_diamond():
-    figure = rows_figure(RowPicture([PANEL], PROMPTS))
+    figure = go.Figure(rows_figure(RowPicture([PANEL], PROMPTS)))
     for name, symbol, colour in (
         ("correct", "circle", CORRECT),
         ("faulty", "diamond-open", FAULTY),
@@ -87,7 +90,7 @@ def test_correct_is_a_filled_circle_and_faulty_an_open_diamond():
 
 
 def test_a_flip_has_a_thick_connector_and_the_word():
-    figure = rows_figure(RowPicture([PANEL], PROMPTS))
+    figure = go.Figure(rows_figure(RowPicture([PANEL], PROMPTS)))
     assert connectors(figure) == {
         1: ((-2, 3), 5, FAULTY),
         2: ((0.5, 0.25), 2, connectors(figure)[2][2]),
@@ -125,14 +128,14 @@ def test_marks_know_their_row_and_exact_value():
 
 
 def test_the_selected_row_is_marked_on_the_axis():
-    figure = rows_figure(RowPicture([PANEL], PROMPTS, selected=2))
+    figure = go.Figure(rows_figure(RowPicture([PANEL], PROMPTS, selected=2)))
     ticks = figure.layout.yaxis.ticktext
     assert ticks == ("0", "1", "<b>2 \u25b8</b>")
     assert figure.layout.yaxis.tickvals == (0, 1, 2)
 
 
 def test_rows_run_from_top_to_bottom_as_high_as_the_tables():
-    figure = rows_figure(RowPicture([PANEL], PROMPTS))
+    figure = go.Figure(rows_figure(RowPicture([PANEL], PROMPTS)))
     assert figure.layout.yaxis.range == (2.5, -0.5)
     margin = figure.layout.margin
     assert margin.t == HEADER
@@ -152,7 +155,7 @@ def test_every_second_prompt_is_shaded():
 
 def test_every_panel_has_its_own_zero_line_and_title():
     other = replace(PANEL, title="KL part", flips=())
-    figure = rows_figure(RowPicture([PANEL, other], PROMPTS))
+    figure = go.Figure(rows_figure(RowPicture([PANEL, other], PROMPTS)))
     assert figure.layout.xaxis.title.text == "advantage"
     assert figure.layout.xaxis2.title.text == "KL part"
     zeros = [s for s in figure.layout.shapes if s.type == "line"]
@@ -175,9 +178,9 @@ def test_every_mark_is_inside_the_axis(values):
 
 def test_the_spread_over_draws_is_a_pale_bar_within_reach():
     panel = replace(PANEL, ranges=[(-4, 2), (NAN, NAN), (INF, -INF)])
-    figure = rows_figure(RowPicture([panel], PROMPTS))
+    figure = go.Figure(rows_figure(RowPicture([panel], PROMPTS)))
     bars = [t for t in figure.data if t.mode == "lines" and t.line.width == 9]
-    assert [(tuple(b.x), b.y[0]) for b in bars] == [((-4, 2), 0)]
+    assert [(tuple(b.x), b.y[0]) for b in bars] == [((-4, 2, None), 0)]
     assert figure.layout.xaxis.range[0] < -4
 
 
@@ -231,7 +234,7 @@ def test_the_row_that_would_squash_the_others(correct, faulty, row):
 
 def test_a_card_is_small_and_shows_the_last_panel():
     other = replace(PANEL, title="KL part", correct=[7.0, 8.0, 9.0])
-    figure = card_figure(RowPicture([PANEL, other], PROMPTS))
+    figure = go.Figure(card_figure(RowPicture([PANEL, other], PROMPTS)))
     assert figure.layout.height == CARD_HEIGHT
     assert marks(figure, "correct") == {0: 7, 1: 8, 2: 9}
     assert not figure.layout.showlegend
@@ -252,7 +255,8 @@ def test_the_hover_names_row_prompt_and_both_values():
 
 def test_covered_the_faulty_side_does_not_show_at_all():
     panel = Panel("advantage", [1.0, -1.0], [1e5, 2e5], [1, 1])
-    figure = rows_figure(RowPicture([panel], ["A", "A"], covered=True))
+    picture = RowPicture([panel], ["A", "A"], covered=True)
+    figure = go.Figure(rows_figure(picture))
     assert named(figure, "faulty") == [] and connectors(figure) == {}
     assert words(figure) == {}
     assert figure.layout.xaxis.range[1] < 2
@@ -261,7 +265,7 @@ def test_covered_the_faulty_side_does_not_show_at_all():
 
 def test_values_before_the_edits_are_grey_ghosts_where_they_moved():
     panel = replace(PANEL, ghosts=([1.0, -5.0, 0.5], [1.0, 3.0, 8.0]))
-    figure = rows_figure(RowPicture([panel], PROMPTS))
+    figure = go.Figure(rows_figure(RowPicture([panel], PROMPTS)))
     ghosts = [t for t in figure.data if t.name == "before edits"]
     assert [(tuple(t.y), tuple(t.x)) for t in ghosts] == [
         ((1,), (-5,)),
@@ -273,7 +277,7 @@ def test_values_before_the_edits_are_grey_ghosts_where_they_moved():
 
 @pytest.mark.parametrize("name", names())
 def test_plotly_accepts_every_figure(name):
-    """The figures are made unchecked, for speed; this checks them."""
+    """Pages hand figures on unchecked, for speed; this checks them."""
     scenario = gradebook.load(name)
     swapped = gradebook.bug(scenario.bug)
     found = compare(swapped, scenario.batch())
@@ -295,4 +299,6 @@ def test_plotly_accepts_every_figure(name):
         map_figure(cells),
         timeline_figure(steps),
     ):
-        go.Figure(figure.to_dict())
+        go.Figure(figure)
+        as_handed_on = return_figure_from_figure_or_data(ready(figure), True)
+        assert as_handed_on is figure

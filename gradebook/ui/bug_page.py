@@ -32,6 +32,7 @@ from gradebook.ui import (
 )
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import (
+    chart,
     haunted,
     ink,
     panels,
@@ -228,7 +229,7 @@ def picture(
     if covered:
         said = "The correct side. The faulty one is covered."
     key = f"picture-{draft.scenario.name}"
-    st.plotly_chart(
+    chart(
         rows_figure(drawn),
         key=key,
         on_select=lambda: _clicked(draft, key),

@@ -23,7 +23,7 @@ from gradebook.numerals import settled, signed
 from gradebook.scenario import load
 from gradebook.table import number, whole
 from gradebook.ui import drafts, numbers, predict, words
-from gradebook.ui.pictures import ink
+from gradebook.ui.pictures import chart, ink
 from gradebook.ui.sections import table
 from gradebook.ui.shell import bug_files, require_entry
 
@@ -272,7 +272,7 @@ def _explore(verdict: Verdict, files: list[Source]) -> None:
         frame["flips"].tolist(),
         ink(),
     )
-    st.plotly_chart(
+    chart(
         timeline_figure(drawn),
         key=key,
         on_select=lambda: _clicked(key, steps),

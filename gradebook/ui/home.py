@@ -11,7 +11,7 @@ from gradebook.compare import compare
 from gradebook.figures import RowPicture, card_figure, squashes
 from gradebook.scenario import Scenario, variants
 from gradebook.ui import numbers, predict, words
-from gradebook.ui.pictures import ink, panels, summary
+from gradebook.ui.pictures import chart, ink, panels, summary
 from gradebook.ui.primer import primer
 
 
@@ -115,7 +115,7 @@ def _card(scenario: Scenario, file: object, listed: bool) -> None:
     said = summary(comparison, kind)
     if hidden:
         said = "The correct side; predict the faulty one."
-    st.plotly_chart(
+    chart(
         card_figure(small),
         key=f"card-picture-{scenario.name}",
         config={"displayModeBar": False, "staticPlot": True},

@@ -19,7 +19,7 @@ from gradebook.influence import (
 from gradebook.numerals import digits_apart, plain, settled, signed
 from gradebook.ui import numbers, words
 from gradebook.ui.drafts import Draft
-from gradebook.ui.pictures import ink, prompts_of
+from gradebook.ui.pictures import chart, ink, prompts_of
 from gradebook.ui.sections import table
 
 MOST_ROWS = 128
@@ -78,7 +78,7 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
         ink(),
     )
     said = _moving(correct, faulty) if by_gradient else _totals(found)
-    st.plotly_chart(
+    chart(
         map_figure(drawn),
         key=key,
         on_select=lambda: _clicked(draft, key),

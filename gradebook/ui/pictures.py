@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from gradebook.compare import Comparison, sign
-from gradebook.figures import INK, Panel
+from gradebook.figures import INK, Figure, Panel, ready
 from gradebook.numerals import digits_apart, settled, signed
 
 GRADIENT = "gradient"
@@ -54,6 +55,11 @@ def haunted(now: list[Panel], before: list[Panel]) -> list[Panel]:
         replace(panel, ghosts=(own.correct, own.faulty))
         for panel, own in zip(now, before, strict=True)
     ]
+
+
+def chart(figure: Figure, **said: Any) -> None:
+    """The figure, in its own colours and not the theme's."""
+    st.plotly_chart(ready(figure), theme=None, **said)
 
 
 def ink() -> str:

@@ -16,5 +16,5 @@ def warm() -> None:
     found = compare(bug(scenario.bug), scenario.batch())
     prompts = [str(p) for p in found.batch.prompt.tolist()]
     kind = scenario.telltale.kind
-    rows_figure(RowPicture(panels(found, kind), prompts)).to_dict()
+    rows_figure(RowPicture(panels(found, kind), prompts))
     freeze()
