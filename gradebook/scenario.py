@@ -285,7 +285,13 @@ def load(name_or_path: str | Path) -> Scenario:
 
 def names() -> tuple[str, ...]:
     """The shipped scenarios, each bug's main one first."""
-    stems = [path.stem for path in FOLDER.glob("*.toml")]
+    return _listed(FOLDER, FOLDER.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _listed(folder: Path, changed: int) -> tuple[str, ...]:
+    """The folder's scenarios as of its last change: a page asks often."""
+    stems = [path.stem for path in folder.glob("*.toml")]
     return tuple(sorted(stems, key=lambda stem: (stem not in BUGS, stem)))
 
 
