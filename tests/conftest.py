@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -67,7 +68,7 @@ class Visit:
             widget
             for kind in kinds
             for widget in getattr(self.app, kind)
-            if widget.key == key
+            if re.fullmatch(re.escape(key) + "(-at-[0-9-]+)?", widget.key or "")
         ]
         return found
 

@@ -132,7 +132,7 @@ def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked, way):
         page.cell(0, t2=True)
     else:
         page.put("row-rejected_rows", 0)
-        page.put("mask-rejected_rows-3", ["t2"])
+        page.put("mask-3-rejected_rows", ["t2"])
     assert page.table["t2"] == [True] * 3
     assert page.table["t1"] == [False, True, True]
     # Mean 103 / 3, std 56.8712: 65.6667 / 56.8712 = 1.154656.
@@ -142,7 +142,7 @@ def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked, way):
 
 def test_the_pills_can_empty_a_row(visit, marked):
     page = visit("rejected_rows")
-    page.put("mask-rejected_rows-3", [])
+    page.put("mask-3-rejected_rows", [])
     # Row 2 rejected too: row 1 is alone and keeps its raw score.
     assert page.marks()[0] == marked([0, 1, 0])
 

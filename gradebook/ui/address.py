@@ -50,12 +50,18 @@ def elsewhere(page: str) -> None:
         here.clear()
 
 
-def depart(page: str) -> None:
-    """Writes the session's state into the address, where it changed."""
+def depart(page: str, edited: bool = False) -> None:
+    """Writes the session's state into the address, where it changed.
+
+    A run that some widget has `edited` is nobody's Back: an address that
+    differs from the one written last is behind, and is written again, or
+    the whole run that follows would take it for Back.
+    """
     here = _here()
     draft = _draft(page)
     code = encode(draft.state, predict.covered(page))
-    if code != here["code"] and fits(code):
+    behind = edited and _query() != here["query"]
+    if (code != here["code"] or behind) and fits(code):
         kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
         if st.session_state.get("room"):
             kept["room"] = st.session_state["room"]

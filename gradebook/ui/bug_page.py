@@ -161,7 +161,7 @@ def _first_screen(name: str, covered: bool) -> None:
     """
     alone = not st.session_state.pop(WHOLE, False)
     if alone:
-        address.depart(name)
+        address.depart(name, edited=True)
     draft, swapped = drafts.of(address.case(name)), bug(name)
     comparison, wrong = computed(draft, swapped)
     kind = draft.scenario.telltale.kind

@@ -31,17 +31,17 @@ def settings(draft: Draft) -> None:
 
 
 def _widget(draft: Draft, name: str) -> None:
-    key = f"set-{name}-{draft.scenario.name}"
+    key = draft.place(f"set-{name}")
     label = words.LABELS.get(name, name)
     shared = {
         "key": key,
         "help": words.HELP.get(name),
         "on_change": _set,
-        "args": (draft, name, key),
+        "args": (draft, name, key, draft.state.typed.get(name)),
     }
     if name == "estimator":
         st.session_state[key] = estimator(draft)
-        shared["on_change"] = _set_estimator
+        shared |= {"on_change": _set_estimator, "args": (draft, key)}
         st.selectbox(label, [*ESTIMATORS, CUSTOM], **shared)
         return
     st.session_state[key] = draft.state.typed[name]
@@ -53,8 +53,10 @@ def _widget(draft: Draft, name: str) -> None:
         st.text_input(label, **shared)
 
 
-def _set(draft: Draft, name: str, key: str) -> None:
-    draft.edit(typed={**draft.state.typed, name: st.session_state[key]})
+def _set(draft: Draft, name: str, key: str, shown: object) -> None:
+    value = st.session_state[key]
+    if value != shown:
+        draft.edit(typed={**draft.state.typed, name: value})
 
 
 def estimator(draft: Draft) -> str:
@@ -73,7 +75,7 @@ def estimator(draft: Draft) -> str:
     return fitting[0] if fitting else CUSTOM
 
 
-def _set_estimator(draft: Draft, _: str, key: str) -> None:
+def _set_estimator(draft: Draft, key: str) -> None:
     draft.estimator = st.session_state[key]
     chosen = draft.scenario.settings
     if draft.estimator != CUSTOM:

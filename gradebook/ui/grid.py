@@ -96,7 +96,9 @@ def _commit(draft: Draft, key: str) -> None:
         for name, value in changed.items():
             if name in table.columns:
                 table.loc[int(row), name] = _cell(name, value)
-    draft.edit(table=table)
+    if not table.equals(draft.table):
+        draft.edit(table=table)
+        draft.outside += 1
 
 
 def _cell(name: str, value: Any) -> Any:
@@ -162,7 +164,7 @@ def row_widgets(draft: Draft) -> None:
         [1.6, *[1] * len(short), 0.8], vertical_alignment="bottom"
     )
     with parts[0]:
-        key = f"row-{draft.scenario.name}"
+        key = draft.place("row", draft.pointed["number"])
         st.session_state[key] = row
         st.number_input(
             "Row",
@@ -171,14 +173,14 @@ def row_widgets(draft: Draft) -> None:
             step=1,
             key=key,
             on_change=_select,
-            args=(draft, key),
+            args=(draft, key, row),
         )
     for part, name in zip(parts[1:], short):
         with part:
             _text_widget(draft, row, name)
     with parts[-1]:
         if "eos" in table.columns:
-            key = f"eos-{draft.scenario.name}"
+            key = draft.place("eos", row)
             held = _found(draft, 0)[row] if draft.state.detector else None
             state = bool(table.loc[row, "eos"]) if held is None else held
             st.session_state[key] = state
@@ -187,56 +189,66 @@ def row_widgets(draft: Draft) -> None:
                 key=key,
                 disabled=draft.state.detector,
                 on_change=_set,
-                args=(draft, row, "eos", key),
+                args=(draft, row, "eos", key, state),
             )
     for name in LISTS:
         if name in table.columns:
             _text_widget(draft, row, name)
     tokens = cells.token_columns(table)
     if tokens:
-        key = f"mask-{draft.scenario.name}-{len(tokens)}"
-        st.session_state[key] = [t for t in tokens if table.loc[row, t]]
+        key = draft.place(f"mask-{len(tokens)}", row)
+        shown = [t for t in tokens if table.loc[row, t]]
+        st.session_state[key] = shown
         st.pills(
             f"Response mask of row {row}",
             tokens,
             selection_mode="multi",
             key=key,
             on_change=_set_mask,
-            args=(draft, row, key),
+            args=(draft, row, key, shown),
         )
 
 
 def _text_widget(draft: Draft, row: int, name: str) -> None:
-    key = f"{name}-{draft.scenario.name}"
-    st.session_state[key] = cells.as_text(draft.table.loc[row, name])
+    key = draft.place(name, row)
+    shown = cells.as_text(draft.table.loc[row, name])
+    st.session_state[key] = shown
     title = TITLES.get(name, name)
     st.text_input(
         title[0].upper() + title[1:],
         key=key,
         help=HELP.get(name),
         on_change=_set,
-        args=(draft, row, name, key),
+        args=(draft, row, name, key, shown),
     )
 
 
-def _select(draft: Draft, key: str) -> None:
-    draft.select(int(st.session_state[key]))
+def _select(draft: Draft, key: str, shown: int) -> None:
+    row = int(st.session_state[key])
+    if row != shown:
+        draft.select(row, by="number")
 
 
-def _set(draft: Draft, row: int, name: str, key: str) -> None:
+def _set(draft: Draft, row: int, name: str, key: str, shown: Any) -> None:
+    """What was typed into a widget that showed `shown`."""
+    value = st.session_state[key]
+    if value == shown or row >= len(draft.table):
+        return
     table = draft.table.copy()
-    table.loc[row, name] = _cell(name, st.session_state[key])
+    table.loc[row, name] = _cell(name, value)
     draft.edit(table=table)
-    draft.renewed()
+    draft.revision += 1
 
 
-def _set_mask(draft: Draft, row: int, key: str) -> None:
+def _set_mask(draft: Draft, row: int, key: str, shown: list[str]) -> None:
     chosen = st.session_state[key]
+    if chosen == shown or row >= len(draft.table):
+        return
     table = draft.table.copy()
     for token in cells.token_columns(table):
         table.loc[row, token] = token in chosen
     draft.edit(table=table)
-    draft.renewed()
+    draft.revision += 1
 
 
 def buttons(draft: Draft) -> None:
@@ -290,14 +302,19 @@ def history(draft: Draft) -> None:
     """A slider through the states, once there are some."""
     if len(draft.states) < 3:
         return
-    key = f"history-{draft.scenario.name}"
-    st.session_state[key] = draft.at
+    key = f"history-{draft.scenario.name}-at-{draft.moves}"
+    at = st.session_state[key] = draft.at
+
+    def slide() -> None:
+        if st.session_state[key] != at:
+            draft.go(st.session_state[key], by_slider=True)
+
     st.slider(
         "History of edits",
         min_value=0,
         max_value=len(draft.states) - 1,
         key=key,
-        on_change=lambda: draft.go(st.session_state[key]),
+        on_change=slide,
         help="0 is the scenario as it came.",
     )
 

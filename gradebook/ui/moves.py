@@ -173,14 +173,16 @@ def _cell(
     culprit: int,
 ) -> None:
     """The chosen cell: two pickers, and the advantage before and after."""
-    name = draft.scenario.name
     last = comparison.batch.rows - 1
     left, right, _ = st.columns([1, 1, 3])
-    keys = (f"victim-{name}", f"culprit-{name}")
+    count = draft.pointed["map"]
+    keys = [draft.place(part, count) for part in ("victim", "culprit")]
 
     def pick() -> None:
         chosen = [int(st.session_state[key]) for key in keys]
-        draft.select(chosen[0])
+        if chosen == [victim, culprit]:
+            return
+        draft.select(chosen[0], by="map")
         _keep(draft, chosen[0], chosen[1])
 
     labels = ("Moved row", "Row that moves it")

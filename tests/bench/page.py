@@ -185,7 +185,7 @@ def table_times(page: Page, edits: int) -> np.ndarray:
     return np.array(found[3:])
 
 
-REWARD = ".st-key-reward-partial_groups input"
+REWARD = '[class*="st-key-reward-partial_groups-at-"] input'
 CHART = ".st-key-fresh .js-plotly-plot .scatterlayer .point"
 
 

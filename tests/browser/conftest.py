@@ -218,8 +218,11 @@ class Reader:
         return Grid(self.page)
 
     def keyed(self, key):
-        """The element with this key of Streamlit."""
-        return self.page.locator(f".st-key-{key}")
+        """The element with this key of Streamlit, with or without the
+        counts that stand behind it."""
+        own = f".st-key-{key}"
+        counted = f'[class*="st-key-{key}-at-"]'
+        return self.page.locator(f"{own}, {counted}")
 
     def fill(self, key, text):
         """Text into the field with this key, and Enter."""

@@ -54,6 +54,7 @@ class Grid:
         editor = self.page.get_by_test_id("portal")
         box = editor.locator("input, textarea").first
         box.fill(text)
+        expect(box).to_have_value(text)
         box.press("Enter")
 
     def type(self, row: int, title: str, text: str) -> None:

@@ -1,5 +1,6 @@
 """Edits with keyboard and mouse, and the numbers that follow."""
 
+import pytest
 from playwright.sync_api import expect
 
 PLACE = """([key, name, row]) => {
@@ -284,3 +285,30 @@ def test_one_padding_column_changes_the_result(read):
     both = {0: -0.3333, 1: -1.3333, 2: 1.6667}
     reader.marks(name, correct=both, faulty=both)
     expect(reader.grid.at(1, "t5")).to_be_attached()
+
+
+@pytest.mark.parametrize("pause", [0, 30, 100])
+def test_stepping_quickly_through_the_rows_edits_none(read, pause):
+    """A message that was sent before the browser had seen the answer to the
+    one before says of every field what it showed then: for another row."""
+    reader = report(read)
+    before = [reader.grid.at(r, "reward").inner_text() for r in range(12)]
+    row = reader.keyed("row-partial_groups").get_by_role("spinbutton")
+    for name in ("Down", "Up"):
+        reader.page.evaluate(
+            """async ([name, pause]) => {
+              for (let i = 0; i < 6; i++) {
+                const found = document.querySelectorAll(
+                  '[class*=st-key-row-partial_groups-at-] '
+                  + `[data-testid=stNumberInputStep${name}]`);
+                found[found.length - 1].click();
+                await new Promise(done => setTimeout(done, pause));
+              }
+            }""",
+            [name, pause],
+        )
+    expect(row).to_have_value("10")
+    for r, text in enumerate(before):
+        expect(reader.grid.at(r, "reward")).to_have_text(text)
+    undo = reader.keyed("undo-partial_groups").get_by_role("button")
+    expect(undo).to_be_disabled()

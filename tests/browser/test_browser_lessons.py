@@ -115,7 +115,7 @@ def test_a_challenge_is_solved_by_an_edit_and_shrinking_can_be_undone(
     expect(reward(reader)).not_to_have_value("0")
     shrink = reader.page.get_by_role("button", name="Shrink the batch")
     shrink.click()
-    last = reader.page.locator(f".st-key-row-{BUG} input")
+    last = reader.keyed(f"row-{BUG}").locator("input")
     expect(last).to_have_attribute("max", "3", timeout=20_000)
     reader.keyed(f"undo-{BUG}").get_by_role("button").click()
     expect(last).to_have_attribute("max", "11")
