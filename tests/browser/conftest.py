@@ -219,10 +219,11 @@ class Reader:
 
     def keyed(self, key):
         """The element with this key of Streamlit, with or without the
-        counts that stand behind it."""
+        counts that stand behind it; the first, since one that it replaces
+        may stand behind it while the page is being written."""
         own = f".st-key-{key}"
         counted = f'[class*="st-key-{key}-at-"]'
-        return self.page.locator(f"{own}, {counted}")
+        return self.page.locator(f"{own}, {counted}").first
 
     def fill(self, key, text):
         """Text into the field with this key, and Enter."""

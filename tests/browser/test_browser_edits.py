@@ -293,21 +293,19 @@ def test_stepping_quickly_through_the_rows_edits_none(read, pause):
     one before says of every field what it showed then: for another row."""
     reader = report(read)
     before = [reader.grid.at(r, "reward").inner_text() for r in range(12)]
-    row = reader.keyed("row-partial_groups").get_by_role("spinbutton")
     for name in ("Down", "Up"):
         reader.page.evaluate(
             """async ([name, pause]) => {
               for (let i = 0; i < 6; i++) {
-                const found = document.querySelectorAll(
+                document.querySelector(
                   '[class*=st-key-row-partial_groups-at-] '
-                  + `[data-testid=stNumberInputStep${name}]`);
-                found[found.length - 1].click();
+                  + `[data-testid=stNumberInputStep${name}]`).click();
                 await new Promise(done => setTimeout(done, pause));
               }
             }""",
             [name, pause],
         )
-    expect(row).to_have_value("10")
+    reader.page.wait_for_timeout(1500)  # any late answer
     for r, text in enumerate(before):
         expect(reader.grid.at(r, "reward")).to_have_text(text)
     undo = reader.keyed("undo-partial_groups").get_by_role("button")
