@@ -66,15 +66,9 @@ class RowPicture:
     ink: str = INK["light"]
 
 
-def rows_figure(picture: RowPicture) -> Figure:
-    """Filled circle (correct) and open diamond (faulty) on each row, over
-    a zero line; a flipped row has a thick connector and the word FLIP."""
-    return _drawn(picture)
-
-
 def card_figure(picture: RowPicture) -> Figure:
     """The last panel small, without row numbers, for a card."""
-    drawn = _drawn(replace(picture, panels=picture.panels[-1:]))
+    drawn = rows_figure(replace(picture, panels=picture.panels[-1:]))
     layout = drawn["layout"]
     layout["height"] = CARD_HEIGHT
     layout["showlegend"] = False
@@ -88,10 +82,10 @@ def card_figure(picture: RowPicture) -> Figure:
     return drawn
 
 
-class _Ready(BaseFigure):
-    """A figure that is what it was given: Plotly's own checks that and
-    copies it three times, which takes longer than all else on a page. The
-    tests check instead."""
+class Ready(BaseFigure):
+    """A figure for whoever wants one of Plotly's own, that is what it was
+    given: Plotly's checks that and copies it three times, which takes longer
+    than all else on a page. The tests check instead."""
 
     def __init__(self, figure: Figure) -> None:
         self._ready = figure
@@ -99,11 +93,6 @@ class _Ready(BaseFigure):
     def to_dict(self) -> Figure:
         """The figure itself, not a copy."""
         return self._ready
-
-
-def ready(figure: Figure) -> BaseFigure:
-    """The figure for whoever wants one of Plotly's own."""
-    return _Ready(figure)
 
 
 def _plain(ink: str) -> dict[str, Any]:
@@ -124,8 +113,9 @@ def _plain(ink: str) -> dict[str, Any]:
     }
 
 
-def _drawn(picture: RowPicture) -> Figure:
-    """The figure as plain data and layout."""
+def rows_figure(picture: RowPicture) -> Figure:
+    """Filled circle (correct) and open diamond (faulty) on each row, over
+    a zero line; a flipped row has a thick connector and the word FLIP."""
     if picture.covered:
         picture = replace(picture, panels=[_bare(p) for p in picture.panels])
     count = len(picture.prompts)

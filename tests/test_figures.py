@@ -19,11 +19,11 @@ from gradebook.figures import (
     ROW_HEIGHT,
     MapPicture,
     Panel,
+    Ready,
     RowPicture,
     Timeline,
     card_figure,
     map_figure,
-    ready,
     rows_figure,
     squashes,
     symlog,
@@ -300,5 +300,5 @@ def test_plotly_accepts_every_figure(name):
         timeline_figure(steps),
     ):
         go.Figure(figure)
-        as_handed_on = return_figure_from_figure_or_data(ready(figure), True)
+        as_handed_on = return_figure_from_figure_or_data(Ready(figure), True)
         assert as_handed_on is figure

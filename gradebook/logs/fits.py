@@ -101,6 +101,12 @@ def _not_asked(
     return counted
 
 
+def tolerance(logged: np.ndarray) -> np.ndarray:
+    """How far each logged advantage may be off. float64 [R]."""
+    size = np.abs(np.where(np.isfinite(logged), logged, 0))
+    return ABSOLUTE + RELATIVE * size
+
+
 def distance(found: np.ndarray, logged: np.ndarray) -> np.ndarray:
     """|found - logged|; 0 where both are not finite, inf where one is."""
     with np.errstate(invalid="ignore", over="ignore"):

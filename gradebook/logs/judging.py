@@ -32,11 +32,10 @@ from gradebook.logs.computations import (
     variants,
 )
 from gradebook.logs.fits import (
-    ABSOLUTE,
-    RELATIVE,
     Fit,
     all_filled,
     fit_of,
+    tolerance,
     without_loss,
 )
 from gradebook.logs.probes import (
@@ -137,11 +136,10 @@ class Judging:
 
     @cached_property
     def allowed(self) -> np.ndarray:
-        """How far each logged advantage may be off. float64 [R]."""
-        logged = self.rollouts.advantage
+        """How far each logged advantage may be off, rounded as it was.
+        float64 [R]."""
         rounding = 0 if self.places is None else 0.51 * 10.0**-self.places
-        size = np.abs(np.where(np.isfinite(logged), logged, 0))
-        return rounding + ABSOLUTE + RELATIVE * size
+        return rounding + tolerance(self.rollouts.advantage)
 
     def same(self, computation: Computation) -> np.ndarray:
         """bool [S]: on these steps the replica is the correct engine."""

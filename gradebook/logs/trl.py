@@ -23,7 +23,7 @@ from gradebook.logs.computations import (
     computations,
     variants,
 )
-from gradebook.logs.fits import ABSOLUTE, DUST, RELATIVE
+from gradebook.logs.fits import DUST, tolerance
 from gradebook.logs.judging import Judging, facts_of
 from gradebook.logs.probes import off_line
 from gradebook.logs.rollouts import to_rollouts
@@ -163,17 +163,17 @@ def _best(
         return Reading(
             default, sizes[0], _notes(columns, default, why, sizes[0], sample)
         )
+    if given is None and len(columns.rewards) == 1:
+        plain = _merit(_Seen.of(sample, sizes[0], False), (1.0,), ASSUMED)
+        if plain[1] and _explains(plain, sample):
+            notes = _notes(columns, (1.0,), ASSUMED, sizes[0], sample)
+            return Reading((1.0,), sizes[0], notes)
     best: tuple[tuple[float, ...], Reading] | None = None
     for size in sizes:
         for normalized in (False, True):
             if normalized and best and _explains(best[0], sample):
                 continue
             seen = _Seen.of(sample, size, normalized)
-            if best is None and len(columns.rewards) == 1 and given is None:
-                plain = _merit(seen, (1.0,), ASSUMED)
-                if plain[1] and _explains(plain, sample):
-                    notes = _notes(columns, (1.0,), ASSUMED, size, sample)
-                    return Reading((1.0,), size, notes)
             for each, why in _tried(seen, given):
                 notes = _notes(columns, each, why, size, sample)
                 if normalized:
@@ -428,10 +428,8 @@ def _is_own(computation: Computation) -> bool:
 def _straight(seen: _Seen, reward: np.ndarray) -> np.ndarray:
     """bool [R]: in the row's step, the advantages of every group are a
     straight line through its rewards, as all of TRL's computations are."""
-    size = np.abs(seen.advantage)
-    allowed = 4 * (ABSOLUTE + RELATIVE * np.where(np.isfinite(size), size, 0))
     every = np.ones(len(reward), dtype=bool)
-    dust = DUST * np.abs(reward)
+    dust, allowed = DUST * np.abs(reward), 4 * tolerance(seen.advantage)
     _, out = off_line(
         reward, seen.advantage, every, seen.group, dust, allowed
     )

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from gradebook.compare import Comparison, sign
-from gradebook.figures import INK, Figure, Panel, ready
+from gradebook.figures import INK, Figure, Panel, Ready
 from gradebook.numerals import digits_apart, settled, signed
 
 GRADIENT = "gradient"
@@ -59,7 +59,7 @@ def haunted(now: list[Panel], before: list[Panel]) -> list[Panel]:
 
 def chart(figure: Figure, **said: Any) -> None:
     """The figure, in its own colours and not the theme's."""
-    st.plotly_chart(ready(figure), theme=None, **said)
+    st.plotly_chart(Ready(figure), theme=None, **said)
 
 
 def ink() -> str:
