@@ -224,3 +224,10 @@ def test_the_server_keeps_no_message_back():
     let go of in between must be sent again."""
     config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
     assert config["global"]["minCachedMessageSize"] >= 1e9
+
+
+def test_the_server_runs_one_script_of_a_session_at_a_time():
+    """Two at once share the session's drafts, and a page chosen while the
+    first ends is lost to it."""
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
+    assert config["runner"]["fastReruns"] is False
