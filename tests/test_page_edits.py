@@ -114,6 +114,32 @@ def test_another_prompt_moves_a_row_to_another_group(visit):
     assert correct[10] == pytest.approx(-0.479733)
 
 
+def test_an_edit_that_the_table_sends_again_is_no_edit(visit):
+    """A browser sends the table's edits with each message, also after they
+    were undone or overwritten by other means."""
+    page = visit("partial_groups").cell(3, reward="7")
+    table = page.app.data_editor[0].proto.id
+    sent = {"edited_rows": {"3": {"reward": "7"}}}
+    sent |= {"added_rows": [], "deleted_rows": []}
+    page.put("row-partial_groups", 3).put("reward-partial_groups", "9")
+    page.send(table, sent)
+    assert page.table["reward"][3] == "9"
+
+
+@pytest.mark.parametrize("key, value", [
+    ("set-baseline", "batch_mean"), ("set-eps", "0.5"),
+    ("set-mask_no_eos", True), ("width", 4), ("bugs", ["zero_std_kl"]),
+])
+def test_a_setting_that_was_undone_is_not_set_again(visit, key, value):
+    page = visit("sandbox")
+    name = f"{key}-sandbox"
+    before = page.widget(name).value
+    page.put(name, value)
+    late = page.app._tree.get_widget_states()
+    page.press("undo").run(late)
+    assert page.widget(name).value == before
+
+
 @pytest.mark.parametrize("way", ["table", "widget"])
 def test_eos_gives_a_row_its_say(visit, marked, way):
     page = visit("no_eos_outliers")
@@ -132,7 +158,7 @@ def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked, way):
         page.cell(0, t2=True)
     else:
         page.put("row-rejected_rows", 0)
-        page.put("mask-3-rejected_rows", ["t2"])
+        page.put("mask-rejected_rows", ["t2"])
     assert page.table["t2"] == [True] * 3
     assert page.table["t1"] == [False, True, True]
     # Mean 103 / 3, std 56.8712: 65.6667 / 56.8712 = 1.154656.
@@ -142,7 +168,7 @@ def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked, way):
 
 def test_the_pills_can_empty_a_row(visit, marked):
     page = visit("rejected_rows")
-    page.put("mask-3-rejected_rows", [])
+    page.put("mask-rejected_rows", [])
     # Row 2 rejected too: row 1 is alone and keeps its raw score.
     assert page.marks()[0] == marked([0, 1, 0])
 

@@ -41,6 +41,7 @@ from gradebook.ui.pictures import (
     values_of,
 )
 from gradebook.ui.shell import first_words, require_entry
+from gradebook.ui.widget import showing
 
 WHOLE = "whole-page"
 """In the session while a whole page runs, not the first screen alone."""
@@ -66,8 +67,13 @@ def bug_page(name: str) -> None:
     first_words()
     st.session_state[WHOLE] = True
     _first_screen(name, covered)
-    if covered:
-        return
+    if not covered:
+        _rest(draft, swapped)
+    draft.drawn = draft.state
+
+
+def _rest(draft: Draft, swapped: Bug) -> None:
+    """Everything below the first screen."""
     comparison, wrong = computed(draft, swapped)
     _settings(draft, swapped, comparison)
     if comparison.batch.rows:
@@ -76,7 +82,7 @@ def bug_page(name: str) -> None:
     sections.the_line(swapped)
     if comparison.batch.rows:
         tryit.law(swapped, comparison)
-    sections.dispute(variants(name)[0])
+    sections.dispute(variants(swapped.name)[0])
     tryit.challenges(draft, comparison, bool(wrong))
     if not wrong:
         tryit.shrinking(draft, swapped)
@@ -105,20 +111,19 @@ def _head(scenario: Scenario, covered: bool, now: str) -> None:
     if covered:
         predict.ask(scenario)
         return
-    key = f"case-{scenario.bug}"
-    st.session_state[key] = scenario.name
 
-    def pick() -> None:
-        st.session_state["cases"][scenario.bug] = st.session_state[key]
+    def pick(name: str) -> None:
+        st.session_state["cases"][scenario.bug] = name
 
     st.pills(
         "Case",
         list(among),
         format_func=lambda n: words.plain(_case(among[n])),
-        key=key,
         required=True,
         label_visibility="collapsed",
-        on_change=pick,
+        **showing(
+            f"case-{scenario.bug}", scenario.name, pick, default="default"
+        ),
     )
 
 
@@ -157,7 +162,7 @@ def _first_screen(name: str, covered: bool) -> None:
     """The table, and beside it the picture of the same rows.
 
     An edit runs this part alone, so that its picture is there at once, and
-    then the whole page.
+    then the whole page, unless that shows this state already.
     """
     alone = not st.session_state.pop(WHOLE, False)
     if alone:
@@ -177,8 +182,7 @@ def _first_screen(name: str, covered: bool) -> None:
         if covered:
             results, heard = {"correct": results["correct"]}, heard[:1]
         grid.grid(draft, results, heard)
-        if wrong:
-            say(wrong)
+        say(wrong)
         grid.row_widgets(draft)
         grid.buttons(draft)
         grid.history(draft)
@@ -189,19 +193,23 @@ def _first_screen(name: str, covered: bool) -> None:
                 picture(draft, swapped, comparison, kind, stale, covered)
             if not covered:
                 predict.told(draft.scenario)
-    if alone:
+    if alone and draft.drawn is not draft.state:
         time.sleep(HEADWAY)
         st.empty()  # gives way to what the learner did meanwhile
         st.rerun(scope="app")
 
 
 def say(wrong: list[str]) -> None:
-    """What is wrong, as one message."""
+    """What is wrong, as one message, in a place that is always there: what
+    stands below it does not move from one element to the next."""
+    slot = st.empty()
+    if not wrong:
+        return
     shown = [words.plain(text) for text in wrong[:5]]
     more = len(wrong) - 5
     if more > 0:
         shown.append(f"and {more} more")
-    st.error("  \n".join(shown))
+    slot.error("  \n".join(shown))
 
 
 def picture(
@@ -271,19 +279,15 @@ def _axis(draft: Draft, outlier: int | None) -> str:
 
 
 def _axis_widget(draft: Draft, axis: str) -> None:
-    key = f"axis-{draft.scenario.name}"
-    st.session_state[key] = axis
-
-    def keep() -> None:
-        st.session_state["axes"][draft.scenario.name] = st.session_state[key]
+    def keep(one: str) -> None:
+        st.session_state["axes"][draft.scenario.name] = one
 
     st.segmented_control(
         "Axis",
         [LINEAR, SYMLOG],
-        key=key,
         required=True,
         label_visibility="collapsed",
-        on_change=keep,
+        **showing(draft.named("axis"), axis, keep, default="default"),
     )
 
 
@@ -301,7 +305,6 @@ def _ranges(
     low = taken.nan_to_num(nan=math.inf).amin(0)
     high = taken.nan_to_num(nan=-math.inf).amax(0)
     return list(zip(low.tolist(), high.tolist()))
-
 
 
 def _clicked(draft: Draft, key: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import pandas as pd
 import streamlit as st
 
@@ -13,9 +12,11 @@ from gradebook.trainer import NORMALIZATIONS, subsampled
 from gradebook.ui import words
 from gradebook.state import typed_settings
 from gradebook.ui.drafts import Draft
+from gradebook.ui.widget import choosing, showing
 
 SPECIAL = ("padded_width", "subsample", "phase", "guard")
 CUSTOM = "custom"
+PHASES = ("Training", "Evaluation")
 
 
 def settings(draft: Draft) -> None:
@@ -31,32 +32,28 @@ def settings(draft: Draft) -> None:
 
 
 def _widget(draft: Draft, name: str) -> None:
-    key = draft.place(f"set-{name}")
     label = words.LABELS.get(name, name)
-    shared = {
-        "key": key,
-        "help": words.HELP.get(name),
-        "on_change": _set,
-        "args": (draft, name, key, draft.state.typed.get(name)),
-    }
-    if name == "estimator":
-        st.session_state[key] = estimator(draft)
-        shared |= {"on_change": _set_estimator, "args": (draft, key)}
-        st.selectbox(label, [*ESTIMATORS, CUSTOM], **shared)
-        return
-    st.session_state[key] = draft.state.typed[name]
-    if name in CHOICES:
-        st.selectbox(label, CHOICES[name], **shared)
-    elif name in FLAGS:
-        st.toggle(label, **shared)
-    else:
-        st.text_input(label, **shared)
 
-
-def _set(draft: Draft, name: str, key: str, shown: object) -> None:
-    value = st.session_state[key]
-    if value != shown:
+    def take(value: object) -> None:
         draft.edit(typed={**draft.state.typed, name: value})
+
+    own, told = draft.named(f"set-{name}"), words.HELP.get(name)
+    if name == "estimator":
+        given = choosing(
+            own,
+            [*ESTIMATORS, CUSTOM],
+            estimator(draft),
+            lambda one: _set_estimator(draft, one),
+        )
+        st.selectbox(label, help=told, **given)
+        return
+    now = draft.state.typed[name]
+    if name in CHOICES:
+        given = choosing(own, CHOICES[name], now, take)
+        st.selectbox(label, help=told, **given)
+        return
+    kind = st.toggle if name in FLAGS else st.text_input
+    kind(label, help=told, **showing(own, now, take))
 
 
 def estimator(draft: Draft) -> str:
@@ -75,11 +72,11 @@ def estimator(draft: Draft) -> str:
     return fitting[0] if fitting else CUSTOM
 
 
-def _set_estimator(draft: Draft, key: str) -> None:
-    draft.estimator = st.session_state[key]
+def _set_estimator(draft: Draft, name: str) -> None:
+    draft.estimator = name
     chosen = draft.scenario.settings
-    if draft.estimator != CUSTOM:
-        chosen = ESTIMATORS[draft.estimator]
+    if name != CUSTOM:
+        chosen = ESTIMATORS[name]
     typed = typed_settings(chosen)
     taken = {name: typed[name] for name in OF_ESTIMATOR}
     draft.edit(typed={**draft.state.typed, **taken})
@@ -104,50 +101,41 @@ def _padded_width(draft: Draft) -> None:
     used = [t for t in tokens if draft.table[t].any()]
     longest = max([int(t[1:]) for t in used] or [1])
     left, right = st.columns([1, 3], vertical_alignment="bottom")
-    key = f"width-{draft.scenario.name}"
-    st.session_state[key] = len(tokens)
     left.number_input(
         "Padded width",
         min_value=longest,
         max_value=max(longest + 4, len(tokens)),
         step=1,
-        key=key,
-        on_change=_set_width,
-        args=(draft, key),
         help="Columns of the padded batch. One more changes no rollout.",
+        **showing(
+            draft.named("width"),
+            len(tokens),
+            lambda n: draft.edit(table=cells.with_width(draft.table, n)),
+        ),
     )
-    key = f"detector-{draft.scenario.name}"
-    st.session_state[key] = draft.state.detector
     right.toggle(
         "EOS found by the trainer's detector: a row as long as the padded"
         " width has none",
-        key=key,
-        on_change=_set_detector,
-        args=(draft, key),
+        **showing(
+            draft.named("detector"),
+            draft.state.detector,
+            lambda on: draft.edit(detector=on),
+        ),
     )
-
-
-def _set_width(draft: Draft, key: str) -> None:
-    draft.edit(table=cells.with_width(draft.table, st.session_state[key]))
-    draft.renewed()
-
-
-def _set_detector(draft: Draft, key: str) -> None:
-    draft.edit(detector=st.session_state[key])
-    draft.renewed()
 
 
 def _subsample(draft: Draft) -> None:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    key = f"normalization-{draft.scenario.name}"
-    st.session_state[key] = draft.state.normalization
     left.segmented_control(
         "The faulty side normalizes",
         NORMALIZATIONS,
-        key=key,
         required=True,
-        on_change=_set_normalization,
-        args=(draft, key),
+        **showing(
+            draft.named("normalization"),
+            draft.state.normalization,
+            lambda one: draft.edit(normalization=one),
+            default="default",
+        ),
     )
     right.button(
         "Draw the subsample again",
@@ -159,10 +147,6 @@ def _subsample(draft: Draft) -> None:
     )
 
 
-def _set_normalization(draft: Draft, key: str) -> None:
-    draft.edit(normalization=st.session_state[key])
-
-
 def _draw(draft: Draft) -> None:
     try:
         batch = cells.to_batch(draft.table, draft.state.settings())
@@ -172,36 +156,28 @@ def _draw(draft: Draft) -> None:
     kept = subsampled(batch, draft.seed).tolist()
     texts = pd.Series([str(k) for k in kept], dtype="object")
     draft.edit(table=draft.table.assign(kept_steps=texts))
-    draft.renewed()
 
 
 def _phase(draft: Draft) -> None:
     left, right = st.columns([1, 3], vertical_alignment="bottom")
-    key = f"phase-{draft.scenario.name}"
-    st.session_state[key] = "Evaluation" if draft.state.evaluation else "Training"
     left.segmented_control(
         "Phase",
-        ["Training", "Evaluation"],
-        key=key,
+        PHASES,
         required=True,
-        on_change=_set_phase,
-        args=(draft, key),
         help="Evaluation takes one generation a prompt: its first row.",
+        **showing(
+            draft.named("phase"),
+            PHASES[draft.state.evaluation],
+            lambda one: draft.edit(evaluation=bool(PHASES.index(one))),
+            default="default",
+        ),
     )
-    key = f"guarded-{draft.scenario.name}"
-    st.session_state[key] = draft.state.training_guard
     right.toggle(
         "Confine the guard to training",
-        key=key,
-        on_change=_set_guard,
-        args=(draft, key),
         help="The correct engine leaves flat groups out in training only.",
+        **showing(
+            draft.named("guarded"),
+            draft.state.training_guard,
+            lambda on: draft.edit(training_guard=on),
+        ),
     )
-
-
-def _set_phase(draft: Draft, key: str) -> None:
-    draft.edit(evaluation=st.session_state[key] == "Evaluation")
-
-
-def _set_guard(draft: Draft, key: str) -> None:
-    draft.edit(training_guard=st.session_state[key])

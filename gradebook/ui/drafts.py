@@ -28,34 +28,19 @@ class Draft:
     good   the comparison of the last state that could be computed
     own    the comparison of the scenario's own batch under these bugs
     done   the last state that was looked at; `faults` is what was wrong
+    drawn  the last state that the whole page was drawn with
     notes  what was wrong with the last pasted block
-
-    Counters stand in the keys of widgets. A browser sends all of its
-    widgets' values with each message, also those that the server has
-    changed meanwhile; with another key, such a value belongs to nobody and
-    is not taken for an edit. (Nor is one that is what its widget showed.)
-
-    revision  changes made from outside the grid
-    outside   changes made from outside the selected row's widgets
-    pointed   rows selected from outside the row's number, and from outside
-              the map's two
-    moves     changes made from outside the history's slider
     """
 
     scenario: Scenario
     states: list[State]
     at: int = 0
-    revision: int = 0
-    outside: int = 0
-    pointed: dict[str, int] = field(
-        default_factory=lambda: {"number": 0, "map": 0}
-    )
-    moves: int = 0
     estimator: str = ""
     seed: int = -1
     good: Comparison | None = None
     own: Comparison | None = None
     done: State | None = None
+    drawn: State | None = None
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -74,14 +59,9 @@ class Draft:
         """The selected row."""
         return self.state.row
 
-    def key(self, part: str) -> str:
-        """The grid's key: new after each change made from outside it."""
-        return f"{part}-{self.scenario.name}-{self.revision}"
-
-    def place(self, part: str, *counts: int) -> str:
-        """A widget's key, with counters or the row that it is about."""
-        at = "-".join(map(str, (self.outside, *counts)))
-        return f"{part}-{self.scenario.name}-at-{at}"
+    def named(self, part: str) -> str:
+        """The name of a widget that shows a part of this draft."""
+        return f"{part}-{self.scenario.name}"
 
     def edit(self, **changes: Any) -> None:
         """The next state; one that changes the batch can be undone."""
@@ -93,36 +73,24 @@ class Draft:
             self.own = None
         self.states = [*self.states[: self.at + 1], new][-HISTORY:]
         self.at = len(self.states) - 1
-        self.moves += 1
 
     def become(self, state: State) -> None:
         """Another state of the same scenario, as one more edit."""
         names = (f.name for f in fields(State))
         self.edit(**{name: getattr(state, name) for name in names})
-        self.renewed()
 
-    def select(self, row: int, by: str = "") -> None:
+    def select(self, row: int) -> None:
         """Another row is selected, as near as there is one."""
-        last = len(self.table) - 1
-        row = max(0, min(row, last))
+        row = max(0, min(row, len(self.table) - 1))
         if row != self.row:
-            for name in self.pointed:
-                self.pointed[name] += name != by
-        self.edit(row=row)
+            self.edit(row=row)
 
-    def go(self, at: int, by_slider: bool = False) -> None:
+    def go(self, at: int) -> None:
         """The state number `at` of the history."""
         before = self.state.bugs
         self.at = max(0, min(at, len(self.states) - 1))
         if before != self.state.bugs:
             self.own = None
-        self.moves += not by_slider
-        self.renewed()
-
-    def renewed(self) -> None:
-        """The grid and the row's widgets take the state's cells again."""
-        self.revision += 1
-        self.outside += 1
 
     def wrong(self) -> list[str]:
         """Every cell and setting that cannot be read, in words."""

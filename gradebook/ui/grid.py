@@ -20,6 +20,7 @@ from gradebook.formula import Worked
 from gradebook.ui import present, words
 from gradebook.ui.drafts import Draft, reset
 from gradebook.ui.pictures import values_of
+from gradebook.ui.widget import kept, place, showing
 
 WIDTHS = {
     "row": 48,
@@ -68,7 +69,20 @@ def grid(
     locked = ["row", "in mean", *results]
     if draft.state.detector:
         locked.append("eos")
-    key = draft.key(f"grid-{len(shown.columns)}")
+    about = (len(shown.columns), int(draft.state.detector))
+    key = place(draft.named("grid"), draft.table, *about)
+    seen = _edits(key)
+
+    def heard() -> None:
+        """Takes what is new: the grid sends all of its edits each time."""
+        edits, before = _edits(key), draft.table
+        new = dict(edits.items() - seen.items())
+        seen.clear()
+        seen.update(edits)
+        _commit(draft, new)
+        if draft.table is not before:
+            kept(draft.named("grid"), draft.table, *about)
+
     st.data_editor(
         shown,
         key=key,
@@ -78,8 +92,7 @@ def grid(
         height=_header() + ROW_HEIGHT * max(min(count, 60), 1) + 3,
         disabled=locked,
         column_config=_columns(shown, results),
-        on_change=_commit,
-        args=(draft, key),
+        on_change=heard,
         alt="The batch: one rollout a row, editable",
     )
 
@@ -89,16 +102,24 @@ def _header() -> int:
     return HEADER * 5 // 4 + 1 if present.on() else HEADER
 
 
-def _commit(draft: Draft, key: str) -> None:
+def _edits(key: str) -> dict[tuple[int, str], Any]:
+    """Row and column of each cell that was edited in this grid -> value."""
+    rows = st.session_state.get(key, {}).get("edited_rows", {})
+    return {
+        (int(row), name): value
+        for row, changed in rows.items()
+        for name, value in changed.items()
+    }
+
+
+def _commit(draft: Draft, edits: dict[tuple[int, str], Any]) -> None:
     """The grid's edits into the draft."""
     table = draft.table.copy()
-    for row, changed in st.session_state[key]["edited_rows"].items():
-        for name, value in changed.items():
-            if name in table.columns:
-                table.loc[int(row), name] = _cell(name, value)
+    for (row, name), value in edits.items():
+        if row in table.index and name in table.columns:
+            table.loc[row, name] = _cell(name, value)
     if not table.equals(draft.table):
         draft.edit(table=table)
-        draft.outside += 1
 
 
 def _cell(name: str, value: Any) -> Any:
@@ -164,91 +185,75 @@ def row_widgets(draft: Draft) -> None:
         [1.6, *[1] * len(short), 0.8], vertical_alignment="bottom"
     )
     with parts[0]:
-        key = draft.place("row", draft.pointed["number"])
-        st.session_state[key] = row
         st.number_input(
             "Row",
             min_value=0,
             max_value=len(table) - 1,
             step=1,
-            key=key,
-            on_change=_select,
-            args=(draft, key, row),
+            **showing(draft.named("row"), row, draft.select),
         )
     for part, name in zip(parts[1:], short):
         with part:
             _text_widget(draft, row, name)
     with parts[-1]:
         if "eos" in table.columns:
-            key = draft.place("eos", row)
             held = _found(draft, 0)[row] if draft.state.detector else None
             state = bool(table.loc[row, "eos"]) if held is None else held
-            st.session_state[key] = state
             st.checkbox(
                 "EOS",
-                key=key,
                 disabled=draft.state.detector,
-                on_change=_set,
-                args=(draft, row, "eos", key, state),
+                **_of_row(draft, row, "eos", state),
             )
     for name in LISTS:
         if name in table.columns:
-            _text_widget(draft, row, name)
+            with st.container():
+                _text_widget(draft, row, name)
     tokens = cells.token_columns(table)
     if tokens:
-        key = draft.place(f"mask-{len(tokens)}", row)
-        shown = [t for t in tokens if table.loc[row, t]]
-        st.session_state[key] = shown
-        st.pills(
+        st.container().pills(
             f"Response mask of row {row}",
             tokens,
             selection_mode="multi",
-            key=key,
-            on_change=_set_mask,
-            args=(draft, row, key, shown),
+            **showing(
+                draft.named("mask"),
+                [t for t in tokens if table.loc[row, t]],
+                lambda chosen: _set_mask(draft, row, chosen),
+                row,
+                len(tokens),
+                default="default",
+            ),
         )
 
 
 def _text_widget(draft: Draft, row: int, name: str) -> None:
-    key = draft.place(name, row)
-    shown = cells.as_text(draft.table.loc[row, name])
-    st.session_state[key] = shown
     title = TITLES.get(name, name)
     st.text_input(
         title[0].upper() + title[1:],
-        key=key,
         help=HELP.get(name),
-        on_change=_set,
-        args=(draft, row, name, key, shown),
+        **_of_row(draft, row, name, cells.as_text(draft.table.loc[row, name])),
     )
 
 
-def _select(draft: Draft, key: str, shown: int) -> None:
-    row = int(st.session_state[key])
-    if row != shown:
-        draft.select(row, by="number")
+def _of_row(draft: Draft, row: int, name: str, shown: Any) -> dict[str, Any]:
+    """Key and callback of the widget of one of the row's cells."""
+    return showing(
+        draft.named(name), shown, lambda v: _set(draft, row, name, v), row
+    )
 
 
-def _set(draft: Draft, row: int, name: str, key: str, shown: Any) -> None:
-    """What was typed into a widget that showed `shown`."""
-    value = st.session_state[key]
-    if value == shown or row >= len(draft.table):
-        return
-    table = draft.table.copy()
-    table.loc[row, name] = _cell(name, value)
-    draft.edit(table=table)
-    draft.revision += 1
+def _set(draft: Draft, row: int, name: str, value: Any) -> None:
+    if row < len(draft.table):
+        table = draft.table.copy()
+        table.loc[row, name] = _cell(name, value)
+        draft.edit(table=table)
 
 
-def _set_mask(draft: Draft, row: int, key: str, shown: list[str]) -> None:
-    chosen = st.session_state[key]
-    if chosen == shown or row >= len(draft.table):
-        return
-    table = draft.table.copy()
-    for token in cells.token_columns(table):
-        table.loc[row, token] = token in chosen
-    draft.edit(table=table)
-    draft.revision += 1
+def _set_mask(draft: Draft, row: int, chosen: list[str]) -> None:
+    if row < len(draft.table):
+        table = draft.table.copy()
+        for token in cells.token_columns(table):
+            table.loc[row, token] = token in chosen
+        draft.edit(table=table)
 
 
 def buttons(draft: Draft) -> None:
@@ -302,20 +307,13 @@ def history(draft: Draft) -> None:
     """A slider through the states, once there are some."""
     if len(draft.states) < 3:
         return
-    key = f"history-{draft.scenario.name}-at-{draft.moves}"
-    at = st.session_state[key] = draft.at
-
-    def slide() -> None:
-        if st.session_state[key] != at:
-            draft.go(st.session_state[key], by_slider=True)
-
+    last = len(draft.states) - 1
     st.slider(
         "History of edits",
         min_value=0,
-        max_value=len(draft.states) - 1,
-        key=key,
-        on_change=slide,
+        max_value=last,
         help="0 is the scenario as it came.",
+        **showing(draft.named("history"), draft.at, draft.go, last),
     )
 
 
@@ -341,13 +339,11 @@ def _paste_form(draft: Draft) -> None:
 def _add(draft: Draft) -> None:
     draft.edit(table=cells.with_row_added(draft.table, draft.row))
     draft.select(draft.row + 1)
-    draft.renewed()
 
 
 def _remove(draft: Draft) -> None:
     draft.edit(table=cells.with_row_removed(draft.table, draft.row))
     draft.select(draft.row)
-    draft.renewed()
 
 
 def _paste(draft: Draft, key: str) -> None:
@@ -359,7 +355,6 @@ def _paste(draft: Draft, key: str) -> None:
         return
     draft.edit(table=table)
     draft.select(draft.row)
-    draft.renewed()
 
 
 def results(comparison: Comparison | None, kind: str) -> dict[str, list[str]]:

@@ -21,6 +21,7 @@ from gradebook.ui import numbers, words
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import chart, ink, prompts_of
 from gradebook.ui.sections import table
+from gradebook.ui.widget import showing
 
 MOST_ROWS = 128
 FINITE, SLOPE = "finite change", "derivative"
@@ -131,11 +132,11 @@ def _clicked(draft: Draft, key: str) -> None:
     points = st.session_state[key].selection.points
     if points:
         victim, culprit = map(int, points[0]["customdata"][:2])
-        draft.select(victim)
-        _keep(draft, victim, culprit)
+        _choose(draft, victim, culprit)
 
 
-def _keep(draft: Draft, victim: int, culprit: int) -> None:
+def _choose(draft: Draft, victim: int, culprit: int) -> None:
+    draft.select(victim)
     kept = st.session_state.setdefault("culprits", {})
     kept[draft.scenario.name] = (victim, culprit)
 
@@ -175,22 +176,28 @@ def _cell(
     """The chosen cell: two pickers, and the advantage before and after."""
     last = comparison.batch.rows - 1
     left, right, _ = st.columns([1, 1, 3])
-    count = draft.pointed["map"]
-    keys = [draft.place(part, count) for part in ("victim", "culprit")]
-
-    def pick() -> None:
-        chosen = [int(st.session_state[key]) for key in keys]
-        if chosen == [victim, culprit]:
-            return
-        draft.select(chosen[0], by="map")
-        _keep(draft, chosen[0], chosen[1])
-
-    labels = ("Moved row", "Row that moves it")
-    for part, key, label, row in zip(
-        (left, right), keys, labels, (victim, culprit)
-    ):
-        st.session_state[key] = row
-        part.number_input(label, 0, last, step=1, key=key, on_change=pick)
+    left.number_input(
+        "Moved row",
+        0,
+        last,
+        step=1,
+        **showing(
+            draft.named("victim"),
+            victim,
+            lambda row: _choose(draft, row, culprit),
+        ),
+    )
+    right.number_input(
+        "Row that moves it",
+        0,
+        last,
+        step=1,
+        **showing(
+            draft.named("culprit"),
+            culprit,
+            lambda row: _choose(draft, draft.row, row),
+        ),
+    )
     body = []
     for side, engine in (("correct", CORRECT), ("faulty", bug.engine)):
         one = changed(engine, comparison.batch, victim, culprit)

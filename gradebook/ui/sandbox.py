@@ -22,6 +22,7 @@ from gradebook.ui.bug_page import own, picture, say
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import GRADIENT
 from gradebook.ui.shell import bug_files, require_entry
+from gradebook.ui.widget import choosing, showing
 
 PAGE = starts.NAME
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
@@ -78,30 +79,23 @@ def _start(draft: Draft) -> None:
         titles[f"{PAGE}-{main.name}"] = main.title
         for other in others:
             titles[f"{PAGE}-{other.name}"] = f"{main.title}: {other.title}"
-    key = f"case-{PAGE}"
-    st.session_state[key] = draft.scenario.name
 
-    def pick() -> None:
-        st.session_state["cases"][PAGE] = st.session_state[key]
+    def pick(name: str) -> None:
+        st.session_state["cases"][PAGE] = name
 
     st.selectbox(
         "Start from",
-        list(titles),
         format_func=titles.__getitem__,
-        key=key,
-        on_change=pick,
         help="Each start keeps its edits and its bugs.",
+        **choosing(f"case-{PAGE}", list(titles), draft.scenario.name, pick),
     )
 
 
 def _bugs(draft: Draft) -> None:
     """The bugs that the faulty engine has: part of the state."""
     among = {n: variants(n)[0].title for n in bug_files()}
-    key = f"bugs-{draft.scenario.name}"
-    st.session_state[key] = list(draft.state.bugs)
 
-    def pick() -> None:
-        chosen = st.session_state[key]
+    def pick(chosen: list[str]) -> None:
         draft.edit(bugs=tuple(n for n in BUGS if n in chosen))
 
     st.pills(
@@ -110,8 +104,12 @@ def _bugs(draft: Draft) -> None:
         format_func=among.__getitem__,
         selection_mode="multi",
         wrap=True,
-        key=key,
-        on_change=pick,
+        **showing(
+            draft.named("bugs"),
+            list(draft.state.bugs),
+            pick,
+            default="default",
+        ),
     )
 
 
@@ -175,8 +173,7 @@ def _first_screen(
     with left:
         shown = None if wrong else comparison
         grid.grid(draft, grid.results(shown, kind), heard)
-        if wrong:
-            say(wrong)
+        say(wrong)
         grid.row_widgets(draft)
         grid.buttons(draft)
         _columns(draft)
@@ -193,24 +190,20 @@ def _kind(draft: Draft) -> str:
         return "sign"
     kinds = st.session_state.setdefault("sandbox-kinds", {})
     name = draft.scenario.name
-    first = draft.scenario.telltale.kind
-    key = f"kind-{name}"
-    st.session_state[key] = kinds.get(
-        name, first if first in PICTURES else "sign"
-    )
+    own = draft.scenario.telltale.kind
+    now = kinds.get(name, own if own in PICTURES else "sign")
 
-    def pick() -> None:
-        kinds[name] = st.session_state[key]
+    def pick(kind: str) -> None:
+        kinds[name] = kind
 
     st.segmented_control(
         "Numbers to show",
         list(PICTURES),
         format_func=PICTURES.__getitem__,
-        key=key,
         required=True,
-        on_change=pick,
+        **showing(draft.named("kind"), now, pick, default="default"),
     )
-    return st.session_state[key]
+    return now
 
 
 def _columns(draft: Draft) -> None:
@@ -219,15 +212,10 @@ def _columns(draft: Draft) -> None:
     if len(whole.columns) == len(draft.table.columns):
         return
     missing = [n for n in whole.columns if n not in draft.table.columns]
-
-    def add() -> None:
-        draft.edit(table=whole)
-        draft.renewed()
-
     st.button(
         "Show every column",
         key=f"columns-{draft.scenario.name}",
-        on_click=add,
+        on_click=lambda: draft.edit(table=whole),
         help="Adds, with values that change no advantage: "
         + ", ".join(grid.TITLES.get(n, n) for n in missing)
         + ".",

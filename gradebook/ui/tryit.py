@@ -53,7 +53,8 @@ def challenges(draft: Draft, comparison: Comparison, stale: bool) -> None:
     st.header("Try it")
     st.markdown(
         "Each starts from the unedited case: press Reset first. The checker"
-        " looks at the batch as it stands above."
+        " looks at the batch as it stands above. A solution replaces it, and"
+        " Undo brings yours back."
     )
     for at, task in enumerate(tasks):
         with st.container(border=True, key=f"try-{draft.scenario.name}-{at}"):
@@ -77,14 +78,14 @@ def _challenge(
             solved.add(name)
     done = name in solved
     now = not missing
-    mark = "✓ solved" if done else f"{at + 1} of {len(draft.scenario.challenges)}"
-    st.markdown(
-        f"**{words.plain(task.title)}** · {mark}  \n{words.plain(task.goal)}"
-    )
+    count = len(draft.scenario.challenges)
+    mark = "✓ solved" if done else f"{at + 1} of {count}"
+    said = f"**{words.plain(task.title)}** · {mark}  \n{words.plain(task.goal)}"
     if now:
-        st.markdown("✓ The batch above solves it.")
+        said += "\n\n✓ The batch above solves it."
     elif draft.edited:
-        st.markdown(f"Not yet: {words.plain(missing)}")
+        said += f"\n\nNot yet: {words.plain(missing)}"
+    st.markdown(said)
     with st.container(horizontal=True):
         if task.hint:
             with st.popover("Hint"):
@@ -94,7 +95,6 @@ def _challenge(
             key=f"solve-{draft.scenario.name}-{at}",
             on_click=_solve,
             args=(draft, task),
-            help="Replaces the batch; Undo brings yours back.",
         )
 
 

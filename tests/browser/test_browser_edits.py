@@ -240,11 +240,11 @@ def test_a_page_chosen_right_after_an_edit_opens(read):
     is clicked in between counts."""
     reader = report(read)
     heading = reader.page.get_by_role("heading", level=1)
-    for value in ("5", "6", "7"):
+    for value, pause in (("5", 40), ("6", 80), ("7", 120)):
         box = reader.keyed("reward-partial_groups").get_by_role("textbox")
         box.fill(value)
         box.press("Enter")
-        reader.page.wait_for_timeout(40)
+        reader.page.wait_for_timeout(pause)
         reader.page.get_by_role("link", name="Home", exact=True).click()
         expect(heading).to_have_text("Gradebook")
         reader.settled()
@@ -310,3 +310,19 @@ def test_stepping_quickly_through_the_rows_edits_none(read, pause):
         expect(reader.grid.at(r, "reward")).to_have_text(text)
     undo = reader.keyed("undo-partial_groups").get_by_role("button")
     expect(undo).to_be_disabled()
+    row = reader.page.get_by_role("spinbutton", name="Row", exact=True)
+    expect(row).to_have_value("10")
+
+
+@pytest.mark.parametrize("pause", [0, 60, 250])
+def test_what_is_typed_while_an_answer_comes_stays(read, pause):
+    reader = report(read)
+    box = reader.keyed("reward-partial_groups").get_by_role("textbox")
+    box.fill("5")
+    box.press("Enter")
+    reader.page.wait_for_timeout(pause)
+    box.fill("5.25")
+    reader.page.wait_for_timeout(1500)  # any late answer
+    expect(box).to_have_value("5.25")
+    box.press("Enter")
+    expect(reader.grid.at(10, "reward")).to_have_text("5.25")

@@ -1,0 +1,101 @@
+"""Who changed the address: an edit, or the browser's Back."""
+
+import pytest
+import streamlit as st
+
+from gradebook.ui import address, drafts, predict
+
+PAGE = "partial_groups"
+
+
+class Query(dict):
+    """Streamlit's query parameters."""
+
+    def to_dict(self):
+        return dict(self)
+
+    def from_dict(self, given):
+        self.clear()
+        self.update(given)
+
+
+@pytest.fixture
+def query(monkeypatch):
+    monkeypatch.setattr(st, "session_state", {})
+    monkeypatch.setattr(st, "query_params", Query())
+    predict.answer(PAGE, predict.SKIPPED)
+    run()
+    return st.query_params
+
+
+def run(edited=False):
+    """A run of the whole page, or of the part that a widget edited."""
+    if not edited:
+        address.arrive(PAGE)
+    address.depart(PAGE, edited=edited)
+
+
+def draft():
+    return drafts.of(address.case(PAGE))
+
+
+def reward(value):
+    table = draft().table.copy()
+    table.loc[0, "reward"] = value
+    draft().edit(table=table)
+
+
+def test_an_edit_is_written_into_the_address(query):
+    before = dict(query)
+    reward("7")
+    run(edited=True)
+    assert query != before
+    run()
+    assert draft().table.loc[0, "reward"] == "7"
+
+
+def test_the_address_of_before_is_back(query):
+    reward("7")
+    run(edited=True)
+    run()
+    first = dict(query)
+    reward("8")
+    run(edited=True)
+    run()
+    query.from_dict(first)
+    run()
+    assert draft().table.loc[0, "reward"] == "7"
+    assert draft().at == 1 and len(draft().states) == 3
+
+
+def test_a_browser_that_is_behind_is_not_back(query):
+    """The next edit came with the address of before the last one."""
+    reward("7")
+    run(edited=True)
+    run()
+    behind = dict(query)
+    reward("8")
+    run(edited=True)
+    written = dict(query)
+    query.from_dict(behind)
+    run(edited=True)  # nothing new was edited, but a widget asked
+    assert query == written
+    run()
+    assert draft().table.loc[0, "reward"] == "8"
+
+
+def test_an_edit_beside_an_old_address_stands(query):
+    reward("7")
+    run(edited=True)
+    run()
+    query.from_dict({})
+    reward("8")
+    run()
+    assert draft().table.loc[0, "reward"] == "8"
+
+
+def test_what_an_address_may_hold_besides_stays(query):
+    query["present"] = "1"
+    reward("7")
+    run(edited=True)
+    assert query["present"] == "1" and len(query) > 1
