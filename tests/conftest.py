@@ -92,9 +92,20 @@ class Visit:
     def cell(self, row, **values):
         """An edit in the grid, sent as the browser sends it. (AppTest can
         only seed the grid's state, which calls no on_change.)"""
-        edits = {"edited_rows": {str(row): values}}
-        edits |= {"added_rows": [], "deleted_rows": []}
+        rows = {str(r): dict(v) for r, v in self.edits.items()}
+        rows[str(row)] = rows.get(str(row), {}) | values
+        return self.commit(rows)
+
+    def commit(self, rows):
+        """All edits that stand in the grid: row -> column -> value."""
+        edits = {"edited_rows": rows, "added_rows": [], "deleted_rows": []}
         return self.send(self.app.data_editor[0].proto.id, edits)
+
+    @property
+    def edits(self):
+        """The edits that the grid lays over what it was given."""
+        key = self.app.data_editor[0].proto.id.split("-", 2)[2]
+        return self.app.session_state[key]["edited_rows"]
 
     def send(self, widget, value):
         """A widget's state, as the browser sends it."""
@@ -106,7 +117,11 @@ class Visit:
     @property
     def grid(self):
         """The table as it is shown, results included."""
-        return self.app.data_editor[0].value
+        shown = self.app.data_editor[0].value.copy()
+        for row, changed in self.edits.items():
+            for name, value in changed.items():
+                shown.loc[int(row), name] = value
+        return shown
 
     @property
     def table(self):

@@ -126,6 +126,24 @@ def test_an_edit_that_the_table_sends_again_is_no_edit(visit):
     assert page.table["reward"][3] == "9"
 
 
+def test_a_cell_that_is_edited_back_is_as_it_was(visit):
+    """The table then sends no edit of it at all."""
+    page = visit("rejected_rows").cell(0, t2=True).cell(1, reward="7")
+    assert page.table["t2"][0] and page.table["reward"][1] == "7"
+    page.commit({"1": {"reward": "7"}})
+    assert not page.table["t2"][0] and page.table["reward"][1] == "7"
+    page.press("undo")
+    assert page.table["t2"][0] and page.table["reward"][1] == "7"
+
+
+def test_edits_in_the_table_outlive_a_visit_elsewhere(visit):
+    page = visit("partial_groups").cell(3, reward="7")
+    page.go("zero_std_kl").go("partial_groups")
+    assert page.table["reward"][3] == "7"
+    page.cell(4, reward="8")
+    assert page.table["reward"][3:5] == ["7", "8"]
+
+
 @pytest.mark.parametrize("key, value", [
     ("set-baseline", "batch_mean"), ("set-eps", "0.5"),
     ("set-mask_no_eos", True), ("width", 4), ("bugs", ["zero_std_kl"]),

@@ -98,6 +98,16 @@ def test_what_was_typed_into_a_widget_that_made_way_is_not_lost(app):
     assert app.text_input[1].value == "5"
 
 
+def test_what_was_taken_from_a_widget_that_made_way_is_not_taken_again(app):
+    old = app.text_input[1].proto.id
+    app.text_input[1].set_value("5").run()
+    app.session_state["kept"]["b"] = "9"
+    app.run()
+    app._run(WidgetStates(widgets=[WidgetState(id=old, string_value="5")]))
+    assert app.session_state["took"] == [("b", "5")]
+    assert app.text_input[1].value == "9"
+
+
 def test_typing_the_first_value_again_is_an_edit_too(app):
     app.text_input[0].set_value("7").run()
     app.text_input[0].set_value("1").run()
@@ -119,6 +129,20 @@ def test_no_key_comes_back(session):
     assert len(set(seen)) == 4 and seen[3] == seen[4]
 
 
+def test_a_widget_that_made_way_keeps_nothing(session):
+    old = widget.place("x", 1)
+    new = widget.place("x", 2)
+    widget.kept(old, "x", 3)
+    assert widget.place("x", 2) == new
+
+
+def test_another_session_has_other_keys(session, monkeypatch):
+    """A browser that outlived its session sends what it showed there."""
+    before = widget.place("x", 1)
+    monkeypatch.setattr(st, "session_state", {})
+    assert widget.place("x", 2) != before
+
+
 def test_tables_are_compared_by_their_cells(session):
     first = widget.place("grid", pd.DataFrame({"a": [1, 2]}))
     assert widget.place("grid", pd.DataFrame({"a": [1, 2]})) == first
@@ -127,6 +151,6 @@ def test_tables_are_compared_by_their_cells(session):
 
 def test_a_choice_of_several_has_no_order(session):
     first = widget.place("mask", ["t1", "t2"])
-    widget.kept("mask", ["t3", "t1"])
+    widget.kept(first, "mask", ["t3", "t1"])
     assert widget.place("mask", ["t1", "t3"]) == first
     assert widget.place("mask", ["t1"]) != first

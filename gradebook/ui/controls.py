@@ -37,10 +37,10 @@ def _widget(draft: Draft, name: str) -> None:
     def take(value: object) -> None:
         draft.edit(typed={**draft.state.typed, name: value})
 
-    own, told = draft.named(f"set-{name}"), words.HELP.get(name)
+    called, told = draft.named(f"set-{name}"), words.HELP.get(name)
     if name == "estimator":
         given = choosing(
-            own,
+            called,
             [*ESTIMATORS, CUSTOM],
             estimator(draft),
             lambda one: _set_estimator(draft, one),
@@ -49,11 +49,11 @@ def _widget(draft: Draft, name: str) -> None:
         return
     now = draft.state.typed[name]
     if name in CHOICES:
-        given = choosing(own, CHOICES[name], now, take)
+        given = choosing(called, CHOICES[name], now, take)
         st.selectbox(label, help=told, **given)
         return
     kind = st.toggle if name in FLAGS else st.text_input
-    kind(label, help=told, **showing(own, now, take))
+    kind(label, help=told, **showing(called, now, take))
 
 
 def estimator(draft: Draft) -> str:

@@ -53,10 +53,35 @@ HELP = {
 def grid(
     draft: Draft, results: dict[str, list[str]], heard: tuple[Worked, ...]
 ) -> None:
-    """The table, with each row's results and who is in the mean."""
-    shown = draft.table.copy()
-    count = len(shown)
-    if draft.state.detector:
+    """The table, with each row's results and who is in the mean.
+
+    It is given the cells as they stood when it came, and lays its edits over
+    them: so a cell that is edited back is known from one never edited.
+    """
+    count, detector = len(draft.table), draft.state.detector
+    locked = ["row", "in mean", *results, *(["eos"] if detector else [])]
+    called = draft.named("grid")
+    about = (len(draft.table.columns) + len(results), int(detector))
+    key = place(called, draft.table, *about)
+    given = _given(called, key, draft.table)
+    edits = _edits(key)
+
+    def take() -> None:
+        """What is new: the grid sends all of its edits each time."""
+        nonlocal edits
+        before, edits = edits, _edits(key)
+        table = draft.table.copy()
+        for at in {at for at, _ in before.items() ^ edits.items()}:
+            row, name = at
+            if row in table.index and name in table.columns:
+                value = edits[at] if at in edits else given.loc[row, name]
+                table.loc[row, name] = _cell(name, value)
+        if not table.equals(draft.table):
+            draft.edit(table=table)
+            kept(key, called, table, *about)
+
+    shown = given.copy()
+    if detector:
         shown["eos"] = _found(draft, count)
     marks = [_mark(r, heard) for r in range(count)]
     shown.insert(0, "row", [_name(r, draft.row) for r in range(count)])
@@ -66,23 +91,6 @@ def grid(
     for name, texts in reversed(results.items()):
         fits = len(texts) == count
         shown.insert(at, name, texts if fits else [""] * count)
-    locked = ["row", "in mean", *results]
-    if draft.state.detector:
-        locked.append("eos")
-    about = (len(shown.columns), int(draft.state.detector))
-    key = place(draft.named("grid"), draft.table, *about)
-    seen = _edits(key)
-
-    def heard() -> None:
-        """Takes what is new: the grid sends all of its edits each time."""
-        edits, before = _edits(key), draft.table
-        new = dict(edits.items() - seen.items())
-        seen.clear()
-        seen.update(edits)
-        _commit(draft, new)
-        if draft.table is not before:
-            kept(draft.named("grid"), draft.table, *about)
-
     st.data_editor(
         shown,
         key=key,
@@ -92,7 +100,7 @@ def grid(
         height=_header() + ROW_HEIGHT * max(min(count, 60), 1) + 3,
         disabled=locked,
         column_config=_columns(shown, results),
-        on_change=heard,
+        on_change=take,
         alt="The batch: one rollout a row, editable",
     )
 
@@ -112,14 +120,12 @@ def _edits(key: str) -> dict[tuple[int, str], Any]:
     }
 
 
-def _commit(draft: Draft, edits: dict[tuple[int, str], Any]) -> None:
-    """The grid's edits into the draft."""
-    table = draft.table.copy()
-    for (row, name), value in edits.items():
-        if row in table.index and name in table.columns:
-            table.loc[row, name] = _cell(name, value)
-    if not table.equals(draft.table):
-        draft.edit(table=table)
+def _given(called: str, key: str, table: pd.DataFrame) -> pd.DataFrame:
+    """The cells as they stood when the grid with this key came."""
+    kept = st.session_state.setdefault("given", {})
+    if key not in st.session_state or kept[called][0] != key:
+        kept[called] = (key, table)
+    return kept[called][1]
 
 
 def _cell(name: str, value: Any) -> Any:
@@ -235,7 +241,7 @@ def _text_widget(draft: Draft, row: int, name: str) -> None:
 
 
 def _of_row(draft: Draft, row: int, name: str, shown: Any) -> dict[str, Any]:
-    """Key and callback of the widget of one of the row's cells."""
+    """Key, default and callback of one of the row's cells."""
     return showing(
         draft.named(name), shown, lambda v: _set(draft, row, name, v), row
     )
@@ -280,16 +286,14 @@ def buttons(draft: Draft) -> None:
         st.button(
             "Undo",
             key=f"undo-{name}",
-            on_click=draft.go,
-            args=(draft.at - 1,),
+            on_click=lambda: draft.go(draft.at - 1),
             disabled=draft.at == 0,
             help="Ctrl+Z, outside a text field.",
         )
         st.button(
             "Redo",
             key=f"redo-{name}",
-            on_click=draft.go,
-            args=(draft.at + 1,),
+            on_click=lambda: draft.go(draft.at + 1),
             disabled=draft.at == len(draft.states) - 1,
             help="Ctrl+Shift+Z, outside a text field.",
         )

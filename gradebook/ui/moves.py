@@ -118,13 +118,13 @@ def _shown(
 def _chosen(draft: Draft, rows: int, found: Influences) -> tuple[int, int]:
     """The cell: the selected row, and the row that moves it most."""
     victim = min(draft.row, rows - 1)
-    kept = st.session_state.setdefault("culprits", {})
+    kept = _culprits()
     name = draft.scenario.name
-    if kept.get(name, (None,))[0] != victim:
+    if kept.get(name, (None,))[0] != draft.row:
         sizes = found.leaked[victim].abs()
         if not bool(sizes.any()):
             sizes = found.faulty[victim].nan_to_num(0, 0, 0).abs()
-        kept[name] = (victim, int(sizes.argmax()))
+        kept[name] = (draft.row, int(sizes.argmax()))
     return victim, min(kept[name][1], rows - 1)
 
 
@@ -137,8 +137,13 @@ def _clicked(draft: Draft, key: str) -> None:
 
 def _choose(draft: Draft, victim: int, culprit: int) -> None:
     draft.select(victim)
-    kept = st.session_state.setdefault("culprits", {})
-    kept[draft.scenario.name] = (victim, culprit)
+    _culprits()[draft.scenario.name] = (draft.row, culprit)
+
+
+def _culprits() -> dict[str, tuple[int, int]]:
+    """Each case's selected row when it was chosen, and the row that moves
+    it."""
+    return st.session_state.setdefault("culprits", {})
 
 
 def _totals(found: Influences) -> str:
@@ -176,6 +181,7 @@ def _cell(
     """The chosen cell: two pickers, and the advantage before and after."""
     last = comparison.batch.rows - 1
     left, right, _ = st.columns([1, 1, 3])
+    name = draft.scenario.name
     left.number_input(
         "Moved row",
         0,
@@ -184,7 +190,7 @@ def _cell(
         **showing(
             draft.named("victim"),
             victim,
-            lambda row: _choose(draft, row, culprit),
+            lambda row: _choose(draft, row, _culprits()[name][1]),
         ),
     )
     right.number_input(

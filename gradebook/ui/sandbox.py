@@ -190,11 +190,11 @@ def _kind(draft: Draft) -> str:
         return "sign"
     kinds = st.session_state.setdefault("sandbox-kinds", {})
     name = draft.scenario.name
-    own = draft.scenario.telltale.kind
-    now = kinds.get(name, own if own in PICTURES else "sign")
+    kind = draft.scenario.telltale.kind
+    now = kinds.get(name, kind if kind in PICTURES else "sign")
 
-    def pick(kind: str) -> None:
-        kinds[name] = kind
+    def pick(one: str) -> None:
+        kinds[name] = one
 
     st.segmented_control(
         "Numbers to show",
@@ -215,7 +215,9 @@ def _columns(draft: Draft) -> None:
     st.button(
         "Show every column",
         key=f"columns-{draft.scenario.name}",
-        on_click=lambda: draft.edit(table=whole),
+        on_click=lambda: draft.edit(
+            table=cells.with_every_column(draft.table)
+        ),
         help="Adds, with values that change no advantage: "
         + ", ".join(grid.TITLES.get(n, n) for n in missing)
         + ".",

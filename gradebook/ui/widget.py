@@ -2,14 +2,19 @@
 
 A browser sends all of its widgets' values with each message, also those
 that the server has changed meanwhile and those that it only shows. So a
-widget gets a new key each time something else than itself changed what it
-shows, and a value that the old one merely showed is no edit. What it shows
-is its default, never set over the browser's value: that would undo what was
+widget gets a new key each time it is to show something else than the learner
+chose in it, and a value that the old one has shown is no edit. What it shows
+is its default: a value set by the session state would overwrite what was
 typed since, and is lost where two answers come at once.
+
+In the browser the old widget stands behind the new one until the run ends.
+style.css hides the second of two such neighbours, so no two of them stand in
+one container.
 """
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, Callable, Sequence
 
 import pandas as pd
@@ -32,14 +37,11 @@ def showing(
     key = place(name, value, *about)
 
     def heard() -> None:
-        chosen = st.session_state[key]
-        count, last = _shown()[name, about]
-        if key == _key(name, about, count):
-            kept(name, chosen, *about)
-        else:
-            last = value  # from a widget that has made way since
-        if not _same(chosen, last):
-            then(chosen)
+        nonlocal value
+        last, value = value, st.session_state[key]
+        kept(key, name, value, *about)
+        if not _same(value, last):
+            then(value)
 
     return {"key": key, "on_change": heard, default: value}
 
@@ -58,21 +60,29 @@ def choosing(
 def place(name: str, value: Any, *about: int) -> str:
     """The key of the widget `name` that shows `value`."""
     shown = _shown()
-    count, last = shown.get((name, about), (0, value))
+    count, last = shown.get((name, about), (_first(), value))
     if not _same(last, value):
         count += 1
     shown[name, about] = count, value
     return _key(name, about, count)
 
 
-def kept(name: str, value: Any, *about: int) -> None:
-    """The widget shows this by itself: it keeps its key."""
-    count, _ = _shown().get((name, about), (0, value))
-    _shown()[name, about] = count, value
+def kept(key: str, name: str, value: Any, *about: int) -> None:
+    """The widget with this key shows the value by itself, and keeps the key
+    unless another widget has taken its place."""
+    count, _ = _shown()[name, about]
+    if key == _key(name, about, count):
+        _shown()[name, about] = count, value
 
 
 def _key(name: str, about: tuple[int, ...], count: int) -> str:
     return f"{name}-at-" + "-".join(map(str, (*about, count)))
+
+
+def _first() -> int:
+    """Where the session's counts start: a browser that outlived a session
+    sends the values of its keys to the next one."""
+    return st.session_state.setdefault("first", secrets.randbelow(10**6))
 
 
 def _shown() -> dict[tuple[str, tuple[int, ...]], tuple[int, Any]]:

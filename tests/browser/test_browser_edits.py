@@ -101,6 +101,17 @@ def test_a_token_of_the_mask_in_the_table(read):
     reader.marks("rejected_rows", correct={0: 0, 2: 0.70711})
 
 
+def test_a_token_flipped_back_at_once_is_as_it_was(read):
+    """The second flip comes before the answer to the first."""
+    reader = read("rejected_rows", "Rejected rows")
+    reader.marks("rejected_rows", correct={0: 0, 2: 0.70711})
+    reader.grid.toggle(0, "t2")
+    reader.page.wait_for_timeout(170)  # the table waits 150 ms
+    reader.page.keyboard.press("Space")
+    reader.page.wait_for_timeout(1500)  # any late answer
+    reader.marks("rejected_rows", correct={0: 0, 2: 0.70711})
+
+
 def test_a_token_of_the_mask_by_its_pill(read):
     reader = read("rejected_rows", "Rejected rows")
     click_mark(reader, "rejected_rows", "correct", 0)

@@ -129,6 +129,7 @@ def test_a_row_stands_at_one_height_in_table_and_picture(read):
     ticks = picture.locator("svg.main-svg").first.locator(".ytick text")
     frame = reader.grid.frame.bounding_box()
     for row in (0, 5, 11):
+        expect(ticks.nth(row)).to_be_visible()
         box = ticks.nth(row).bounding_box()
         middle = box["y"] + box["height"] / 2
         # A header of 35 pixels, rows of 30.
