@@ -63,6 +63,7 @@ def bug_page(name: str) -> None:
     room.bar(name, scenario, draft)
     address.depart(name)
     covered = predict.covered(name)
+    draft.drawn = None  # until this run has come to its end
     _head(scenario, covered, _now(draft, swapped, covered))
     first_words()
     st.session_state[WHOLE] = True
@@ -165,17 +166,21 @@ def _first_screen(name: str, covered: bool) -> None:
     then the whole page, unless that shows this state already.
     """
     alone = not st.session_state.pop(WHOLE, False)
-    if alone:
-        address.depart(name, edited=True)
     draft, swapped = drafts.of(address.case(name)), bug(name)
     comparison, wrong = computed(draft, swapped)
     kind = draft.scenario.telltale.kind
-    heard: tuple = ()
-    fits = draft.row < comparison.batch.rows
-    if fits and not wrong:
-        heard = worked(comparison, draft.row)
     share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
     left, right = st.columns([share, 1 - share])
+    with right:  # first, since it takes the browser longest
+        if comparison.batch.rows:
+            with st.container(key="stale" if wrong else "fresh"):
+                stale = bool(wrong)
+                picture(draft, swapped, comparison, kind, stale, covered)
+            if not covered:
+                predict.told(draft.scenario)
+    heard: tuple = ()
+    if draft.row < comparison.batch.rows and not wrong:
+        heard = worked(comparison, draft.row)
     with left:
         shown = None if wrong else comparison
         results = grid.results(shown, kind)
@@ -186,16 +191,11 @@ def _first_screen(name: str, covered: bool) -> None:
         grid.row_widgets(draft)
         grid.buttons(draft)
         grid.history(draft)
-    with right:
-        if comparison.batch.rows:
-            with st.container(key="stale" if wrong else "fresh"):
-                stale = bool(wrong)
-                picture(draft, swapped, comparison, kind, stale, covered)
-            if not covered:
-                predict.told(draft.scenario)
+    if alone:
+        address.depart(name, edited=True)
     if alone and draft.drawn is not draft.state:
         time.sleep(HEADWAY)
-        st.empty()  # gives way to what the learner did meanwhile
+        st.empty()  # gives way to another page chosen meanwhile
         st.rerun(scope="app")
 
 
