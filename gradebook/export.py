@@ -23,11 +23,11 @@ from gradebook.bugs import Bug, bug
 from gradebook.compare import ROW_STAGES, Comparison, compare
 from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
 from gradebook.errors import GradebookError
-from gradebook.scenario import LARGEST_FILE, MOST_DOTS
 from gradebook.scenario import MOST_ROWS, MOST_TOKENS, load
 from gradebook.settings import Settings
 from gradebook.shown import compared
 from gradebook.state import State, start
+from gradebook.toml_file import LARGEST_FILE, MOST_DOTS
 
 # CSV
 

@@ -8,15 +8,10 @@ expected and what was found.
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import math
-import re
-import stat
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping, NoReturn, Sequence
+from typing import Any, Mapping, Sequence
 
 import pandas as pd
 
@@ -25,12 +20,32 @@ from gradebook.bugs import BUGS
 from gradebook.errors import GradebookError, shown
 from gradebook.settings import ESTIMATORS, Settings, check_setting
 from gradebook.table import COLUMNS, to_batch, to_table
+from gradebook.toml_file import read_toml
+from gradebook.values import (
+    NOTHING,
+    Reader,
+    bit,
+    check_keys,
+    count,
+    distinct,
+    flag,
+    join,
+    label,
+    list_of,
+    matching,
+    number,
+    number_or_none,
+    one_of,
+    refuse,
+    table_of,
+    text,
+    under,
+    whole,
+)
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
-LARGEST_FILE = 1_000_000
 MOST_ROWS = 1000
 MOST_TOKENS = 64
-MOST_DOTS = 100
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
@@ -301,7 +316,7 @@ def variants(bug: str) -> tuple[Scenario, ...]:
 
     Raises GradebookError when two of them share a title.
     """
-    _one_of(*BUGS)(bug, "bug")
+    one_of(*BUGS)(bug, "bug")
     found = [load(n) for n in names() if n.partition("-")[0] == bug]
     found.sort(key=lambda s: (s.variant, KINDS.index(s.kind), s.name))
     files: dict[str, Path] = {}
@@ -333,278 +348,23 @@ def _is_path(name_or_path: str | Path) -> bool:
 def _read(path: Path) -> Scenario:
     """The scenario in the file at `path`."""
     try:
-        return _scenario(path, _document(path))
+        return _scenario(path, read_toml(path))
     except GradebookError as error:
         raise error.inside(str(path)) from error.__cause__
 
 
-# The file
-
-
-def _document(path: Path) -> dict[str, Any]:
-    """The file's keys and values, as TOML reads them."""
-    try:
-        text = _content(path).decode()
-        _refuse_long_keys(text)
-        document = tomllib.loads(text)
-        _refuse_huge(document, "")
-        return document
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise GradebookError(
-            expected="UTF-8 text",
-            found=f"byte 0x{byte:02x} at offset {error.start}",
-        ) from None
-    except RecursionError:
-        raise GradebookError(
-            expected="TOML", found="values nested too deep to read"
-        ) from None
-    except GradebookError:
-        raise
-    except ValueError as error:
-        raise GradebookError(
-            expected="TOML", found=_lowered(str(error))
-        ) from None
-
-
-def _content(path: Path) -> bytes:
-    """The file's bytes; what is too large is refused unread."""
-    try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            folder = stat.S_ISDIR(status.st_mode)
-            raise GradebookError(
-                expected="a file",
-                found="a directory" if folder else "a device or a pipe",
-            )
-        _check_size(status.st_size)
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-        _check_size(len(content))
-        return content
-    except GradebookError:
-        raise
-    except OSError as error:
-        raise GradebookError(
-            expected="a file that can be read",
-            found=_lowered(error.strerror or str(error)),
-        ) from None
-    except ValueError as error:
-        raise GradebookError(
-            expected="a path", found=_lowered(str(error))
-        ) from None
-
-
-def _check_size(size: int) -> None:
-    if size > LARGEST_FILE:
-        raise GradebookError(
-            expected=f"at most {LARGEST_FILE} bytes", found=str(size)
-        )
-
-
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _refuse_long_keys(text: str) -> None:
-    """Raises at a dotted key of very many parts, over which tomllib takes
-    minutes: its time grows with the square."""
-    for piece in re.split(r"[=\n,{}\[\]]", text):
-        if piece.count(".") > MOST_DOTS:
-            raise GradebookError(
-                expected=f"at most {MOST_DOTS} dots in one piece of TOML",
-                found=f"{piece.count('.')} in {shown(piece)}",
-            )
-
-
-def _refuse_huge(value: Any, key: str) -> None:
-    """Raises at the first whole number that 64 bits cannot hold."""
-    if isinstance(value, dict):
-        for name, item in value.items():
-            _refuse_huge(item, _join(key, name))
-    elif isinstance(value, list):
-        for place, item in enumerate(value):
-            _refuse_huge(item, f"{key}[{place}]")
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        in_row = re.fullmatch(r"(?:rows|(.+\.rows))\[(\d+)\]\.(.+)", key)
-        if in_row:
-            key = _join(in_row[1] or "", in_row[3])
-        raise GradebookError(
-            key=key,
-            row=int(in_row[2]) if in_row else None,
-            expected="a whole number of at most 64 bits",
-            found=f"one of {value.bit_length()} bits",
-        )
-
-
-# Readers: one value and its key, checked
-
-
-class _Nothing:
-    """Stands where a key is missing, and says so in messages."""
-
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-NOTHING = _Nothing()
-Reader = Callable[[Any, str], Any]
-
-
-def _refuse(key: str, expected: str, value: Any) -> NoReturn:
-    raise GradebookError(key=key, expected=expected, found=shown(value))
-
-
-def _text(value: Any, key: str) -> str:
-    if not isinstance(value, str):
-        _refuse(key, "text", value)
-    if not value.strip():
-        _refuse(key, "text that is not empty", value)
-    return value.strip()
-
-
-def _label(value: Any, key: str) -> str | int:
-    """A prompt: a whole number, or text without spaces around it."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if not isinstance(value, str) or not value or value != value.strip():
-        _refuse(key, "a whole number, or text without spaces around", value)
-    return value
-
-
-def _whole(value: Any, key: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        _refuse(key, "a whole number", value)
-    return value
-
-
-def _count(value: Any, key: str) -> int:
-    if not 0 <= _whole(value, key) < 2**31:
-        _refuse(key, "a whole number of 0 or more, below 2 ** 31", value)
-    return value
-
-
-def _number(value: Any, key: str) -> float:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
-        _refuse(key, "a finite number", value)
-    return float(value)
-
-
-def _number_or_none(value: Any, key: str) -> float:
-    if isinstance(value, str) and value == "none":
-        return math.nan
-    try:
-        return _number(value, key)
-    except GradebookError:
-        _refuse(key, 'a finite number, or "none"', value)
-
-
-def _flag(value: Any, key: str) -> bool:
-    if not isinstance(value, bool):
-        _refuse(key, "true or false", value)
-    return value
-
-
-def _bit(value: Any, key: str) -> int:
-    if type(value) is not int or value not in (0, 1):
-        _refuse(key, "0 or 1", value)
-    return value
-
-
-def _matching(pattern: str, expected: str) -> Reader:
-    """Text that fits `pattern` as a whole."""
-
-    def read(value: Any, key: str) -> str:
-        if not isinstance(value, str) or not re.fullmatch(pattern, value):
-            _refuse(key, expected, value)
-        return value
-
-    return read
-
-
-def _one_of(*options: str) -> Reader:
-    """Text that is one of `options`."""
-
-    def read(value: Any, key: str) -> str:
-        if not isinstance(value, str) or value not in options:
-            expected = "one of " + ", ".join(options)
-            if isinstance(value, str):
-                expected += f"; nearest '{_nearest(value, options)}'"
-            _refuse(key, expected, value)
-        return value
-
-    return read
-
-
-def _list_of(read_item: Reader, least: int = 1, most: int = 100) -> Reader:
-    """A list of `least` to `most` items, as a tuple."""
-
-    def read(value: Any, key: str) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            _refuse(key, "a list", value)
-        if not least <= len(value) <= most:
-            raise GradebookError(
-                key=key,
-                expected=f"{least} to {most} values",
-                found=str(len(value)),
-            )
-        return tuple(
-            read_item(item, f"{key}[{place}]")
-            for place, item in enumerate(value)
-        )
-
-    return read
-
-
-def _distinct(read_list: Reader) -> Reader:
-    """A list in which nothing comes twice."""
-
-    def read(value: Any, key: str) -> tuple[Any, ...]:
-        items = read_list(value, key)
-        for place, item in enumerate(items):
-            if item in items[:place]:
-                _refuse(f"{key}[{place}]", "each value once", item)
-        return items
-
-    return read
-
-
-def _table_of(build: type, **readers: Reader) -> Reader:
-    """A table, as the dataclass `build`; its defaults may be left out."""
-    required = {
-        field.name
-        for field in dataclasses.fields(build)
-        if field.default is dataclasses.MISSING
-    }
-
-    def read(value: Any, key: str) -> Any:
-        _check_keys(value, key, readers)
-        found = {
-            name: read_one(value.get(name, NOTHING), _join(key, name))
-            for name, read_one in readers.items()
-            if name in value or name in required
-        }
-        try:
-            return build(**found)
-        except GradebookError as error:
-            raise _under(error, key) from None
-
-    return read
-
-
 def _settings(value: Any, key: str) -> Settings:
-    _check_keys(value, key, Settings().keys())
+    check_keys(value, key, Settings().keys())
     try:
         return Settings(**value)
     except GradebookError as error:
-        raise _under(error, key) from None
+        raise under(error, key) from None
 
 
 def _rows(value: Any, key: str) -> tuple[dict[str, Any], ...]:
     """One table a row, every row with the same keys and widths."""
     if not isinstance(value, list):
-        _refuse(key, "a list of rows", value)
+        refuse(key, "a list of rows", value)
     if not 1 <= len(value) <= MOST_ROWS:
         raise GradebookError(
             key=key, expected=f"1 to {MOST_ROWS} rows", found=str(len(value))
@@ -629,16 +389,16 @@ def _row(
     before: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     """One row; it has the keys, kinds and widths of the first `before`."""
-    _check_keys(cells, "", COLUMNS)
+    check_keys(cells, "", COLUMNS)
     for name in cells:
         if name not in names:
             first = ", ".join(names)
-            _refuse(name, f"the keys of row 0, {first}", name)
+            refuse(name, f"the keys of row 0, {first}", name)
     found = {n: ROW_READERS[n](cells.get(n, NOTHING), n) for n in names}
     first = before[0] if before else found
     if type(found["prompt"]) is not type(first["prompt"]):
         kind = "text" if isinstance(first["prompt"], str) else "a number"
-        _refuse("prompt", f"{kind}, as in row 0", found["prompt"])
+        refuse("prompt", f"{kind}, as in row 0", found["prompt"])
     wide = [name for name in PER_TOKEN if name in names]
     for name in wide:
         tokens = len(first[wide[0]])
@@ -653,20 +413,20 @@ def _row(
 
 def _per_token(read_item: Reader) -> Reader:
     """A list with one value a token."""
-    read = _list_of(read_item, most=MOST_TOKENS)
+    read = list_of(read_item, most=MOST_TOKENS)
     return lambda value, key: list(read(value, key))
 
 
 ROW_READERS: Mapping[str, Reader] = {
-    "prompt": _label,
-    "reward": _number,
-    "eos": _flag,
-    "step": _count,
-    "steps": _count,
-    "kept_steps": _count,
-    "mask": _per_token(_bit),
-    "logp": _per_token(_number),
-    "ref_logp": _per_token(_number),
+    "prompt": label,
+    "reward": number,
+    "eos": flag,
+    "step": count,
+    "steps": count,
+    "kept_steps": count,
+    "mask": _per_token(bit),
+    "logp": _per_token(number),
+    "ref_logp": _per_token(number),
 }
 """How each value of a row is read."""
 
@@ -676,7 +436,7 @@ def _change(value: Any, key: str) -> Change:
     """One change of a solution, told by its first key."""
     kinds = ("row", "setting", "add_row", "remove_row")
     if not isinstance(value, dict):
-        _refuse(key, "a table", value)
+        refuse(key, "a table", value)
     kind = next((name for name in kinds if name in value), "")
     if not kind:
         found = ", ".join(value) or "nothing"
@@ -688,15 +448,15 @@ def _change(value: Any, key: str) -> Change:
 
 def _cell(value: Any, key: str) -> Cell:
     column = value.get("column", NOTHING)
-    _one_of(*COLUMNS)(column, _join(key, "column"))
+    one_of(*COLUMNS)(column, join(key, "column"))
     read = ROW_READERS[column]
-    return _table_of(Cell, row=_count, column=_text, value=read)(value, key)
+    return table_of(Cell, row=count, column=text, value=read)(value, key)
 
 
 def _setting(value: Any, key: str) -> Setting:
     name = value["setting"]
-    _one_of(*Settings().keys())(name, _join(key, "setting"))
-    return _table_of(Setting, setting=_text, value=_setting_value(name))(
+    one_of(*Settings().keys())(name, join(key, "setting"))
+    return table_of(Setting, setting=text, value=_setting_value(name))(
         value, key
     )
 
@@ -708,7 +468,7 @@ def _setting_value(name: str) -> Reader:
         try:
             check_setting(name, value)
         except GradebookError as error:
-            _refuse(key, error.expected, value)
+            refuse(key, error.expected, value)
         return value
 
     return read
@@ -717,81 +477,81 @@ def _setting_value(name: str) -> Reader:
 def _new_row(value: Any, key: str) -> dict[str, Any]:
     """A row to add; whether it has the other rows' keys and widths is
     checked with them."""
-    _check_keys(value, key, COLUMNS)
-    return {n: ROW_READERS[n](v, _join(key, n)) for n, v in value.items()}
+    check_keys(value, key, COLUMNS)
+    return {n: ROW_READERS[n](v, join(key, n)) for n, v in value.items()}
 
 
 CHANGE_READERS: Mapping[str, Reader] = {
     "row": _cell,
     "setting": _setting,
-    "add_row": _table_of(AddRow, add_row=_new_row),
-    "remove_row": _table_of(RemoveRow, remove_row=_count),
+    "add_row": table_of(AddRow, add_row=_new_row),
+    "remove_row": table_of(RemoveRow, remove_row=count),
 }
 """How each kind of change is read."""
 
 KEYS: Mapping[str, Reader] = {
-    "bug": _one_of(*BUGS),
-    "title": _text,
-    "kind": _one_of(*KINDS),
-    "claim": _text,
-    "story": _text,
-    "lesson": _text,
-    "trainer": _text,
-    "status": _one_of(*STATUSES),
-    "status_note": _text,
-    "sources": _list_of(
-        _table_of(
+    "bug": one_of(*BUGS),
+    "title": text,
+    "kind": one_of(*KINDS),
+    "claim": text,
+    "story": text,
+    "lesson": text,
+    "trainer": text,
+    "status": one_of(*STATUSES),
+    "status_note": text,
+    "sources": list_of(
+        table_of(
             Source,
-            label=_text,
-            url=_matching(r"https://[^\s]+", "a URL starting with https://"),
-            commit=_matching(r"[0-9a-f]{7,40}", "7 to 40 hex digits"),
-            note=_text,
+            label=text,
+            url=matching(r"https://[^\s]+", "a URL starting with https://"),
+            commit=matching(r"[0-9a-f]{7,40}", "7 to 40 hex digits"),
+            note=text,
         )
     ),
-    "dispute": _table_of(
-        Dispute, maintainer=_text, other_view=_text, trap=_text
+    "dispute": table_of(
+        Dispute, maintainer=text, other_view=text, trap=text
     ),
-    "affected": _table_of(
+    "affected": table_of(
         Affected,
-        trainer=_text,
-        versions=_text,
-        keys=_distinct(_list_of(_text)),
-        look=_text,
-        workaround=_text,
+        trainer=text,
+        versions=text,
+        keys=distinct(list_of(text)),
+        look=text,
+        workaround=text,
     ),
-    "rule": _text,
+    "rule": text,
     "settings": _settings,
-    "controls": _distinct(_list_of(_one_of(*CONTROLS))),
+    "controls": distinct(list_of(one_of(*CONTROLS))),
     "rows": _rows,
-    "focus": _whole,
-    "prediction": _table_of(
+    "focus": whole,
+    "prediction": table_of(
         Prediction,
-        question=_text,
-        choices=_distinct(_list_of(_text, least=2, most=4)),
-        answer=_whole,
-        why=_text,
+        question=text,
+        choices=distinct(list_of(text, least=2, most=4)),
+        answer=whole,
+        why=text,
     ),
-    "telltale": _table_of(Telltale, kind=_one_of(*TELLTALES), text=_text),
-    "estimators": _distinct(_list_of(_one_of(*ESTIMATORS))),
-    "estimators_note": _text,
-    "other_run": _table_of(OtherRun, title=_text, rows=_rows, note=_text),
-    "eos_by_width": _flag,
-    "challenges": _list_of(
-        _table_of(
+    "telltale": table_of(Telltale, kind=one_of(*TELLTALES), text=text),
+    "estimators": distinct(list_of(one_of(*ESTIMATORS))),
+    "estimators_note": text,
+    "other_run": table_of(OtherRun, title=text, rows=_rows, note=text),
+    "eos_by_width": flag,
+    "challenges": list_of(
+        table_of(
             Challenge,
-            title=_text,
-            goal=_text,
-            check=_one_of(*CHECKS),
-            solution=_list_of(_change),
-            hint=_text,
+            title=text,
+            goal=text,
+            check=one_of(*CHECKS),
+            solution=list_of(_change),
+            hint=text,
         )
     ),
-    "expected": _table_of(
+    "expected": table_of(
         Expected,
-        correct=_list_of(_number_or_none, most=MOST_ROWS),
-        faulty=_list_of(_number_or_none, most=MOST_ROWS),
-        correct_loss=_number,
-        faulty_loss=_number,
+        correct=list_of(number_or_none, most=MOST_ROWS),
+        faulty=list_of(number_or_none, most=MOST_ROWS),
+        correct_loss=number,
+        faulty_loss=number,
     ),
 }
 """How each key of a scenario file is read."""
@@ -822,11 +582,11 @@ FROM_MAIN = (
 
 
 def _scenario(path: Path, document: dict[str, Any]) -> Scenario:
-    _check_keys(document, "", KEYS)
+    check_keys(document, "", KEYS)
     bug = KEYS["bug"](document.get("bug", NOTHING), "bug")
     named = path.stem.partition("-")[0]
     if named in BUGS and named != bug:
-        _refuse("bug", f"'{named}', as the file's name says", bug)
+        refuse("bug", f"'{named}', as the file's name says", bug)
     variant = path.stem != bug
     may_miss = (*OPTIONAL, *FROM_MAIN) if variant else OPTIONAL
     found = {
@@ -840,22 +600,9 @@ def _scenario(path: Path, document: dict[str, Any]) -> Scenario:
     return Scenario(name=path.stem, path=path, variant=variant, **found)
 
 
-def _check_keys(value: Any, key: str, known: Iterable[str]) -> None:
-    """Raises unless `value` is a table whose keys are all known."""
-    if not isinstance(value, dict):
-        _refuse(key, "a table", value)
-    known = tuple(known)
-    for name in value:
-        if name not in known:
-            nearest = _nearest(name, known)
-            _refuse(
-                _join(key, name), f"a known key, nearest '{nearest}'", name
-            )
-
-
 def _check_index(key: str, index: int, count: int, of: str) -> None:
     if not 0 <= index < count:
-        _refuse(key, f"0 to {count - 1}, an index into {of}", index)
+        refuse(key, f"0 to {count - 1}, an index into {of}", index)
 
 
 def _check_expected(scenario: Scenario) -> None:
@@ -891,7 +638,7 @@ def _check_other_run(scenario: Scenario, other: OtherRun) -> None:
     try:
         batch = scenario.batch(other.table())
     except GradebookError as error:
-        raise _under(error, "other_run.rows") from None
+        raise under(error, "other_run.rows") from None
     tokens = scenario.batch().mask.shape[1]
     if batch.mask.shape[1] != tokens:
         raise GradebookError(
@@ -906,7 +653,7 @@ def _check_titles(challenges: Sequence[Challenge]) -> None:
     titles = [challenge.title for challenge in challenges]
     for place, title in enumerate(titles):
         if title in titles[:place]:
-            _refuse(f"challenges[{place}].title", "another title", title)
+            refuse(f"challenges[{place}].title", "another title", title)
 
 
 def _check_solution(
@@ -924,19 +671,19 @@ def _check_solution(
             try:
                 rows.append(_row(change.add_row, list(rows[0]), rows))
             except GradebookError as error:
-                raise _under(error, f"{here}.add_row") from None
+                raise under(error, f"{here}.add_row") from None
         elif isinstance(change, RemoveRow):
             _check_index(
                 f"{here}.remove_row", change.remove_row, len(rows), "rows"
             )
             if len(rows) == 1:
-                _refuse(f"{here}.remove_row", "a row to be left", 0)
+                refuse(f"{here}.remove_row", "a row to be left", 0)
             del rows[change.remove_row]
         else:
             _check_index(f"{here}.row", change.row, len(rows), "rows")
             if change.column not in rows[0]:
                 columns = ", ".join(rows[0])
-                _refuse(f"{here}.column", f"one of {columns}", change.column)
+                refuse(f"{here}.column", f"one of {columns}", change.column)
             named = {change.column: change.value}
             rows[change.row] = rows[change.row] | named
     names = list(rows[0])
@@ -944,38 +691,17 @@ def _check_solution(
         rows = [_row(row, names, rows) for row in rows]
         to_batch(to_table(rows), settings)
     except GradebookError as error:
-        raise _under(error, key) from None
+        raise under(error, key) from None
 
 
 # Places in messages
-
-
-def _join(key: str, name: str) -> str:
-    return f"{key}.{name}" if key else name
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    """The known name most like `name`."""
-    return difflib.get_close_matches(name, tuple(known), n=1, cutoff=0)[0]
-
-
-def _under(error: GradebookError, key: str) -> GradebookError:
-    """The same error, its key put under `key`."""
-    return GradebookError(
-        error.message,
-        file=error.file,
-        key=_join(key, error.key) if error.key else key,
-        row=error.row,
-        expected=error.expected,
-        found=error.found,
-    )
 
 
 def _in_row(error: GradebookError, key: str, row: int) -> GradebookError:
     """The same error in a row; a key under `rows` goes by its own name."""
     return GradebookError(
         error.message,
-        key=error.key if key == "rows" else _join(key, error.key),
+        key=error.key if key == "rows" else join(key, error.key),
         row=row,
         expected=error.expected,
         found=error.found,

@@ -22,6 +22,8 @@ FLOORS = {
     "source": 0,
     "settings": 1,
     "figures": 1,
+    "values": 1,
+    "toml_file": 1,
     "batch": 2,
     "table": 3,
     "engine": 3,

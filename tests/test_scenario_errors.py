@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import gradebook
-from gradebook.scenario import KEYS, LARGEST_FILE, OPTIONAL, names
+from gradebook.scenario import KEYS, OPTIONAL, names
+from gradebook.toml_file import LARGEST_FILE
 
 FOLDER = Path(__file__).parents[1] / "scenarios"
 MAIN = (FOLDER / "zero_std_kl.toml").read_text()
