@@ -12,7 +12,7 @@ import pytest
 from gradebook.logs.canonical import canonical, summed, unscored
 from gradebook.logs.columns import guessed
 from gradebook.logs.log import check_log
-from gradebook.logs.readers import Source
+from gradebook.logs.sources import Source
 from gradebook.logs.trl import read_as_trl, rewarded
 
 LOGS = Path(__file__).parent / "logs"

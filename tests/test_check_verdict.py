@@ -11,7 +11,7 @@ from logs.made import NEEDED, made
 import gradebook
 from gradebook.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.readers import Source
+from gradebook.logs.sources import Source
 from gradebook.logs.what_if import by_bug, sentences, what_if
 from gradebook.settings import ESTIMATORS
 

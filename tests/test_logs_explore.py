@@ -21,7 +21,7 @@ from gradebook.logs.explore import (
 )
 from gradebook.logs.log import check_log
 from gradebook.logs.pytest_file import failing_step, state_of, test_file
-from gradebook.logs.readers import Source
+from gradebook.logs.sources import Source
 from gradebook.logs.report import report
 
 ROOT = Path(__file__).parent.parent

@@ -18,14 +18,13 @@ from gradebook.errors import GradebookError
 from gradebook.logs.explore import step_rows
 from gradebook.logs.log import check_log
 from gradebook.logs.pasted import pasted
-from gradebook.logs.readers import (
+from gradebook.logs.readers import header, parts
+from gradebook.logs.sources import (
     LIMITS,
     Limits,
     Source,
-    header,
     natural,
     number_in,
-    parts,
     sources,
 )
 

@@ -17,7 +17,7 @@ from gradebook.logs.check import with_groups
 from gradebook.logs.computations import Computation
 from gradebook.logs.fits import distance, numbers_of
 from gradebook.logs.pieces import Log, pieces
-from gradebook.logs.readers import Source, sources
+from gradebook.logs.sources import Source, sources
 from gradebook.logs.results import flipped
 from gradebook.logs.rollouts import Rollouts, to_rollouts
 from gradebook.logs.trl import read_as_trl, rewarded

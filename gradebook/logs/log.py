@@ -15,7 +15,7 @@ from gradebook.logs.computations import Computation, convention, settled
 from gradebook.logs.judging import Judging, full_groups, undisturbed
 from gradebook.logs.pieces import Log, pieces
 from gradebook.logs.places import decimal_places
-from gradebook.logs.readers import LIMITS, Limits, Source, sources
+from gradebook.logs.sources import LIMITS, Limits, Source, sources
 from gradebook.logs.results import COLUMNS
 from gradebook.logs.rollouts import Rollouts, to_rollouts
 from gradebook.logs.search import Search, bases

@@ -12,16 +12,14 @@ import pandas as pd
 from gradebook.errors import GradebookError
 from gradebook.logs.canonical import Broken, canonical, is_unknown
 from gradebook.logs.columns import Columns, guessed
-from gradebook.logs.readers import (
+from gradebook.logs.readers import ROWS, header, parts
+from gradebook.logs.sources import (
     LIMITS,
-    ROWS,
     BadRow,
     Limits,
     Part,
     Source,
-    header,
     number_in,
-    parts,
 )
 
 NAMED = 100

@@ -9,7 +9,7 @@ from typing import Iterable
 from gradebook.errors import GradebookError
 from gradebook.export import PytestFile, pytest_file
 from gradebook.logs.explore import StepRows, step_rows
-from gradebook.logs.readers import Source
+from gradebook.logs.sources import Source
 from gradebook.logs.verdict import Verdict
 from gradebook.scenario import MOST_ROWS, load
 from gradebook.state import State, start, typed_settings

@@ -1,0 +1,180 @@
+"""Parquet, a batch at a time with the columns that are needed.
+
+Imports pyarrow, so it is imported itself only when such a file comes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Iterator, Sequence
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from gradebook.errors import GradebookError, shown
+from gradebook.logs.sources import Limits, Part, Source, unique
+
+
+def parquet_parts(
+    source: Source, wanted: Sequence[str] | None, rows: int, limits: Limits
+) -> Iterator[Part]:
+    """The file's parts. Raises GradebookError."""
+    failures = (pa.ArrowException, OSError, ValueError, KeyError, MemoryError)
+    with source.opened() as file:
+        try:
+            log = pq.ParquetFile(
+                file,
+                thrift_string_size_limit=2**24,
+                thrift_container_size_limit=2**20,
+            )
+            names = _checked_schema(log, wanted, source, limits)
+            texts = [n for n in names if _is_text(log.schema_arrow, n)]
+            if texts:
+                log = pq.ParquetFile(file, read_dictionary=texts)
+            batches = log.iter_batches(batch_size=rows, columns=names)
+            row, total = 1, max(log.metadata.num_rows, 1)
+            for batch in batches:
+                frame = _to_frame(batch, limits)
+                lines = np.arange(row, row + len(frame))
+                row += len(frame)
+                read = int(source.size * (row - 1) / total)
+                if len(frame):
+                    yield Part(frame, source, lines, (), read)
+        except GradebookError:
+            raise
+        except failures as error:
+            text = str(error).splitlines()[0] if str(error) else "no data"
+            raise GradebookError(
+                expected="a Parquet file", found=shown(text, 160)
+            ) from error
+
+
+def _is_text(schema: Any, name: str) -> bool:
+    kind = schema.field(name).type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _checked_schema(
+    log: Any, wanted: Sequence[str] | None, source: Source, limits: Limits
+) -> list[str]:
+    """The columns to read. Raises GradebookError for an absurd schema, or
+    more data than the limits allow, before anything is unpacked."""
+    schema, meta = log.schema_arrow, log.metadata
+    if meta.num_columns > limits.columns:
+        raise GradebookError(
+            expected=f"at most {limits.columns} columns",
+            found=f"{meta.num_columns:,}",
+        )
+    names = unique(list(schema.names), limits)
+    nested = {
+        f.name
+        for f in schema
+        if pa.types.is_nested(f.type)
+        and not (_is_flag_list(f.type) or _is_messages(f.type))
+    }
+    use = [n for n in names if (not wanted or n in wanted)]
+    if wanted:
+        for name in use:
+            if name in nested:
+                raise GradebookError(
+                    key=name,
+                    expected="numbers or text",
+                    found=str(schema.field(name).type)[:60],
+                )
+    use = [n for n in use if n not in nested]
+    _refuse_bombs(meta, use, source, limits)
+    return use
+
+
+def _is_flag_list(kind: Any) -> bool:
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return False
+    inside = kind.value_type
+    return pa.types.is_integer(inside) or pa.types.is_boolean(inside)
+
+
+def _is_messages(kind: Any) -> bool:
+    """Lists of texts by name, as a conversation's roles and contents."""
+    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return False
+    inside = kind.value_type
+    return pa.types.is_struct(inside) and all(
+        pa.types.is_string(f.type) or pa.types.is_large_string(f.type)
+        for f in inside
+    )
+
+
+def _refuse_bombs(
+    meta: Any, use: list[str], source: Source, limits: Limits
+) -> None:
+    total = 0
+    for group in range(meta.num_row_groups):
+        about = meta.row_group(group)
+        size = 0
+        for at in range(about.num_columns):
+            column = about.column(at)
+            if column.path_in_schema.split(".")[0] in use:
+                size += max(column.total_uncompressed_size, 0)
+        total += size
+        if size > limits.row_group_bytes:
+            raise GradebookError(
+                f"row group {group} is too large when unpacked",
+                expected=f"at most {limits.row_group_bytes:,} bytes",
+                found=f"{size:,}",
+            )
+    rows = meta.num_rows
+    if rows > 2**31 or rows > max(10_000_000, source.size * limits.expansion):
+        raise GradebookError(
+            expected="as many rows as the file can hold", found=f"{rows:,}"
+        )
+    if total > max(2**26, source.size * limits.expansion):
+        raise GradebookError(
+            "the file unpacks to far more than its size",
+            expected=f"at most {limits.expansion} times {source.size:,} bytes",
+            found=f"{total:,}",
+        )
+
+
+def _to_frame(batch: Any, limits: Limits) -> pd.DataFrame:
+    """A record batch as a frame; text as categories."""
+    table: dict[str, Any] = {}
+    for name, column in zip(batch.schema.names, batch.columns):
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            _refuse_long(name, column.dictionary, limits)
+            table[name] = column.to_pandas()
+        elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            _refuse_long(name, column, limits)
+            table[name] = column.dictionary_encode().to_pandas()
+        elif _is_messages(kind):
+            texts = pa.array([json.dumps(v) for v in column.to_pylist()])
+            _refuse_long(name, texts, limits)
+            table[name] = texts.dictionary_encode().to_pandas()
+        else:
+            table[name] = _plain_column(name, column, kind)
+    return pd.DataFrame(table)
+
+
+def _plain_column(name: str, column: Any, kind: Any) -> Any:
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        if column.null_count:
+            column = column.cast(pa.float64(), safe=False)
+        return column.to_numpy(zero_copy_only=False)
+    if pa.types.is_boolean(kind) and not column.null_count:
+        return column.to_numpy(zero_copy_only=False)
+    if pa.types.is_decimal(kind):
+        return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return pd.Series(column.to_pylist(), dtype=object)
+
+
+def _refuse_long(name: str, texts: Any, limits: Limits) -> None:
+    longest = pc.max(pc.binary_length(texts)).as_py() or 0
+    if longest > limits.cell:
+        raise GradebookError(
+            key=name,
+            expected=f"at most {limits.cell:,} bytes in a cell",
+            found=f"{longest:,}",
+        )

@@ -1,0 +1,180 @@
+"""Files to read, what is refused of them, and what a reader gives."""
+
+from __future__ import annotations
+
+import io
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Iterable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from gradebook.errors import GradebookError, shown
+
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+}
+OF_LOGS = set(ENDINGS) - {".txt", ".json"}
+"""What is taken for a log inside a folder, unasked."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is refused, each with a message that names the limit."""
+
+    file_bytes: int = 4 * 2**30
+    columns: int = 512
+    cell: int = 1_000_000
+    line: int = 16_000_000
+    row_group_bytes: int = 2 * 2**30
+    expansion: int = 2000
+    step_rows: int = 1_000_000
+    files: int = 100_000
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file by path, or an upload by name and bytes."""
+
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+
+    @property
+    def kind(self) -> str:
+        """csv, jsonl or parquet, by the name's ending or the first bytes.
+        Raises GradebookError for anything else."""
+        kind = ENDINGS.get(Path(self.name).suffix.lower(), "")
+        if not kind:
+            raise GradebookError(
+                file=self.name,
+                expected="a .parquet, .csv, .tsv or .jsonl file",
+                found=shown(Path(self.name).suffix),
+            )
+        return kind
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        if self.data is not None:
+            return len(self.data)
+        return self.path.stat().st_size if self.path else 0
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """The bytes as a file. Raises GradebookError."""
+        if self.data is not None:
+            yield io.BytesIO(self.data)
+            return
+        try:
+            file = open(str(self.path), "rb")
+        except OSError as error:
+            raise GradebookError(
+                file=self.name, expected="a readable file", found=str(error)
+            ) from error
+        with file:
+            yield file
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that cannot be read at all. `row` counts from 0 in its part."""
+
+    row: int
+    column: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some consecutive rows of one file.
+
+    lines   int64 [R] line in the file, from 1; in Parquet the row, from 1
+    bad     rows that cannot be read; their cells are empty
+    bytes   how much of the file has been read after this part
+    """
+
+    frame: pd.DataFrame
+    source: Source
+    lines: np.ndarray
+    bad: tuple[BadRow, ...] = ()
+    bytes: int = 0
+
+
+def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
+    """Files and the logs inside directories, in natural order.
+
+    Raises GradebookError when there is none.
+    """
+    found: list[Source] = []
+    for path in paths:
+        if isinstance(path, Source):
+            found.append(path)
+            continue
+        path = Path(path)
+        if path.is_dir():
+            inside = (p for p in path.iterdir() if p.is_file())
+            logs = [p for p in inside if p.suffix.lower() in OF_LOGS]
+            logs.sort(key=lambda p: natural(p.name))
+            found += [Source(str(p), p) for p in logs]
+        elif path.is_file():
+            found.append(Source(str(path), path))
+        else:
+            raise GradebookError(
+                file=str(path), expected="a file or a directory", found="none"
+            )
+    if not found:
+        raise GradebookError(
+            file=", ".join(str(p) for p in paths),
+            expected="a .parquet, .csv, .tsv or .jsonl file",
+            found="none",
+        )
+    if len(found) > LIMITS.files:
+        raise GradebookError(
+            expected=f"at most {LIMITS.files} files", found=str(len(found))
+        )
+    return found
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A key under which 10.jsonl comes after 9.jsonl."""
+    words = re.findall(r"[0-9]+|[^0-9]+", name)
+    return [
+        (0, int(w), "") if w.isdigit() and len(w) < 19 else (1, 0, w)
+        for w in words
+    ]
+
+
+def number_in(name: str) -> int | None:
+    """The last number in a file's name: the step, where a log has none."""
+    found = re.findall(r"[0-9]+", Path(name).stem)
+    return int(found[-1]) if found and len(found[-1]) < 16 else None
+
+
+def unique(names: list[str], limits: Limits) -> list[str]:
+    """Column names. Raises GradebookError for too many, or one twice."""
+    names = [name.strip() for name in names]
+    if len(names) > limits.columns:
+        raise GradebookError(
+            expected=f"at most {limits.columns} columns",
+            found=str(len(names)),
+        )
+    for at, name in enumerate(names):
+        if name and name in names[:at]:
+            raise GradebookError(
+                key=name, expected="one column of that name", found="two"
+            )
+    return names
