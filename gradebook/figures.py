@@ -119,13 +119,14 @@ def rows_figure(picture: RowPicture) -> Figure:
     if picture.covered:
         picture = replace(picture, panels=[_bare(p) for p in picture.panels])
     count = len(picture.prompts)
+    foot = 50 if len(picture.panels) == 1 else 68
     layout = _plain(picture.ink) | {
-        "height": HEADER + ROW_HEIGHT * max(count, 1) + 50,
+        "height": HEADER + ROW_HEIGHT * max(count, 1) + foot,
         "margin": {
             "l": 34,
             "r": 12,
             "t": HEADER,
-            "b": 50,
+            "b": foot,
             "autoexpand": False,
         },
         "legend": {
@@ -252,8 +253,11 @@ def _draw(
     )
     wide = (1 - GAP * (len(picture.panels) - 1)) / len(picture.panels)
     start = column * (wide + GAP)
+    title = panel.title
+    if len(picture.panels) > 1:  # beside each other on a narrow screen
+        title = title.replace(" (", "<br>(")
     layout["xaxis" + name[1:]] = {
-        "title": {"text": panel.title, "font": {"size": 13}, "standoff": 14},
+        "title": {"text": title, "font": {"size": 13}, "standoff": 14},
         "range": _reach(panel, axis),
         "domain": [start, min(1, start + wide)],
         "anchor": "y",

@@ -232,6 +232,19 @@ def test_the_row_that_would_squash_the_others(correct, faulty, row):
     assert squashes([Panel("advantage", correct, faulty)]) == row
 
 
+def test_titles_beside_each_other_are_broken_and_have_room():
+    """On a narrow screen a panel is some 150 pixels wide."""
+    long = replace(PANEL, title="gradient, KL part (sum over tokens)")
+    figure = go.Figure(rows_figure(RowPicture([long, long], PROMPTS)))
+    titles = (figure.layout.xaxis.title.text, figure.layout.xaxis2.title.text)
+    assert titles == ("gradient, KL part<br>(sum over tokens)",) * 2
+    margin = figure.layout.margin
+    assert margin.b > 60
+    assert figure.layout.height - margin.t - margin.b == ROW_HEIGHT * 3
+    one = go.Figure(rows_figure(RowPicture([long], PROMPTS)))
+    assert one.layout.xaxis.title.text == long.title
+
+
 def test_a_card_is_small_and_shows_the_last_panel():
     other = replace(PANEL, title="KL part", correct=[7.0, 8.0, 9.0])
     figure = go.Figure(card_figure(RowPicture([PANEL, other], PROMPTS)))
