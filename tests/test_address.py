@@ -45,6 +45,13 @@ def reward(value):
     draft().edit(table=table)
 
 
+def edit(value):
+    """An edit, its own run and the whole one after it."""
+    reward(value)
+    run(edited=True)
+    run()
+
+
 def test_an_edit_is_written_into_the_address(query):
     before = dict(query)
     reward("7")
@@ -55,13 +62,9 @@ def test_an_edit_is_written_into_the_address(query):
 
 
 def test_the_address_of_before_is_back(query):
-    reward("7")
-    run(edited=True)
-    run()
+    edit("7")
     first = dict(query)
-    reward("8")
-    run(edited=True)
-    run()
+    edit("8")
     query.from_dict(first)
     run()
     assert draft().table.loc[0, "reward"] == "7"
@@ -70,9 +73,7 @@ def test_the_address_of_before_is_back(query):
 
 def test_a_browser_that_is_behind_is_not_back(query):
     """The next edit came with the address of before the last one."""
-    reward("7")
-    run(edited=True)
-    run()
+    edit("7")
     behind = dict(query)
     reward("8")
     run(edited=True)
@@ -85,9 +86,7 @@ def test_a_browser_that_is_behind_is_not_back(query):
 
 
 def test_an_edit_beside_an_old_address_stands(query):
-    reward("7")
-    run(edited=True)
-    run()
+    edit("7")
     query.from_dict({})
     reward("8")
     run()

@@ -34,6 +34,14 @@ def app():
     return AppTest.from_function(script).run()
 
 
+def late(app, text):
+    """The second field shows 9 by now; the one before it sends a text."""
+    old = app.text_input[1].proto.id
+    app.session_state["kept"]["b"] = "9"
+    app.run()
+    app._run(WidgetStates(widgets=[WidgetState(id=old, string_value=text)]))
+
+
 def keys(app):
     return [field.key for field in app.text_input]
 
@@ -79,31 +87,20 @@ def test_a_value_that_is_mended_is_shown_as_mended(app):
 
 
 def test_a_value_under_an_old_key_is_no_edit(app):
-    old = app.text_input[1].proto.id
-    app.session_state["kept"]["b"] = "9"
-    app.run()
-    late = WidgetStates(widgets=[WidgetState(id=old, string_value="2")])
-    app._run(late)
+    late(app, "2")
     assert app.session_state["took"] == []
     assert app.text_input[1].value == "9"
 
 
 def test_what_was_typed_into_a_widget_that_made_way_is_not_lost(app):
-    old = app.text_input[1].proto.id
-    app.session_state["kept"]["b"] = "9"
-    app.run()
-    late = WidgetStates(widgets=[WidgetState(id=old, string_value="5")])
-    app._run(late)
+    late(app, "5")
     assert app.session_state["took"] == [("b", "5")]
     assert app.text_input[1].value == "5"
 
 
 def test_what_was_taken_from_a_widget_that_made_way_is_not_taken_again(app):
-    old = app.text_input[1].proto.id
     app.text_input[1].set_value("5").run()
-    app.session_state["kept"]["b"] = "9"
-    app.run()
-    app._run(WidgetStates(widgets=[WidgetState(id=old, string_value="5")]))
+    late(app, "5")
     assert app.session_state["took"] == [("b", "5")]
     assert app.text_input[1].value == "9"
 

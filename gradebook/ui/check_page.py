@@ -15,8 +15,8 @@ from gradebook.logs.explore import StepRows, step_rows, timeline, worst_steps
 from gradebook.logs.log import check_log
 from gradebook.logs.pasted import pasted
 from gradebook.logs.pytest_file import state_of, test_file
-from gradebook.logs.sources import Source
 from gradebook.logs.report import report
+from gradebook.logs.sources import Source
 from gradebook.logs.verdict import Verdict
 from gradebook.logs.what_if import by_bug, sentences
 from gradebook.numerals import settled, signed

@@ -122,10 +122,10 @@ def _edits(key: str) -> dict[tuple[int, str], Any]:
 
 def _given(called: str, key: str, table: pd.DataFrame) -> pd.DataFrame:
     """The cells as they stood when the grid with this key came."""
-    kept = st.session_state.setdefault("given", {})
-    if key not in st.session_state or kept[called][0] != key:
-        kept[called] = (key, table)
-    return kept[called][1]
+    stood = st.session_state.setdefault("given", {})
+    if key not in st.session_state or stood[called][0] != key:
+        stood[called] = (key, table)
+    return stood[called][1]
 
 
 def _cell(name: str, value: Any) -> Any:
