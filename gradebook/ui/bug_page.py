@@ -18,6 +18,7 @@ from gradebook.shown import compared
 from gradebook.trainer import NORMALIZATIONS, draws
 from gradebook.ui import (
     address,
+    arrival,
     controls,
     drafts,
     grid,
@@ -40,7 +41,7 @@ from gradebook.ui.pictures import (
     summary,
     values_of,
 )
-from gradebook.ui.shell import first_words, require_entry
+from gradebook.ui.shell import require_entry
 from gradebook.ui.widget import showing
 
 WHOLE = "whole-page"
@@ -65,7 +66,7 @@ def bug_page(name: str) -> None:
     covered = predict.covered(name)
     draft.drawn = None  # until this run has come to its end
     _head(scenario, covered, _now(draft, swapped, covered))
-    first_words()
+    arrival.pause(arrival.WORDS)
     st.session_state[WHOLE] = True
     _first_screen(name, covered)
     if not covered:
@@ -167,36 +168,54 @@ def _first_screen(name: str, covered: bool) -> None:
     """
     alone = not st.session_state.pop(WHOLE, False)
     draft, swapped = drafts.of(address.case(name)), bug(name)
-    comparison, wrong = computed(draft, swapped)
-    kind = draft.scenario.telltale.kind
     share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
     left, right = st.columns([share, 1 - share])
-    with right:  # first, since it takes the browser longest
-        if comparison.batch.rows:
-            with st.container(key="stale" if wrong else "fresh"):
-                stale = bool(wrong)
-                picture(draft, swapped, comparison, kind, stale, covered)
-            if not covered:
-                predict.told(draft.scenario)
-    heard: tuple = ()
-    if draft.row < comparison.batch.rows and not wrong:
-        heard = worked(comparison, draft.row)
-    with left:
-        shown = None if wrong else comparison
-        results = grid.results(shown, kind)
-        if covered:
-            results, heard = {"correct": results["correct"]}, heard[:1]
-        grid.grid(draft, results, heard)
-        say(wrong)
-        grid.row_widgets(draft)
-        grid.buttons(draft)
-        grid.history(draft)
+    if arrival.arriving():
+        with left:
+            _table_side(draft, swapped, covered)
+        arrival.pause(arrival.INPUTS)
+        with right:
+            _picture_side(draft, swapped, covered)
+        arrival.pause(arrival.PICTURE)
+    else:  # the picture first, since it takes the browser longest
+        with right:
+            _picture_side(draft, swapped, covered)
+        with left:
+            _table_side(draft, swapped, covered)
     if alone:
         address.depart(name, edited=True)
     if alone and draft.drawn is not draft.state:
         time.sleep(HEADWAY)
         st.empty()  # gives way to another page chosen meanwhile
         st.rerun(scope="app")
+
+
+def _table_side(draft: Draft, swapped: Bug, covered: bool) -> None:
+    """The table, what is wrong in it, and the selected row as widgets."""
+    comparison, wrong = computed(draft, swapped)
+    heard: tuple = ()
+    if draft.row < comparison.batch.rows and not wrong:
+        heard = worked(comparison, draft.row)
+    shown = None if wrong else comparison
+    results = grid.results(shown, draft.scenario.telltale.kind)
+    if covered:
+        results, heard = {"correct": results["correct"]}, heard[:1]
+    grid.grid(draft, results, heard)
+    say(wrong)
+    grid.row_widgets(draft)
+    grid.buttons(draft)
+    grid.history(draft)
+
+
+def _picture_side(draft: Draft, swapped: Bug, covered: bool) -> None:
+    """The picture, and beside the truth what was predicted."""
+    comparison, wrong = computed(draft, swapped)
+    kind, stale = draft.scenario.telltale.kind, bool(wrong)
+    if comparison.batch.rows:
+        with st.container(key="stale" if stale else "fresh"):
+            picture(draft, swapped, comparison, kind, stale, covered)
+        if not covered:
+            predict.told(draft.scenario)
 
 
 def say(wrong: list[str]) -> None:

@@ -10,14 +10,14 @@ from gradebook.bugs import bug
 from gradebook.compare import compare
 from gradebook.figures import RowPicture, card_figure, squashes
 from gradebook.scenario import Scenario, variants
-from gradebook.ui import numbers, predict, words
+from gradebook.ui import arrival, numbers, predict, words
 from gradebook.ui.pictures import chart, ink, panels, summary
 from gradebook.ui.primer import primer
 
 
 def home() -> None:
     """The way in."""
-    from gradebook.ui.shell import bug_files, first_words
+    from gradebook.ui.shell import bug_files
 
     files = bug_files()
     st.title("Gradebook")
@@ -31,7 +31,7 @@ def home() -> None:
         " and watch where, and why, the two part."
     )
     primer()
-    first_words()
+    arrival.pause(arrival.WORDS)
     st.header(f"The {_count(len(files))}")
     hidden = [name for name in files if predict.covered(name)]
     if hidden:

@@ -16,8 +16,8 @@ from gradebook.numerals import digits_apart, plain, settled, signed
 from gradebook.scenario import variants
 from gradebook.settings import ESTIMATORS
 from gradebook.shown import compared
-from gradebook.ui import address, controls, drafts, grid, sections, takehome
-from gradebook.ui import words
+from gradebook.ui import address, arrival, controls, drafts, grid, sections
+from gradebook.ui import takehome, words
 from gradebook.ui.bug_page import own, picture, say
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import GRADIENT
@@ -178,10 +178,12 @@ def _first_screen(
         grid.buttons(draft)
         _columns(draft)
         grid.history(draft)
+    arrival.pause(arrival.INPUTS)
     with right:
         if comparison.batch.rows:
             with st.container(key="stale" if wrong else "fresh"):
                 picture(draft, one, comparison, kind, bool(wrong), False)
+    arrival.pause(arrival.PICTURE)
 
 
 def _kind(draft: Draft) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import gc
 import json
-import time
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import streamlit as st
 from gradebook.bugs import BUGS
 from gradebook.scenario import variants
 from gradebook.ui import address, present
+from gradebook.ui.arrival import arrived
 from gradebook.ui.home import home
 
 ROOT = Path(__file__).parents[2]
@@ -39,19 +39,6 @@ def editor_chunks() -> list[str]:
     at the first edit, they lose the keys typed meanwhile."""
     folder = Path(st.__file__).parent / "static" / "static" / "js"
     return [f.name for p in EDITORS for f in sorted(folder.glob(p))]
-
-
-HEADWAY = 0.15
-"""Seconds in which a browser draws the first words of its first page."""
-
-
-def first_words() -> None:
-    """What stands on the page so far is drawn before the rest is sent, on
-    a session's first page: a browser that gets all at once draws nothing
-    until it has fetched what the table and the picture need."""
-    if not st.session_state.get("begun"):
-        st.session_state["begun"] = True
-        time.sleep(HEADWAY)
 
 
 def page_files() -> dict[str, Path]:
@@ -151,4 +138,5 @@ def app() -> None:
     address.elsewhere(page.url_path)
     _keep_room(page.url_path)
     page.run()
+    arrived()
     present.leave()

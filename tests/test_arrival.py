@@ -1,0 +1,35 @@
+"""A session's first page is sent in parts; every later one at once."""
+
+from types import SimpleNamespace
+
+import pytest
+from conftest import ROOT
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from gradebook.ui import arrival
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """The seconds that the pages have waited, instead of waiting."""
+    found = []
+    clock = SimpleNamespace(sleep=found.append)
+    monkeypatch.setattr(arrival, "time", clock)
+    return found
+
+
+@pytest.mark.parametrize("name", ["partial_groups", "sandbox", ""])
+def test_only_the_first_page_is_sent_in_parts(pauses, name):
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    if name:
+        app._page_hash = calc_hash(name)
+    app.run()
+    words, rest = [arrival.WORDS], [arrival.INPUTS, arrival.PICTURE]
+    expected = {"": words, "sandbox": rest, "partial_groups": words + rest}
+    assert pauses == expected[name]
+    app.run()
+    app._page_hash = calc_hash("zero_std_kl")
+    app.run()
+    assert pauses == expected[name]
+    assert not app.exception
