@@ -14,24 +14,28 @@ if __name__ == "__main__":
 
     page()
 else:
+    import gc
     import importlib
-    import sys
     import threading
     from contextlib import asynccontextmanager
 
     import streamlit as st
 
-    def warm():
-        """Imports the engine; the server often has its turn meanwhile."""
-        usual = sys.getswitchinterval()
-        sys.setswitchinterval(0.0005)
-        importlib.import_module("gradebook.ui.warm").warm()
-        sys.setswitchinterval(usual)
+    def imported():
+        """Imports all that a page needs, and takes it out of garbage
+        collection: Streamlit collects after every run of a page, and over
+        torch's objects that costs ten times a small page, for everybody."""
+        gc.disable()
+        try:
+            importlib.import_module("gradebook.ui.bug_page")
+            gc.freeze()
+        finally:
+            gc.enable()
 
     @asynccontextmanager
-    async def warmed(_server):
+    async def beside(_server):
         """The engine is imported beside the server's start, not before."""
-        threading.Thread(target=warm, daemon=True).start()
+        threading.Thread(target=imported, daemon=True).start()
         yield {}
 
-    app = st.App(__file__, lifespan=warmed)
+    app = st.App(__file__, lifespan=beside)

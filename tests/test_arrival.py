@@ -1,5 +1,7 @@
 """A session's first page is sent in parts; every later one at once."""
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -33,3 +35,25 @@ def test_only_the_first_page_is_sent_in_parts(pauses, name):
     app.run()
     assert pauses == expected[name]
     assert not app.exception
+
+
+SERVED = """
+import asyncio, gc, time, app
+async def served():
+    async with app.beside(None):
+        while not (gc.get_freeze_count() and gc.isenabled()):
+            await asyncio.sleep(0.05)
+asyncio.run(asyncio.wait_for(served(), 60))
+from gradebook.logs.judging import undisturbed
+with undisturbed():
+    pass
+print(gc.get_freeze_count())
+"""
+
+
+def test_torch_is_out_of_garbage_collection_and_stays_so():
+    """Streamlit collects after every run of a page, over torch for 0.1 s; a
+    check of a log gives nothing back that the server froze."""
+    run = [sys.executable, "-c", SERVED]
+    found = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
+    assert int(found.stdout.split()[-1]) > 100_000, found.stderr

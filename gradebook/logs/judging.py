@@ -507,11 +507,14 @@ def undisturbed() -> Iterator[None]:
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    gc.freeze()
+    free = not gc.get_freeze_count()  # the app's server has frozen it for good
+    if free:
+        gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if free:
+            gc.unfreeze()
         torch.set_num_threads(threads)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import gc
 import json
-from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -20,17 +18,6 @@ ROOT = Path(__file__).parents[2]
 KEYS = Path(__file__).with_name("keys.js")
 STYLE = Path(__file__).with_name("style.css")
 EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
-
-
-@cache
-def freeze() -> None:
-    """Takes the imported heap out of garbage collection, once.
-
-    Streamlit collects after every run of a page; over torch's objects that
-    costs ten times a small page, for every learner.
-    """
-    gc.collect()
-    gc.freeze()
 
 
 @st.cache_resource(show_spinner=False)
@@ -121,7 +108,6 @@ ROOM = """<script>{
 
 def app() -> None:
     """The whole app: navigation, style, the chosen page."""
-    freeze()
     configure()
     st.session_state["entered"] = True
     page = st.navigation(navigation(), position="top")
