@@ -414,3 +414,21 @@ def test_prompts_are_shown_as_text_and_never_as_markup(visit):
     assert "<b>x</b>" not in json.dumps(page.pictures[0]["data"])
     assert "<td><b>x</b></td>" not in page.text
     assert "<td>&lt;b&gt;x&lt;/b&gt;</td>" in page.text
+
+
+def test_undo_takes_back_what_was_typed_just_before_it(visit):
+    page = visit("partial_groups").put("reward-partial_groups", "5")
+    page.widget(f"reward-{page.case}").set_value("7")
+    page.press("undo")
+    assert page.table["reward"][page.row] == "5"
+    page.press("redo")
+    assert page.table["reward"][page.row] == "7"
+
+
+def test_the_map_takes_two_picks_at_once(visit):
+    page = visit("partial_groups")
+    page.widget("victim-partial_groups").set_value(3)
+    page.widget("culprit-partial_groups").set_value(5)
+    page.run()
+    assert page.row == page.widget("victim-partial_groups").value == 3
+    assert page.widget("culprit-partial_groups").value == 5

@@ -298,6 +298,14 @@ def test_missing_columns_come_by_a_button_and_change_no_advantage(page):
     assert list(page.table) == ["prompt", "reward"]
 
 
+def test_missing_columns_keep_what_was_typed_just_before(page):
+    page.choose("sandbox-partial_groups")
+    page.widget(f"reward-{page.case}").set_value("7")
+    page.widget(f"columns-{page.case}").click()
+    page.run()
+    assert page.table["reward"][page.row] == "7"
+
+
 @pytest.mark.parametrize("name", gradebook.scenario.names())
 def test_every_column_says_what_the_batch_takes_for_a_missing_one(name):
     scenario = gradebook.load(name)

@@ -44,12 +44,12 @@ from gradebook.ui.pictures import (
 from gradebook.ui.shell import require_entry
 from gradebook.ui.widget import showing
 
-WHOLE = "whole-page"
-"""In the session while a whole page runs, not the first screen alone."""
-
 HEADWAY = 0.1
 """Seconds in which the server sends an edit's picture and the browser draws
 it, before the rest of the page takes both up."""
+
+WHOLE = "whole-page"
+"""In the session while a whole page runs, not what an edit runs again."""
 
 LINEAR, SYMLOG = "linear axis", "symlog axis"
 
@@ -58,20 +58,57 @@ def bug_page(name: str) -> None:
     """The whole page of the bug `name`."""
     require_entry()
     address.arrive(name)
-    swapped = bug(name)
     scenario = address.case(name)
-    draft = drafts.of(scenario)
-    room.bar(name, scenario, draft)
+    room.bar(name, scenario, drafts.of(scenario))
     address.depart(name)
-    covered = predict.covered(name)
-    draft.drawn = None  # until this run has come to its end
-    _head(scenario, covered, _now(draft, swapped, covered))
-    arrival.pause(arrival.WORDS)
     st.session_state[WHOLE] = True
-    _first_screen(name, covered)
+    _page(name, scenario, predict.covered(name))
+
+
+@st.fragment
+def _page(name: str, scenario: Scenario, covered: bool) -> None:
+    """All but the room: what an edit runs again.
+
+    In the order in which it is read; but of an edit the picture goes to the
+    browser first, and what stands above and below it a moment later.
+    """
+    alone = not st.session_state.pop(WHOLE, False)
+    shown = address.case(name).name, predict.covered(name)
+    if shown != (scenario.name, covered):
+        st.rerun(scope="app")  # another case, or an answer: the room's too
+    draft, swapped = drafts.of(scenario), bug(name)
+    edited = alone and draft.drawn is not draft.state
+    head, screen, rest = (
+        st.container(key=f"live-{part}") for part in ("head", "screen", "rest")
+    )
+    share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
+    left, right = screen.columns([share, 1 - share])
+    if edited:
+        with right:
+            _picture_side(draft, swapped, covered)
+    else:
+        with head:
+            _head(draft, swapped, covered)
+        arrival.pause(arrival.WORDS)
+    with left:
+        _table_side(draft, swapped, covered)
+    if alone:
+        address.depart(name, edited=True)
+    if edited:
+        time.sleep(HEADWAY)
+        with head:
+            _head(draft, swapped, covered)
+    else:
+        arrival.pause(arrival.INPUTS)
+        with right:
+            _picture_side(draft, swapped, covered)
+        arrival.pause(arrival.PICTURE)
     if not covered:
-        _rest(draft, swapped)
+        with rest:
+            _rest(draft, swapped)
     draft.drawn = draft.state
+    if alone and room.leads():
+        st.rerun(scope="app")  # the room follows the row and the stage
 
 
 def _rest(draft: Draft, swapped: Bug) -> None:
@@ -104,12 +141,13 @@ def _now(draft: Draft, swapped: Bug, covered: bool) -> str:
     return f"{said}." if covered else f"{said}, faulty {faulty[draft.row]}."
 
 
-def _head(scenario: Scenario, covered: bool, now: str) -> None:
+def _head(draft: Draft, swapped: Bug, covered: bool) -> None:
     """Title and claim; the question, or after the answer the cases."""
+    scenario = draft.scenario
     among = {s.name: s for s in variants(scenario.bug)}
     st.title(next(iter(among.values())).title)
     address.problems()
-    sections.claim(scenario, bug(scenario.bug), now)
+    sections.claim(scenario, swapped, _now(draft, swapped, covered))
     if covered:
         predict.ask(scenario)
         return
@@ -157,37 +195,6 @@ def own(draft: Draft, swapped: Bug) -> Comparison:
     if draft.own is None:
         draft.own = compare(swapped, draft.origin.batch())
     return draft.own
-
-
-@st.fragment
-def _first_screen(name: str, covered: bool) -> None:
-    """The table, and beside it the picture of the same rows.
-
-    An edit runs this part alone, so that its picture is there at once, and
-    then the whole page, unless that shows this state already.
-    """
-    alone = not st.session_state.pop(WHOLE, False)
-    draft, swapped = drafts.of(address.case(name)), bug(name)
-    share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
-    left, right = st.columns([share, 1 - share])
-    if arrival.arriving():
-        with left:
-            _table_side(draft, swapped, covered)
-        arrival.pause(arrival.INPUTS)
-        with right:
-            _picture_side(draft, swapped, covered)
-        arrival.pause(arrival.PICTURE)
-    else:  # the picture first, since it takes the browser longest
-        with right:
-            _picture_side(draft, swapped, covered)
-        with left:
-            _table_side(draft, swapped, covered)
-    if alone:
-        address.depart(name, edited=True)
-    if alone and draft.drawn is not draft.state:
-        time.sleep(HEADWAY)
-        st.empty()  # gives way to another page chosen meanwhile
-        st.rerun(scope="app")
 
 
 def _table_side(draft: Draft, swapped: Bug, covered: bool) -> None:

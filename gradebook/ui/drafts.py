@@ -28,7 +28,7 @@ class Draft:
     good   the comparison of the last state that could be computed
     own    the comparison of the scenario's own batch under these bugs
     done   the last state that was looked at; `faults` is what was wrong
-    drawn  the last state that the whole page was drawn with
+    drawn  the last state that the page was drawn with
     notes  what was wrong with the last pasted block
     """
 

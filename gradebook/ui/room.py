@@ -63,6 +63,11 @@ def leading(room: str) -> bool:
     return rooms().leads(room, _key(room))
 
 
+def leads() -> bool:
+    """This browser leads the room that it is in."""
+    return bool(code()) and leading(code())
+
+
 def learning() -> bool:
     """This browser sits in a room that another one leads."""
     room = code()
