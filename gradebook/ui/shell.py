@@ -15,7 +15,7 @@ from gradebook.ui.arrival import arrived
 from gradebook.ui.home import home
 
 ROOT = Path(__file__).parents[2]
-KEYS = Path(__file__).with_name("keys.js")
+SCRIPTS = [Path(__file__).with_name(f) for f in ("keys.js", "typing.js")]
 STYLE = Path(__file__).with_name("style.css")
 EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
 
@@ -118,7 +118,8 @@ def app() -> None:
         for name in editor_chunks()
     )
     later = f"requestIdleCallback(() => {{{imports}}}, {{timeout: 4000}});"
-    script = f"<script>{later}{KEYS.read_text()}</script>"
+    scripts = "".join(path.read_text("utf-8") for path in SCRIPTS)
+    script = f"<script>{later}{scripts}</script>"
     st.html(script, unsafe_allow_javascript=True)
     present.view()
     address.elsewhere(page.url_path)

@@ -337,3 +337,18 @@ def test_what_is_typed_while_an_answer_comes_stays(read, pause):
     expect(box).to_have_value("5.25")
     box.press("Enter")
     expect(reader.grid.at(10, "reward")).to_have_text("5.25")
+
+
+@pytest.mark.parametrize("pause", [80, 100])
+def test_a_column_typed_quickly_is_all_there(read, pause):
+    """Digit, Enter, digit, Enter: each edit draws the page while the next
+    ones are typed."""
+    reader = report(read)
+    typed = [str((7 * row + 1) % 9 + 1) for row in range(12)]
+    reader.grid.select(0, "reward")
+    for digit in typed:
+        for key in (digit, "Enter"):
+            reader.page.keyboard.press(key)
+            reader.page.wait_for_timeout(pause)
+    for row, digit in enumerate(typed):
+        expect(reader.grid.at(row, "reward")).to_have_text(digit)
