@@ -15,7 +15,8 @@ from gradebook.ui.arrival import arrived
 from gradebook.ui.home import home
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = [Path(__file__).with_name(f) for f in ("keys.js", "typing.js")]
+NAMES = ("keys.js", "typing.js", "mend.js")
+SCRIPTS = [Path(__file__).with_name(f) for f in NAMES]
 STYLE = Path(__file__).with_name("style.css")
 EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
 

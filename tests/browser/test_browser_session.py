@@ -87,6 +87,59 @@ def test_a_room_votes_reveals_and_follows(read, elsewhere):
     expect(stage(one.page)).to_contain_text("group")
 
 
+LATE = """
+  const Socket = window.WebSocket;
+  let before = null;
+  window.WebSocket = class extends Socket {
+    send(message) {
+      super.send(message);
+      const late = before;
+      if (window.armed) setTimeout(() => super.send(late), 5);
+      window.late ||= window.armed;
+      window.armed = false;
+      before = message;
+    }
+  };
+"""
+"""Sends the message before the armed one again, just after it."""
+
+
+@pytest.mark.parametrize("title", ["Zero-std KL", "Gradebook"])
+def test_a_late_question_of_the_page_before_takes_no_page_away(
+    read, elsewhere, server, title
+):
+    """A room's page asks every two seconds; here it does so just after
+    another page was chosen, and in the name of the one before."""
+    lead = read("session", "Session", context=elsewhere())
+    button(lead.page, "room-open").click()
+    code = lead.page.locator(".gb-code").inner_text().strip()
+    learner = elsewhere().new_page()  # its console may complain
+    learner.add_init_script(LATE)
+    asked = []
+
+    def listen(socket):
+        socket.on("framesent", lambda sent: asked.append(sent))
+
+    learner.on("websocket", listen)
+    learner.goto(f"{server.url}/partial_groups?room={code}")
+    expect(learner.get_by_text(f"In room {code}")).to_be_visible()
+    seen = len(asked)
+    while len(asked) < seen + 2:  # the room's own questions
+        learner.wait_for_timeout(100)
+    bar = learner.get_by_role("navigation")
+    if title != "Gradebook":
+        bar.get_by_role("button", name="The bugs").click()
+    learner.evaluate("window.armed = true")
+    if title == "Gradebook":
+        bar.get_by_role("link", name="Home").click()
+    else:
+        learner.get_by_role("menuitem", name=title).click()
+    heading = learner.get_by_role("heading", level=1)
+    learner.wait_for_function("window.late")
+    learner.wait_for_timeout(1500)
+    expect(heading).to_have_text(title, timeout=15_000)
+
+
 def presenting(read, elsewhere, width=1280):
     """The presenter view of a covered case."""
     reader = read("session", "Session", context=elsewhere(width))
