@@ -16,7 +16,7 @@ if (!window.gradebookMend) {
       window.dispatchEvent(new PopStateEvent('popstate', {
         state: history.state,
       }));
-    if (bare === 10 && sessionStorage.gradebookMended !== location.href) {
+    if (bare === 20 && sessionStorage.gradebookMended !== location.href) {
       sessionStorage.gradebookMended = location.href; // once, and no more
       location.reload();
     }

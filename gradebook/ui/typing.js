@@ -12,7 +12,7 @@ if (!window.gradebookTyping) {
   let timers = 0; // keys whose timers have not fired
   let due = null; // what is to come, an editor or none, and since when
 
-  const at = (place) => Boolean(document.activeElement.closest(place));
+  const at = (place) => Boolean(document.activeElement?.closest(place));
   const came = () =>
     due.editor ? at(editor) : at(grid) && !document.querySelector(editor);
   const busy = () => {
