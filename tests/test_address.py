@@ -46,7 +46,7 @@ def reward(value):
 
 
 def edit(value):
-    """An edit, its own run and the whole one after it."""
+    """An edit, its own run and a whole one after it."""
     reward(value)
     run(edited=True)
     run()

@@ -38,7 +38,7 @@ def test_only_the_first_page_is_sent_in_parts(pauses, name):
 
 
 SERVED = """
-import asyncio, gc, time, app
+import asyncio, gc, app
 async def served():
     async with app.beside(None):
         while not (gc.get_freeze_count() and gc.isenabled()):

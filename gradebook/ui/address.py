@@ -55,7 +55,7 @@ def depart(page: str, edited: bool = False) -> None:
 
     A run that some widget has `edited` is nobody's Back: an address that
     differs from the one written last is behind, and is written again, or
-    the whole run that follows would take it for Back.
+    the next whole run would take it for Back.
     """
     here = _here()
     draft = _draft(page)

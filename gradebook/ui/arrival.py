@@ -21,14 +21,9 @@ PICTURE = 0.6
 """Seconds for the first picture, with Plotly."""
 
 
-def arriving() -> bool:
-    """Whether this is a session's first page."""
-    return not st.session_state.get("arrived")
-
-
 def pause(seconds: float) -> None:
     """What stands on a session's first page so far is drawn now."""
-    if arriving():
+    if not st.session_state.get("arrived"):
         time.sleep(seconds)
 
 

@@ -15,18 +15,30 @@ from gradebook.ui.arrival import arrived
 from gradebook.ui.home import home
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("keys.js", "typing.js", "mend.js")
-SCRIPTS = [Path(__file__).with_name(f) for f in NAMES]
+SCRIPTS = ("keys.js", "typing.js", "mend.js")
 STYLE = Path(__file__).with_name("style.css")
 EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
 
 
-@st.cache_resource(show_spinner=False)
 def editor_chunks() -> list[str]:
     """Files of the grid's cell editors, loaded once the page stands: fetched
     at the first edit, they lose the keys typed meanwhile."""
     folder = Path(st.__file__).parent / "static" / "static" / "js"
     return [f.name for p in EDITORS for f in sorted(folder.glob(p))]
+
+
+@st.cache_resource(show_spinner=False)
+def _script() -> str:
+    """What runs in the browser on every page."""
+    imports = "".join(
+        f"import(new URL('static/js/{name}', document.baseURI).href)"
+        ".catch(() => {});"
+        for name in editor_chunks()
+    )
+    later = f"requestIdleCallback(() => {{{imports}}}, {{timeout: 4000}});"
+    files = (Path(__file__).with_name(name) for name in SCRIPTS)
+    scripts = "".join(file.read_text("utf-8") for file in files)
+    return f"<script>{later}{scripts}</script>"
 
 
 def page_files() -> dict[str, Path]:
@@ -113,15 +125,7 @@ def app() -> None:
     st.session_state["entered"] = True
     page = st.navigation(navigation(), position="top")
     st.html(STYLE)
-    imports = "".join(
-        f"import(new URL('static/js/{name}', document.baseURI).href)"
-        ".catch(() => {});"
-        for name in editor_chunks()
-    )
-    later = f"requestIdleCallback(() => {{{imports}}}, {{timeout: 4000}});"
-    scripts = "".join(path.read_text("utf-8") for path in SCRIPTS)
-    script = f"<script>{later}{scripts}</script>"
-    st.html(script, unsafe_allow_javascript=True)
+    st.html(_script(), unsafe_allow_javascript=True)
     present.view()
     address.elsewhere(page.url_path)
     _keep_room(page.url_path)
