@@ -346,7 +346,7 @@ def _settings(
     lead = "Notice, in the unedited case:" if draft.edited else "Notice:"
     st.markdown(f"**{lead}** {words.plain(scenario.lesson)}")
     sections.affected(scenario)
-    st.header("Settings")
+    st.markdown(words.titled("Settings"))
     controls.settings(draft)
     for name in scenario.controls:
         if name in controls.SPECIAL:

@@ -29,10 +29,10 @@ FINITE, SLOPE = "finite change", "derivative"
 
 def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
     """The section: maps, the chosen cell in numbers, the totals."""
-    st.header("Who moves whom")
-    batch = comparison.batch
+    title, batch = "Who moves whom", comparison.batch
     if batch.rows > MOST_ROWS:
-        st.markdown(f"The map is drawn for up to {MOST_ROWS} rows.")
+        said = f"The map is drawn for up to {MOST_ROWS} rows."
+        st.markdown(words.titled(title, said))
         return
     by_gradient = (
         draft.scenario.telltale.kind == "gradient" and batch.logp is not None
@@ -41,7 +41,7 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
     correct, faulty = found.correct.tolist(), found.faulty.tolist()
     leaks = found.leaks.tolist()
     if by_gradient:
-        st.markdown(
+        said = (
             "A cell says how much the gradient of the KL part of one row"
             " changes when another row's reward becomes the mean of its"
             " siblings. A row that is there already, as all rows of a flat"
@@ -52,12 +52,13 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
         faulty = gradient_influence(bug.engine, batch).kl.tolist()
         leaks = [[False] * batch.rows] * batch.rows
     else:
-        st.markdown(
+        said = (
             "A cell says how far one row's advantage moves because of"
             " another row's reward: against that reward being the mean of"
             " its siblings (0 for a row that is alone). Groups are outlined;"
             " a thick box is a **leak**."
         )
+    st.markdown(words.titled(title, said))
     shown = _shown(draft, bug, comparison, by_gradient)
     if shown == SLOPE:
         correct = derivative(CORRECT, batch).tolist()

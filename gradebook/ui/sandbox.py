@@ -227,7 +227,7 @@ def _columns(draft: Draft) -> None:
 
 
 def _settings(draft: Draft) -> None:
-    st.header("Settings")
+    st.markdown(words.titled("Settings"))
     controls.settings(draft)
     if cells.token_columns(draft.table):
         controls.special(draft, "padded_width")
@@ -241,14 +241,13 @@ def _pipeline(
 ) -> None:
     """Every stage, both engines, the first that differs open; and the
     selected row's formula."""
-    st.header("The whole pipeline")
     by_stage = {one.stage: one for one in parts}
     diverging = comparison.diverging
     first = (*diverging, *by_stage, "advantage")[0]
+    said = "Every stage gives the same numbers on this batch."
     if diverging:
-        st.markdown(f"The first stage that differs is **{first}**.")
-    else:
-        st.markdown("Every stage gives the same numbers on this batch.")
+        said = f"The first stage that differs is **{first}**."
+    st.markdown(words.titled("The whole pipeline", said))
     left, right = st.columns([11, 13])
     with left:
         for number, stage in enumerate(comparison.stages, 1):
@@ -268,14 +267,14 @@ def _pipeline(
 
 def _matrix(draft: Draft, one: Bug, comparison: Comparison) -> None:
     """This batch under every estimator: which let the bugs through."""
-    st.header("This batch under every estimator")
     lines = matrix(comparison.batch, one.engine)
     leaking = sum(line.leaks for line in lines)
-    st.markdown(
+    said = (
         f"{leaking or 'None'} of {len(lines)} estimators show a difference."
         " An estimator sets baseline, scale, lone row, ddof, eps and"
         " whitening; the other settings stay as they are."
     )
+    st.markdown(words.titled("This batch under every estimator", said))
     now = controls.estimator(draft)
     at = list(ESTIMATORS).index(now) if now in ESTIMATORS else None
     gradients = comparison.correct.gradient is not None

@@ -52,10 +52,10 @@ def affected(scenario: Scenario) -> None:
     """The story, the sources, and 'am I affected?', folded."""
     told = scenario.affected
     with st.expander("The story, the sources, and: am I affected?"):
-        st.markdown(words.plain(scenario.story))
-        st.markdown(f"**Status.** {words.plain(scenario.status_note)}")
         keys = "\n".join(f"  - `{key}`" for key in told.keys)
-        st.markdown(
+        said = (
+            f"{words.plain(scenario.story)}\n\n"
+            f"**Status.** {words.plain(scenario.status_note)}\n\n"
             f"- **Trainer:** {words.plain(told.trainer)}\n"
             f"- **Versions:** {words.plain(told.versions)}\n"
             f"- **Switched on by:**\n{keys}\n"
@@ -69,14 +69,14 @@ def affected(scenario: Scenario) -> None:
             commit = f", commit `{source.commit}`" if source.commit else ""
             note = f": {words.plain(source.note)}" if source.note else ""
             lines.append(f"- {link}{commit}{note}")
-        st.markdown("**Sources**\n" + "\n".join(lines))
+        st.markdown(said + "\n\n**Sources**\n" + "\n".join(lines))
 
 
 def dispute(scenario: Scenario) -> None:
     """Both views of a report that is no agreed bug, and the fix's trap."""
     if scenario.dispute is None:
         return
-    st.header("Is it a bug? That is disputed")
+    st.markdown(words.titled("Is it a bug? That is disputed"))
     views = (
         ("The maintainer", scenario.dispute.maintainer),
         ("The other view", scenario.dispute.other_view),
@@ -89,15 +89,14 @@ def dispute(scenario: Scenario) -> None:
 
 def strip(draft: Draft, bug: Bug, comparison: Comparison) -> str:
     """The stages in order; the first that differs is chosen. The chosen."""
-    st.header("Where it goes wrong")
     diverging = comparison.diverging
+    said = "Every stage gives the same numbers on this batch."
     if diverging:
-        st.markdown(
+        said = (
             f"The first stage that differs is **{diverging[0]}**; all before"
             " it are equal."
         )
-    else:
-        st.markdown("Every stage gives the same numbers on this batch.")
+    st.markdown(words.titled("Where it goes wrong", said))
     labels = {
         s: f"{s} ≠" if s in diverging else f"{s} =" for s in comparison.stages
     }
@@ -119,21 +118,26 @@ def stage(
     draft: Draft, bug: Bug, comparison: Comparison, stage: str
 ) -> None:
     """Both engines' results of one stage, under its name."""
-    st.subheader(stage)
-    stage_body(draft, bug if stage == bug.stage else None, comparison, stage)
+    swapped = bug if stage == bug.stage else None
+    stage_body(draft, swapped, comparison, stage, words.titled(stage, level=3))
 
 
 def stage_body(
-    draft: Draft, bug: Bug | None, comparison: Comparison, stage: str
+    draft: Draft,
+    bug: Bug | None,
+    comparison: Comparison,
+    stage: str,
+    head: str = "",
 ) -> None:
     """Both engines' results of one stage, named in words; `bug` is the one
-    that swaps it."""
-    st.markdown(words.plain(words.STAGES[stage]))
+    that swaps it, `head` what stands above."""
+    said = head + words.plain(words.STAGES[stage])
     if bug is not None:
-        st.markdown(
-            f"correct: {words.plain(first_sentence(bug.correct))}  \n"
+        said += (
+            f"\n\ncorrect: {words.plain(first_sentence(bug.correct))}  \n"
             f"faulty: {words.plain(first_sentence(bug.faulty))}"
         )
+    st.markdown(said)
     a, b = getattr(comparison.correct, stage), getattr(comparison.faulty, stage)
     if stage == "loss":
         rows = [("loss", a, b, bool(comparison.differs("loss")))]
@@ -179,16 +183,15 @@ def why(
     comparison: Comparison, row: int, heard: tuple[Worked, Worked]
 ) -> None:
     """The selected row's formula with its numbers, both sides."""
-    st.subheader(f"Why: row {row}")
-    for name, worked in zip(("correct ●", "faulty ◇"), heard):
-        st.markdown(f"**{name}**")
-        st.html(_formula(worked))
+    st.markdown(words.titled(f"Why: row {row}", level=3))
+    sides = zip(("correct ●", "faulty ◇"), heard)
+    st.html("".join(_formula(name, worked) for name, worked in sides))
     if comparison.correct.gradient is not None:
         _tokens(comparison, row)
 
 
-def _formula(worked: Worked) -> str:
-    lines = []
+def _formula(name: str, worked: Worked) -> str:
+    lines = [f'<div class="line"><b>{safe(name)}</b></div>']
     for line in worked.lines:
         parts = "".join(
             f'<span class="off">{safe(p.text)}</span>'
@@ -247,13 +250,11 @@ def _tokens(comparison: Comparison, row: int) -> None:
 
 def the_line(bug: Bug) -> None:
     """Both functions from their files, the lines that differ marked."""
-    st.header("The line")
+    st.markdown(words.titled("The line"))
     listings = beside(bug.correct, bug.faulty)
-    for part, name, listing, mark in zip(
-        st.columns(2), ("correct", "faulty"), listings, ("off-c", "off-f")
-    ):
-        with part:
-            st.html(_listing(name, listing, mark))
+    sides = zip(("correct", "faulty"), listings, ("off-c", "off-f"))
+    shown = "".join(_listing(*side) for side in sides)
+    st.html(f'<div class="gb-two">{shown}</div>')
 
 
 def _listing(name: str, listing: Listing, mark: str) -> str:
@@ -275,12 +276,12 @@ def _listing(name: str, listing: Listing, mark: str) -> str:
 
 def guard(batch: Batch) -> None:
     """What the first version of the fix became, on this batch."""
-    st.markdown("**The guard that the first fix became**")
+    title = "**The guard that the first fix became**  \n"
     try:
         divisible(batch)
     except GradebookError as error:
         st.markdown(
-            "It raises here, so this run would stop:"
+            f"{title}It raises here, so this run would stop:"
             f" `{str(error).replace('`', '')}`."
         )
         return
@@ -291,7 +292,8 @@ def guard(batch: Batch) -> None:
         else "and on this batch the strides fall on the prompts."
     )
     st.markdown(
-        f"It passes here: {batch.rows} rows divide by the group size, {bites}"
+        f"{title}It passes here: {batch.rows} rows divide by the group size,"
+        f" {bites}"
     )
 
 
@@ -335,9 +337,8 @@ def other_run(scenario: Scenario, bug: Bug, batch: Batch) -> None:
     other = scenario.other_run
     if other is None:
         return
-    st.header("Two runs side by side")
-    if other.note:
-        st.markdown(words.plain(other.note))
+    note = words.plain(other.note)
+    st.markdown(words.titled("Two runs side by side", note))
     second = to_batch(to_table(other.rows), batch.settings)
     body = []
     for name, engine in (("correct", CORRECT), ("faulty", bug.engine)):
@@ -365,9 +366,8 @@ def estimators(scenario: Scenario, bug: Bug, batch: Batch) -> None:
     """This batch under each named estimator, correct and faulty."""
     if not scenario.estimators:
         return
-    st.header("This batch under other estimators")
-    if scenario.estimators_note:
-        st.markdown(words.plain(scenario.estimators_note))
+    note = words.plain(scenario.estimators_note)
+    st.markdown(words.titled("This batch under other estimators", note))
     body = []
     for name in scenario.estimators:
         chosen = {f: ESTIMATORS[name][f] for f in OF_ESTIMATOR}

@@ -15,7 +15,6 @@ from gradebook.ui.drafts import Draft
 
 def take_home(draft: Draft) -> None:
     """The section. Files are made when they are asked for."""
-    st.header("Take it home")
     state = draft.state
     asks = not is_start(state.scenario.name)
     link = address_of(draft)
@@ -23,7 +22,7 @@ def take_home(draft: Draft) -> None:
     said = "**The link** opens this page as it stands, for anyone who reaches"
     said += " this server"
     said += "; the covered one asks the question first." if asks else "."
-    st.markdown(said)
+    st.markdown(words.titled("Take it home", said))
     if too_long:
         st.markdown(words.plain(too_long))
     else:

@@ -21,7 +21,7 @@ def law(bug: Bug, comparison: Comparison) -> None:
     """Each law in words, and what both engines make of it here."""
     if not laws(bug.name):
         return
-    st.header("The law")
+    st.markdown(words.titled("The law"))
     body = []
     for one in laws(bug.name):
         said = one.words + (" (disputed)" if one.disputed else "")
@@ -45,17 +45,17 @@ def challenges(draft: Draft, comparison: Comparison, stale: bool) -> None:
     tasks = draft.scenario.challenges
     main = load(draft.scenario.bug)
     if not tasks and main.challenges:
-        st.header("Try it")
-        st.markdown("The challenges start from the case “The report”.")
+        said = "The challenges start from the case “The report”."
+        st.markdown(words.titled("Try it", said))
         return
     if not tasks:
         return
-    st.header("Try it")
-    st.markdown(
+    said = (
         "Each starts from the unedited case: press Reset first. The checker"
         " looks at the batch as it stands above. A solution replaces it, and"
         " Undo brings yours back."
     )
+    st.markdown(words.titled("Try it", said))
     for at, task in enumerate(tasks):
         with st.container(border=True, key=f"try-{draft.scenario.name}-{at}"):
             _challenge(draft, task, at, comparison, stale)
@@ -86,16 +86,14 @@ def _challenge(
     elif draft.edited:
         said += f"\n\nNot yet: {words.plain(missing)}"
     st.markdown(said)
-    with st.container(horizontal=True):
-        if task.hint:
-            with st.popover("Hint"):
-                st.markdown(words.plain(task.hint))
-        st.button(
-            "Show a solution",
-            key=f"solve-{draft.scenario.name}-{at}",
-            on_click=_solve,
-            args=(draft, task),
-        )
+    if task.hint:
+        st.html(words.folded("Hint", task.hint))
+    st.button(
+        "Show a solution",
+        key=f"solve-{draft.scenario.name}-{at}",
+        on_click=_solve,
+        args=(draft, task),
+    )
 
 
 def _solve(draft: Draft, task: Challenge) -> None:
@@ -104,11 +102,11 @@ def _solve(draft: Draft, task: Challenge) -> None:
 
 def shrinking(draft: Draft, bug: Bug) -> None:
     """A button that reduces the batch to the smallest that shows it."""
-    st.header("Shrink it")
-    st.markdown(
+    said = (
         "Reduces the batch to the smallest one, with the roundest numbers,"
         " that still shows the bug in the same way. Undo brings yours back."
     )
+    st.markdown(words.titled("Shrink it", said))
     key = f"shrunk-{draft.scenario.name}"
     if st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
         _shrink(draft, bug, key)

@@ -77,9 +77,28 @@ def plain(text: str) -> str:
     )
 
 
+def titled(title: str, text: str = "", level: int = 2) -> str:
+    """A heading and what it begins with, as Markdown: one element, where
+    `st.header` alone takes the browser the time of three."""
+    return f"{'#' * level} {title}\n\n{text}"
+
+
 def safe(text: object) -> str:
     """Text for HTML."""
     return html.escape(str(text))
+
+
+def folded(title: str, text: str) -> str:
+    """Text that opens under its title, as HTML: with no run of the page, and
+    at a tenth of a popover's cost to the browser."""
+    said = "".join(
+        f"<code>{safe(part[1:-1])}</code>" if at % 2 else safe(part)
+        for at, part in enumerate(CODE.split(text))
+    )
+    return (
+        f'<details class="gb"><summary>{safe(title)}</summary>'
+        f"<p>{said}</p></details>"
+    )
 
 
 def place(error: GradebookError) -> str:

@@ -70,6 +70,7 @@ def test_back_undoes_an_edit_and_a_link_restores_it(visitor):
     reader.fill(f"reward-{BUG}", "0")
     # Row 11 at 0: rows 8 to 11 are 0 1 2 0, mean 0.75, std 0.957427.
     reader.marks(BUG, faulty={10: 1.3055})
+    reader.settled()
     edited = reader.page.url
     reader.page.go_back()
     expect(reward(reader)).to_have_value("100")
@@ -119,6 +120,19 @@ def test_a_challenge_is_solved_by_an_edit_and_shrinking_can_be_undone(
     expect(last).to_have_attribute("max", "3", timeout=20_000)
     reader.keyed(f"undo-{BUG}").get_by_role("button").click()
     expect(last).to_have_attribute("max", "11")
+
+
+def test_a_hint_opens_by_the_keyboard_and_stays_open_over_an_edit(visitor):
+    hint = gradebook.load(BUG).challenges[0].hint
+    reader = visitor(f"{BUG}?v=1&s={BUG}&open=1&row=11")
+    told = reader.page.get_by_text(hint)
+    expect(told).to_be_hidden()
+    reader.page.locator("summary", has_text="Hint").first.press("Enter")
+    expect(told).to_be_visible()
+    reader.fill(f"reward-{BUG}", "50")
+    missing = reader.page.get_by_text(re.compile("^Not yet:"))
+    expect(missing.first).to_be_visible()
+    expect(told).to_be_visible()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,16 @@
+"""Text made safe for the screen."""
+
+from gradebook.ui import words
+
+
+def test_folded_text_is_html_with_its_code_and_no_tags_of_its_own():
+    found = words.folded("A <hint>", "Set `eps` to 0 < x.")
+    assert found == (
+        '<details class="gb"><summary>A &lt;hint&gt;</summary>'
+        "<p>Set <code>eps</code> to 0 &lt; x.</p></details>"
+    )
+
+
+def test_a_heading_of_a_level_stands_above_its_text():
+    assert words.titled("The law") == "## The law\n\n"
+    assert words.titled("group", "By number.", 3) == "### group\n\nBy number."
