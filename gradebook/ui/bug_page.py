@@ -70,7 +70,8 @@ def _page(name: str, scenario: Scenario, covered: bool) -> None:
     """All but the room: what an edit runs again.
 
     In the order in which it is read; but of an edit the picture goes to the
-    browser first, and what stands above and below it a moment later.
+    browser first, and all else a moment later: the table shows by itself what
+    was typed there, and the address takes the browser the time of a picture.
     """
     alone = not st.session_state.pop(WHOLE, False)
     shown = address.case(name).name, predict.covered(name)
@@ -86,20 +87,16 @@ def _page(name: str, scenario: Scenario, covered: bool) -> None:
     if edited:
         with right:
             _picture_side(draft, swapped, covered)
-    else:
-        with head:
-            _head(draft, swapped, covered)
-        arrival.pause(arrival.WORDS)
+        time.sleep(HEADWAY)
+    with head:
+        _head(draft, swapped, covered)
+    arrival.pause(arrival.WORDS)
     with left:
         _table_side(draft, swapped, covered)
     if alone:
         address.depart(name, edited=True)
-    if edited:
-        time.sleep(HEADWAY)
-        with head:
-            _head(draft, swapped, covered)
-    else:
-        arrival.pause(arrival.INPUTS)
+    arrival.pause(arrival.INPUTS)
+    if not edited:
         with right:
             _picture_side(draft, swapped, covered)
         arrival.pause(arrival.PICTURE)

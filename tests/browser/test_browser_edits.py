@@ -80,6 +80,30 @@ def test_a_reward_in_the_widget(read):
     expect(reader.grid.at(11, "reward")).to_have_text("0")
 
 
+LEFT = """() => {
+  const push = history.pushState.bind(history);
+  const chart = () => document.querySelector(
+    '.st-key-picture-partial_groups .js-plotly-plot')?._fullData;
+  const faulty = () => chart()?.find((t) => t.name === 'faulty')?.x[10];
+  window.gbAtAddress = [];
+  history.pushState = (...about) => {
+    gbAtAddress.push(faulty());
+    push(...about);
+  };
+}"""
+
+
+def test_an_edit_draws_its_picture_before_all_else(read):
+    """The address is a part of the rest that comes a moment later."""
+    reader = report(read)
+    reader.page.evaluate(LEFT)
+    reader.grid.write(11, "reward", "0")
+    reader.marks("partial_groups", faulty=AFTER)
+    reader.page.wait_for_function("gbAtAddress.length")
+    (drawn,) = reader.page.evaluate("gbAtAddress")
+    assert drawn == pytest.approx(AFTER[10], abs=1e-5)
+
+
 def test_edits_one_after_another_all_stay(read):
     reader = report(read)
     for row, reward in ((0, "7"), (3, "0.25"), (11, "0")):
