@@ -54,7 +54,9 @@ def to_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         else:
             cells[name] = [as_text(v) for v in values]
     types = {n: "bool" if is_flag(n) else "object" for n in cells}
-    return pd.DataFrame(cells).astype(types)
+    return pd.DataFrame(
+        {n: pd.Series(cells[n], dtype=types[n]) for n in cells}
+    )
 
 
 def is_flag(column: str) -> bool:

@@ -13,7 +13,7 @@ from gradebook.compare import Comparison, compare
 from gradebook.errors import GradebookError
 from gradebook.figures import RowPicture, rows_figure, squashes
 from gradebook.formula import worked
-from gradebook.scenario import Scenario, variants
+from gradebook.scenario import Scenario, load, variants
 from gradebook.shown import compared
 from gradebook.trainer import NORMALIZATIONS, draws
 from gradebook.ui import (
@@ -118,7 +118,7 @@ def _rest(draft: Draft, swapped: Bug) -> None:
     sections.the_line(swapped)
     if comparison.batch.rows:
         tryit.law(swapped, comparison)
-    sections.dispute(variants(swapped.name)[0])
+    sections.dispute(load(swapped.name))
     tryit.challenges(draft, comparison, bool(wrong))
     if not wrong:
         tryit.shrinking(draft, swapped)
@@ -141,13 +141,14 @@ def _now(draft: Draft, swapped: Bug, covered: bool) -> str:
 def _head(draft: Draft, swapped: Bug, covered: bool) -> None:
     """Title and claim; the question, or after the answer the cases."""
     scenario = draft.scenario
-    among = {s.name: s for s in variants(scenario.bug)}
-    st.title(next(iter(among.values())).title)
+    st.title(load(scenario.bug).title)
     address.problems()
     sections.claim(scenario, swapped, _now(draft, swapped, covered))
     if covered:
         predict.ask(scenario)
         return
+
+    among = {s.name: s for s in variants(scenario.bug)}
 
     def pick(name: str) -> None:
         st.session_state["cases"][scenario.bug] = name

@@ -9,7 +9,7 @@ import streamlit as st
 from gradebook.bugs import bug
 from gradebook.compare import compare
 from gradebook.figures import RowPicture, card_figure, squashes
-from gradebook.scenario import Scenario, variants
+from gradebook.scenario import Scenario, load
 from gradebook.ui import arrival, numbers, predict, words
 from gradebook.ui.pictures import chart, ink, panels, summary
 from gradebook.ui.primer import primer
@@ -49,7 +49,7 @@ def home() -> None:
             )
         listed = numbers.wanted("the cards' numbers", "cards")
     cards = [
-        lambda n=n: _card(variants(n)[0], files[n], listed) for n in files
+        lambda n=n: _card(load(n), files[n], listed) for n in files
     ]
     cards.append(lambda: _start(files))
     for start in range(0, len(cards), 3):
@@ -66,17 +66,17 @@ def _uncover(bugs: list[str]) -> None:
 def _start(files: dict) -> None:
     """Where to start."""
     first = next(iter(files))
-    st.markdown("## Where to start")
-    st.markdown(
-        f"Alone: open **{words.plain(variants(first)[0].title)}**, the"
+    said = (
+        f"Alone: open **{words.plain(load(first).title)}**, the"
         " clearest of them, and set row 11's reward from 100 to 0.\n\n"
         "With a team: show a page, ask which rows will move and to which"
         " side, then change the reward. Each page holds cases that hide the"
         " bug and cases that show another face of it, the line of code that"
         " did it, and an answer to “am I affected?”.\n\n"
-        "Nothing you type leaves this machine."
+        "Nothing you type leaves the machine that serves this page."
     )
-    st.page_link(files[first], label=f"Start with {variants(first)[0].title}")
+    st.markdown(words.titled("Where to start", said))
+    st.page_link(files[first], label=f"Start with {load(first).title}")
 
 
 def _count(number: int) -> str:

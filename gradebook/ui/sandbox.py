@@ -13,7 +13,7 @@ from gradebook.errors import GradebookError
 from gradebook.formula import worked
 from gradebook.matrix import Line, matrix
 from gradebook.numerals import digits_apart, plain, settled, signed
-from gradebook.scenario import variants
+from gradebook.scenario import load, variants
 from gradebook.settings import ESTIMATORS
 from gradebook.shown import compared
 from gradebook.ui import address, arrival, controls, drafts, grid, sections
@@ -93,7 +93,7 @@ def _start(draft: Draft) -> None:
 
 def _bugs(draft: Draft) -> None:
     """The bugs that the faulty engine has: part of the state."""
-    among = {n: variants(n)[0].title for n in bug_files()}
+    among = {n: load(n).title for n in bug_files()}
 
     def pick(chosen: list[str]) -> None:
         draft.edit(bugs=tuple(n for n in BUGS if n in chosen))

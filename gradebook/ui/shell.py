@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from gradebook.bugs import BUGS
-from gradebook.scenario import variants
+from gradebook.scenario import load
 from gradebook.ui import address, present
 from gradebook.ui.arrival import arrived
 from gradebook.ui.home import home
@@ -64,7 +64,7 @@ def navigation() -> dict[str, list]:
     """Home; the bugs' pages under their scenario's title; the tools under
     what stands before the colon in their docstring."""
     bugs = [
-        st.Page(file, title=variants(bug)[0].title, url_path=bug)
+        st.Page(file, title=load(bug).title, url_path=bug)
         for bug, file in bug_files().items()
     ]
     tools = [
