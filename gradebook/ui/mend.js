@@ -5,18 +5,26 @@
 if (!window.gradebookMend) {
   window.gradebookMend = true;
   let bare = 0;
+  let asked = false;
   setInterval(() => {
     const { testScriptState, testConnectionState } =
       document.querySelector('[data-testid="stApp"]')?.dataset || {};
     const idle = testScriptState === 'notRunning' &&
       testConnectionState === 'CONNECTED';
     const title = document.querySelector('[data-testid="stMain"] h1');
-    bare = idle && !title ? bare + 1 : 0;
-    if (bare === 2)
+    if (title) {
+      bare = 0;
+      asked = false;
+    } else if (idle) {
+      bare += 1;
+    }
+    if (bare === 2 && !asked) {
+      asked = true;
       window.dispatchEvent(new PopStateEvent('popstate', {
         state: history.state,
       }));
-    if (bare === 20 && sessionStorage.gradebookMended !== location.href) {
+    }
+    if (bare >= 20 && sessionStorage.gradebookMended !== location.href) {
       sessionStorage.gradebookMended = location.href; // once, and no more
       location.reload();
     }

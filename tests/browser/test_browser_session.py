@@ -140,6 +140,34 @@ def test_a_late_question_of_the_page_before_takes_no_page_away(
     expect(heading).to_have_text(title, timeout=15_000)
 
 
+BARE = """
+  const found = document.querySelector.bind(document);
+  document.querySelector = (what) =>
+    what.endsWith(' h1') ? null : found(what);
+"""
+
+
+def test_a_page_that_stays_bare_is_asked_for_and_loaded_anew_once(
+    elsewhere, server
+):
+    page = elsewhere().new_page()
+    page.add_init_script(BARE)
+    loads, asked = [], []
+    page.on("load", lambda one: loads.append(one))
+
+    def listen(socket):
+        socket.on("framesent", lambda sent: asked.append(sent))
+
+    page.on("websocket", listen)
+    page.goto(f"{server.url}/rejected_rows")
+    page.wait_for_event("load", timeout=30_000)  # after five seconds
+    page.wait_for_timeout(8_000)
+    assert len(loads) == 2
+    # Each time the page's own question and one more.
+    assert len(asked) == 4
+    expect(page.get_by_role("heading", level=1)).to_have_text("Rejected rows")
+
+
 def presenting(read, elsewhere, width=1280):
     """The presenter view of a covered case."""
     reader = read("session", "Session", context=elsewhere(width))
