@@ -42,7 +42,7 @@ from gradebook.ui.pictures import (
     values_of,
 )
 from gradebook.ui.shell import require_entry
-from gradebook.ui.widget import showing
+from gradebook.ui.widget import picking
 
 HEADWAY = 0.1
 """Seconds in which the server sends an edit's picture and the browser draws
@@ -159,9 +159,7 @@ def _head(draft: Draft, swapped: Bug, covered: bool) -> None:
         format_func=lambda n: words.plain(_case(among[n])),
         required=True,
         label_visibility="collapsed",
-        **showing(
-            f"case-{scenario.bug}", scenario.name, pick, default="default"
-        ),
+        **picking(f"case-{scenario.bug}", scenario.name, pick),
     )
 
 
@@ -311,7 +309,7 @@ def _axis_widget(draft: Draft, axis: str) -> None:
         [LINEAR, SYMLOG],
         required=True,
         label_visibility="collapsed",
-        **showing(draft.named("axis"), axis, keep, default="default"),
+        **picking(draft.named("axis"), axis, keep),
     )
 
 

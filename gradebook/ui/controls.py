@@ -12,7 +12,7 @@ from gradebook.trainer import NORMALIZATIONS, subsampled
 from gradebook.ui import words
 from gradebook.state import typed_settings
 from gradebook.ui.drafts import Draft
-from gradebook.ui.widget import choosing, showing
+from gradebook.ui.widget import choosing, picking, showing
 
 SPECIAL = ("padded_width", "subsample", "phase", "guard")
 CUSTOM = "custom"
@@ -130,11 +130,10 @@ def _subsample(draft: Draft) -> None:
         "The faulty side normalizes",
         NORMALIZATIONS,
         required=True,
-        **showing(
+        **picking(
             draft.named("normalization"),
             draft.state.normalization,
             lambda one: draft.edit(normalization=one),
-            default="default",
         ),
     )
     right.button(
@@ -165,11 +164,10 @@ def _phase(draft: Draft) -> None:
         PHASES,
         required=True,
         help="Evaluation takes one generation a prompt: its first row.",
-        **showing(
+        **picking(
             draft.named("phase"),
             PHASES[draft.state.evaluation],
             lambda one: draft.edit(evaluation=bool(PHASES.index(one))),
-            default="default",
         ),
     )
     right.toggle(

@@ -20,7 +20,7 @@ from gradebook.formula import Worked
 from gradebook.ui import present, words
 from gradebook.ui.drafts import Draft, reset
 from gradebook.ui.pictures import values_of
-from gradebook.ui.widget import kept, place, showing
+from gradebook.ui.widget import kept, picking, place, showing
 
 WIDTHS = {
     "row": 48,
@@ -220,13 +220,12 @@ def row_widgets(draft: Draft) -> None:
             f"Response mask of row {row}",
             tokens,
             selection_mode="multi",
-            **showing(
+            **picking(
                 draft.named("mask"),
                 [t for t in tokens if table.loc[row, t]],
                 lambda chosen: _set_mask(draft, row, chosen),
                 row,
                 len(tokens),
-                default="default",
             ),
         )
 

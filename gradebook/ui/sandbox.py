@@ -22,7 +22,7 @@ from gradebook.ui.bug_page import own, picture, say
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import GRADIENT
 from gradebook.ui.shell import bug_files, require_entry
-from gradebook.ui.widget import choosing, showing
+from gradebook.ui.widget import choosing, picking
 
 PAGE = starts.NAME
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
@@ -104,11 +104,10 @@ def _bugs(draft: Draft) -> None:
         format_func=among.__getitem__,
         selection_mode="multi",
         wrap=True,
-        **showing(
+        **picking(
             draft.named("bugs"),
             list(draft.state.bugs),
             pick,
-            default="default",
         ),
     )
 
@@ -203,7 +202,7 @@ def _kind(draft: Draft) -> str:
         list(PICTURES),
         format_func=PICTURES.__getitem__,
         required=True,
-        **showing(draft.named("kind"), now, pick, default="default"),
+        **picking(draft.named("kind"), now, pick),
     )
     return now
 

@@ -26,13 +26,11 @@ def showing(
     value: Any,
     then: Callable[[Any], None],
     *about: int,
-    default: str = "value",
 ) -> dict[str, Any]:
     """Arguments for the widget `name` that shows `value`: its key, its
-    default, and what it calls, which hands another value to `then`.
+    value, and what it calls, which hands another value to `then`.
 
-    about    what the widget is of, such as a row: each has its own
-    default  the argument of the widget that takes what it shows
+    about  what the widget is of, such as a row: each has its own
     """
     key = place(name, value, *about)
 
@@ -43,7 +41,19 @@ def showing(
         if not _same(value, last):
             then(value)
 
-    return {"key": key, "on_change": heard, default: value}
+    return {"key": key, "on_change": heard, "value": value}
+
+
+def picking(
+    name: str,
+    value: Any,
+    then: Callable[[Any], None],
+    *about: int,
+) -> dict[str, Any]:
+    """The same for pills and segments; several of them are a list."""
+    found = showing(name, value, then, *about)
+    found["default"] = found.pop("value")
+    return found
 
 
 def choosing(
@@ -53,8 +63,9 @@ def choosing(
     then: Callable[[Any], None],
 ) -> dict[str, Any]:
     """The same for a select box of these options."""
-    found = showing(name, value, then, default="index")
-    return {**found, "options": options, "index": options.index(value)}
+    found = showing(name, value, then)
+    found["index"] = options.index(found.pop("value"))
+    return {**found, "options": options}
 
 
 def place(name: str, value: Any, *about: int) -> str:
