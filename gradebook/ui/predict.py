@@ -68,12 +68,12 @@ def told(scenario: Scenario) -> None:
     truth = words.plain(asked.choices[asked.answer])
     chosen = guess(scenario)
     if chosen == SKIPPED:
-        said = f"It is **{truth}**."
+        said = f"The answer: **{truth}**."
     elif chosen == asked.answer:
         said = f"You said **{truth}**, and so it is."
     else:
         wrong = words.plain(asked.choices[chosen])
-        said = f"You said **{wrong}**; it is **{truth}**."
+        said = f"You said **{wrong}**. The answer: **{truth}**."
     st.markdown(
         f"{said} {words.plain(asked.why)}  \n"
         f"**The rule:** {words.plain(scenario.rule)}  \n"

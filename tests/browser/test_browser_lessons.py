@@ -53,7 +53,7 @@ def test_the_faulty_side_is_covered_until_the_answer(visitor):
     reader.page.get_by_role("button", name="Positive").click()
     # TRUTH: row 10 is -0.480 faulty, +1.000 correct.
     reader.marks(BUG, correct={10: 1.0}, faulty={10: -0.480})
-    told = reader.page.get_by_text("You said Positive; it is Negative.")
+    told = reader.page.get_by_text("You said Positive. The answer: Negative.")
     expect(told).to_be_visible()
     expect(reader.page.get_by_text("The rule:")).to_be_visible()
     # A link to the open page is not asked again; the covered one is.
