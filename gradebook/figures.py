@@ -436,12 +436,14 @@ def _bands(picture: RowPicture) -> list[dict[str, Any]]:
 def _hover(panel: Panel, picture: RowPicture, row: int) -> str:
     a, b = panel.correct[row], panel.faulty[row]
     digits = digits_apart(a, b)
-    prompt = str(picture.prompts[row]).replace("<", "&lt;")
+    prompt = str(picture.prompts[row])
+    prompt = prompt.replace("&", "&amp;").replace("<", "&lt;")
     lines = [
         f"row {row}, prompt {prompt}",
         f"{NAMES[0]} {signed(settled(a), digits)}",
-        f"{NAMES[1]} {signed(settled(b), digits)}",
     ]
+    if not picture.covered:
+        lines.append(f"{NAMES[1]} {signed(settled(b), digits)}")
     if panel.ranges and math.isfinite(panel.ranges[row][0]):
         low, high = panel.ranges[row]
         lines.append(f"over the draws {signed(low)} to {signed(high)}")

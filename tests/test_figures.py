@@ -260,9 +260,9 @@ def test_a_picture_of_no_rows():
 
 
 def test_the_hover_names_row_prompt_and_both_values():
-    (trace,) = named(drawn([1.0], [-0.48], prompts=["<i>"]), "correct")
+    (trace,) = named(drawn([1.0], [-0.48], prompts=["&<i>"]), "correct")
     assert trace.hovertext == (
-        "row 0, prompt &lt;i><br>correct +1.000<br>faulty \u22120.480",
+        "row 0, prompt &amp;&lt;i><br>correct +1.000<br>faulty \u22120.480",
     )
 
 
@@ -273,7 +273,10 @@ def test_covered_the_faulty_side_does_not_show_at_all():
     assert named(figure, "faulty") == [] and connectors(figure) == {}
     assert words(figure) == {}
     assert figure.layout.xaxis.range[1] < 2
-    assert not any("100" in text for text in hover(figure, "correct"))
+    assert hover(figure, "correct") == [
+        "row 0, prompt A<br>correct +1.000",
+        "row 1, prompt A<br>correct \u22121.000",
+    ]
 
 
 def test_values_before_the_edits_are_grey_ghosts_where_they_moved():
