@@ -245,6 +245,23 @@ def test_each_case_has_its_own_question(led):
     assert widgets.rooms().counts(code, "partial_groups-tail") == {3: 1}
 
 
+def test_a_vote_on_a_case_is_no_guess_on_another(led):
+    """The tail has a fourth choice, which the report has not."""
+    lead, code, _ = led
+    seat = Seat(code)
+    for one in (lead, seat):
+        one.app.session_state["case"] = "partial_groups-tail"
+        one.run()
+    seat.press("choice-partial_groups-3")
+    lead.press("room-reveal")
+    tail = gradebook.load("partial_groups-tail").prediction
+    assert f"You said **{tail.choices[3]}**" in seat.run().text
+    assert "You said" not in lead.text
+    seat.press("room-leave")
+    seat.app.session_state["case"] = Q
+    assert "You said" not in seat.run().text
+
+
 def test_the_lead_reveals_by_the_pages_own_buttons_too(led):
     lead, code, _ = led
     lead.press("skip-partial_groups")
