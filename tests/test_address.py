@@ -52,6 +52,16 @@ def edit(value):
     run()
 
 
+def test_a_run_that_wrote_no_address_makes_way_for_the_next(monkeypatch):
+    """Such as one that follows the lead to another case of the page."""
+    monkeypatch.setattr(st, "session_state", {})
+    monkeypatch.setattr(st, "query_params", Query())
+    address.arrive(PAGE)
+    st.query_params.from_dict({"v": "1", "s": f"{PAGE}-tail"})
+    address.arrive(PAGE)
+    assert address.case(PAGE).name == f"{PAGE}-tail"
+
+
 def test_an_edit_is_written_into_the_address(query):
     before = dict(query)
     reward("7")

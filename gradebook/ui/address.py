@@ -26,10 +26,9 @@ def arrive(page: str) -> None:
 
     An address that differs from the one written last was not changed by
     an edit, unless this very run brought one: then the browser is merely
-    behind.
+    behind. A run that ended before it wrote one brought none.
     """
-    here = _here()
-    query = _query()
+    here, query, standing = _here(), _query(), _standing(page)
     if here.get("page") != page:
         own = drafts.of(sandbox.case(page)).origin
         fresh = encode(own, covered=True)
@@ -37,7 +36,7 @@ def arrive(page: str) -> None:
         here |= {"page": page, "query": query, "code": fresh, "problems": ()}
         if query:
             _take(page, query)
-    elif query != here["query"] and _standing(page) == here["standing"]:
+    elif query != here["query"] and standing == here.get("standing", standing):
         here["query"] = query
         _take(page, query)
 
