@@ -458,8 +458,9 @@ def _unpacked(text: str) -> Any:
     if not stream.eof or stream.unused_data:
         raise refuse("cut off" if not stream.eof else "followed by more")
     try:
-        decoded = content.decode("utf-8", "surrogatepass")
-        return json.loads(decoded, object_pairs_hook=_once)
+        value = json.loads(content.decode(), object_pairs_hook=_once)
+        _json(value).decode()  # no half of a surrogate pair, however written
+        return value
     except (ValueError, RecursionError):
         raise refuse("no JSON that can be read") from None
 

@@ -298,6 +298,14 @@ DAMAGED = {
     "followed": (BASE | {"t": GOOD + "AAAAAAAA"}, "'t'"),
     "bomb": (BASE | {"t": BOMB}, "200000"),
     "no JSON": (BASE | {"t": packed(b"{")}, "JSON"),
+    "half a character": (
+        BASE | {"t": packed({"c": {"prompt": {"0": "\ud800"}}})},
+        "JSON",
+    ),
+    "half a character in UTF-8": (
+        BASE | {"t": packed(b'{"c":{"prompt":{"0":"\xed\xa0\x80"}}}')},
+        "JSON",
+    ),
     "no UTF-8": (BASE | {"t": packed(b'"\xff"')}, "JSON"),
     "deep": (BASE | {"t": packed(b"[" * 90_000)}, "JSON"),
     "huge number": (BASE | {"t": packed(b"1" * 9000)}, "JSON"),
