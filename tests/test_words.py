@@ -1,5 +1,7 @@
 """Text made safe for the screen."""
 
+import pytest
+
 from gradebook.ui import words
 
 
@@ -14,3 +16,21 @@ def test_folded_text_is_html_with_its_code_and_no_tags_of_its_own():
 def test_a_heading_of_a_level_stands_above_its_text():
     assert words.titled("The law") == "## The law\n\n"
     assert words.titled("group", "By number.", 3) == "### group\n\nBy number."
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("a `key_name` and b_c", "a `key_name` and b\\_c"),
+        ("``![x](https://e.example/t.png)`", None),
+        ("```![x](https://e.example/t.png)`", None),
+        ("` `` ![x](https://e.example/t.png)", None),
+        ("&lt;b&gt;", "\\&lt;b\\&gt;"),
+        ("12. of 20", "12\\. of 20"),
+        ("2.5 of 20.", "2.5 of 20."),
+    ],
+)
+def test_text_is_shown_and_never_acted_on(text, said):
+    found = words.plain(text)
+    assert said in (found, None)
+    assert "![" not in found and "](" not in found

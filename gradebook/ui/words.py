@@ -64,17 +64,20 @@ STAGES = {
     "loss": "Policy term + beta × KL over the trained tokens.",
 }
 
-MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:-])")
-CODE = re.compile(r"(`[^`]*`)")
+MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:&-])")
+LISTED = re.compile(r"^([0-9]+)\.(?= |$)")
+CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
 
 
 def plain(text: str) -> str:
-    """Text that Markdown leaves as it is, save `code` between backticks."""
+    """Text that Markdown leaves as it is, save `code` between backticks.
+    (Streamlit itself still shows -> as an arrow, and :name: as an emoji.)"""
     parts = CODE.split(" ".join(str(text).split()))
-    return "".join(
+    said = "".join(
         part if at % 2 else MARKDOWN.sub(r"\\\1", part).replace("`", "\\`")
         for at, part in enumerate(parts)
     )
+    return LISTED.sub(r"\1\\.", said)
 
 
 def titled(title: str, text: str = "", level: int = 2) -> str:
