@@ -68,7 +68,7 @@ class Visit:
             widget
             for kind in kinds
             for widget in getattr(self.app, kind)
-            if re.fullmatch(re.escape(key) + "(-at-[0-9-]+)?", widget.key or "")
+            if re.fullmatch(re.escape(key) + "(__at__[0-9-]+)?", widget.key or "")
         ]
         return found
 

@@ -87,7 +87,7 @@ def kept(key: str, name: str, value: Any, *about: int) -> None:
 
 
 def _key(name: str, about: tuple[int, ...], count: int) -> str:
-    return f"{name}-at-" + "-".join(map(str, (*about, count)))
+    return f"{name}__at__" + "-".join(map(str, (*about, count)))
 
 
 def _first() -> int:

@@ -185,7 +185,7 @@ def table_times(page: Page, edits: int) -> np.ndarray:
     return np.array(found[3:])
 
 
-REWARD = '[class*="st-key-reward-partial_groups-at-"] input'
+REWARD = '[class*="st-key-reward-partial_groups__at__"] input'
 CHART = ".st-key-fresh .js-plotly-plot .scatterlayer .point"
 
 

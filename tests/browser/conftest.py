@@ -222,7 +222,7 @@ class Reader:
         counts that stand behind it; the first, since one that it replaces
         may stand behind it while the page is being written."""
         own = f".st-key-{key}"
-        counted = f'[class*="st-key-{key}-at-"]'
+        counted = f'[class*="st-key-{key}__at__"]'
         return self.page.locator(f"{own}, {counted}").first
 
     def fill(self, key, text):

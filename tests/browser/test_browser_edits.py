@@ -85,23 +85,28 @@ LEFT = """() => {
   const chart = () => document.querySelector(
     '.st-key-picture-partial_groups .js-plotly-plot')?._fullData;
   const faulty = () => chart()?.find((t) => t.name === 'faulty')?.x[10];
-  window.gbAtAddress = [];
+  const head = document.querySelector('.st-key-live-head');
+  const before = head.textContent;
+  window.gbDrawn = {};
   history.pushState = (...about) => {
-    gbAtAddress.push(faulty());
+    gbDrawn.address ??= faulty();
     push(...about);
   };
+  new MutationObserver(() => {
+    if (head.textContent !== before) gbDrawn.words ??= faulty();
+  }).observe(head, { childList: true, subtree: true, characterData: true });
 }"""
 
 
 def test_an_edit_draws_its_picture_before_all_else(read):
-    """The address is a part of the rest that comes a moment later."""
+    """What row 10's mark says when the address and the words change."""
     reader = report(read)
     reader.page.evaluate(LEFT)
     reader.grid.write(11, "reward", "0")
-    reader.marks("partial_groups", faulty=AFTER)
-    reader.page.wait_for_function("gbAtAddress.length")
-    (drawn,) = reader.page.evaluate("gbAtAddress")
-    assert drawn == pytest.approx(AFTER[10], abs=1e-5)
+    reader.page.wait_for_function("gbDrawn.address && gbDrawn.words")
+    drawn = reader.page.evaluate("gbDrawn")
+    shown = pytest.approx(AFTER[10], abs=1e-5)
+    assert drawn == {"address": shown, "words": shown}
 
 
 def test_edits_one_after_another_all_stay(read):
@@ -333,7 +338,7 @@ def test_stepping_quickly_through_the_rows_edits_none(read, pause):
             """async ([name, pause]) => {
               for (let i = 0; i < 6; i++) {
                 document.querySelector(
-                  '[class*=st-key-row-partial_groups-at-] '
+                  '[class*=st-key-row-partial_groups__at__] '
                   + `[data-testid=stNumberInputStep${name}]`).click();
                 await new Promise(done => setTimeout(done, pause));
               }
