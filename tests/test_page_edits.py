@@ -323,6 +323,22 @@ def test_a_block_without_shape_changes_nothing(visit, block, message):
     assert page.errors == [] and page.table["reward"] == ["1", "2"]
 
 
+def test_what_was_wrong_with_a_block_goes_with_the_next_edit(visit):
+    page = visit("partial_groups").paste("A\t1\nB")
+    assert page.errors
+    assert page.cell(0, reward="3").errors == []
+
+
+def test_the_steps_of_shrinking_stand_beside_the_shrunk_batch_alone(visit):
+    page = visit("partial_groups").press("shrink")
+    (told,) = [e.label for e in page.app.expander if "step" in e.label]
+    assert int(told.split()[0]) > 1
+    page.press("undo")
+    assert not [e for e in page.app.expander if "step" in e.label]
+    page.press("redo")
+    assert [e.label for e in page.app.expander if "step" in e.label] == [told]
+
+
 def test_a_pasted_cell_that_is_no_number_is_kept_and_named(visit):
     page = visit("partial_groups").paste("A\t1\nA\t1,5")
     assert page.table["reward"] == ["1", "1,5"]

@@ -71,7 +71,9 @@ class Draft:
             return
         if new.bugs != self.state.bugs:
             self.own = None
-        self.states = [*self.states[: self.at + 1], new][-HISTORY:]
+        first, *rest = [*self.states[: self.at + 1], new]
+        self.states = [first, *rest[1 - HISTORY :]]
+        self.notes = []
         self.at = len(self.states) - 1
 
     def become(self, state: State) -> None:
@@ -119,4 +121,3 @@ def reset(draft: Draft) -> None:
     """Back to the scenario's own state, as one more edit."""
     draft.become(draft.origin)
     draft.seed = -1
-    draft.notes = []

@@ -110,9 +110,10 @@ def shrinking(draft: Draft, bug: Bug) -> None:
     key = f"shrunk-{draft.scenario.name}"
     if st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
         _shrink(draft, bug, key)
-    told = st.session_state.get(key, ())
-    if told:
-        with st.expander(f"{len(told)} steps"):
+    state, told = st.session_state.get(key, (None, ()))
+    if told and draft.state.same_batch(state):
+        count = "1 step" if len(told) == 1 else f"{len(told)} steps"
+        with st.expander(count):
             st.markdown("\n".join(f"1. {words.plain(s)}" for s in told))
 
 
@@ -124,7 +125,8 @@ def _shrink(draft: Draft, bug: Bug, key: str) -> None:
             for step in shrink(bug, draft.state):
                 state = step.state
                 sentences.append(step.sentence)
-                status.update(label=f"Step {len(sentences)}: {step.sentence}")
+                said = f"Step {len(sentences)}: {step.sentence}"
+                status.update(label=words.plain(said))
     except GradebookError as error:
         st.error(words.plain(words.place(error)))
         return
@@ -134,6 +136,6 @@ def _shrink(draft: Draft, bug: Bug, key: str) -> None:
             " is as small as it gets."
         )
         return
-    st.session_state[key] = sentences
+    st.session_state[key] = state, sentences
     draft.become(state)
     st.rerun()

@@ -1,0 +1,35 @@
+"""The states of a draft: what stands, and what stood before."""
+
+import gradebook
+from gradebook.state import start
+from gradebook.ui import drafts
+from gradebook.ui.drafts import Draft
+
+SCENARIO = gradebook.load("rejected_rows")
+
+
+def edited(draft, reward):
+    table = draft.table.copy()
+    table.loc[0, "reward"] = reward
+    draft.edit(table=table)
+
+
+def test_a_long_history_begins_with_the_scenario_as_it_came():
+    draft = Draft(SCENARIO, [start(SCENARIO)])
+    for number in range(drafts.HISTORY + 5):
+        edited(draft, str(1000 + number))
+    assert len(draft.states) == drafts.HISTORY
+    draft.go(1)
+    assert draft.table.loc[0, "reward"] == "1006"
+    draft.go(0)
+    assert not draft.edited
+
+
+def test_an_edit_after_undo_takes_the_place_of_what_was_undone():
+    draft = Draft(SCENARIO, [start(SCENARIO)])
+    for reward in ("7", "8", "9"):
+        edited(draft, reward)
+    draft.go(1)
+    edited(draft, "5")
+    rewards = [state.table.loc[0, "reward"] for state in draft.states]
+    assert rewards == ["100", "7", "5"]
