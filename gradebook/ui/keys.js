@@ -6,7 +6,7 @@ if (!window.gradebookKeys) {
   const text = 'textarea, [contenteditable="true"], ' +
     'input:not([type="checkbox"]):not([type="radio"])';
   document.addEventListener('keydown', (event) => {
-    const z = event.key.toLowerCase() === 'z';
+    const z = event.key?.toLowerCase() === 'z'; // autofill sends no key
     if (!z || !(event.ctrlKey || event.metaKey) || event.altKey) return;
     if (event.target.closest && event.target.closest(text)) return;
     const name = event.shiftKey ? 'redo' : 'undo';
