@@ -18,7 +18,6 @@ DUST = 1e-6
 ROW_STAGES = STAGES[:-1]
 """The stages with one result a row, in order."""
 
-SHAPES = {"loss": "scalar"}
 
 
 def same(a: Tensor, b: Tensor) -> Tensor:

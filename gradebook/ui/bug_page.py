@@ -13,7 +13,7 @@ from gradebook.compare import Comparison, compare
 from gradebook.errors import GradebookError
 from gradebook.figures import RowPicture, rows_figure, squashes
 from gradebook.formula import worked
-from gradebook.scenario import Scenario, load, variants
+from gradebook.scenario import SPECIAL_CONTROLS, Scenario, load, variants
 from gradebook.shown import compared
 from gradebook.trainer import NORMALIZATIONS, draws
 from gradebook.ui import (
@@ -70,7 +70,7 @@ def _page(name: str, scenario: Scenario, covered: bool) -> None:
     """All but the room: what an edit runs again.
 
     In the order in which it is read; but of an edit the picture goes to the
-    browser first, and all else a moment later: the table shows by itself what
+    browser first, and all else a moment later: cells show by themselves what
     was typed there, and the address takes the browser the time of a picture.
     """
     alone = not st.session_state.pop(WHOLE, False)
@@ -126,8 +126,9 @@ def _rest(draft: Draft, swapped: Bug) -> None:
 
 
 def _now(draft: Draft, swapped: Bug, covered: bool) -> str:
-    """The selected row's number in words: text is there before the table
-    and the picture, which the browser has to fetch a program for."""
+    """The selected row's number in words: on a first page text is there
+    before the table and the picture, which the browser has to fetch a
+    program for."""
     comparison, wrong = computed(draft, swapped)
     kind = draft.scenario.telltale.kind
     if wrong or draft.row >= comparison.batch.rows:
@@ -141,7 +142,7 @@ def _now(draft: Draft, swapped: Bug, covered: bool) -> str:
 def _head(draft: Draft, swapped: Bug, covered: bool) -> None:
     """Title and claim; the question, or after the answer the cases."""
     scenario = draft.scenario
-    st.title(load(scenario.bug).title)
+    st.title(words.plain(load(scenario.bug).title))
     address.problems()
     sections.claim(scenario, swapped, _now(draft, swapped, covered))
     if covered:
@@ -345,7 +346,7 @@ def _settings(
     st.markdown(words.titled("Settings"))
     controls.settings(draft)
     for name in scenario.controls:
-        if name in controls.SPECIAL:
+        if name in SPECIAL_CONTROLS:
             controls.special(draft, name)
     if "guard" in scenario.controls:
         sections.guard(comparison.batch)

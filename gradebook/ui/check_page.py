@@ -357,7 +357,7 @@ def _step(verdict: Verdict, files: list[Source], step: object) -> None:
     )
     name = rows.bug or verdict.bug or next(iter(bug_files()))
     if st.button(
-        f"Open step {step} on the page of {load(name).title}",
+        words.plain(f"Open step {step} on the page of {load(name).title}"),
         key="check-open",
     ):
         draft = drafts.of(load(name))

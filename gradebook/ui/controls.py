@@ -7,6 +7,7 @@ import streamlit as st
 
 from gradebook import table as cells
 from gradebook.errors import GradebookError
+from gradebook.scenario import SPECIAL_CONTROLS
 from gradebook.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
 from gradebook.trainer import NORMALIZATIONS, subsampled
 from gradebook.ui import words
@@ -14,14 +15,13 @@ from gradebook.state import typed_settings
 from gradebook.ui.drafts import Draft
 from gradebook.ui.widget import choosing, picking, showing
 
-SPECIAL = ("padded_width", "subsample", "phase", "guard")
 CUSTOM = "custom"
 PHASES = ("Training", "Evaluation")
 
 
 def settings(draft: Draft) -> None:
     """The settings that matter to this bug."""
-    names = [n for n in draft.scenario.controls if n not in SPECIAL]
+    names = [n for n in draft.scenario.controls if n not in SPECIAL_CONTROLS]
     lines = -(-len(names) // 6)
     wide = -(-len(names) // max(lines, 1))
     for start in range(0, len(names), wide or 1):

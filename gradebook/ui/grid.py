@@ -82,7 +82,7 @@ def grid(
 
     shown = given.copy()
     if detector:
-        shown["eos"] = _found(draft, count)
+        shown["eos"] = _found(draft)
     marks = [_mark(r, heard) for r in range(count)]
     shown.insert(0, "row", [_name(r, draft.row) for r in range(count)])
     shown.insert(1, "in mean", marks)
@@ -144,7 +144,8 @@ def _mark(row: int, heard: tuple[Worked, ...]) -> str:
     )
 
 
-def _found(draft: Draft, count: int) -> list[bool]:
+def _found(draft: Draft) -> list[bool]:
+    """Whether the trainer's detector finds EOS, row by row."""
     tokens = cells.token_columns(draft.table)
     lengths = draft.table[tokens].sum(axis=1)
     return [bool(n < len(tokens)) for n in lengths]
@@ -203,7 +204,7 @@ def row_widgets(draft: Draft) -> None:
             _text_widget(draft, row, name)
     with parts[-1]:
         if "eos" in table.columns:
-            held = _found(draft, 0)[row] if draft.state.detector else None
+            held = _found(draft)[row] if draft.state.detector else None
             state = bool(table.loc[row, "eos"]) if held is None else held
             st.checkbox(
                 "EOS",

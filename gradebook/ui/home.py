@@ -66,8 +66,9 @@ def _uncover(bugs: list[str]) -> None:
 def _start(files: dict) -> None:
     """Where to start."""
     first = next(iter(files))
+    title = words.plain(load(first).title)
     said = (
-        f"Alone: open **{words.plain(load(first).title)}**, the"
+        f"Alone: open **{title}**, the"
         " clearest of them, and set row 11's reward from 100 to 0.\n\n"
         "With a team: show a page, ask which rows will move and to which"
         " side, then change the reward. Each page holds cases that hide the"
@@ -76,7 +77,7 @@ def _start(files: dict) -> None:
         "Nothing you type leaves the machine that serves this page."
     )
     st.markdown(words.titled("Where to start", said))
-    st.page_link(files[first], label=f"Start with {load(first).title}")
+    st.page_link(files[first], label=f"Start with {title}")
 
 
 def _count(number: int) -> str:
@@ -126,10 +127,8 @@ def _card(scenario: Scenario, file: object, listed: bool) -> None:
         small = replace(small, panels=drawn[-1:])
         numbers.shown(f"card-{scenario.name}", numbers.of_rows(small))
     st.markdown(words.plain(scenario.claim))
-    label = f"Predict: {scenario.title}" if hidden else (
-        f"Open {scenario.title}"
-    )
-    st.page_link(file, label=label)
+    does = "Predict:" if hidden else "Open"
+    st.page_link(file, label=f"{does} {words.plain(scenario.title)}")
     st.markdown(_solved(scenario))
 
 

@@ -59,7 +59,7 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
             " a thick box is a **leak**."
         )
     st.markdown(words.titled(title, said))
-    shown = _shown(draft, bug, comparison, by_gradient)
+    shown = FINITE if by_gradient else _measure(draft)
     if shown == SLOPE:
         correct = derivative(CORRECT, batch).tolist()
         faulty = derivative(bug.engine, batch).tolist()
@@ -101,11 +101,8 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
     _cell(draft, bug, comparison, victim, culprit)
 
 
-def _shown(
-    draft: Draft, bug: Bug, comparison: Comparison, by_gradient: bool
-) -> str:
-    if by_gradient:
-        return FINITE
+def _measure(draft: Draft) -> str:
+    """Finite change or derivative, as chosen."""
     return st.segmented_control(
         "Measured by",
         [FINITE, SLOPE],

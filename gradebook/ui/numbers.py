@@ -3,6 +3,7 @@ else waits for it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Callable, Sequence
 
@@ -15,6 +16,8 @@ from gradebook.ui import words
 from gradebook.ui.sections import table
 
 MOST_INLINE = 32
+FILE = re.compile(r"[^\w.-]+")
+"""What no file's name should hold."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def shown(name: str, tables: Sequence[Numbers]) -> None:
         st.download_button(
             f"{len(one.body):,} rows as CSV",
             data=lambda one=one: export.table_csv(one.head, one.body),
-            file_name=f"{name}-{one.title or 'numbers'}.csv",
+            file_name=FILE.sub("-", f"{name}-{one.title or 'numbers'}.csv"),
             key=f"numbers-file-{name}-{at}",
             on_click="ignore",
         )

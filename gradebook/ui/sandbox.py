@@ -93,7 +93,7 @@ def _start(draft: Draft) -> None:
 
 def _bugs(draft: Draft) -> None:
     """The bugs that the faulty engine has: part of the state."""
-    among = {n: load(n).title for n in bug_files()}
+    among = {n: words.plain(load(n).title) for n in bug_files()}
 
     def pick(chosen: list[str]) -> None:
         draft.edit(bugs=tuple(n for n in BUGS if n in chosen))
@@ -295,7 +295,8 @@ def _matrix(draft: Draft, one: Bug, comparison: Comparison) -> None:
 
 def _summary(line: Line, gradients: bool) -> list[str]:
     if line.comparison is None:
-        return [line.estimator, words.place(line.wrong), "", "", "", ""]
+        blank = [""] * (4 if gradients else 3)
+        return [line.estimator, words.place(line.wrong), *blank]
     count = line.comparison.batch.rows
     said = [
         line.estimator,

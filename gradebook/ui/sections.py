@@ -23,12 +23,11 @@ from gradebook.errors import GradebookError
 from gradebook.formula import Worked
 from gradebook.numerals import digits_apart, plain, settled, signed
 from gradebook.scenario import Scenario
-from gradebook.settings import ESTIMATORS
+from gradebook.settings import ESTIMATORS, OF_ESTIMATOR
 from gradebook.source import Listing, beside, first_sentence
-from gradebook.table import to_batch, to_table
+from gradebook.table import to_batch
 from gradebook.trainer import evaluated
 from gradebook.ui import words
-from gradebook.ui.controls import OF_ESTIMATOR
 from gradebook.ui.drafts import Draft
 from gradebook.ui.pictures import prompts_of
 from gradebook.ui.words import safe
@@ -339,7 +338,7 @@ def other_run(scenario: Scenario, bug: Bug, batch: Batch) -> None:
         return
     note = words.plain(other.note)
     st.markdown(words.titled("Two runs side by side", note))
-    second = to_batch(to_table(other.rows), batch.settings)
+    second = to_batch(other.table(), batch.settings)
     body = []
     for name, engine in (("correct", CORRECT), ("faulty", bug.engine)):
         a = token_advantage(batch, run(engine, batch))

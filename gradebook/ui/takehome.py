@@ -19,9 +19,11 @@ def take_home(draft: Draft) -> None:
     asks = not is_start(state.scenario.name)
     link = address_of(draft)
     too_long = excess(encode(state, covered=False))
-    said = "**The link** opens this page as it stands, for anyone who reaches"
-    said += " this server"
-    said += "; the covered one asks the question first." if asks else "."
+    covered = "; the covered one asks the question first" if asks else ""
+    said = (
+        "**The link** opens this page as it stands, for anyone who reaches"
+        f" this server{covered}."
+    )
     st.markdown(words.titled("Take it home", said))
     if too_long:
         st.markdown(words.plain(too_long))
