@@ -1,7 +1,9 @@
 """Edits with keyboard and mouse, and the numbers that follow."""
 
 import pytest
+from conftest import Reader
 from playwright.sync_api import expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 PLACE = """([key, name, row]) => {
   const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
@@ -80,33 +82,36 @@ def test_a_reward_in_the_widget(read):
     expect(reader.grid.at(11, "reward")).to_have_text("0")
 
 
-LEFT = """() => {
-  const push = history.pushState.bind(history);
-  const chart = () => document.querySelector(
-    '.st-key-picture-partial_groups .js-plotly-plot')?._fullData;
-  const faulty = () => chart()?.find((t) => t.name === 'faulty')?.x[10];
-  const head = document.querySelector('.st-key-live-head');
-  const before = head.textContent;
-  window.gbDrawn = {};
-  history.pushState = (...about) => {
-    gbDrawn.address ??= faulty();
-    push(...about);
-  };
-  new MutationObserver(() => {
-    if (head.textContent !== before) gbDrawn.words ??= faulty();
-  }).observe(head, { childList: true, subtree: true, characterData: true });
-}"""
+def drawn(frame):
+    """What the browser is told to draw: an element's kind, or "" for the
+    rest of a run's messages; "address" for the page's own."""
+    told = ForwardMsg.FromString(frame)
+    if told.WhichOneof("type") == "page_info_changed":
+        return "address"
+    if told.WhichOneof("type") != "delta":
+        return ""
+    return told.delta.new_element.WhichOneof("type") or ""
 
 
-def test_an_edit_draws_its_picture_before_all_else(read):
-    """What row 10's mark says when the address and the words change."""
-    reader = report(read)
-    reader.page.evaluate(LEFT)
+def test_an_edit_sends_its_picture_before_all_else(desktop, server):
+    reader = Reader(desktop, server)
+    sent = []
+
+    def listen(socket):
+        socket.on("framereceived", lambda frame: sent.append(frame))
+
+    reader.page.on("websocket", listen)
+    reader.open("partial_groups", "Partial groups")
+    sent.clear()
     reader.grid.write(11, "reward", "0")
-    reader.page.wait_for_function("gbDrawn.address && gbDrawn.words")
-    drawn = reader.page.evaluate("gbDrawn")
-    shown = pytest.approx(AFTER[10], abs=1e-5)
-    assert drawn == {"address": shown, "words": shown}
+    reader.marks("partial_groups", faulty=AFTER)
+    reader.settled()
+    order = [kind for kind in map(drawn, sent) if kind]
+    assert order[0] == "plotly_chart"
+    later = {"markdown", "dataframe", "text_input", "address"}
+    assert later <= set(order[1:])
+    reader.page.close()
+    assert reader.complaints() == []
 
 
 def test_edits_one_after_another_all_stay(read):
