@@ -62,6 +62,34 @@ def test_a_run_that_wrote_no_address_makes_way_for_the_next(monkeypatch):
     assert address.case(PAGE).name == f"{PAGE}-tail"
 
 
+def test_back_before_the_address_came_undoes_the_edit(query, monkeypatch):
+    """The browser was still at the edit before, and went one further."""
+    came, known = dict(query), draft().table.loc[0, "reward"]
+    for late, left in ((True, "7"), (False, known)):
+        draft().go(0)
+        run(edited=True)
+        edit("7")
+        seen = dict(query)
+        reward("5")
+        run(edited=True)
+        if not late:
+            monkeypatch.setattr(address, "UNSEEN", 0)
+        query.from_dict(came)
+        run()
+        assert draft().table.loc[0, "reward"] == left
+        assert query == (seen if late else came)
+
+
+def test_back_right_after_an_edit_is_still_back(query):
+    edit("7")
+    seen = dict(query)
+    reward("5")
+    run(edited=True)
+    query.from_dict(seen)
+    run()
+    assert draft().table.loc[0, "reward"] == "7" and query == seen
+
+
 def test_an_edit_is_written_into_the_address(query):
     before = dict(query)
     reward("7")

@@ -7,6 +7,7 @@ A page is named as in its address: by its bug, or 'sandbox'.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import streamlit as st
@@ -16,6 +17,9 @@ from gradebook.link import decode, encode, fits
 from gradebook.scenario import Scenario
 from gradebook.ui import drafts, predict, words
 from gradebook.ui.drafts import Draft
+
+UNSEEN = 0.5
+"""Seconds from an edit's address to a Back that may not know it yet."""
 
 OTHERS = ("room", "present")
 """Parameters of an address that are not the page's state."""
@@ -38,7 +42,10 @@ def arrive(page: str) -> None:
             _take(page, query)
     elif query != here["query"] and standing == here.get("standing", standing):
         here["query"] = query
-        _take(page, query)
+        if _unseen(page, query):
+            _draft(page).go(_draft(page).at - 1)
+        else:
+            _take(page, query)
 
 
 def elsewhere(page: str) -> None:
@@ -66,6 +73,8 @@ def depart(page: str, edited: bool = False) -> None:
             kept["room"] = st.session_state["room"]
         st.query_params.from_dict({**code, **kept})
         here |= {"query": code, "code": code, "problems": ()}
+        if edited:
+            here["edited"] = time.monotonic()
     here["standing"] = _standing(page)
 
 
@@ -115,6 +124,16 @@ def _stand(page: str, state: Any) -> None:
         draft.select(state.row)
     else:
         draft.become(state)
+
+
+def _unseen(page: str, query: dict[str, str]) -> bool:
+    """Back was pressed before the browser had the last edit's address: it
+    leads one edit too far, to no state that stood just before."""
+    draft = _draft(page)
+    early = time.monotonic() < _here().get("edited", -UNSEEN) + UNSEEN
+    if not early or not draft.at:
+        return False
+    return encode(draft.states[draft.at - 1], predict.covered(page)) != query
 
 
 def _draft(page: str) -> Draft:
