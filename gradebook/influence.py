@@ -32,11 +32,13 @@ class Gradients(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A row's advantage before and after a culprit's reward is `value`."""
+    """A row's advantage, or its KL gradient summed over its tokens, before
+    and after a culprit's reward is `value`; `moved` is the map's cell."""
 
     before: float
     after: float
     value: float
+    moved: float
 
 
 class Totals(NamedTuple):
@@ -171,11 +173,30 @@ def changed(engine: Engine, batch: Batch, i: int, j: int) -> Change:
     """Row i's advantage before and after reward j is replaced: a run by
     itself, so that the map can be checked against it."""
     bare = _without_logp(batch)
+    reward = _reward_without(batch, j)
+    before = float(run(engine, bare).advantage[i])
+    after = float(run(engine, replace(bare, reward=reward)).advantage[i])
+    return Change(before, after, float(reward[j]), before - after)
+
+
+def changed_kl(engine: Engine, batch: Batch, i: int, j: int) -> Change:
+    """The same for the KL part of row i's gradient. Raises GradebookError
+    without logp."""
+    if batch.logp is None:
+        raise GradebookError(key="logp", expected="values", found="none")
+    reward = _reward_without(batch, j)
+    before = run(engine, batch).kl_gradient[i]
+    after = run(engine, replace(batch, reward=reward)).kl_gradient[i]
+    moved = (after - before).abs().sum()
+    found = (before.sum(), after.sum(), reward[j], moved)
+    return Change(*(float(one) for one in found))
+
+
+def _reward_without(batch: Batch, j: int) -> Tensor:
+    """The rewards with reward j replaced. float [R]."""
     reward = batch.reward.clone()
     reward[j] = replacements(batch)[j]
-    before = run(engine, bare).advantage[i]
-    after = run(engine, replace(bare, reward=reward)).advantage[i]
-    return Change(float(before), float(after), float(reward[j]))
+    return reward
 
 
 def replacements(batch: Batch) -> Tensor:

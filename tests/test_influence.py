@@ -10,6 +10,7 @@ import gradebook
 from gradebook.influence import (
     Influences,
     changed,
+    changed_kl,
     coupling,
     derivative,
     gradient_influence,
@@ -436,3 +437,24 @@ def test_float32_stays_float32():
     batch = gradebook.Batch([0, 0, 0], reward)
     assert influence(CORRECT, batch).dtype == torch.float32
     assert derivative(CORRECT, batch).dtype == torch.float32
+
+
+def test_the_kl_part_before_and_after_is_the_cell_of_the_gradient_map():
+    batch = gradebook.load("zero_std_kl").batch()
+    faulty = gradebook.bug("zero_std_kl").engine
+    for engine in (CORRECT, faulty):
+        cells = gradient_influence(engine, batch).kl
+        for i in range(batch.rows):
+            for j in range(batch.rows):
+                cell = changed_kl(engine, batch, i, j)
+                assert cell.moved == pytest.approx(float(cells[i, j]))
+    # Without its 1, prompt B is flat: the correct engine leaves it out.
+    gone, kept = (changed_kl(e, batch, 2, 2) for e in (CORRECT, faulty))
+    assert gone.before == kept.before == kept.after != 0 == gone.after
+    assert gone.moved == abs(gone.before) and kept.moved == 0
+
+
+def test_the_kl_part_needs_log_probabilities():
+    batch = gradebook.load("partial_groups").batch()
+    with pytest.raises(gradebook.GradebookError, match="logp"):
+        changed_kl(CORRECT, batch, 0, 1)

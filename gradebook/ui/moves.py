@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from gradebook.batch import Batch
 from gradebook.bugs import Bug
 from gradebook.compare import Comparison
 from gradebook.engine.pipeline import CORRECT
@@ -11,6 +12,7 @@ from gradebook.figures import MapPicture, map_figure
 from gradebook.influence import (
     Influences,
     changed,
+    changed_kl,
     coupling,
     derivative,
     gradient_influence,
@@ -67,7 +69,8 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
             "The derivative is the wrong picture: dividing by the deviation"
             " saturates, so an outlier that flips its neighbours has a slope"
             " near 0, and in a flat group it grows like 1 / eps although"
-            " every advantage is 0. A finite change has neither fault."
+            " every advantage is 0. A finite change has neither fault. The"
+            " boxes, the sums and the table below are the finite change's."
         )
     victim, culprit = _chosen(draft, batch.rows, found)
     key = f"map-{draft.scenario.name}"
@@ -98,7 +101,8 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
             f" ({words.plain(coupling(batch.settings))}), so a leak is what"
             " the faulty engine adds to that."
         )
-    _cell(draft, bug, comparison, victim, culprit)
+    _pickers(draft, batch.rows - 1, victim, culprit)
+    _cell(bug, batch, victim, culprit, by_gradient)
 
 
 def _measure(draft: Draft) -> str:
@@ -169,15 +173,8 @@ def _moving(correct: list[list[float]], faulty: list[list[float]]) -> str:
     )
 
 
-def _cell(
-    draft: Draft,
-    bug: Bug,
-    comparison: Comparison,
-    victim: int,
-    culprit: int,
-) -> None:
-    """The chosen cell: two pickers, and the advantage before and after."""
-    last = comparison.batch.rows - 1
+def _pickers(draft: Draft, last: int, victim: int, culprit: int) -> None:
+    """The chosen cell as two fields."""
     left, right, _ = st.columns([1, 1, 3])
     name = draft.scenario.name
     left.number_input(
@@ -202,9 +199,18 @@ def _cell(
             lambda row: _choose(draft, draft.row, row),
         ),
     )
+
+
+def _cell(
+    bug: Bug, batch: Batch, victim: int, culprit: int, by_gradient: bool
+) -> None:
+    """The chosen cell in numbers: what the map shows, before and after."""
+    what, change = f"advantage of row {victim}", changed
+    if by_gradient:
+        what, change = f"KL gradient of row {victim}", changed_kl
     body = []
     for side, engine in (("correct", CORRECT), ("faulty", bug.engine)):
-        one = changed(engine, comparison.batch, victim, culprit)
+        one = change(engine, batch, victim, culprit)
         before, after = settled(one.before), settled(one.after)
         digits = digits_apart(before, after)
         body.append(
@@ -212,14 +218,14 @@ def _cell(
                 side,
                 signed(before, digits),
                 signed(after, digits),
-                signed(settled(before - after), digits),
+                signed(settled(one.moved), digits),
             ]
         )
-    old = plain(float(comparison.batch.reward[culprit]))
+    old = plain(float(batch.reward[culprit]))
     table(
         [
             "",
-            f"advantage of row {victim}",
+            what,
             f"with row {culprit}'s reward {old} → {plain(one.value)}",
             "moved by",
         ],
