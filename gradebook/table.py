@@ -241,7 +241,8 @@ def with_row_removed(table: pd.DataFrame, row: int) -> pd.DataFrame:
 
 
 def with_width(table: pd.DataFrame, width: int) -> pd.DataFrame:
-    """The table with `width` mask columns; new ones are masked.
+    """The table with `width` mask columns; new ones are masked, and their
+    log-probability, which nothing reads, is -1.
 
     Raises GradebookError where a removed column holds a token.
     """
@@ -255,7 +256,20 @@ def with_width(table: pd.DataFrame, width: int) -> pd.DataFrame:
     at = list(wide.columns).index(tokens[0]) + min(width, len(tokens))
     for t in range(len(tokens), width):
         wide.insert(at + t - len(tokens), f"t{t + 1}", False)
+    for name in ("logp", "ref_logp"):
+        if name in wide.columns:
+            cells = [_fitted(c, len(tokens), width) for c in wide[name]]
+            wide[name] = pd.Series(cells, dtype="object", index=wide.index)
     return wide
+
+
+def _fitted(cell: Any, tokens: int, width: int) -> Any:
+    """A list of `tokens` numbers as typed, cut or filled to the width; any
+    other cell as it is, to be named."""
+    typed = str(cell).replace(";", " ").split()
+    if len(typed) != tokens:
+        return cell
+    return " ".join([*typed[:width], *["-1"] * (width - tokens)])
 
 
 def with_every_column(table: pd.DataFrame) -> pd.DataFrame:

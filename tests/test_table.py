@@ -8,7 +8,13 @@ import pandas as pd
 import pytest
 
 from gradebook import Batch, GradebookError, Settings
-from gradebook.table import columns_of, problems, to_batch, to_table
+from gradebook.table import (
+    columns_of,
+    problems,
+    to_batch,
+    to_table,
+    with_width,
+)
 
 NUMBER, EMPTY = "a number", "an empty cell"
 COMMA, HUGE = "a number with a decimal point", "a number below 1.8e308"
@@ -329,3 +335,12 @@ def test_reading_leaves_the_table_as_it_was():
     before = cells.copy(deep=True)
     columns_of(cells)
     pd.testing.assert_frame_equal(cells, before)
+
+
+def test_a_wider_batch_has_a_log_probability_for_its_new_tokens():
+    cells = {"t1": [True, True], "t2": [True, False]}
+    given = table(**cells, logp=["-1 -2", "-3; -4"], ref_logp=["-1", ""])
+    wide = with_width(given, 3)
+    assert list(wide["logp"]) == ["-1 -2 -1", "-3 -4 -1"]
+    assert list(wide["ref_logp"]) == ["-1", ""]  # still to be named
+    assert list(with_width(given.assign(t2=False), 1)["logp"]) == ["-1", "-3"]
