@@ -211,6 +211,21 @@ def test_home_shows_a_card_for_every_bug(visit, both, marked):
     assert all(f"Open {main.title}" in labels for main in mains)
 
 
+def test_home_says_what_was_solved(visit):
+    page = visit("partial_groups")
+    assert "0 of 4 challenges solved" in page.go("").text
+    page.go("partial_groups").widget("solve-partial_groups-0").click()
+    page.run().press("reset")
+    assert "Seen, without a guess. 1 of 4 challenges" in page.go("").text
+
+
+def test_the_answer_is_of_the_case_as_it_came(visit):
+    page = visit("partial_groups")
+    assert "Of the case as it came" not in page.text
+    page.cell(11, reward="0")
+    assert "Of the case as it came, before the edits: The answer" in page.text
+
+
 def test_home_says_what_this_is_and_where_to_start(visit):
     home = visit()
     assert home.app.title[0].value == "Gradebook"

@@ -24,9 +24,9 @@ def bug_page():
     present.view()
     room.bar(scenario.bug, scenario, draft)
     if predict.covered(scenario.bug):
-        predict.ask(scenario)
+        predict.ask(scenario, False)
     else:
-        predict.told(scenario)
+        predict.told(scenario, False)
         st.segmented_control(
             "Stage", ["score", "group"], key=f"stage-{name}-('group',)"
         )

@@ -146,7 +146,7 @@ def _head(draft: Draft, swapped: Bug, covered: bool) -> None:
     address.problems()
     sections.claim(scenario, swapped, _now(draft, swapped, covered))
     if covered:
-        predict.ask(scenario)
+        predict.ask(scenario, draft.edited)
         return
 
     among = {s.name: s for s in variants(scenario.bug)}
@@ -219,7 +219,7 @@ def _picture_side(draft: Draft, swapped: Bug, covered: bool) -> None:
         with st.container(key="stale" if stale else "fresh"):
             picture(draft, swapped, comparison, kind, stale, covered)
         if not covered:
-            predict.told(draft.scenario)
+            predict.told(draft.scenario, draft.edited)
 
 
 def say(wrong: list[str]) -> None:

@@ -264,7 +264,7 @@ def _set_mask(draft: Draft, row: int, chosen: list[str]) -> None:
 
 def buttons(draft: Draft) -> None:
     """Add, remove, paste, undo, redo, reset."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, gap="xsmall"):
         name = draft.scenario.name
         st.button(
             "Add row",

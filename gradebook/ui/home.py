@@ -10,7 +10,7 @@ from gradebook.bugs import bug
 from gradebook.compare import compare
 from gradebook.figures import RowPicture, card_figure, squashes
 from gradebook.scenario import Scenario, load
-from gradebook.ui import arrival, numbers, predict, words
+from gradebook.ui import arrival, numbers, predict, tryit, words
 from gradebook.ui.pictures import chart, ink, panels, summary
 from gradebook.ui.primer import primer
 
@@ -90,11 +90,14 @@ def _solved(scenario: Scenario) -> str:
     if predict.covered(scenario.bug):
         return "Not opened yet."
     guess = predict.guess(scenario)
+    said = "Guessed otherwise: look again."
     if guess == predict.SKIPPED:
-        return "Seen, without a guess."
-    if guess == scenario.prediction.answer:
-        return "✓ Predicted."
-    return "Guessed otherwise: look again."
+        said = "Seen, without a guess."
+    elif guess == scenario.prediction.answer:
+        said = "✓ Predicted."
+    solved, count = tryit.solved(scenario.name), len(scenario.challenges)
+    mark = "✓ " if solved == count else ""
+    return f"{said} {mark}{solved} of {count} challenges solved."
 
 
 def _card(scenario: Scenario, file: object, listed: bool) -> None:

@@ -37,13 +37,14 @@ def guess(scenario: Scenario) -> int:
     return answers().get(scenario.bug, SKIPPED)
 
 
-def ask(scenario: Scenario) -> None:
+def ask(scenario: Scenario, edited: bool) -> None:
     """The scenario's question, its choices, and a way past them."""
     asked = scenario.prediction
+    lead = "The question is of the case as it came. " if edited else ""
     with st.container(border=True, key=f"predict-{scenario.bug}"):
         st.markdown(
             "**Predict before you look.** The picture shows the correct"
-            f" engine. {words.plain(asked.question)}"
+            f" engine. {lead}{words.plain(asked.question)}"
         )
         with st.container(horizontal=True):
             for choice, text in enumerate(asked.choices):
@@ -62,8 +63,9 @@ def ask(scenario: Scenario) -> None:
             )
 
 
-def told(scenario: Scenario) -> None:
-    """The guess beside the truth, and the rule to carry home."""
+def told(scenario: Scenario, edited: bool) -> None:
+    """The guess beside the truth, and the rule to carry home. Both are of
+    the case as it came, also where the batch is `edited` by now."""
     asked = scenario.prediction
     truth = words.plain(asked.choices[asked.answer])
     chosen = guess(scenario)
@@ -74,8 +76,9 @@ def told(scenario: Scenario) -> None:
     else:
         wrong = words.plain(asked.choices[chosen])
         said = f"You said **{wrong}**. The answer: **{truth}**."
+    lead = "Of the case as it came, before the edits: " if edited else ""
     st.markdown(
-        f"{said} {words.plain(asked.why)}  \n"
+        f"{lead}{said} {words.plain(asked.why)}  \n"
         f"**The rule:** {words.plain(scenario.rule)}  \n"
         f"**Asked:** {words.plain(asked.question)}"
     )

@@ -471,7 +471,11 @@ def _toggle() -> None:
         ]
         st.session_state.pop("room-seen", None)
 
-    st.toggle("Follow the lead", key="room-follow-toggle", on_change=keep)
+    st.toggle(
+        "Follow the lead's row and stage",
+        key="room-follow-toggle",
+        on_change=keep,
+    )
 
 
 def _following() -> bool:

@@ -61,6 +61,16 @@ def challenges(draft: Draft, comparison: Comparison, stale: bool) -> None:
             _challenge(draft, task, at, comparison, stale)
 
 
+def solved(name: str) -> int:
+    """How many challenges of the case this session has solved."""
+    return sum(case == name for case, _ in _solved())
+
+
+def _solved() -> set[tuple[str, int]]:
+    """Case and place of each challenge that was solved."""
+    return st.session_state.setdefault("solved", set())
+
+
 def _challenge(
     draft: Draft,
     task: Challenge,
@@ -68,15 +78,14 @@ def _challenge(
     comparison: Comparison,
     stale: bool,
 ) -> None:
-    solved = st.session_state.setdefault("solved", set())
     name = (draft.scenario.name, at)
     missing = "Mend the batch first."
     if not stale:
         verdict = judge(task, draft.state, comparison)
         missing = verdict.missing
         if verdict.solved:
-            solved.add(name)
-    done = name in solved
+            _solved().add(name)
+    done = name in _solved()
     now = not missing
     count = len(draft.scenario.challenges)
     mark = "✓ solved" if done else f"{at + 1} of {count}"
