@@ -467,8 +467,8 @@ class MapPicture:
 
 
 def map_figure(picture: MapPicture) -> Figure:
-    """Both maps side by side: a square a cell, stronger the more it moves,
-    its sign written in it; true groups outlined, leaks in a thick box."""
+    """Both maps side by side: a cell is stronger the more it moves, its
+    sign written in it; true groups outlined, leaks in a thick box."""
     count = len(picture.prompts)
     side = max(8, min(30, 380 // max(count, 1)))
     data: list[dict[str, Any]] = []
@@ -477,6 +477,7 @@ def map_figure(picture: MapPicture) -> Figure:
         "height": side * count + 96,
         "margin": {"l": 44, "r": 8, "t": 34, "b": 62, "autoexpand": False},
         "showlegend": False,
+        "hoverdistance": -1,
         "shapes": shapes,
         "annotations": [],
         "yaxis": _map_axis(count, "moved row")
@@ -490,12 +491,14 @@ def map_figure(picture: MapPicture) -> Figure:
             "domain": [0, 0.48] if column == 0 else [0.52, 1],
             "anchor": "y",
         }
-        largest = _largest(picture)
         leaks = picture.leaks if column else [[False] * count] * count
-        data.append(
-            _squares(values, leaks, largest, side, name)
-            | {"xaxis": axis, "yaxis": "y"}
-        )
+        traces = [
+            _shades(values, _largest(picture)),
+            _signs(values, leaks, side, name),
+        ]
+        if any(map(any, leaks)):
+            traces.append(_boxes(leaks))
+        data += [trace | {"xaxis": axis, "yaxis": "y"} for trace in traces]
         shapes += _blocks(picture.prompts, axis)
         victim, culprit = picture.chosen
         shapes.append(_box(culprit, victim, axis, GREY, "dot", 3))
@@ -522,6 +525,7 @@ def _map_axis(count: int, title: str) -> dict[str, Any]:
         "title": {"text": title, "font": {"size": 12}, "standoff": 10},
         "tickmode": "array",
         "tickvals": list(range(0, count, every)),
+        "ticks": "",
         "showgrid": False,
         "zeroline": False,
         "fixedrange": True,
@@ -533,20 +537,68 @@ def _largest(picture: MapPicture) -> float:
     return max([abs(v) for v in cells if math.isfinite(v)] + [1e-12])
 
 
-def _squares(
+def _shades(
+    values: Sequence[Sequence[float]], largest: float
+) -> dict[str, Any]:
+    """The cells' colours: as wide as the picture leaves them."""
+    tones = ((0, DOWN, 1), (0.5, DOWN, 0), (0.5, UP, 0), (1, UP, 1))
+    return {
+        "type": "heatmap",
+        "z": [[_tone(v, largest) for v in line] for line in values],
+        "zmin": -1,
+        "zmax": 1,
+        "colorscale": [[at, f"rgba({tone},{a})"] for at, tone, a in tones],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "hoverinfo": "skip",
+    }
+
+
+def _tone(value: float, largest: float) -> float | None:
+    """From -1 to 1, the root of the size; none for no value."""
+    if not math.isfinite(value):
+        return None
+    value = settled(value)
+    size = math.sqrt(min(1.0, abs(value) / largest))
+    return math.copysign(size, value)
+
+
+def _boxes(leaks: Sequence[Sequence[bool]]) -> dict[str, Any]:
+    """A thick box around each cell that leaks, all of them one line."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for i, line in enumerate(leaks):
+        for j, leak in enumerate(line):
+            if leak:
+                near, far = j - 0.46, j + 0.46
+                x += [near, far, far, near, near, None]
+                y += [i - 0.46, i - 0.46, i + 0.46, i + 0.46, i - 0.46, None]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "leaks",
+        "x": x,
+        "y": y,
+        "line": {"width": 3, "color": FAULTY},
+        "hoverinfo": "skip",
+    }
+
+
+def _signs(
     values: Sequence[Sequence[float]],
     leaks: Sequence[Sequence[bool]],
-    largest: float,
     side: int,
     name: str,
 ) -> dict[str, Any]:
+    """Each cell's sign, and a mark that is not seen: the nearest is the
+    one pointed at."""
     cells = [
         (i, j, v)
         for i, line in enumerate(values)
         for j, v in enumerate(line)
         if math.isfinite(v)
     ]
-    boxed = [leaks[i][j] for i, j, _ in cells]
     small = side < 16
     return {
         "type": "scatter",
@@ -558,18 +610,14 @@ def _squares(
         "name": name,
         "marker": {
             "symbol": "square",
-            "size": side - 4,
-            "color": [_shade(v, largest) for _, _, v in cells],
-            "line": {
-                "width": [3 if box else 0 for box in boxed],
-                "color": FAULTY,
-            },
+            "size": 6,
+            "color": "rgba(0,0,0,0)",
         },
         "customdata": [[i, j, v] for i, j, v in cells],
         "hovertext": [
             f"row {j} moves row {i} by {signed(settled(v))}"
-            + ("<br>a leak" if box else "")
-            for (i, j, v), box in zip(cells, boxed)
+            + ("<br>a leak" if leaks[i][j] else "")
+            for i, j, v in cells
         ],
         "hoverinfo": "text",
     }
@@ -578,12 +626,6 @@ def _squares(
 def _sign(value: float) -> str:
     value = settled(value)
     return "" if value == 0 else "+" if value > 0 else "−"
-
-
-def _shade(value: float, largest: float) -> str:
-    strength = math.sqrt(min(1.0, abs(settled(value)) / largest))
-    tone = UP if value > 0 else DOWN
-    return f"rgba({tone},{strength:.3f})"
 
 
 def _blocks(prompts: Sequence[str], axis: str) -> list[dict[str, Any]]:

@@ -318,3 +318,32 @@ def test_plotly_accepts_every_figure(name):
         go.Figure(figure)
         as_handed_on = return_figure_from_figure_or_data(Ready(figure), True)
         assert as_handed_on is figure
+
+
+def map_of(values, leaks, prompts=("A", "B")):
+    picture = MapPicture([[0.0, 0.0]] * 2, values, leaks, prompts, (0, 1))
+    return go.Figure(map_figure(picture))
+
+
+def test_a_cell_of_the_map_is_as_strong_as_the_root_of_its_share():
+    figure = map_of([[4.0, -1.0], [math.nan, 1e-9]], [[False] * 2] * 2)
+    correct, faulty = (t for t in figure.data if t.type == "heatmap")
+    assert list(correct.z) == [[0, 0], [0, 0]]
+    assert list(faulty.z) == [[1, -0.5], [None, 0]]
+    assert (faulty.zmin, faulty.zmax, faulty.xaxis) == (-1, 1, "x2")
+    assert named(figure, "leaks") == []
+
+
+def test_a_leak_is_boxed_on_the_faulty_side():
+    figure = map_of([[4.0, -1.0], [0.0, 1.0]], [[False, True], [False] * 2])
+    (boxes,) = named(figure, "leaks")
+    assert boxes.xaxis == "x2" and boxes.line.width == 3
+    around = [(0.54, -0.46), (1.46, -0.46), (1.46, 0.46), (0.54, 0.46)]
+    found = list(zip(boxes.x, boxes.y))
+    assert found == [pytest.approx(p) for p in around[:4]] + [
+        pytest.approx(around[0]),
+        (None, None),
+    ]
+    signs = named(figure, "faulty")[0]
+    assert signs.hovertext[1] == "row 1 moves row 0 by \u22121.000<br>a leak"
+    assert signs.text == ("+", "\u2212", "", "+")

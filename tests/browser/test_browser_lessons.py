@@ -164,6 +164,27 @@ def test_a_cell_of_the_map_says_who_moved_whom(visitor):
     expect(table).not_to_contain_text("−1.785")
 
 
+CELL = """([row, column]) => {
+  const map = document.querySelector(
+    '.st-key-map-partial_groups .js-plotly-plot');
+  if (!map?._fullLayout) return null;
+  map.scrollIntoView({block: 'center'});
+  const { xaxis2, yaxis } = map._fullLayout;
+  const box = map.getBoundingClientRect();
+  return [box.x + xaxis2._offset + xaxis2.l2p(column + 0.35),
+          box.y + yaxis._offset + yaxis.l2p(row + 0.3)];
+}"""
+
+
+def test_a_click_anywhere_in_a_cell_of_the_map_chooses_it(visitor):
+    reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
+    place = reader.page.wait_for_function(CELL, arg=[8, 11]).json_value()
+    reader.page.mouse.click(*place)
+    for field, row in (("victim", "8"), ("culprit", "11"), ("row", "8")):
+        box = reader.keyed(f"{field}-{BUG}").get_by_role("spinbutton")
+        expect(box).to_have_value(row)
+
+
 def test_home_uncovers_every_card_at_once(read):
     reader = read()
     page = reader.page
