@@ -80,6 +80,7 @@ PICTURE = """() => {
   const at = document.querySelector('.st-key-fresh .js-plotly-plot');
   if (!at || !at._fullData || !at.querySelector('.scatterlayer .point'))
     return null;
+  if (getComputedStyle(at).visibility !== 'visible') return null;
   return JSON.stringify(at._fullData.map(d => Array.from(d.x || [])));
 }"""
 

@@ -114,6 +114,41 @@ def test_an_edit_sends_its_picture_before_all_else(desktop, server):
     assert reader.complaints() == []
 
 
+FRAMES = """() => {
+  const drawn = (plot) => plot.querySelector('.scatterlayer .point') &&
+    plot.getBoundingClientRect().height > 50 &&
+    getComputedStyle(plot).visibility === 'visible';
+  window.gbFrames = [];
+  const look = () => {
+    const plots = document.querySelectorAll('.st-key-fresh .js-plotly-plot');
+    gbFrames.push([...plots].some(drawn));
+    requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}"""
+
+
+@pytest.mark.parametrize(
+    "path, title, case",
+    [
+        ("partial_groups", "Partial groups", "partial_groups"),
+        ("sandbox?v=1&s=sandbox-partial_groups", "Sandbox", None),
+    ],
+)
+def test_a_picture_stands_in_every_frame_of_an_edit(read, path, title, case):
+    reader = read(path, title)
+    field = reader.keyed(f"reward-{case or 'sandbox-partial_groups'}")
+    field.scroll_into_view_if_needed()
+    reader.page.evaluate(FRAMES)
+    for reward in ("3", "4", "5", "6"):
+        field.get_by_role("textbox").fill(reward)
+        field.get_by_role("textbox").press("Enter")
+        reader.page.wait_for_timeout(500)
+        reader.settled()
+    frames = reader.page.evaluate("gbFrames")
+    assert len(frames) > 20 and frames.count(False) == 0
+
+
 def test_edits_one_after_another_all_stay(read):
     reader = report(read)
     for row, reward in ((0, "7"), (3, "0.25"), (11, "0")):
