@@ -221,9 +221,9 @@ def test_home_says_what_was_solved(visit):
 
 def test_the_answer_is_of_the_case_as_it_came(visit):
     page = visit("partial_groups")
-    assert "Of the case as it came" not in page.text
+    assert "before the edits" not in page.text
     page.cell(11, reward="0")
-    assert "Of the case as it came, before the edits: The answer" in page.text
+    assert "This was asked before the edits. The answer" in page.text
 
 
 def test_home_says_what_this_is_and_where_to_start(visit):

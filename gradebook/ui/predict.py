@@ -76,7 +76,7 @@ def told(scenario: Scenario, edited: bool) -> None:
     else:
         wrong = words.plain(asked.choices[chosen])
         said = f"You said **{wrong}**. The answer: **{truth}**."
-    lead = "Of the case as it came, before the edits: " if edited else ""
+    lead = "This was asked before the edits. " if edited else ""
     st.markdown(
         f"{lead}{said} {words.plain(asked.why)}  \n"
         f"**The rule:** {words.plain(scenario.rule)}  \n"
