@@ -24,6 +24,7 @@ from gradebook.ui import (
     grid,
     moves,
     numbers,
+    precedence,
     predict,
     room,
     sections,
@@ -85,12 +86,14 @@ def _page(name: str, scenario: Scenario, covered: bool) -> None:
     share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
     left, right = screen.columns([share, 1 - share])
     if edited:
-        with right:
+        with right, precedence.first():
             _picture_side(draft, swapped, covered)
         time.sleep(HEADWAY)
+    precedence.give_way()
     with head:
         _head(draft, swapped, covered)
     arrival.pause(arrival.WORDS)
+    precedence.give_way()
     with left:
         _table_side(draft, swapped, covered)
     if alone:
@@ -111,14 +114,18 @@ def _page(name: str, scenario: Scenario, covered: bool) -> None:
 def _rest(draft: Draft, swapped: Bug) -> None:
     """Everything below the first screen."""
     comparison, wrong = computed(draft, swapped)
+    precedence.give_way()
     _settings(draft, swapped, comparison)
+    precedence.give_way()
     if comparison.batch.rows:
         with st.container(key="stale-below" if wrong else "below"):
             _below(draft, swapped, comparison)
+    precedence.give_way()
     sections.the_line(swapped)
     if comparison.batch.rows:
         tryit.law(swapped, comparison)
     sections.dispute(load(swapped.name))
+    precedence.give_way()
     tryit.challenges(draft, comparison, bool(wrong))
     if not wrong:
         tryit.shrinking(draft, swapped)
