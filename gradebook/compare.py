@@ -19,7 +19,6 @@ ROW_STAGES = STAGES[:-1]
 """The stages with one result a row, in order."""
 
 
-
 def same(a: Tensor, b: Tensor) -> Tensor:
     """Elementwise: equal but for dust; NaN equals NaN. bool."""
     if not a.is_floating_point():

@@ -484,6 +484,7 @@ def map_figure(picture: MapPicture) -> Figure:
         | {"range": [count - 0.5, -0.5]},
     }
     sides = ((NAMES[0], picture.correct), (NAMES[1], picture.faulty))
+    largest = _largest(picture)
     for column, (name, values) in enumerate(sides):
         axis = "x" if column == 0 else "x2"
         layout["xaxis" + axis[1:]] = _map_axis(count, "row that moves it") | {
@@ -493,7 +494,7 @@ def map_figure(picture: MapPicture) -> Figure:
         }
         leaks = picture.leaks if column else [[False] * count] * count
         traces = [
-            _shades(values, _largest(picture)),
+            _shades(values, largest),
             _signs(values, leaks, side, name),
         ]
         if any(map(any, leaks)):

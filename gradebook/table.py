@@ -204,8 +204,13 @@ def _flag(cell: Any, tokens: int) -> bool:
     raise GradebookError(expected="true or false", found=found)
 
 
+def _parts(cell: Any) -> list[str]:
+    """The numbers of a cell, as typed."""
+    return [] if _empty(cell) else str(cell).replace(";", " ").split()
+
+
 def _numbers(cell: Any, tokens: int) -> list[float]:
-    parts = [] if _empty(cell) else str(cell).replace(";", " ").split()
+    parts = _parts(cell)
     if tokens and len(parts) != tokens:
         raise GradebookError(
             expected=f"{tokens} numbers separated by spaces, one a token",
@@ -266,7 +271,7 @@ def with_width(table: pd.DataFrame, width: int) -> pd.DataFrame:
 def _fitted(cell: Any, tokens: int, width: int) -> Any:
     """A list of `tokens` numbers as typed, cut or filled to the width; any
     other cell as it is, to be named."""
-    typed = str(cell).replace(";", " ").split()
+    typed = _parts(cell)
     if len(typed) != tokens:
         return cell
     return " ".join([*typed[:width], *["-1"] * (width - tokens)])

@@ -313,9 +313,9 @@ def _cover(room: str, bug: str, scenario: Scenario) -> None:
     st.session_state["room-asked"] = (room, scenario.name)
 
 
-def _uncover(bug: str, scenario: Scenario, choice: int | None) -> None:
+def _uncover(scenario: Scenario, choice: int | None) -> None:
     made = predict.SKIPPED if choice is None else choice
-    predict.answer(bug, made, scenario.name)
+    predict.answer(scenario.bug, made, scenario.name)
     st.session_state.pop("room-asked", None)
 
 
@@ -327,7 +327,7 @@ def _lead(room: str, bug: str, scenario: Scenario, draft: Any) -> None:
     if not revealed:
         _cover(room, bug, scenario)
     elif fresh is not None or predict.covered(bug):
-        _uncover(bug, scenario, fresh)
+        _uncover(scenario, fresh)
     place = Position(bug, scenario.name, draft.row, _stage(scenario.name))
     rooms().move(room, _key(room), place)
     _remember(f"gradebook-lead-{room}", _key(room))
@@ -415,7 +415,7 @@ def _learn(room: str, bug: str, scenario: Scenario, draft: Any) -> None:
         _take_answer(room, bug, scenario, peeked)
     mine = rooms().choice(room, seat, name)
     if revealed:
-        _uncover(bug, scenario, mine)
+        _uncover(scenario, mine)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(_standing(room, scenario, mine, revealed))
         _toggle()

@@ -93,7 +93,7 @@ def safe(text: object) -> str:
 
 def folded(title: str, text: str) -> str:
     """Text that opens under its title, as HTML: with no run of the page, and
-    at a tenth of a popover's cost to the browser."""
+    one element where a popover is several."""
     said = "".join(
         f"<code>{safe(part[1:-1])}</code>" if at % 2 else safe(part)
         for at, part in enumerate(CODE.split(text))
