@@ -17,7 +17,7 @@ from gradebook.room import Position, Rooms, normal
 from gradebook.scenario import Scenario
 from gradebook.ui import predict, present, words
 from gradebook.ui.shell import bug_files
-from gradebook.ui.words import safe
+from gradebook.ui.words import minus, safe
 
 PARAMETER = "room"
 SEAT = "gradebook-seat"
@@ -386,7 +386,7 @@ def _split(
         if truth and choice == scenario.prediction.answer:
             marks.append(", so it is")
         lines.append(
-            f"<div>{safe(text)}: <b>{count}</b>{''.join(marks)}"
+            f"<div>{safe(minus(text))}: <b>{count}</b>{''.join(marks)}"
             f'<i style="width:{7 * count / most:.2f}rem"></i></div>'
         )
     st.html(f'<div class="gb-split">{"".join(lines)}</div>')

@@ -34,9 +34,9 @@ def law(bug: Bug, comparison: Comparison) -> None:
 
 def _outcome(found: Outcome) -> str:
     if isinstance(found, Held):
-        return f"✓ holds. {found.sentence}"
+        return f"✓ holds. {words.minus(found.sentence)}"
     if isinstance(found, Broken):
-        return f"✗ broken. {found.sentence}"
+        return f"✗ broken. {words.minus(found.sentence)}"
     return f"says nothing here. {found.reason}"
 
 

@@ -67,6 +67,9 @@ STAGES = {
 MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:&-])")
 LISTED = re.compile(r"^([0-9]+)\.(?= |$)")
 CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
+NEGATIVE = re.compile(
+    r"(?:(?<=[\s(])|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])"
+)
 
 
 def plain(text: str) -> str:
@@ -74,10 +77,18 @@ def plain(text: str) -> str:
     (Streamlit itself still shows -> as an arrow, and :name: as an emoji.)"""
     parts = CODE.split(" ".join(str(text).split()))
     said = "".join(
-        part if at % 2 else MARKDOWN.sub(r"\\\1", part).replace("`", "\\`")
+        part
+        if at % 2
+        else MARKDOWN.sub(r"\\\1", minus(part)).replace("`", "\\`")
         for at, part in enumerate(parts)
     )
     return LISTED.sub(r"\1\\.", said)
+
+
+def minus(text: str) -> str:
+    """A hyphen for a sign, or between numbers, as the minus that pictures
+    have. (Before what was typed, a quotation mark stands.)"""
+    return NEGATIVE.sub("\u2212", text)
 
 
 def titled(title: str, text: str = "", level: int = 2) -> str:
@@ -95,7 +106,7 @@ def folded(title: str, text: str) -> str:
     """Text that opens under its title, as HTML: with no run of the page, and
     one element where a popover is several."""
     said = "".join(
-        f"<code>{safe(part[1:-1])}</code>" if at % 2 else safe(part)
+        f"<code>{safe(part[1:-1])}</code>" if at % 2 else safe(minus(part))
         for at, part in enumerate(CODE.split(text))
     )
     return (
