@@ -17,20 +17,30 @@ else:
     import gc
     import importlib
     import threading
+    import time
     from contextlib import asynccontextmanager
 
     import streamlit as st
+
+    FIRST_NUMBER = 1
+    """Seconds in which a page that waits for the engine says its first
+    number, before pandas, which it does not need for it, is imported."""
 
     def imported():
         """Imports all that a page needs, and takes it out of garbage
         collection: Streamlit collects after every run of a page, and over
         torch's objects that costs ten times a small page, for everybody."""
-        gc.disable()
-        try:
-            importlib.import_module("gradebook.ui.bug_page")
-            gc.freeze()
-        finally:
-            gc.enable()
+        for module, then in (
+            ("gradebook.ui.bug_page", FIRST_NUMBER),
+            ("pandas", 0),
+        ):
+            gc.disable()
+            try:
+                importlib.import_module(module)
+                gc.freeze()
+            finally:
+                gc.enable()
+            time.sleep(then)
 
     @asynccontextmanager
     async def beside(_server):

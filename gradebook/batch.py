@@ -7,19 +7,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any, Sequence
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
 from gradebook.errors import GradebookError, shown
+from gradebook.late import pd
 from gradebook.settings import Settings
 
 PER_ROW = ("eos", "step", "steps", "kept_steps")
 PER_TOKEN = ("mask", "logp", "ref_logp")
 FLOATING = ("reward", "logp", "ref_logp")
+FEW = 4096
+"""Rows up to which Python itself numbers labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +164,17 @@ class Batch:
 
 def _factorized(labels: Tensor) -> Tensor:
     """int64 [R] codes 0.. in order of first appearance."""
-    return torch.from_numpy(pd.factorize(labels.numpy())[0].astype("int64"))
+    return torch.from_numpy(_codes(labels.numpy()))
+
+
+def _codes(labels: np.ndarray) -> np.ndarray:
+    """int64 [R] codes 0.. in order of first appearance. What a page shows
+    is not worth the import of pandas, which is the faster for many rows."""
+    if len(labels) > FEW:
+        return pd.factorize(labels)[0].astype("int64")
+    seen: dict[Any, int] = {}
+    codes = [seen.setdefault(one, len(seen)) for one in labels.tolist()]
+    return np.array(codes, dtype="int64")
 
 
 def _labels(prompt: Any, rows: int) -> Tensor:
@@ -175,11 +188,11 @@ def _labels(prompt: Any, rows: int) -> Tensor:
             expected="a label a row, shape [R]",
             found=f"shape {list(cells.shape)}",
         )
-    kind = pd.api.types.infer_dtype(cells, skipna=False)
-    if kind == "string":
-        prompt = pd.factorize(cells)[0].astype("int64")
-    elif kind not in ("integer", "empty", "floating", "mixed-integer-float"):
-        wanted = str if isinstance(cells.flat[0], str) else int
+    kinds = set(map(type, cells))
+    if kinds and all(issubclass(kind, str) for kind in kinds):
+        prompt = _codes(cells)
+    elif any(k is bool or not issubclass(k, Real) for k in kinds):
+        wanted = str if isinstance(cells[0], str) else Real
         for row, label in enumerate(cells):
             if not isinstance(label, wanted) or isinstance(label, bool):
                 raise GradebookError(

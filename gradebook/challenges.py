@@ -9,13 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
-import pandas as pd
-
-from gradebook import table as cells
+from gradebook import table as tables
 from gradebook.bugs import bug
 from gradebook.compare import DUST, Comparison, compare, sign
 from gradebook.engine.grouping import credited, divisible, has_tokens
 from gradebook.errors import GradebookError
+from gradebook.late import pd
 from gradebook.scenario import (
     AddRow,
     Cell,
@@ -75,7 +74,7 @@ class Edits:
 
 def edits(before: State, now: State) -> Edits:
     """What was edited. Raises GradebookError where a cell is unreadable."""
-    old, new = (cells.columns_of(state.table) for state in (before, now))
+    old, new = (tables.columns_of(state.table) for state in (before, now))
     changed = {
         (row, name)
         for name in {*old, *new}
@@ -90,7 +89,7 @@ def edits(before: State, now: State) -> Edits:
         frozenset(
             n for n in switches if getattr(before, n) != getattr(now, n)
         ),
-        len(now.table) - len(before.table),
+        now.rows - before.rows,
     )
 
 
@@ -125,9 +124,9 @@ def _changed(state: State, change: Change) -> State:
         typed = {**state.typed, change.setting: _typed(change)}
         return replace(state, typed=typed)
     if isinstance(change, AddRow):
-        new = cells.to_table([change.add_row])[list(table.columns)]
+        new = tables.to_table([change.add_row])[list(table.columns)]
         table = pd.concat((table, new), ignore_index=True)
-        return replace(state, table=table)
+        return replace(state, cells=table)
     row = change.row if isinstance(change, Cell) else change.remove_row
     if not 0 <= row < len(table):
         raise GradebookError(
@@ -137,21 +136,21 @@ def _changed(state: State, change: Change) -> State:
             found=str(row),
         )
     if isinstance(change, RemoveRow):
-        left = cells.with_row_removed(table, row)
+        left = tables.with_row_removed(table, row)
         selected = min(state.row, max(len(left) - 1, 0))
-        return replace(state, table=left, row=selected)
+        return replace(state, cells=left, row=selected)
     table = table.copy()
-    typed = cells.to_table([{change.column: change.value}])
+    typed = tables.to_table([{change.column: change.value}])
     for name, cell in typed.iloc[0].items():
         table.loc[table.index[row], name] = cell
-    return replace(state, table=table)
+    return replace(state, cells=table)
 
 
 def _typed(change: Setting) -> Any:
     """A setting's value as a person types it."""
     if change.setting in CHOICES or change.setting in FLAGS:
         return change.value
-    return cells.as_text(change.value)
+    return tables.as_text(change.value)
 
 
 # Agreement
@@ -312,7 +311,7 @@ def divides_and_bites(
     batch = comparison.batch
     if edits(before, now).settings:
         return Verdict(False, "Leave the settings as they were.")
-    if batch.rows == len(before.table):
+    if batch.rows == before.rows:
         return Verdict(False, "Make a batch with another number of rows.")
     try:
         divisible(batch)

@@ -32,11 +32,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Collection, Mapping
 from urllib.parse import urlencode
 
-import pandas as pd
-
 from gradebook import table as tables
 from gradebook.bugs import BUGS
 from gradebook.errors import GradebookError, shown
+from gradebook.late import pd
 from gradebook.sandbox import case, is_start, starts
 from gradebook.scenario import Scenario, names
 from gradebook.settings import CHOICES, FLAGS, Settings
@@ -109,9 +108,10 @@ def encode(state: State, covered: bool) -> dict[str, str]:
         value = state.typed.get(name, own.typed[name])
         if value != own.typed[name]:
             query[name] = str(int(value) if name in FLAGS else value)
-    differences = _differences(state.table, own.table)
-    if differences:
-        query["t"] = _packed(differences)
+    if state.cells is not None:
+        differences = _differences(state.cells, own.table)
+        if differences:
+            query["t"] = _packed(differences)
     known = keys_of(state.scenario)
     return {key: text for key, text in query.items() if key in known}
 
@@ -333,13 +333,12 @@ def _nearest(name: str, default: str) -> str:
 
 def _state(reader: _Reader, own: State) -> State:
     """The scenario's own state with the link's differences laid over."""
-    table = _table(reader, own.table)
+    laid = replace(own, cells=_table(reader, own.scenario))
     switches = {n: reader.flag(n, getattr(own, n)) for n in SWITCHES}
     return replace(
-        own,
-        table=table,
+        laid,
         typed=_typed(reader, own.typed),
-        row=_row(reader, own.row, len(table)),
+        row=_row(reader, own.row, laid.rows),
         normalization=_normalization(reader, own.normalization),
         bugs=_bugs(reader, own.bugs),
         **switches,
@@ -411,10 +410,10 @@ def _typed(reader: _Reader, own: Mapping[str, Any]) -> dict[str, Any]:
     return typed
 
 
-def _table(reader: _Reader, own: pd.DataFrame) -> pd.DataFrame:
+def _table(reader: _Reader, scenario: Scenario) -> pd.DataFrame | None:
     text = reader.query.get("t")
     if text is None:
-        return own
+        return None
 
     def wrong(expected: str, found: str, place: str = "") -> None:
         then = "the scenario's cells are shown"
@@ -424,10 +423,11 @@ def _table(reader: _Reader, own: pd.DataFrame) -> pd.DataFrame:
         value = _unpacked(text)
     except GradebookError as error:
         wrong(error.expected, error.found)
-        return own
+        return None
     if not isinstance(value, dict):
         wrong("a packed table", shown(value))
-        return own
+        return None
+    own = start(scenario).table
     for key in set(value) - {"n", "k", "c"}:
         wrong("made of n, k and c", f"more: {shown(key)}")
     rows = value.get("n", len(own))

@@ -13,13 +13,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-import pandas as pd
-
 from gradebook.batch import Batch
 from gradebook.bugs import BUGS
 from gradebook.errors import GradebookError, shown
+from gradebook.late import pd
 from gradebook.settings import ESTIMATORS, Settings, check_setting
-from gradebook.table import COLUMNS, to_batch, to_table
+from gradebook.table import COLUMNS, rows_to_batch, to_batch, to_table
 from gradebook.toml_file import read_toml
 from gradebook.values import (
     NOTHING,
@@ -141,6 +140,10 @@ class OtherRun:
     def table(self) -> pd.DataFrame:
         """The rows as an editable table."""
         return to_table(self.rows)
+
+    def batch(self, settings: Settings) -> Batch:
+        """The rows as a batch. Raises GradebookError with column and row."""
+        return rows_to_batch(self.rows, settings)
 
 
 @dataclass(frozen=True)
@@ -271,8 +274,10 @@ class Scenario:
 
         Raises GradebookError with column and row.
         """
-        table = self.table() if table is None else table
-        return to_batch(table, settings or self.settings)
+        settings = settings or self.settings
+        if table is None:
+            return rows_to_batch(self.rows, settings)
+        return to_batch(table, settings)
 
 
 def load(name_or_path: str | Path) -> Scenario:
@@ -636,7 +641,7 @@ def _check_other_run(scenario: Scenario, other: OtherRun) -> None:
             found=str(len(other.rows)),
         )
     try:
-        batch = scenario.batch(other.table())
+        batch = other.batch(scenario.settings)
     except GradebookError as error:
         raise under(error, "other_run.rows") from None
     tokens = scenario.batch().mask.shape[1]
@@ -689,7 +694,7 @@ def _check_solution(
     names = list(rows[0])
     try:
         rows = [_row(row, names, rows) for row in rows]
-        to_batch(to_table(rows), settings)
+        rows_to_batch(rows, settings)
     except GradebookError as error:
         raise under(error, key) from None
 

@@ -13,12 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any, Callable, Iterable, Iterator
 
-import pandas as pd
-
 from gradebook import table as tables
 from gradebook.bugs import Bug
 from gradebook.compare import DUST, Comparison
 from gradebook.errors import GradebookError
+from gradebook.late import pd
 from gradebook.shown import compared
 from gradebook.state import State
 
@@ -311,7 +310,7 @@ def _with_rows(state: State, kept: list[int]) -> State:
     left."""
     table = state.table.iloc[kept].reset_index(drop=True)
     row = kept.index(state.row) if state.row in kept else -1
-    return replace(state, table=table, row=row)
+    return replace(state, cells=table, row=row)
 
 
 def _rows(search: _Search) -> Iterator[Step]:
@@ -339,7 +338,7 @@ def _resized(state: State, size: str) -> State:
 
 def _thinned(search: _Search, state: State) -> Candidates:
     """A block of rows fewer, at each group size."""
-    every = range(len(state.table))
+    every = range(state.rows)
     for dropped in _blocks(len(every)):
         kept = [row for row in every if row not in dropped]
         for size in _sizes(search, state, len(kept)):
@@ -348,19 +347,19 @@ def _thinned(search: _Search, state: State) -> Candidates:
 
 
 def _left(before: State, after: State) -> str:
-    gone = len(before.table) - len(after.table)
+    gone = before.rows - after.rows
     said = f"{_rows_of(gone).capitalize()} less"
     size = after.typed.get("group_size", "")
     if size != before.typed.get("group_size", ""):
         said += f", in groups of {size}"
-    return f"{said}: {len(after.table)} are enough."
+    return f"{said}: {after.rows} are enough."
 
 
 def _smallest(search: _Search) -> Iterator[Step]:
     """The smallest subset of the rows, looked for from 2 rows up."""
     stop = min(search.runs + MOST_SUBSETS, MOST_RUNS)
     state = search.state
-    for count in range(1, len(state.table)):
+    for count in range(1, state.rows):
         for candidate in _subsets(search, state, count):
             if search.runs >= stop:
                 return
@@ -372,7 +371,7 @@ def _smallest(search: _Search) -> Iterator[Step]:
 def _subsets(search: _Search, state: State, count: int) -> Iterator[State]:
     """The subsets of `count` rows in the shape that the face asks for,
     judged without an engine."""
-    rows = len(state.table)
+    rows = state.rows
     others = [r for r in range(rows) if r != state.row]
     pinned = search.face.pinned
     chosen = combinations(others if pinned else range(rows), count - pinned)
@@ -439,7 +438,7 @@ def _narrowed(state: State, width: int) -> State:
             table[name] = _texts([_taken(c, m, width) for c, m in cells])
     for t, name in enumerate(names[:width]):
         table[name] = [sum(mask) > t for mask in masks]
-    return replace(state, table=table.drop(columns=names[width:]))
+    return replace(state, cells=table.drop(columns=names[width:]))
 
 
 def _taken(cell: Any, mask: tuple[bool, ...], width: int) -> str:
@@ -456,14 +455,14 @@ def _texts(cells: list[str]) -> pd.Series:
 def _shorter(state: State) -> Candidates:
     """One token for a row that has several, then one token less."""
     names = tables.token_columns(state.table)
-    for row in range(len(state.table)):
+    for row in range(state.rows):
         tokens = [n for n in names if state.table.at[row, n]]
         for left in sorted({1, len(tokens) - 1}):
             if 0 < left < len(tokens):
                 table = state.table.copy()
                 table.loc[row, tokens[left:]] = False
                 said = f"Row {row} is cut to {_tokens_of(left)}."
-                yield replace(state, table=table), said
+                yield replace(state, cells=table), said
 
 
 def _tokens_of(count: int) -> str:
@@ -484,13 +483,13 @@ def _plainer(state: State) -> Candidates:
     table = state.table
     if "step" in table.columns and len(set(_labels(table, "step"))) > 1:
         one = table.assign(step=_texts(["0"] * len(table)))
-        yield replace(state, table=one), "All rows fall into one step."
+        yield replace(state, cells=one), "All rows fall into one step."
     for row in range(len(table) if "eos" in table.columns else 0):
         if not table.at[row, "eos"]:
             ended = table.copy()
             ended.loc[row, "eos"] = True
             said = f"Row {row} ends with EOS."
-            yield replace(state, table=ended), said
+            yield replace(state, cells=ended), said
 
 
 def _briefer(state: State) -> Candidates:
@@ -507,7 +506,7 @@ def _briefer(state: State) -> Candidates:
                 for name, value in zip(names, choice):
                     new.loc[row, name] = str(value)
                 said = f"Row {row} has {_transitions_of(max(choice))}."
-                yield replace(state, table=new), said
+                yield replace(state, cells=new), said
 
 
 def _is_briefer(choice: list[int], at: list[int]) -> bool:
@@ -566,7 +565,7 @@ def _rounder_rewards(state: State) -> Candidates:
                 new = table.copy()
                 new.loc[row, "reward"] = choice
                 said = f"The reward of row {row} becomes {choice}."
-                yield replace(state, table=new), said
+                yield replace(state, cells=new), said
 
 
 def _rounder_logp(state: State, name: str) -> Candidates:
@@ -583,4 +582,4 @@ def _rounder_logp(state: State, name: str) -> Candidates:
                 new = table.copy()
                 new.loc[row, name] = " ".join([choice] * len(parts))
                 said = f"Every {name} of row {row} becomes {choice}."
-                yield replace(state, table=new), said
+                yield replace(state, cells=new), said

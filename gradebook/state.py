@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Mapping
 
-import pandas as pd
-
-from gradebook import table as cells
+from gradebook import table as tables
 from gradebook.batch import Batch
 from gradebook.errors import GradebookError
+from gradebook.late import pd
 from gradebook.scenario import Scenario
 from gradebook.settings import CHOICES, FLAGS, MAY_BE_NONE, Settings
 from gradebook.trainer import NORMALIZATIONS, eos_by_width
@@ -27,7 +26,8 @@ SWITCHES = ("detector", "evaluation", "training_guard")
 class State:
     """A scenario under the learner's hands, cells and settings as typed.
 
-    table          the batch as a table (gradebook.table); never mutated
+    cells          the batch as a table (gradebook.table), never mutated;
+                   None while it is the scenario's own
     typed          every setting: text for numbers, '' for none
     row            the selected row
     detector       EOS is found by the padded width
@@ -38,7 +38,7 @@ class State:
     """
 
     scenario: Scenario
-    table: pd.DataFrame
+    cells: pd.DataFrame | None = None
     typed: Mapping[str, Any] = field(default_factory=dict)
     row: int = 0
     detector: bool = False
@@ -59,20 +59,37 @@ class State:
             )
         return self.bugs[0]
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """The batch as a table. Not to be changed in place."""
+        return _own(self.scenario) if self.cells is None else self.cells
+
+    @property
+    def columns(self) -> list[str]:
+        """The table's columns."""
+        own = self.cells is None
+        return list(tables.to_cells(self.scenario.rows) if own else self.cells)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        own = self.cells is None
+        return len(self.scenario.rows) if own else len(self.cells)
+
     def settings(self) -> Settings:
         """The settings as typed. Raises GradebookError naming one."""
         return read_settings(self.typed, self.scenario.settings)
 
     def batch(self) -> Batch:
         """The table as a batch. Raises GradebookError with its place."""
-        batch = cells.to_batch(self.table, self.settings())
+        batch = self.scenario.batch(self.cells, self.settings())
         if self.detector:
             batch = replace(batch, eos=eos_by_width(batch))
         return batch
 
     def problems(self) -> list[GradebookError]:
         """Every cell and setting that cannot be read."""
-        found = cells.problems(self.table)
+        found = [] if self.cells is None else tables.problems(self.cells)
         for name, value in self.typed.items():
             try:
                 read_settings({name: value}, self.scenario.settings)
@@ -87,7 +104,9 @@ class State:
             self.scenario.name == other.scenario.name
             and dict(self.typed) == dict(other.typed)
             and all(getattr(self, s) == getattr(other, s) for s in switches)
-            and self.table.equals(other.table)
+            and (
+                self.cells is other.cells or self.table.equals(other.table)
+            )
         )
 
     def same(self, other: "State") -> bool:
@@ -96,11 +115,16 @@ class State:
 
 
 @lru_cache(maxsize=256)
+def _own(scenario: Scenario) -> pd.DataFrame:
+    """The scenario's own table."""
+    return scenario.table()
+
+
+@lru_cache(maxsize=256)
 def start(scenario: Scenario) -> State:
     """The state that says what the scenario says."""
     return State(
         scenario=scenario,
-        table=scenario.table(),
         typed=typed_settings(scenario.settings),
         row=scenario.focus,
         detector=scenario.eos_by_width,
@@ -119,7 +143,7 @@ def typed_settings(settings: Settings) -> dict[str, Any]:
             short = f"{value:g}"
             typed[name] = short if float(short) == value else repr(value)
         else:
-            typed[name] = cells.as_text(value)
+            typed[name] = tables.as_text(value)
     return typed
 
 
@@ -135,7 +159,7 @@ def read_setting(name: str, value: Any) -> Any:
     if name in MAY_BE_NONE and not str(value).strip():
         return None
     try:
-        return cells.whole(value) if name in WHOLE else cells.number(value)
+        return tables.whole(value) if name in WHOLE else tables.number(value)
     except GradebookError as error:
         raise GradebookError(
             key=name, expected=error.expected, found=error.found

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Callable, Mapping, Sequence
-
-import pandas as pd
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from gradebook.batch import Batch
 from gradebook.errors import GradebookError, shown
+from gradebook.late import pd
 from gradebook.settings import Settings
 
 COLUMNS = (
@@ -42,6 +41,15 @@ TOKEN = re.compile(r"t[1-9][0-9]*")
 
 def to_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows with a batch's names (prompt, reward, mask, ...) as a table."""
+    cells = to_cells(rows)
+    types = {n: "bool" if is_flag(n) else "object" for n in cells}
+    return pd.DataFrame(
+        {n: pd.Series(cells[n], dtype=types[n]) for n in cells}
+    )
+
+
+def to_cells(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The cells of a table of these rows, column by column."""
     names = [n for n in COLUMNS if any(n in row for row in rows)]
     cells: dict[str, list[Any]] = {}
     for name in names:
@@ -53,10 +61,7 @@ def to_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
             cells[name] = [v is None or bool(v) for v in values]
         else:
             cells[name] = [as_text(v) for v in values]
-    types = {n: "bool" if is_flag(n) else "object" for n in cells}
-    return pd.DataFrame(
-        {n: pd.Series(cells[n], dtype=types[n]) for n in cells}
-    )
+    return cells
 
 
 def is_flag(column: str) -> bool:
@@ -76,21 +81,22 @@ def as_text(value: Any) -> str:
 
 def token_columns(table: pd.DataFrame) -> list[str]:
     """t1 .. tT, in order."""
-    tokens = [c for c in table.columns if TOKEN.fullmatch(c)]
+    return _tokens(table.columns)
+
+
+def _tokens(columns: Iterable[str]) -> list[str]:
+    tokens = [c for c in columns if TOKEN.fullmatch(c)]
     return sorted(tokens, key=lambda c: int(c[1:]))
 
 
 def columns_of(table: pd.DataFrame) -> dict[str, list[Any]]:
     """A batch's columns from a table. Raises the first of `problems`."""
-    found, wrong = _read(table)
-    if wrong:
-        raise wrong[0]
-    return found
+    return _columns(_cells_of(table))
 
 
 def problems(table: pd.DataFrame) -> list[GradebookError]:
     """Everything in the table that cannot be read, cell by cell."""
-    return _read(table)[1]
+    return _read(_cells_of(table))[1]
 
 
 def to_batch(table: pd.DataFrame, settings: Settings) -> Batch:
@@ -98,13 +104,31 @@ def to_batch(table: pd.DataFrame, settings: Settings) -> Batch:
     return Batch(**columns_of(table), settings=settings)
 
 
+def rows_to_batch(
+    rows: Sequence[Mapping[str, Any]], settings: Settings
+) -> Batch:
+    """What `to_batch` makes of the table of these rows, without a table."""
+    return Batch(**_columns(to_cells(rows)), settings=settings)
+
+
+def _cells_of(table: pd.DataFrame) -> dict[str, list[Any]]:
+    return {name: table[name].tolist() for name in table.columns}
+
+
+def _columns(cells: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    found, wrong = _read(cells)
+    if wrong:
+        raise wrong[0]
+    return found
+
+
 def _read(
-    table: pd.DataFrame,
+    cells: Mapping[str, list[Any]],
 ) -> tuple[dict[str, list[Any]], list[GradebookError]]:
     wrong: list[GradebookError] = []
     found: dict[str, list[Any]] = {}
-    tokens = token_columns(table)
-    unknown = set(table.columns) - set(COLUMNS) - set(tokens)
+    tokens = _tokens(cells)
+    unknown = set(cells) - set(COLUMNS) - set(tokens)
     for name in sorted(unknown - {"mask"}):
         wrong.append(
             GradebookError(
@@ -112,31 +136,29 @@ def _read(
             )
         )
     for name in ("prompt", "reward"):
-        if name not in table.columns:
+        if name not in cells:
             wrong.append(
                 GradebookError(key=name, expected="a column", found="none")
             )
     for name in COLUMNS:
-        if name in table.columns and name != "mask":
+        if name in cells and name != "mask":
             read = READERS[name]
-            found[name] = _column(name, table[name], read, len(tokens), wrong)
+            found[name] = _column(name, cells[name], read, len(tokens), wrong)
     if tokens:
-        flags = [_column(t, table[t], _flag, 0, wrong) for t in tokens]
+        flags = [_column(t, cells[t], _flag, 0, wrong) for t in tokens]
         found["mask"] = [list(row) for row in zip(*flags)]
-        if not len(table):
-            found["mask"] = []
     return found, wrong
 
 
 def _column(
     name: str,
-    cells: pd.Series,
+    cells: list[Any],
     read: Callable[[Any, int], Any],
     tokens: int,
     wrong: list[GradebookError],
 ) -> list[Any]:
     values = []
-    for row, cell in enumerate(cells.tolist()):
+    for row, cell in enumerate(cells):
         try:
             values.append(read(cell, tokens))
         except GradebookError as error:
@@ -153,9 +175,10 @@ def _column(
 
 
 def _empty(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell.strip()
     missing = cell is None or cell is pd.NA
-    missing = missing or (isinstance(cell, float) and math.isnan(cell))
-    return missing or str(cell).strip() == ""
+    return missing or (isinstance(cell, float) and math.isnan(cell))
 
 
 def number(cell: Any) -> float:

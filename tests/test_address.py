@@ -42,7 +42,7 @@ def draft():
 def reward(value):
     table = draft().table.copy()
     table.loc[0, "reward"] = value
-    draft().edit(table=table)
+    draft().edit(cells=table)
 
 
 def edit(value):

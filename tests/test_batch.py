@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from gradebook import Batch, GradebookError, Settings
+from gradebook.batch import FEW
 
 NAN, INF = math.nan, math.inf
 TWO = {"prompt": [0, 1], "reward": [1, 2]}
@@ -99,6 +100,16 @@ def test_strings_are_numbered_as_they_appear(kind):
     assert batch.prompt.tolist() == [0, 1, 0, 2]
 
 
+@pytest.mark.parametrize("rows", [FEW, FEW + 1])
+def test_few_rows_and_many_are_numbered_alike(rows):
+    seventh = [row % 7 for row in range(rows)]
+    batch = Batch([f"p{6 - k}" for k in seventh], [0.0] * rows)
+    assert batch.prompt.tolist() == seventh
+    batch = Batch([10 * (6 - k) for k in seventh], [0.0] * rows)
+    assert batch.prompt_index.tolist() == seventh
+    assert batch.prompt.tolist() == [10 * (6 - k) for k in seventh]
+
+
 def test_float32_stays_and_all_else_is_float64():
     for given, kept in [
         (torch.float32, torch.float32),
@@ -168,7 +179,12 @@ REFUSED = {
     "letters among numbers": ({"prompt": [0, "a"]}, "prompt", 1, NAMES, "'a'"),
     "numbers among letters": ({"prompt": ["a", 0]}, "prompt", 1, NAMES, "0"),
     "no label": ({"prompt": ["a", None]}, "prompt", 1, NAMES, "None"),
-    "nan among numbers": ({"prompt": [0, NAN]}, "prompt", 1, NAMES, "nan"),
+    "nan among numbers": (
+        {"prompt": [0, NAN]},
+        *("prompt", 1, "a whole number", "nan"),
+    ),
+    "nan among strings": ({"prompt": ["a", NAN]}, "prompt", 1, NAMES, "nan"),
+    "a string among numbers": ({"prompt": [0, "a"]}, "prompt", 1, NAMES, "'a'"),
     "booleans": ({"prompt": [True, False]}, "prompt", 0, NAMES, "True"),
     "half": ({"prompt": [1, 1.5]}, "prompt", 1, "a whole number", "1.5"),
     "nan tensor": (

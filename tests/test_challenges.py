@@ -357,7 +357,7 @@ def test_edits_are_told_by_value():
     before = state("partial_groups")
     table = before.table.copy()
     table.loc[11, "reward"] = "100.0"
-    assert edits(before, replace(before, table=table)) == edits(before, before)
+    assert edits(before, replace(before, cells=table)) == edits(before, before)
     found = edits(before, apply_solution(before, [reward(3, 7.0)]))
     assert found.cells == {(3, "reward")} and found.only_cells
     found = edits(
@@ -415,7 +415,7 @@ def test_an_unreadable_state_is_an_error():
     table = before.table.copy()
     table.loc[0, "reward"] = "many"
     with pytest.raises(gradebook.GradebookError, match="reward"):
-        judge(challenge, replace(before, table=table))
+        judge(challenge, replace(before, cells=table))
 
 
 def test_a_challenge_stays_with_its_file():

@@ -11,7 +11,7 @@ SCENARIO = gradebook.load("rejected_rows")
 def edited(draft, reward):
     table = draft.table.copy()
     table.loc[0, "reward"] = reward
-    draft.edit(table=table)
+    draft.edit(cells=table)
 
 
 def test_a_long_history_begins_with_the_scenario_as_it_came():

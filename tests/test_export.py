@@ -69,7 +69,7 @@ def labelled(state, labels):
     table = state.table.copy()
     cells = [labels[row % len(labels)] for row in range(len(table))]
     table["prompt"] = pd.Series(cells, dtype="object")
-    return replace(state, table=table)
+    return replace(state, cells=table)
 
 
 # CSV
@@ -137,7 +137,7 @@ def test_a_label_without_danger_stays_as_it_is():
 
 def test_an_empty_batch_is_a_line_of_names():
     state = opened("partial_groups")
-    state = replace(state, table=state.table.iloc[:0], row=0)
+    state = replace(state, cells=state.table.iloc[:0], row=0)
     assert export.csv(state).startswith("row,prompt,reward,eos")
     assert len(export.csv(state).splitlines()) == 1
 
@@ -232,7 +232,7 @@ def test_a_label_comes_back_from_the_file(label, tmp_path):
 
 def test_the_detectors_flags_are_in_the_rows(tmp_path):
     state = replace(opened("no_eos_outliers"), detector=True)
-    state = replace(state, table=state.table.assign(eos=True))
+    state = replace(state, cells=state.table.assign(eos=True))
     mine = loaded(state, tmp_path)
     assert [row["eos"] for row in mine.rows] == [True, False]
     assert mine.eos_by_width
@@ -251,7 +251,7 @@ LONE = pd.Series(["\ud800"] * 3, dtype="object")
 )
 def test_what_no_file_can_hold_is_refused(change, key):
     state = opened("rejected_rows")
-    state = replace(state, table=change(state.table), row=0)
+    state = replace(state, cells=change(state.table), row=0)
     with pytest.raises(GradebookError) as refused:
         export.scenario_file(state)
     assert refused.value.key == key
@@ -305,12 +305,12 @@ def new_cells(state, chance):
             table.loc[row, name] = " ".join(cells)
         elif name in ("steps", "kept_steps"):
             table.loc[row, ["steps", "kept_steps"]] = str(chance.randrange(9))
-    return replace(state, table=table)
+    return replace(state, cells=table)
 
 
 def another_row(state, chance):
     row = chance.randrange(len(state.table))
-    return replace(state, table=tables.with_row_added(state.table, row))
+    return replace(state, cells=tables.with_row_added(state.table, row))
 
 
 def one_row_less(state, chance):
@@ -318,19 +318,19 @@ def one_row_less(state, chance):
     if len(state.table) < 3:
         return state
     table = tables.with_row_removed(state.table, row)
-    return replace(state, table=table, row=0)
+    return replace(state, cells=table, row=0)
 
 
 def two_steps(state, chance):
     cells = [str(chance.randrange(2)) for _ in range(len(state.table))]
     table = state.table.assign(step=pd.Series(cells, dtype="object"))
-    return replace(state, table=table)
+    return replace(state, cells=table)
 
 
 def two_prompts(state, chance):
     cells = [chance.choice("AB") for _ in range(len(state.table))]
     table = state.table.assign(prompt=pd.Series(cells, dtype="object"))
-    return replace(state, table=table)
+    return replace(state, cells=table)
 
 
 def new_setting(state, chance):
@@ -358,7 +358,7 @@ def labelled_at_random(state, chance):
     cells = [labels[cell] for cell in state.table["prompt"]]
     return replace(
         state,
-        table=state.table.assign(prompt=pd.Series(cells, dtype="object")),
+        cells=state.table.assign(prompt=pd.Series(cells, dtype="object")),
     )
 
 
@@ -560,7 +560,7 @@ def test_a_start_is_a_case_of_the_chosen_bug(name, tmp_path):
 
 def test_the_edited_scenarios_own_rows_come_first():
     state = opened("partial_groups-tail", group_size="1")
-    state = replace(state, table=state.table.iloc[:1], row=0)
+    state = replace(state, cells=state.table.iloc[:1], row=0)
     assert "'partial_groups-tail'" in export.pytest_file(state, LINK).note
 
 
@@ -568,14 +568,14 @@ def test_where_no_law_catches_the_numbers_do():
     # One lone row under no baseline: other lengths change nothing.
     state = opened("double_normalization", baseline="none", scale="none")
     table = state.table.iloc[:1].reset_index(drop=True)
-    text = export.pytest_file(replace(state, table=table), LINK).text
+    text = export.pytest_file(replace(state, cells=table), LINK).text
     assert "test_the_correct_numbers_edited_1" in text
     assert "[4.0]," in text
 
 
 def test_an_empty_batch_leaves_the_scenarios_rows():
     state = opened("partial_groups")
-    state = replace(state, table=state.table.iloc[:0], row=0)
+    state = replace(state, cells=state.table.iloc[:0], row=0)
     file = export.pytest_file(state, LINK)
     assert "BATCH_1" in file.text and "BATCH_2" not in file.text
     assert "hides the bug" in file.note

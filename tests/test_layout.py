@@ -18,6 +18,7 @@ PACKAGE = ROOT / "gradebook"
 TOOLS = 6
 FLOORS = {
     "errors": 0,
+    "late": 0,
     "numerals": 0,
     "source": 0,
     "settings": 1,
@@ -201,6 +202,24 @@ def test_the_library_loads_neither_streamlit_nor_plotly():
     loaded = python("import gradebook, sys; print(*sys.modules)")
     assert "gradebook" in loaded and "torch" in loaded
     assert not {"streamlit", "plotly"} & set(loaded)
+
+
+def test_a_page_says_its_first_number_without_pandas():
+    """To import pandas takes a fifth as long as torch."""
+    code = """
+import sys
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+from gradebook.ui import arrival
+loaded = []
+arrival.pause = lambda _: loaded.append("pandas" in sys.modules)
+app = AppTest.from_file("app.py", default_timeout=60)
+app.query_params |= {"s": "partial_groups", "row": "3", "open": "1"}
+app._page_hash = calc_hash("partial_groups")
+app.run()
+print(len(app.exception), *loaded)
+"""
+    assert python(code) == ["0", "False", "True", "True"]
 
 
 def test_the_library_runs_where_neither_is_installed():

@@ -51,7 +51,7 @@ def edit_cell(state, chance):
     table.loc[row, name] = (
         not table.loc[row, name] if flag else anything(chance)
     )
-    return replace(state, table=table)
+    return replace(state, cells=table)
 
 
 def empty_cell(state, chance):
@@ -61,12 +61,12 @@ def empty_cell(state, chance):
     cells = table["reward"].tolist()
     cells[chance.randrange(len(cells))] = None
     table["reward"] = pd.Series(cells, dtype="object")
-    return replace(state, table=table)
+    return replace(state, cells=table)
 
 
 def add_row(state, chance):
     row = chance.randrange(max(len(state.table), 1))
-    return replace(state, table=tables.with_row_added(state.table, row))
+    return replace(state, cells=tables.with_row_added(state.table, row))
 
 
 def remove_row(state, chance):
@@ -75,7 +75,7 @@ def remove_row(state, chance):
     row = chance.randrange(len(state.table))
     table = tables.with_row_removed(state.table, row)
     at = min(state.row, max(len(table) - 1, 0))
-    return replace(state, table=table, row=at)
+    return replace(state, cells=table, row=at)
 
 
 def widen(state, chance):
@@ -83,7 +83,7 @@ def widen(state, chance):
     if not tokens:
         return state
     table = tables.with_width(state.table, tokens + chance.randrange(1, 4))
-    return replace(state, table=table)
+    return replace(state, cells=table)
 
 
 def edit_setting(state, chance):
@@ -231,7 +231,7 @@ def test_32_fully_edited_rows_fit(name, wide):
         n: v if n in CHOICES or n in FLAGS else "0.12345678"
         for n, v in state.typed.items()
     }
-    state = replace(state, table=table, row=31, typed=typed)
+    state = replace(state, cells=table, row=31, typed=typed)
     query = link.encode(state, False)
     assert len(link.query_string(query)) < 2000
     assert link.fits(query) and link.excess(query) == ""
@@ -241,7 +241,7 @@ def test_32_fully_edited_rows_fit(name, wide):
 def test_what_does_not_fit_is_said():
     chance = random.Random(1)
     table = edited(range(400), 16, chance)
-    state = replace(start(gradebook.load("rejected_rows")), table=table)
+    state = replace(start(gradebook.load("rejected_rows")), cells=table)
     query = link.encode(state, True)
     length = len(link.query_string(query))
     assert length > 2000 and not link.fits(query)

@@ -189,7 +189,7 @@ def edited(seed, bug="", rows=14):
                     value = "5" if name == "steps" else str(row % 6)
                 table.loc[row, name] = value
         table["reward"] = table["reward"].where(table["prompt"] != "A", "1")
-        new = replace(state, table=table, row=chance.randrange(rows))
+        new = replace(state, cells=table, row=chance.randrange(rows))
         try:
             if not compared(new).agree:
                 return new
@@ -227,7 +227,7 @@ def test_the_batch_it_began_with_stays(name):
     state = opened(name)
     if name == "no_eos_outliers":
         masked = state.table.assign(t1=[False, True], t2=True)
-        state = replace(state, table=masked)
+        state = replace(state, cells=masked)
     table = state.table.copy()
     assert steps_of(state)
     assert state.table.equals(table)
@@ -256,7 +256,7 @@ def test_an_even_division_stays_even():
     state = opened("partial_groups", group_size="2")
     block = "\n".join(("A\t2", "B\t1", "B\t0", "C\t0"))
     table = pasted(state.table, block)
-    found = steps_of(replace(state, table=table, row=1))
+    found = steps_of(replace(state, cells=table, row=1))
     assert all(len(step.state.table) == 4 for step in found)
 
 
@@ -282,7 +282,7 @@ def test_several_steps_become_one():
     half = state.table["reward"].tolist() + ["3"] * 12
     table = table.assign(reward=half, prompt=list("AAAABBBBCCCD" * 2))
     table.insert(2, "step", ["0"] * 12 + ["1"] * 12)
-    small = steps_of(replace(state, table=table.astype("object")))[-1].state
+    small = steps_of(replace(state, cells=table.astype("object")))[-1].state
     assert len(small.table) == 4 and set(small.table["step"]) == {"0"}
 
 
@@ -294,7 +294,7 @@ def test_a_thousand_rows_stay_within_the_bound():
     table = table.assign(prompt=[str(r // 8) for r in range(PASTE_LIMIT)])
     table = table.astype({"prompt": "object"})
     table.loc[3::8, tables.token_columns(table)] = False
-    found = steps_of(replace(state, table=table, row=2))
+    found = steps_of(replace(state, cells=table, row=2))
     assert found[-1].runs <= MOST_RUNS
     assert len(found[-1].state.table) <= 4
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Callable, Sequence
 
 import numpy as np
-import pandas as pd
 
 from gradebook.errors import shown
+from gradebook.late import pd
 from gradebook.logs.columns import Columns
 
 UNKNOWN = -(2**62)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from gradebook.errors import GradebookError
+from gradebook.late import pd
 from gradebook.logs.canonical import canonical
 from gradebook.logs.columns import Columns, guessed
 from gradebook.logs.judging import Judging, judged, undisturbed

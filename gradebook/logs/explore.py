@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Iterable, Mapping
 
 import numpy as np
-import pandas as pd
 import torch
 
-from gradebook import table as cells
+from gradebook import table as tables
 from gradebook.batch import Batch
 from gradebook.errors import GradebookError, shown
+from gradebook.late import pd
 from gradebook.logs.check import with_groups
 from gradebook.logs.computations import Computation
 from gradebook.logs.fits import distance, numbers_of
@@ -67,7 +67,7 @@ class StepRows:
 
     def batch(self) -> Batch:
         """The rows as a batch."""
-        return cells.to_batch(self.table, self.settings)
+        return tables.to_batch(self.table, self.settings)
 
 
 def timeline(verdict: Verdict) -> pd.DataFrame:
@@ -304,4 +304,4 @@ def _table(
     rows: list[Mapping[str, Any]] = [
         dict(zip(columns, values)) for values in zip(*columns.values())
     ]
-    return cells.to_table(rows), note
+    return tables.to_table(rows), note

@@ -13,12 +13,12 @@ from functools import cached_property, lru_cache
 from typing import Iterable, Iterator
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
 from gradebook.bugs import BUGS
 from gradebook.engine.pipeline import run
+from gradebook.late import pd
 from gradebook.logs.computations import (
     CLIPS,
     NEEDS,

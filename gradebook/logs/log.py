@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
+from gradebook.late import pd
 from gradebook.logs.ahead import ahead
 from gradebook.logs.check import in_parts, with_groups
 from gradebook.logs.computations import Computation, convention, settled

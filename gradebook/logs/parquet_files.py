@@ -9,12 +9,12 @@ import json
 from typing import Any, Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gradebook.errors import GradebookError, shown
+from gradebook.late import pd
 from gradebook.logs.sources import Limits, Part, Source, unique
 
 

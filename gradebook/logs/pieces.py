@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Iterator, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from gradebook.errors import GradebookError
+from gradebook.late import pd
 from gradebook.logs.canonical import Broken, canonical, is_unknown
 from gradebook.logs.columns import Columns, guessed
 from gradebook.logs.readers import ROWS, header, parts

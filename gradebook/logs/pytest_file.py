@@ -42,7 +42,7 @@ def state_of(rows: StepRows) -> State:
         )
     return replace(
         start(load(rows.bug)),
-        table=rows.table,
+        cells=rows.table,
         typed=typed_settings(rows.settings),
         row=rows.row,
         detector=False,

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, Sequence
 
-import pandas as pd
-
 from gradebook.errors import GradebookError
+from gradebook.late import pd
 from gradebook.logs.sources import LIMITS, Limits, Part, Source
 from gradebook.logs.text_files import csv_parts, jsonl_parts
 

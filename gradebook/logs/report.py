@@ -5,8 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Iterable
 
-import pandas as pd
-
+from gradebook.late import pd
 from gradebook.logs.explore import timeline, worst_steps
 from gradebook.logs.verdict import Verdict
 from gradebook.logs.what_if import sentences

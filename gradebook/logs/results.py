@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Iterable
 
 import numpy as np
-import pandas as pd
 
+from gradebook.late import pd
 from gradebook.logs.computations import Computation, unusual
 from gradebook.logs.fits import ABSOLUTE, ALIKE, distance, numbers_of
 from gradebook.logs.judging import Judging, fitting

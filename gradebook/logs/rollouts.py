@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
 from gradebook.batch import Batch
 from gradebook.errors import GradebookError, shown
+from gradebook.late import pd
 from gradebook.settings import Settings
 
 CANONICAL = (

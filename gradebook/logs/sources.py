@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import BinaryIO, Iterable, Iterator
 
 import numpy as np
-import pandas as pd
 
 from gradebook.errors import GradebookError, shown
+from gradebook.late import pd
 
 ENDINGS = {
     ".csv": "csv",

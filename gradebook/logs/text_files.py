@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 
 from gradebook.errors import GradebookError, shown
+from gradebook.late import pd
 from gradebook.logs.sources import BadRow, Limits, Part, Source, unique
 
 

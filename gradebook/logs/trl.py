@@ -12,9 +12,9 @@ from math import gcd
 from typing import Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 
 from gradebook.errors import GradebookError
+from gradebook.late import pd
 from gradebook.logs.canonical import summed, unscored
 from gradebook.logs.columns import Columns
 from gradebook.logs.computations import (

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 
 from gradebook.bugs import bug
 from gradebook.engine.pipeline import CORRECT, run
+from gradebook.late import pd
 from gradebook.logs.check import prepared
 from gradebook.logs.fits import distance
 from gradebook.logs.judging import replicas

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
-from gradebook import table as cells
+from gradebook import table as tables
 from gradebook.errors import GradebookError
+from gradebook.late import pd
 from gradebook.scenario import SPECIAL_CONTROLS
 from gradebook.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
 from gradebook.trainer import NORMALIZATIONS, subsampled
@@ -97,7 +97,7 @@ def _nothing(draft: Draft) -> None:
 
 
 def _padded_width(draft: Draft) -> None:
-    tokens = cells.token_columns(draft.table)
+    tokens = tables.token_columns(draft.table)
     used = [t for t in tokens if draft.table[t].any()]
     longest = max([int(t[1:]) for t in used] or [1])
     left, right = st.columns([1, 3], vertical_alignment="bottom")
@@ -110,7 +110,7 @@ def _padded_width(draft: Draft) -> None:
         **showing(
             draft.named("width"),
             len(tokens),
-            lambda n: draft.edit(table=cells.with_width(draft.table, n)),
+            lambda n: draft.edit(cells=tables.with_width(draft.table, n)),
         ),
     )
     right.toggle(
@@ -148,13 +148,13 @@ def _subsample(draft: Draft) -> None:
 
 def _draw(draft: Draft) -> None:
     try:
-        batch = cells.to_batch(draft.table, draft.state.settings())
+        batch = tables.to_batch(draft.table, draft.state.settings())
     except GradebookError:
         return
     draft.seed += 1
     kept = subsampled(batch, draft.seed).tolist()
     texts = pd.Series([str(k) for k in kept], dtype="object")
-    draft.edit(table=draft.table.assign(kept_steps=texts))
+    draft.edit(cells=draft.table.assign(kept_steps=texts))
 
 
 def _phase(draft: Draft) -> None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from gradebook.compare import Comparison
+from gradebook.late import pd
 from gradebook.scenario import Scenario
 from gradebook.state import State, start
 from gradebook.ui import words
@@ -83,7 +83,7 @@ class Draft:
 
     def select(self, row: int) -> None:
         """Another row is selected, as near as there is one."""
-        row = max(0, min(row, len(self.table) - 1))
+        row = max(0, min(row, self.state.rows - 1))
         if row != self.row:
             self.edit(row=row)
 

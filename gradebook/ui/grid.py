@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from gradebook import table as cells
+from gradebook import table as tables
 from gradebook.compare import Comparison
 from gradebook.errors import GradebookError
 from gradebook.figures import HEADER, ROW_HEIGHT
 from gradebook.formula import Worked
+from gradebook.late import pd
 from gradebook.ui import present, words
 from gradebook.ui.drafts import Draft, reset
 from gradebook.ui.pictures import values_of
@@ -58,7 +58,7 @@ def grid(
     It is given the cells as they stood when it came, and lays its edits over
     them: so a cell that is edited back is known from one never edited.
     """
-    count, detector = len(draft.table), draft.state.detector
+    count, detector = draft.state.rows, draft.state.detector
     locked = ["row", "in mean", *results, *(["eos"] if detector else [])]
     called = draft.named("grid")
     about = (len(draft.table.columns) + len(results), int(detector))
@@ -77,7 +77,7 @@ def grid(
                 value = edits[at] if at in edits else given.loc[row, name]
                 table.loc[row, name] = _cell(name, value)
         if not table.equals(draft.table):
-            draft.edit(table=table)
+            draft.edit(cells=table)
             kept(key, called, table, *about)
 
     shown = given.copy()
@@ -129,7 +129,7 @@ def _given(called: str, key: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(name: str, value: Any) -> Any:
-    if cells.is_flag(name):
+    if tables.is_flag(name):
         return bool(value)
     return "" if value is None else str(value)
 
@@ -146,7 +146,7 @@ def _mark(row: int, heard: tuple[Worked, ...]) -> str:
 
 def _found(draft: Draft) -> list[bool]:
     """Whether the trainer's detector finds EOS, row by row."""
-    tokens = cells.token_columns(draft.table)
+    tokens = tables.token_columns(draft.table)
     lengths = draft.table[tokens].sum(axis=1)
     return [bool(n < len(tokens)) for n in lengths]
 
@@ -155,7 +155,7 @@ def _columns(shown: pd.DataFrame, results: Any) -> dict[str, Any]:
     text, flag = st.column_config.TextColumn, st.column_config.CheckboxColumn
     config: dict[str, Any] = {}
     for name in shown.columns:
-        kind = flag if cells.is_flag(name) else text
+        kind = flag if tables.is_flag(name) else text
         config[name] = kind(
             TITLES.get(name, name),
             width=column_width(name),
@@ -167,14 +167,14 @@ def _columns(shown: pd.DataFrame, results: Any) -> dict[str, Any]:
 
 def column_width(name: str) -> int:
     """Pixels of a column of the table."""
-    if cells.TOKEN.fullmatch(name):
+    if tables.TOKEN.fullmatch(name):
         return TOKEN_WIDTH
     return WIDTHS.get(name, LIST_WIDTH)
 
 
 def width(draft: Draft) -> int:
     """Pixels the table wants, its lists of numbers aside."""
-    names = [n for n in draft.table.columns if n not in LISTS]
+    names = [n for n in draft.state.columns if n not in LISTS]
     names += ["row", "in mean", "correct", "faulty"]
     return sum(column_width(n) for n in names)
 
@@ -186,7 +186,7 @@ def row_widgets(draft: Draft) -> None:
         st.markdown("The batch has no rows.")
         return
     row = draft.row
-    names = [n for n in table.columns if not cells.is_flag(n)]
+    names = [n for n in table.columns if not tables.is_flag(n)]
     short = [n for n in names if n not in LISTS]
     parts = st.columns(
         [1.6, *[1] * len(short), 0.8], vertical_alignment="bottom"
@@ -215,7 +215,7 @@ def row_widgets(draft: Draft) -> None:
         if name in table.columns:
             with st.container():
                 _text_widget(draft, row, name)
-    tokens = cells.token_columns(table)
+    tokens = tables.token_columns(table)
     if tokens:
         st.container().pills(
             f"Response mask of row {row}",
@@ -236,7 +236,7 @@ def _text_widget(draft: Draft, row: int, name: str) -> None:
     st.text_input(
         title[0].upper() + title[1:],
         help=HELP.get(name),
-        **_of_row(draft, row, name, cells.as_text(draft.table.loc[row, name])),
+        **_of_row(draft, row, name, tables.as_text(draft.table.loc[row, name])),
     )
 
 
@@ -248,18 +248,18 @@ def _of_row(draft: Draft, row: int, name: str, shown: Any) -> dict[str, Any]:
 
 
 def _set(draft: Draft, row: int, name: str, value: Any) -> None:
-    if row < len(draft.table):
+    if row < draft.state.rows:
         table = draft.table.copy()
         table.loc[row, name] = _cell(name, value)
-        draft.edit(table=table)
+        draft.edit(cells=table)
 
 
 def _set_mask(draft: Draft, row: int, chosen: list[str]) -> None:
-    if row < len(draft.table):
+    if row < draft.state.rows:
         table = draft.table.copy()
-        for token in cells.token_columns(table):
+        for token in tables.token_columns(table):
             table.loc[row, token] = token in chosen
-        draft.edit(table=table)
+        draft.edit(cells=table)
 
 
 def buttons(draft: Draft) -> None:
@@ -278,7 +278,7 @@ def buttons(draft: Draft) -> None:
             key=f"remove-{name}",
             on_click=_remove,
             args=(draft,),
-            disabled=not len(draft.table),
+            disabled=not draft.state.rows,
             help="The selected row leaves the batch.",
         )
         with st.popover("Paste rows"):
@@ -341,23 +341,23 @@ def _paste_form(draft: Draft) -> None:
 
 
 def _add(draft: Draft) -> None:
-    draft.edit(table=cells.with_row_added(draft.table, draft.row))
+    draft.edit(cells=tables.with_row_added(draft.table, draft.row))
     draft.select(draft.row + 1)
 
 
 def _remove(draft: Draft) -> None:
-    draft.edit(table=cells.with_row_removed(draft.table, draft.row))
+    draft.edit(cells=tables.with_row_removed(draft.table, draft.row))
     draft.select(draft.row)
 
 
 def _paste(draft: Draft, key: str) -> None:
     draft.notes = []
     try:
-        table = cells.pasted(draft.table, st.session_state[key])
+        table = tables.pasted(draft.table, st.session_state[key])
     except GradebookError as error:
         draft.notes = [words.place(error)]
         return
-    draft.edit(table=table)
+    draft.edit(cells=table)
     draft.select(draft.row)
 
 

@@ -111,7 +111,7 @@ def _card(scenario: Scenario, file: object, listed: bool) -> None:
     hidden = predict.covered(scenario.bug)
     small = RowPicture(
         panels=drawn,
-        prompts=[str(p) for p in scenario.table()["prompt"]],
+        prompts=[str(row["prompt"]) for row in scenario.rows],
         symlog=not hidden and squashes(drawn) is not None,
         covered=hidden,
         ink=ink(),

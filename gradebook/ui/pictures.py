@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from gradebook.compare import Comparison, sign
 from gradebook.figures import INK, Figure, Panel, Ready
+from gradebook.late import pd
 from gradebook.numerals import digits_apart, settled, signed
 
 GRADIENT = "gradient"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from gradebook import sandbox as starts
-from gradebook import table as cells
+from gradebook import table as tables
 from gradebook.bugs import BUGS, Bug
 from gradebook.compare import Comparison, compare
 from gradebook.engines import TOGETHER, swapped, swaps
@@ -209,7 +209,7 @@ def _kind(draft: Draft) -> str:
 
 def _columns(draft: Draft) -> None:
     """A button for the columns that this start's table lacks."""
-    whole = cells.with_every_column(draft.table)
+    whole = tables.with_every_column(draft.table)
     if len(whole.columns) == len(draft.table.columns):
         return
     missing = [n for n in whole.columns if n not in draft.table.columns]
@@ -217,7 +217,7 @@ def _columns(draft: Draft) -> None:
         "Show every column",
         key=f"columns-{draft.scenario.name}",
         on_click=lambda: draft.edit(
-            table=cells.with_every_column(draft.table)
+            cells=tables.with_every_column(draft.table)
         ),
         help="Adds, with values that change no advantage: "
         + ", ".join(grid.TITLES.get(n, n) for n in missing)
@@ -228,7 +228,7 @@ def _columns(draft: Draft) -> None:
 def _settings(draft: Draft) -> None:
     st.markdown(words.titled("Settings"))
     controls.settings(draft)
-    if cells.token_columns(draft.table):
+    if tables.token_columns(draft.table):
         controls.special(draft, "padded_width")
 
 

@@ -25,7 +25,6 @@ from gradebook.numerals import digits_apart, plain, settled, signed
 from gradebook.scenario import Scenario
 from gradebook.settings import ESTIMATORS, OF_ESTIMATOR
 from gradebook.source import Listing, beside, first_sentence
-from gradebook.table import to_batch
 from gradebook.trainer import evaluated
 from gradebook.ui import words
 from gradebook.ui.drafts import Draft
@@ -338,7 +337,7 @@ def other_run(scenario: Scenario, bug: Bug, batch: Batch) -> None:
         return
     note = words.plain(other.note)
     st.markdown(words.titled("Two runs side by side", note))
-    second = to_batch(other.table(), batch.settings)
+    second = other.batch(batch.settings)
     body = []
     for name, engine in (("correct", CORRECT), ("faulty", bug.engine)):
         a = token_advantage(batch, run(engine, batch))

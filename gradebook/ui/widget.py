@@ -17,7 +17,6 @@ from __future__ import annotations
 import secrets
 from typing import Any, Callable, Sequence
 
-import pandas as pd
 import streamlit as st
 
 
@@ -102,9 +101,10 @@ def _shown() -> dict[tuple[str, tuple[int, ...]], tuple[int, Any]]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """A list is a choice of several, in whatever order they were chosen."""
+    """A list is a choice of several, in whatever order they were chosen; a
+    table says by itself what it equals."""
     if isinstance(one, list):
         return set(one) == set(other or ())
-    if isinstance(one, pd.DataFrame):
+    if hasattr(one, "equals"):
         return one is other or one.equals(other)
     return one == other
