@@ -18,6 +18,11 @@ class Query(dict):
         self.clear()
         self.update(given)
 
+    def get_all(self, name):
+        return [*self.passed.get(name, ()), self[name]]
+
+    passed = {}
+
 
 @pytest.fixture
 def query(monkeypatch):
@@ -136,3 +141,24 @@ def test_what_an_address_may_hold_besides_stays(query):
     reward("7")
     run(edited=True)
     assert query["present"] == "1" and "t" in query
+
+
+def test_what_a_link_gives_twice_is_named(query):
+    """The last one counts, as Streamlit has it."""
+    query.passed = {"row": ["10", "4"]}
+    query["row"] = "3"
+    run()
+    assert draft().row == 3
+    assert st.session_state["address"]["problems"] == (
+        "In this link 'row' should be given once, but is given 3 times;"
+        " '3' is taken.",
+    )
+
+
+def test_a_bare_address_has_no_problem(query):
+    query["row"] = "many"
+    run()
+    assert len(st.session_state["address"]["problems"]) == 1
+    query.clear()
+    run()
+    assert st.session_state["address"]["problems"] == ()

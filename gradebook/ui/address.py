@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from gradebook import sandbox
+from gradebook.errors import shown
 from gradebook.link import decode, encode, fits
 from gradebook.scenario import Scenario
 from gradebook.ui import drafts, predict, words
@@ -96,6 +97,7 @@ def _take(page: str, query: dict[str, str]) -> None:
     here = _here()
     found = decode(query, default=page) if query else None
     if found is None:
+        here["problems"] = ()
         _stand(page, drafts.of(sandbox.case(page)).origin)
     elif sandbox.page_of(found.state.scenario) != page:
         other = found.state.scenario.name
@@ -103,14 +105,28 @@ def _take(page: str, query: dict[str, str]) -> None:
             f"The link is of {other!r}, which is another page's case; this"
             " page stands as it was.",
             *found.problems,
+            *_repeated(),
         )
         return
     else:
-        here["problems"] = found.problems
+        here["problems"] = (*found.problems, *_repeated())
         _stand(page, found.state)
         if not found.covered and predict.covered(page):
             predict.answer(page, predict.SKIPPED)
     here["code"] = encode(_draft(page).state, predict.covered(page))
+
+
+def _repeated() -> list[str]:
+    """What the link gives more than once; `_query` has the last of it."""
+    said = []
+    for name in _query():
+        values = st.query_params.get_all(name)
+        if len(values) > 1:
+            said.append(
+                f"In this link {shown(name)} should be given once, but is"
+                f" given {len(values)} times; {shown(values[-1])} is taken."
+            )
+    return said
 
 
 def _stand(page: str, state: Any) -> None:
