@@ -96,7 +96,7 @@ def _solved(scenario: Scenario) -> str:
     elif guess == scenario.prediction.answer:
         said = "✓ Predicted."
     solved, count = tryit.solved(scenario.name), len(scenario.challenges)
-    mark = "✓ " if solved == count else ""
+    mark = "✓ " if solved == count > 0 else ""
     return f"{said} {mark}{solved} of {count} challenges solved."
 
 

@@ -69,7 +69,7 @@ def _computed(rewards: list[float], line: DeltaGenerator) -> None:
         for r, reward in enumerate(rewards)
     ]
     table(
-        ["rollout", "(reward − mean) / deviation", "advantage", ""],
+        ["rollout", "(reward − mean) / deviation", "advantage", "pushed"],
         body,
         numbers=(1, 2),
     )
@@ -81,8 +81,8 @@ def _less(mean: float) -> str:
 
 def _pushed(advantage: float) -> str:
     if settled(advantage) == 0:
-        return "left alone"
-    return "pushed up" if advantage > 0 else "pushed down"
+        return "neither way"
+    return "up" if advantage > 0 else "down"
 
 
 def _lesson(rewards: list[float]) -> str:
