@@ -1,6 +1,7 @@
 """Each page runs, and what it shows are the engines' numbers."""
 
 import math
+import re
 from functools import cache
 from pathlib import Path
 
@@ -230,3 +231,26 @@ def test_home_says_what_this_is_and_where_to_start(visit):
     home = visit()
     assert home.app.title[0].value == "Gradebook"
     assert "Where to start" in home.text
+
+
+def test_a_batch_under_other_estimators_says_which_differ(visit):
+    """Rewards 100, 1 and 2, the first row rejected. By hand: leave-one-out
+    of 1 and 2 is 1 - 2 and 2 - 1, or with the 100 in it 1 - 51 and
+    2 - 50.5; opo weighs by length, and the first row has none."""
+    (found,) = [
+        e.value
+        for e in visit("rejected_rows").app.get("html")
+        if "<th>estimator</th>" in e.value
+    ]
+    lines = {
+        line[0]: line[1:]
+        for row in re.findall(r"<tr>(.*?)</tr>", found)
+        if (line := re.findall(r"<td>(.*?)</td>", row))
+    }
+    assert lines["rloo"] == [
+        "0.000  −1.000  +1.000",
+        "0.000  −50.000  −48.500",
+        "differs",
+    ]
+    assert lines["opo"] == ["0.000  −0.500  +0.500"] * 2 + ["same"]
+    assert len(lines) == 1 + 8  # the head has one cell without a name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Sequence
 
 import streamlit as st
@@ -21,9 +20,9 @@ from gradebook.engine.grouping import divisible
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.errors import GradebookError
 from gradebook.formula import Worked
+from gradebook.matrix import matrix
 from gradebook.numerals import digits_apart, plain, settled, signed
 from gradebook.scenario import Scenario
-from gradebook.settings import ESTIMATORS, OF_ESTIMATOR
 from gradebook.source import Listing, beside, first_sentence
 from gradebook.trainer import evaluated
 from gradebook.ui import words
@@ -367,17 +366,13 @@ def estimators(scenario: Scenario, bug: Bug, batch: Batch) -> None:
     note = words.plain(scenario.estimators_note)
     st.markdown(words.titled("This batch under other estimators", note))
     body = []
-    for name in scenario.estimators:
-        chosen = {f: ESTIMATORS[name][f] for f in OF_ESTIMATOR}
-        settings = replace(batch.settings, **chosen)
-        try:
-            found = compare(bug, batch.under(settings))
-        except GradebookError as error:
-            body.append([name, str(error), "", ""])
+    for line in matrix(batch, bug.engine, scenario.estimators):
+        if line.wrong is not None:
+            body.append([line.estimator, str(line.wrong), "", ""])
             continue
-        a, b = found.correct.advantage, found.faulty.advantage
-        off = bool(found.differs("advantage").any())
-        body.append([name, _row(a.tolist()), _row(b.tolist()), "differs" if off else "same"])
+        sides = [_row(side.tolist()) for side in (line.correct, line.faulty)]
+        said = "differs" if line.rows else "same"
+        body.append([line.estimator, *sides, said])
     table(["estimator", "correct", "faulty", ""], body)
 
 
