@@ -243,9 +243,7 @@ def _pipeline(
     by_stage = {one.stage: one for one in parts}
     diverging = comparison.diverging
     first = (*diverging, *by_stage, "advantage")[0]
-    said = "Every stage gives the same numbers on this batch."
-    if diverging:
-        said = f"The first stage that differs is **{first}**."
+    said = sections.first_difference(comparison)
     st.markdown(words.titled("The whole pipeline", said))
     left, right = st.columns([11, 13])
     with left:

@@ -84,15 +84,21 @@ def dispute(scenario: Scenario) -> None:
             st.markdown(f"**{title}**  \n{words.plain(text)}")
 
 
+def first_difference(comparison: Comparison) -> str:
+    """Where the engines part, in a sentence."""
+    if not comparison.diverging:
+        return "Every stage gives the same numbers on this batch."
+    first = comparison.diverging[0]
+    return (
+        f"The first stage that differs is **{first}**; all before it are"
+        " equal."
+    )
+
+
 def strip(draft: Draft, bug: Bug, comparison: Comparison) -> str:
     """The stages in order; the first that differs is chosen. The chosen."""
     diverging = comparison.diverging
-    said = "Every stage gives the same numbers on this batch."
-    if diverging:
-        said = (
-            f"The first stage that differs is **{diverging[0]}**; all before"
-            " it are equal."
-        )
+    said = first_difference(comparison)
     st.markdown(words.titled("Where it goes wrong", said))
     labels = {
         s: f"{s} ≠" if s in diverging else f"{s} =" for s in comparison.stages
