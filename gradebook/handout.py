@@ -11,7 +11,7 @@ from gradebook.compare import Comparison, compare, row_weight, sign
 from gradebook.engine.pipeline import Trace
 from gradebook.figures import CORRECT, FAULTY, Panel, squashes, symlog
 from gradebook.formula import Worked, worked
-from gradebook.numerals import digits_apart, settled, signed
+from gradebook.numerals import digits_apart, minus, settled, signed
 from gradebook.scenario import Scenario, load
 from gradebook.source import Listing, beside, first_sentence
 
@@ -103,7 +103,7 @@ def _text(text: object) -> str:
 
 def _rich(text: str) -> str:
     """Escaped text; what stands between backticks as code."""
-    parts = _text(text).split("`")
+    parts = _text(minus(text)).split("`")
     whole = len(parts) % 2
     return "".join(
         f"<code>{part}</code>" if at % 2 and whole else part

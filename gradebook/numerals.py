@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 
 DUST = 1e-6
+NEGATIVE = re.compile(
+    r"(?:(?<=\s)(?<!found )|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])"
+)
 
 
 def signed(value: float, digits: int = 3) -> str:
@@ -45,3 +49,9 @@ def digits_apart(a: float, b: float, least: int = 3) -> int:
 def settled(value: float) -> float:
     """The value, dust as 0: what a picture or a table shows."""
     return 0.0 if abs(value) <= DUST else value
+
+
+def minus(text: str) -> str:
+    """A hyphen for a sign, or between numbers, as the minus that pictures
+    have; what an error found, and code, as it was typed."""
+    return NEGATIVE.sub("\u2212", text)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradebook.numerals import digits_apart, plain, settled, signed
+from gradebook.numerals import digits_apart, minus, plain, settled, signed
 
 SIZES = st.floats(-1e8, 1e8)
 
@@ -89,3 +89,19 @@ def test_dust_is_shown_as_zero(value, shown):
 
 def test_no_value_is_not_settled_away():
     assert math.isnan(settled(math.nan)) and settled(math.inf) == math.inf
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("from -49.5 to -1/3 or -.5", "from −49.5 to −1/3 or −.5"),
+        ("-2 falls", "−2 falls"),
+        ("1 - 50.5 is (2) - (1)", "1 − 50.5 is (2) − (1)"),
+        ("rows 3-5, 2.-1, well-known - 5", "rows 3-5, 2.-1, well-known - 5"),
+        ("rewards.view(-1, 4)", "rewards.view(-1, 4)"),
+        ("found '-5'", "found '-5'"),
+        ("eps: a number, found -1.0", "eps: a number, found -1.0"),
+    ],
+)
+def test_a_number_below_zero_has_the_sign_of_the_pictures(text, said):
+    assert minus(text) == said

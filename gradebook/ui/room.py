@@ -12,12 +12,13 @@ from typing import Any, Mapping
 import streamlit as st
 
 from gradebook.errors import GradebookError
+from gradebook.numerals import minus
 from gradebook.plan import query
 from gradebook.room import Position, Rooms, normal
 from gradebook.scenario import Scenario
 from gradebook.ui import predict, present, words
 from gradebook.ui.shell import bug_files
-from gradebook.ui.words import minus, safe
+from gradebook.ui.words import safe
 
 PARAMETER = "room"
 SEAT = "gradebook-seat"

@@ -10,6 +10,7 @@ from gradebook.compare import Comparison
 from gradebook.engine.pipeline import CORRECT
 from gradebook.errors import GradebookError
 from gradebook.invariants import Broken, Held, Outcome, laws
+from gradebook.numerals import minus
 from gradebook.scenario import Challenge, load
 from gradebook.shrink import shrink
 from gradebook.ui import words
@@ -34,9 +35,9 @@ def law(bug: Bug, comparison: Comparison) -> None:
 
 def _outcome(found: Outcome) -> str:
     if isinstance(found, Held):
-        return f"✓ holds. {words.minus(found.sentence)}"
+        return f"✓ holds. {minus(found.sentence)}"
     if isinstance(found, Broken):
-        return f"✗ broken. {words.minus(found.sentence)}"
+        return f"✗ broken. {minus(found.sentence)}"
     return f"says nothing here. {found.reason}"
 
 

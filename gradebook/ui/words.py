@@ -6,6 +6,7 @@ import html
 import re
 
 from gradebook.errors import GradebookError
+from gradebook.numerals import minus
 
 STATUS = {
     "fixed": ":green-badge[fixed]",
@@ -67,9 +68,6 @@ STAGES = {
 MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:&-])")
 LISTED = re.compile(r"^([0-9]+)\.(?= |$)")
 CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
-NEGATIVE = re.compile(
-    r"(?:(?<=[\s(])|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])"
-)
 
 
 def plain(text: str) -> str:
@@ -83,12 +81,6 @@ def plain(text: str) -> str:
         for at, part in enumerate(parts)
     )
     return LISTED.sub(r"\1\\.", said)
-
-
-def minus(text: str) -> str:
-    """A hyphen for a sign, or between numbers, as the minus that pictures
-    have. (Before what was typed, a quotation mark stands.)"""
-    return NEGATIVE.sub("\u2212", text)
 
 
 def titled(title: str, text: str = "", level: int = 2) -> str:
