@@ -122,6 +122,12 @@ def token_advantage(batch: Batch, trace: Trace) -> Tensor:
 
 
 def row_weight(batch: Batch, trace: Trace, row: int) -> float:
-    """How much each trained token of the row weighs in the loss."""
-    m = batch.mask & trace.trained[:, None]
-    return float(token_weight(batch, m, torch.float64)[row, 0])
+    """How much each trained token of the row weighs in the loss; 0 for a row
+    that is not in the batch, which has no advantage."""
+    here = ~trace.advantage.isnan()
+    if not bool(here[row]):
+        return 0.0
+    within = batch.select(here)
+    m = within.mask & trace.trained[here, None]
+    place = int(here[:row].sum())
+    return float(token_weight(within, m, torch.float64)[place, 0])

@@ -10,7 +10,7 @@ from gradebook.batch import Batch
 from gradebook.compare import Comparison, same, voters
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
-from gradebook.numerals import digits_apart, plain, settled, signed
+from gradebook.numerals import DUST, digits_apart, plain, settled, signed
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,7 @@ def _standardized(
 ) -> tuple[Part, ...]:
     batch = comparison.batch
     if not bool(trace.credited[row]):
-        why = "it did not end with EOS"
-        if not bool(has_tokens(batch)[row]):
-            why = "its response mask is empty"
-        return (Part(f"0: the row earns no advantage, since {why}"),)
+        return (Part(_no_advantage(batch, trace, row)),)
     return (
         Part("("),
         _number(comparison, trace, "score", row),
@@ -84,6 +81,20 @@ def _standardized(
         Part(" = "),
         _number(comparison, trace, "standardized", row, lead="+"),
     )
+
+
+def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
+    """Why an uncredited row has no advantage."""
+    if bool(trace.advantage[row].isnan()):
+        least = batch.settings.min_group_size
+        why = f"its prompt has fewer than {least} rows"
+        if bool(batch.large_enough[row]):
+            why = "only a prompt's first row is generated"
+        return f"no value: the row is not in the batch, since {why}"
+    why = "it did not end with EOS"
+    if not bool(has_tokens(batch)[row]):
+        why = "its response mask is empty"
+    return f"0: the row earns no advantage, since {why}"
 
 
 BASELINES = {
@@ -141,6 +152,8 @@ def _advantage(
     if line is None:
         return (Part("then "), before, Part(" becomes "), after)
     m, s = line
+    if s < DUST:  # then it divides dust, which it is all about
+        before = Part(signed(float(trace.standardized[row])), before.differs)
     less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
     return (
         Part("then ("),

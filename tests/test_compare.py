@@ -19,6 +19,8 @@ from gradebook.compare import (
     trained_tokens,
     voters,
 )
+from gradebook.shown import compared
+from gradebook.state import start
 
 NAN, INF = math.nan, math.inf
 
@@ -224,3 +226,12 @@ def test_an_empty_batch_agrees_with_itself():
     for name in gradebook.BUGS:
         found = compare(gradebook.bug(name), batch)
         assert found.agree and found.diverging == ()
+
+
+def test_in_an_evaluation_the_weight_is_of_the_rows_that_are_there():
+    """Two prompts of one row each, with two and three tokens: dapo gives
+    each of the five 1 / 5."""
+    state = start(gradebook.load("zero_std_kl"))
+    found = compared(replace(state, evaluation=True))
+    assert row_weight(found.batch, found.faulty, 0) == pytest.approx(1 / 5)
+    assert row_weight(found.batch, found.faulty, 1) == 0
