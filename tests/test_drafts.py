@@ -33,3 +33,15 @@ def test_an_edit_after_undo_takes_the_place_of_what_was_undone():
     edited(draft, "5")
     rewards = [state.table.loc[0, "reward"] for state in draft.states]
     assert rewards == ["100", "7", "5"]
+
+
+def test_states_of_other_rows_are_no_same_batch(tmp_path):
+    """Though neither is edited, and both cases have one name."""
+    path = tmp_path / "partial_groups.toml"
+    text = (gradebook.scenario.FOLDER / path.name).read_text("utf-8")
+    assert text.count("reward = 100.0") == 1
+    path.write_text(text.replace("reward = 100.0", "reward = 99.0"), "utf-8")
+    mine, own = gradebook.load(path), gradebook.load("partial_groups")
+    assert mine.name == own.name
+    assert not start(mine).same_batch(start(own))
+    assert start(own).same_batch(start(own))
