@@ -3,12 +3,16 @@
 // they stay the field's own.
 if (!window.gradebookKeys) {
   window.gradebookKeys = true;
-  const text = 'textarea, [contenteditable="true"], ' +
-    'input:not([type="checkbox"]):not([type="radio"])';
+  const text = 'textarea, [contenteditable="true"], input:not(' +
+    '[type="checkbox"], [type="radio"], [type="range"])';
+  const chosen = (field) => // a select box whose list is closed
+    field.getAttribute('role') === 'combobox' &&
+    field.getAttribute('aria-expanded') !== 'true';
   document.addEventListener('keydown', (event) => {
     const z = event.key?.toLowerCase() === 'z'; // autofill sends no key
     if (!z || !(event.ctrlKey || event.metaKey) || event.altKey) return;
-    if (event.target.closest && event.target.closest(text)) return;
+    const field = event.target.closest?.(text);
+    if (field && !chosen(field)) return;
     const name = event.shiftKey ? 'redo' : 'undo';
     const button = document.querySelector(
       `[class*="st-key-${name}-"] button`);

@@ -104,6 +104,35 @@ def test_the_keyboard_undoes_and_redoes_outside_a_field(visitor):
     expect(redo).to_be_disabled()
 
 
+def test_the_keyboard_undoes_where_a_choice_or_the_history_has_the_focus(
+    visitor,
+):
+    """Neither a select box with its list closed nor the slider is text."""
+    reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
+    keys = reader.page.keyboard
+    scale = reader.keyed(f"set-scale-{BUG}").get_by_role("combobox")
+    expect(scale).to_have_value("group_std")
+    reader.settled()
+    for _ in range(20):  # a page that is still being drawn closes the list
+        if scale.get_attribute("aria-expanded") == "true":
+            break
+        scale.press("ArrowDown")
+        reader.page.wait_for_timeout(200)
+    reader.page.get_by_role("option", name="none", exact=True).click()
+    expect(scale).to_have_value("none")
+    reader.settled()
+    expect(scale).to_be_focused()
+    keys.press("Control+z")
+    expect(scale).to_have_value("group_std")
+    for text in ("5", "6"):
+        reader.fill(f"reward-{BUG}", text)
+        expect(reward(reader)).to_have_value(text)
+        reader.settled()
+    reader.page.get_by_role("slider").first.focus()
+    keys.press("Control+z")
+    expect(reward(reader)).to_have_value("5")
+
+
 def test_a_challenge_is_solved_by_an_edit_and_shrinking_can_be_undone(
     visitor,
 ):
