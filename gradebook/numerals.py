@@ -7,7 +7,7 @@ import re
 
 DUST = 1e-6
 NEGATIVE = re.compile(
-    r"(?:(?<=\s)(?<!found )|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])"
+    r"(?:(?<=\s)|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])"
 )
 
 
@@ -54,4 +54,5 @@ def settled(value: float) -> float:
 def minus(text: str) -> str:
     """A hyphen for a sign, or between numbers, as the minus that pictures
     have; what an error found, and code, as it was typed."""
-    return NEGATIVE.sub("\u2212", text)
+    said, found, typed = text.partition(", found ")
+    return NEGATIVE.sub("\u2212", said) + found + typed

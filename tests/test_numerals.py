@@ -99,7 +99,7 @@ def test_no_value_is_not_settled_away():
         ("1 - 50.5 is (2) - (1)", "1 − 50.5 is (2) − (1)"),
         ("rows 3-5, 2.-1, well-known - 5", "rows 3-5, 2.-1, well-known - 5"),
         ("rewards.view(-1, 4)", "rewards.view(-1, 4)"),
-        ("found '-5'", "found '-5'"),
+        ("-1 expected, found '-5 -2'", "−1 expected, found '-5 -2'"),
         ("eps: a number, found -1.0", "eps: a number, found -1.0"),
     ],
 )
