@@ -254,3 +254,16 @@ def test_a_batch_under_other_estimators_says_which_differ(visit):
     ]
     assert lines["opo"] == ["0.000  −0.500  +0.500"] * 2 + ["same"]
     assert len(lines) == 1 + 8  # the head has one cell without a name
+
+
+def test_home_keeps_the_last_good_numbers_beside_a_bad_reward(visit):
+    """Of 5, 0, 0 and 1: mean 1.5, deviation sqrt(17 / 3) = 2.380476."""
+    home = visit("")
+    home.put("primer-0", "5")
+    assert "+1.470 for rollout 0" in home.text and "Stale" not in home.text
+    home.put("primer-1", "abc")
+    assert "found 'abc'" in home.text and "Stale" in home.text
+    assert "+1.470 for rollout 0" in home.text
+    home.go("check").go("")
+    assert home.widget("primer-0").value == "5"
+    assert home.widget("primer-1").value == "abc"

@@ -23,23 +23,29 @@ def primer() -> None:
     with left:
         line = st.empty()
         rewards = _typed()
-    if rewards is None:
-        return
+    first = list(map(float, REWARDS))
+    good = st.session_state.setdefault("primer-good", first)
+    if rewards is not None:
+        st.session_state["primer-good"] = good = rewards
+    else:
+        right = right.container(key="stale-primer")
     with right:
-        _computed(rewards, line)
-    st.markdown(_lesson(rewards))
+        if rewards is None:
+            st.markdown("**Stale: the last four numbers.**")
+        _computed(good, line)
+    st.markdown(_lesson(good))
 
 
 def _typed() -> list[float] | None:
-    """The reader's four rewards; None, with a message, for a bad one."""
-    typed = [
-        part.text_input(
-            f"Reward of rollout {r}", REWARDS[r], key=f"primer-{r}"
-        )
-        for r, part in enumerate(st.columns(4))
-    ]
+    """The reader's four rewards; None, with a message, for a bad one. They
+    outlive a visit to another page, as their widgets do not."""
+    kept = st.session_state.setdefault("primer-typed", list(REWARDS))
+    for r, part in enumerate(st.columns(4)):
+        key = f"primer-{r}"
+        st.session_state.setdefault(key, kept[r])
+        kept[r] = part.text_input(f"Reward of rollout {r}", key=key)
     rewards = []
-    for r, text in enumerate(typed):
+    for r, text in enumerate(kept):
         try:
             rewards.append(number(text))
         except GradebookError as error:
