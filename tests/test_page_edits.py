@@ -448,3 +448,35 @@ def test_the_map_takes_two_picks_at_once(visit):
     page.run()
     assert page.row == page.widget("victim-partial_groups").value == 3
     assert page.widget("culprit-partial_groups").value == 5
+
+
+def test_a_note_of_the_unedited_batch_says_so(visit):
+    page, note = visit("rejected_rows"), "Six of the eight change"
+    assert note in page.text and f"unedited case: {note}" not in page.text
+    assert f"In the unedited case: {note}" in by_widget(page, 0, "1.5").text
+
+
+def test_a_space_around_a_cell_is_no_edit(visit):
+    page = visit("partial_groups")
+    assert page.widget("undo-partial_groups").disabled
+    assert by_widget(page, 11, "100 ").widget("undo-partial_groups").disabled
+    edited = by_widget(page, 11, " 0")
+    assert not edited.widget("undo-partial_groups").disabled
+    assert edited.table["reward"][11] == "0"
+
+
+def test_a_setting_of_a_link_that_has_no_field_is_named(visit):
+    page = visit("partial_groups")
+    draft = page.app.session_state["drafts"]["partial_groups"]
+    assert "without a field" not in page.text
+    typed = draft.state.typed
+    draft.edit(typed={**typed, "reward_clip": "1", "group_size": "2"})
+    assert "Set without a field here: Reward clip 1." in page.run().text
+
+
+def test_in_an_evaluation_map_and_law_say_whose_they_are(visit):
+    page = visit("zero_std_kl")
+    assert "of the training batch" not in page.text
+    draft = page.app.session_state["drafts"]["zero_std_kl"]
+    draft.edit(evaluation=True)
+    assert page.run().text.count("This is of the training batch") == 2

@@ -83,7 +83,7 @@ def _page(name: str, scenario: Scenario, covered: bool) -> None:
     head, screen, rest = (
         st.container(key=f"live-{part}") for part in ("head", "screen", "rest")
     )
-    share = min(max(grid.width(draft) / 1200, 0.42), 0.6)
+    share = min(max(grid.width(draft) / 1200, 0.42), 0.62)
     left, right = screen.columns([share, 1 - share])
     if edited:
         with right, precedence.first():
@@ -123,7 +123,7 @@ def _rest(draft: Draft, swapped: Bug) -> None:
     precedence.give_way()
     sections.the_line(swapped)
     if comparison.batch.rows:
-        tryit.law(swapped, comparison)
+        tryit.law(swapped, comparison, draft.state.evaluation)
     sections.dispute(load(swapped.name))
     precedence.give_way()
     tryit.challenges(draft, comparison, bool(wrong))
@@ -371,4 +371,6 @@ def _below(draft: Draft, swapped: Bug, comparison: Comparison) -> None:
         sections.why(comparison, row, worked(comparison, row))
     moves.moves(draft, swapped, comparison)
     sections.other_run(draft.scenario, swapped, comparison.batch)
-    sections.estimators(draft.scenario, swapped, comparison.batch)
+    sections.estimators(
+        draft.scenario, swapped, comparison.batch, draft.edited
+    )

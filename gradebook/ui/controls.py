@@ -29,6 +29,19 @@ def settings(draft: Draft) -> None:
         for part, name in zip(parts, names[start : start + wide]):
             with part:
                 _widget(draft, name)
+    said = _without_field(draft, names)
+    if said:
+        st.markdown(f"Set without a field here: {words.plain(said)}.")
+
+
+def _without_field(draft: Draft, names: list[str]) -> str:
+    """The settings that a link changed and this page has no field for."""
+    fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
+    return ", ".join(
+        f"{words.LABELS.get(name, name)} {value}"
+        for name, value in draft.state.typed.items()
+        if value != draft.origin.typed.get(name) and name not in fields
+    )
 
 
 def _widget(draft: Draft, name: str) -> None:

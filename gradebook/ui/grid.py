@@ -131,7 +131,7 @@ def _given(called: str, key: str, table: pd.DataFrame) -> pd.DataFrame:
 def _cell(name: str, value: Any) -> Any:
     if tables.is_flag(name):
         return bool(value)
-    return "" if value is None else str(value)
+    return "" if value is None else str(value).strip()
 
 
 def _name(row: int, selected: int) -> str:
@@ -166,17 +166,20 @@ def _columns(shown: pd.DataFrame, results: Any) -> dict[str, Any]:
 
 
 def column_width(name: str) -> int:
-    """Pixels of a column of the table."""
+    """Pixels of a column of the table, a fifth more in the presenter view's
+    type."""
+    pixels = WIDTHS.get(name, LIST_WIDTH)
     if tables.TOKEN.fullmatch(name):
-        return TOKEN_WIDTH
-    return WIDTHS.get(name, LIST_WIDTH)
+        pixels = TOKEN_WIDTH
+    return pixels * 6 // 5 if present.on() else pixels
 
 
 def width(draft: Draft) -> int:
     """Pixels the table wants, its lists of numbers aside."""
     names = [n for n in draft.state.columns if n not in LISTS]
     names += ["row", "in mean", "correct", "faulty"]
-    return sum(column_width(n) for n in names)
+    edge = 20 if present.on() else 0
+    return sum(column_width(n) for n in names) + edge
 
 
 def row_widgets(draft: Draft) -> None:

@@ -60,6 +60,8 @@ def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
             " its siblings (0 for a row that is alone). Groups are outlined;"
             " a thick box is a **leak**."
         )
+    if draft.state.evaluation:
+        said += f" {words.TRAINING_BATCH}"
     st.markdown(words.titled(title, said))
     shown = FINITE if by_gradient else _measure(draft)
     if shown == SLOPE:

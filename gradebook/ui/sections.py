@@ -365,11 +365,16 @@ def _matrix(values: list[list[float]]) -> str:
     return "[" + ", ".join(f"[{row}]" for row in rows) + "]"
 
 
-def estimators(scenario: Scenario, bug: Bug, batch: Batch) -> None:
-    """This batch under each named estimator, correct and faulty."""
+def estimators(
+    scenario: Scenario, bug: Bug, batch: Batch, edited: bool
+) -> None:
+    """This batch under each named estimator, correct and faulty. The
+    scenario's note is of the batch that is not `edited`."""
     if not scenario.estimators:
         return
     note = words.plain(scenario.estimators_note)
+    if edited and note:
+        note = f"In the unedited case: {note}"
     st.markdown(words.titled("This batch under other estimators", note))
     body = []
     for line in matrix(batch, bug.engine, scenario.estimators):

@@ -18,11 +18,12 @@ from gradebook.ui.drafts import Draft
 from gradebook.ui.sections import table
 
 
-def law(bug: Bug, comparison: Comparison) -> None:
+def law(bug: Bug, comparison: Comparison, evaluation: bool) -> None:
     """Each law in words, and what both engines make of it here."""
     if not laws(bug.name):
         return
-    st.markdown(words.titled("The law"))
+    said = words.TRAINING_BATCH if evaluation else ""
+    st.markdown(words.titled("The law", said))
     body = []
     for one in laws(bug.name):
         said = one.words + (" (disputed)" if one.disputed else "")
