@@ -28,6 +28,8 @@ BAND = "rgba(128,128,128,0.10)"
 ROW_HEIGHT = 30
 HEADER = 35
 CARD_HEIGHT = 210
+HALF_MARK = 10
+"""Pixels from the middle of a mark to its tip."""
 SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
 
@@ -73,7 +75,10 @@ def card_figure(picture: RowPicture) -> Figure:
     layout["height"] = CARD_HEIGHT
     layout["showlegend"] = False
     layout["margin"] = {"l": 4, "r": 4, "t": 6, "b": 40, "autoexpand": False}
+    count = len(picture.panels[-1].correct)
+    edge = max(0.5, HALF_MARK * count / (CARD_HEIGHT - 46))
     layout["yaxis"]["showticklabels"] = False
+    layout["yaxis"]["range"] = [count - 1 + edge, -edge]
     layout["xaxis"]["nticks"] = 5
     layout["xaxis"]["title"] |= {
         "standoff": 4,

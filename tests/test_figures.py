@@ -347,3 +347,12 @@ def test_a_leak_is_boxed_on_the_faulty_side():
     signs = named(figure, "faulty")[0]
     assert signs.hovertext[1] == "row 1 moves row 0 by \u22121.000<br>a leak"
     assert signs.text == ("+", "\u2212", "", "+")
+
+
+def test_a_card_has_room_for_its_first_and_last_mark():
+    """Ten pixels of a mark, where a card has 164 for all rows."""
+    for rows, edge in ((2, 0.5), (12, 12 * 10 / 164)):
+        panel = Panel("advantage", [0.0] * rows, [1.0] * rows)
+        drawn = card_figure(RowPicture([panel], ["A"] * rows))
+        bottom, top = drawn["layout"]["yaxis"]["range"]
+        assert (bottom, top) == pytest.approx((rows - 1 + edge, -edge))
