@@ -348,7 +348,7 @@ def _lead(room: str, bug: str, scenario: Scenario, draft: Any) -> None:
             value=not present.on(),
             key=f"room-split-{present.on()}",
         )
-    _tally(room, scenario, split)
+    _tally(room, scenario, split, revealed)
 
 
 def _reveal(room: str, question: str) -> None:
@@ -357,15 +357,17 @@ def _reveal(room: str, question: str) -> None:
 
 
 @st.fragment(run_every=EVERY_LEAD)
-def _tally(room: str, scenario: Scenario, split: bool) -> None:
-    """The answers so far, live."""
+def _tally(
+    room: str, scenario: Scenario, split: bool, truth: bool
+) -> None:
+    """The answers so far, live; the right one marked with the `truth`."""
     if not rooms().is_open(room):
         st.rerun(scope="app")
     counts = rooms().counts(room, scenario.name)
     total, here = sum(counts.values()), _learners(rooms().seats(room))
     st.markdown(f"**{_answers(total)}**; {here}.")
     if split:
-        _split(scenario, counts)
+        _split(scenario, counts, truth)
 
 
 def _answers(total: int) -> str:

@@ -31,7 +31,11 @@ def take_home(draft: Draft) -> None:
         st.code(link, language=None, wrap_lines=True)
         if asks:
             with st.popover("The covered link"):
-                st.code(address_of(draft, covered=True), language=None)
+                st.code(
+                    address_of(draft, covered=True),
+                    language=None,
+                    wrap_lines=True,
+                )
     if len(state.bugs) != 1:
         st.markdown(
             "The pytest file and the scenario file hold exactly one bug;"
@@ -52,14 +56,16 @@ def take_home(draft: Draft) -> None:
                 f"{state.bug}-mine.toml",
                 lambda: export.scenario_file(state),
             )
-    page = "this page" if asks else "the bug's page"
-    st.markdown(
-        "The **pytest file** needs torch and pytest alone: call your own"
-        " trainer in the adapter at its top. The **CSV** holds every stage"
-        f" of both engines. The **scenario file** becomes a case of {page}"
-        " when it is put into `scenarios/`. The camera above the picture"
-        " saves it as SVG."
-    )
+    said = "The **CSV** holds every stage of both engines."
+    if len(state.bugs) == 1:
+        page = "this page" if asks else "the bug's page"
+        said = (
+            "The **pytest file** needs torch and pytest alone: call your own"
+            f" trainer in the adapter at its top. {said} The **scenario"
+            f" file** becomes a case of {page} when it is put into"
+            " `scenarios/`."
+        )
+    st.markdown(said + " The camera above the picture saves it as SVG.")
     note = _note(draft) if len(state.bugs) == 1 else ""
     if note:
         st.markdown(note)

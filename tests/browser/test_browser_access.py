@@ -43,6 +43,26 @@ def test_no_page_violates_wcag(scheme, server, path):
     assert found == []
 
 
+def test_neither_a_bad_cell_nor_an_open_box_violates_wcag(scheme, server):
+    """What is stale is pale, and still to be read."""
+    page = scheme.new_page()
+    page.goto(f"{server.url}/{OPEN[0]}")
+    reward = page.get_by_label("Reward", exact=True)
+    expect(reward).to_be_visible(timeout=60_000)
+    page.get_by_role("button", name="The covered link").click()
+    expect(page.get_by_text("covered", exact=False).first).to_be_visible()
+    page.wait_for_timeout(800)
+    boxed = violations(page)
+    page.keyboard.press("Escape")
+    reward.fill("x")
+    reward.press("Enter")
+    expect(page.get_by_text("expected a number, found 'x'")).to_be_visible()
+    page.wait_for_timeout(1500)
+    found = violations(page)
+    page.close()
+    assert boxed == [] and found == []
+
+
 def test_a_violation_would_be_found(scheme, server):
     page = scheme.new_page()
     page.goto(server.url)
