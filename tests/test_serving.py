@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,9 @@ def asked(serving, tmp_path):
         async def send(message):
             sent.append(message)
 
-        asyncio.run(files(scope, None, send))
+        # In a thread of its own: the browser's tests leave a loop running.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, files(scope, None, send)).result()
         return sent
 
     return ask
