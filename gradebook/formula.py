@@ -152,7 +152,7 @@ def _advantage(
     if line is None:
         return (Part("then "), before, Part(" becomes "), after)
     m, s = line
-    if s < DUST:  # then it divides dust, which it is all about
+    if abs(s) < DUST:  # then it divides dust, which it is all about
         before = Part(signed(float(trace.standardized[row])), before.differs)
     less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
     return (
