@@ -10,7 +10,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 if __name__ == "__main__":
-    from gradebook.ui.shell import app as page
+    from gradebook.ui.parts.shell import app as page
 
     page()
 else:
@@ -34,7 +34,7 @@ else:
         collection: Streamlit collects after every run of a page, and over
         torch's objects that costs ten times a small page, for everybody."""
         for module, then in (
-            ("gradebook.ui.bug_page", FIRST_NUMBER),
+            ("gradebook.ui.pages.bug", FIRST_NUMBER),
             ("pandas", 0),
         ):
             gc.disable()
@@ -73,7 +73,10 @@ else:
                         await send({**body, "body": chunk})
                 await send({**body, "body": b"", "more_body": False})
 
-            known = {"http.response.pathsend": {}, **scope.get("extensions", {})}
+            known = {
+                "http.response.pathsend": {},
+                **scope.get("extensions", {}),
+            }
             await self.app({**scope, "extensions": known}, receive, answered)
 
     app = st.App(

@@ -1,25 +1,25 @@
 """Gradebook: what five real normalization bugs do to a training step.
 
-    scenario = gradebook.load("partial_groups")
-    batch = scenario.batch()
-    correct = gradebook.run(gradebook.CORRECT, batch)
-    faulty = gradebook.run(gradebook.bug("partial_groups").engine, batch)
-    steps = gradebook.check(frame)  # a run's log: one row a step
+scenario = gradebook.load("partial_groups")
+batch = scenario.batch()
+correct = gradebook.run(gradebook.CORRECT, batch)
+faulty = gradebook.run(gradebook.bug("partial_groups").engine, batch)
+steps = gradebook.check(frame)  # a run's log: one row a step
 """
 
-from gradebook.batch import Batch
 from gradebook.bugs import BUGS, bug
+from gradebook.cases.scenario import Scenario, load
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
-from gradebook.errors import GradebookError
 from gradebook.logs.check import check
-from gradebook.scenario import Scenario, load
-from gradebook.settings import ESTIMATORS, Settings
 
 __all__ = [
     "BUGS",
-    "Batch",
     "CORRECT",
     "ESTIMATORS",
+    "Batch",
     "Engine",
     "GradebookError",
     "Scenario",

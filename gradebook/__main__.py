@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Callable, NoReturn, Sequence
+from typing import NoReturn
 
-from gradebook.errors import GradebookError
+from gradebook.core.errors import GradebookError
 from gradebook.logs.explore import worst_steps
 from gradebook.logs.log import check_log
 from gradebook.logs.pytest_file import test_file

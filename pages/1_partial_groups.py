@@ -1,5 +1,5 @@
 """Partial groups: rows grouped by position instead of by prompt."""
 
-from gradebook.ui.bug_page import bug_page
+from gradebook.ui.pages.bug import bug_page
 
 bug_page("partial_groups")

@@ -1,5 +1,5 @@
 """Double normalization: advantages standardized a second time."""
 
-from gradebook.ui.bug_page import bug_page
+from gradebook.ui.pages.bug import bug_page
 
 bug_page("double_normalization")

@@ -1,5 +1,5 @@
 """Sandbox: every setting, every estimator, any bugs, one batch."""
 
-from gradebook.ui.sandbox import sandbox
+from gradebook.ui.pages.sandbox import sandbox
 
 sandbox()

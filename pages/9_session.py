@@ -1,5 +1,5 @@
 """Session: an hour over the five bugs, a room, handouts."""
 
-from gradebook.ui.session import session
+from gradebook.ui.pages.session import session
 
 session()

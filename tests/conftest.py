@@ -68,7 +68,9 @@ class Visit:
             widget
             for kind in kinds
             for widget in getattr(self.app, kind)
-            if re.fullmatch(re.escape(key) + "(__at__[0-9-]+)?", widget.key or "")
+            if re.fullmatch(
+                re.escape(key) + "(__at__[0-9-]+)?", widget.key or ""
+            )
         ]
         return found
 
@@ -168,8 +170,7 @@ class Visit:
     def marks(self, panel=0, picture=0):
         """[correct, faulty]: the value marked on each row that has one."""
         return [
-            dict(trace["customdata"])
-            for trace in self.traces(panel, picture)
+            dict(trace["customdata"]) for trace in self.traces(panel, picture)
         ]
 
     def traces(self, panel=0, picture=0):

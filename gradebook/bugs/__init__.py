@@ -9,8 +9,8 @@ from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from gradebook.core.errors import GradebookError, shown
 from gradebook.engine.pipeline import CORRECT, STAGES, Engine, Stage
-from gradebook.errors import GradebookError, shown
 
 BUGS: tuple[str, ...] = tuple(sorted(m.name for m in iter_modules(__path__)))
 """The names of the bugs."""
@@ -35,7 +35,7 @@ def bug(name: str) -> Bug:
             key="bug", expected="one of " + ", ".join(BUGS), found=shown(name)
         )
     module = import_module(f"{__name__}.{name}")
-    (stage, faulty), = (
+    ((stage, faulty),) = (
         (stage, function)
         for stage, function in inspect.getmembers(module, inspect.isfunction)
         if stage in STAGES and function.__module__ == module.__name__

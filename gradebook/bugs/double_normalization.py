@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from gradebook.batch import Batch
+from gradebook.core.batch import Batch
 from gradebook.engine.scales import surviving, whitened
 from gradebook.engine.segments import step_mean
 
 
-def advantage(
-    batch: Batch, standardized: Tensor, credited: Tensor
-) -> Tensor:
+def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     """Standardized a second time, over the transitions of the step.
 
     float [R]. The trainer sees advantages whose size depends on the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from gradebook.batch import Batch
+from gradebook.core.batch import Batch
 from gradebook.engine.grouping import may_end
 
 

@@ -6,12 +6,12 @@ A row in no group has baseline 0.
 
 from __future__ import annotations
 
-from typing import Callable, Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
 
-from gradebook.batch import Batch
+from gradebook.core.batch import Batch
 from gradebook.engine.segments import Segments, by_group, by_step
 
 

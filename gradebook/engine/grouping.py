@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gradebook.batch import Batch
-from gradebook.errors import GradebookError
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
 
 
 def score(batch: Batch) -> Tensor:

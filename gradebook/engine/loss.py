@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gradebook.batch import Batch
+from gradebook.core.batch import Batch
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.segments import by_group, by_step
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from gradebook.batch import Batch
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
 from gradebook.engine.segments import Segments, by_group, by_step, step_mean
-from gradebook.errors import GradebookError
 
 
 def scale(
@@ -64,9 +64,7 @@ def standardized(
     return torch.where(credited, (score - baseline) / scale, 0)
 
 
-def advantage(
-    batch: Batch, standardized: Tensor, credited: Tensor
-) -> Tensor:
+def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     """The standardized score, token-whitened where the estimator asks.
 
     float [R]; NaN where subsampling left the row no transition.

@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from gradebook.batch import Batch
+from gradebook.core.batch import Batch
 
 
 @dataclass(frozen=True, eq=False)

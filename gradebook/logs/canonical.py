@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Callable, Sequence
 
 import numpy as np
 
-from gradebook.errors import shown
-from gradebook.late import pd
+from gradebook.core.errors import shown
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.columns import Columns
 
 UNKNOWN = -(2**62)
@@ -137,11 +137,15 @@ def _labels(column: pd.Series, broken: list[Broken]) -> np.ndarray:
 
 def _hashable(cells: pd.Series) -> pd.Series:
     """The cells; a conversation, a list of messages, as text."""
-    nested = cells.map(lambda c: isinstance(c, (list, tuple, dict, np.ndarray)))
+    nested = cells.map(
+        lambda c: isinstance(c, (list, tuple, dict, np.ndarray))
+    )
     if not nested.any():
         return cells
     texts = cells[nested].map(
-        lambda c: json.dumps(c if isinstance(c, dict) else list(c), default=str)
+        lambda c: json.dumps(
+            c if isinstance(c, dict) else list(c), default=str
+        )
     )
     return cells.where(~nested, texts)
 
@@ -243,9 +247,7 @@ def _eos(
     return None
 
 
-def _whole(
-    column: pd.Series, broken: list[Broken], least: int
-) -> np.ndarray:
+def _whole(column: pd.Series, broken: list[Broken], least: int) -> np.ndarray:
     values = numbers(column, broken)
     with np.errstate(invalid="ignore"):
         odd = np.isfinite(values) & (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gradebook.errors import GradebookError
-from gradebook.late import pd
+from gradebook.core.errors import GradebookError
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.canonical import canonical
 from gradebook.logs.columns import Columns, guessed
 from gradebook.logs.judging import Judging, judged, undisturbed
@@ -148,7 +148,6 @@ def _merged(
     frame.loc[use] = rounded.frame.loc[use]
     timeline.loc[use] = rounded.timeline.loc[use]
     chosen = tuple(
-        r if u else e
-        for e, r, u in zip(exact.chosen, rounded.chosen, use)
+        r if u else e for e, r, u in zip(exact.chosen, rounded.chosen, use)
     )
     return StepResults(frame, timeline, chosen)

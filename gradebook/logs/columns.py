@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Mapping, Sequence
 
-from gradebook.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, shown
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "step": (

@@ -6,13 +6,13 @@ log's numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Iterator, Mapping
 
 from gradebook.bugs import bug
+from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.engine.pipeline import CORRECT, Engine
-from gradebook.settings import ESTIMATORS, Settings
 
 EPS = (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 0.0)
 """What trainers add to a standard deviation, likeliest first."""
@@ -76,7 +76,7 @@ class Computation:
         return bug(self.bug).engine if self.bug else CORRECT
 
     @property
-    def correct(self) -> "Computation":
+    def correct(self) -> Computation:
         """The correct engine under the same estimator and convention."""
         return _corrected(self)
 
@@ -246,9 +246,7 @@ def altered(settings: Settings, **changes: object) -> Settings:
     return twin
 
 
-def with_settings(
-    computation: Computation, settings: Settings
-) -> Computation:
+def with_settings(computation: Computation, settings: Settings) -> Computation:
     """The computation under other settings."""
     c = computation
     return Computation(c.bug, c.estimator, settings, c.tier, c.stride)

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import torch
 
-from gradebook import table as tables
-from gradebook.batch import Batch
-from gradebook.errors import GradebookError, shown
-from gradebook.late import pd
+from gradebook.cases import table as tables
+from gradebook.cases.scenario import MOST_ROWS, MOST_TOKENS
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError, shown
+from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.logs.check import with_groups
 from gradebook.logs.computations import Computation
 from gradebook.logs.fits import distance, numbers_of
 from gradebook.logs.pieces import Log, pieces
-from gradebook.logs.sources import Source, sources
 from gradebook.logs.results import flipped
 from gradebook.logs.rollouts import Rollouts, to_rollouts
+from gradebook.logs.sources import Source, sources
 from gradebook.logs.trl import read_as_trl, rewarded
 from gradebook.logs.verdict import Verdict
-from gradebook.scenario import MOST_ROWS, MOST_TOKENS
-from gradebook.settings import ESTIMATORS, Settings
 
 TIMELINE = (
     "step",
@@ -275,9 +276,7 @@ def _window(
     return np.arange(start, end)
 
 
-def _table(
-    rollouts: Rollouts, order: np.ndarray
-) -> tuple[pd.DataFrame, str]:
+def _table(rollouts: Rollouts, order: np.ndarray) -> tuple[pd.DataFrame, str]:
     """The rows as a table, and what it cannot hold."""
     b, note = rollouts.batch, ""
     columns: dict[str, list[Any]] = {

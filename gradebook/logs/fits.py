@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from torch import Tensor
 
-from gradebook.batch import Batch
+from gradebook.core.batch import Batch
 from gradebook.engine.pipeline import Engine, Trace, run
 from gradebook.logs.computations import Computation
 from gradebook.logs.rollouts import Rollouts, under
@@ -41,24 +41,22 @@ class Fit:
     tight: np.ndarray
 
     @classmethod
-    def unknown(cls, steps: int) -> "Fit":
+    def unknown(cls, steps: int) -> Fit:
         """Nothing computed yet."""
         no = np.zeros(steps, dtype=bool)
         return cls(np.full(steps, np.nan), no, no.copy())
 
     @classmethod
-    def out(cls, steps: int) -> "Fit":
+    def out(cls, steps: int) -> Fit:
         """Nothing that could be computed."""
         no = np.zeros(steps, dtype=bool)
         return cls(np.full(steps, np.inf), no, no)
 
-    def at(self, steps: np.ndarray) -> "Fit":
+    def at(self, steps: np.ndarray) -> Fit:
         """Only these steps, bool [S]."""
-        return Fit(
-            self.residual[steps], self.fits[steps], self.tight[steps]
-        )
+        return Fit(self.residual[steps], self.fits[steps], self.tight[steps])
 
-    def filled(self, at: np.ndarray, new: "Fit") -> "Fit":
+    def filled(self, at: np.ndarray, new: Fit) -> Fit:
         """This fit with `new` at the steps `at`, bool [S]."""
         both = zip(
             (self.residual, self.fits, self.tight),
@@ -172,9 +170,7 @@ def fit_of(
     return Fit(worst, ~misfit, ~loose)
 
 
-def _gain(
-    rollouts: Rollouts, trace: Trace, found: np.ndarray
-) -> np.ndarray:
+def _gain(rollouts: Rollouts, trace: Trace, found: np.ndarray) -> np.ndarray:
     """How much the last stage spreads the standardized scores. [S]"""
     before = trace.standardized.numpy()
     if found is before or np.array_equal(found, before):

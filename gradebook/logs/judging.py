@@ -7,18 +7,18 @@ from the log is then reduced to one number a step. Letters: R rows, S steps.
 from __future__ import annotations
 
 import gc
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Iterable, Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from gradebook.bugs import BUGS
+from gradebook.core.lazy_pandas import pd
 from gradebook.engine.pipeline import run
-from gradebook.late import pd
 from gradebook.logs.computations import (
     CLIPS,
     NEEDS,
@@ -49,6 +49,7 @@ from gradebook.logs.probes import (
     some_strides,
 )
 from gradebook.logs.rollouts import Rollouts, under
+
 
 def facts_of(rollouts: Rollouts) -> Facts:
     """What the rows allow to differ."""
@@ -84,8 +85,7 @@ def replicas(has: frozenset[str]) -> tuple[str, ...]:
     return tuple(
         name
         for name in BUGS
-        if name != TRACELESS
-        and has.intersection(NEEDS.get(name, ("reward",)))
+        if name != TRACELESS and has.intersection(NEEDS.get(name, ("reward",)))
     )
 
 
@@ -218,9 +218,7 @@ class Judging:
         best = counts.drop_duplicates("step")["size"].to_numpy()
         return torch.from_numpy(best.astype("int64"))
 
-    def try_all(
-        self, tried: Iterable[Computation], steps: np.ndarray
-    ) -> None:
+    def try_all(self, tried: Iterable[Computation], steps: np.ndarray) -> None:
         """Computes what is not yet known of these steps, bool [S]."""
         if not steps.any():
             return

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gradebook.late import pd
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.ahead import ahead
 from gradebook.logs.check import in_parts, with_groups
 from gradebook.logs.computations import Computation, convention, settled
 from gradebook.logs.judging import Judging, full_groups, undisturbed
 from gradebook.logs.pieces import Log, pieces
 from gradebook.logs.places import decimal_places
-from gradebook.logs.sources import LIMITS, Limits, Source, sources
 from gradebook.logs.results import COLUMNS
 from gradebook.logs.rollouts import Rollouts, to_rollouts
 from gradebook.logs.search import Search, bases
+from gradebook.logs.sources import LIMITS, Limits, Source, sources
 from gradebook.logs.trl import Reading, read_as_trl, rewarded
 from gradebook.logs.verdict import (
     Named,

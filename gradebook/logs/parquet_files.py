@@ -6,15 +6,16 @@ Imports pyarrow, so it is imported itself only when such a file comes.
 from __future__ import annotations
 
 import json
-from typing import Any, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gradebook.errors import GradebookError, shown
-from gradebook.late import pd
+from gradebook.core.errors import GradebookError, shown
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.sources import Limits, Part, Source, unique
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradebook.errors import GradebookError
+from gradebook.core.errors import GradebookError
 from gradebook.logs.sources import Source
 
 LONGEST = 20_000_000

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gradebook.errors import GradebookError
-from gradebook.late import pd
+from gradebook.core.errors import GradebookError
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.canonical import Broken, canonical, is_unknown
 from gradebook.logs.columns import Columns, guessed
 from gradebook.logs.readers import ROWS, header, parts
@@ -85,7 +85,7 @@ class Log:
         sources: Sequence[Source],
         given: Mapping[str, str] | None = None,
         limits: Limits = LIMITS,
-    ) -> "Log":
+    ) -> Log:
         """The log in these files; the header of the first that can be read
         decides the columns. Raises GradebookError when none can."""
         errors = []
@@ -98,7 +98,7 @@ class Log:
             return cls(sources, guessed(names, numbers, given), limits)
         raise errors[0]
 
-    def again(self, gathered: bool = False) -> "Log":
+    def again(self, gathered: bool = False) -> Log:
         """The same log, to be read from its start."""
         return Log(self.sources, self.columns, self.limits, gathered)
 

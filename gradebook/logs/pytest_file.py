@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Iterable
 
-from gradebook.errors import GradebookError
-from gradebook.export import PytestFile, pytest_file
+from gradebook.cases.scenario import MOST_ROWS, load
+from gradebook.cases.state import State, start, typed_settings
+from gradebook.core.errors import GradebookError
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.sources import Source
 from gradebook.logs.verdict import Verdict
-from gradebook.scenario import MOST_ROWS, load
-from gradebook.state import State, start, typed_settings
+from gradebook.output.export import PytestFile, pytest_file
 
 NO_LINK = "python -m gradebook check"
 

@@ -5,10 +5,10 @@ A log is data: nothing in it is executed or unpickled.
 
 from __future__ import annotations
 
-from typing import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from gradebook.errors import GradebookError
-from gradebook.late import pd
+from gradebook.core.errors import GradebookError
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.sources import LIMITS, Limits, Part, Source
 from gradebook.logs.text_files import csv_parts, jsonl_parts
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
-from typing import Iterable
 
-from gradebook.late import pd
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import timeline, worst_steps
 from gradebook.logs.verdict import Verdict
 from gradebook.logs.what_if import sentences

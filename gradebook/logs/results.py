@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Iterable
 
 import numpy as np
 
-from gradebook.late import pd
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.computations import Computation, unusual
 from gradebook.logs.fits import ABSOLUTE, ALIKE, distance, numbers_of
 from gradebook.logs.judging import Judging, fitting
@@ -53,7 +53,7 @@ class Stack:
     tight: np.ndarray
 
     @classmethod
-    def of(cls, work: Judging, wanted: Iterable[Computation]) -> "Stack":
+    def of(cls, work: Judging, wanted: Iterable[Computation]) -> Stack:
         """The fits of the wanted computations."""
         found = tuple(sorted(wanted, key=unusual))
         if not found:
@@ -79,15 +79,11 @@ class Stack:
 
     def nearest(self) -> np.ndarray:
         """int64 [S] the computation with the smallest residual."""
-        residual = np.where(
-            np.isnan(self.residual), np.inf, self.residual
-        )
+        residual = np.where(np.isnan(self.residual), np.inf, self.residual)
         return residual.argmin(0)
 
 
-def results_of(
-    work: Judging, usual: Computation | None = None
-) -> StepResults:
+def results_of(work: Judging, usual: Computation | None = None) -> StepResults:
     """Verdict, bug, ties and evidence of each step. Where nothing fits, the
     distance is that from `usual`, the log's own correct computation, or
     else from the nearest one."""
@@ -120,9 +116,7 @@ def results_of(
     residual = both.residual[chosen, steps]
     nearest = correct.nearest()
     compared = [
-        c.correct
-        if v != "none fits"
-        else usual or correct.computations[n]
+        c.correct if v != "none fits" else usual or correct.computations[n]
         for c, v, n in zip(picked, verdict, nearest)
     ]
     ties = _all_ties(verdict, chosen, both)

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.batch import Batch
-from gradebook.errors import GradebookError, shown
-from gradebook.late import pd
-from gradebook.settings import Settings
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError, shown
+from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import Settings
 
 CANONICAL = (
     "step",
@@ -93,7 +93,7 @@ class Rollouts:
         return len(self.labels)
 
     @cached_property
-    def groups(self) -> "Groups":
+    def groups(self) -> Groups:
         """The groups of rows that share step and prompt."""
         code = self.batch.prompt_index.numpy()
         rows = np.arange(len(code))
@@ -122,13 +122,13 @@ class Rollouts:
         """bool [R] the row is in one of `steps`, bool [S]."""
         return steps[self.batch.step_index.numpy()]
 
-    def of_steps(self, steps: np.ndarray) -> "Rollouts":
+    def of_steps(self, steps: np.ndarray) -> Rollouts:
         """Only the rows of `steps`, bool [S]."""
         if steps.all():
             return self
         return self.of_rows(self.rows_of(steps))
 
-    def of_rows(self, rows: np.ndarray) -> "Rollouts":
+    def of_rows(self, rows: np.ndarray) -> Rollouts:
         """Only these rows, bool [R]."""
         at = np.flatnonzero(rows)
         keep = torch.from_numpy(at)
@@ -326,9 +326,7 @@ def _numbers(frame: pd.DataFrame, name: str) -> np.ndarray:
     return values
 
 
-def _whole(
-    frame: pd.DataFrame, name: str, least: int = 0
-) -> Tensor | None:
+def _whole(frame: pd.DataFrame, name: str, least: int = 0) -> Tensor | None:
     if name not in frame.columns:
         return None
     values = _numbers(frame, name)

@@ -9,17 +9,17 @@ turn, a few at a time.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Iterable
 
 import numpy as np
 
+from gradebook.core.settings import ESTIMATORS
 from gradebook.logs.check import judged_part
 from gradebook.logs.computations import Computation, base
 from gradebook.logs.judging import Judging, fitting, judged, restrided
 from gradebook.logs.results import StepResults, results_of
 from gradebook.logs.rollouts import Rollouts
-from gradebook.settings import ESTIMATORS
 
 SEARCHED = 8192
 """So many rows are searched whole at a time; a smaller log, all of it."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Iterable, Iterator
+from typing import BinaryIO
 
 import numpy as np
 
-from gradebook.errors import GradebookError, shown
-from gradebook.late import pd
+from gradebook.core.errors import GradebookError, shown
+from gradebook.core.lazy_pandas import pd
 
 ENDINGS = {
     ".csv": "csv",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Iterator, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from gradebook.errors import GradebookError, shown
-from gradebook.late import pd
+from gradebook.core.errors import GradebookError, shown
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.sources import BadRow, Limits, Part, Source, unique
 
 
@@ -82,7 +83,7 @@ class _Counted:
     number: int = 0
     read: int = 0
 
-    def __iter__(self) -> "_Counted":
+    def __iter__(self) -> _Counted:
         return self
 
     def __next__(self) -> str:

@@ -6,15 +6,15 @@ reward function before weighting. Both are worked out from the rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import gcd
-from typing import Iterator, Sequence
 
 import numpy as np
 
-from gradebook.errors import GradebookError
-from gradebook.late import pd
+from gradebook.core.errors import GradebookError
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.canonical import summed, unscored
 from gradebook.logs.columns import Columns
 from gradebook.logs.computations import (
@@ -231,7 +231,7 @@ class _Seen:
     @classmethod
     def of(
         cls, sample: pd.DataFrame, size: int | None, normalized: bool
-    ) -> "_Seen":
+    ) -> _Seen:
         """The sample with groups of `size` rows."""
         names = [n for n in sample if n.startswith("reward ")]
         step, group = _group(sample, size)
@@ -323,7 +323,8 @@ def _unsolved(
     if not rest or len(rest) == len(live):
         return []
     return [
-        ", ".join(rest) + (" tells" if len(rest) == 1 else " tell")
+        ", ".join(rest)
+        + (" tells" if len(rest) == 1 else " tell")
         + " no rows of a group apart that the others do not;"
         " the weight may be another"
     ]
@@ -406,7 +407,10 @@ def _merit(
         known = _is_own(computation)
         worst = float(np.where(fit.fits, fit.residual, 0).max())
         merit = (
-            float(fit.fits.sum()), float(known), -round(worst, 6), -digits
+            float(fit.fits.sum()),
+            float(known),
+            -round(worst, 6),
+            -digits,
         )
         best = max(best, merit)
     return best
@@ -430,7 +434,5 @@ def _straight(seen: _Seen, reward: np.ndarray) -> np.ndarray:
     straight line through its rewards, as all of TRL's computations are."""
     every = np.ones(len(reward), dtype=bool)
     dust, allowed = DUST * np.abs(reward), 4 * tolerance(seen.advantage)
-    _, out = off_line(
-        reward, seen.advantage, every, seen.group, dust, allowed
-    )
+    _, out = off_line(reward, seen.advantage, every, seen.group, dust, allowed)
     return (np.bincount(seen.step, out) == 0)[seen.step]

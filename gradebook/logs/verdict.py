@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Mapping
+from typing import Any
 
 import numpy as np
 
 from gradebook.bugs import BUGS
-from gradebook.late import pd
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.computations import (
     NEEDS,
     TRACELESS,
@@ -225,9 +226,7 @@ class Tally:
                 worst = max(worst, float(residual[part].max()))
         return worst
 
-    def preferred(
-        self, wanted: list[Computation]
-    ) -> Computation | None:
+    def preferred(self, wanted: list[Computation]) -> Computation | None:
         """The first of those that need the least allowance for rounding,
         and whose residual is as small as the smallest."""
         if not wanted:
@@ -380,9 +379,7 @@ def _none_fits(found: Named, frame: pd.DataFrame) -> str:
     )
 
 
-def ties_of(
-    found: Named, facts: Mapping[str, bool]
-) -> tuple[Tie, ...]:
+def ties_of(found: Named, facts: Mapping[str, bool]) -> tuple[Tie, ...]:
     """What fits equally well, and why. `facts` are those of `log_facts`."""
     c = found.computation
     if c is None or found.verdict not in ("correct", "suspect"):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Mapping, Sequence
 
 import numpy as np
 
 from gradebook.bugs import bug
+from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import ESTIMATORS
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.late import pd
 from gradebook.logs.check import prepared
 from gradebook.logs.fits import distance
 from gradebook.logs.judging import replicas
 from gradebook.logs.results import TINY, flipped
 from gradebook.logs.rollouts import Rollouts, under
-from gradebook.settings import ESTIMATORS
 
 LIKELY = ("grpo", "dr_grpo", "rloo")
 """The estimators that are tried."""

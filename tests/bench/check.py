@@ -27,8 +27,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 import gradebook
-from gradebook.errors import GradebookError
-from gradebook.settings import ESTIMATORS
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import ESTIMATORS
 
 BUGS = tuple(b for b in gradebook.BUGS if b != "zero_std_kl")
 NOISE = 1e-6
@@ -164,7 +164,9 @@ def write(path: Path, steps: int, texts: bool, bug: str = "") -> None:
         reward = chance.normal(size=len(step))
         more = telling(bug, len(step), chance)
         length = more.get("length", np.ones(len(step)))
-        told = {name: torch.from_numpy(values) for name, values in more.items()}
+        told = {
+            name: torch.from_numpy(values) for name, values in more.items()
+        }
         told.pop("length", None)
         batch = gradebook.Batch(
             prompt=torch.from_numpy(prompt),

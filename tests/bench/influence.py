@@ -17,7 +17,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import gradebook
-from gradebook.influence import (
+from gradebook.analysis.influence import (
     gradient_influence,
     influence,
     influences,

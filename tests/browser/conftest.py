@@ -16,9 +16,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
-
 from glide import Grid
+from playwright.sync_api import Page, expect, sync_playwright
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

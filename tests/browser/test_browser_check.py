@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from conftest import Reader
 from playwright.sync_api import expect
 
 import gradebook
-from conftest import Reader
 
 REAL = Path(__file__).parents[1] / "logs" / "trl-group"
 

@@ -204,9 +204,7 @@ def test_a_click_on_a_mark_selects_its_row(read):
     for name, wanted in (("correct", 8), ("faulty", 11)):
         click_mark(reader, "partial_groups", name, wanted)
         expect(row).to_have_value(str(wanted))
-        expect(reader.grid.at(wanted, "row")).to_have_text(
-            f"\u25b8 {wanted}"
-        )
+        expect(reader.grid.at(wanted, "row")).to_have_text(f"\u25b8 {wanted}")
         why = reader.page.get_by_role("heading", name=f"Why: row {wanted}")
         expect(why).to_be_visible()
 

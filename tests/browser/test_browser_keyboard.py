@@ -1,9 +1,8 @@
 """The whole lesson by keyboard: predict, edit, undo, take home."""
 
 import pytest
-from playwright.sync_api import expect
-
 from conftest import Reader
+from playwright.sync_api import expect
 
 BUG = "partial_groups"
 FOCUS = """() => {
@@ -109,8 +108,13 @@ def test_the_stages_and_the_maps_table_need_no_mouse(typist):
     press(typist, "Enter")
     expect(page.get_by_role("heading", name="baseline")).to_be_visible()
     typist.settled()
-    tab_to(typist, lambda at: "map's numbers" in at["text"] or (
-        at["key"] == f"st-key-numbers-map-{BUG}"))
+    tab_to(
+        typist,
+        lambda at: (
+            "map's numbers" in at["text"]
+            or (at["key"] == f"st-key-numbers-map-{BUG}")
+        ),
+    )
     press(typist, "Space")
     faulty = page.get_by_role("region", name="faulty: row moved")
     expect(faulty.get_by_role("rowheader", name="10 C")).to_be_visible()

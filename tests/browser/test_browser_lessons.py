@@ -3,10 +3,10 @@
 import re
 
 import pytest
+from conftest import Reader
 from playwright.sync_api import expect
 
 import gradebook
-from conftest import Reader
 
 BUG = "partial_groups"
 

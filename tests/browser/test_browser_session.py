@@ -231,9 +231,7 @@ def test_the_presenter_view_fits_a_narrow_window(read, elsewhere):
     no_sideways_scroll(reader.page)
 
 
-def test_a_handout_is_downloaded_and_stands_alone(
-    read, elsewhere, tmp_path
-):
+def test_a_handout_is_downloaded_and_stands_alone(read, elsewhere, tmp_path):
     reader = read("session", "Session", context=elsewhere())
     with reader.page.expect_download() as waiting:
         button(reader.page, "handout-partial_groups").click()

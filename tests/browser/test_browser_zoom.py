@@ -4,10 +4,10 @@ phone."""
 from pathlib import Path
 
 import pytest
+from conftest import Reader
 from playwright.sync_api import expect
 
 import gradebook
-from conftest import Reader
 
 REAL = Path(__file__).parents[1] / "logs" / "trl-group"
 OPEN = {bug: f"{bug}?v=1&s={bug}&open=1" for bug in gradebook.BUGS}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 import gradebook
-from gradebook.settings import ESTIMATORS
+from gradebook.core.settings import ESTIMATORS
 
 NEEDED = {
     "partial_groups": (),

@@ -1,0 +1,133 @@
+"""Two traces of one batch: where they differ, and which rows flip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gradebook.bugs import Bug
+from gradebook.core.batch import Batch
+from gradebook.engine.loss import token_kl, token_weight
+from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
+
+DUST = 1e-6
+"""Values closer than this, relative to 1 or to their size, are the same."""
+
+ROW_STAGES = STAGES[:-1]
+"""The stages with one result a row, in order."""
+
+
+def same(a: Tensor, b: Tensor) -> Tensor:
+    """Elementwise: equal but for dust; NaN equals NaN. bool."""
+    if not a.is_floating_point():
+        return a == b
+    size = torch.maximum(a.abs(), b.abs()).clamp(min=1)
+    close = size.isfinite() & ((a - b).abs() <= DUST * size)
+    return close | (a == b) | (a.isnan() & b.isnan())
+
+
+def sign(values: Tensor) -> Tensor:
+    """-1, 0 or +1; dust and NaN are 0. Same shape, int64."""
+    large = values.abs() > DUST
+    return torch.where(large, values, 0).sign().long()
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A batch through both engines."""
+
+    batch: Batch
+    correct: Trace
+    faulty: Trace
+
+    @property
+    def flips(self) -> Tensor:
+        """The advantage has the other sign in the faulty engine. bool [R]."""
+        product = sign(self.correct.advantage) * sign(self.faulty.advantage)
+        return product < 0
+
+    def differs(self, stage: str) -> Tensor:
+        """The stage's results differ. bool [R]; bool scalar for the loss."""
+        a, b = getattr(self.correct, stage), getattr(self.faulty, stage)
+        if a is None or b is None:
+            return torch.tensor(False)
+        return ~same(a, b)
+
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The stages that ran, in order: the loss only with logp."""
+        return ROW_STAGES if self.correct.loss is None else STAGES
+
+    @property
+    def diverging(self) -> tuple[str, ...]:
+        """The stages whose results differ, in order."""
+        return tuple(s for s in self.stages if bool(self.differs(s).any()))
+
+    @property
+    def gradient_differs(self) -> Tensor:
+        """Some token of the row has another gradient. bool [R]."""
+        if self.correct.gradient is None:
+            return torch.zeros(self.batch.rows, dtype=torch.bool)
+        a, b = self.correct.gradient, self.faulty.gradient
+        return ~same(a, b).all(-1)
+
+    @property
+    def agree(self) -> bool:
+        """Both engines give the same advantages, loss and gradient."""
+        rows = bool(self.differs("advantage").any())
+        loss = bool(self.differs("loss").any())
+        return not (rows or loss or bool(self.gradient_differs.any()))
+
+
+def compare(bug: Bug, batch: Batch) -> Comparison:
+    """Both engines on `batch`. Raises GradebookError where one cannot."""
+    return Comparison(batch, run(CORRECT, batch), run(bug.engine, batch))
+
+
+def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
+    """The rows whose scores entered the row's baseline, in order."""
+    baseline = batch.settings.baseline
+    if baseline == "none" or not len(trace.group):
+        return []
+    if baseline == "batch_mean":
+        peers = batch.step_index == batch.step_index[row]
+    elif int(trace.group[row]) < 0:
+        return []
+    else:
+        peers = trace.group == trace.group[row]
+    if baseline == "leave_one_out":
+        peers = peers & (torch.arange(batch.rows) != row)
+    return (peers & trace.counted).nonzero().flatten().tolist()
+
+
+def mean_kl(batch: Batch, trace: Trace) -> float:
+    """KL estimate averaged over the trained rows' tokens, 0 for none: what
+    a trainer logs as `kl`."""
+    m = batch.mask & trace.trained[:, None]
+    if batch.ref_logp is None or not bool(m.any()):
+        return 0.0
+    return float(token_kl(batch, batch.logp)[m].mean())
+
+
+def trained_tokens(batch: Batch, trace: Trace) -> int:
+    """Unmasked tokens of the trained rows."""
+    return int((batch.tokens * trace.trained).sum())
+
+
+def token_advantage(batch: Batch, trace: Trace) -> Tensor:
+    """The advantage at the row's unmasked tokens, else 0. float [R, T]."""
+    return torch.where(batch.mask, trace.advantage[:, None], 0)
+
+
+def row_weight(batch: Batch, trace: Trace, row: int) -> float:
+    """How much each trained token of the row weighs in the loss; 0 for a row
+    that is not in the batch, which has no advantage."""
+    here = ~trace.advantage.isnan()
+    if not bool(here[row]):
+        return 0.0
+    within = batch.select(here)
+    m = within.mask & trace.trained[here, None]
+    place = int(here[:row].sum())
+    return float(token_weight(within, m, torch.float64)[place, 0])

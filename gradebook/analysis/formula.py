@@ -1,0 +1,194 @@
+"""A row's advantage as a sum worked out, for both engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from gradebook.analysis.comparison import Comparison, same, voters
+from gradebook.core.batch import Batch
+from gradebook.core.formatting import (
+    DUST,
+    digits_apart,
+    plain,
+    settled,
+    signed,
+)
+from gradebook.engine.grouping import has_tokens
+from gradebook.engine.pipeline import Trace
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a formula; `differs` from the other engine's."""
+
+    text: str
+    differs: bool = False
+
+
+@dataclass(frozen=True)
+class Worked:
+    """One engine's side: lines of parts, and the rows in the baseline."""
+
+    lines: tuple[tuple[Part, ...], ...]
+    voters: tuple[int, ...]
+
+
+def worked(comparison: Comparison, row: int) -> tuple[Worked, Worked]:
+    """The formula of `row` with its numbers, correct and faulty."""
+    return (
+        _side(comparison, comparison.correct, row),
+        _side(comparison, comparison.faulty, row),
+    )
+
+
+def _side(comparison: Comparison, trace: Trace, row: int) -> Worked:
+    batch = comparison.batch
+    heard = voters(batch, trace, row)
+    lines = [_standardized(comparison, trace, row)]
+    if bool(trace.credited[row]):
+        lines.append(_baseline(comparison, trace, heard))
+        lines.append(_scale(batch, trace, row))
+    if batch.settings.whiten_tokens or not bool(
+        same(trace.advantage, trace.standardized)[row]
+    ):
+        lines.append(_advantage(comparison, trace, row))
+    return Worked(tuple(line for line in lines if line), tuple(heard))
+
+
+def _number(
+    comparison: Comparison, trace: Trace, stage: str, row: int, lead: str = ""
+) -> Part:
+    a = float(getattr(comparison.correct, stage)[row])
+    b = float(getattr(comparison.faulty, stage)[row])
+    value = float(getattr(trace, stage)[row])
+    if stage != "scale":
+        value = settled(value)
+    digits = digits_apart(a, b)
+    text = signed(value, digits) if lead else plain(value, digits)
+    differs = not bool(same(torch.tensor(a), torch.tensor(b)))
+    return Part(text, differs)
+
+
+def _standardized(
+    comparison: Comparison, trace: Trace, row: int
+) -> tuple[Part, ...]:
+    batch = comparison.batch
+    if not bool(trace.credited[row]):
+        return (Part(_no_advantage(batch, trace, row)),)
+    return (
+        Part("("),
+        _number(comparison, trace, "score", row),
+        Part(" − "),
+        _number(comparison, trace, "baseline", row),
+        Part(") / "),
+        _number(comparison, trace, "scale", row),
+        Part(" = "),
+        _number(comparison, trace, "standardized", row, lead="+"),
+    )
+
+
+def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
+    """Why an uncredited row has no advantage."""
+    if bool(trace.advantage[row].isnan()):
+        least = batch.settings.min_group_size
+        why = f"its prompt has fewer than {least} rows"
+        if bool(batch.large_enough[row]):
+            why = "only a prompt's first row is generated"
+        return f"no value: the row is not in the batch, since {why}"
+    why = "it did not end with EOS"
+    if not bool(has_tokens(batch)[row]):
+        why = "its response mask is empty"
+    return f"0: the row earns no advantage, since {why}"
+
+
+BASELINES = {
+    "group_mean": "mean of {rows}",
+    "batch_mean": "mean of {rows}",
+    "leave_one_out": "mean of the others, {rows}",
+    "length_weighted_mean": "mean of {rows}, weighted by tokens",
+    "second_best": "the runner-up for the best of {rows}, else the row itself",
+    "none": "none",
+}
+
+SCALES = {
+    "group_std": "standard deviation of the group's rows + {eps}",
+    "batch_std": "standard deviation of the batch's rows + {eps}",
+    "nonzero_share": "share of non-zero scores among the counted rows",
+    "none": "1, none",
+}
+
+
+def _baseline(
+    comparison: Comparison, trace: Trace, heard: list[int]
+) -> tuple[Part, ...]:
+    batch = comparison.batch
+    kind = batch.settings.baseline
+    said = BASELINES[kind].format(rows=_rows(heard))
+    if kind == "group_mean" and not heard:
+        said = "0, the row is in no group"
+    if kind in ("group_mean", "batch_mean") and 1 < len(heard) <= 6:
+        scores = [f"{float(trace.score[r]):g}" for r in heard]
+        total = " + ".join(f"({x})" if "-" in x else x for x in scores)
+        said += f" = ({total}) / {len(heard)}".replace("-", "−")
+    lone = kind in ("group_mean", "leave_one_out") and len(heard) <= 1
+    if lone and heard and batch.settings.lone_row == "raw":
+        if kind == "group_mean":
+            said = f"0, {_rows(heard)} is alone and keeps its raw score"
+    return (Part(f"baseline: {said}"),)
+
+
+def _scale(batch: Batch, trace: Trace, row: int) -> tuple[Part, ...]:
+    kind = batch.settings.scale
+    said = SCALES[kind].format(eps=f"{batch.settings.eps:g}")
+    if kind == "group_std" and int(trace.group[row]) < 0:
+        said = f"0, the row is in no group, + {batch.settings.eps:g}"
+    return (Part(f"scale: {said}"),)
+
+
+def _advantage(
+    comparison: Comparison, trace: Trace, row: int
+) -> tuple[Part, ...]:
+    """The second step from standardized to advantage, which is the same
+    straight line for every row of the step."""
+    line = _straight_line(comparison.batch, trace, row)
+    before = _number(comparison, trace, "standardized", row, lead="+")
+    after = _number(comparison, trace, "advantage", row, lead="+")
+    if line is None:
+        return (Part("then "), before, Part(" becomes "), after)
+    m, s = line
+    if abs(s) < DUST:  # then it divides dust, which it is all about
+        before = Part(signed(float(trace.standardized[row])), before.differs)
+    less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
+    return (
+        Part("then ("),
+        before,
+        Part(f" {less}) / {plain(s)} = "),
+        after,
+    )
+
+
+def _straight_line(
+    batch: Batch, trace: Trace, row: int
+) -> tuple[float, float] | None:
+    """m and s with advantage = (standardized - m) / s over the row's step,
+    read off the two rows farthest apart; None where rows do not tell."""
+    among = (batch.step_index == batch.step_index[row]) & trace.credited
+    among &= trace.advantage.isfinite()
+    x, y = trace.standardized[among].double(), trace.advantage[among].double()
+    if not len(x) or float(y.max() - y.min()) <= 1e-9:
+        return None
+    low, high = int(y.argmin()), int(y.argmax())
+    s = float((x[high] - x[low]) / (y[high] - y[low]))
+    return float(x[high] - s * y[high]), s
+
+
+def _rows(rows: list[int]) -> str:
+    """'row 8' or 'rows 8, 9 and 10'."""
+    if len(rows) < 2:
+        return f"row {rows[0]}" if rows else "no row"
+    shown = [str(r) for r in rows]
+    if len(shown) > 8:
+        shown = shown[:7] + [f"{len(rows) - 7} more"]
+    return "rows " + ", ".join(shown[:-1]) + " and " + shown[-1]

@@ -1,0 +1,1 @@
+"""Scenario files, the editable table, the learner's state, and links."""

@@ -1,0 +1,1 @@
+"""The hour's plan, and rooms with votes."""

@@ -1,0 +1,63 @@
+"""The one error of Gradebook: what is wrong, and where."""
+
+from __future__ import annotations
+
+
+class GradebookError(ValueError):
+    """Input that cannot be used, with its place.
+
+    `key` names the field, `row` counts from 0, `file` is a path or "".
+    `expected` and `found` are short phrases for a person.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        file: str = "",
+        key: str = "",
+        row: int | None = None,
+        expected: str = "",
+        found: str = "",
+    ) -> None:
+        self.message = message
+        self.file = file
+        self.key = key
+        self.row = row
+        self.expected = expected
+        self.found = found
+        super().__init__(self.text())
+
+    def text(self) -> str:
+        """The place, and what is wrong there."""
+        place = [self.file] if self.file else []
+        if self.key:
+            place.append(f"key '{self.key}'")
+        if self.row is not None:
+            place.append(f"row {self.row}")
+        says = self.message
+        if self.expected:
+            says = f"{says}: " if says else ""
+            says += f"expected {self.expected}"
+            says += f", found {self.found}" if self.found else ""
+        return ", ".join(place) + (": " if place else "") + says
+
+    def inside(self, file: str) -> GradebookError:
+        """The same error, placed in a file."""
+        return GradebookError(
+            self.message,
+            file=self.file or file,
+            key=self.key,
+            row=self.row,
+            expected=self.expected,
+            found=self.found,
+        )
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as it stands in an error message, cut to `limit`."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        text = f"a {type(value).__name__} too long to show"
+    return text if len(text) <= limit else text[: limit - 1] + "…"

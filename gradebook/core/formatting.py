@@ -1,0 +1,56 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+import re
+
+DUST = 1e-6
+NEGATIVE = re.compile(r"(?:(?<=\s)|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])")
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """'+1.000', '−0.480', '0.000'; 'no value' for NaN."""
+    return _with_sign(value, digits, plus="+")
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """As `signed`, without a plus."""
+    return _with_sign(value, digits, plus="")
+
+
+def _with_sign(value: float, digits: int, plus: str) -> str:
+    if math.isnan(value):
+        return "no value"
+    sign = "−" if value < 0 else plus
+    if math.isinf(value):
+        return f"{sign}∞"
+    size = abs(value)
+    if size >= 1e9 or 0 < size < 10**-digits / 2:
+        return f"{sign}{size:.3g}"
+    text = f"{size:,.{digits}f}".replace(",", "\u2009")
+    return sign + text if size else text
+
+
+def digits_apart(a: float, b: float, least: int = 3) -> int:
+    """Decimals needed to tell `a` from `b`, unless only dust differs."""
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return least
+    if abs(a - b) <= DUST * max(1.0, abs(a), abs(b)):
+        return least
+    digits = least
+    while digits < 9 and f"{a:.{digits}f}" == f"{b:.{digits}f}":
+        digits += 1
+    return digits
+
+
+def settled(value: float) -> float:
+    """The value, dust as 0: what a picture or a table shows."""
+    return 0.0 if abs(value) <= DUST else value
+
+
+def minus(text: str) -> str:
+    """A hyphen for a sign, or between numbers, as the minus that pictures
+    have; what an error found, and code, as it was typed."""
+    said, found, typed = text.partition(", found ")
+    return NEGATIVE.sub("\u2212", said) + found + typed

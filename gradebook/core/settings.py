@@ -1,0 +1,147 @@
+"""Settings: the conventions of a trainer. ESTIMATORS: the named ones."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType
+
+from gradebook.core.errors import GradebookError, shown
+
+CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
+    {
+        "baseline": (
+            "group_mean",
+            "batch_mean",
+            "leave_one_out",
+            "length_weighted_mean",
+            "second_best",
+            "none",
+        ),
+        "scale": ("group_std", "batch_std", "nonzero_share", "none"),
+        "spread_about": ("mean", "baseline"),
+        "ddof": (1, 0),
+        "lone_row": ("zero", "raw"),
+        "loss": ("dapo", "grpo", "bnpo", "dr_grpo"),
+    }
+)
+"""The settings that take one of a few values, with those values."""
+
+FLAGS = ("mask_no_eos", "whiten_tokens")
+AT_LEAST_ONE = ("group_size", "max_tokens", "accumulation", "min_group_size")
+MOST = sys.float_info.max
+NOT_NEGATIVE = ("eps", "beta")
+MAY_BE_NONE = ("group_size", "max_tokens", "reward_clip")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a trainer turns rewards into advantages and a loss.
+
+    The defaults are GRPO as TRL computes it: sample standard deviation
+    (ddof 1), eps 1e-4 added to it. Behaves as a read-only mapping too,
+    so `Settings(**settings)` is a copy.
+
+    Raises GradebookError naming the setting when a value cannot be used.
+    """
+
+    baseline: str = "group_mean"
+    scale: str = "group_std"
+    spread_about: str = "mean"
+    ddof: int = 1
+    lone_row: str = "zero"
+    eps: float = 1e-4
+    group_size: int | None = None
+    min_group_size: int = 1
+    mask_no_eos: bool = False
+    reward_bias: float = 0.0
+    reward_scaling: float = 1.0
+    reward_clip: float | None = None
+    whiten_tokens: bool = False
+    beta: float = 0.0
+    loss: str = "dapo"
+    max_tokens: int | None = None
+    accumulation: int = 1
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check_setting(field.name, getattr(self, field.name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def keys(self) -> list[str]:
+        """The names of the settings."""
+        return [field.name for field in fields(self)]
+
+    def __getitem__(self, name: str) -> object:
+        if name not in self.keys():
+            raise KeyError(name)
+        return getattr(self, name)
+
+
+def check_setting(name: str, value: object) -> None:
+    """Raises GradebookError when `value` is not one `name` can take."""
+    if value is None and name in MAY_BE_NONE:
+        return
+    expected = _expected(name, value)
+    if expected:
+        raise GradebookError(key=name, expected=expected, found=shown(value))
+
+
+def _expected(name: str, value: object) -> str:
+    """What the setting wants, or "" when `value` will do."""
+    if name in CHOICES:
+        allowed = CHOICES[name]
+        fits = any(type(value) is type(a) and value == a for a in allowed)
+        return "" if fits else "one of " + ", ".join(map(str, allowed))
+    if name in FLAGS:
+        return "" if isinstance(value, bool) else "true or false"
+    if name in AT_LEAST_ONE:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        return "" if whole and 1 <= value < 2**31 else "a whole number from 1"
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not -MOST <= value <= MOST:
+        return "a finite number"
+    if name in NOT_NEGATIVE and value < 0:
+        return "a number of 0 or more"
+    if name == "reward_clip" and value <= 0:
+        return "a number above 0"
+    return ""
+
+
+_VERL = Settings(eps=1e-6, lone_row="raw")
+
+ESTIMATORS: Mapping[str, Settings] = MappingProxyType(
+    {
+        "grpo": _VERL,
+        "grpo_vectorized": _VERL,
+        "dr_grpo": replace(_VERL, scale="none"),
+        "rloo": replace(_VERL, baseline="leave_one_out", scale="none"),
+        "rloo_vectorized": replace(
+            _VERL, baseline="leave_one_out", scale="none", lone_row="zero"
+        ),
+        "opo": replace(_VERL, baseline="length_weighted_mean", scale="none"),
+        "gpg": replace(_VERL, scale="nonzero_share"),
+        "grpo_passk": replace(_VERL, baseline="second_best"),
+        "reinforce_plus_plus_baseline": replace(
+            _VERL, scale="none", whiten_tokens=True
+        ),
+        "none": replace(_VERL, baseline="none", scale="none"),
+    }
+)
+"""Settings of each estimator under verl's key: ddof 1, eps 1e-6, and a lone
+row keeps its raw score, except in rloo_vectorized (verl core_algos at
+265c92487; the difference is reported in verl PR 7150)."""
+
+OF_ESTIMATOR = (
+    "baseline",
+    "scale",
+    "spread_about",
+    "ddof",
+    "lone_row",
+    "eps",
+    "whiten_tokens",
+)
+"""The settings that a named estimator decides."""

@@ -1,0 +1,1 @@
+"""Figures and files: CSV, TOML, pytest files, handouts."""

@@ -1,0 +1,355 @@
+"""The sandbox: any batch, any settings, any bugs, the whole pipeline."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.analysis.comparison import Comparison, compare
+from gradebook.analysis.formula import worked
+from gradebook.analysis.matrix import Line, matrix
+from gradebook.analysis.state_comparison import compared
+from gradebook.bugs import BUGS, Bug
+from gradebook.cases import sandbox as starts
+from gradebook.cases import table as tables
+from gradebook.cases.engines import TOGETHER, swapped, swaps
+from gradebook.cases.scenario import load, variants
+from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import digits_apart, plain, settled, signed
+from gradebook.core.settings import ESTIMATORS
+from gradebook.ui.pages.bug import own, picture, say
+from gradebook.ui.parts import (
+    address,
+    arrival,
+    controls,
+    drafts,
+    grid,
+    sections,
+    takehome,
+    words,
+)
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.pictures import GRADIENT
+from gradebook.ui.parts.shell import bug_files, require_entry
+from gradebook.ui.parts.widget import choosing, picking
+
+PAGE = starts.NAME
+PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
+MOST_SHOWN = 12
+NO_BREAK = "\u00a0"
+
+
+def sandbox() -> None:
+    """The whole page."""
+    require_entry()
+    address.arrive(PAGE)
+    draft = drafts.of(address.case(PAGE))
+    address.depart(PAGE)
+    st.title("Sandbox")
+    address.problems()
+    st.markdown(
+        "Any batch, any settings, any bugs. The correct engine (filled"
+        " circle) and one with every chosen bug (open diamond) run on it,"
+        " stage by stage and under every estimator."
+    )
+    first, second, third = st.columns([7, 12, 4])
+    with first:
+        _start(draft)
+    with second:
+        _bugs(draft)
+    with third:
+        kind = _kind(draft)
+    try:
+        parts = swaps(draft.state.bugs)
+    except GradebookError as error:
+        st.error(words.plain(words.place(error)))
+        return
+    _told(draft.state.bugs, parts)
+    one = swapped(draft.state.bugs)
+    comparison, wrong = _computed(draft, one)
+    _first_screen(draft, one, comparison, wrong, kind)
+    _settings(draft)
+    if comparison.batch.rows:
+        with st.container(key="stale-below" if wrong else "below"):
+            _pipeline(draft, parts, comparison)
+            _matrix(draft, one, comparison)
+    if not wrong:
+        takehome.take_home(draft)
+
+
+# The start
+
+
+def _start(draft: Draft) -> None:
+    """The batch to start from, every setting a control of it."""
+    titles = {PAGE: "Blank batch"}
+    for name in bug_files():
+        main, *others = variants(name)
+        titles[f"{PAGE}-{main.name}"] = main.title
+        for other in others:
+            titles[f"{PAGE}-{other.name}"] = f"{main.title}: {other.title}"
+
+    def pick(name: str) -> None:
+        st.session_state["cases"][PAGE] = name
+
+    st.selectbox(
+        "Start from",
+        format_func=titles.__getitem__,
+        help="Each start keeps its edits and its bugs.",
+        **choosing(f"case-{PAGE}", list(titles), draft.scenario.name, pick),
+    )
+
+
+def _bugs(draft: Draft) -> None:
+    """The bugs that the faulty engine has: part of the state."""
+    among = {n: words.plain(load(n).title) for n in bug_files()}
+
+    def pick(chosen: list[str]) -> None:
+        draft.edit(bugs=tuple(n for n in BUGS if n in chosen))
+
+    st.pills(
+        "Bugs in the faulty engine",
+        list(among),
+        format_func=among.__getitem__,
+        selection_mode="multi",
+        wrap=True,
+        **picking(
+            draft.named("bugs"),
+            list(draft.state.bugs),
+            pick,
+        ),
+    )
+
+
+def _told(chosen: tuple[str, ...], parts: tuple[Bug, ...]) -> None:
+    """Which stages are swapped, and what two bugs of one stage do."""
+    if not chosen:
+        st.markdown("No bug is chosen: both engines are the correct one.")
+        return
+    said = ", ".join(f"`{one.stage}`" for one in parts)
+    word = "stage" if len(parts) == 1 else "stages"
+    lines = [f"Swapped {word}: {said}."]
+    lines += [
+        f"Both bugs of `{one.stage}` together: every row is counted, since"
+        " each drops one of the two conditions that keep a row out."
+        for one in parts
+        if one.faulty in TOGETHER.values()
+    ]
+    st.markdown(" ".join(lines))
+
+
+# The batch and its picture
+
+
+def _computed(draft: Draft, one: Bug) -> tuple[Comparison, list[str]]:
+    """The comparison of the draft, or the last good one with what is
+    wrong now."""
+    wrong = draft.wrong()
+    if not wrong:
+        try:
+            draft.good = compared(draft.state)
+            return draft.good, []
+        except GradebookError as error:
+            wrong = [words.place(error)]
+    # The bugs may be others by now than when the batch was good.
+    draft.good = _again(draft, one)
+    return draft.good or own(draft, one), wrong
+
+
+def _again(draft: Draft, one: Bug) -> Comparison | None:
+    """The last good batch through this engine, if it can."""
+    try:
+        return compare(one, draft.good.batch) if draft.good else None
+    except GradebookError:
+        return None
+
+
+def _first_screen(
+    draft: Draft,
+    one: Bug,
+    comparison: Comparison,
+    wrong: list[str],
+    kind: str,
+) -> None:
+    """The table, and beside it the picture of the same rows."""
+    heard: tuple = ()
+    if draft.row < comparison.batch.rows and not wrong:
+        heard = worked(comparison, draft.row)
+    most = 0.6 if kind == GRADIENT else 0.75
+    share = min(max(grid.width(draft) / 1200, 0.42), most)
+    left, right = st.columns([share, 1 - share])
+    with left:
+        shown = None if wrong else comparison
+        grid.grid(draft, grid.results(shown, kind), heard)
+        say(wrong)
+        grid.row_widgets(draft)
+        grid.buttons(draft)
+        _columns(draft)
+        grid.history(draft)
+    arrival.pause(arrival.INPUTS)
+    with right:
+        if comparison.batch.rows:
+            with st.container(key="stale" if wrong else "fresh"):
+                picture(draft, one, comparison, kind, bool(wrong), False)
+    arrival.pause(arrival.PICTURE)
+
+
+def _kind(draft: Draft) -> str:
+    """Advantages, or with log-probabilities the gradient if asked for."""
+    if "logp" not in draft.table.columns:
+        return "sign"
+    kinds = st.session_state.setdefault("sandbox-kinds", {})
+    name = draft.scenario.name
+    kind = draft.scenario.telltale.kind
+    now = kinds.get(name, kind if kind in PICTURES else "sign")
+
+    def pick(one: str) -> None:
+        kinds[name] = one
+
+    st.segmented_control(
+        "Numbers to show",
+        list(PICTURES),
+        format_func=PICTURES.__getitem__,
+        required=True,
+        **picking(draft.named("kind"), now, pick),
+    )
+    return now
+
+
+def _columns(draft: Draft) -> None:
+    """A button for the columns that this start's table lacks."""
+    whole = tables.with_every_column(draft.table)
+    if len(whole.columns) == len(draft.table.columns):
+        return
+    missing = [n for n in whole.columns if n not in draft.table.columns]
+    st.button(
+        "Show every column",
+        key=f"columns-{draft.scenario.name}",
+        on_click=lambda: draft.edit(
+            cells=tables.with_every_column(draft.table)
+        ),
+        help="Adds, with values that change no advantage: "
+        + ", ".join(grid.TITLES.get(n, n) for n in missing)
+        + ".",
+    )
+
+
+def _settings(draft: Draft) -> None:
+    st.markdown(words.titled("Settings"))
+    controls.settings(draft)
+    if tables.token_columns(draft.table):
+        controls.special(draft, "padded_width")
+
+
+# The pipeline
+
+
+def _pipeline(
+    draft: Draft, parts: tuple[Bug, ...], comparison: Comparison
+) -> None:
+    """Every stage, both engines, the first that differs open; and the
+    selected row's formula."""
+    by_stage = {one.stage: one for one in parts}
+    diverging = comparison.diverging
+    first = (*diverging, *by_stage, "advantage")[0]
+    said = sections.first_difference(comparison)
+    st.markdown(words.titled("The whole pipeline", said))
+    left, right = st.columns([11, 13])
+    with left:
+        for number, stage in enumerate(comparison.stages, 1):
+            label = f"{number}. {stage} {'≠' if stage in diverging else '='}"
+            if stage in by_stage:
+                label += ", swapped"
+            with st.expander(label, expanded=stage == first):
+                one = by_stage.get(stage)
+                sections.stage_body(draft, one, comparison, stage)
+    with right:
+        row = min(draft.row, comparison.batch.rows - 1)
+        sections.why(comparison, row, worked(comparison, row))
+
+
+# The matrix
+
+
+def _matrix(draft: Draft, one: Bug, comparison: Comparison) -> None:
+    """This batch under every estimator: which let the bugs through."""
+    lines = matrix(comparison.batch, one.engine)
+    leaking = sum(line.leaks for line in lines)
+    said = (
+        f"{leaking or 'None'} of {len(lines)} estimators show a difference."
+        " An estimator sets baseline, scale, lone row, ddof, eps and"
+        " whitening; the other settings stay as they are."
+    )
+    st.markdown(words.titled("This batch under every estimator", said))
+    now = controls.estimator(draft)
+    at = list(ESTIMATORS).index(now) if now in ESTIMATORS else None
+    gradients = comparison.correct.gradient is not None
+    sections.table(
+        [
+            "estimator",
+            "engines",
+            "rows that differ",
+            "rows that flip",
+            "largest difference",
+            *(["rows whose gradient differs"] if gradients else []),
+        ],
+        [_summary(line, gradients) for line in lines],
+        numbers=(4,),
+        at=at,
+    )
+    _every_row(lines, comparison.batch.rows)
+
+
+def _summary(line: Line, gradients: bool) -> list[str]:
+    if line.comparison is None:
+        blank = [""] * (4 if gradients else 3)
+        return [line.estimator, words.place(line.wrong), *blank]
+    count = line.comparison.batch.rows
+    said = [
+        line.estimator,
+        f"differ{NO_BREAK}≠" if line.leaks else "agree",
+        _rows(line.rows, count),
+        _rows(line.flips, count),
+        plain(line.largest, 3) if line.rows else "",
+    ]
+    if gradients:
+        said.append(_rows(line.gradient_rows, count))
+    return said
+
+
+def _rows(rows: list[int], count: int) -> str:
+    """Rows by number, on one line."""
+    if len(rows) == count:
+        return f"all {count}"
+    shown = ", ".join(map(str, rows[:MOST_SHOWN]))
+    more = len(rows) - MOST_SHOWN
+    shown += f" and {more} more" if more > 0 else ""
+    return (shown or "none").replace(" ", NO_BREAK)
+
+
+def _every_row(lines: tuple[Line, ...], count: int) -> None:
+    """Each row's advantage under each estimator, correct above faulty."""
+    few = range(min(count, MOST_SHOWN))
+    body = []
+    for line in lines:
+        if line.comparison is None:
+            continue
+        correct, faulty = line.correct.tolist(), line.faulty.tolist()
+        pairs = [(settled(correct[r]), settled(faulty[r])) for r in few]
+        digits = [digits_apart(a, b) for a, b in pairs]
+        above = [signed(a, d) for (a, _), d in zip(pairs, digits)]
+        below = [_mark(line, r) + signed(pairs[r][1], digits[r]) for r in few]
+        body.append([line.estimator, f"correct{NO_BREAK}●", *above])
+        body.append(["", f"faulty{NO_BREAK}◇", *below])
+    st.markdown(
+        "Each row's advantage; ≠ marks a faulty one that differs, FLIP one"
+        " that has the other sign."
+        + (f" The first {MOST_SHOWN} rows." if count > MOST_SHOWN else "")
+    )
+    head = ["estimator", "engine", *(f"row {r}" for r in few)]
+    sections.table(head, body, numbers=range(2, len(head)))
+
+
+def _mark(line: Line, row: int) -> str:
+    if row in line.flips:
+        return "FLIP "
+    return "≠ " if row in line.rows else ""

@@ -1,0 +1,171 @@
+"""The link is the whole state of a bug's page or of the sandbox: taken in on
+arrival, and written into the address after every change, so that the
+browser's Back undoes.
+
+A page is named as in its address: by its bug, or 'sandbox'.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import streamlit as st
+
+from gradebook.cases import sandbox
+from gradebook.cases.link import decode, encode, fits
+from gradebook.cases.scenario import Scenario
+from gradebook.core.errors import shown
+from gradebook.ui.parts import drafts, predict, words
+from gradebook.ui.parts.drafts import Draft
+
+UNSEEN = 0.5
+"""Seconds from an edit's address to a Back that may not know it yet."""
+
+OTHERS = ("room", "present")
+"""Parameters of an address that are not the page's state."""
+
+
+def arrive(page: str) -> None:
+    """Takes a link, or the browser's Back and Forward, into the session.
+
+    An address that differs from the one written last was not changed by
+    an edit, unless this very run brought one: then the browser is merely
+    behind. A run that ended before it wrote one brought none.
+    """
+    here, query, standing = _here(), _query(), _standing(page)
+    if here.get("page") != page:
+        own = drafts.of(sandbox.case(page)).origin
+        fresh = encode(own, covered=True)
+        here.clear()
+        here |= {"page": page, "query": query, "code": fresh, "problems": ()}
+        if query:
+            _take(page, query)
+    elif query != here["query"] and standing == here.get("standing", standing):
+        here["query"] = query
+        if _unseen(page, query):
+            _draft(page).go(_draft(page).at - 1)
+        else:
+            _take(page, query)
+
+
+def elsewhere(page: str) -> None:
+    """Forgets the address of the page that was left for `page`: who comes
+    back to it by the navigation finds it as it was."""
+    here = _here()
+    if here.get("page") != page:
+        here.clear()
+
+
+def depart(page: str, edited: bool = False) -> None:
+    """Writes the session's state into the address, where it changed.
+
+    A run that some widget has `edited` is nobody's Back: an address that
+    differs from the one written last is behind, and is written again, or
+    the next whole run would take it for Back.
+    """
+    here = _here()
+    draft = _draft(page)
+    code = encode(draft.state, predict.covered(page))
+    behind = edited and _query() != here["query"]
+    if (code != here["code"] or behind) and fits(code):
+        kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
+        if st.session_state.get("room"):
+            kept["room"] = st.session_state["room"]
+        st.query_params.from_dict({**code, **kept})
+        here |= {"query": code, "code": code, "problems": ()}
+        if edited:
+            here["edited"] = time.monotonic()
+    here["standing"] = _standing(page)
+
+
+def problems() -> None:
+    """What the link said that was not understood."""
+    said = _here().get("problems", ())
+    if said:
+        lines = "  \n".join(words.plain(text) for text in said)
+        st.warning(f"The link is not understood in full.  \n{lines}")
+
+
+def case(page: str) -> Scenario:
+    """The case that stands on the page."""
+    cases = st.session_state.setdefault("cases", {})
+    return sandbox.case(cases.get(page, page))
+
+
+def _take(page: str, query: dict[str, str]) -> None:
+    here = _here()
+    found = decode(query, default=page) if query else None
+    if found is None:
+        here["problems"] = ()
+        _stand(page, drafts.of(sandbox.case(page)).origin)
+    elif sandbox.page_of(found.state.scenario) != page:
+        other = found.state.scenario.name
+        here["problems"] = (
+            f"The link is of {other!r}, which is another page's case; this"
+            " page stands as it was.",
+            *found.problems,
+            *_repeated(),
+        )
+        return
+    else:
+        here["problems"] = (*found.problems, *_repeated())
+        _stand(page, found.state)
+        if not found.covered and predict.covered(page):
+            predict.answer(page, predict.SKIPPED)
+    here["code"] = encode(_draft(page).state, predict.covered(page))
+
+
+def _repeated() -> list[str]:
+    """What the link gives more than once; `_query` has the last of it."""
+    said = []
+    for name in _query():
+        values = st.query_params.get_all(name)
+        if len(values) > 1:
+            said.append(
+                f"In this link {shown(name)} should be given once, but is"
+                f" given {len(values)} times; {shown(values[-1])} is taken."
+            )
+    return said
+
+
+def _stand(page: str, state: Any) -> None:
+    """The state on the page: by the history where it holds it, so that
+    Back is an undo, else as one more edit."""
+    st.session_state.setdefault("cases", {})[page] = state.scenario.name
+    draft = drafts.of(state.scenario)
+    near = [i for i, s in enumerate(draft.states) if s.same_batch(state)]
+    if near:
+        draft.go(min(near, key=lambda i: abs(i - draft.at)))
+        draft.select(state.row)
+    else:
+        draft.become(state)
+
+
+def _unseen(page: str, query: dict[str, str]) -> bool:
+    """Back was pressed before the browser had the last edit's address: it
+    leads one edit too far, to no state that stood just before."""
+    draft = _draft(page)
+    early = time.monotonic() < _here().get("edited", -UNSEEN) + UNSEEN
+    if not early or not draft.at:
+        return False
+    return encode(draft.states[draft.at - 1], predict.covered(page)) != query
+
+
+def _draft(page: str) -> Draft:
+    return drafts.of(case(page))
+
+
+def _standing(page: str) -> tuple[Any, ...]:
+    """What an edit would change. Compared by identity of the state."""
+    draft = _draft(page)
+    return (draft.scenario.name, id(draft.state), predict.covered(page))
+
+
+def _query() -> dict[str, str]:
+    shown = st.query_params.to_dict()
+    return {k: v for k, v in shown.items() if k not in OTHERS}
+
+
+def _here() -> dict[str, Any]:
+    return st.session_state.setdefault("address", {})

@@ -1,0 +1,194 @@
+"""Settings as widgets: every one acts at once."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.cases import table as tables
+from gradebook.cases.scenario import SPECIAL_CONTROLS
+from gradebook.cases.state import typed_settings
+from gradebook.core.errors import GradebookError
+from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
+from gradebook.engine.trainer import NORMALIZATIONS, subsampled
+from gradebook.ui.parts import words
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.widget import choosing, picking, showing
+
+CUSTOM = "custom"
+PHASES = ("Training", "Evaluation")
+
+
+def settings(draft: Draft) -> None:
+    """The settings that matter to this bug."""
+    names = [n for n in draft.scenario.controls if n not in SPECIAL_CONTROLS]
+    lines = -(-len(names) // 6)
+    wide = -(-len(names) // max(lines, 1))
+    for start in range(0, len(names), wide or 1):
+        parts = st.columns(wide, vertical_alignment="bottom")
+        for part, name in zip(parts, names[start : start + wide]):
+            with part:
+                _widget(draft, name)
+    said = _without_field(draft, names)
+    if said:
+        st.markdown(f"Set without a field here: {words.plain(said)}.")
+
+
+def _without_field(draft: Draft, names: list[str]) -> str:
+    """The settings that a link changed and this page has no field for."""
+    fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
+    return ", ".join(
+        f"{words.LABELS.get(name, name)} {value}"
+        for name, value in draft.state.typed.items()
+        if value != draft.origin.typed.get(name) and name not in fields
+    )
+
+
+def _widget(draft: Draft, name: str) -> None:
+    label = words.LABELS.get(name, name)
+
+    def take(value: object) -> None:
+        draft.edit(typed={**draft.state.typed, name: value})
+
+    called, told = draft.named(f"set-{name}"), words.HELP.get(name)
+    if name == "estimator":
+        given = choosing(
+            called,
+            [*ESTIMATORS, CUSTOM],
+            estimator(draft),
+            lambda one: _set_estimator(draft, one),
+        )
+        st.selectbox(label, help=told, **given)
+        return
+    now = draft.state.typed[name]
+    if name in CHOICES:
+        given = choosing(called, CHOICES[name], now, take)
+        st.selectbox(label, help=told, **given)
+        return
+    kind = st.toggle if name in FLAGS else st.text_input
+    kind(label, help=told, **showing(called, now, take))
+
+
+def estimator(draft: Draft) -> str:
+    """The named estimator whose settings stand here, or 'custom'."""
+    try:
+        now = draft.state.settings()
+    except GradebookError:
+        return CUSTOM
+    fitting = [
+        name
+        for name, settings in ESTIMATORS.items()
+        if all(settings[f] == now[f] for f in OF_ESTIMATOR)
+    ]
+    if draft.estimator in fitting:
+        return draft.estimator
+    return fitting[0] if fitting else CUSTOM
+
+
+def _set_estimator(draft: Draft, name: str) -> None:
+    draft.estimator = name
+    chosen = draft.scenario.settings
+    if name != CUSTOM:
+        chosen = ESTIMATORS[name]
+    typed = typed_settings(chosen)
+    taken = {name: typed[name] for name in OF_ESTIMATOR}
+    draft.edit(typed={**draft.state.typed, **taken})
+
+
+def special(draft: Draft, name: str) -> None:
+    """A control that a report needs and a setting cannot be."""
+    {
+        "padded_width": _padded_width,
+        "subsample": _subsample,
+        "phase": _phase,
+        "guard": _nothing,
+    }[name](draft)
+
+
+def _nothing(draft: Draft) -> None:
+    """The guard speaks in the page's text."""
+
+
+def _padded_width(draft: Draft) -> None:
+    tokens = tables.token_columns(draft.table)
+    used = [t for t in tokens if draft.table[t].any()]
+    longest = max([int(t[1:]) for t in used] or [1])
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    left.number_input(
+        "Padded width",
+        min_value=longest,
+        max_value=max(longest + 4, len(tokens)),
+        step=1,
+        help="Columns of the padded batch. One more changes no rollout.",
+        **showing(
+            draft.named("width"),
+            len(tokens),
+            lambda n: draft.edit(cells=tables.with_width(draft.table, n)),
+        ),
+    )
+    right.toggle(
+        "EOS found by the trainer's detector: a row as long as the padded"
+        " width has none",
+        **showing(
+            draft.named("detector"),
+            draft.state.detector,
+            lambda on: draft.edit(detector=on),
+        ),
+    )
+
+
+def _subsample(draft: Draft) -> None:
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    left.segmented_control(
+        "The faulty side normalizes",
+        NORMALIZATIONS,
+        required=True,
+        **picking(
+            draft.named("normalization"),
+            draft.state.normalization,
+            lambda one: draft.edit(normalization=one),
+        ),
+    )
+    right.button(
+        "Draw the subsample again",
+        key=f"draw-{draft.scenario.name}",
+        on_click=_draw,
+        args=(draft,),
+        help="Single transitions, as many as are kept now, with the next"
+        " seed.",
+    )
+
+
+def _draw(draft: Draft) -> None:
+    try:
+        batch = tables.to_batch(draft.table, draft.state.settings())
+    except GradebookError:
+        return
+    draft.seed += 1
+    kept = subsampled(batch, draft.seed).tolist()
+    texts = pd.Series([str(k) for k in kept], dtype="object")
+    draft.edit(cells=draft.table.assign(kept_steps=texts))
+
+
+def _phase(draft: Draft) -> None:
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    left.segmented_control(
+        "Phase",
+        PHASES,
+        required=True,
+        help="Evaluation takes one generation a prompt: its first row.",
+        **picking(
+            draft.named("phase"),
+            PHASES[draft.state.evaluation],
+            lambda one: draft.edit(evaluation=bool(PHASES.index(one))),
+        ),
+    )
+    right.toggle(
+        "Confine the guard to training",
+        help="The correct engine leaves flat groups out in training only.",
+        **showing(
+            draft.named("guarded"),
+            draft.state.training_guard,
+            lambda on: draft.edit(training_guard=on),
+        ),
+    )

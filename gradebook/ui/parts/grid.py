@@ -1,0 +1,375 @@
+"""The editable batch: the table, the selected row's widgets, the buttons.
+
+Streamlit's grid has a fixed set of rows here; rows come and go by buttons,
+since its dynamic mode drops edits when a computed column changes. Rewards
+are text cells, read in Python, since number cells swallow bad input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.formula import Worked
+from gradebook.cases import table as tables
+from gradebook.core.errors import GradebookError
+from gradebook.core.lazy_pandas import pd
+from gradebook.output.figures import HEADER, ROW_HEIGHT
+from gradebook.ui.parts import present, words
+from gradebook.ui.parts.drafts import Draft, reset
+from gradebook.ui.parts.pictures import values_of
+from gradebook.ui.parts.widget import kept, picking, place, showing
+
+WIDTHS = {
+    "row": 48,
+    "in mean": 68,
+    "prompt": 86,
+    "reward": 86,
+    "eos": 72,
+    "step": 72,
+    "steps": 78,
+    "kept_steps": 72,
+    "correct": 78,
+    "faulty": 78,
+}
+TOKEN_WIDTH = 52
+LIST_WIDTH = 220
+LISTS = ("logp", "ref_logp")
+TITLES = {"kept_steps": "kept", "ref_logp": "ref logp", "eos": "EOS"}
+HELP = {
+    "in mean": "Rows in the selected row's baseline: ● correct, ◇ faulty.",
+    "prompt": "Rows with the same prompt are one group.",
+    "reward": "A number with a decimal point.",
+    "eos": "The row ended with EOS.",
+    "steps": "Transitions of the episode.",
+    "kept_steps": "Transitions left after subsampling.",
+    "logp": "Log-probability of each token, between spaces.",
+    "ref_logp": "The reference model's, between spaces.",
+}
+
+
+def grid(
+    draft: Draft, results: dict[str, list[str]], heard: tuple[Worked, ...]
+) -> None:
+    """The table, with each row's results and who is in the mean.
+
+    It is given the cells as they stood when it came, and lays its edits over
+    them: so a cell that is edited back is known from one never edited.
+    """
+    count, detector = draft.state.rows, draft.state.detector
+    locked = ["row", "in mean", *results, *(["eos"] if detector else [])]
+    called = draft.named("grid")
+    about = (len(draft.table.columns) + len(results), int(detector))
+    key = place(called, draft.table, *about)
+    given = _given(called, key, draft.table)
+    edits = _edits(key)
+
+    def take() -> None:
+        """What is new: the grid sends all of its edits each time."""
+        nonlocal edits
+        before, edits = edits, _edits(key)
+        table = draft.table.copy()
+        for at in {at for at, _ in before.items() ^ edits.items()}:
+            row, name = at
+            if row in table.index and name in table.columns:
+                value = edits[at] if at in edits else given.loc[row, name]
+                table.loc[row, name] = _cell(name, value)
+        if not table.equals(draft.table):
+            draft.edit(cells=table)
+            kept(key, called, table, *about)
+
+    shown = given.copy()
+    if detector:
+        shown["eos"] = _found(draft)
+    marks = [_mark(r, heard) for r in range(count)]
+    shown.insert(0, "row", [_name(r, draft.row) for r in range(count)])
+    shown.insert(1, "in mean", marks)
+    lists = [n for n in LISTS if n in shown.columns]
+    at = len(shown.columns) - len(lists)
+    for name, texts in reversed(results.items()):
+        fits = len(texts) == count
+        shown.insert(at, name, texts if fits else [""] * count)
+    st.data_editor(
+        shown,
+        key=key,
+        hide_index=True,
+        num_rows="fixed",
+        row_height=ROW_HEIGHT,
+        height=_header() + ROW_HEIGHT * max(min(count, 60), 1) + 3,
+        disabled=locked,
+        column_config=_columns(shown, results),
+        on_change=take,
+        alt="The batch: one rollout a row, editable",
+    )
+
+
+def _header() -> int:
+    """Pixels of the head, which grows with the presenter view's type."""
+    return HEADER * 5 // 4 + 1 if present.on() else HEADER
+
+
+def _edits(key: str) -> dict[tuple[int, str], Any]:
+    """Row and column of each cell that was edited in this grid -> value."""
+    rows = st.session_state.get(key, {}).get("edited_rows", {})
+    return {
+        (int(row), name): value
+        for row, changed in rows.items()
+        for name, value in changed.items()
+    }
+
+
+def _given(called: str, key: str, table: pd.DataFrame) -> pd.DataFrame:
+    """The cells as they stood when the grid with this key came."""
+    stood = st.session_state.setdefault("given", {})
+    if key not in st.session_state or stood[called][0] != key:
+        stood[called] = (key, table)
+    return stood[called][1]
+
+
+def _cell(name: str, value: Any) -> Any:
+    if tables.is_flag(name):
+        return bool(value)
+    return "" if value is None else str(value).strip()
+
+
+def _name(row: int, selected: int) -> str:
+    return f"▸ {row}" if row == selected else str(row)
+
+
+def _mark(row: int, heard: tuple[Worked, ...]) -> str:
+    return "".join(
+        sign for sign, side in zip("●◇", heard) if row in side.voters
+    )
+
+
+def _found(draft: Draft) -> list[bool]:
+    """Whether the trainer's detector finds EOS, row by row."""
+    tokens = tables.token_columns(draft.table)
+    lengths = draft.table[tokens].sum(axis=1)
+    return [bool(n < len(tokens)) for n in lengths]
+
+
+def _columns(shown: pd.DataFrame, results: Any) -> dict[str, Any]:
+    text, flag = st.column_config.TextColumn, st.column_config.CheckboxColumn
+    config: dict[str, Any] = {}
+    for name in shown.columns:
+        kind = flag if tables.is_flag(name) else text
+        config[name] = kind(
+            TITLES.get(name, name),
+            width=column_width(name),
+            help=HELP.get(name),
+            alignment="right" if name in results else None,
+        )
+    return config
+
+
+def column_width(name: str) -> int:
+    """Pixels of a column of the table, a fifth more in the presenter view's
+    type."""
+    pixels = WIDTHS.get(name, LIST_WIDTH)
+    if tables.TOKEN.fullmatch(name):
+        pixels = TOKEN_WIDTH
+    return pixels * 6 // 5 if present.on() else pixels
+
+
+def width(draft: Draft) -> int:
+    """Pixels the table wants, its lists of numbers aside."""
+    names = [n for n in draft.state.columns if n not in LISTS]
+    names += ["row", "in mean", "correct", "faulty"]
+    edge = 20 if present.on() else 0
+    return sum(column_width(n) for n in names) + edge
+
+
+def row_widgets(draft: Draft) -> None:
+    """The selected row's cells as widgets, all acting at once."""
+    table = draft.table
+    if not len(table):
+        st.markdown("The batch has no rows.")
+        return
+    row = draft.row
+    names = [n for n in table.columns if not tables.is_flag(n)]
+    short = [n for n in names if n not in LISTS]
+    parts = st.columns(
+        [1.6, *[1] * len(short), 0.8], vertical_alignment="bottom"
+    )
+    with parts[0]:
+        st.number_input(
+            "Row",
+            min_value=0,
+            max_value=len(table) - 1,
+            step=1,
+            **showing(draft.named("row"), row, draft.select),
+        )
+    for part, name in zip(parts[1:], short):
+        with part:
+            _text_widget(draft, row, name)
+    with parts[-1]:
+        if "eos" in table.columns:
+            held = _found(draft)[row] if draft.state.detector else None
+            state = bool(table.loc[row, "eos"]) if held is None else held
+            st.checkbox(
+                "EOS",
+                disabled=draft.state.detector,
+                **_of_row(draft, row, "eos", state),
+            )
+    for name in LISTS:
+        if name in table.columns:
+            with st.container():
+                _text_widget(draft, row, name)
+    tokens = tables.token_columns(table)
+    if tokens:
+        st.container().pills(
+            f"Response mask of row {row}",
+            tokens,
+            selection_mode="multi",
+            **picking(
+                draft.named("mask"),
+                [t for t in tokens if table.loc[row, t]],
+                lambda chosen: _set_mask(draft, row, chosen),
+                row,
+                len(tokens),
+            ),
+        )
+
+
+def _text_widget(draft: Draft, row: int, name: str) -> None:
+    title = TITLES.get(name, name)
+    st.text_input(
+        title[0].upper() + title[1:],
+        help=HELP.get(name),
+        **_of_row(
+            draft, row, name, tables.as_text(draft.table.loc[row, name])
+        ),
+    )
+
+
+def _of_row(draft: Draft, row: int, name: str, shown: Any) -> dict[str, Any]:
+    """Key, default and callback of one of the row's cells."""
+    return showing(
+        draft.named(name), shown, lambda v: _set(draft, row, name, v), row
+    )
+
+
+def _set(draft: Draft, row: int, name: str, value: Any) -> None:
+    if row < draft.state.rows:
+        table = draft.table.copy()
+        table.loc[row, name] = _cell(name, value)
+        draft.edit(cells=table)
+
+
+def _set_mask(draft: Draft, row: int, chosen: list[str]) -> None:
+    if row < draft.state.rows:
+        table = draft.table.copy()
+        for token in tables.token_columns(table):
+            table.loc[row, token] = token in chosen
+        draft.edit(cells=table)
+
+
+def buttons(draft: Draft) -> None:
+    """Add, remove, paste, undo, redo, reset."""
+    with st.container(horizontal=True, gap="xsmall"):
+        name = draft.scenario.name
+        st.button(
+            "Add row",
+            key=f"add-{name}",
+            on_click=_add,
+            args=(draft,),
+            help="A copy of the selected row, below it.",
+        )
+        st.button(
+            "Remove row",
+            key=f"remove-{name}",
+            on_click=_remove,
+            args=(draft,),
+            disabled=not draft.state.rows,
+            help="The selected row leaves the batch.",
+        )
+        with st.popover("Paste rows"):
+            _paste_form(draft)
+        st.button(
+            "Undo",
+            key=f"undo-{name}",
+            on_click=lambda: draft.go(draft.at - 1),
+            disabled=draft.at == 0,
+            help="Ctrl+Z, outside a text field.",
+        )
+        st.button(
+            "Redo",
+            key=f"redo-{name}",
+            on_click=lambda: draft.go(draft.at + 1),
+            disabled=draft.at == len(draft.states) - 1,
+            help="Ctrl+Shift+Z, outside a text field.",
+        )
+        st.button(
+            "Reset",
+            key=f"reset-{name}",
+            on_click=reset,
+            args=(draft,),
+            disabled=not draft.edited,
+            help="Back to the case as it came.",
+        )
+
+
+def history(draft: Draft) -> None:
+    """A slider through the states, once there are some."""
+    if len(draft.states) < 3:
+        return
+    last = len(draft.states) - 1
+    st.slider(
+        "History of edits",
+        min_value=0,
+        max_value=last,
+        help="0 is the scenario as it came.",
+        **showing(draft.named("history"), draft.at, draft.go, last),
+    )
+
+
+def _paste_form(draft: Draft) -> None:
+    names = ", ".join(f"`{n}`" for n in draft.table.columns)
+    st.markdown(
+        "A block from a spreadsheet, cells between tabs, in the order"
+        f" {names}, or under a first line of these names. One column alone"
+        " is the rewards. It replaces all rows."
+    )
+    key = f"paste-{draft.scenario.name}"
+    st.text_area("Block", key=key, height=160)
+    st.button(
+        "Replace the rows",
+        key=f"{key}-go",
+        on_click=_paste,
+        args=(draft, key),
+    )
+    for note in draft.notes:
+        st.error(words.plain(note))
+
+
+def _add(draft: Draft) -> None:
+    draft.edit(cells=tables.with_row_added(draft.table, draft.row))
+    draft.select(draft.row + 1)
+
+
+def _remove(draft: Draft) -> None:
+    draft.edit(cells=tables.with_row_removed(draft.table, draft.row))
+    draft.select(draft.row)
+
+
+def _paste(draft: Draft, key: str) -> None:
+    draft.notes = []
+    try:
+        table = tables.pasted(draft.table, st.session_state[key])
+    except GradebookError as error:
+        draft.notes = [words.place(error)]
+        return
+    draft.edit(cells=table)
+    draft.select(draft.row)
+
+
+def results(comparison: Comparison | None, kind: str) -> dict[str, list[str]]:
+    """Each row's result as text, correct and faulty: what the picture
+    shows."""
+    if comparison is None:
+        return {"correct": [], "faulty": []}
+    correct, faulty = values_of(comparison, kind)
+    return {"correct": correct, "faulty": faulty}

@@ -1,0 +1,234 @@
+"""Who moves whom: the influence map of both engines, and one cell of it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.influence import (
+    Influences,
+    changed,
+    changed_kl,
+    coupling,
+    derivative,
+    gradient_influence,
+    influences,
+)
+from gradebook.bugs import Bug
+from gradebook.core.batch import Batch
+from gradebook.core.formatting import digits_apart, plain, settled, signed
+from gradebook.engine.pipeline import CORRECT
+from gradebook.output.figures import MapPicture, map_figure
+from gradebook.ui.parts import numbers, words
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.pictures import chart, ink, prompts_of
+from gradebook.ui.parts.sections import table
+from gradebook.ui.parts.widget import showing
+
+MOST_ROWS = 128
+FINITE, SLOPE = "finite change", "derivative"
+
+
+def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
+    """The section: maps, the chosen cell in numbers, the totals."""
+    title, batch = "Who moves whom", comparison.batch
+    if batch.rows > MOST_ROWS:
+        said = f"The map is drawn for up to {MOST_ROWS} rows."
+        st.markdown(words.titled(title, said))
+        return
+    by_gradient = (
+        draft.scenario.telltale.kind == "gradient" and batch.logp is not None
+    )
+    found = influences(bug.engine, batch)
+    correct, faulty = found.correct.tolist(), found.faulty.tolist()
+    leaks = found.leaks.tolist()
+    if by_gradient:
+        said = (
+            "A cell says how much the gradient of the KL part of one row"
+            " changes when another row's reward becomes the mean of its"
+            " siblings. A row that is there already, as all rows of a flat"
+            " group are, has no influence by definition. Groups are"
+            " outlined."
+        )
+        correct = gradient_influence(CORRECT, batch).kl.tolist()
+        faulty = gradient_influence(bug.engine, batch).kl.tolist()
+        leaks = [[False] * batch.rows] * batch.rows
+    else:
+        said = (
+            "A cell says how far one row's advantage moves because of"
+            " another row's reward: against that reward being the mean of"
+            " its siblings (0 for a row that is alone). Groups are outlined;"
+            " a thick box is a **leak**."
+        )
+    if draft.state.evaluation:
+        said += f" {words.TRAINING_BATCH}"
+    st.markdown(words.titled(title, said))
+    shown = FINITE if by_gradient else _measure(draft)
+    if shown == SLOPE:
+        correct = derivative(CORRECT, batch).tolist()
+        faulty = derivative(bug.engine, batch).tolist()
+        st.markdown(
+            "The derivative is the wrong picture: dividing by the deviation"
+            " saturates, so an outlier that flips its neighbours has a slope"
+            " near 0, and in a flat group it grows like 1 / eps although"
+            " every advantage is 0. A finite change has neither fault. The"
+            " boxes, the sums and the table below are the finite change's."
+        )
+    victim, culprit = _chosen(draft, batch.rows, found)
+    key = f"map-{draft.scenario.name}"
+    drawn = MapPicture(
+        correct,
+        faulty,
+        leaks,
+        prompts_of(draft.table, comparison),
+        (victim, culprit),
+        ink(),
+    )
+    said = _moving(correct, faulty) if by_gradient else _totals(found)
+    chart(
+        map_figure(drawn),
+        key=key,
+        on_select=lambda: _clicked(draft, key),
+        selection_mode="points",
+        config={"displayModeBar": False},
+        alt=f"Influence of each row on each, correct and faulty. {said}",
+    )
+    st.markdown(said)
+    numbers.offered("the map's numbers", key, lambda: numbers.of_map(drawn))
+    if coupling(batch.settings) and not by_gradient:
+        st.markdown(
+            f"Here the correct engine couples prompts by design"
+            f" ({words.plain(coupling(batch.settings))}), so a leak is what"
+            " the faulty engine adds to that."
+        )
+    _pickers(draft, batch.rows - 1, victim, culprit)
+    _cell(bug, batch, victim, culprit, by_gradient)
+
+
+def _measure(draft: Draft) -> str:
+    """Finite change or derivative, as chosen."""
+    return st.segmented_control(
+        "Measured by",
+        [FINITE, SLOPE],
+        default=FINITE,
+        key=f"measure-{draft.scenario.name}",
+        required=True,
+        label_visibility="collapsed",
+    )
+
+
+def _chosen(draft: Draft, rows: int, found: Influences) -> tuple[int, int]:
+    """The cell: the selected row, and the row that moves it most."""
+    victim = min(draft.row, rows - 1)
+    kept = _culprits()
+    name = draft.scenario.name
+    if kept.get(name, (None,))[0] != draft.row:
+        sizes = found.leaked[victim].abs()
+        if not bool(sizes.any()):
+            sizes = found.faulty[victim].nan_to_num(0, 0, 0).abs()
+        kept[name] = (draft.row, int(sizes.argmax()))
+    return victim, min(kept[name][1], rows - 1)
+
+
+def _clicked(draft: Draft, key: str) -> None:
+    points = st.session_state[key].selection.points
+    if points:
+        victim, culprit = map(int, points[0]["customdata"][:2])
+        _choose(draft, victim, culprit)
+
+
+def _choose(draft: Draft, victim: int, culprit: int) -> None:
+    draft.select(victim)
+    _culprits()[draft.scenario.name] = (draft.row, culprit)
+
+
+def _culprits() -> dict[str, tuple[int, int]]:
+    """Each case's selected row when it was chosen, and the row that moves
+    it."""
+    return st.session_state.setdefault("culprits", {})
+
+
+def _totals(found: Influences) -> str:
+    sums = found.totals
+    if sums.victim is None or sums.culprit is None:
+        return "Nothing leaks on this batch."
+    return (
+        f"Row {sums.victim} is moved most from where nothing should reach it"
+        f" ({plain(float(sums.victims[sums.victim]))} in sum), and row"
+        f" {sums.culprit} moves others most"
+        f" ({plain(float(sums.culprits[sums.culprit]))})."
+    )
+
+
+def _moving(correct: list[list[float]], faulty: list[list[float]]) -> str:
+    """How many cells of each map move a row."""
+    first, second = (
+        sum(bool(settled(cell)) for line in side for cell in line)
+        for side in (correct, faulty)
+    )
+    cells = len(correct) ** 2
+    return (
+        f"{first} of {cells} cells move a row in the correct engine,"
+        f" {second} in the faulty one."
+    )
+
+
+def _pickers(draft: Draft, last: int, victim: int, culprit: int) -> None:
+    """The chosen cell as two fields."""
+    left, right, _ = st.columns([1, 1, 3])
+    name = draft.scenario.name
+    left.number_input(
+        "Moved row",
+        0,
+        last,
+        step=1,
+        **showing(
+            draft.named("victim"),
+            victim,
+            lambda row: _choose(draft, row, _culprits()[name][1]),
+        ),
+    )
+    right.number_input(
+        "Row that moves it",
+        0,
+        last,
+        step=1,
+        **showing(
+            draft.named("culprit"),
+            culprit,
+            lambda row: _choose(draft, draft.row, row),
+        ),
+    )
+
+
+def _cell(
+    bug: Bug, batch: Batch, victim: int, culprit: int, by_gradient: bool
+) -> None:
+    """The chosen cell in numbers: what the map shows, before and after."""
+    what, change = f"advantage of row {victim}", changed
+    if by_gradient:
+        what, change = f"KL gradient of row {victim}", changed_kl
+    body = []
+    for side, engine in (("correct", CORRECT), ("faulty", bug.engine)):
+        one = change(engine, batch, victim, culprit)
+        before, after = settled(one.before), settled(one.after)
+        digits = digits_apart(before, after)
+        body.append(
+            [
+                side,
+                signed(before, digits),
+                signed(after, digits),
+                signed(settled(one.moved), digits),
+            ]
+        )
+    old = plain(float(batch.reward[culprit]))
+    table(
+        [
+            "",
+            what,
+            f"with row {culprit}'s reward {old} → {plain(one.value)}",
+            "moved by",
+        ],
+        body,
+        numbers=(1, 2, 3),
+    )

@@ -1,0 +1,125 @@
+"""A picture's numbers as a table: made when it is asked for, so that nobody
+else waits for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from gradebook.core.formatting import settled, signed
+from gradebook.output import export
+from gradebook.output.figures import MapPicture, RowPicture, Timeline
+from gradebook.ui.parts import words
+from gradebook.ui.parts.sections import table
+
+MOST_INLINE = 32
+FILE = re.compile(r"[^\w.-]+")
+"""What no file's name should hold."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A table of what a picture shows: text as it is, numbers in full; the
+    first `heads` cells of a row name it."""
+
+    title: str
+    head: Sequence[str]
+    body: Sequence[Sequence[Any]]
+    heads: int = 1
+
+
+def wanted(what: str, name: str) -> bool:
+    """Whether `what` shall stand as a table too: a switch."""
+    return st.toggle(f"Show {what} as a table", key=f"numbers-{name}")
+
+
+def offered(
+    what: str, name: str, made: Callable[[], Sequence[Numbers]]
+) -> None:
+    """The switch, and behind it the tables."""
+    if wanted(what, name):
+        shown(name, made())
+
+
+def shown(name: str, tables: Sequence[Numbers]) -> None:
+    """The tables, or a CSV of each that is too long for a page."""
+    for at, one in enumerate(tables):
+        if one.title:
+            st.markdown(f"**{words.plain(one.title)}**")
+        if len(one.body) <= MOST_INLINE:
+            _inline(one)
+            continue
+        st.download_button(
+            f"{len(one.body):,} rows as CSV",
+            data=lambda one=one: export.table_csv(one.head, one.body),
+            file_name=FILE.sub("-", f"{name}-{one.title or 'numbers'}.csv"),
+            key=f"numbers-file-{name}-{at}",
+            on_click="ignore",
+        )
+
+
+def _inline(one: Numbers) -> None:
+    table(
+        one.head,
+        [[_text(cell) for cell in row] for row in one.body],
+        numbers=range(one.heads, len(one.head)),
+        heads=one.heads,
+        label=one.title,
+    )
+
+
+def _text(cell: Any) -> str:
+    return signed(settled(cell)) if isinstance(cell, float) else str(cell)
+
+
+def of_rows(picture: RowPicture) -> list[Numbers]:
+    """Each panel's values, row by row: both sides and whether it flips,
+    before the edits, and over the draws."""
+    return [_panel(picture, at) for at in range(len(picture.panels))]
+
+
+def _panel(picture: RowPicture, at: int) -> Numbers:
+    panel = picture.panels[at]
+    columns: dict[str, Sequence[Any]] = {
+        "row": list(map(str, range(len(picture.prompts)))),
+        "prompt": picture.prompts,
+        "correct": panel.correct,
+    }
+    if not picture.covered:
+        columns["faulty"] = panel.faulty
+        columns[""] = ["FLIP" if flip else "" for flip in panel.flips]
+        for side, values in zip(("correct", "faulty"), panel.ghosts):
+            columns[f"{side}, before edits"] = values
+        if panel.ranges:
+            columns["least faulty draw"] = [low for low, _ in panel.ranges]
+            columns["greatest"] = [high for _, high in panel.ranges]
+    body = [list(cells) for cells in zip(*columns.values())]
+    return Numbers(panel.title, list(columns), body, 2)
+
+
+def of_map(picture: MapPicture) -> list[Numbers]:
+    """Both engines' matrices: a line for each moved row, a column for each
+    row that moves it, the prompt beside the number."""
+    named = [f"{r} {prompt}" for r, prompt in enumerate(picture.prompts)]
+    sides = (("correct", picture.correct), ("faulty", picture.faulty))
+    return [
+        Numbers(
+            f"{side}: row moved, by row",
+            ["row moved", *(f"by {name}" for name in named)],
+            [[name, *line] for name, line in zip(named, lines)],
+        )
+        for side, lines in sides
+    ]
+
+
+def of_timeline(picture: Timeline) -> list[Numbers]:
+    """Each step's verdict, distance and flips."""
+    lines = zip(
+        picture.steps, picture.verdicts, picture.distances, picture.flips
+    )
+    body = [[step, said, off, int(flips)] for step, said, off, flips in lines]
+    return [Numbers("", ["step", "verdict", "off by", "flips"], body, 2)]

@@ -1,0 +1,84 @@
+"""Predict, then reveal: a question before anything faulty is shown.
+
+An answer opens the bug everywhere in the session, and so does skipping.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.cases.scenario import Scenario
+from gradebook.ui.parts import words
+
+SKIPPED = -1
+
+
+def answers() -> dict[str, int]:
+    """Bug -> the choice that was made, or SKIPPED."""
+    return st.session_state.setdefault("answers", {})
+
+
+def covered(bug: str) -> bool:
+    """The learner has neither answered nor skipped yet."""
+    return bug not in answers()
+
+
+def answer(bug: str, choice: int, case: str = "") -> None:
+    """The learner's choice, or SKIPPED; `case` is whose question it was."""
+    answers()[bug] = choice
+    st.session_state.setdefault("asked", {})[bug] = case or bug
+
+
+def guess(scenario: Scenario) -> int:
+    """The choice made on this case's question, else SKIPPED."""
+    asked = st.session_state.get("asked", {}).get(scenario.bug)
+    if asked != scenario.name:
+        return SKIPPED
+    return answers().get(scenario.bug, SKIPPED)
+
+
+def ask(scenario: Scenario, edited: bool) -> None:
+    """The scenario's question, its choices, and a way past them."""
+    asked = scenario.prediction
+    lead = "The question is of the case as it came. " if edited else ""
+    with st.container(border=True, key=f"predict-{scenario.bug}"):
+        st.markdown(
+            "**Predict before you look.** The picture shows the correct"
+            f" engine. {lead}{words.plain(asked.question)}"
+        )
+        with st.container(horizontal=True):
+            for choice, text in enumerate(asked.choices):
+                st.button(
+                    words.plain(text),
+                    key=f"choice-{scenario.bug}-{choice}",
+                    on_click=answer,
+                    args=(scenario.bug, choice, scenario.name),
+                )
+            st.button(
+                "Skip, show me",
+                key=f"skip-{scenario.bug}",
+                on_click=answer,
+                args=(scenario.bug, SKIPPED),
+                type="tertiary",
+            )
+
+
+def told(scenario: Scenario, edited: bool) -> None:
+    """The guess beside the truth, and the rule to carry home. Both are of
+    the case as it came, also where the batch is `edited` by now."""
+    asked = scenario.prediction
+    truth = words.plain(asked.choices[asked.answer])
+    chosen = guess(scenario)
+    if chosen == SKIPPED:
+        said = f"The answer: **{truth}**."
+    elif chosen == asked.answer:
+        said = f"You said **{truth}**, and so it is."
+    else:
+        wrong = words.plain(asked.choices[chosen])
+        said = f"You said **{wrong}**. The answer: **{truth}**."
+    lead = "This was asked before the edits. " if edited else ""
+    st.markdown(
+        f"{lead}{said} {words.plain(asked.why)}  \n"
+        f"**The rule:** {words.plain(scenario.rule)}  \n"
+        f"**Asked:** {words.plain(asked.question)}"
+    )

@@ -1,0 +1,134 @@
+"""What every page needs before its first element."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import streamlit as st
+
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import load
+from gradebook.ui.pages.home import home
+from gradebook.ui.parts import address, present
+from gradebook.ui.parts.arrival import arrived
+
+ROOT = Path(__file__).parents[3]
+SCRIPTS = ("keys.js", "typing.js", "mend.js")
+STYLE = Path(__file__).with_name("style.css")
+EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
+
+
+def editor_chunks() -> list[str]:
+    """Files of the grid's cell editors, loaded once the page stands: fetched
+    at the first edit, they lose the keys typed meanwhile."""
+    folder = Path(st.__file__).parent / "static" / "static" / "js"
+    return [f.name for p in EDITORS for f in sorted(folder.glob(p))]
+
+
+@st.cache_resource(show_spinner=False)
+def _script() -> str:
+    """What runs in the browser on every page."""
+    imports = "".join(
+        f"import(new URL('static/js/{name}', document.baseURI).href)"
+        ".catch(() => {});"
+        for name in editor_chunks()
+    )
+    later = f"requestIdleCallback(() => {{{imports}}}, {{timeout: 4000}});"
+    files = (Path(__file__).with_name(name) for name in SCRIPTS)
+    scripts = "".join(file.read_text("utf-8") for file in files)
+    return f"<script>{later}{scripts}</script>"
+
+
+def page_files() -> dict[str, Path]:
+    """Name -> page file, in the order of the files' numbers."""
+    files = sorted(
+        ROOT.glob("pages/[0-9]*_*.py"),
+        key=lambda f: int(f.stem.split("_")[0]),
+    )
+    return {f.stem.split("_", 1)[1]: f for f in files}
+
+
+def bug_files() -> dict[str, Path]:
+    """The bugs' pages by bug."""
+    return {n: f for n, f in page_files().items() if n in BUGS}
+
+
+def tool_files() -> dict[str, Path]:
+    """The other pages by name."""
+    return {n: f for n, f in page_files().items() if n not in BUGS}
+
+
+def navigation() -> dict[str, list]:
+    """Home; the bugs' pages under their scenario's title; the tools under
+    what stands before the colon in their docstring."""
+    bugs = [
+        st.Page(file, title=load(bug).title, url_path=bug)
+        for bug, file in bug_files().items()
+    ]
+    tools = [
+        st.Page(file, title=_title(file), url_path=name)
+        for name, file in tool_files().items()
+    ]
+    first = st.Page(home, title="Home", url_path="home", default=True)
+    pages = {"": [first], "The bugs": bugs, "The tools": tools}
+    return {section: listed for section, listed in pages.items() if listed}
+
+
+@st.cache_resource(show_spinner=False)
+def _title(file: Path) -> str:
+    doc = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or file.stem
+    return doc.split(":")[0].strip()
+
+
+def configure() -> None:
+    """Before any navigation: a page icon of its own asks no server."""
+    st.set_page_config(page_title="Gradebook", page_icon="📗", layout="wide")
+
+
+def require_entry() -> None:
+    """On a server nobody has visited, Streamlit runs a page of a folder
+    named pages/ by itself; this sends the visitor through the app."""
+    if not st.session_state.get("entered"):
+        configure()
+        st.navigation(navigation(), position="top")
+        st.rerun()
+
+
+def _keep_room(path: str) -> None:
+    """The room back into an address that the navigation took it from.
+
+    In place, by the browser: an entry of its own in the history would
+    throw the browser's Back forward again.
+    """
+    room = st.session_state.get("room", "")
+    if not room or "room" in st.query_params:
+        return
+    script = ROOM % (path, json.dumps(room))
+    st.html(script, unsafe_allow_javascript=True)
+
+
+ROOM = """<script>{
+  // Page %s: another page's script is another one, and runs again.
+  const url = new URL(location.href);
+  if (!url.searchParams.has('room')) {
+    url.searchParams.set('room', %s);
+    history.replaceState(history.state, '', url);
+  }
+}</script>"""
+
+
+def app() -> None:
+    """The whole app: navigation, style, the chosen page."""
+    configure()
+    st.session_state["entered"] = True
+    page = st.navigation(navigation(), position="top")
+    st.html(STYLE)
+    st.html(_script(), unsafe_allow_javascript=True)
+    present.view()
+    address.elsewhere(page.url_path)
+    _keep_room(page.url_path)
+    page.run()
+    arrived()
+    present.leave()

@@ -1,0 +1,103 @@
+"""Take it home: the link, the test, the table, the case, the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from gradebook.cases.link import encode, excess, query_string
+from gradebook.cases.sandbox import is_start
+from gradebook.output import export
+from gradebook.ui.parts import words
+from gradebook.ui.parts.drafts import Draft
+
+
+def take_home(draft: Draft) -> None:
+    """The section. Files are made when they are asked for."""
+    state = draft.state
+    asks = not is_start(state.scenario.name)
+    link = address_of(draft)
+    too_long = excess(encode(state, covered=False))
+    covered = "; the covered one asks the question first" if asks else ""
+    said = (
+        "**The link** opens this page as it stands, for anyone who reaches"
+        f" this server{covered}."
+    )
+    st.markdown(words.titled("Take it home", said))
+    if too_long:
+        st.markdown(words.plain(too_long))
+    else:
+        st.code(link, language=None, wrap_lines=True)
+        if asks:
+            with st.popover("The covered link"):
+                st.code(
+                    address_of(draft, covered=True),
+                    language=None,
+                    wrap_lines=True,
+                )
+    if len(state.bugs) != 1:
+        st.markdown(
+            "The pytest file and the scenario file hold exactly one bug;"
+            f" {_many(len(state.bugs))} chosen."
+        )
+    name = state.scenario.name
+    with st.container(horizontal=True):
+        if len(state.bugs) == 1:
+            _file(
+                "pytest file",
+                f"test_{name}.py",
+                lambda: export.pytest_file(state, link).text,
+            )
+        _file("CSV", f"{name}.csv", lambda: export.csv(state))
+        if len(state.bugs) == 1:
+            _file(
+                "Scenario file",
+                f"{state.bug}-mine.toml",
+                lambda: export.scenario_file(state),
+            )
+    said = "The **CSV** holds every stage of both engines."
+    if len(state.bugs) == 1:
+        page = "this page" if asks else "the bug's page"
+        said = (
+            "The **pytest file** needs torch and pytest alone: call your own"
+            f" trainer in the adapter at its top. {said} The **scenario"
+            f" file** becomes a case of {page} when it is put into"
+            " `scenarios/`."
+        )
+    st.markdown(said + " The camera above the picture saves it as SVG.")
+    note = _note(draft) if len(state.bugs) == 1 else ""
+    if note:
+        st.markdown(note)
+
+
+def _note(draft: Draft) -> str:
+    """What the reader of the test should know; the file itself is made
+    when it is asked for, since that takes longer than the page."""
+    notes = [export.switches_note(draft.state)]
+    if draft.good is not None and draft.good.agree:
+        notes.append(
+            f"This batch {export.HIDES}. The rows of the case are in the"
+            " test as well."
+        )
+    return " ".join(note for note in notes if note)
+
+
+def _many(bugs: int) -> str:
+    return "none is" if not bugs else f"{bugs} are"
+
+
+def address_of(draft: Draft, covered: bool = False) -> str:
+    """The page's address with the state in it."""
+    base = (st.context.url or "").split("?")[0]
+    return f"{base}?{query_string(encode(draft.state, covered))}"
+
+
+def _file(label: str, name: str, make: Callable[[], str]) -> None:
+    st.download_button(
+        label,
+        data=make,
+        file_name=name,
+        key=f"take-{name}",
+        on_click="ignore",
+    )

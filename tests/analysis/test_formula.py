@@ -1,0 +1,233 @@
+"""A row's advantage as a sum worked out, for both engines."""
+
+from dataclasses import replace
+
+import pytest
+
+import gradebook
+from gradebook.analysis.comparison import compare
+from gradebook.analysis.formula import worked
+from gradebook.analysis.state_comparison import compared
+from gradebook.cases.state import start
+
+
+def sides(name, row, **settings):
+    """[correct, faulty] as lists of lines, minus signs as hyphens."""
+    found = gradebook.load(name)
+    settings = replace(found.settings, **settings)
+    batch = found.batch(settings=settings)
+    return written(compare(gradebook.bug(found.bug), batch), row)
+
+
+def written(comparison, row):
+    return [
+        [
+            "".join(part.text for part in line).replace("\u2212", "-")
+            for line in side.lines
+        ]
+        for side in worked(comparison, row)
+    ]
+
+
+def test_the_report_worked_out():
+    correct, faulty = sides("partial_groups", 10)
+    assert correct == [
+        "(2.000 - 1.000) / 1.000 = +1.000",
+        "baseline: mean of rows 8, 9 and 10 = (0 + 1 + 2) / 3",
+        "scale: standard deviation of the group's rows + 1e-05",
+    ]
+    assert faulty[0] == "(2.000 - 25.750) / 49.507 = -0.480"
+    assert faulty[1] == (
+        "baseline: mean of rows 8, 9, 10 and 11 = (0 + 1 + 2 + 100) / 4"
+    )
+
+
+def test_the_numbers_that_differ_are_marked():
+    found = gradebook.load("partial_groups")
+    comparison = compare(gradebook.bug("partial_groups"), found.batch())
+    for side in worked(comparison, 10):
+        marked = [part.text for part in side.lines[0] if part.differs]
+        assert len(marked) == 3 and "2.000" not in marked
+    for side in worked(comparison, 0):
+        assert not any(part.differs for line in side.lines for part in line)
+
+
+def test_the_rows_that_entered_the_mean():
+    found = gradebook.load("partial_groups")
+    comparison = compare(gradebook.bug("partial_groups"), found.batch())
+    correct, faulty = worked(comparison, 10)
+    assert correct.voters == (8, 9, 10)
+    assert faulty.voters == (8, 9, 10, 11)
+
+
+@pytest.mark.parametrize(
+    "settings, correct, faulty",
+    [
+        (
+            {"baseline": "leave_one_out", "scale": "none"},
+            "(2.000 - 0.500) / 1.000 = +1.500",
+            "(2.000 - 33.667) / 1.000 = -31.667",
+        ),
+        (
+            {"baseline": "none", "scale": "none"},
+            "(2.000 - 0.000) / 1.000 = +2.000",
+            "(2.000 - 0.000) / 1.000 = +2.000",
+        ),
+        # Ten of the twelve scores are not zero.
+        (
+            {"scale": "nonzero_share"},
+            "(2.000 - 1.000) / 0.833 = +1.200",
+            "(2.000 - 25.750) / 0.833 = -28.500",
+        ),
+        (
+            {"baseline": "second_best", "scale": "none"},
+            "(2.000 - 1.000) / 1.000 = +1.000",
+            "(2.000 - 2.000) / 1.000 = 0.000",
+        ),
+    ],
+)
+def test_row_10_under_other_settings(settings, correct, faulty):
+    found = sides("partial_groups", 10, **settings)
+    assert [side[0] for side in found] == [correct, faulty]
+
+
+@pytest.mark.parametrize(
+    "settings, line",
+    [
+        (
+            {"baseline": "leave_one_out"},
+            "baseline: mean of the others, rows 8 and 9",
+        ),
+        (
+            {"baseline": "batch_mean"},
+            "baseline: mean of rows 0, 1, 2, 3, 4, 5, 6 and 5 more",
+        ),
+        (
+            {"baseline": "length_weighted_mean"},
+            "baseline: mean of rows 8, 9 and 10, weighted by tokens",
+        ),
+        (
+            {"baseline": "second_best"},
+            "baseline: the runner-up for the best of rows 8, 9 and 10, else"
+            " the row itself",
+        ),
+        ({"baseline": "none"}, "baseline: none"),
+    ],
+)
+def test_a_baseline_in_words(settings, line):
+    assert sides("partial_groups", 10, **settings)[0][1] == line
+
+
+@pytest.mark.parametrize(
+    "settings, line",
+    [
+        (
+            {"scale": "batch_std", "eps": 0.5},
+            "scale: standard deviation of the batch's rows + 0.5",
+        ),
+        (
+            {"scale": "nonzero_share"},
+            "scale: share of non-zero scores among the counted rows",
+        ),
+        ({"scale": "none"}, "scale: 1, none"),
+    ],
+)
+def test_a_scale_in_words(settings, line):
+    assert sides("partial_groups", 10, **settings)[0][2] == line
+
+
+def test_a_row_in_no_group():
+    _, faulty = sides("partial_groups-tail", 10)
+    assert faulty == [
+        "(2.000 - 0.000) / 1e-05 = +200\u2009000.000",
+        "baseline: 0, the row is in no group",
+        "scale: 0, the row is in no group, + 1e-05",
+    ]
+
+
+def test_a_lone_row_that_keeps_its_raw_score():
+    correct, faulty = sides("rejected_rows-lone_survivor", 0)
+    assert correct[:2] == [
+        "(0.500 - 0.000) / 1.000 = +0.500",
+        "baseline: 0, row 0 is alone and keeps its raw score",
+    ]
+    assert faulty[0] == "(0.500 - 6.125) / 3.838 = -1.466"
+
+
+@pytest.mark.parametrize(
+    "name, row, why",
+    [
+        ("rejected_rows", 0, "its response mask is empty"),
+        ("no_eos_outliers", 1, "it did not end with EOS"),
+    ],
+)
+def test_a_row_without_credit_says_why(name, row, why):
+    for side in sides(name, row):
+        assert side == [f"0: the row earns no advantage, since {why}"]
+
+
+def test_the_second_normalization_is_a_second_line():
+    # m = -2/3 and s = sqrt(5) / 3 = 0.745 over transitions.
+    correct, faulty = sides("double_normalization", 0)
+    assert correct[0] == faulty[0] == "(4.000 - 3.000) / 1.000 = +1.000"
+    assert len(correct) == 3
+    assert faulty[3] == "then (+1.000 - (-0.667)) / 0.745 = +2.236"
+    assert sides("double_normalization", 1)[1][3] == (
+        "then (-1.000 - (-0.667)) / 0.745 = -0.447"
+    )
+
+
+def test_whitening_is_a_second_line():
+    settings = gradebook.ESTIMATORS["reinforce_plus_plus_baseline"]
+    # Rows 1 and 2 count, three tokens each: -0.5 and +0.5 of mean 0 and
+    # variance 0.25 * 6 / 5 = 0.3; faulty -33.33 and -32.33, so mean -32.83.
+    for side, line in zip(
+        sides("rejected_rows", 2, **settings),
+        (
+            "then (+0.500 - 0.000) / 0.548 = +0.913",
+            "then (-32.333 - (-32.833)) / 0.548 = +0.913",
+        ),
+    ):
+        assert side[-1] == line
+
+
+def test_equal_numbers_are_shown_with_three_decimals():
+    for side in sides("partial_groups", 0):
+        assert side[0] == "(0.500 - 0.000) / 0.913 = +0.548"
+
+
+@pytest.mark.parametrize("name", gradebook.BUGS)
+def test_every_row_of_every_case_can_be_worked_out(name):
+    batch = gradebook.load(name).batch()
+    comparison = compare(gradebook.bug(name), batch)
+    for row in range(batch.rows):
+        assert all(side.lines for side in worked(comparison, row))
+
+
+def test_a_row_out_of_the_batch_has_no_value_and_says_why():
+    """Not an EOS that nobody asked for."""
+    batch = gradebook.load("partial_groups-dropped").batch()
+    sides = worked(compare(gradebook.bug("partial_groups"), batch), 10)
+    for side in sides:
+        assert side.lines[0][0].text == (
+            "no value: the row is not in the batch, since its prompt has"
+            " fewer than 4 rows"
+        )
+
+
+def test_an_evaluation_leaves_rows_out():
+    state = start(gradebook.load("zero_std_kl"))
+    found = compared(replace(state, evaluation=True))
+    for side in worked(found, 1):
+        assert side.lines[0][0].text == (
+            "no value: the row is not in the batch, since only a prompt's"
+            " first row is generated"
+        )
+
+
+def test_dust_that_is_divided_is_shown():
+    """As printed: (-1.39 - 4.86) / 6.35 is -0.984."""
+    batch = gradebook.load("double_normalization-manufactured").batch()
+    found = compare(gradebook.bug("double_normalization"), batch)
+    text = "".join(part.text for part in worked(found, 0)[1].lines[-1])
+    assert text == "then (−1.39e-08 − 4.86e-08) / 6.35e-08 = −0.984"

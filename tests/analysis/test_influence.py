@@ -1,0 +1,462 @@
+"""Who moves whom, against one run a row and numbers worked out by hand."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+import torch
+
+import gradebook
+from gradebook.analysis.influence import (
+    Influences,
+    changed,
+    changed_kl,
+    coupling,
+    derivative,
+    gradient_influence,
+    influence,
+    influences,
+    leaks,
+    own_prompt,
+    replacements,
+    slope,
+    totals,
+)
+
+CORRECT = gradebook.CORRECT
+ENGINES = {"correct": CORRECT} | {
+    name: gradebook.bug(name).engine for name in gradebook.BUGS
+}
+ESTIMATORS = gradebook.ESTIMATORS
+
+
+def shipped(name):
+    return gradebook.load(name).batch(), ENGINES[name.partition("-")[0]]
+
+
+def drawn(settings, seed=0, logp=False, rows=14):
+    """Prompts of mixed sizes in two steps, some rows rejected, some without
+    EOS, one without a transition left."""
+    g = torch.Generator().manual_seed(seed)
+
+    def whole(low, high, *shape):
+        return torch.randint(low, high, shape, generator=g)
+
+    mask = whole(0, 2, rows, 3).bool()
+    mask[2] = False
+    mask[[0, 5, 8, 13]] = True
+    steps = whole(1, 6, rows)
+    kept = torch.minimum(steps, whole(1, 6, rows))
+    kept[4] = 0
+    token = torch.rand((2, rows, 3), generator=g, dtype=torch.float64)
+    return gradebook.Batch(
+        prompt=[0, 0, 0, 0, 1, 1, 2, 1, 3, 3, 3, 3, 0, 0][:rows],
+        reward=whole(-3, 4, rows).double(),
+        mask=mask,
+        eos=whole(0, 4, rows) > 0,
+        step=[0] * 8 + [1] * (rows - 8),
+        steps=steps,
+        kept_steps=kept,
+        logp=-token[0] if logp else None,
+        ref_logp=-token[1] if logp else None,
+        settings=settings,
+    )
+
+
+def siblings_mean(batch, j):
+    """What reward j is replaced by, in a loop over rows."""
+    key = list(zip(batch.prompt.tolist(), batch.step.tolist()))
+    others = [
+        float(batch.reward[k])
+        for k in range(batch.rows)
+        if k != j and key[k] == key[j]
+    ]
+    return sum(others) / len(others) if others else 0.0
+
+
+def one_by_one(engine, batch, part):
+    """The map by one run for each changed row."""
+    before = part(gradebook.run(engine, batch))
+    columns = []
+    for j in range(batch.rows):
+        reward = batch.reward.clone()
+        reward[j] = siblings_mean(batch, j)
+        after = part(gradebook.run(engine, replace(batch, reward=reward)))
+        columns.append(before - after)
+    return torch.stack(columns, dim=1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("key", ESTIMATORS)
+@pytest.mark.parametrize("smallest", [1, 3])
+def test_one_pass_gives_what_one_run_a_row_gives(engine, key, smallest):
+    settings = replace(
+        ESTIMATORS[key],
+        mask_no_eos=True,
+        min_group_size=smallest,
+        group_size=4,
+        reward_clip=2.5,
+    )
+    for seed in range(3):
+        batch = drawn(settings, seed)
+        found = influence(ENGINES[engine], batch)
+        by_row = one_by_one(ENGINES[engine], batch, lambda t: t.advantage)
+        assert torch.allclose(found, by_row, 1e-9, 1e-9, equal_nan=True)
+        assert found.isnan().any()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("loss", ["dapo", "grpo", "bnpo", "dr_grpo"])
+@pytest.mark.parametrize("smallest", [1, 3])
+def test_the_gradient_map_is_that_of_one_run_a_row(engine, loss, smallest):
+    settings = gradebook.Settings(
+        beta=0.1, loss=loss, mask_no_eos=True, min_group_size=smallest
+    )
+    batch = drawn(settings, logp=True)
+    batch = replace(batch, kept_steps=batch.steps)
+    found = gradient_influence(ENGINES[engine], batch)
+    for name, part in zip(found._fields, ("", "policy_", "kl_")):
+        change = one_by_one(
+            ENGINES[engine], batch, lambda t: getattr(t, part + "gradient")
+        )
+        assert torch.allclose(
+            getattr(found, name), change.abs().sum(-1), 1e-9, 1e-12
+        )
+
+
+def test_a_replacement_is_the_mean_of_the_raw_siblings():
+    batch = gradebook.Batch(
+        prompt=["A", "A", "A", "B", "A", "B"],
+        reward=[100, 1, 2, 7, 5, 0.5],
+        mask=[[0], [1], [1], [1], [1], [1]],
+        step=[0, 0, 0, 0, 1, 1],
+        settings=gradebook.Settings(reward_clip=3.0),
+    )
+    # Rejected row 0 enters with its raw 100; rows 3 to 5 are alone.
+    assert replacements(batch).tolist() == [1.5, 51, 50.5, 0, 0, 0]
+
+
+@pytest.mark.parametrize("reward", [0.1, 0.7, 100.1, 1e-9, 1.7e308])
+@pytest.mark.parametrize("rows", range(2, 12))
+def test_equal_siblings_replace_without_rounding(reward, rows):
+    batch = gradebook.Batch([0] * rows, [reward] * rows)
+    assert replacements(batch).tolist() == [reward] * rows
+
+
+def test_a_row_at_its_siblings_mean_has_no_influence():
+    batch = gradebook.Batch([0, 0, 0], [1, 2, 3])
+    assert influence(CORRECT, batch)[:, 1].tolist() == [0, 0, 0]
+
+
+SETTINGS = [
+    gradebook.Settings(
+        baseline=baseline,
+        scale=scale,
+        spread_about=about,
+        ddof=ddof,
+        lone_row=lone,
+        mask_no_eos=mask,
+        reward_clip=clip,
+    )
+    for baseline, scale, about, ddof, lone, mask, clip in itertools.product(
+        (
+            "group_mean",
+            "leave_one_out",
+            "length_weighted_mean",
+            "second_best",
+            "none",
+        ),
+        ("group_std", "none"),
+        ("mean", "baseline"),
+        (0, 1),
+        ("zero", "raw"),
+        (False, True),
+        (None, 2.0),
+    )
+]
+
+
+def test_correct_rows_move_no_other_prompt_under_any_settings():
+    assert len(SETTINGS) == 320
+    for settings in SETTINGS:
+        batch = drawn(settings)
+        found = influence(CORRECT, batch).nan_to_num()
+        assert coupling(settings) == ""
+        assert bool((found[~own_prompt(batch)] == 0).all()), settings
+        assert bool((found != 0).any())
+        assert not influences(CORRECT, batch).leaks.any()
+
+
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        ({"baseline": "batch_mean"}, "baseline batch_mean"),
+        ({"scale": "batch_std"}, "scale batch_std"),
+        ({"scale": "nonzero_share"}, "scale nonzero_share"),
+        ({"whiten_tokens": True}, "whiten_tokens"),
+    ],
+)
+def test_some_estimators_couple_prompts_by_design(change, why):
+    batch = drawn(gradebook.Settings(**change))
+    outside = ~own_prompt(batch)
+    found = influence(CORRECT, batch).nan_to_num()
+    assert coupling(batch.settings) == why
+    assert bool((found[outside] != 0).any())
+    # By design is no leak; other steps stay apart all the same.
+    assert not influences(CORRECT, batch).leaks.any()
+    apart = batch.step[:, None] != batch.step
+    assert bool((found[apart] == 0).all())
+
+
+# The report's batch
+
+
+def test_row_11_moves_row_10_by_1_79_and_flips_three_rows():
+    batch, faulty = shipped("partial_groups")
+    found = influence(faulty, batch)
+    # Alone in its prompt, row 11 gets 0: rows 8 to 11 are 0 1 2 0, mean
+    # 0.75, std sqrt(2.75 / 3) = 0.957427: (2 - 0.75) / std = 1.305583.
+    moved = -0.479733 - 1.305583
+    assert float(found[10, 11]) == pytest.approx(moved, abs=5e-5)
+    before = gradebook.run(faulty, batch).advantage
+    after = before - found[:, 11]
+    turned = (before.sign() * after.sign() < 0).nonzero().flatten()
+    assert turned.tolist() == [9, 10, 11]
+    assert influence(CORRECT, batch)[:, 11].eq(0).all()
+
+
+def test_the_derivative_hides_what_the_finite_change_shows():
+    batch, faulty = shipped("partial_groups")
+    found = derivative(faulty, batch)
+    assert round(float(found[10, 11]), 4) == -0.0002
+    assert not found.isnan().any()
+    assert float(slope(faulty, batch)[10, 11]) == pytest.approx(
+        float(found[10, 11]), abs=1e-6
+    )
+    # C: -1 0 1 with mean 1 and std 1: d A_10 / d r_10 = 1 - 1/3 - 1/2.
+    correct = derivative(CORRECT, batch)
+    assert float(correct[10, 10]) == pytest.approx(1 / 6, abs=1e-4)
+    assert correct[11].tolist() == [0] * 12
+
+
+@pytest.mark.parametrize("eps, value", [(1e-6, 750_000), (1e-5, 75_000)])
+def test_the_derivative_explodes_on_a_flat_group(eps, value):
+    batch = gradebook.Batch(
+        [0, 0, 0, 0, 1, 1],
+        [1, 1, 1, 1, 0, 1],
+        settings=gradebook.Settings(eps=eps),
+    )
+    assert gradebook.run(CORRECT, batch).advantage[:4].tolist() == [0] * 4
+    found = slope(CORRECT, batch)
+    assert float(found[2, 2]) == pytest.approx(value, rel=1e-3)
+    assert float(found[2, 3]) == pytest.approx(-value / 3, rel=1e-3)
+    by_autograd = derivative(CORRECT, batch)
+    flat = torch.arange(6) < 4
+    assert torch.equal(by_autograd.isnan(), flat[:, None] & flat)
+    assert influence(CORRECT, batch)[:4].eq(0).all()
+
+
+@pytest.mark.parametrize("key", ESTIMATORS)
+def test_the_derivative_is_the_slope(key):
+    settings = replace(
+        ESTIMATORS[key], min_group_size=2, mask_no_eos=True, eps=1e-2
+    )
+    batch = drawn(settings, seed=3)
+    # No ties, at which the best of a group has no derivative.
+    reward = batch.reward + torch.linspace(0, 0.9, 14).double()
+    batch = replace(batch, reward=reward)
+    for engine in ENGINES.values():
+        found, expected = derivative(engine, batch), slope(engine, batch)
+        at = ~found.isnan()
+        assert bool(at.any())
+        assert torch.allclose(found[at], expected[at], 1e-3, 1e-4)
+        lost = (batch.kept_steps == 0) | (batch.prompt_rows < 2)
+        assert found[lost].isnan().all()
+
+
+# Leaks
+
+
+def test_partial_groups_leaks_across_prompts():
+    batch, faulty = shipped("partial_groups")
+    found = influences(faulty, batch)
+    rows, columns = found.leaks.nonzero().T.tolist()
+    assert set(zip(rows, columns)) == {
+        (8, 11),
+        (9, 11),
+        (10, 11),
+        (11, 8),
+        (11, 10),
+    }
+    assert torch.equal(found.across, found.leaks)
+    assert not found.silent.any()
+    sums = found.totals
+    assert (sums.victim, sums.culprit) == (10, 11)
+    assert float(sums.victims[10]) == pytest.approx(1.78532, abs=5e-5)
+    assert torch.equal(leaks(faulty, batch), found.leaks)
+
+
+@pytest.mark.parametrize("name", ["no_eos_outliers", "rejected_rows"])
+def test_a_row_without_a_say_leaks_inside_its_prompt(name):
+    batch, faulty = shipped(name)
+    found = influences(faulty, batch)
+    silent = int((~CORRECT.credited(batch)).int().argmax())
+    assert found.leaks.any(0).nonzero().flatten().tolist() == [silent]
+    assert torch.equal(found.silent, found.leaks)
+    assert not found.across.any()
+    assert found.totals.culprit == silent
+    assert found.totals.victim == gradebook.load(name).focus
+
+
+def test_double_normalization_leaks_into_every_prompt():
+    batch, faulty = shipped("double_normalization-erased")
+    found = influences(faulty, batch)
+    # Row 4 is at its prompt's mean, and 0 stays 0 whatever divides it.
+    assert found.across[:, 0].tolist() == [False] * 3 + [True, False, True]
+    assert found.across[:, 3].tolist() == [True] * 3 + [False] * 3
+    assert not (found.leaks & own_prompt(batch)).any()
+
+
+def test_gpg_shows_faulty_less_correct():
+    batch, faulty = shipped("rejected_rows-other_groups")
+    batch = replace(batch.under(ESTIMATORS["gpg"]), reward=[0, 1, 2, 0, 3])
+    found = influences(faulty, batch)
+    gap = found.faulty - found.correct
+    assert bool((found.correct[~own_prompt(batch)] != 0).any())
+    assert torch.equal(found.leaked[found.leaks], gap[found.leaks])
+    assert found.leaks.any()
+
+
+@pytest.mark.parametrize(
+    "name", ["partial_groups-full", "rejected_rows-no_leak", "zero_std_kl"]
+)
+def test_where_nothing_leaks_nobody_is_named(name):
+    found = influences(ENGINES[name.partition("-")[0]], shipped(name)[0])
+    assert not found.leaks.any()
+    assert found.totals.victim is None and found.totals.culprit is None
+    assert found.totals.victims.eq(0).all()
+
+
+def test_dust_is_no_leak():
+    batch = gradebook.Batch([0, 1], [1, 2])
+    none = torch.zeros(2, 2).double()
+    for size, dust, leak in ((1.0, 5e-7, 5e-6), (1e5, 0.05, 0.5)):
+        sizes = torch.full((2,), size).double()
+        assert not Influences(batch, none, none + dust, sizes).leaks.any()
+        found = Influences(batch, none, none + leak, sizes).leaks
+        assert found.tolist() == [[False, True], [True, False]]
+
+
+def test_totals_are_sums_of_sizes():
+    found = totals(torch.tensor([[0.0, -2.0], [1.0, 0.5]]))
+    assert found.victims.tolist() == [2, 1.5]
+    assert found.culprits.tolist() == [1, 2.5]
+    assert (found.victim, found.culprit) == (0, 1)
+
+
+# Gradients, single cells, what has no value
+
+
+def test_a_reward_that_makes_its_group_flat_takes_the_kl_away():
+    batch, faulty = shipped("zero_std_kl")
+    correct = gradient_influence(CORRECT, batch)
+    found = gradient_influence(faulty, batch)
+    # Three tokens of 0.04 * (1 - 2) / 10 each.
+    expected = torch.zeros(4, 4).double()
+    expected[2:, 2:] = 0.012
+    assert torch.allclose(correct.kl, expected, atol=1e-6)
+    assert found.kl.eq(0).all()
+    assert torch.equal(found.policy, correct.policy)
+    # Row 2 is pushed up against the reference, row 3 with it.
+    policy = 3 * 0.70701 / 10
+    up, down = correct.whole[2:, 2].tolist()
+    assert up == pytest.approx(policy + 0.012, abs=1e-5)
+    assert down == pytest.approx(policy - 0.012, abs=1e-5)
+    assert float(found.whole[3, 2]) == pytest.approx(policy, abs=1e-5)
+
+
+def test_under_bnpo_the_fix_moves_the_neighbours():
+    batch, faulty = shipped("zero_std_kl-bnpo")
+    mixed = batch.reward.clone()
+    mixed[0] = 0
+    batch = replace(batch, reward=mixed)
+    outside = ~own_prompt(batch)
+    assert gradient_influence(CORRECT, batch).kl[outside].ne(0).any()
+    assert gradient_influence(faulty, batch).kl[outside].eq(0).all()
+
+
+def test_no_gradient_without_logp():
+    with pytest.raises(gradebook.GradebookError, match="logp"):
+        gradient_influence(CORRECT, shipped("partial_groups")[0])
+
+
+def test_a_cell_is_the_two_advantages_and_the_value():
+    batch, faulty = shipped("partial_groups")
+    cell = changed(faulty, batch, 10, 11)
+    assert cell.value == 0
+    assert cell.before == pytest.approx(-0.47973, abs=5e-5)
+    assert cell.after == pytest.approx(1.30557, abs=5e-5)
+    for engine in ENGINES.values():
+        found = influence(engine, batch)
+        for i, j in itertools.product(range(12), range(12)):
+            cell = changed(engine, batch, i, j)
+            assert cell.before - cell.after == pytest.approx(
+                float(found[i, j]), abs=1e-9
+            )
+
+
+def test_a_row_without_an_advantage_has_a_line_of_nan():
+    batch, faulty = shipped("double_normalization-subsample")
+    for engine in (CORRECT, faulty):
+        lines = influence(engine, batch).isnan()
+        assert lines.all(1).nonzero().flatten().tolist() == [1]
+        assert lines.any(1).nonzero().flatten().tolist() == [1]
+    assert not influences(faulty, batch).leaks[1].any()
+
+
+def test_the_map_reads_the_batch_and_leaves_it_alone():
+    batch, faulty = shipped("zero_std_kl")
+    before = batch.reward.clone(), batch.logp.clone()
+    influences(faulty, batch)
+    gradient_influence(faulty, batch)
+    derivative(faulty, batch)
+    assert torch.equal(batch.reward, before[0])
+    assert torch.equal(batch.logp, before[1])
+    assert not batch.reward.requires_grad and not batch.logp.requires_grad
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_the_smallest_batches(rows):
+    batch = gradebook.Batch([0] * rows, [3.0] * rows)
+    for engine in ENGINES.values():
+        assert influence(engine, batch).tolist() == [[0.0]] * rows
+        assert derivative(engine, batch).shape == (rows, rows)
+        assert influences(engine, batch).totals.victim is None
+
+
+def test_float32_stays_float32():
+    reward = torch.tensor([1.0, 2.0, 5.0])
+    batch = gradebook.Batch([0, 0, 0], reward)
+    assert influence(CORRECT, batch).dtype == torch.float32
+    assert derivative(CORRECT, batch).dtype == torch.float32
+
+
+def test_the_kl_part_before_and_after_is_the_cell_of_the_gradient_map():
+    batch = gradebook.load("zero_std_kl").batch()
+    faulty = gradebook.bug("zero_std_kl").engine
+    for engine in (CORRECT, faulty):
+        cells = gradient_influence(engine, batch).kl
+        for i in range(batch.rows):
+            for j in range(batch.rows):
+                cell = changed_kl(engine, batch, i, j)
+                assert cell.moved == pytest.approx(float(cells[i, j]))
+    # Without its 1, prompt B is flat: the correct engine leaves it out.
+    gone, kept = (changed_kl(e, batch, 2, 2) for e in (CORRECT, faulty))
+    assert gone.before == kept.before == kept.after != 0 == gone.after
+    assert gone.moved == abs(gone.before) and kept.moved == 0
+
+
+def test_the_kl_part_needs_log_probabilities():
+    batch = gradebook.load("partial_groups").batch()
+    with pytest.raises(gradebook.GradebookError, match="logp"):
+        changed_kl(CORRECT, batch, 0, 1)

@@ -1,0 +1,305 @@
+"""The smallest batch that still shows the bug, step by step."""
+
+import random
+from dataclasses import replace
+
+import pytest
+
+import gradebook
+from gradebook.analysis import shrink as shrinking
+from gradebook.analysis.shrink import MOST_RUNS, shrink
+from gradebook.analysis.state_comparison import compared
+from gradebook.cases import table as tables
+from gradebook.cases.scenario import names
+from gradebook.cases.state import start
+from gradebook.cases.table import PASTE_LIMIT, pasted
+from gradebook.core.errors import GradebookError
+
+MAIN = gradebook.BUGS
+HIDING = [n for n in names() if gradebook.load(n).kind == "hides"]
+
+
+def opened(name, **typed):
+    state = start(gradebook.load(name))
+    return replace(state, typed={**state.typed, **typed})
+
+
+def steps_of(state):
+    return list(shrink(gradebook.bug(state.scenario.bug), state))
+
+
+def last(name, **typed):
+    return steps_of(opened(name, **typed))[-1].state
+
+
+def size(state):
+    """Rows, tokens and digits: what a step may only make smaller."""
+    table = state.table
+    tokens = tables.token_columns(table)
+    lengths = [
+        int(cell)
+        for name in ("steps", "kept_steps")
+        for cell in table.get(name, [])
+    ]
+    numbers = [
+        shrinking._roundness(part)
+        for name in ("reward", "logp", "ref_logp")
+        for cell in table.get(name, [])
+        for part in str(cell).split()
+    ]
+    return (
+        len(table),
+        len(tokens),
+        int(table[tokens].to_numpy().sum()) if tokens else 0,
+        sum(lengths),
+        sorted(numbers, reverse=True),
+    )
+
+
+def shown(state):
+    found = compared(state)
+    assert not found.agree
+    return found.correct.advantage.tolist(), found.faulty.advantage.tolist()
+
+
+def rewards(state):
+    return state.table["reward"].tolist()
+
+
+def test_the_reported_batch_shrinks_to_four_rows():
+    # Even division and a full group of two: with two rows that group is
+    # all there is, three do not divide; a row before it shifts the cut and
+    # one after it fills the second cut.
+    state = last("partial_groups")
+    assert len(state.table) == 4
+    assert state.typed["group_size"] == "2"
+    prompts = state.table["prompt"].tolist()
+    assert prompts[1] == prompts[2] and len(set(prompts)) == 3
+    correct, faulty = shown(state)
+    assert correct[state.row] > 0.5 and faulty[state.row] < -0.5
+    assert set(rewards(state)) <= {"0", "1", "2"}
+    assert state.table["prompt"][state.row] == "C"
+
+
+def test_the_group_size_stays_where_the_page_has_no_such_control():
+    scenario = gradebook.load("partial_groups")
+    controls = tuple(c for c in scenario.controls if c != "group_size")
+    state = start(replace(scenario, controls=controls))
+    state = steps_of(state)[-1].state
+    assert state.typed["group_size"] == "4"
+    assert len(state.table) == 8  # a full group of four, and it divides
+    assert state.table["prompt"].value_counts().max() == 4
+
+
+def test_an_uneven_batch_keeps_its_tail():
+    # A full group of two needs two rows, and a third is the tail.
+    state = last("partial_groups-tail")
+    assert len(state.table) == 3 and state.typed["group_size"] == "2"
+    correct, faulty = shown(state)
+    assert abs(faulty[state.row]) > 1e4 and abs(correct[state.row]) < 2
+
+
+def test_two_episodes_keep_their_lengths_apart():
+    # One row has nothing to be compared with, and equal lengths hide it.
+    state = last("double_normalization")
+    assert len(state.table) == 2
+    assert sorted(rewards(state)) == ["0", "1"]
+    assert sorted(state.table["steps"]) == ["1", "2"]
+    correct, faulty = shown(state)
+    assert faulty[state.row] > correct[state.row] > 0
+
+
+def test_an_unfinished_row_keeps_its_say_over_one_other():
+    state = last("no_eos_outliers")
+    assert len(state.table) == 2 and set(rewards(state)) == {"0", "1"}
+    assert state.table["eos"].tolist() == [True, False]
+    assert tables.token_columns(state.table) == ["t1"]
+    correct, faulty = shown(state)
+    assert correct == [0, 0] and faulty == [-0.5, 0]
+
+
+def test_a_rejected_row_keeps_two_survivors():
+    # One survivor alone would be another face: it has no siblings left.
+    state = last("rejected_rows")
+    assert len(state.table) == 3
+    assert state.table["t1"].tolist() == [False, True, True]
+    assert len(tables.token_columns(state.table)) == 1
+    correct, faulty = shown(state)
+    assert correct[state.row] > 0 > faulty[state.row]
+    assert max(abs(float(r)) for r in rewards(state)) <= 4
+
+
+def test_a_leak_into_other_groups_stays_one():
+    state = last("rejected_rows-other_groups")
+    assert len(state.table) == 3
+    rejected = state.table.index[~state.table["t1"]]
+    labels = state.table["prompt"]
+    assert labels[state.row] not in set(labels[rejected])
+
+
+def test_a_flat_group_keeps_two_rows_of_one_token():
+    state = last("zero_std_kl")
+    assert len(state.table) == 2 and set(rewards(state)) == {"1"}
+    assert tables.token_columns(state.table) == ["t1"]
+    found = compared(state)
+    assert found.correct.gradient[state.row].tolist() == [0]
+    assert found.faulty.gradient[state.row].tolist() != [0]
+
+
+def test_a_rescaled_neighbour_stays_one():
+    # A flat row to leave out, and a pair that learns.
+    state = last("zero_std_kl-bnpo")
+    found = compared(state)
+    assert len(state.table) == 3
+    assert float(found.correct.gradient[state.row].abs().max()) > 1e-6
+    assert bool(found.gradient_differs[state.row])
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_a_batch_that_hides_the_bug_yields_nothing(name):
+    # A case may hide the bug only under the page's switches.
+    assert compared(opened(name)).agree == (steps_of(opened(name)) == [])
+
+
+def test_some_cases_hide_their_bug():
+    assert sum(compared(opened(name)).agree for name in HIDING) >= 4
+
+
+def edited(seed, bug="", rows=14):
+    """A shown batch of random rows."""
+    chance = random.Random(seed)
+    bug = bug or chance.choice(MAIN)
+    state = start(gradebook.load(bug))
+    while True:
+        table = tables._extended(state.table, rows)
+        for row in range(rows):
+            for name in table.columns:
+                if tables.is_flag(name):
+                    value = chance.random() < 0.7
+                elif name == "prompt":
+                    value = chance.choice("ABCD")
+                elif name == "reward":
+                    value = f"{chance.uniform(-9, 9):.2f}"
+                elif name in ("logp", "ref_logp"):
+                    width = len(tables.token_columns(table))
+                    value = " ".join(
+                        f"{chance.uniform(-3, 0):.3f}" for _ in range(width)
+                    )
+                else:
+                    value = "5" if name == "steps" else str(row % 6)
+                table.loc[row, name] = value
+        table["reward"] = table["reward"].where(table["prompt"] != "A", "1")
+        new = replace(state, cells=table, row=chance.randrange(rows))
+        try:
+            if not compared(new).agree:
+                return new
+        except GradebookError:
+            pass
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_every_step_is_smaller_or_rounder_and_shows_the_bug(seed):
+    state = edited(seed)
+    bug = gradebook.bug(state.scenario.bug)
+    face = shrinking._face(state, compared(state))
+    before, runs = state, 0
+    for step in shrink(bug, state):
+        assert size(step.state) <= size(before)
+        assert not step.state.same(before)
+        assert step.sentence.endswith(".")
+        assert runs < step.runs <= MOST_RUNS
+        now = shrinking._face(step.state, compared(step.state))
+        assert (now.kind, now.side) == (face.kind, face.side)
+        before, runs = step.state, step.runs
+    assert len(before.table) <= 8
+    assert before.problems() == []
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_it_finds_the_same_twice(name):
+    first, second = steps_of(opened(name)), steps_of(opened(name))
+    assert [s.sentence for s in first] == [s.sentence for s in second]
+    assert all(a.state.same(b.state) for a, b in zip(first, second))
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_the_batch_it_began_with_stays(name):
+    state = opened(name)
+    if name == "no_eos_outliers":
+        masked = state.table.assign(t1=[False, True], t2=True)
+        state = replace(state, cells=masked)
+    table = state.table.copy()
+    assert steps_of(state)
+    assert state.table.equals(table)
+
+
+def test_the_bound_on_the_runs_holds(monkeypatch):
+    full = steps_of(opened("partial_groups"))
+    monkeypatch.setattr(shrinking, "MOST_RUNS", 15)
+    cut = steps_of(opened("partial_groups"))
+    assert [s.runs for s in cut] == [s.runs for s in full if s.runs <= 15]
+    assert 0 < len(cut) < len(full)
+
+
+def test_the_bound_holds_among_the_subsets(monkeypatch):
+    ran = []
+    monkeypatch.setattr(shrinking, "MOST_RUNS", 10)
+    monkeypatch.setattr(
+        shrinking, "compared", lambda s: ran.append(s) or compared(s)
+    )
+    steps_of(edited(1, "double_normalization", rows=12))
+    assert len(ran) <= 11  # the batch itself, and the candidates
+
+
+def test_an_even_division_stays_even():
+    # Row 1 flips by row 0 alone; row 3 is there to fill the second cut.
+    state = opened("partial_groups", group_size="2")
+    block = "\n".join(("A\t2", "B\t1", "B\t0", "C\t0"))
+    table = pasted(state.table, block)
+    found = steps_of(replace(state, cells=table, row=1))
+    assert all(len(step.state.table) == 4 for step in found)
+
+
+@pytest.mark.parametrize("name", MAIN)
+def test_what_was_shrunk_is_not_shrunk_again(name):
+    assert steps_of(last(name)) == []
+
+
+def test_a_flip_stays_a_flip():
+    state = edited(3, "partial_groups", rows=24)
+    flips = compared(state).flips.nonzero().flatten().tolist()
+    state = replace(state, row=flips[0])
+    small = steps_of(state)[-1].state
+    assert bool(compared(small).flips[small.row])
+    assert (
+        small.table["prompt"][small.row] == (state.table["prompt"][state.row])
+    )
+
+
+def test_several_steps_become_one():
+    state = opened("partial_groups")
+    table = pasted(state.table, "\n".join(["1"] * 24))
+    half = state.table["reward"].tolist() + ["3"] * 12
+    table = table.assign(reward=half, prompt=list("AAAABBBBCCCD" * 2))
+    table.insert(2, "step", ["0"] * 12 + ["1"] * 12)
+    small = steps_of(replace(state, cells=table.astype("object")))[-1].state
+    assert len(small.table) == 4 and set(small.table["step"]) == {"0"}
+
+
+def test_a_thousand_rows_stay_within_the_bound():
+    state = opened("rejected_rows")
+    chance = random.Random(0)
+    block = "\n".join(str(chance.randrange(9)) for _ in range(PASTE_LIMIT))
+    table = pasted(state.table, block)
+    table = table.assign(prompt=[str(r // 8) for r in range(PASTE_LIMIT)])
+    table = table.astype({"prompt": "object"})
+    table.loc[3::8, tables.token_columns(table)] = False
+    found = steps_of(replace(state, cells=table, row=2))
+    assert found[-1].runs <= MOST_RUNS
+    assert len(found[-1].state.table) <= 4
+
+
+def test_a_batch_that_cannot_be_read_is_refused():
+    state = opened("partial_groups", eps="1,5")
+    with pytest.raises(GradebookError, match="eps"):
+        steps_of(state)

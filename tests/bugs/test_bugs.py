@@ -1,0 +1,219 @@
+"""Each bug is one stage swapped, in as few lines as the fault needs."""
+
+import ast
+import difflib
+import inspect
+import json
+import shutil
+import subprocess
+import sys
+import textwrap
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import torch
+
+import gradebook
+from gradebook import BUGS, CORRECT, Batch, GradebookError, Settings
+from gradebook.engine.pipeline import STAGES
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = Path(__file__).parents[1] / "golden"
+STAGE = {
+    "double_normalization": "advantage",
+    "no_eos_outliers": "counted",
+    "partial_groups": "group",
+    "rejected_rows": "counted",
+    "zero_std_kl": "trained",
+}
+# Lines of code changed, added or removed: one where a condition is dropped;
+# the second normalization adds three, and strides take three for one.
+LINES = {
+    "double_normalization": 3,
+    "no_eos_outliers": 1,
+    "partial_groups": 3,
+    "rejected_rows": 1,
+    "zero_std_kl": 1,
+}
+
+
+def code(function):
+    """The function's lines without docstring, comments and layout."""
+    source = textwrap.dedent(inspect.getsource(function))
+    tree = ast.parse(source)
+    body = tree.body[0].body
+    if isinstance(body[0], ast.Expr) and isinstance(
+        body[0].value, ast.Constant
+    ):
+        del body[0]
+    return ast.unparse(tree).splitlines()
+
+
+def lines_apart(a, b):
+    """Lines replaced, added or removed on the way from a to b."""
+    steps = difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
+    return sum(
+        max(a_end - a_start, b_end - b_start)
+        for tag, a_start, a_end, b_start, b_end in steps
+        if tag != "equal"
+    )
+
+
+def test_the_five_bugs_have_their_names():
+    # A bug added later is welcome; the five stay.
+    assert set(BUGS) >= set(STAGE)
+    assert list(BUGS) == sorted(BUGS)
+
+
+@pytest.mark.parametrize("name", STAGE)
+def test_each_bug_swaps_its_stage(name):
+    assert gradebook.bug(name).name == name
+    assert gradebook.bug(name).stage == STAGE[name]
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_only_that_stage_is_swapped(name):
+    bug = gradebook.bug(name)
+    for stage in STAGES:
+        is_correct = getattr(bug.engine, stage) is getattr(CORRECT, stage)
+        assert is_correct == (stage != bug.stage)
+    assert getattr(bug.engine, bug.stage) is bug.faulty
+    assert getattr(CORRECT, bug.stage) is bug.correct
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_both_functions_have_one_signature(name):
+    bug = gradebook.bug(name)
+    faulty, correct = (
+        inspect.signature(function, eval_str=True)
+        for function in (bug.faulty, bug.correct)
+    )
+    assert faulty == correct
+    assert bug.faulty.__name__ == bug.correct.__name__ == bug.stage
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_bug_module_holds_exactly_one_function(name):
+    path = Path(inspect.getsourcefile(gradebook.bug(name).faulty))
+    assert path.stem == name
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    allowed = (ast.Expr, ast.Import, ast.ImportFrom, ast.FunctionDef)
+    assert all(isinstance(node, allowed) for node in tree.body)
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    assert [f.name for f in functions] == [gradebook.bug(name).stage]
+
+
+@pytest.mark.parametrize("name", STAGE)
+def test_the_code_differs_in_as_few_lines_as_the_fault_needs(name):
+    bug = gradebook.bug(name)
+    assert lines_apart(code(bug.correct), code(bug.faulty)) == LINES[name]
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_faulty_stage_says_what_a_trainer_would_see(name):
+    faulty = gradebook.bug(name).faulty
+    assert "he trainer sees" in faulty.__doc__
+    assert "BUG" not in inspect.getsource(faulty)
+
+
+def same(a, b):
+    if a is None or b is None:
+        return a is b
+    return torch.equal(a.nan_to_num(), b.nan_to_num()) and torch.equal(
+        a.isnan(), b.isnan()
+    )
+
+
+def first_difference(correct, faulty):
+    for field in fields(correct):
+        a = getattr(correct, field.name)
+        if not same(a, getattr(faulty, field.name)):
+            return field.name
+    return None
+
+
+MEASURED = [
+    pytest.param(name, case, id=f"{name}-{case['name']}")
+    for name in STAGE
+    for case in json.loads((GOLDEN / f"{name}.json").read_text())["cases"]
+]
+
+
+def differs(case):
+    """The measured outputs of both trainers are apart."""
+    parts = ("advantage", "gradient")
+    return any(
+        case["correct"].get(part) != case["faulty"].get(part) for part in parts
+    )
+
+
+@pytest.mark.parametrize("name, case", MEASURED)
+def test_the_first_stage_that_differs_is_the_swapped_one(name, case):
+    batch = Batch(**case["rows"], settings=Settings(**case["settings"]))
+    correct = gradebook.run(CORRECT, batch)
+    faulty = gradebook.run(gradebook.bug(name).engine, batch)
+    first = first_difference(correct, faulty)
+    if differs(case):
+        assert first == STAGE[name]
+    else:
+        assert first in (None, STAGE[name])
+
+
+def test_the_measured_cases_differ_for_each_bug():
+    apart = {p.values[0] for p in MEASURED if differs(p.values[1])}
+    assert apart == set(STAGE)
+
+
+@pytest.mark.parametrize("name", ["nope", "", "Partial_groups", None])
+def test_an_unknown_bug_is_refused_naming_the_known_ones(name):
+    with pytest.raises(GradebookError) as caught:
+        gradebook.bug(name)
+    assert caught.value.key == "bug"
+    assert caught.value.expected == "one of " + ", ".join(BUGS)
+    assert caught.value.found == repr(name)
+
+
+NEW = '''"""Everybody votes."""
+
+from torch import Tensor
+
+from gradebook.core.batch import Batch
+
+
+def credited(batch: Batch) -> Tensor:
+    """Rows that ended. bool [R]. The trainer sees rejected rows learn."""
+    return batch.eos
+'''
+
+ASK = """
+import gradebook
+bug = gradebook.bug("a_new_one")
+batch = gradebook.Batch([0, 0], [1, 3], mask=[[1], [0]])
+print(bug.stage, "a_new_one" in gradebook.BUGS, len(gradebook.BUGS))
+print(gradebook.run(bug.engine, batch).credited.tolist())
+print(gradebook.run(gradebook.CORRECT, batch).credited.tolist())
+"""
+
+
+def test_a_module_dropped_into_the_folder_is_found(tmp_path):
+    # The scenarios go along, should the package want them at its side.
+    ignore = shutil.ignore_patterns("__pycache__")
+    for folder in ("gradebook", "scenarios"):
+        if (ROOT / folder).exists():
+            shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignore)
+    bugs = tmp_path / "gradebook" / "bugs"
+    (bugs / "a_new_one.py").write_text(NEW, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", ASK],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(tmp_path), "PATH": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"credited True {len(BUGS) + 1}",
+        "[True, True]",
+        "[True, False]",
+    ]

@@ -1,0 +1,485 @@
+"""The sandbox page: any start, any bugs, every setting, the whole
+pipeline, every estimator."""
+
+import gradebook.cases.state
+import pytest
+
+import gradebook
+from gradebook.cases import engines
+from gradebook.cases.sandbox import SETTINGS, blank
+from gradebook.cases.table import with_every_column
+
+STARTS = [f"sandbox-{name}" for name in gradebook.cases.scenario.names()]
+
+
+def boxes(page):
+    """The stages' boxes: label -> open."""
+    found = page.app.get("expander")
+    return {b.proto.label: b.proto.expanded for b in found if " " in b.label}
+
+
+def matrix(page):
+    """estimator -> the cells of its line."""
+    (html,) = [h.value for h in page.app.html if "<th>engines" in h.value]
+    lines = html.partition("<tbody>")[2].split("<tr")[1:]
+    cells = [
+        [c.partition("</td>")[0].partition(">")[2] for c in line.split("<td")]
+        for line in lines
+    ]
+    return {line[1]: line[2:] for line in cells}
+
+
+def inside(block):
+    """Every block and element of a block."""
+    for node in getattr(block, "children", {}).values():
+        yield node
+        yield from inside(node)
+
+
+@pytest.fixture
+def page(visit):
+    return visit("sandbox")
+
+
+def test_the_blank_batch_has_every_column_and_says_its_advantages(page):
+    table = page.table
+    tokens = [f"t{t}" for t in (1, 2, 3)]
+    assert list(table) == [
+        *("prompt", "reward", "eos", "step", "steps", "kept_steps"),
+        *(*tokens, "logp", "ref_logp"),
+    ]
+    assert table["prompt"] == ["A"] * 4 + ["B"] * 4
+    assert set(table["reward"]) == {"0", "1"}
+    assert table["steps"] == table["kept_steps"] == ["1"] * 8
+    assert all(all(table[t]) for t in tokens)
+    assert page.marks()[0] == pytest.approx(
+        dict(enumerate(blank().expected.correct)), abs=1e-6
+    )
+
+
+def test_every_setting_is_a_widget_and_acts(page):
+    for name in SETTINGS:
+        page.setting(name)
+    # Deviation with ddof 0 of B: 0.433013, of A: 0.5.
+    page.put("set-ddof-sandbox", 0)
+    assert page.marks()[0][0] == pytest.approx(1.0, abs=1e-5)
+    assert page.marks()[0][4] == pytest.approx(1.732051, abs=1e-5)
+    page.put("set-estimator-sandbox", "dr_grpo")
+    assert page.marks()[0][4] == pytest.approx(0.75)
+    page.put("set-mask_no_eos-sandbox", True).cell(4, eos=False)
+    assert page.marks()[0][4] == 0
+
+
+@pytest.fixture(scope="module")
+def untouched(visit):
+    return visit("sandbox")
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_every_scenario_is_a_start_with_its_own_bug(untouched, marked, start):
+    page = untouched.choose(start)
+    scenario = gradebook.load(start.removeprefix("sandbox-"))
+    assert page.widget(f"bugs-{start}").value == [scenario.bug]
+    assert page.table["reward"] == list(scenario.table()["reward"])
+    for name in SETTINGS:
+        page.setting(name)
+    assert not page.errors
+    traces = [
+        gradebook.run(engine, gradebook.cases.state.start(scenario).batch())
+        for engine in (gradebook.CORRECT, gradebook.bug(scenario.bug).engine)
+    ]
+    part = "advantage"
+    if scenario.telltale.kind == "gradient":
+        part = "kl_gradient"
+    numbers = [getattr(trace, part) for trace in traces]
+    if part == "kl_gradient":
+        numbers = [n.sum(-1) for n in numbers]
+    found = page.marks(panel=1 if part == "kl_gradient" else 0)
+    assert found == [marked(n.tolist()) for n in numbers]
+
+
+def test_a_start_keeps_its_edits_and_its_bugs(page):
+    page.cell(0, reward="5").put("bugs-sandbox", ["partial_groups"])
+    page.choose("sandbox-rejected_rows").cell(0, reward="9")
+    page.choose("sandbox")
+    assert page.table["reward"][0] == "5"
+    assert page.widget("bugs-sandbox").value == ["partial_groups"]
+    page.go("rejected_rows")
+    assert page.table["reward"][0] == "100"
+    page.go("sandbox").choose("sandbox-rejected_rows")
+    assert page.table["reward"][0] == "9"
+
+
+def test_without_a_bug_both_engines_are_one(page):
+    page.put("bugs-sandbox", [])
+    correct, faulty = page.marks()
+    assert correct == faulty
+    assert "No bug is chosen" in page.text
+    assert "None of 10 estimators show a difference" in page.text
+
+
+def test_bugs_of_several_stages_act_at_once(page):
+    page.choose("sandbox-partial_groups")
+    case = page.case
+    page.put(f"bugs-{case}", ["partial_groups", "double_normalization"])
+    assert "Swapped stages: `group`, `advantage`." in page.text
+    trace = gradebook.run(
+        engines.several(["double_normalization", "partial_groups"]),
+        gradebook.load("partial_groups").batch(),
+    )
+    found = page.marks()[1]
+    assert list(found.values()) == pytest.approx(trace.advantage.tolist())
+    opened = boxes(page)
+    assert opened["4. group ≠, swapped"] is True
+    assert opened["8. advantage ≠, swapped"] is False
+
+
+def test_both_faults_of_one_stage_count_every_row_and_say_so(page):
+    page.choose("sandbox-rejected_rows")
+    page.put(f"bugs-{page.case}", ["rejected_rows", "no_eos_outliers"])
+    assert "every row is counted" in page.text
+    assert "Swapped stage: `counted`." in page.text
+    # Mean of 100, 1 and 2; deviation 56.8712.
+    assert page.marks()[1][2] == pytest.approx(-0.568536, abs=1e-6)
+
+
+def test_bugs_that_exclude_each_other_get_a_message(page, monkeypatch):
+    monkeypatch.setattr(engines, "TOGETHER", {})
+    page.cell(0, reward="5")
+    page.put("bugs-sandbox", ["no_eos_outliers", "rejected_rows"])
+    assert page.errors == [
+        "bugs: expected one bug in the stage counted, found no_eos_outliers"
+        " and rejected_rows"
+    ]
+    page.put("bugs-sandbox", ["rejected_rows"])
+    assert page.errors == [] and page.table["reward"][0] == "5"
+
+
+def test_the_pipeline_has_every_stage_the_first_difference_open(page):
+    page.choose("sandbox-rejected_rows")
+    opened = boxes(page)
+    assert [label.split()[1] for label in opened] == [
+        *("score", "credited", "counted", "group", "baseline", "scale"),
+        *("standardized", "advantage", "trained"),
+    ]
+    assert [label for label, is_open in opened.items() if is_open] == [
+        "3. counted ≠, swapped"
+    ]
+    assert "faulty: The row may enter a statistic: it ended" in page.text
+    assert "Why: row 2" in page.text
+
+
+def test_where_nothing_differs_the_swapped_stage_is_open(page):
+    page.put("bugs-sandbox", ["partial_groups"])
+    assert "Every stage gives the same numbers" in page.text
+    opened = boxes(page)
+    assert opened["4. group =, swapped"] is True
+    assert sum(opened.values()) == 1
+    assert opened["10. loss ="] is False
+
+
+def test_the_gradient_is_a_click_away(page):
+    page.put("bugs-sandbox", ["zero_std_kl"])
+    page.put("set-beta-sandbox", "0.1")
+    for row in range(4):
+        page.cell(row, reward="1")
+    assert page.marks()[0] == page.marks()[1]
+    page.put("kind-sandbox", "gradient")
+    policy, kl = page.marks(0), page.marks(1)
+    assert policy[0] == policy[1]
+    # Three tokens of 24: 0.1 * (1 - exp(0.5)) / 24 each.
+    assert kl[0][0] == 0 and kl[1][0] == pytest.approx(-0.00810902)
+    assert matrix(page)["grpo"] == [
+        *("differ\u00a0≠", "none", "none", ""),
+        "0,\u00a01,\u00a02,\u00a03",
+    ]
+
+
+def test_the_matrix_tells_which_estimators_leak(page):
+    page.choose("sandbox-rejected_rows")
+    lines = matrix(page)
+    assert list(lines) == list(gradebook.ESTIMATORS)
+    assert "7 of 10 estimators show a difference" in page.text
+    assert lines["rloo"] == ["differ\u00a0≠", "1,\u00a02", "2", "49.500"]
+    assert lines["opo"] == ["agree", "none", "none", ""]
+    said = page.text
+    assert "<td class=n>≠ −50.000</td><td class=n>FLIP −48.500" in said
+
+
+def test_the_matrix_names_what_cannot_be_computed(page):
+    for row in range(8):
+        page.put("row-sandbox", row)
+        page.put("mask-sandbox", ["t1"] if row == 0 else [])
+    lines = matrix(page)
+    assert "tokens" in lines["reinforce_plus_plus_baseline"][0]
+    assert lines["none"][0].startswith(("agree", "differ"))
+
+
+def test_many_rows_show_the_first_twelve_and_say_so(page):
+    page.paste("\n".join(["0", "1"] * 10))
+    assert "The first 12 rows." in page.text
+    assert "<th class=n>row 11</th>" in page.text
+    assert "<th class=n>row 12</th>" not in page.text
+    assert matrix(page)["grpo"][1] == "all 20"
+
+
+@pytest.mark.parametrize("way", ["table", "widget", "setting"])
+def test_bad_input_gets_its_message_and_loses_nothing(page, way):
+    page.cell(1, reward="3")
+    good, lines = page.marks(), matrix(page)
+    if way == "table":
+        page.cell(0, reward="abc")
+        said = "reward, row 0: expected a number, found 'abc'"
+    elif way == "widget":
+        page.put("logp-sandbox", "-1 -1")
+        said = (
+            "logp, row 0: expected 3 numbers separated by spaces, one a"
+            " token, found 2"
+        )
+    else:
+        page.put("set-eps-sandbox", "-1")
+        said = "eps: expected a number of 0 or more, found -1.0"
+    assert page.errors == [said]
+    assert page.stale and page.marks() == good and matrix(page) == lines
+    ids = [getattr(n.proto, "id", "") for n in inside(page.app._tree)]
+    for part in ("-stale", "-stale-below"):
+        assert any(one.endswith(part) for one in ids)
+    assert page.table["reward"][1] == "3"
+    page.press("undo")
+    assert not page.errors and not page.stale and page.marks() == good
+
+
+def test_other_bugs_while_a_cell_is_bad_act_on_the_last_good_batch(page):
+    page.choose("sandbox-rejected_rows").cell(0, reward="?")
+    page.put(f"bugs-{page.case}", [])
+    assert page.stale
+    correct, faulty = page.marks()
+    assert correct == faulty
+
+
+def test_ghosts_are_of_the_bugs_that_are_chosen(page):
+    page.cell(0, reward="5").put("bugs-sandbox", [])
+    ghosts = [t for t in page.pictures[0]["data"] if t["mode"] == "markers"]
+    before = [t for t in ghosts if t["name"] == "before edits"]
+    numbers = [dict(t["customdata"]) for t in before]
+    # Without a bug the faulty side began where the correct side did.
+    assert len(numbers) == 2 and numbers[0] == numbers[1]
+
+
+def test_add_remove_paste_undo_and_reset(page):
+    page.press("add")
+    assert len(page.table["reward"]) == 9
+    page.press("remove")
+    page.paste("2\n4")
+    assert page.table["reward"] == ["2", "4"]
+    page.press("undo")
+    assert len(page.table["reward"]) == 8
+    page.paste("2\n4").press("reset")
+    assert len(page.table["reward"]) == 8
+    for _ in range(8):
+        page.press("remove")
+    assert "The batch has no rows." in page.text and not page.errors
+
+
+def test_missing_columns_come_by_a_button_and_change_no_advantage(page):
+    page.choose("sandbox-partial_groups")
+    before = page.marks()
+    assert list(page.table) == ["prompt", "reward"]
+    page.press("columns")
+    assert list(page.table) == [
+        *("prompt", "reward", "eos", "step", "steps", "kept_steps"),
+        *("t1", "logp", "ref_logp"),
+    ]
+    assert page.marks() == before and not page.errors
+    assert f"columns-{page.case}" not in [b.key for b in page.app.button]
+    page.press("undo")
+    assert list(page.table) == ["prompt", "reward"]
+
+
+def test_missing_columns_keep_what_was_typed_just_before(page):
+    page.choose("sandbox-partial_groups")
+    page.widget(f"reward-{page.case}").set_value("7")
+    page.widget(f"columns-{page.case}").click()
+    page.run()
+    assert page.table["reward"][page.row] == "7"
+
+
+@pytest.mark.parametrize("name", gradebook.cases.scenario.names())
+def test_every_column_says_what_the_batch_takes_for_a_missing_one(name):
+    scenario = gradebook.load(name)
+    wide = scenario.batch(with_every_column(scenario.table()))
+    own = scenario.batch()
+    for part in ("prompt", "reward", "mask", "eos", "step", "steps"):
+        assert getattr(wide, part).equal(getattr(own, part)), part
+    assert wide.kept_steps.equal(own.kept_steps)
+    if own.logp is not None:
+        assert wide.logp.equal(own.logp)
+
+
+@pytest.mark.parametrize("names", [[], ["logp"]])
+def test_every_column_of_an_empty_table(names):
+    table = blank().table().iloc[:0][["prompt", "reward", *names]]
+    wide = with_every_column(table)
+    assert len(wide) == 0 and list(wide)[-2:] == ["logp", "ref_logp"]
+
+
+def test_what_a_missing_column_says_follows_its_neighbour():
+    whole = blank().table().iloc[:2]
+    whole = whole.assign(steps=["3", "4"], kept_steps=["0", "2"])
+    lengths = ["prompt", "reward"]
+    wide = with_every_column(whole[[*lengths, "steps"]])
+    assert wide["kept_steps"].tolist() == ["3", "4"]
+    wide = with_every_column(whole[[*lengths, "kept_steps"]])
+    assert wide["steps"].tolist() == ["1", "2"]
+    wide = with_every_column(whole[[*lengths, "logp"]])
+    assert wide[["t1", "t2", "t3"]].all(axis=None)
+    assert wide["ref_logp"].tolist() == ["-1 -1 -1"] * 2
+
+
+def test_the_trainers_detector_is_there_with_a_mask(page):
+    page.put("set-mask_no_eos-sandbox", True)
+    page.put("detector-sandbox", True)
+    assert page.marks()[0] == dict.fromkeys(range(8), 0)
+    page.choose("sandbox-partial_groups")
+    keys = [w.key for w in page.app.toggle]
+    assert "detector-sandbox-partial_groups" not in keys
+
+
+def test_the_last_good_batch_outlives_bugs_that_exclude_each_other(
+    page, monkeypatch
+):
+    good = page.cell(1, reward="3").marks()[0]
+    page.cell(0, reward="?")
+    with monkeypatch.context() as patched:
+        patched.setattr(engines, "TOGETHER", {})
+        page.put("bugs-sandbox", ["no_eos_outliers", "rejected_rows"])
+    page.put("bugs-sandbox", ["rejected_rows"])
+    assert page.stale and page.marks()[0] == good
+    assert page.table["reward"][:2] == ["?", "3"]
+
+
+def address(page):
+    """The address's parameters."""
+    return {k: "".join(v) for k, v in page.app.query_params.items()}
+
+
+@pytest.fixture
+def arrive(visit):
+    """A fresh session at an address of the sandbox."""
+
+    def opened(query):
+        page = visit("")
+        page.app.query_params.update(query)
+        page.go("sandbox")
+        page.case = page.widget("case-sandbox").value
+        return page
+
+    return opened
+
+
+def test_the_address_holds_start_bugs_cells_settings_and_row(page, arrive):
+    assert address(page) == {}
+    page.choose("sandbox-rejected_rows")
+    page.put(f"bugs-{page.case}", ["rejected_rows", "partial_groups"])
+    page.cell(1, reward="7").put(f"set-eps-{page.case}", "0.5")
+    page.put(f"row-{page.case}", 1).press("add")
+    sent = address(page)
+    assert sent["s"] == "sandbox-rejected_rows"
+    assert sent["bugs"] == "partial_groups.rejected_rows"
+    back = arrive(sent)
+    assert back.case == page.case and back.table == page.table
+    bugs = back.widget(f"bugs-{back.case}").value
+    assert bugs == ["partial_groups", "rejected_rows"]
+    assert back.row == page.row == 2 and back.setting("eps") == "0.5"
+    assert back.marks() == page.marks() and not back.app.warning
+    assert address(back) == sent
+
+
+def test_no_bug_at_all_comes_back_too(page, arrive):
+    page.put("bugs-sandbox", [])
+    assert address(page)["bugs"] == "none"
+    back = arrive(address(page))
+    assert back.widget("bugs-sandbox").value == []
+
+
+def test_the_choice_of_bugs_is_undone_and_redone(page):
+    first = page.marks()
+    page.put("bugs-sandbox", ["rejected_rows"]).cell(0, reward="5")
+    second = page.marks()
+    page.press("undo").press("undo")
+    assert page.widget("bugs-sandbox").value == ["double_normalization"]
+    assert page.marks() == first
+    page.press("redo").press("redo")
+    assert page.widget("bugs-sandbox").value == ["rejected_rows"]
+    assert page.marks() == second
+
+
+def test_ghosts_follow_an_undone_choice_of_bugs(page):
+    page.choose("sandbox-partial_groups").cell(11, reward="0")
+    case = page.case
+
+    def ghosts():
+        named = [t for t in page.pictures[0]["data"] if "customdata" in t]
+        found = [t for t in named if t["name"] == "before edits"]
+        return [dict(t["customdata"]) for t in found]
+
+    before = ghosts()
+    page.put(f"bugs-{case}", [])
+    assert ghosts() != before
+    page.press("undo")
+    assert ghosts() == before
+
+
+def test_back_goes_to_the_state_before(page):
+    page.cell(0, reward="5")
+    once = address(page)
+    page.put("bugs-sandbox", ["zero_std_kl"])
+    page.app.query_params.clear()
+    page.app.query_params.update(once)
+    page.run()
+    assert page.widget("bugs-sandbox").value == ["double_normalization"]
+    assert page.table["reward"][0] == "5"
+    assert page.widget("redo-sandbox").disabled is False
+
+
+@pytest.mark.parametrize(
+    "query, said",
+    [
+        ({"bugs": "rejected_rows.nonsense"}, "'nonsense'"),
+        ({"s": "sandbox-partial_grups"}, "'sandbox-partial_grups'"),
+        ({"s": "rejected_rows"}, "'rejected_rows'"),
+        ({"open": "1"}, "'open'"),
+        ({"t": "%%%"}, "base64"),
+        ({"row": "99"}, "'99'"),
+        ({"colour": "red"}, "'colour'"),
+    ],
+)
+def test_a_damaged_link_is_named_and_the_page_stands(arrive, query, said):
+    page = arrive({"v": "1", "s": "sandbox"} | query)
+    (warned,) = [w.value.replace("\\", "") for w in page.app.warning]
+    assert said in warned and not page.errors
+    assert len(page.table["reward"]) in (8, 12)
+
+
+def test_a_link_with_a_bad_cell_names_the_cell(page, arrive):
+    page.cell(0, reward="?")
+    back = arrive(address(page))
+    assert back.table["reward"][0] == "?" and back.stale
+    assert "reward, row 0" in back.errors[0]
+
+
+def downloads(page):
+    """The files that can be taken home."""
+    return [b.proto.label for b in page.app.get("download_button")]
+
+
+def test_one_bug_gives_every_file_and_any_other_number_says_why(page):
+    assert downloads(page) == ["pytest file", "CSV", "Scenario file"]
+    page.put("bugs-sandbox", ["rejected_rows", "partial_groups"])
+    assert downloads(page) == ["CSV"]
+    assert "hold exactly one bug; 2 are chosen." in page.text
+    page.put("bugs-sandbox", [])
+    assert downloads(page) == ["CSV"]
+    assert "hold exactly one bug; none is chosen." in page.text
+    page.put("bugs-sandbox", ["rejected_rows"]).cell(0, reward="?")
+    assert downloads(page) == []

@@ -1,0 +1,413 @@
+"""Every shipped scenario: what the file says is what the engines do."""
+
+import dataclasses
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+import gradebook
+from gradebook.cases import scenario as module
+from gradebook.cases.scenario import KINDS, names, variants
+from gradebook.cases.table import to_table
+
+FOLDER = Path(__file__).parents[2] / "scenarios"
+ALL = sorted(path.stem for path in FOLDER.glob("*.toml"))
+AGREE = 1e-6
+
+
+def both(name, settings=None, table=None):
+    """The correct and the faulty trace of a scenario's batch."""
+    scenario = gradebook.load(name)
+    batch = scenario.batch(table, settings)
+    faulty = gradebook.bug(scenario.bug).engine
+    return gradebook.run(gradebook.CORRECT, batch), gradebook.run(
+        faulty, batch
+    )
+
+
+def rounded(values, digits=3):
+    return [
+        None if math.isnan(v) else round(v, digits) + 0.0
+        for v in values.tolist()
+    ]
+
+
+def differ(a, b):
+    if a is None and b is None:
+        return False
+    gap = (a - b).abs().nan_to_num(0)
+    return bool((a.isnan() != b.isnan()).any() | (gap > AGREE).any())
+
+
+def engines_differ(correct, faulty):
+    """In what the page compares: advantage, baseline or gradient."""
+    return any(
+        differ(getattr(correct, name), getattr(faulty, name))
+        for name in ("advantage", "baseline", "gradient")
+    )
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_it_loads_and_says_where_it_came_from(name):
+    scenario = gradebook.load(name)
+    assert scenario.name == name
+    assert scenario.path == FOLDER / f"{name}.toml"
+    assert scenario.bug == name.partition("-")[0]
+    assert scenario.variant is ("-" in name)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_engines_give_what_a_hand_worked_out(name):
+    expected = gradebook.load(name).expected
+    assert expected.correct is not None and expected.faulty is not None
+    for side, trace in zip(("correct", "faulty"), both(name)):
+        found = trace.advantage.tolist()
+        assert found == pytest.approx(
+            getattr(expected, side), rel=1e-6, abs=5e-5, nan_ok=True
+        )
+        loss = getattr(expected, f"{side}_loss")
+        assert (loss is None) == (trace.loss is None)
+        if loss is not None:
+            assert float(trace.loss) == pytest.approx(loss, abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_it_shows_a_difference_unless_it_hides_it(name):
+    scenario = gradebook.load(name)
+    traces = both(name)
+    if scenario.other_run is not None:
+        traces = both(name, table=scenario.other_run.table())
+    assert engines_differ(*traces) is (scenario.kind != "hides")
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if "-" not in n])
+def test_a_main_file_shows_its_bug_at_its_focus(name):
+    scenario = gradebook.load(name)
+    correct, faulty = both(name)
+    assert scenario.kind == "shows"
+    values = [
+        trace.advantage if trace.gradient is None else trace.gradient
+        for trace in (correct, faulty)
+    ]
+    assert differ(*(v[scenario.focus] for v in values))
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_every_bug_is_shown_hidden_and_has_another_face(bug):
+    found = variants(bug)
+    assert found[0] is gradebook.load(bug)
+    assert {s.kind for s in found} == set(KINDS)
+    order = [KINDS.index(s.kind) for s in found]
+    assert order == sorted(order)
+    assert [s.name for s in found if s.variant] == [s.name for s in found[1:]]
+
+
+def test_names_lists_every_file_main_ones_first():
+    assert sorted(names()) == ALL
+    count = len(gradebook.BUGS)
+    assert sorted(names()[:count]) == sorted(gradebook.BUGS)
+    assert {n.partition("-")[0] for n in ALL} == set(gradebook.BUGS)
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if "-" in n])
+def test_a_variant_takes_the_report_from_the_main_file(name):
+    scenario = gradebook.load(name)
+    main = gradebook.load(scenario.bug)
+    for key in module.FROM_MAIN:
+        assert getattr(scenario, key) == getattr(main, key)
+    assert scenario.prediction != main.prediction
+
+
+def test_only_the_disputed_report_has_a_dispute():
+    for name in ALL:
+        scenario = gradebook.load(name)
+        disputed = scenario.bug == "zero_std_kl"
+        assert (scenario.dispute is not None) is disputed
+        assert (scenario.status == "disputed") is disputed
+
+
+def test_a_variant_in_another_folder_takes_from_the_shipped_main(tmp_path):
+    copy = tmp_path / "partial_groups-mine.toml"
+    copy.write_text((FOLDER / "partial_groups-tail.toml").read_text())
+    found = gradebook.load(copy)
+    assert found.variant and found.path == copy
+    assert found.trainer == "AReaL"
+    assert found.rows == gradebook.load("partial_groups-tail").rows
+    assert gradebook.load(str(copy)).title == found.title
+
+
+def test_a_variant_may_say_its_own_telltale(tmp_path):
+    text = (FOLDER / "partial_groups-tail.toml").read_text()
+    path = tmp_path / "mine.toml"
+    path.write_text(text + '[telltale]\nkind = "scale"\ntext = "Huge."\n')
+    assert gradebook.load(path).telltale.kind == "scale"
+
+
+def test_a_file_is_read_anew_and_a_shipped_one_once(tmp_path):
+    path = tmp_path / "mine.toml"
+    text = (FOLDER / "partial_groups-tail.toml").read_text()
+    path.write_text(text)
+    assert gradebook.load(path).title == "A short tail explodes"
+    path.write_text(text.replace("A short tail", "The tail"))
+    assert gradebook.load(path).title == "The tail explodes"
+    assert gradebook.load("rejected_rows") is gradebook.load("rejected_rows")
+
+
+def test_a_batch_always_goes_through_the_table():
+    scenario = gradebook.load("partial_groups")
+    table = scenario.table()
+    assert table["reward"].tolist()[:2] == ["0.5", "-0.5"]
+    table.loc[11, "reward"] = "0"
+    moved = scenario.batch(table)
+    assert moved.reward[11] == 0
+    assert scenario.batch().reward[11] == 100
+    other = dataclasses.replace(scenario.settings, ddof=0)
+    assert scenario.batch(settings=other).settings.ddof == 0
+
+
+def test_titles_are_short_and_sentences_end():
+    for name in ALL:
+        scenario = gradebook.load(name)
+        assert len(scenario.title) <= 40, name
+        for key in ("claim", "lesson", "rule", "status_note"):
+            assert getattr(scenario, key).endswith("."), (name, key)
+        assert 3 <= scenario.story.count(". ") + 1 <= 4, name
+        assert scenario.prediction.question.endswith("?"), name
+        assert "!" not in scenario.path.read_text(), name
+
+
+def test_two_titles_alike_in_one_bug_name_both_files(tmp_path, monkeypatch):
+    for name in ("partial_groups", "partial_groups-tail"):
+        text = (FOLDER / f"{name}.toml").read_text()
+        (tmp_path / f"{name}.toml").write_text(text)
+    text = (FOLDER / "partial_groups-tail.toml").read_text()
+    (tmp_path / "partial_groups-twin.toml").write_text(text)
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    with pytest.raises(gradebook.GradebookError) as caught:
+        variants("partial_groups")
+    message = str(caught.value)
+    assert "partial_groups-tail.toml" in message
+    assert "partial_groups-twin.toml" in message
+    assert caught.value.key == "title"
+    assert "A short tail explodes" in caught.value.found
+
+
+# The numbers of the reports, as they stand there
+
+
+def test_partial_groups_flips_row_10():
+    correct, faulty = both("partial_groups")
+    assert rounded(correct.advantage)[10] == 1.0
+    assert rounded(faulty.advantage)[10] == -0.480
+    assert rounded(correct.advantage, 5)[10] == 0.99999
+
+
+def test_partial_groups_tail_is_divided_by_eps():
+    correct, faulty = both("partial_groups-tail")
+    assert rounded(faulty.advantage, 6)[8:] == [0.0, 1e5, 2e5]
+    assert rounded(correct.advantage)[8:] == [-1.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "name", ["partial_groups-full", "partial_groups-dropped"]
+)
+def test_full_groups_agree_to_the_last_bit(name):
+    correct, faulty = both(name)
+    for stage in ("baseline", "scale", "advantage"):
+        a, b = getattr(correct, stage), getattr(faulty, stage)
+        assert torch.equal(a.nan_to_num(-9), b.nan_to_num(-9))
+
+
+def test_a_minimum_of_2_turns_the_main_batch_into_a_tail():
+    settings = gradebook.load("partial_groups").settings
+    lower = dataclasses.replace(settings, min_group_size=2)
+    _, faulty = both("partial_groups-dropped", lower)
+    assert rounded(faulty.advantage, 6)[8:] == [0.0, 1e5, 2e5, None]
+
+
+def test_double_normalization_rescales():
+    correct, faulty = both("double_normalization")
+    assert rounded(correct.advantage) == [1.0, -1.0]
+    assert rounded(faulty.advantage) == [2.236, -0.447]
+
+
+def test_double_normalization_makes_signal_from_dust():
+    correct, faulty = both("double_normalization-manufactured")
+    assert 0 < correct.advantage.abs().max() < 1e-6
+    assert rounded(faulty.advantage) == [-0.984] * 3 + [0.984] * 3
+
+
+def test_dust_stays_dust_with_drgrpo():
+    settings = gradebook.load("double_normalization-manufactured").settings
+    drgrpo = dataclasses.replace(settings, scale="none")
+    _, faulty = both("double_normalization-manufactured", drgrpo)
+    assert faulty.advantage.abs().max() < 1e-6
+
+
+def test_double_normalization_erases_the_estimator():
+    scenario = gradebook.load("double_normalization-erased")
+    traces = [
+        both(scenario.name, gradebook.ESTIMATORS[key])
+        for key in scenario.estimators
+    ]
+    (drgrpo, drgrpo_twice), (rloo, rloo_twice) = traces
+    assert scenario.estimators == ("dr_grpo", "rloo")
+    assert rloo.advantage.tolist() == (1.5 * drgrpo.advantage).tolist()
+    assert drgrpo_twice.advantage.tolist() == pytest.approx(
+        rloo_twice.advantage.tolist(), abs=1e-8
+    )
+
+
+def test_subsampling_alone_moves_the_advantages():
+    scenario = gradebook.load("double_normalization-subsample")
+    whole = [row | {"kept_steps": row["steps"]} for row in scenario.rows]
+    correct, faulty = both(scenario.name, table=to_table(whole))
+    assert sum(row["steps"] for row in scenario.rows) == 26
+    assert sum(row["kept_steps"] for row in scenario.rows) == 12
+    assert not differ(correct.advantage, faulty.advantage)
+    assert differ(*(t.advantage for t in both(scenario.name)))
+    assert scenario.rows[1]["kept_steps"] == 0
+    assert both(scenario.name)[0].advantage[1].isnan()
+
+
+def test_no_eos_leaks_49_and_a_half():
+    correct, faulty = both("no_eos_outliers")
+    assert correct.advantage.tolist() == [0, 0]
+    assert faulty.advantage.tolist() == [-49.5, 0]
+
+
+def test_the_default_clip_leaks_9_and_a_half():
+    correct, faulty = both("no_eos_outliers-clip")
+    assert correct.advantage.tolist() == [0, 0]
+    assert faulty.advantage.tolist() == [-9.5, 0]
+
+
+def test_the_longest_row_is_denied_until_a_column_is_added():
+    scenario = gradebook.load("no_eos_outliers-longest")
+    correct, faulty = both(scenario.name)
+    third = 1 / 3
+    assert correct.advantage.tolist() == [-1, 0, 1]
+    assert faulty.advantage.tolist() == pytest.approx([-third, 0, 5 * third])
+    assert [sum(row["mask"]) for row in scenario.rows] == [3, 4, 3]
+    assert "padded_width" in scenario.controls
+    padded = [
+        row | {"mask": [*row["mask"], 0], "eos": True} for row in scenario.rows
+    ]
+    for trace in both(scenario.name, table=to_table(padded)):
+        assert trace.advantage.tolist() == pytest.approx(
+            [-third, -4 * third, 5 * third]
+        )
+
+
+def test_the_validation_recipe_observes_the_leak():
+    scenario = gradebook.load("no_eos_outliers-recipe")
+    engine = gradebook.bug(scenario.bug).engine
+    runs = []
+    for table in (scenario.table(), scenario.other_run.table()):
+        batch = scenario.batch(table)
+        advantage = gradebook.run(engine, batch).advantage
+        runs.append(advantage[:, None] * batch.mask)
+    assert [row["reward"] for row in scenario.rows] == [1, 1]
+    assert [row["reward"] for row in scenario.other_run.rows] == [1, 100]
+    observed_advantage_diff = (runs[1] - runs[0]).tolist()
+    assert observed_advantage_diff == [[-49.5, 0, 0], [0, 0, 0]]
+
+
+REJECTED = {
+    "grpo": ([-0.707, 0.707], [-0.586, -0.569]),
+    "grpo_vectorized": ([-0.707, 0.707], [-0.586, -0.569]),
+    "rloo": ([-1.0, 1.0], [-50.0, -48.5]),
+    "rloo_vectorized": ([-1.0, 1.0], [-50.0, -48.5]),
+    "opo": ([-0.5, 0.5], [-0.5, 0.5]),
+    "gpg": ([-0.5, 0.5], [-33.333, -32.333]),
+    "grpo_passk": ([0.0, 1.414], [0.0, 0.0]),
+    # -+0.5 over 3 + 3 tokens: variance 0.25 * 6 / 5, root 0.547723.
+    "reinforce_plus_plus_baseline": ([-0.913, 0.913], [-0.913, 0.913]),
+}
+
+
+def test_rejected_rows_lists_the_eight_estimators():
+    scenario = gradebook.load("rejected_rows")
+    assert scenario.estimators == tuple(REJECTED)
+    changed = [key for key, (a, b) in REJECTED.items() if a != b]
+    assert len(changed) == 6
+    assert scenario.estimators_note.startswith("Six of the eight change")
+
+
+@pytest.mark.parametrize("key", REJECTED)
+def test_rejected_row_under_each_estimator(key):
+    traces = both("rejected_rows", gradebook.ESTIMATORS[key])
+    for trace, values in zip(traces, REJECTED[key]):
+        assert rounded(trace.advantage) == [0.0, *values]
+
+
+@pytest.mark.parametrize(
+    "key, correct, faulty",
+    [
+        ("grpo", 0.5, -1.466),
+        ("grpo_vectorized", 0.5, -1.466),
+        ("rloo", 0.5, -7.5),
+        ("rloo_vectorized", 0.0, -7.5),
+    ],
+)
+def test_a_lone_survivor_under_each_estimator(key, correct, faulty):
+    name = "rejected_rows-lone_survivor"
+    assert key in gradebook.load(name).estimators
+    traces = both(name, gradebook.ESTIMATORS[key])
+    assert [rounded(t.advantage)[0] for t in traces] == [correct, faulty]
+
+
+def test_opo_has_no_baseline_for_a_rejected_group():
+    correct, faulty = both("rejected_rows-opo_all_rejected")
+    assert faulty.baseline.isnan().tolist() == [True, True, False, False]
+    assert not correct.baseline.isnan().any()
+    assert torch.equal(correct.advantage, faulty.advantage)
+
+
+@pytest.mark.parametrize("key", ["opo", "reinforce_plus_plus_baseline"])
+def test_neither_leaks_on_one_prompt(key):
+    assert key in gradebook.load("rejected_rows-no_leak").estimators
+    traces = both("rejected_rows-no_leak", gradebook.ESTIMATORS[key])
+    assert not differ(*(trace.advantage for trace in traces))
+
+
+@pytest.mark.parametrize("key", ["gpg", "reinforce_plus_plus_baseline"])
+def test_both_leak_into_the_other_prompt(key):
+    scenario = gradebook.load("rejected_rows-other_groups")
+    assert key in scenario.estimators
+    traces = both(scenario.name, gradebook.ESTIMATORS[key])
+    assert scenario.rows[3]["prompt"] != scenario.rows[0]["prompt"]
+    assert differ(*(trace.advantage[3:] for trace in traces))
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if "rejected" in n])
+def test_the_settings_are_a_named_estimator(name):
+    settings = gradebook.load(name).settings
+    assert settings in gradebook.ESTIMATORS.values()
+
+
+def test_zero_std_kl_differs_in_the_kl_gradient_only():
+    correct, faulty = both("zero_std_kl")
+    assert torch.equal(correct.advantage, faulty.advantage)
+    assert torch.equal(correct.policy_gradient, faulty.policy_gradient)
+    assert correct.kl_gradient[:2].abs().max() == 0
+    # 0.04 * (1 - exp(ln 2)) / 10
+    assert rounded(faulty.kl_gradient[0], 6) == [-0.004, -0.004, 0.0]
+    assert torch.equal(correct.kl_gradient[2:], faulty.kl_gradient[2:])
+
+
+def test_bnpo_rescales_the_other_group():
+    correct, faulty = both("zero_std_kl-bnpo")
+    for part in ("policy_gradient", "kl_gradient"):
+        ratio = getattr(correct, part)[2:] / getattr(faulty, part)[2:]
+        assert ratio.flatten().tolist() == pytest.approx([10 / 6] * 6)
+
+
+def test_one_generation_blanks_the_evaluation_loss():
+    correct, faulty = both("zero_std_kl-one_generation")
+    assert float(correct.loss) == 0
+    assert float(correct.kl_loss) == 0
+    assert float(faulty.loss) == pytest.approx(0.0122741, abs=1e-7)
+    assert "phase" in gradebook.load("zero_std_kl-one_generation").controls

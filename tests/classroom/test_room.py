@@ -1,0 +1,206 @@
+"""A room counts votes once a seat, reveals once, and forgets."""
+
+import threading
+
+import pytest
+
+from gradebook.classroom.room import (
+    ALPHABET,
+    GONE,
+    MOST_CHOICES,
+    MOST_QUESTIONS,
+    Position,
+    Rooms,
+    normal,
+)
+from gradebook.core.errors import GradebookError
+
+Q = "partial_groups"
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def rooms(clock):
+    return Rooms(
+        most_rooms=3, most_seats=4, idle=100.0, longest=1000.0, clock=clock
+    )
+
+
+def refused(call, *args):
+    with pytest.raises(GradebookError) as told:
+        call(*args)
+    return str(told.value)
+
+
+def test_a_code_is_short_and_unambiguous(rooms):
+    code, key = rooms.open()
+    assert len(code) == 4 and set(code) <= set(ALPHABET)
+    assert not set("0O1IL5S8B2ZUV") - set("V") & set(ALPHABET)
+    assert normal(f" {code[:2].lower()}-{code[2:].lower()} ") == code
+    assert rooms.leads(code, key) and not rooms.leads(code, "another")
+    assert not rooms.leads("XXXX", key)
+
+
+def test_a_vote_may_change_until_the_reveal(rooms):
+    code, key = rooms.open()
+    for seat in ("a", "b"):
+        rooms.join(code, seat)
+    rooms.vote(code, "a", Q, 0)
+    rooms.vote(code, "b", Q, 2)
+    rooms.vote(code, "a", Q, 2)
+    assert rooms.counts(code, Q) == {2: 2}
+    assert rooms.choice(code, "a", Q) == 2
+    rooms.reveal(code, key, Q)
+    assert rooms.revealed(code, Q) and not rooms.revealed(code, "other")
+    assert "before the reveal" in refused(rooms.vote, code, "a", Q, 1)
+    rooms.withdraw(code, "a", Q)
+    assert rooms.counts(code, Q) == {2: 2}
+    rooms.vote(code, "a", "other", 1)
+    assert rooms.counts(code, "other") == {1: 1}
+
+
+def test_a_vote_can_be_withdrawn_and_leaves_with_its_seat(rooms):
+    code, _ = rooms.open()
+    for seat in ("a", "b"):
+        rooms.join(code, seat)
+        rooms.vote(code, seat, Q, 1)
+    rooms.withdraw(code, "a", Q)
+    assert rooms.counts(code, Q) == {1: 1}
+    rooms.leave(code, "b")
+    assert rooms.counts(code, Q) == {} and rooms.seats(code) == 1
+
+
+def test_only_the_lead_reveals_moves_and_closes(rooms):
+    code, key = rooms.open()
+    place = Position(Q, "partial_groups-tail", 10, "group")
+    for act in (
+        lambda k: rooms.reveal(code, k, Q),
+        lambda k: rooms.move(code, k, place),
+        lambda k: rooms.close(code, k),
+    ):
+        assert "lead's key" in refused(act, "wrong")
+    assert rooms.position(code) is None and not rooms.revealed(code, Q)
+    rooms.move(code, key, place)
+    assert rooms.position(code) == place
+    rooms.close(code, key)
+    assert not rooms.is_open(code)
+    assert "a room that is open" in refused(rooms.counts, code, Q)
+
+
+@pytest.mark.parametrize("choice", [-1, MOST_CHOICES])
+def test_what_no_question_has_is_no_vote(rooms, choice):
+    code, _ = rooms.open()
+    rooms.join(code, "a")
+    assert "a choice from 0" in refused(rooms.vote, code, "a", Q, choice)
+    assert rooms.counts(code, Q) == {}
+
+
+def test_who_has_not_joined_has_no_vote(rooms):
+    code, _ = rooms.open()
+    assert "joined" in refused(rooms.vote, code, "a", Q, 0)
+
+
+def test_rooms_and_seats_and_texts_are_limited(rooms):
+    code, _ = rooms.open()
+    for seat in "abcd":
+        rooms.join(code, seat)
+    assert "at most 4 learners" in refused(rooms.join, code, "e")
+    rooms.join(code, "a")
+    rooms.open(), rooms.open()
+    assert "at most 3 rooms" in refused(rooms.open)
+    for n in range(MOST_QUESTIONS):
+        rooms.vote(code, "a", f"q{n}", 0)
+    assert "questions" in refused(rooms.vote, code, "a", "one more", 0)
+    rooms.vote(code, "a", "q0", 1)
+    rooms.leave(code, "d")
+    assert "100 characters" in refused(rooms.join, code, "x" * 101)
+
+
+def test_silent_seats_make_place_in_a_full_room(rooms, clock):
+    code, _ = rooms.open()
+    for seat in "abcd":
+        rooms.join(code, seat)
+    rooms.vote(code, "a", Q, 0)
+    clock.now += GONE + 1
+    rooms.join(code, "b")
+    assert rooms.seats(code) == 1
+    rooms.join(code, "e")
+    assert rooms.seats(code) == 2 and rooms.counts(code, Q) == {}
+
+
+def test_an_idle_room_is_gone(rooms, clock):
+    code, _ = rooms.open()
+    clock.now += 99
+    rooms.join(code, "a")
+    clock.now += 99
+    assert rooms.is_open(code)
+    clock.now += 2
+    assert not rooms.is_open(code)
+    assert "room that is open" in refused(rooms.join, code, "a")
+
+
+def test_no_room_outlives_its_longest_time(rooms, clock):
+    code, _ = rooms.open()
+    for _ in range(11):
+        assert rooms.is_open(code)
+        rooms.join(code, "a")
+        clock.now += 91
+    assert not rooms.is_open(code)
+
+
+def test_an_expired_room_makes_place_for_another(rooms, clock):
+    for _ in range(3):
+        rooms.open()
+    clock.now += 101
+    rooms.open()
+
+
+def test_thirty_threads_lose_no_vote():
+    rooms = Rooms()
+    code, key = rooms.open()
+
+    def sit(seat):
+        rooms.join(code, seat)
+        for n in range(200):
+            rooms.vote(code, seat, Q, n % 3)
+            rooms.counts(code, Q)
+        rooms.vote(code, seat, Q, 1)
+
+    threads = [
+        threading.Thread(target=sit, args=(f"s{n}",)) for n in range(30)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert rooms.counts(code, Q) == {1: 30} and rooms.seats(code) == 30
+    rooms.reveal(code, key, Q)
+
+
+def test_only_codes_seats_and_choices_are_kept(rooms):
+    code, key = rooms.open()
+    rooms.join(code, "a")
+    rooms.vote(code, "a", Q, 0)
+    (room,) = rooms._rooms.values()
+    assert set(vars(room)) == {
+        "key",
+        "opened",
+        "touched",
+        "seats",
+        "votes",
+        "revealed",
+        "position",
+    }
+    assert room.seats == {"a": 0.0} and room.votes == {Q: {"a": 0}}

@@ -1,0 +1,402 @@
+"""The loss and its gradient, with log-ratios of ln 2 so that it can be done
+by hand: at ref - logp = ln 2 a token's KL is 2 - ln 2 - 1 = 1 - ln 2 and its
+gradient 1 - 2 = -1; at -ln 2 they are ln 2 - 1/2 and 1 - 1/2 = 1/2.
+"""
+
+import math
+
+import pytest
+import torch
+
+import gradebook
+from gradebook import CORRECT, Batch, Settings
+
+FAULTY = gradebook.bug("zero_std_kl").engine
+LN2 = math.log(2)
+UP, DOWN = 1 - LN2, LN2 - 0.5  # KL where the reference is above, below
+DR = {"scale": "none", "beta": 0.5}
+FLAT_SPREAD = 2**-0.5  # two scores s, -s have std s * sqrt(2)
+
+# Prompt 0 scores 0 and 2 (advantages -1, 1), prompt 1 is flat. Tokens a row:
+# 1, 3, 2, 2; every token's reference is ln 2 above, in row 1 below.
+ROWS = {
+    "prompt": [0, 0, 1, 1],
+    "reward": [0, 2, 5, 5],
+    "mask": [[1, 0, 0], [1, 1, 1], [0, 1, 1], [1, 1, 0]],
+    "logp": [[-2.0] * 3] * 4,
+    "ref_logp": [
+        [-2 + LN2] * 3,
+        [-2 - LN2] * 3,
+        [-2 + LN2] * 3,
+        [-2 + LN2] * 3,
+    ],
+}
+
+
+def trace(engine=CORRECT, rows=ROWS, **settings):
+    batch = Batch(**rows, settings=Settings(**{**DR, **settings}))
+    return gradebook.run(engine, batch)
+
+
+def by_rows(gradient):
+    """The one value that a row's unmasked tokens share, row by row."""
+    mask = torch.tensor(ROWS["mask"], dtype=torch.bool)
+    assert (gradient[~mask] == 0).all()
+    for row, m in zip(gradient, mask):
+        assert row[m].unique().numel() == 1
+    return [float(row[m][0]) for row, m in zip(gradient, mask)]
+
+
+def near(expected):
+    return pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+# A token's weight in rows 0..3, and in the faulty engine.
+WEIGHTS = {
+    # Four rows' means: 1/(4*1), 1/(4*3), 1/(4*2).
+    "grpo": ([1 / 4, 1 / 12, 1 / 8, 1 / 8], [1 / 4, 1 / 12, 1 / 8, 1 / 8]),
+    # Four tokens are trained, eight in the faulty engine.
+    "bnpo": ([1 / 4] * 4, [1 / 8] * 4),
+    # 4 rows by 3 tokens.
+    "dr_grpo": ([1 / 12] * 4, [1 / 12] * 4),
+    # Eight tokens before any row is left out.
+    "dapo": ([1 / 8] * 4, [1 / 8] * 4),
+}
+ADVANTAGE = [-1, 1, 0, 0]
+TOKENS = [1, 3, 2, 2]
+KL = [UP, DOWN, UP, UP]
+SLOPE = [-1, 0.5, -1, -1]
+
+
+@pytest.mark.parametrize("loss", WEIGHTS)
+@pytest.mark.parametrize("engine", [CORRECT, FAULTY])
+def test_loss_and_gradient_by_hand(loss, engine):
+    w = WEIGHTS[loss][engine is FAULTY]
+    rows = range(4) if engine is FAULTY else range(2)
+    found = trace(engine, loss=loss)
+    assert found.trained.tolist() == [r in rows for r in range(4)]
+    policy = sum(-ADVANTAGE[r] * TOKENS[r] * w[r] for r in rows)
+    kl = sum(0.5 * KL[r] * TOKENS[r] * w[r] for r in rows)
+    assert found.policy_loss.tolist() == near([policy])
+    assert found.kl_loss.tolist() == near([kl])
+    assert float(found.loss) == near(policy + kl)
+    push = [-ADVANTAGE[r] * w[r] if r in rows else 0 for r in range(4)]
+    pull = [0.5 * SLOPE[r] * w[r] if r in rows else 0 for r in range(4)]
+    assert by_rows(found.policy_gradient) == near(push)
+    assert by_rows(found.kl_gradient) == near(pull)
+
+
+def test_the_dapo_loss_as_plain_numbers():
+    # Policy: (1 - 3) / 8. KL: (0.306853 + 3 * 0.193147) * 0.5 / 8.
+    found = trace(loss="dapo")
+    assert float(found.policy_loss) == near(-0.25)
+    assert float(found.kl_loss) == pytest.approx(0.05539340, abs=1e-8)
+    # The flat rows add 4 * 0.306853 * 0.5 / 8 = 0.07671320.
+    faulty = trace(FAULTY, loss="dapo")
+    assert float(faulty.kl_loss) == pytest.approx(0.13210660, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "loss, divisor", [("grpo", 4), ("bnpo", 4), ("dr_grpo", 4), ("dapo", 1)]
+)
+def test_accumulation_divides_every_loss_but_dapo(loss, divisor):
+    once = trace(loss=loss)
+    four = trace(loss=loss, accumulation=4)
+    assert float(four.loss) == near(float(once.loss) / divisor)
+    assert four.gradient.tolist() == [
+        near((row / divisor).tolist()) for row in once.gradient
+    ]
+
+
+def test_max_tokens_is_the_width_of_dr_grpo():
+    # 4 rows by 10 tokens instead of 3: 1/40 a token.
+    found = trace(loss="dr_grpo", max_tokens=10)
+    assert by_rows(found.policy_gradient) == near([1 / 40, -1 / 40, 0, 0])
+    for loss in ("grpo", "bnpo", "dapo"):
+        same = trace(loss=loss, max_tokens=10).gradient
+        assert same.equal(trace(loss=loss).gradient)
+
+
+def test_only_bnpo_rescales_the_neighbours_of_a_flat_group():
+    for loss in WEIGHTS:
+        correct = trace(loss=loss).gradient[:2]
+        faulty = trace(FAULTY, loss=loss).gradient[:2]
+        # Four trained tokens instead of eight.
+        factor = 2 if loss == "bnpo" else 1
+        assert correct.flatten().tolist() == near(
+            (factor * faulty).flatten().tolist()
+        )
+
+
+def test_the_two_parts_make_the_gradient():
+    found = trace()
+    total = found.policy_gradient + found.kl_gradient
+    assert found.gradient.equal(total)
+    assert float(found.loss) == near(
+        float(found.policy_loss) + float(found.kl_loss)
+    )
+
+
+def test_the_gradient_has_the_closed_form():
+    logp = torch.tensor([[-1.0, -0.3], [-2.0, -0.7], [-0.1, -4.0]])
+    ref = torch.tensor([[-1.5, -0.1], [-2.0, -3.0], [-1.1, -3.5]])
+    rows = {
+        "prompt": [0, 0, 0],
+        "reward": torch.tensor([1.0, 2.0, 6.0], dtype=torch.float64),
+        "logp": logp,
+        "ref_logp": ref,
+    }
+    # 1, 2, 6 less 3; six tokens; beta * (1 - exp(ref - logp)) * weight.
+    found = trace(rows=rows, beta=0.04)
+    gap = (ref - logp).double()
+    for r, a in enumerate([-2, -1, 3]):
+        for t in range(2):
+            policy, pull = -a / 6, 0.04 * (1 - math.exp(gap[r, t])) / 6
+            assert float(found.policy_gradient[r, t]) == near(policy)
+            assert float(found.kl_gradient[r, t]) == pytest.approx(
+                pull, rel=1e-6
+            )
+
+
+def test_beta_0_needs_no_reference_and_hides_the_bug():
+    rows = {k: v for k, v in ROWS.items() if k != "ref_logp"}
+    correct = trace(rows=rows, beta=0)
+    faulty = trace(FAULTY, rows=rows, beta=0)
+    assert correct.gradient.equal(faulty.gradient)
+    assert float(correct.kl_loss) == 0
+    assert (correct.kl_gradient == 0).all()
+    assert float(correct.loss) == near(-0.25)
+
+
+def test_beta_0_has_no_kl_even_where_the_advantage_is_infinite():
+    rows = {"prompt": [0], "reward": [2], "logp": [[-1.0]]}
+    engine = gradebook.bug("partial_groups").engine
+    found = trace(engine, rows, beta=0, scale="group_std", eps=0, group_size=2)
+    assert found.advantage.isinf().all()
+    assert found.kl_loss.tolist() == [0]
+    assert found.kl_gradient.tolist() == [[0]]
+
+
+def test_without_logp_there_is_no_loss():
+    rows = {name: ROWS[name] for name in ("prompt", "reward", "mask")}
+    found = trace(rows=rows)
+    assert found.loss is None
+    assert found.policy_loss is None
+    assert found.gradient is None
+
+
+def test_the_advantages_of_both_engines_are_the_same():
+    assert trace().advantage.equal(trace(FAULTY).advantage)
+
+
+# trained
+
+
+@pytest.mark.parametrize(
+    "std, kept", [(0.0, False), (1e-8, False), (2e-8, True), (1.1e-8, True)]
+)
+@pytest.mark.parametrize("scale", ["group_std", "none"])
+def test_a_spread_of_at_most_1e_8_is_zero(std, kept, scale):
+    # s and -s: mean 0, squares 2 s^2 over 1, std s * sqrt(2). One part in
+    # 1e9 under the threshold keeps rounding out of it.
+    s = std * FLAT_SPREAD * (1 - 1e-9)
+    rows = {"prompt": [0, 0], "reward": [s, -s]}
+    found = trace(rows=rows, scale=scale, ddof=0, beta=0)
+    assert found.trained.tolist() == [kept, kept]
+
+
+def test_equal_rewards_with_rounding_are_flat():
+    rows = {"prompt": [0] * 7, "reward": [0.1] * 7}
+    assert not trace(rows=rows).trained.any()
+
+
+def test_the_rounding_of_100_1_in_float32_is_not_flat():
+    # std 8.2e-6, as worked out in test_engine.
+    rows = {"prompt": [0] * 7, "reward": torch.full((7,), 100.1)}
+    assert trace(rows=rows).trained.all()
+
+
+@pytest.mark.parametrize("lone_row", ["raw", "zero"])
+def test_a_lone_row_is_flat_whatever_its_advantage(lone_row):
+    rows = {"prompt": [0, 1, 1], "reward": [3, 1, 2]}
+    found = trace(rows=rows, lone_row=lone_row, beta=0)
+    assert found.trained.tolist() == [False, True, True]
+    assert trace(FAULTY, rows=rows).trained.tolist() == [True, True, True]
+
+
+def test_the_only_counted_row_of_a_group_is_lone():
+    rows = {"prompt": [0, 0], "reward": [3, 1], "mask": [[1], [0]]}
+    assert trace(rows=rows).trained.tolist() == [False, False]
+    found = gradebook.run(gradebook.bug("rejected_rows").engine, Batch(**rows))
+    assert found.trained.tolist() == [True, False]
+
+
+def test_a_rejected_row_is_not_trained_by_either_engine():
+    rows = {
+        "prompt": [0] * 3,
+        "reward": [1, 2, 3],
+        "mask": [[1, 1], [0, 0], [0, 1]],
+    }
+    for engine in (CORRECT, FAULTY):
+        assert trace(engine, rows).trained.tolist() == [True, False, True]
+
+
+def test_a_flat_group_in_a_mixed_batch_trains_under_batch_std():
+    found = trace(scale="batch_std")
+    assert found.trained.tolist() == [True] * 4
+    same = {**ROWS, "reward": [5, 5, 5, 5]}
+    assert not trace(rows=same, scale="batch_std").trained.any()
+
+
+def test_under_batch_std_each_step_is_judged_alone():
+    rows = {"prompt": [0, 1, 0, 1], "reward": [1, 2, 4, 4]}
+    rows["step"] = [0, 0, 1, 1]
+    found = trace(rows=rows, scale="batch_std")
+    assert found.trained.tolist() == [True, True, False, False]
+
+
+def test_a_row_in_no_group_is_trained():
+    # It has no group whose spread could be zero, and an advantage.
+    rows = {"prompt": [0, 0, 1], "reward": [1, 2, 3]}
+    engine = gradebook.bug("partial_groups").engine
+    found = trace(engine, rows, group_size=2)
+    assert found.trained.tolist() == [True] * 3
+
+
+def test_rows_without_eos_train():
+    # Rows 0, 1 count: mean 1. Row 2 has advantage 0 and its KL.
+    rows = {
+        "prompt": [0] * 3,
+        "reward": [0, 2, 100],
+        "eos": [1, 1, 0],
+        "logp": [[-1.0]] * 3,
+        "ref_logp": [[-1 + LN2]] * 3,
+    }
+    found = trace(rows=rows, mask_no_eos=True)
+    assert found.trained.tolist() == [True] * 3
+    assert found.policy_gradient.flatten().tolist() == near([1 / 3, -1 / 3, 0])
+    assert found.kl_gradient.flatten().tolist() == near([-1 / 6] * 3)
+
+
+# rows without a transition, masked tokens, extremes
+
+THREE = {
+    "prompt": [0] * 3,
+    "reward": [1, 2, 3],
+    "logp": [[-1.0]] * 3,
+    "ref_logp": [[-1 + LN2]] * 3,
+    "kept_steps": [1, 0, 1],
+}
+
+
+@pytest.mark.parametrize(
+    "engine", [CORRECT, gradebook.bug("double_normalization").engine]
+)
+def test_a_row_without_transitions_does_not_enter_the_loss(engine):
+    found = trace(engine, THREE)
+    assert found.gradient[1].tolist() == [0]
+    assert math.isfinite(found.loss)
+    assert found.gradient.isfinite().all()
+
+
+def test_bnpo_counts_only_the_rows_that_enter():
+    # Advantages -1 and 1 over two tokens.
+    found = trace(rows=THREE, loss="bnpo")
+    push = found.policy_gradient.flatten().tolist()
+    assert push == near([0.5, 0, -0.5])
+    assert found.kl_gradient.flatten().tolist() == near([-0.25, 0, -0.25])
+
+
+@pytest.mark.parametrize("bad", [-math.inf, math.nan, math.inf, -1e300])
+def test_masked_tokens_may_hold_anything(bad):
+    def spoilt(values):
+        return [
+            [v if m else bad for v, m in zip(row, mask)]
+            for row, mask in zip(values, ROWS["mask"])
+        ]
+
+    for name in ("logp", "ref_logp"):
+        rows = {**ROWS, name: spoilt(ROWS[name])}
+        for engine in (CORRECT, FAULTY):
+            for loss in WEIGHTS:
+                clean = trace(engine, loss=loss)
+                found = trace(engine, rows, loss=loss)
+                assert found.loss.equal(clean.loss)
+                assert found.gradient.equal(clean.gradient)
+
+
+def test_a_row_that_is_not_trained_cannot_overflow_the_gradient():
+    # exp(-1 + 1e4) is infinite, in the flat rows 2 and 3.
+    far = [[-2.0] * 3] * 2 + [[-1e4] * 3] * 2
+    found = trace(rows={**ROWS, "logp": far})
+    assert found.gradient.isfinite().all()
+    assert found.gradient[2:].tolist() == [[0] * 3] * 2
+    assert trace(FAULTY, {**ROWS, "logp": far}).kl_loss.isinf().all()
+
+
+def test_nothing_trained_has_loss_0_and_gradient_0():
+    flat = {**ROWS, "reward": [5, 5, 5, 5]}
+    none = {**ROWS, "mask": [[0] * 3] * 4}
+    for rows in (flat, none):
+        for loss in WEIGHTS:
+            found = trace(rows=rows, loss=loss)
+            assert float(found.loss) == 0
+            assert (found.gradient == 0).all()
+
+
+def test_the_batch_keeps_its_log_probabilities():
+    logp = torch.tensor(ROWS["logp"], requires_grad=True)
+    found = trace(rows={**ROWS, "logp": logp})
+    assert logp.grad is None
+    assert not found.loss.requires_grad
+    assert not found.gradient.requires_grad
+
+
+def test_the_gradient_is_computed_without_grad_mode_too():
+    with torch.no_grad():
+        found = trace()
+    assert found.gradient.equal(trace().gradient)
+
+
+# steps
+
+
+def test_each_step_has_its_own_loss():
+    # The second step's rows are the first's, twice: two dr_grpo losses of
+    # the same size, and the gradient of either is that of a batch alone.
+    twice = {name: value * 2 for name, value in ROWS.items()}
+    twice["step"] = [3] * 4 + [1] * 4
+    alone, both = trace(loss="dapo"), trace(rows=twice, loss="dapo")
+    assert both.policy_loss.tolist() == near([-0.25, -0.25])
+    assert both.kl_loss.tolist() == near([float(alone.kl_loss)] * 2)
+    assert float(both.loss) == near(2 * float(alone.loss))
+    assert both.gradient.equal(torch.cat([alone.gradient] * 2))
+
+
+def test_the_losses_of_dropped_steps_are_0_in_their_place():
+    # Step 7 holds one row and goes. Steps 8 and 9: -(-1 + 2) / ... by dapo:
+    # 8: scores 2, 3 with tokens 1 and 2: (0.5 * 1 - 0.5 * 2) / 3 = -1/6.
+    # 9: scores 0, 4 with tokens 2 and 1: (2 * 2 - 2 * 1) / 3 = 2/3.
+    rows = {
+        "prompt": [0] * 5,
+        "step": [7, 9, 8, 8, 9],
+        "reward": [1, 0, 2, 3, 4],
+        "mask": [[1, 0], [1, 1], [0, 1], [1, 1], [1, 0]],
+        "logp": [[-1.0] * 2] * 5,
+    }
+    found = trace(rows=rows, beta=0, min_group_size=2)
+    assert found.policy_loss.tolist() == near([0, 2 / 3, -1 / 6])
+    assert found.kl_loss.tolist() == [0, 0, 0]
+
+
+def test_losses_keep_their_order_when_a_first_row_is_dropped():
+    # Step 9 appears first by a lone row that goes; 8 is then seen first.
+    rows = {
+        "prompt": ["x", "a", "a", "a", "a"],
+        "step": [9, 8, 8, 9, 9],
+        "reward": [1, 2, 3, 0, 4],
+        "mask": [[1, 0], [0, 1], [1, 1], [1, 1], [1, 0]],
+        "logp": [[-1.0] * 2] * 5,
+    }
+    found = trace(rows=rows, beta=0, min_group_size=2)
+    assert found.policy_loss.tolist() == near([2 / 3, -1 / 6])

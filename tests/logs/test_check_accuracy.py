@@ -1,0 +1,23 @@
+"""How often the check is right on random steps; tests/bench/check.py has
+the full size."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+
+PATH = Path(__file__).parents[1] / "bench" / "check.py"
+SPEC = importlib.util.spec_from_file_location("bench_check", PATH)
+bench = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(bench)
+
+BATCHES = 8
+
+
+def test_the_right_computation_is_first_or_tied():
+    found = bench.shares(BATCHES, seed=1)
+    clean = [share for (bug, _), share in found.items() if not bug]
+    faulty = [share for (bug, _), share in found.items() if bug]
+    assert np.mean(clean) >= 0.995
+    assert np.mean(faulty) >= 0.99
+    assert {bug for bug, _ in found} == {"", *bench.BUGS}

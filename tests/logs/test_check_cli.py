@@ -1,0 +1,173 @@
+"""python -m gradebook check, as a shell runs it, and the exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logs.made import made
+
+from gradebook.__main__ import main
+
+ROOT = Path(__file__).parents[2]
+TRL = Path(__file__).parents[1] / "logs" / "trl-group"
+
+
+def shell(*arguments, folder=ROOT):
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-m", "gradebook", *arguments],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def run(capsys):
+    """The command in this process: exit code, output, errors."""
+
+    def inner(*arguments):
+        try:
+            code = main([str(a) for a in arguments])
+        except SystemExit as stop:
+            code = stop.code
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return inner
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    path = tmp_path / "run.csv"
+    made("partial_groups").to_csv(path, index=False)
+    return path
+
+
+def test_a_correct_log_exits_0():
+    done = shell("check", str(TRL))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("These are GRPO advantages in TRL's")
+
+
+def test_a_suspect_exits_1_and_machines_can_read_it(faulty):
+    done = shell("check", str(faulty), "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert found["verdict"] == "suspect"
+    assert found["bug"] == "partial_groups"
+    assert found["sentence"].startswith("These are what fixed-stride")
+
+
+def test_a_log_without_advantages_exits_2(run, tmp_path):
+    path = tmp_path / "7.jsonl"
+    rows = [
+        {"input": f"q{i // 4}", "output": "a", "score": i % 3, "step": 7}
+        for i in range(12)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    code, out, _ = run("check", path)
+    assert code == 2 and out.startswith("Cannot tell")
+
+
+def test_a_log_that_fits_nothing_exits_2(run, tmp_path):
+    path = tmp_path / "noise.csv"
+    log = made()
+    log["advantage"] = np.random.default_rng(0).normal(size=len(log))
+    log.to_csv(path, index=False)
+    code, out, _ = run("check", path)
+    assert code == 2 and out.startswith("None of the known computations")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "no such file.csv"),
+        ("check", "README.md"),
+        ("check",),
+        ("frobnicate",),
+        ("check", str(TRL), "--weights", "1,x"),
+        ("check", str(TRL), "--weights", "1"),
+        ("check", str(TRL), "--group-size", "0"),
+        ("check", str(TRL), "--column", "reward"),
+        ("check", str(TRL), "--column", "reward=nothing"),
+        ("check", str(TRL), "--column", "colour=vowels"),
+        ("check", str(TRL), "--html", "/no/such/folder/out.html"),
+    ],
+)
+def test_bad_input_is_one_line_and_exits_2(run, arguments):
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert len(err.strip().splitlines()) == 1 and "Traceback" not in err
+
+
+def test_without_a_command_there_is_the_usage(run):
+    code, _, err = run()
+    assert code == 2 and err.startswith("usage: python -m gradebook")
+
+
+def test_nothing_reaches_a_shell_as_a_traceback(tmp_path):
+    path = tmp_path / "bad.parquet"
+    path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    done = shell("check", str(path))
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_columns_weights_and_group_size_can_be_said(run, tmp_path):
+    path = tmp_path / "odd.csv"
+    log = made(steps=3).drop(columns=["eos", "response_length"])
+    log = log.rename(columns={"reward": "gold", "advantage": "edge"})
+    log = log.rename(columns={"prompt": "who"})
+    log.to_csv(path, index=False)
+    assert run("check", path)[0] == 2
+    says = ["--column", "reward=gold", "--column", "advantage=edge"]
+    code, out, _ = run(
+        "check", path, *says, "--column", "prompt=who", "--group-size", 4
+    )
+    assert code == 0 and "reward = gold" in out
+    code, _, _ = run("check", TRL, "--weights", "1,0.5")
+    assert code == 0
+    code, _, _ = run("check", TRL, "--weights", "1,0")
+    assert code == 2
+
+
+def test_the_report_and_the_test_file_are_written(run, faulty, tmp_path):
+    page, test = tmp_path / "out.html", tmp_path / "test_out.py"
+    code, _, _ = run("check", faulty, "--html", page, "--test", test)
+    assert code == 1
+    assert page.read_text().startswith("<!doctype html>")
+    compile(test.read_text(), str(test), "exec")
+
+
+def test_a_correct_log_writes_no_test(run, tmp_path):
+    test = tmp_path / "test_out.py"
+    code, _, err = run("check", TRL, "--test", test)
+    assert code == 0 and "no suspect" in err and not test.exists()
+
+
+def test_a_broken_row_is_named_and_keeps_a_log_from_exit_0(run, tmp_path):
+    path = tmp_path / "run.csv"
+    made().to_csv(path, index=False)
+    lines = path.read_text().splitlines()
+    cells = lines[20].split(",")
+    cells[2] = "oops"
+    lines[20] = ",".join(cells)
+    path.write_text("\n".join(lines))
+    code, out, _ = run("check", path)
+    assert code == 2 and "correct" in out
+    assert "run.csv, line 21, column reward" in out and "oops" in out
+
+
+def test_a_log_cannot_move_the_cursor(run, tmp_path):
+    path = tmp_path / "run.csv"
+    log = made(steps=2)
+    log["step"] = ["\x1b[2J" + str(s) for s in log["step"]]
+    log["advantage"] += 1
+    log.to_csv(path, index=False)
+    _, out, _ = run("check", path)
+    assert "\x1b" not in out

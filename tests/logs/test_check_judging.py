@@ -1,0 +1,197 @@
+"""Step by step: what is named, and that neither shortcuts nor neighbours
+change it."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from logs.made import NEEDED, made
+
+import gradebook
+from gradebook.logs import judging
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+BUGS = [path.stem for path in sorted(GOLDEN.glob("*.json"))]
+
+
+def numbers(values):
+    return [math.nan if v is None else float(v) for v in values]
+
+
+def measured(bug, side):
+    """The measured cases of a bug as one log, a case a step."""
+    file = json.loads((GOLDEN / f"{bug}.json").read_text())
+    frames = []
+    for case in file["cases"]:
+        rows = case["rows"]
+        frame = {
+            "step": case["name"],
+            "prompt": [str(p) for p in rows["prompt"]],
+            "reward": numbers(rows["reward"]),
+            "advantage": numbers(case[side]["advantage"]),
+        }
+        if "mask" in rows:
+            frame["length"] = [sum(mask) for mask in rows["mask"]]
+        for name in ("eos", "steps", "kept_steps"):
+            if name in rows:
+                frame[name] = rows[name]
+        frames.append(pd.DataFrame(frame))
+    return pd.concat(frames, ignore_index=True)
+
+
+# What was measured upstream
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_measured_correct_advantages_are_never_suspect(bug):
+    found = gradebook.check(measured(bug, "correct"))
+    assert set(found["verdict"]) <= {"correct", "cannot tell"}
+
+
+@pytest.mark.parametrize("bug", [b for b in BUGS if b != "zero_std_kl"])
+def test_measured_faulty_advantages_name_the_bug_or_a_tie(bug):
+    faulty, correct = measured(bug, "faulty"), measured(bug, "correct")
+    far = ~np.isclose(
+        faulty["advantage"], correct["advantage"], 1e-4, 1e-4, equal_nan=True
+    )
+    shows = faulty.assign(far=far).groupby("step", sort=False)["far"].any()
+    found = gradebook.check(faulty).set_index("step")
+    named = [bug == row.bug or bug in row.ties for row in found.itertuples()]
+    assert all(np.array(named) | ~shows.to_numpy())
+    assert (found["bug"] == bug).sum() >= 6
+    assert set(found["bug"]) == {bug, ""}
+
+
+def test_zero_std_kl_is_never_named():
+    found = gradebook.check(measured("zero_std_kl", "faulty"))
+    assert set(found["bug"]) == {""}
+    assert not any("zero_std_kl" in ties for ties in found["ties"])
+
+
+# A step by itself
+
+
+@pytest.mark.parametrize("bug", ["", *sorted(NEEDED)])
+def test_a_step_alone_gives_the_same_row(bug):
+    frame = made(bug, steps=8, seed=4)
+    whole = gradebook.check(frame)
+    alone = [gradebook.check(rows) for _, rows in frame.groupby("step")]
+    pd.testing.assert_frame_equal(
+        whole, pd.concat(alone, ignore_index=True), rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("bug", ["", *sorted(NEEDED)])
+@pytest.mark.parametrize("estimator", ["grpo", "gpg", "rloo"])
+def test_looking_at_a_few_groups_first_changes_nothing(
+    bug, estimator, monkeypatch
+):
+    frame = made(bug, estimator, steps=12, groups=8, seed=5)
+    whole = gradebook.check(frame)
+    monkeypatch.setattr(judging, "PROBED", 1)
+    names = ["step", "verdict", "bug", "ties", "estimator", "row"]
+    quick = gradebook.check(frame)
+    pd.testing.assert_frame_equal(quick[names], whole[names])
+
+
+def test_steps_in_pieces_give_the_same_rows(monkeypatch):
+    frame = made("rejected_rows", steps=9, seed=6)
+    whole = gradebook.check(frame)
+    monkeypatch.setattr("gradebook.logs.check.AT_ONCE", 40)
+    pd.testing.assert_frame_equal(gradebook.check(frame), whole)
+
+
+def test_rows_of_a_step_may_stand_apart():
+    frame = made("rejected_rows", steps=4, seed=6)
+    mixed = frame.sort_values("step", key=lambda step: step % 2, kind="stable")
+    apart = gradebook.check(mixed).sort_values("step")
+    pd.testing.assert_frame_equal(
+        apart.reset_index(drop=True), gradebook.check(frame)
+    )
+
+
+# Numbers at the edge of what float32 can say
+
+
+def test_a_flat_group_whose_mean_is_off_by_one_ulp_tells_nothing():
+    """Seven times 100.1 in float32 gives verl's GRPO +0.8256 (TRUTH.md)."""
+    frame = pd.DataFrame({"prompt": 0, "reward": [100.1] * 7})
+    frame["advantage"] = 0.8256
+    found = gradebook.check(frame)
+    assert found["verdict"].tolist() == ["cannot tell"]
+
+
+def test_the_same_advantage_on_exact_rewards_fits_nothing():
+    frame = pd.DataFrame({"prompt": 0, "reward": [1.0] * 7})
+    frame["advantage"] = 0.8256
+    found = gradebook.check(frame)
+    assert found["verdict"].tolist() == ["none fits"]
+
+
+def test_signal_made_from_rounding_dust_names_double_normalization():
+    """Two constant groups of three, 0.1 and 0.7: -0.984 and +0.984
+    (TRUTH.md, section 2)."""
+    frame = pd.DataFrame(
+        {
+            "prompt": [0] * 3 + [1] * 3,
+            "reward": [0.1] * 3 + [0.7] * 3,
+            "steps": 1,
+        }
+    )
+    settings = gradebook.Settings(ddof=0, eps=1e-9)
+    batch = gradebook.Batch(
+        frame["prompt"].tolist(), frame["reward"].tolist(), settings=settings
+    )
+    engine = gradebook.bug("double_normalization").engine
+    frame["advantage"] = gradebook.run(engine, batch).advantage.numpy()
+    assert frame["advantage"].abs().round(3).tolist() == [0.984] * 6
+    found = gradebook.check(frame)
+    assert found["bug"].tolist() == ["double_normalization"]
+
+
+def test_a_score_over_eps_is_read_as_such():
+    """AReaL's rows past the last stride: 0, 1e5, 2e5 (TRUTH.md)."""
+    frame = pd.DataFrame(
+        {
+            "prompt": [0] * 4 + [1] * 4 + [2] * 3,
+            "reward": [0.5, -0.5, 1, -1, 2, -2, 0, 3, 0, 1, 2],
+        }
+    )
+    scores = torch.tensor(frame["reward"].tolist())
+    strides = [scores[:4], scores[4:8]]
+    expected = [(s - s.mean()) / (s.std() + 1e-5) for s in strides]
+    frame["advantage"] = torch.cat([*expected, scores[8:] / 1e-5]).tolist()
+    found = gradebook.check(frame).iloc[0]
+    assert (found["bug"], found["estimator"]) == ("partial_groups", "grpo")
+    assert found["correct_residual"] == pytest.approx(2e5, rel=1e-4)
+    assert found["row"] == 10
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1e300])
+def test_an_advantage_that_is_no_finite_number_is_not_correct(value):
+    frame = made(steps=1)
+    frame.loc[3, "advantage"] = value
+    assert gradebook.check(frame)["verdict"].tolist() == ["none fits"]
+
+
+def test_a_row_without_transitions_has_no_advantage():
+    frame = made(steps=1).assign(kept_steps=1)
+    frame.loc[3, "kept_steps"] = 0
+    frame.loc[3, "advantage"] = math.nan
+    assert gradebook.check(frame)["verdict"].tolist() == ["correct"]
+
+
+@pytest.mark.parametrize("places", [3, 4])
+def test_advantages_rounded_in_text_are_read_as_rounded(places):
+    frame = made(steps=6).round({"advantage": places})
+    assert set(gradebook.check(frame)["verdict"]) == {"correct"}
+
+
+def test_the_number_of_torch_threads_is_left_as_it_was():
+    before = torch.get_num_threads()
+    gradebook.check(made(steps=1))
+    assert torch.get_num_threads() == before

@@ -1,0 +1,155 @@
+"""TRL's own logs under other settings: what is read from their rows.
+
+The expected weights, sizes and scales are the settings of the runs.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gradebook.logs.canonical import canonical, summed, unscored
+from gradebook.logs.columns import guessed
+from gradebook.logs.log import check_log
+from gradebook.logs.sources import Source
+from gradebook.logs.trl import read_as_trl, rewarded
+
+LOGS = Path(__file__).parents[1] / "logs"
+
+
+def rows_of(name):
+    files = sorted((LOGS / name).glob("*.parquet"))
+    return pd.concat(map(pd.read_parquet, files), ignore_index=True)
+
+
+def reading_of(frame):
+    """The canonical table, and how it is read."""
+    numbers = frame.select_dtypes("number").columns
+    columns = guessed([*frame], [*numbers])
+    table, broken = canonical(frame, columns)
+    assert not broken
+    return table, read_as_trl(table, columns)
+
+
+def strided(frame, weights, size):
+    """The log with advantages from fixed strides of `size` rows, as
+    (r - mean) / (std + 1e-4); what is left over is r / 1e-4."""
+    frame = frame.copy()
+    total = frame[[*weights]].to_numpy() @ np.array([*weights.values()])
+    for rows in frame.groupby("step").indices.values():
+        for at in range(0, len(rows), size):
+            part = total[rows[at : at + size]]
+            whole = len(part) == size
+            mean = part.mean() if whole else 0.0
+            std = part.std(ddof=1) if whole else 0.0
+            found = (part - mean) / (std + 1e-4)
+            frame.loc[rows[at : at + size], "advantage"] = found
+    return frame
+
+
+def checked(frame):
+    data = frame.to_csv(index=False).encode()
+    return check_log([Source("log.csv", data=data)])
+
+
+@pytest.mark.parametrize(
+    "name, estimator, weights",
+    [
+        ("trl-unscored", "grpo_batch_std", (1, 2)),
+        ("trl-extra", "grpo_batch_std", (1, 0.5, 0, 0, 0)),
+        ("trl-named", "grpo", (1,)),
+    ],
+)
+def test_a_log_is_correct_under_the_settings_of_its_run(
+    name, estimator, weights
+):
+    found = check_log([LOGS / name])
+    assert (found.verdict, found.estimator) == ("correct", estimator)
+    assert found.weights == weights
+    assert (found.settings["ddof"], found.settings["eps"]) == (1, 1e-4)
+    assert "groups are 4 rows each, by position" in found.notes
+    assert found.residual < 1e-6
+
+
+def test_rows_that_no_function_scores_have_no_say():
+    frame = rows_of("trl-unscored")
+    table, _ = reading_of(frame)
+    neither = frame["nans"].isna() & frame["some"].isna()
+    assert 0 < neither.sum() < len(frame)
+    assert (unscored(table) == neither).all()
+    assert ((summed(table, (1, 2))["length"] == 0) == neither).all()
+
+
+def test_an_unscored_row_with_an_advantage_counts_as_zero():
+    frame = rows_of("trl-unscored")
+    row = int(np.flatnonzero(frame[["nans", "some"]].isna().all(axis=1))[0])
+    frame.loc[row, "advantage"] = 0.5
+    table, _ = reading_of(frame)
+    step = frame["step"] == frame["step"][row]
+    assert not unscored(table)[step].any() and unscored(table)[~step].any()
+
+
+def test_a_reward_function_called_length_is_no_length():
+    table, _ = reading_of(rows_of("trl-named"))
+    assert "length" not in table
+
+
+def test_logged_ids_are_neither_prompts_nor_rewards():
+    frame = rows_of("trl-named")
+    frame.insert(4, "problem_id", np.arange(len(frame)))
+    found = checked(frame)
+    assert found.verdict == "correct" and found.columns["prompt"] == "prompt"
+    assert found.columns["reward"] == "length"
+
+
+def test_rewards_that_were_normalized_before_they_were_summed_are_found():
+    frame = rows_of("trl-normalized")
+    table, reading = reading_of(frame)
+    assert reading.normalized and reading.weights == (1, 0.5)
+    assert any("normalize_then_sum" in note for note in reading.notes)
+    total = 0.0
+    place = np.arange(len(frame)) // 4
+    for name, weight in (("vowels", 1), ("digits", 0.5)):
+        group = frame.groupby(place)[name]
+        mean, std = group.transform("mean"), group.transform("std")
+        total = total + weight * (frame[name] - mean) / (std + 1e-4)
+    grouped = rewarded(table.assign(prompt=place), reading)
+    assert np.allclose(grouped["reward"], total, atol=1e-12)
+    step = total.groupby(frame["step"])
+    expected = (total - step.transform("mean")) / (
+        step.transform("std") + 1e-4
+    )
+    assert np.allclose(frame["advantage"], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [5, 6])
+def test_fixed_strides_are_named_with_the_weights_of_the_rewards(size):
+    frame = strided(rows_of("trl-group"), {"vowels": 1, "short": 0.5}, size)
+    found = checked(frame)
+    assert (found.verdict, found.bug) == ("suspect", "partial_groups")
+    assert found.group_size == size and found.weights == (1, 0.5)
+
+
+def test_strides_of_a_group_are_said_not_to_show():
+    frame = strided(rows_of("trl-group"), {"vowels": 1, "short": 0.5}, 2)
+    notes = " ".join(checked(frame).notes)
+    assert "groups are 2 rows each" in notes and "in runs of 4" in notes
+
+
+def test_equal_functions_get_one_weight():
+    frame = rows_of("trl-named")
+    frame.insert(4, "twin", frame["length"])
+    frame["advantage"] = strided(frame, {"length": 1.5}, 4)["advantage"]
+    _, reading = reading_of(frame)
+    assert reading.weights == (1.5, 0)
+    assert any("twin tells no rows" in note for note in reading.notes)
+
+
+def test_a_log_that_nothing_explains_keeps_the_default_weights():
+    frame = rows_of("trl-group")
+    rng = np.random.default_rng(0)
+    frame["advantage"] = rng.normal(size=len(frame))
+    table, reading = reading_of(frame)
+    assert reading.weights == (1, 1) and not reading.normalized
+    assert "the log does not determine them" in reading.notes[0]

@@ -1,0 +1,237 @@
+"""A checked log's timeline, one step's rows, the report, the test file."""
+
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from logs.made import NEEDED, made
+
+import gradebook
+from gradebook.analysis.comparison import compare
+from gradebook.core.errors import GradebookError
+from gradebook.logs.explore import (
+    TIMELINE,
+    settings_of,
+    step_rows,
+    timeline,
+    worst_steps,
+)
+from gradebook.logs.log import check_log
+from gradebook.logs.pytest_file import failing_step, state_of, test_file
+from gradebook.logs.report import report
+from gradebook.logs.sources import Source
+
+ROOT = Path(__file__).parents[2]
+BUGS = pytest.mark.parametrize("bug", sorted(NEEDED))
+
+
+def source(frame, name="log.csv"):
+    return Source(name, data=frame.to_csv(index=False).encode())
+
+
+def checked(bug="", **made_with):
+    frame = made(bug, **made_with)
+    return frame, [source(frame)], check_log([source(frame)])
+
+
+def test_the_timeline_has_one_row_a_step_in_order():
+    frame, _, verdict = checked("partial_groups")
+    found = timeline(verdict)
+    assert list(found.columns) == list(TIMELINE)
+    assert found["step"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert found["rows"].tolist() == frame.groupby("step").size().tolist()
+
+
+def test_the_worst_steps_come_first():
+    _, _, verdict = checked("rejected_rows")
+    off = worst_steps(verdict, 3)["correct_residual"].tolist()
+    assert off == sorted(off, reverse=True)
+    assert off[0] == verdict.frame["correct_residual"].max()
+
+
+def test_a_correct_log_has_no_worst_step():
+    assert not len(worst_steps(checked()[2]))
+
+
+@BUGS
+def test_a_step_as_a_page_loads_it_gives_the_logged_numbers(bug):
+    _, paths, verdict = checked(bug, steps=3)
+    assert verdict.bug == bug
+    step = worst_steps(verdict)["step"].iloc[0]
+    rows = step_rows(paths, verdict, step)
+    assert rows.bug == bug and not rows.note
+    found = compare(gradebook.bug(bug), rows.batch())
+    away = found.faulty.advantage.numpy() - rows.logged
+    assert np.abs(away / np.maximum(1, np.abs(rows.logged))).max() < 1e-5
+    assert not found.agree
+
+
+@BUGS
+def test_the_worst_groups_stand_first(bug):
+    _, paths, verdict = checked(bug, steps=3)
+    step = worst_steps(verdict)["step"].iloc[0]
+    rows = step_rows(paths, verdict, step)
+    largest = rows.groups["largest"].tolist()
+    assert largest == sorted(largest, reverse=True)
+    if bug != "partial_groups":
+        worst = f"p{rows.groups['prompt'].iloc[0]}"
+        assert rows.table["prompt"].iloc[0] == worst
+
+
+def test_strides_keep_the_order_of_the_log():
+    frame, paths, verdict = checked("partial_groups", steps=2)
+    rows = step_rows(paths, verdict, 2)
+    own = frame[frame["step"] == 2]
+    assert rows.table["reward"].astype(float).tolist() == (
+        own["reward"].tolist()
+    )
+    assert rows.settings.group_size == 4
+
+
+def test_a_large_step_is_cut_and_says_so():
+    _, paths, verdict = checked("rejected_rows", steps=1, groups=60)
+    rows = step_rows(paths, verdict, 1, most=20)
+    assert len(rows.table) == 20
+    assert "220 of the step's 240 rows are left out" in rows.note
+
+
+def test_a_window_of_a_large_step_flips_as_the_whole_does():
+    _, paths, verdict = checked("partial_groups", steps=1, groups=60)
+    rows = step_rows(paths, verdict, 1, most=40)
+    faulty = gradebook.bug("partial_groups").engine
+    numbers = gradebook.run(faulty, rows.batch()).advantage.numpy()
+    whole = len(rows.table) // 4 * 4
+    assert np.allclose(numbers[:whole], rows.logged[:whole], atol=1e-4)
+
+
+def test_long_responses_stand_as_one_token():
+    frame = made("rejected_rows", steps=1)
+    frame["response_length"] *= 100
+    verdict = check_log([source(frame)])
+    rows = step_rows([source(frame)], verdict, 1)
+    assert "t2" not in rows.table and "longer than" in rows.note
+
+
+def test_a_step_that_is_not_there_is_named():
+    _, paths, verdict = checked()
+    with pytest.raises(GradebookError, match="found '<b>'"):
+        step_rows(paths, verdict, "<b>")
+
+
+def test_the_settings_are_those_of_the_verdict():
+    settings = settings_of(checked("partial_groups", eps=1e-5)[2])
+    assert settings.eps == 1e-5 and settings.group_size == 4
+
+
+# The test file
+
+ADAPTER = """
+    import gradebook
+    engine = {engine}
+    batch = gradebook.Batch(
+        prompt=prompt_ids, reward=rewards, mask=response_mask, eos=eos,
+        steps=steps, kept_steps=kept_steps,
+        settings=gradebook.Settings(**settings),
+    )
+    return gradebook.run(engine, batch).advantage
+"""
+HOLE = '    raise NotImplementedError("call your trainer\'s function here")\n'
+
+
+def outcome(text, engine, folder):
+    """Pytest's exit code on the file, its adapter filled in."""
+    assert HOLE in text
+    path = folder / "test_step.py"
+    path.write_text(text.replace(HOLE, ADAPTER.format(engine=engine)))
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            str(path),
+            "-p",
+            "no:cacheprovider",
+        ],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+        capture_output=True,
+    ).returncode
+
+
+@BUGS
+def test_the_test_file_tells_a_correct_trainer_from_a_faulty_one(
+    bug, tmp_path
+):
+    _, paths, verdict = checked(bug)
+    text = test_file(paths, verdict).text
+    faulty = f"gradebook.bug({bug!r}).engine"
+    assert outcome(text, "gradebook.CORRECT", tmp_path) == 0
+    assert outcome(text, faulty, tmp_path) == 1
+
+
+def test_the_test_file_holds_the_failing_step_with_the_fewest_rows():
+    frame, _, verdict = checked("partial_groups")
+    off = verdict.frame[verdict.frame["verdict"] == "suspect"]
+    step = failing_step(verdict)
+    sizes = frame.groupby("step").size()
+    assert sizes[step] == sizes[off["step"]].min()
+
+
+def test_without_a_suspect_there_is_no_test_file():
+    _, paths, verdict = checked()
+    with pytest.raises(GradebookError, match="names a suspect"):
+        test_file(paths, verdict)
+    with pytest.raises(GradebookError, match="names a suspect"):
+        state_of(step_rows(paths, verdict, 1))
+
+
+# The report
+
+
+class Tags(HTMLParser):
+    """The tags and attributes of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.seen, self.open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append((tag, dict(attrs)))
+        if tag not in ("meta", "rect", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag != "rect":
+            assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("bug", ["", "partial_groups"])
+def test_the_report_is_well_formed_and_needs_nothing_else(bug):
+    page = report(checked(bug)[2])
+    tags = Tags(page)
+    assert tags.open == []
+    names = {tag for tag, _ in tags.seen}
+    assert not names & {"script", "link", "img", "iframe", "a", "object"}
+    for _, attributes in tags.seen:
+        assert not {"src", "href", "onload"} & set(attributes)
+    assert "default-src 'none'" in page and "url(" not in page
+
+
+def test_text_of_a_log_is_escaped_in_the_report():
+    frame = made(steps=2)
+    frame["step"] = [f"<script>alert({s})</script>" for s in frame["step"]]
+    frame = frame.rename(columns={"reward": "<b>r"})
+    verdict = check_log([source(frame, "<i>.csv")], columns={"reward": "<b>r"})
+    page = report(verdict)
+    assert "<script" not in page and "<b>" not in page and "<i>" not in page
+    assert "&lt;script&gt;" in page and "&lt;b&gt;r" in page
+
+
+def test_many_steps_share_bars():
+    page = report(checked(steps=500, groups=1)[2])
+    assert page.count("<rect") <= 240

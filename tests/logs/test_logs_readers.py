@@ -1,0 +1,494 @@
+"""Logs are data: whatever is in a file, it is read, named or refused."""
+
+import io
+import json
+import random
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from logs.made import made
+
+import gradebook
+from gradebook.core.errors import GradebookError
+from gradebook.logs.explore import step_rows
+from gradebook.logs.log import check_log
+from gradebook.logs.pasted import pasted
+from gradebook.logs.readers import header, parts
+from gradebook.logs.sources import (
+    LIMITS,
+    Limits,
+    Source,
+    natural,
+    number_in,
+    sources,
+)
+
+QUIET = settings(
+    deadline=None,
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+def table(frame):
+    """A frame as Parquet bytes."""
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), out)
+    return out.getvalue()
+
+
+def of(text, name="log.csv"):
+    data = text if isinstance(text, bytes) else text.encode()
+    return Source(name, data=data)
+
+
+def bytes_of(kind):
+    log = made(steps=3)
+    return {
+        "csv": lambda: log.to_csv(index=False).encode(),
+        "tsv": lambda: log.to_csv(index=False, sep="\t").encode(),
+        "jsonl": lambda: log.to_json(orient="records", lines=True).encode(),
+        "parquet": lambda: table(log),
+    }[kind]()
+
+
+def outcome(source, **said):
+    """The verdict, or the error: anything else fails the test."""
+    try:
+        return check_log([source], **said)
+    except GradebookError as error:
+        assert "\n" not in str(error) and len(str(error)) < 600
+        return error
+
+
+EVERY = pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+
+
+@EVERY
+def test_every_format_gives_the_same_verdict(kind):
+    found = check_log([of(bytes_of(kind), f"log.{kind}")])
+    assert found.verdict == "correct" and found.steps_judged == 3
+
+
+def test_a_pasted_table_is_read():
+    log = made(steps=2)
+    for text in (
+        log.to_csv(index=False, sep="\t"),
+        log.to_csv(index=False),
+        log.to_json(orient="records", lines=True),
+        log.to_csv(index=False, sep=";"),
+    ):
+        assert check_log([pasted(text)]).verdict == "correct"
+    with pytest.raises(GradebookError, match="nothing"):
+        pasted("  \n")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name():
+    data = b"\xef\xbb\xbf" + bytes_of("csv")
+    assert check_log([of(data)]).columns["step"] == "step"
+
+
+def test_windows_line_ends_are_read():
+    data = bytes_of("csv").replace(b"\n", b"\r\n")
+    assert check_log([of(data)]).verdict == "correct"
+
+
+def test_a_prompt_may_hold_lines_and_quotes():
+    log = made(steps=2)
+    log["prompt"] = log["prompt"] + '\nsays "hi", twice'
+    data = log.to_csv(index=False).encode()
+    assert check_log([of(data)]).verdict == "correct"
+
+
+# Broken rows
+
+
+def broken(line, text, kind="csv"):
+    """The verdict on a log whose `line` (from 1) is `text`."""
+    lines = bytes_of(kind).split(b"\n")
+    lines[line - 1] = text if isinstance(text, bytes) else text.encode()
+    return check_log([of(b"\n".join(lines), f"log.{kind}")])
+
+
+@pytest.mark.parametrize(
+    "text, says",
+    [
+        ("1,prompt 0,oops,3,True,2,0.1", "column reward"),
+        ("1,prompt 0,,3,True,2,0.1", "an empty cell"),
+        ("1,prompt 0,inf,3,True,2,0.1", "column reward"),
+        ("1,prompt 0,0.5,3,True,2,high", "column advantage"),
+        ("1,prompt 0,0.5,-3,True,2,0.1", "column response_length"),
+        ("1,prompt 0,0.5,3,maybe,2,0.1", "column eos"),
+        ("1,prompt 0,0.5,3,True,0,0.1", "column episode_steps"),
+        ("1,,0.5,3,True,2,0.1", "column prompt"),
+        ("1,prompt 0", "expected 7 cells, found 2"),
+        ("1,prompt 0,0.5,3,True,2,0.1,9", "expected 7 cells, found 8"),
+        (b"1,prompt 0,\xff\xfe,3,True,2,0.1", "column reward"),
+        (b"1,prompt 0,\x00,3,True,2,0.1", "column reward"),
+    ],
+)
+def test_a_broken_row_is_named_and_the_rest_is_judged(text, says):
+    found = broken(3, text)
+    assert len(found.broken) == 1
+    assert "log.csv, line 3" in found.broken[0] and says in found.broken[0]
+    assert found.verdict == "correct"
+    assert (found.steps_judged, found.steps_read) == (2, 3)
+    assert found.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[1, 2]", "null", '{"step": 1}', "nonsense", "{" * 10_000]
+)
+def test_a_broken_line_of_json_is_named(text):
+    found = broken(3, text, "jsonl")
+    assert "line 3" in found.broken[0] and found.steps_judged == 2
+
+
+def test_nested_json_is_no_reward():
+    found = broken(
+        3, '{"step": 1, "prompt": "p", "reward": {"a": [1]}}', "jsonl"
+    )
+    assert "column reward" in found.broken[0]
+
+
+# Refused
+
+
+@pytest.mark.parametrize(
+    "data, name, says",
+    [
+        (b"", "log.csv", "found none"),
+        (b"step,reward\n", "log.csv", "found none"),
+        (b"a,b\n1,2\n", "log.csv", "reward"),
+        (b"reward,reward\n1,2\n", "log.csv", "one column of that name"),
+        (b"\x80\x04pickle", "log.csv", "a binary file"),
+        (b"PK\x03\x04zip", "log.csv", "a binary file"),
+        ("a,b\n".encode("utf-16"), "log.csv", "UTF-16"),
+        (b"import os", "log.py", "a .parquet, .csv"),
+        (b"\x80\x04pickle", "log.pkl", "a .parquet, .csv"),
+        (b"1\n2\n", "log.jsonl", "one JSON object a line"),
+        (b"nothing", "log.parquet", "a Parquet file"),
+    ],
+)
+def test_what_is_no_log_is_refused_in_a_sentence(data, name, says):
+    error = outcome(of(data, name))
+    assert isinstance(error, GradebookError), error
+    assert says in str(error)
+
+
+@EVERY
+def test_ten_thousand_columns_are_refused(kind):
+    names = [f"c{i}" for i in range(10_000)]
+    frame = pd.DataFrame([range(10_000)], columns=names)
+    data = {
+        "csv": lambda: frame.to_csv(index=False).encode(),
+        "tsv": lambda: frame.to_csv(index=False, sep="\t").encode(),
+        "jsonl": lambda: json.dumps(dict.fromkeys(names, 1)).encode(),
+        "parquet": lambda: table(frame),
+    }[kind]()
+    error = outcome(of(data, f"log.{kind}"))
+    assert "at most 512" in str(error)
+
+
+def test_a_huge_cell_is_named_and_a_huge_line_refused():
+    found = broken(3, "1," + "x" * 1_000_001 + ",0.5,3,True,2,0.1")
+    assert "at most 1,000,000 characters" in found.broken[0]
+    long = of("reward,prompt\n" + "x" * 17_000_000)
+    assert "too long" in str(outcome(long))
+
+
+def test_a_compression_bomb_is_refused_before_it_is_unpacked():
+    rows = 30_000_000
+    column = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(rows, "int32")), pa.array([0.0])
+    )
+    out = io.BytesIO()
+    bomb = pa.table({"reward": column.cast(pa.float64())})
+    pq.write_table(bomb, out, compression="zstd")
+    data = out.getvalue()
+    assert len(data) < 1_000_000
+    error = outcome(of(data, "log.parquet"))
+    assert isinstance(error, GradebookError)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [{"a": 1}] * 4,
+        [[[1.0]], [[2.0]], [[3.0]], [[4.0]]],
+        [["x"], ["y"], ["z"], ["w"]],
+        [b"\x00", b"\xff", b"a", b"b"],
+        pd.to_datetime(["2026-01-01"] * 4),
+        [None] * 4,
+        pd.Categorical(["a", "b", "a", "b"]),
+    ],
+)
+def test_a_reward_of_another_type_is_refused_or_named(values):
+    frame = pd.DataFrame({"prompt": ["p"] * 4, "advantage": [0.0] * 4})
+    frame["reward"] = values
+    found = outcome(of(table(frame), "log.parquet"))
+    assert isinstance(found, GradebookError) or found.broken
+
+
+def test_files_too_large_are_refused_by_size():
+    small = Limits(file_bytes=10)
+    with pytest.raises(GradebookError, match="at most 10 bytes"):
+        next(parts(of(bytes_of("csv")), None, limits=small))
+
+
+# Fuzz
+
+
+@QUIET
+@given(st.binary(max_size=400), st.sampled_from(["csv", "jsonl", "parquet"]))
+def test_random_bytes_are_refused_or_named(data, kind):
+    outcome(of(data, f"log.{kind}"))
+
+
+@QUIET
+@given(st.text(max_size=60), st.integers(1, 20))
+def test_any_text_in_a_line_is_named_or_read(text, line):
+    lines = bytes_of("csv").decode().split("\n")
+    lines[line] = text
+    outcome(of("\n".join(lines)))
+
+
+def damaged(whole, chance):
+    """A file cut short, or with some bits flipped."""
+    data = bytearray(whole)
+    flips = chance.choice([0, 1, 3, 20])
+    for _ in range(flips):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    return bytes(data) if flips else whole[: chance.randrange(len(whole))]
+
+
+@EVERY
+def test_a_damaged_file_is_read_or_refused(kind):
+    whole, chance = bytes_of(kind), random.Random(kind)
+    for _ in range(150):
+        source = of(damaged(whole, chance), f"log.{kind}")
+        try:
+            list(parts(source, header(source)[0]))
+        except GradebookError as error:
+            assert "\n" not in str(error)
+
+
+@EVERY
+def test_a_damaged_file_is_judged_or_refused(kind):
+    whole, chance = bytes_of(kind), random.Random(kind)
+    for _ in range(8):
+        outcome(of(damaged(whole, chance), f"log.{kind}"))
+
+
+# Files and folders
+
+
+def test_files_of_a_folder_come_in_natural_order(tmp_path):
+    for name in ("10.jsonl", "9.jsonl", "notes.md", "a.py"):
+        (tmp_path / name).write_text("{}")
+    found = sources([tmp_path])
+    assert [s.path.name for s in found] == ["9.jsonl", "10.jsonl"]
+    assert natural("9") < natural("10")
+    assert number_in("completions_00012.parquet") == 12
+
+
+def test_a_folder_without_logs_is_refused(tmp_path):
+    with pytest.raises(GradebookError, match="found none"):
+        sources([tmp_path])
+
+
+def test_the_columns_of_numbers_are_found():
+    names, numbers = header(of("a,b,c\n1,x,2.5\n2,y,\n"))
+    assert names == ["a", "b", "c"] and numbers == ["a", "c"]
+
+
+def test_verl_dumps_have_their_step_in_the_name(tmp_path):
+    for step in (2, 10):
+        rows = [
+            {"input": f"q{i // 4}", "output": "text", "score": i % 2}
+            for i in range(8)
+        ]
+        lines = "\n".join(map(json.dumps, rows))
+        (tmp_path / f"{step}.jsonl").write_text(lines)
+    found = check_log([tmp_path])
+    assert found.verdict == "cannot tell"
+    assert found.frame["step"].tolist() == [2, 10]
+    assert "no advantages" in found.sentence
+
+
+# Large logs in parts
+
+
+def test_parts_do_not_change_the_verdict(monkeypatch):
+    log = made("rejected_rows", steps=30)
+    whole = check_log([of(table(log), "log.parquet")])
+    monkeypatch.setattr("gradebook.logs.pieces.ROWS", 50)
+    monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (50,))
+    cut = check_log([of(table(log), "log.parquet")])
+    assert cut.sentence == whole.sentence
+    pd.testing.assert_frame_equal(cut.frame, whole.frame)
+
+
+def test_progress_rises_to_1_and_a_no_cancels(tmp_path, monkeypatch):
+    for step in range(1, 6):
+        log = made(steps=1, seed=step).assign(step=step)
+        log.to_csv(tmp_path / f"{step}.csv", index=False)
+    monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (16,))
+    told = []
+    found = check_log([tmp_path], progress=lambda s, _: told.append(s))
+    assert told == sorted(told) and told[-1] == 1 and len(told) > 3
+    assert found.exit_code == 0
+    part = check_log([tmp_path], progress=lambda share, _: False)
+    assert part.cancelled and part.steps_judged < 5 and part.exit_code == 2
+    assert any("ancelled" in note for note in part.notes)
+
+
+def small_parts(monkeypatch, rows):
+    """Reads that many rows at a time."""
+    read = "gradebook.logs.readers.parts.__defaults__"
+    monkeypatch.setattr(read, (rows, LIMITS))
+    monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (rows,))
+
+
+def halves(log):
+    """The first half of every step's rows, then the second halves."""
+    place = log.groupby("step").cumcount()
+    count = log.groupby("step")["step"].transform("size")
+    late = place >= count / 2
+    return pd.concat([log[~late], log[late]], ignore_index=True)
+
+
+@pytest.mark.parametrize("bug", ["", "rejected_rows", "partial_groups"])
+def test_steps_that_come_back_later_are_brought_together(bug, monkeypatch):
+    log = made(bug, steps=12)
+    whole = check_log([of(table(log), "log.parquet")])
+    small_parts(monkeypatch, 20)
+    source = of(table(halves(log)), "log.parquet")
+    found = check_log([source])
+    assert found.sentence == whole.sentence
+    assert found.steps_judged == 12 and found.exit_code == whole.exit_code
+    assert any("stand apart" in note for note in found.notes)
+    opened = step_rows([source], found, 7)
+    assert len(opened.table) == (log["step"] == 7).sum()
+
+
+def test_steps_that_come_back_in_too_large_a_log_are_said(monkeypatch):
+    small_parts(monkeypatch, 20)
+    monkeypatch.setattr("gradebook.logs.log.GATHERED", 10)
+    log = halves(made(steps=12))
+    found = check_log([of(table(log), "log.parquet")])
+    assert found.verdict == "cannot tell" and found.exit_code == 2
+    assert any("sort the log by step" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("at", [0, 2, 5])
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_checked(at):
+    log = made("rejected_rows")
+    files = [
+        of(table(rows), f"{step}.parquet")
+        for step, rows in log.groupby("step")
+    ]
+    broken = files[at]
+    half = broken.data[: len(broken.data) // 2]
+    files[at] = Source(broken.name, data=half)
+    found = check_log(files)
+    assert (found.verdict, found.bug) == ("suspect", "rejected_rows")
+    assert found.steps_judged == 5 and found.broken_files == 1
+    assert found.broken[0].startswith(f"{broken.name}: expected a Parquet")
+    assert any("1 of 6 files could not be read" in n for n in found.notes)
+
+
+def test_a_log_with_an_unreadable_file_is_not_exit_0():
+    log = made()
+    files = [of(table(log), "1.parquet"), Source("2.csv", data=b"a,b\n1,2\n")]
+    found = check_log(files)
+    assert found.verdict == "correct" and found.exit_code == 2
+    assert "2.csv, key 'step'" in found.broken[0]
+
+
+def test_without_any_readable_file_the_first_is_named():
+    files = [Source(f"{n}.parquet", data=b"PAR1") for n in (1, 2)]
+    with pytest.raises(GradebookError, match="1.parquet"):
+        check_log(files)
+
+
+def test_a_second_reading_can_be_cancelled(monkeypatch):
+    """Only the last step calls for a clip: the first parts are read again."""
+    frame = made(steps=4, seed=3)
+    frame.loc[frame["step"] == 4, "reward"] *= 30
+    batch = gradebook.Batch(
+        prompt=frame["prompt"].tolist(),
+        reward=frame["reward"].tolist(),
+        step=frame["step"].tolist(),
+        settings=gradebook.Settings(eps=1e-6, reward_clip=20.0),
+    )
+    frame["advantage"] = gradebook.run(
+        gradebook.CORRECT, batch
+    ).advantage.numpy()
+    small_parts(monkeypatch, 16)
+    source = of(table(frame), "log.parquet")
+    calls = []
+
+    def first_only(share, steps):
+        calls.append(steps)
+        return len(calls) <= first
+
+    first = 10**6
+    assert check_log([source], progress=first_only).verdict == "correct"
+    readings = len(calls)
+    first = calls.index(4) + 1
+    assert readings > first  # there is a second reading
+    calls.clear()
+    found = check_log([source], progress=first_only)
+    assert found.cancelled and found.exit_code == 2
+    assert any("second reading was cancelled" in n for n in found.notes)
+
+
+def test_conversations_in_json_lines_are_prompts():
+    """Two prompts of four rows: messages, not text."""
+    reward = [0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0]
+    mean, std = [0.5] * 4 + [0.25] * 4, [3**-0.5] * 4 + [0.5] * 4
+    rows = [
+        {
+            "prompt": [{"role": "user", "content": f"question {i // 4}"}],
+            "completion": [{"role": "assistant", "content": "an answer"}],
+            "accuracy": r,
+            "advantage": (r - m) / (s + 1e-4),
+        }
+        for i, (r, m, s) in enumerate(zip(reward, mean, std))
+    ]
+    data = "\n".join(json.dumps(row) for row in rows)
+    found = check_log([of(data, "log.jsonl")])
+    assert found.verdict == "correct" and found.estimator == "grpo"
+    found = gradebook.check(pd.DataFrame(rows))
+    assert found["verdict"].tolist() == ["correct"]
+
+
+NESTED = [[1], {"a": 1}, [{"a": [1]}], [[]], None, 10**30, "x", True]
+
+
+@pytest.mark.parametrize("value", NESTED, ids=repr)
+def test_a_nested_cell_in_any_column_is_read_or_named(value):
+    plain = {
+        "step": 1,
+        "prompt": "p",
+        "advantage": 0.5,
+        "length": 3,
+        "eos": True,
+        "steps": 2,
+        "kept_steps": 1,
+        "finish_reason": "stop",
+    }
+    for key in (*plain, "reward"):
+        rows = [dict(plain, reward=r) for r in (0.0, 1.0, 0.0, 1.0)]
+        rows[2][key] = value
+        outcome(of("\n".join(map(json.dumps, rows)), "log.jsonl"))
+        try:
+            gradebook.check(pd.DataFrame(rows))
+        except GradebookError:
+            pass

@@ -1,0 +1,632 @@
+"""What a learner takes home is readable elsewhere, and says the truth."""
+
+import ast
+import csv
+import io
+import math
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import gradebook
+from gradebook.analysis.state_comparison import compared
+from gradebook.cases import scenario as scenarios
+from gradebook.cases import table as tables
+from gradebook.cases.sandbox import case, starts
+from gradebook.cases.scenario import FOLDER, names
+from gradebook.cases.state import start
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import CHOICES
+from gradebook.output import export
+
+ROOT = Path(__file__).parents[2]
+LINK = "https://example.org/zero_std_kl?v=1&s=x"
+EDITS = 20
+NASTY = [
+    'say "hi"',
+    "it's",
+    "'''",
+    '"""',
+    "a\\",
+    "a\nb",
+    "a\r\nb",
+    "tab\there",
+    "{braces} %s {0}",
+    "=HYPERLINK(1)",
+    "+1",
+    "-1",
+    "@sum",
+    "x;=1+1",
+    "a,b",
+    "\u2028\u202e",
+    "\x00\x1b",
+    "日本語🎓",
+    "\\U0001F600",
+    "." * 150,
+    "# comment",
+    "]]\nassert False",
+]
+
+
+def opened(name, **typed):
+    state = start(gradebook.load(name))
+    return replace(state, typed={**state.typed, **typed})
+
+
+def pytest_text(state):
+    return export.pytest_file(state, LINK).text
+
+
+def labelled(state, labels):
+    """The state with other prompt labels, one a row."""
+    table = state.table.copy()
+    cells = [labels[row % len(labels)] for row in range(len(table))]
+    table["prompt"] = pd.Series(cells, dtype="object")
+    return replace(state, cells=table)
+
+
+# CSV
+
+
+def read(text):
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_a_row_has_every_stage_of_both_engines():
+    rows = read(export.csv(opened("partial_groups")))
+    assert len(rows) == 12
+    stages = {name.partition("_")[2] for name in rows[0]}
+    assert set(gradebook.Engine.__dataclass_fields__) - stages == {"loss"}
+    row = rows[10]
+    assert (row["row"], row["prompt"], row["reward"]) == ("10", "C", "2.0")
+    # (2 - 25.75) / 49.5067 and (2 - 1) / 1
+    assert float(row["faulty_baseline"]) == 25.75
+    assert float(row["correct_baseline"]) == 1.0
+    assert float(row["faulty_advantage"]) == pytest.approx(-0.47973, abs=1e-4)
+    assert float(row["correct_advantage"]) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_gradient_stands_token_by_token():
+    rows = read(export.csv(opened("zero_std_kl")))
+    # beta / 10 * (1 - exp(ln 2)) = -0.004 on a token of a flat group
+    assert float(rows[0]["faulty_kl_gradient_t1"]) == pytest.approx(-0.004)
+    assert float(rows[0]["correct_kl_gradient_t1"]) == 0
+    assert float(rows[0]["faulty_kl_gradient_t3"]) == 0  # masked
+    assert float(rows[3]["faulty_loss_of_the_batch"]) == pytest.approx(
+        0.0122741, abs=1e-6
+    )
+
+
+def test_no_value_is_an_empty_cell():
+    rows = read(export.csv(opened("double_normalization-subsample")))
+    assert rows[1]["correct_advantage"] == ""
+    assert rows[1]["kept_steps"] == "0"
+
+
+def test_the_csv_follows_the_switches_of_the_page():
+    state = opened("double_normalization")
+    once = read(export.csv(replace(state, normalization="once")))
+    controls = state.scenario.controls
+    assert "subsample" in controls
+    assert once[0]["faulty_advantage"] == once[0]["correct_advantage"]
+
+
+@pytest.mark.parametrize("label", NASTY)
+def test_no_prompt_is_a_formula(label):
+    state = labelled(opened("partial_groups"), [label])
+    rows = read(export.csv(state))
+    assert len(rows) == 12
+    for piece in re.split(r"[;\t\r\n]", rows[0]["prompt"]):
+        assert piece.strip()[:1] not in tuple("=+-@")
+    plain = label.strip().replace("'", "")
+    assert rows[0]["prompt"].replace("'", "") == plain
+
+
+def test_a_label_without_danger_stays_as_it_is():
+    state = labelled(opened("partial_groups"), ["1 - 2 = -1", 'a "b"'])
+    rows = read(export.csv(state))
+    assert [row["prompt"] for row in rows[:2]] == ["1 - 2 = -1", 'a "b"']
+
+
+def test_an_empty_batch_is_a_line_of_names():
+    state = opened("partial_groups")
+    state = replace(state, cells=state.table.iloc[:0], row=0)
+    assert export.csv(state).startswith("row,prompt,reward,eos")
+    assert len(export.csv(state).splitlines()) == 1
+
+
+# Scenario file
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A copy of scenarios/, for a file to be put into."""
+    shutil.copytree(FOLDER, tmp_path / "scenarios")
+    monkeypatch.setattr(scenarios, "FOLDER", tmp_path / "scenarios")
+    return tmp_path / "scenarios"
+
+
+def loaded(state, folder):
+    path = folder / f"{state.scenario.bug}-mine.toml"
+    path.write_bytes(export.scenario_file(state).encode())
+    return gradebook.load(path)
+
+
+def values(trace):
+    return [
+        v if math.isfinite(v) else math.nan for v in trace.advantage.tolist()
+    ]
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_scenario_file_gives_the_same_state(name, tmp_path):
+    state = opened(name, eps="0.5")
+    back = start(loaded(state, tmp_path))
+    assert back.typed == state.typed
+    assert back.table.equals(state.table)
+    assert (back.row, back.detector) == (state.row, state.detector)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_record_is_what_the_engines_give(name, tmp_path):
+    found = loaded(opened(name, eps="0.5"), tmp_path)
+    again = compared(start(found))
+    for side in ("correct", "faulty"):
+        assert getattr(found.expected, side) == pytest.approx(
+            values(getattr(again, side)), nan_ok=True
+        )
+
+
+def test_the_file_says_that_nothing_was_worked_out():
+    text = export.scenario_file(opened("zero_std_kl"))
+    assert "computed by the two engines" in text
+    assert "not worked out by hand" in text
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_in_scenarios_it_is_a_variant_of_its_page(bug, folder):
+    state = opened(bug)
+    loaded(state, folder)
+    found = {one.name: one for one in scenarios.variants(bug)}
+    mine = found[f"{bug}-mine"]
+    assert mine.variant and mine.title.startswith("An edited batch")
+    assert mine.kind == "face" and "differ" in mine.claim
+
+
+def test_two_edited_batches_have_two_titles(folder):
+    loaded(opened("partial_groups"), folder)
+    other = export.scenario_file(opened("partial_groups", eps="0.5"))
+    (folder / "partial_groups-other.toml").write_text(other)
+    assert len(scenarios.variants("partial_groups")) == 7
+
+
+def test_a_batch_that_hides_the_bug_says_so(tmp_path):
+    mine = loaded(opened("partial_groups-full"), tmp_path)
+    assert mine.kind == "hides" and "agree" in mine.claim
+    assert mine.prediction.choices[mine.prediction.answer] == "Yes"
+
+
+def test_the_answer_is_about_the_selected_row(tmp_path):
+    state = opened("partial_groups")
+    for row, answer in ((0, "Yes"), (10, "No")):
+        mine = loaded(replace(state, row=row), tmp_path)
+        assert mine.focus == row
+        assert mine.prediction.choices[mine.prediction.answer] == answer
+    assert "row 10 flips" in mine.lesson
+
+
+@pytest.mark.parametrize("label", NASTY)
+def test_a_label_comes_back_from_the_file(label, tmp_path):
+    state = labelled(opened("partial_groups"), [label, "B"])
+    mine = loaded(state, tmp_path)
+    assert mine.rows[0]["prompt"] == label.strip()
+    assert "assert" not in tomllib.loads(export.scenario_file(state))
+
+
+def test_the_detectors_flags_are_in_the_rows(tmp_path):
+    state = replace(opened("no_eos_outliers"), detector=True)
+    state = replace(state, cells=state.table.assign(eos=True))
+    mine = loaded(state, tmp_path)
+    assert [row["eos"] for row in mine.rows] == [True, False]
+    assert mine.eos_by_width
+
+
+LONE = pd.Series(["\ud800"] * 3, dtype="object")
+
+
+@pytest.mark.parametrize(
+    "change, key",
+    [
+        (lambda t: t.iloc[:0], "rows"),
+        (lambda t: tables.with_width(t, 65), "mask"),
+        (lambda t: t.assign(prompt=LONE), "text"),
+    ],
+)
+def test_what_no_file_can_hold_is_refused(change, key):
+    state = opened("rejected_rows")
+    state = replace(state, cells=change(state.table), row=0)
+    with pytest.raises(GradebookError) as refused:
+        export.scenario_file(state)
+    assert refused.value.key == key
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        export.csv,
+        export.scenario_file,
+        lambda state: export.pytest_file(state, LINK),
+    ],
+)
+def test_a_batch_that_cannot_be_read_is_refused(write):
+    with pytest.raises(GradebookError, match="eps"):
+        write(opened("partial_groups", eps="1,5"))
+
+
+# Pytest file
+
+
+def edited(bug, seed):
+    """A random batch of the bug's main case on which the engines differ."""
+    chance = random.Random(f"{bug} {seed}")
+    while True:
+        state = opened(bug)
+        for _ in range(chance.randrange(1, 7)):
+            state = chance.choice(CHANGES)(state, chance)
+        state = labelled_at_random(state, chance)
+        try:
+            if not compared(state).agree:
+                return state
+        except GradebookError:
+            pass
+
+
+def new_cells(state, chance):
+    table = state.table.copy()
+    row = chance.randrange(len(table))
+    for name in table.columns:
+        if chance.random() < 0.5:
+            continue
+        if tables.is_flag(name):
+            table.loc[row, name] = not table.loc[row, name]
+        elif name == "reward":
+            values = ("0", "1", "-2.5", "1e3", "0.1", "7")
+            table.loc[row, name] = chance.choice(values)
+        elif name in ("logp", "ref_logp"):
+            width = len(tables.token_columns(table))
+            cells = [f"{chance.uniform(-3, 0):.2f}" for _ in range(width)]
+            table.loc[row, name] = " ".join(cells)
+        elif name in ("steps", "kept_steps"):
+            table.loc[row, ["steps", "kept_steps"]] = str(chance.randrange(9))
+    return replace(state, cells=table)
+
+
+def another_row(state, chance):
+    row = chance.randrange(len(state.table))
+    return replace(state, cells=tables.with_row_added(state.table, row))
+
+
+def one_row_less(state, chance):
+    row = chance.randrange(len(state.table))
+    if len(state.table) < 3:
+        return state
+    table = tables.with_row_removed(state.table, row)
+    return replace(state, cells=table, row=0)
+
+
+def two_steps(state, chance):
+    cells = [str(chance.randrange(2)) for _ in range(len(state.table))]
+    table = state.table.assign(step=pd.Series(cells, dtype="object"))
+    return replace(state, cells=table)
+
+
+def two_prompts(state, chance):
+    cells = [chance.choice("AB") for _ in range(len(state.table))]
+    table = state.table.assign(prompt=pd.Series(cells, dtype="object"))
+    return replace(state, cells=table)
+
+
+def new_setting(state, chance):
+    name = chance.choice(
+        ["baseline", "scale", "ddof", "lone_row", "spread_about", "eps"]
+        + ["loss", "beta", "min_group_size", "whiten_tokens", "accumulation"]
+        + ["reward_clip", "reward_bias"]
+    )
+    value = {
+        "eps": lambda: chance.choice(["0.1", "1e-9", "1e-4"]),
+        "beta": lambda: chance.choice(["0.04", "1", "0.5"]),
+        "min_group_size": lambda: chance.choice(["1", "2"]),
+        "whiten_tokens": lambda: chance.random() < 0.5,
+        "accumulation": lambda: chance.choice(["1", "4"]),
+        "reward_clip": lambda: chance.choice(["", "1", "20"]),
+        "reward_bias": lambda: chance.choice(["0", "-1", "0.3"]),
+    }.get(name, lambda: chance.choice(CHOICES[name]))()
+    return replace(state, typed={**state.typed, name: value})
+
+
+def labelled_at_random(state, chance):
+    """Other names for the same prompts."""
+    own = list(dict.fromkeys(state.table["prompt"]))
+    labels = dict(zip(own, chance.sample(NASTY, len(own))))
+    cells = [labels[cell] for cell in state.table["prompt"]]
+    return replace(
+        state,
+        cells=state.table.assign(prompt=pd.Series(cells, dtype="object")),
+    )
+
+
+CHANGES = [
+    *(new_cells, new_cells, new_cells, another_row, one_row_less),
+    *(two_steps, two_prompts, new_setting, new_setting),
+]
+
+HARNESS = '''
+"""The adapter of every file in this folder calls an engine."""
+
+import pytest
+
+import gradebook
+
+
+def trace(settings, **inputs):
+    names = {"rewards": "reward", "prompt_ids": "prompt"}
+    names |= {"response_mask": "mask"}
+    columns = {names.get(name, name): v for name, v in inputs.items()}
+    batch = gradebook.Batch(**columns, settings=gradebook.Settings(**settings))
+    return gradebook.run(ENGINE, batch)
+
+
+def advantages(settings, **inputs):
+    return trace(settings, **inputs).advantage
+
+
+def loss(settings, logp, **inputs):
+    found = trace(settings, logp=logp.detach(), **inputs)
+    return (found.gradient * logp).sum()
+
+
+@pytest.fixture(autouse=True)
+def trainer(request, monkeypatch):
+    global ENGINE
+    name = request.path.name.removeprefix("test_").partition("__")[0]
+    ENGINE = (
+        gradebook.CORRECT
+        if request.path.parent.name == "correct"
+        else gradebook.bug(name).engine
+    )
+    for adapter in (advantages, loss):
+        if hasattr(request.module, adapter.__name__):
+            monkeypatch.setattr(request.module, adapter.__name__, adapter)
+'''
+
+
+def run_pytest(folder, *arguments, path=""):
+    """Outcomes {(folder, file): [failure texts, '' for passed]}."""
+    report = folder / "report.xml"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        + ["--import-mode=importlib", f"--junitxml={report}", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": path, "PATH": "", "OMP_NUM_THREADS": "1"},
+    )
+    outcomes = {}
+    for case in ET.parse(report).getroot().iter("testcase"):
+        parts = case.get("classname").split(".")
+        found = [bad.get("message") for bad in case]
+        place = tuple(parts[-2:])
+        outcomes.setdefault(place, []).append(found[0] if found else "")
+    assert outcomes, done.stdout + done.stderr
+    return outcomes
+
+
+def written(folder, files):
+    """Every file beside the correct engine and beside the faulty one."""
+    for side in ("correct", "faulty"):
+        (folder / side).mkdir()
+        (folder / side / "conftest.py").write_text(HARNESS)
+        for name, text in files.items():
+            path = folder / side / f"test_{name}.py"
+            path.write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    """What pytest says of every generated file, in one run."""
+    folder = tmp_path_factory.mktemp("generated")
+    files = {
+        f"{bug}__{seed}": export.pytest_file(edited(bug, seed), LINK)
+        for bug in gradebook.BUGS
+        for seed in range(EDITS)
+    }
+    for name in names():
+        bug, _, rest = name.partition("-")
+        file = export.pytest_file(opened(name), LINK)
+        files[f"{bug}__case_{rest}"] = file
+    for bug in gradebook.BUGS:
+        blank = replace(start(case("sandbox")), bugs=(bug,))
+        files[f"{bug}__sandbox"] = export.pytest_file(blank, LINK)
+    written(folder, {name: file.text for name, file in files.items()})
+    return run_pytest(folder, path=str(ROOT))
+
+
+EVERY = [f"{b}__{seed}" for b in gradebook.BUGS for seed in range(EDITS)]
+EVERY += [f"{n}-".replace("-", "__case_", 1)[:-1] for n in names() if "-" in n]
+EVERY += [f"{bug}__case_" for bug in gradebook.BUGS]
+EVERY += [f"{bug}__sandbox" for bug in gradebook.BUGS]
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_file_passes_on_the_correct_engine(name, outcomes):
+    assert set(outcomes["correct", f"test_{name}"]) == {""}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_file_fails_on_the_faulty_engine(name, outcomes):
+    failures = [f for f in outcomes["faulty", f"test_{name}"] if f]
+    assert failures
+    for failure in failures:
+        assert failure.startswith("AssertionError")
+        assert LINK in failure
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_a_file_imports_torch_and_pytest_alone(bug):
+    tree = ast.parse(export.pytest_file(opened(bug), LINK).text)
+    imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import)]
+    assert {a.name for n in imports for a in n.names} == {
+        *("math", "pytest", "torch"),
+    }
+    assert not any(isinstance(n, ast.ImportFrom) for n in ast.walk(tree))
+
+
+TRAINER = """
+    mean = torch.stack([rewards[prompt_ids == p].mean() for p in prompt_ids])
+    std = torch.stack([rewards[prompt_ids == p].std() for p in prompt_ids])
+    return ((rewards - mean) / (std.nan_to_num(1.0) + 1e-4)).float()
+"""
+STRIDE = "\n    prompt_ids = torch.arange(len(rewards)) // 4" + TRAINER
+
+
+def test_a_trainer_of_torch_alone_is_judged(tmp_path):
+    # Another eps and float32: the law holds whatever the convention.
+    text = export.pytest_file(opened("partial_groups"), LINK).text
+    (call,) = re.findall(r"    raise NotImplementedError\(.*\)", text)
+    for name, body in (("good", TRAINER), ("bad", STRIDE)):
+        file = tmp_path / f"test_{name}.py"
+        file.write_text(text.replace(call, body))
+    found = run_pytest(tmp_path)
+    assert set(found["test_good",]) == {""}
+    assert len(found["test_bad",]) == 3 and all(found["test_bad",])
+
+
+def test_a_file_without_a_trainer_says_what_to_do(tmp_path):
+    text = export.pytest_file(opened("zero_std_kl"), LINK).text
+    (tmp_path / "test_untouched.py").write_text(text)
+    (failure,) = run_pytest(tmp_path)["test_untouched",]
+    assert failure.startswith("NotImplementedError: call your trainer")
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_hiding_batch_brings_a_telling_one(name):
+    state = opened(name)
+    file = export.pytest_file(state, LINK)
+    hides = compared(state).agree
+    assert ("BATCH_2" in file.text) is hides
+    assert ("hides the bug" in file.note) is hides
+    if hides:
+        assert f"'{state.scenario.bug}'" in file.note
+
+
+@pytest.mark.parametrize("bugs", [(), ("partial_groups", "zero_std_kl")])
+@pytest.mark.parametrize("write", [export.scenario_file, pytest_text])
+def test_a_file_holds_exactly_one_bug(write, bugs):
+    state = replace(start(case("sandbox")), bugs=bugs)
+    with pytest.raises(GradebookError, match="exactly one bug") as caught:
+        write(state)
+    assert caught.value.found == (" and ".join(bugs) or "none")
+
+
+def test_the_csv_has_every_chosen_bug():
+    name = "sandbox-partial_groups"
+    both = ("double_normalization", "partial_groups")
+    state = replace(start(case(name)), bugs=both)
+    found = compared(state)
+    assert found.diverging[0] == "group"
+    lines = read(export.csv(state))
+    numbers = [float(line["faulty_advantage"]) for line in lines]
+    assert numbers == pytest.approx(found.faulty.advantage.tolist())
+
+
+@pytest.mark.parametrize("name", starts())
+def test_a_start_is_a_case_of_the_chosen_bug(name, tmp_path):
+    state = replace(start(case(name)), bugs=("rejected_rows",))
+    path = tmp_path / "rejected_rows-mine.toml"
+    path.write_text(export.scenario_file(state), "utf-8")
+    back = gradebook.load(path)
+    assert back.bug == "rejected_rows"
+    assert start(back).table.equals(state.table)
+    text = export.pytest_file(state, LINK).text
+    assert gradebook.load("rejected_rows").rule[:40] in text
+
+
+def test_the_edited_scenarios_own_rows_come_first():
+    state = opened("partial_groups-tail", group_size="1")
+    state = replace(state, cells=state.table.iloc[:1], row=0)
+    assert "'partial_groups-tail'" in export.pytest_file(state, LINK).note
+
+
+def test_where_no_law_catches_the_numbers_do():
+    # One lone row under no baseline: other lengths change nothing.
+    state = opened("double_normalization", baseline="none", scale="none")
+    table = state.table.iloc[:1].reset_index(drop=True)
+    text = export.pytest_file(replace(state, cells=table), LINK).text
+    assert "test_the_correct_numbers_edited_1" in text
+    assert "[4.0]," in text
+
+
+def test_an_empty_batch_leaves_the_scenarios_rows():
+    state = opened("partial_groups")
+    state = replace(state, cells=state.table.iloc[:0], row=0)
+    file = export.pytest_file(state, LINK)
+    assert "BATCH_1" in file.text and "BATCH_2" not in file.text
+    assert "hides the bug" in file.note
+
+
+def test_switches_that_play_no_part_are_said():
+    state = replace(opened("zero_std_kl"), evaluation=True)
+    assert "switches" in export.pytest_file(state, LINK).note
+
+
+@pytest.mark.parametrize("text", [*NASTY, "\ud800"])
+def test_text_stands_in_literals_only(text):
+    state = labelled(opened("zero_std_kl"), [text, "B"])
+    source = export.pytest_file(state, text).text
+    assert source.isprintable() or not set(source) & {"\x00", "\r", "\u202e"}
+    tree = ast.parse(source.encode())
+    literals = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
+    assert text in literals
+    plain = ast.parse(export.pytest_file(opened("zero_std_kl"), "x").text)
+    kinds = [[type(n) for n in ast.walk(t)] for t in (tree, plain)]
+    assert kinds[0] == kinds[1]
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_the_lines_of_a_file_are_short(bug):
+    text = export.pytest_file(opened(bug), LINK).text
+    code = text.partition("# The batches")[0]
+    assert max(map(len, code.splitlines())) <= 79
+
+
+def test_a_law_that_the_settings_break_is_not_asked():
+    state = opened("partial_groups", baseline="batch_mean")
+    batch = state.batch()
+    found = compared(state)
+    asked = export._laws_of("group", batch, found.correct)
+    assert asked == [(export.laws.order_of_the_rows,)]
+    call = [export._caller(gradebook.CORRECT, batch, False)] * 2
+    columns = export._columns(state, batch)
+    law = export.laws.rewards_of_another_prompt
+    assert export._law(call, columns, law) is None
+
+
+def test_rows_stay_where_leaving_would_drop_their_group():
+    state = opened("rejected_rows", min_group_size="3")
+    asked = export._laws_of("counted", state.batch(), compared(state).correct)
+    assert asked == [(export.laws.rewards_of_silent_rows, [0])]
+
+
+def test_the_tolerance_lies_below_a_small_difference():
+    # beta / 10 * (1 - exp(ln 2)) = -5e-5 on a token of a flat group
+    text = export.pytest_file(opened("zero_std_kl", beta="5e-4"), LINK).text
+    assert "assert most <= 5e-06," in text

@@ -1,0 +1,180 @@
+"""A handout stands alone, escapes what it prints, and has the engines'
+numbers."""
+
+import re
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+import gradebook
+from gradebook.output import handout as handouts
+from gradebook.output.figures import Panel
+from gradebook.output.handout import handout, picture
+
+EVERY = pytest.mark.parametrize("bug", gradebook.BUGS)
+VOID = {"meta", "br"}
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, the text, and whether tags close."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+@EVERY
+def test_it_says_everything_a_reader_needs(bug):
+    scenario, swapped = gradebook.load(bug), gradebook.bug(bug)
+    page = Page(handout(bug))
+    text = words(page.text).replace("\u2212", "-")  # the minus sign
+    told = scenario.affected
+    for said in (
+        scenario.title,
+        scenario.claim,
+        scenario.story,
+        scenario.rule,
+        scenario.status_note,
+        scenario.telltale.text,
+        told.look,
+        told.workaround,
+        *told.keys,
+        *(source.label for source in scenario.sources),
+    ):
+        assert words(said).replace("`", "") in text
+    assert text.count(f"def {swapped.stage}(") == 2
+    assert f"gradebook/bugs/{bug}.py" in text
+    assert page.open == []
+
+
+@EVERY
+def test_it_brings_nothing_from_elsewhere(bug):
+    text = handout(bug)
+    page = Page(text)
+    loaders = {"script", "link", "img", "iframe", "object", "embed", "base"}
+    assert not loaders & {tag for tag, _ in page.tags}
+    assert "@import" not in text and "url(" not in text
+    for tag, found in page.tags:
+        assert not {"src", "srcset", "onload", "onclick"} & set(found)
+        assert "href" not in found or tag == "a"
+
+
+@EVERY
+def test_the_differing_lines_are_marked(bug):
+    text = handout(bug)
+    for mark in ("c", "f"):
+        (lines,) = [re.findall(f'<span class="{mark}">', text)]
+        assert lines
+    assert text.count("\u2260") >= 2
+
+
+@EVERY
+def test_it_prints_on_a4(bug):
+    text = handout(bug)
+    assert "size: A4" in text and "break-inside: avoid" in text
+
+
+def test_the_table_has_the_reports_numbers():
+    text = handout("partial_groups")
+    # Worked out in scenarios/partial_groups.toml.
+    assert '<tr class="at"><td>10</td><td>C</td><td>2</td>' in text
+    assert "<td class=n>+1.000</td><td class=n>\u22120.480</td>" in text
+    assert "25.750" in text and "49.507" in text
+
+
+def test_the_kl_part_is_worked_out():
+    text = words(Page(handout("zero_std_kl")).text)
+    # 0.04 * (1 - exp(ln 2)) / 10 tokens.
+    assert "0.04 \u00d7 (1 \u2212 exp(+0.693)) \u00d7 0.100" in text
+    assert "= \u22120.00400" in text
+    assert "KL part: 0, the row is not trained" in text
+    assert "Is it a bug? That is disputed" in text
+
+
+def test_what_a_scenario_says_is_escaped(monkeypatch):
+    evil = "<script>alert('x')</script> & \"more\""
+    main = gradebook.load("partial_groups")
+    rows = tuple(row | {"prompt": evil} for row in main.rows)
+    source = replace(main.sources[0], url="javascript:alert(1)", note=evil)
+    changed = replace(
+        main, title=evil, claim=evil, rows=rows, sources=(source,)
+    )
+    monkeypatch.setattr(handouts, "load", lambda _: changed)
+    text = handout("partial_groups")
+    page = Page(text)
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert evil in page.text and page.open == []
+    assert all(
+        "javascript" not in found.get("href", "") for _, found in page.tags
+    )
+
+
+def test_an_unknown_bug_is_named():
+    with pytest.raises(gradebook.GradebookError, match="bug"):
+        handout("nothing")
+
+
+def marks(text, kind):
+    root = ET.fromstring(text)
+    return [e for e in root if e.tag == kind]
+
+
+def test_a_picture_marks_both_sides_of_each_row():
+    panel = Panel("advantage", [1.0, -1.0], [-1.0, -1.0], [True, False])
+    text = picture(panel, ["A", "B"])
+    circles, diamonds = marks(text, "circle"), marks(text, "path")
+    assert len(circles) == len(diamonds) == 2
+    zero = [e for e in marks(text, "line") if e.get("class") == "zero"]
+    assert len(zero) == 1
+    left, right = float(circles[1].get("cx")), float(circles[0].get("cx"))
+    assert left < float(zero[0].get("x1")) < right
+    assert diamonds[0].get("d").startswith(f"M{left} ")
+    assert [e.text for e in marks(text, "text")].count("FLIP") == 1
+    thick = [e for e in marks(text, "line") if e.get("stroke-width") == "5"]
+    assert len(thick) == 1 and len(marks(text, "rect")) == 1
+
+
+def test_a_picture_without_a_flip_has_no_word():
+    panel = Panel("advantage", [1.0, 0.0], [2.0, 0.0], [False, False])
+    assert "FLIP" not in picture(panel, ["A", "A"])
+
+
+def test_a_row_without_a_value_has_no_mark():
+    nan = float("nan")
+    panel = Panel("advantage", [1.0, nan], [1.0, nan], [False, False])
+    text = picture(panel, ["A", "A"])
+    assert len(marks(text, "circle")) == len(marks(text, "path")) == 1
+    assert "nan" not in text.lower()
+
+
+def test_flat_values_and_outliers_can_be_drawn():
+    flat = Panel("advantage", [0.0, 0.0], [0.0, 0.0], [False, False])
+    assert len(marks(picture(flat, ["A", "A"]), "circle")) == 2
+    wide = Panel("advantage", [1.0, 1.0], [2e5, 1.0], [False, False])
+    xs = [
+        [float(e.get("cx")) for e in marks(picture(wide, "AA", log), "circle")]
+        for log in (False, True)
+    ]
+    assert xs[1][0] - 82 > 10 * (xs[0][0] - 82)

@@ -1,0 +1,129 @@
+"""Every picture's numbers, as a table that is made when asked for."""
+
+import csv
+import io
+import re
+
+import pytest
+
+import gradebook
+from gradebook.analysis.influence import influences
+from gradebook.output import export
+from gradebook.output.figures import MapPicture, Panel, RowPicture, Timeline
+from gradebook.ui.parts import numbers
+
+
+def tables(page):
+    """label -> the rows of cells of each table that names its rows."""
+    found = {}
+    for html in page.app.html:
+        label = re.search(r'aria-label="Numbers: ([^"]*)"', html.value)
+        if label and 'scope="row"' in html.value:
+            lines = html.value.partition("<tbody>")[2].split("<tr")[1:]
+            cells = [
+                re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", line)
+                for line in lines
+            ]
+            found[label[1]] = cells
+    return found
+
+
+def number(text):
+    return float(text.replace("\u2212", "-").replace("\u2009", ""))
+
+
+def test_no_table_is_made_before_it_is_asked_for(visit, monkeypatch):
+    def refused(*_):
+        raise AssertionError("made without being asked for")
+
+    for name in ("of_map", "of_rows", "of_timeline"):
+        monkeypatch.setattr(numbers, name, refused)
+    assert tables(visit("partial_groups")) == {}
+    assert tables(visit("")) == {}
+
+
+def test_the_map_stands_as_two_tables(visit):
+    page = visit("partial_groups")
+    page.put("numbers-map-partial_groups", True)
+    batch = gradebook.load("partial_groups").batch()
+    found = influences(gradebook.bug("partial_groups").engine, batch)
+    shown = tables(page)
+    for side in ("correct", "faulty"):
+        lines = shown[f"{side}: row moved, by row"]
+        assert [line[0] for line in lines][9:] == ["9 C", "10 C", "11 D"]
+        values = [[number(cell) for cell in line[1:]] for line in lines]
+        for line, wanted in zip(values, getattr(found, side).tolist()):
+            assert line == pytest.approx(wanted, abs=6e-4)
+    # TRUTH: row 11's reward moves row 10 by -1.79, faulty.
+    assert shown["faulty: row moved, by row"][10][12] == "\u22121.785"
+
+
+def test_the_gradients_map_has_its_numbers_and_its_words(visit):
+    page = visit("zero_std_kl").put("numbers-map-zero_std_kl", True)
+    assert len(tables(page)) == 2
+    assert "cells move a row in the correct engine" in page.text
+
+
+def test_many_rows_are_a_file(visit):
+    page = visit("partial_groups").paste("\n".join(["0", "1"] * 17))
+    page.put("numbers-map-partial_groups", True)
+    assert tables(page) == {}
+    labels = [b.proto.label for b in page.app.get("download_button")]
+    assert labels.count("34 rows as CSV") == 2
+
+
+def test_32_rows_stand_on_the_page(visit):
+    page = visit("partial_groups").paste("\n".join(["0", "1"] * 16))
+    page.put("numbers-map-partial_groups", True)
+    assert [len(lines) for lines in tables(page).values()] == [32, 32]
+
+
+def test_the_picture_has_both_panels_and_what_was_before(visit):
+    page = visit("zero_std_kl").put("numbers-picture-zero_std_kl", True)
+    assert len(tables(page)) == 2
+    page = visit("partial_groups").cell(11, reward="0")
+    page.put("numbers-picture-partial_groups", True)
+    (lines,) = tables(page).values()
+    assert lines[10] == [
+        *("10", "C", "+1.000", "+1.306", ""),
+        *("+1.000", "\u22120.480"),
+    ]
+
+
+def test_the_cards_cover_what_the_page_covers(visit):
+    home = visit().put("numbers-cards", True)
+    assert home.text.count("rows differ in") == 5
+    faulty = [h for h in home.app.html if ">faulty</th>" in h.value]
+    assert len(faulty) == 5
+    covered = visit()
+    covered.app.session_state["answers"] = {}
+    covered.put("numbers-cards", True)
+    assert [h for h in covered.app.html if "faulty</th>" in h.value] == []
+    assert covered.text.count("The correct side; predict") == 5
+
+
+def test_a_map_in_numbers_keeps_every_digit_in_its_file():
+    drawn = MapPicture([[1 / 3]], [[-2.0]], [[False]], ["=1+1"], (0, 0))
+    correct, faulty = numbers.of_map(drawn)
+    lines = list(
+        csv.reader(io.StringIO(export.table_csv(correct.head, correct.body)))
+    )
+    assert lines == [["row moved", "by 0 =1+1"], ["0 =1+1", repr(1 / 3)]]
+    assert faulty.body == [["0 =1+1", -2.0]]
+
+
+def test_no_cell_of_a_file_is_a_formula():
+    text = export.table_csv(["=a"], [["=1+1"], ["@x"]])
+    assert text.split() == ["'=a", "'=1+1", "'@x"]
+
+
+def test_a_covered_picture_gives_the_correct_side_alone():
+    panel = Panel("advantage", [1.0], [-1.0], [True])
+    (shown,) = numbers.of_rows(RowPicture([panel], ["A"], covered=True))
+    assert shown.body == [["0", "A", 1.0]]
+
+
+def test_the_timeline_is_a_line_for_each_step():
+    drawn = Timeline(["7"], ["suspect"], [0.25], [3])
+    (shown,) = numbers.of_timeline(drawn)
+    assert shown.body == [["7", "suspect", 0.25, 3]]

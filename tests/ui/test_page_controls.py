@@ -1,0 +1,496 @@
+"""Settings and the reports' own controls: each acts at once, and the
+numbers follow the engine under it."""
+
+from dataclasses import replace
+
+import pytest
+
+import gradebook
+from gradebook.core.settings import CHOICES, FLAGS
+from gradebook.engine.trainer import draws
+
+ONE_STEP = ("baseline", "scale", "spread_about", "ddof", "lone_row", "eps")
+SPECIAL = ("padded_width", "subsample", "phase", "guard")
+TYPED = {
+    "eps": ["0.5", "1e-3"],
+    "beta": ["0.5", "0"],
+    "reward_bias": ["950", "-1"],
+    "reward_scaling": ["2", "0.001"],
+    "reward_clip": ["20", ""],
+    "group_size": ["3", ""],
+    "min_group_size": ["2", "4"],
+    "max_tokens": ["7", ""],
+    "accumulation": ["4"],
+}
+
+
+def values_of(control):
+    if control == "estimator":
+        return list(gradebook.ESTIMATORS)
+    if control in FLAGS:
+        return [True, False]
+    return CHOICES.get(control) or TYPED[control]
+
+
+def under(scenario, control, value):
+    """The scenario's settings with one control set to a value."""
+    settings = gradebook.load(scenario).settings
+    if control == "estimator":
+        chosen = gradebook.ESTIMATORS[value]
+        names = (*ONE_STEP, "whiten_tokens")
+        return replace(settings, **{name: chosen[name] for name in names})
+    if isinstance(value, str) and control not in CHOICES:
+        whole = "size" in control or control in ("max_tokens", "accumulation")
+        value = None if not value else (int if whole else float)(value)
+    return replace(settings, **{control: value})
+
+
+SETTINGS = [
+    pytest.param(bug, control, id=f"{bug}-{control}")
+    for bug in gradebook.BUGS
+    for control in gradebook.load(bug).controls
+    if control not in SPECIAL
+]
+
+
+def set_to(page, control, value):
+    return page.put(f"set-{control}-{page.case}", value)
+
+
+@pytest.mark.parametrize("bug, control", SETTINGS)
+def test_every_setting_reaches_both_engines(visit, both, marked, bug, control):
+    page, rows = visit(bug), gradebook.load(bug).rows
+    for value in values_of(control):
+        set_to(page, control, value)
+        traces = both(bug, rows, under(bug, control, value))
+        if traces[0].gradient is None:
+            wanted = [[marked(t.advantage.tolist()) for t in traces]]
+        else:
+            wanted = [
+                [marked(getattr(t, part).sum(-1).tolist()) for t in traces]
+                for part in ("policy_gradient", "kl_gradient")
+            ]
+        found = [page.marks(panel) for panel in range(len(wanted))]
+        assert found == wanted, f"{control} {value}"
+        assert not page.errors
+
+
+@pytest.mark.parametrize(
+    "case, settings, correct, faulty",
+    [
+        # Row 11 alone keeps its raw score, over 1 + 1e-5.
+        (
+            "partial_groups",
+            {"lone_row": "raw"},
+            {11: 99.999},
+            {11: 1.499796},
+        ),
+        # Only prompt D leaves; the tail of C is in no full stride.
+        (
+            "partial_groups",
+            {"min_group_size": "2"},
+            {10: 0.99999},
+            {9: 1e5, 10: 2e5},
+        ),
+        # Strides of six: rows 6 to 11 are 0 3 0 1 2 100, mean 106 / 6,
+        # squares 8141.3333, std sqrt(8141.3333 / 5) = 40.351787.
+        ("partial_groups", {"group_size": "6"}, {10: 0.99999}, {10: -0.38825}),
+        ("partial_groups", {"scale": "none"}, {10: 1}, {10: -23.75}),
+        # Population deviation of -1 0 1 is 0.816497, of rows 8 to 11
+        # sqrt(7352.75 / 4) = 42.874089.
+        (
+            "partial_groups",
+            {"ddof": 0},
+            {10: 1.22473},
+            {10: -0.553948},
+        ),
+        # RLOO: 2 - 0.5 and 2 - 101 / 3, nothing divided.
+        (
+            "partial_groups",
+            {"estimator": "rloo"},
+            {10: 1.5},
+            {10: -31.666667},
+        ),
+        # (4 - 3) / (1 + 0.5), and the second step takes the factor out.
+        (
+            "double_normalization",
+            {"eps": "0.5"},
+            {0: 0.666667},
+            {0: 2.236068},
+        ),
+        ("no_eos_outliers", {"reward_clip": "20"}, {0: 0}, {0: -9.5}),
+        ("no_eos_outliers", {"reward_scaling": "2"}, {0: 0}, {0: -99}),
+        # 951 and, clipped, 1000.
+        ("no_eos_outliers", {"reward_bias": "950"}, {0: 0}, {0: -24.5}),
+        (
+            "no_eos_outliers",
+            {"mask_no_eos": False},
+            {0: -49.5, 1: 49.5},
+            {0: -49.5, 1: 49.5},
+        ),
+        ("no_eos_outliers", {"baseline": "none"}, {0: 1}, {0: 1}),
+        # The pull request's own numbers.
+        (
+            "rejected_rows",
+            {"estimator": "rloo"},
+            {1: -1, 2: 1},
+            {1: -50, 2: -48.5},
+        ),
+        (
+            "rejected_rows",
+            {"estimator": "gpg"},
+            {1: -0.5, 2: 0.5},
+            {1: -33.333333, 2: -32.333333},
+        ),
+        (
+            "rejected_rows",
+            {"estimator": "grpo_passk"},
+            {2: 1.414212},
+            {1: 0, 2: 0},
+        ),
+        (
+            "rejected_rows-lone_survivor",
+            {"lone_row": "zero"},
+            {0: 0},
+            {0: -1.465661},
+        ),
+        # Loop and vectorized RLOO part on the lone row: 0.5 and 0.
+        (
+            "rejected_rows-lone_survivor",
+            {"estimator": "rloo"},
+            {0: 0.5},
+            {0: -7.5},
+        ),
+        (
+            "rejected_rows-lone_survivor",
+            {"estimator": "rloo_vectorized"},
+            {0: 0},
+            {0: -7.5},
+        ),
+    ],
+)
+def test_advantages_under_a_setting(visit, case, settings, correct, faulty):
+    page = visit(case.partition("-")[0]).choose(case)
+    for control, value in settings.items():
+        set_to(page, control, value)
+    for found, wanted in zip(page.marks(), (correct, faulty)):
+        for row, value in wanted.items():
+            assert found[row] == pytest.approx(value, rel=1e-5, abs=1e-6)
+
+
+# The KL part of row 0 (two tokens) and row 2 (three), whose gap is ln 2:
+# tokens * beta * (1 - 2) * weight.
+@pytest.mark.parametrize(
+    "settings, correct, faulty",
+    [
+        # One over all ten tokens.
+        ({"beta": "0.5"}, (0, -0.15), (-0.1, -0.15)),
+        ({"beta": "0"}, (0, 0), (0, 0)),
+        # The mean of the row's mean: 1 / (4 rows * 2), 1 / (4 rows * 3).
+        ({"loss": "grpo"}, (0, -0.01), (-0.01, -0.01)),
+        ({"loss": "grpo", "accumulation": "4"}, (0, -0.0025), (-0.0025,) * 2),
+        # One over the trained tokens, six or ten.
+        ({"loss": "bnpo"}, (0, -0.02), (-0.008, -0.012)),
+        # One over 4 rows * max_tokens, T = 3 by default.
+        ({"loss": "dr_grpo"}, (0, -0.01), (-0.02 / 3, -0.01)),
+        (
+            {"loss": "dr_grpo", "max_tokens": "6"},
+            (0, -0.005),
+            (-0.01 / 3, -0.005),
+        ),
+        # No group is flat against the whole batch's spread.
+        ({"scale": "batch_std"}, (-0.008, -0.012), (-0.008, -0.012)),
+    ],
+)
+def test_kl_gradients_under_a_setting(visit, settings, correct, faulty):
+    page = visit("zero_std_kl")
+    for control, value in settings.items():
+        set_to(page, control, value)
+    for found, wanted in zip(page.marks(panel=1), (correct, faulty)):
+        # ln 2 stands in the file with six digits.
+        assert (found[0], found[2]) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "bug, control, typed, message",
+    [
+        (
+            "partial_groups",
+            "eps",
+            "abc",
+            "eps: expected a number, found 'abc'",
+        ),
+        (
+            "partial_groups",
+            "eps",
+            "-1",
+            "eps: expected a number of 0 or more, found -1.0",
+        ),
+        (
+            "partial_groups",
+            "eps",
+            "",
+            "eps: expected a number, found an empty cell",
+        ),
+        (
+            "partial_groups",
+            "group_size",
+            "2.5",
+            "Group size: expected a whole number of 0 or more, found '2.5'",
+        ),
+        (
+            "partial_groups",
+            "min_group_size",
+            "0",
+            "Minimum group size: expected a whole number from 1, found 0",
+        ),
+        (
+            "no_eos_outliers",
+            "reward_clip",
+            "-20",
+            "Reward clip: expected a number above 0, found -20.0",
+        ),
+        (
+            "zero_std_kl",
+            "beta",
+            "1,5",
+            "beta: expected a number with a decimal point, found '1,5'",
+        ),
+    ],
+)
+def test_a_bad_setting_gets_its_message(visit, bug, control, typed, message):
+    page = visit(bug)
+    good, before = page.marks(), page.setting(control)
+    set_to(page, control, typed)
+    assert page.errors == [message]
+    assert page.stale and page.marks() == good
+    assert page.setting(control) == typed
+    set_to(page, control, before)
+    assert page.errors == [] and not page.stale and page.marks() == good
+
+
+def test_whitening_two_tokens_needs_two(visit):
+    page = visit("rejected_rows")
+    for token in ("t1", "t2", "t3"):
+        page.cell(1, **{token: False})
+    page.cell(2, t2=False).cell(2, t3=False)
+    set_to(page, "estimator", "reinforce_plus_plus_baseline")
+    (message,) = page.errors
+    assert "two unmasked tokens or more, found 1" in message
+    assert page.stale
+    set_to(page, "estimator", "grpo")
+    assert page.errors == []
+
+
+def test_the_estimator_names_the_settings_that_stand(visit):
+    page = visit("partial_groups")
+    assert page.setting("estimator") == "custom"
+    set_to(page, "estimator", "grpo_vectorized")
+    assert page.setting("eps") == "1e-06"
+    assert page.setting("lone_row") == "raw"
+    set_to(page, "eps", "0.25")
+    assert page.setting("estimator") == "custom"
+    set_to(page, "eps", "1e-6")
+    assert page.setting("estimator") == "grpo_vectorized"
+
+
+# The reports' own controls
+
+
+@pytest.mark.parametrize("case, detector", [("", False), ("-longest", True)])
+def test_a_case_starts_with_the_detector_it_asks_for(visit, case, detector):
+    page = visit("no_eos_outliers").choose(f"no_eos_outliers{case}")
+    assert page.widget(f"detector-{page.case}").value is detector
+
+
+def test_one_padding_column_changes_the_result(visit, marked):
+    page = visit("no_eos_outliers").choose("no_eos_outliers-longest")
+    flagged = [marked([-1, 0, 1]), marked([-1 / 3, 0, 5 / 3])]
+    assert page.marks() == flagged
+    page.put(f"width-{page.case}", 5)
+    assert page.marks() == [marked([-1 / 3, -4 / 3, 5 / 3])] * 2
+    assert page.grid["eos"].tolist() == [True] * 3
+    page.put(f"width-{page.case}", 4)
+    assert page.marks() == flagged
+    assert page.grid["eos"].tolist() == [True, False, True]
+
+
+def test_without_the_detector_padding_changes_nothing(visit, marked):
+    page = visit("no_eos_outliers")
+    for width in (4, 7, 3):
+        page.put("width-no_eos_outliers", width)
+        assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
+        assert sum(name.startswith("t") for name in page.table) == width
+
+
+def test_the_padded_width_stops_at_the_longest_row(visit):
+    width = visit("no_eos_outliers").widget("width-no_eos_outliers")
+    assert width.min == 3
+
+
+def test_the_detector_overrules_the_eos_column(visit, marked):
+    page = visit("no_eos_outliers").cell(1, eos=True)
+    assert page.marks() == [marked([-49.5, 49.5])] * 2
+    page.put("detector-no_eos_outliers", True)
+    assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
+    assert page.widget("eos-no_eos_outliers").proto.disabled
+    page.put("detector-no_eos_outliers", False)
+    assert page.table["eos"] == [True, True]
+    assert page.marks() == [marked([-49.5, 49.5])] * 2
+
+
+# Seven of the twelve kept transitions carry +1 and five -1; by transition
+# 13 of the 26 do, by episode four of the eight.
+@pytest.mark.parametrize(
+    "how, wins, loses",
+    [
+        ("once", 1, -1),
+        ("twice, by episode", 1, -1),
+        ("twice, by transition", 1, -1),
+        ("twice, after subsampling", 0.845154, -1.183216),
+    ],
+)
+def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
+    page = visit("double_normalization")
+    page.choose("double_normalization-subsample")
+    page.put(f"normalization-{page.case}", how)
+    correct, faulty = page.marks()
+    # Row 1 kept no transition: no mark on either side, whichever way.
+    assert list(correct) == list(faulty) == [0, 2, 3, 4, 5, 6, 7]
+    for row in (0, 3, 4, 5):
+        assert correct[row] == pytest.approx(1)
+        assert faulty[row] == pytest.approx(wins, abs=1e-6)
+    for row in (2, 6, 7):
+        assert correct[row] == pytest.approx(-1)
+        assert faulty[row] == pytest.approx(loses, abs=1e-6)
+    assert "FLIP" not in str(page.pictures[0]["layout"])
+    assert "no value" in str(page.pictures[0]["layout"]["annotations"])
+
+
+@pytest.mark.parametrize(
+    "how, first, second",
+    [
+        ("once", 1, -1),
+        ("twice, by episode", 1, -1),
+        ("twice, by transition", 2.236068, -0.447214),
+        ("twice, after subsampling", 2.236068, -0.447214),
+    ],
+)
+def test_lengths_only_count_by_transition(visit, marked, how, first, second):
+    page = visit("double_normalization")
+    page.put("normalization-double_normalization", how)
+    assert page.marks() == [marked([1, -1]), marked([first, second])]
+
+
+def test_drawing_again_keeps_as_many_transitions_and_moves_marks(
+    visit, both, marked
+):
+    page = visit("double_normalization")
+    page.choose("double_normalization-subsample")
+    scenario = gradebook.load(page.case)
+    seen = [page.table["kept_steps"]]
+    for _ in range(3):
+        page.press("draw")
+        kept = [int(cell) for cell in page.table["kept_steps"]]
+        steps = [row["steps"] for row in scenario.rows]
+        assert sum(kept) == 12
+        assert all(0 <= k <= s for k, s in zip(kept, steps))
+        rows = [row | {"kept_steps": k} for row, k in zip(scenario.rows, kept)]
+        traces = both("double_normalization", rows, scenario.settings)
+        assert page.marks() == [marked(t.advantage.tolist()) for t in traces]
+        seen.append(page.table["kept_steps"])
+    assert all(seen.count(one) == 1 for one in seen)
+    assert page.table["reward"] == ["1", "0", "0", "1", "1", "1", "0", "0"]
+
+
+def test_the_same_draws_come_to_every_visitor(visit):
+    tables = []
+    for _ in range(2):
+        page = visit("double_normalization")
+        page.choose("double_normalization-subsample").press("draw")
+        tables.append(page.table["kept_steps"])
+    assert tables[0] == tables[1]
+
+
+def test_the_spread_of_the_draws_is_drawn(visit):
+    page = visit("double_normalization")
+    page.choose("double_normalization-subsample")
+    batch = gradebook.load(page.case).batch()
+    engine = gradebook.bug("double_normalization").engine
+    taken = draws(engine, batch)
+    assert taken.shape == (200, 8)
+    bars = [
+        trace["x"]
+        for trace in page.pictures[0]["data"]
+        if trace["mode"] == "lines" and trace["line"]["width"] == 9
+    ]
+    column = taken[:, 0][taken[:, 0].isfinite()]
+    (ends,) = bars
+    assert ends[:2] == pytest.approx(
+        [float(column.min()), float(column.max())]
+    )
+    assert len(ends) == 8 * 3 and ends[2::3] == [None] * 8
+    assert "over 200 draws" in page.text
+
+
+def test_evaluation_blanks_the_loss_of_the_fix(visit):
+    page = visit("zero_std_kl")
+    # Without the guard ten tokens, with it the six of prompt B.
+    assert metrics(page) == [
+        ["training loss", "0.01227", "0.00736", "0.00736"],
+        ["mean KL", "0.30685", "0.30685", "0.30685"],
+        ["tokens in the loss", "10", "6", "6"],
+    ]
+    page.put("phase-zero_std_kl", "Evaluation")
+    # One row a prompt, two and three tokens, each at 0.04 * 0.306853 / 5.
+    assert metrics(page) == [
+        ["evaluation loss", "0.01227", "0.00000", "0.01227"],
+        ["mean KL", "0.30685", "0.00000", "0.30685"],
+        ["tokens in the loss", "5", "0", "5"],
+    ]
+    assert "the fix leaves nothing to evaluate" in page.text
+
+
+def test_the_guard_confined_to_training_gives_the_evaluation_back(visit):
+    page = visit("zero_std_kl")
+    page.put("phase-zero_std_kl", "Evaluation")
+    kl = {0: -0.016, 2: -0.024}
+    correct, faulty = page.marks(panel=1)
+    assert faulty[0] == pytest.approx(kl[0], abs=1e-6)
+    assert faulty[2] == pytest.approx(kl[2], abs=1e-6)
+    assert correct[0] == correct[2] == 0
+    page.put("guarded-zero_std_kl", True)
+    correct, faulty = page.marks(panel=1)
+    assert correct == faulty
+    assert correct[2] == pytest.approx(kl[2], abs=1e-6)
+    page.put("phase-zero_std_kl", "Training")
+    assert page.marks(panel=1)[0][0] == 0
+
+
+def metrics(page):
+    """The phase table: three rows of four cells."""
+    (html,) = [e.value for e in page.app.get("html") if "no guard" in e.value]
+    body = html.partition("<tbody>")[2]
+    rows = body.replace("<td class=n>", "<td>").split("<tr>")[1:]
+    return [
+        [cell.partition("</td>")[0] for cell in row.split("<td>")[1:]]
+        for row in rows
+    ]
+
+
+def test_the_guard_raises_where_rows_do_not_divide(visit):
+    page = visit("partial_groups").choose("partial_groups-tail")
+    assert "It raises here" in page.text
+    assert "11 rows do not divide by the group size 4" in page.text
+
+
+def test_the_guard_passes_on_the_report_and_the_bug_bites(visit):
+    text = visit("partial_groups").text
+    assert "It passes here: 12 rows divide by the group size" in text
+    assert "the bug bites all the same" in text
+
+
+def test_the_guard_passes_on_full_groups_and_nothing_bites(visit):
+    page = visit("partial_groups").choose("partial_groups-full")
+    assert "It passes here: 12 rows" in page.text
+    assert "bites" not in page.text

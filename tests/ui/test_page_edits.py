@@ -1,0 +1,489 @@
+"""Edits: by the table, by the row's widgets, by the buttons. All of them
+move the marks to the right numbers, none is lost, none breaks the page."""
+
+import json
+
+import pytest
+
+import gradebook
+
+# Partial groups, row 11 edited from 100 to 0: rows 8 to 11 are 0 1 2 0,
+# mean 0.75, squares 2.75, std sqrt(2.75 / 3) = 0.957427 (+ 1e-5).
+AFTER = [-0.783341, 0.261114, 1.305569, -0.783341]
+
+IMPOSSIBLE = [
+    ("", "expected a number, found an empty cell"),
+    ("abc", "expected a number, found 'abc'"),
+    ("1,5", "expected a number with a decimal point, found '1,5'"),
+    ("1e400", "expected a number below 1.8e308, found '1e400'"),
+    ("nan", "expected a number, found 'nan'"),
+    ("\uff11", "expected a number, found '\uff11'"),
+]
+
+
+def by_table(page, row, cell):
+    return page.cell(row, reward=cell)
+
+
+def by_widget(page, row, cell):
+    page.put(f"row-{page.case}", row)
+    return page.put(f"reward-{page.case}", cell)
+
+
+WAYS = pytest.mark.parametrize("edit", [by_table, by_widget])
+
+
+def rows_of(scenario, **changes):
+    """The scenario's rows, with `{row: {name: value}}` laid over them."""
+    rows = [dict(row) for row in gradebook.load(scenario).rows]
+    for row, cells in changes.get("at", {}).items():
+        rows[row] |= cells
+    return rows
+
+
+@WAYS
+def test_a_reward_moves_the_marks(visit, edit):
+    page = edit(visit("partial_groups"), 11, "0")
+    correct, faulty = page.marks()
+    assert [faulty[row] for row in (8, 9, 10, 11)] == pytest.approx(AFTER)
+    assert [correct[row] for row in (8, 9, 10, 11)] == pytest.approx(
+        [-0.99999, 0, 0.99999, 0]
+    )
+    assert not page.errors and not page.stale
+
+
+@WAYS
+def test_one_edit_after_another_adds_up(visit, both, marked, edit):
+    page = visit("partial_groups")
+    for row, reward in ((0, "7"), (10, "-3.25"), (0, "1e-3")):
+        page = edit(page, row, reward)
+    rows = rows_of(
+        "partial_groups", at={0: {"reward": 0.001}, 10: {"reward": -3.25}}
+    )
+    settings = gradebook.load("partial_groups").settings
+    traces = both("partial_groups", rows, settings)
+    assert page.marks() == [marked(t.advantage.tolist()) for t in traces]
+
+
+@WAYS
+def test_an_impossible_reward_gets_its_message(visit, edit):
+    page = visit("partial_groups")
+    good = page.marks()
+    page.put("row-partial_groups", 11)
+    for cell, message in IMPOSSIBLE:
+        edit(page, 11, cell)
+        assert page.errors == [f"reward, row 11: {message}"]
+        assert page.stale and page.marks() == good
+        assert page.table["reward"][11] == cell
+        assert page.widget("reward-partial_groups").value == cell
+    edit(page, 11, "0")
+    assert page.errors == [] and not page.stale
+    assert page.marks()[1][10] == pytest.approx(AFTER[2])
+
+
+def test_a_cell_emptied_with_the_delete_key_is_an_empty_cell(visit):
+    page = visit("partial_groups").cell(3, reward=None)
+    assert page.errors == [f"reward, row 3: {IMPOSSIBLE[0][1]}"]
+    page.cell(3, prompt=None)
+    assert page.errors == [
+        "prompt, row 3: expected a prompt, found an empty cell  \n"
+        f"reward, row 3: {IMPOSSIBLE[0][1]}"
+    ]
+
+
+def test_five_messages_are_listed_and_the_rest_counted(visit):
+    page = visit("partial_groups").paste("\n".join(["x"] * 12))
+    (message,) = page.errors
+    assert message.count("found 'x'") == 5
+    assert message.endswith("and 7 more")
+
+
+def test_a_good_edit_beside_a_bad_one_waits_for_the_mending(visit):
+    page = visit("partial_groups").cell(0, reward="?")
+    page.cell(11, reward="0")
+    assert page.stale and page.marks()[1][10] == pytest.approx(-0.479733)
+    page.cell(0, reward="0.5")
+    assert page.marks()[1][10] == pytest.approx(AFTER[2])
+
+
+def test_another_prompt_moves_a_row_to_another_group(visit):
+    page = visit("partial_groups").cell(11, prompt="C")
+    correct, faulty = page.marks()
+    # Four rows of C now, as the stride has it: no difference left.
+    assert correct == faulty
+    assert correct[10] == pytest.approx(-0.479733)
+
+
+def test_an_edit_that_the_table_sends_again_is_no_edit(visit):
+    """A browser sends the table's edits with each message, also after they
+    were undone or overwritten by other means."""
+    page = visit("partial_groups").cell(3, reward="7")
+    table = page.app.data_editor[0].proto.id
+    sent = {"edited_rows": {"3": {"reward": "7"}}}
+    sent |= {"added_rows": [], "deleted_rows": []}
+    page.put("row-partial_groups", 3).put("reward-partial_groups", "9")
+    page.send(table, sent)
+    assert page.table["reward"][3] == "9"
+
+
+def test_a_cell_that_is_edited_back_is_as_it_was(visit):
+    """The table then sends no edit of it at all."""
+    page = visit("rejected_rows").cell(0, t2=True).cell(1, reward="7")
+    assert page.table["t2"][0] and page.table["reward"][1] == "7"
+    page.commit({"1": {"reward": "7"}})
+    assert not page.table["t2"][0] and page.table["reward"][1] == "7"
+    page.press("undo")
+    assert page.table["t2"][0] and page.table["reward"][1] == "7"
+
+
+def test_edits_in_the_table_outlive_a_visit_elsewhere(visit):
+    page = visit("partial_groups").cell(3, reward="7")
+    page.go("zero_std_kl").go("partial_groups")
+    assert page.table["reward"][3] == "7"
+    page.cell(4, reward="8")
+    assert page.table["reward"][3:5] == ["7", "8"]
+
+
+@pytest.mark.parametrize(
+    "key, value",
+    [
+        ("set-baseline", "batch_mean"),
+        ("set-eps", "0.5"),
+        ("set-mask_no_eos", True),
+        ("width", 4),
+        ("bugs", ["zero_std_kl"]),
+    ],
+)
+def test_a_setting_that_was_undone_is_not_set_again(visit, key, value):
+    page = visit("sandbox")
+    name = f"{key}-sandbox"
+    before = page.widget(name).value
+    page.put(name, value)
+    late = page.app._tree.get_widget_states()
+    page.press("undo").run(late)
+    assert page.widget(name).value == before
+
+
+@pytest.mark.parametrize("way", ["table", "widget"])
+def test_eos_gives_a_row_its_say(visit, marked, way):
+    page = visit("no_eos_outliers")
+    if way == "table":
+        page.cell(1, eos=True)
+    else:
+        page.put("row-no_eos_outliers", 1)
+        page.put("eos-no_eos_outliers", True)
+    assert page.marks() == [marked([-49.5, 49.5])] * 2
+
+
+@pytest.mark.parametrize("way", ["table", "pills"])
+def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked, way):
+    page = visit("rejected_rows")
+    if way == "table":
+        page.cell(0, t2=True)
+    else:
+        page.put("row-rejected_rows", 0)
+        page.put("mask-rejected_rows", ["t2"])
+    assert page.table["t2"] == [True] * 3
+    assert page.table["t1"] == [False, True, True]
+    # Mean 103 / 3, std 56.8712: 65.6667 / 56.8712 = 1.154656.
+    every = [1.154656, -0.586120, -0.568536]
+    assert page.marks() == [marked(every)] * 2
+
+
+def test_the_pills_can_empty_a_row(visit, marked):
+    page = visit("rejected_rows")
+    page.put("mask-rejected_rows", [])
+    # Row 2 rejected too: row 1 is alone and keeps its raw score.
+    assert page.marks()[0] == marked([0, 1, 0])
+
+
+def test_steps_decide_the_second_normalization(visit, marked):
+    page = visit("double_normalization").cell(1, steps="2")
+    assert page.errors == [
+        "kept steps, row 1: expected at most the row's steps, found 10"
+    ]
+    page.cell(1, kept_steps="2")
+    assert page.marks() == [marked([1, -1])] * 2
+    page.put("row-double_normalization", 1)
+    page.put("kept_steps-double_normalization", "0")
+    # No transition left: no mark on row 1, and row 0 is alone, 0 / 1e-9.
+    assert page.marks() == [marked([1]), marked([0])]
+    assert not page.errors
+
+
+def test_a_log_probability_at_the_reference_has_no_kl_gradient(visit):
+    page = visit("zero_std_kl")
+    same = "-0.693147 -0.693147 -0.693147"
+    page.cell(0, logp=same)
+    # Row 1: two tokens of ten at 0.04 * (1 - 2) / 10.
+    assert page.marks(panel=1)[1] == pytest.approx(
+        {0: 0, 1: -0.008, 2: -0.012, 3: -0.012}, abs=1e-6
+    )
+    page.put("logp-zero_std_kl", "-1.386294")
+    assert page.errors == [
+        "logp, row 0: expected 3 numbers separated by spaces, one a token,"
+        " found 1"
+    ]
+    assert page.stale and page.table["logp"][0] == "-1.386294"
+
+
+def test_added_rows_are_copies_below_the_selected_one(visit, both, marked):
+    page = visit("partial_groups").press("add")
+    assert page.table["prompt"][10:] == ["C", "C", "D"]
+    assert page.table["reward"][10:] == ["2", "2", "100"]
+    assert page.row == 11
+    rows = rows_of("partial_groups")
+    rows.insert(11, rows[10])
+    settings = gradebook.load("partial_groups").settings
+    traces = both("partial_groups", rows, settings)
+    assert page.marks() == [marked(t.advantage.tolist()) for t in traces]
+
+
+def test_an_added_row_can_be_edited(visit):
+    page = visit("partial_groups").press("add").cell(11, reward="5")
+    assert page.table["reward"][10:] == ["2", "5", "100"]
+
+
+def test_the_removed_row_is_the_selected_one(visit, marked):
+    page = visit("rejected_rows")
+    page.put("row-rejected_rows", 0).press("remove")
+    assert page.table["reward"] == ["1", "2"]
+    # Without the outlier both engines give -+0.5 / (0.707107 + 1e-6).
+    assert page.marks() == [marked([-0.707106, 0.707106])] * 2
+    assert page.row == 0
+    page.put("row-rejected_rows", 1).press("remove")
+    assert page.table["reward"] == ["1"] and page.row == 0
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_down_to_no_row_and_up_again(visit, bug):
+    page = visit(bug).paste("3\n5")
+    page.press("remove").press("remove")
+    assert page.table["reward"] == []
+    assert "The batch has no rows." in page.text
+    assert page.pictures == [] and not page.errors
+    assert page.widget(f"remove-{bug}").proto.disabled
+    page.press("add").press("add")
+    assert page.table["reward"] == ["0", "0"]
+    assert list(page.marks()[0]) == [0, 1]
+    page.cell(1, reward="4")
+    assert page.table["reward"] == ["0", "4"] and not page.errors
+
+
+def test_a_pasted_block_replaces_the_rows(visit, marked):
+    page = visit("partial_groups").paste("A\t4\nB\t1\nA\t2\nB\t3\n")
+    assert page.table == {
+        "prompt": ["A", "B", "A", "B"],
+        "reward": ["4", "1", "2", "3"],
+    }
+    # Each prompt: mean and +-1, std sqrt(2) + 1e-5. All four as one
+    # stride: mean 2.5, squares 5, std sqrt(5 / 3) = 1.290994 + 1e-5.
+    by_prompt = [0.707102, -0.707102, -0.707102, 0.707102]
+    by_stride = [1.161886, -1.161886, -0.387295, 0.387295]
+    assert page.marks() == [marked(by_prompt), marked(by_stride)]
+    assert page.row == 3
+
+
+def test_a_pasted_block_may_name_its_columns(visit):
+    page = visit("rejected_rows").paste(
+        "t1\tReward\r\nTRUE\t5\r\n0\t6\r\n1\t7\r\nFALSE\t8\r\n"
+    )
+    assert page.table["reward"] == ["5", "6", "7", "8"]
+    assert page.table["t1"] == [True, False, True, False]
+    # What the block does not give stays; a new row is a plain one.
+    assert page.table["t2"] == [False, True, True, True]
+    assert page.table["prompt"] == ["A"] * 4
+
+
+def test_one_pasted_column_is_the_rewards(visit, marked):
+    page = visit("rejected_rows").paste("7\n3\n5\n")
+    assert page.table["reward"] == ["7", "3", "5"]
+    # Rows 1 and 2: mean 4, std sqrt(2). All: mean 5, std 2.
+    assert page.marks() == [
+        marked([0, -0.707106, 0.707106]),
+        marked([0, -0.9999995, 0]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "block, message",
+    [
+        ("A\t1\nB", "paste, row 1: expected 2 cells, found 1"),
+        ("", "paste: expected a block of cells, found nothing"),
+        (
+            "reward\tcolour\n1\tred",
+            "paste: expected each of these columns at most once: prompt,"
+            " reward, found reward, colour",
+        ),
+        ("1\n" * 1001, "paste: expected at most 1000 rows, found 1001"),
+    ],
+)
+def test_a_block_without_shape_changes_nothing(visit, block, message):
+    page = visit("partial_groups")
+    before, marks = page.table, page.marks()
+    page.paste(block)
+    assert page.errors == [message]
+    assert page.table == before and page.marks() == marks
+    assert not page.stale
+    assert page.widget("paste-partial_groups").value == block
+    page.paste("1\n2")
+    assert page.errors == [] and page.table["reward"] == ["1", "2"]
+
+
+def test_what_was_wrong_with_a_block_goes_with_the_next_edit(visit):
+    page = visit("partial_groups").paste("A\t1\nB")
+    assert page.errors
+    assert page.cell(0, reward="3").errors == []
+
+
+def test_the_steps_of_shrinking_stand_beside_the_shrunk_batch_alone(visit):
+    page = visit("partial_groups").press("shrink")
+    (told,) = [e.label for e in page.app.expander if "step" in e.label]
+    assert int(told.split()[0]) > 1
+    page.press("undo")
+    assert not [e for e in page.app.expander if "step" in e.label]
+    page.press("redo")
+    assert [e.label for e in page.app.expander if "step" in e.label] == [told]
+
+
+def test_a_pasted_cell_that_is_no_number_is_kept_and_named(visit):
+    page = visit("partial_groups").paste("A\t1\nA\t1,5")
+    assert page.table["reward"] == ["1", "1,5"]
+    assert page.errors == [f"reward, row 1: {IMPOSSIBLE[2][1]}"]
+    assert page.stale
+    page.cell(1, reward="1.5")
+    assert not page.errors and list(page.marks()[0]) == [0, 1]
+
+
+def test_reset_brings_the_case_back(visit):
+    page = visit("partial_groups")
+    before, marks = page.table, page.marks()
+    assert page.widget("reset-partial_groups").proto.disabled
+    page.cell(11, reward="abc").press("add")
+    page.put("set-eps-partial_groups", "x")
+    page.press("reset")
+    assert page.table == before and page.marks() == marks
+    assert page.errors == [] and not page.stale
+    assert page.setting("eps") == "1e-05"
+    assert page.widget("reset-partial_groups").proto.disabled
+    assert page.row == 10
+
+
+def test_edits_survive_a_switch_of_page_and_of_case(visit):
+    page = visit("partial_groups").cell(11, reward="0")
+    page.put("set-eps-partial_groups", "0.5")
+    edited = page.marks()
+    page.choose("partial_groups-tail").choose("partial_groups")
+    assert page.marks() == edited
+    page.go("rejected_rows").go("partial_groups")
+    assert page.marks() == edited
+    assert page.table["reward"][11] == "0"
+    assert page.setting("eps") == "0.5"
+
+
+def test_the_case_survives_a_switch_of_page(visit):
+    page = visit("partial_groups").choose("partial_groups-tail")
+    page.go("zero_std_kl").go("partial_groups")
+    assert page.widget("case-partial_groups").value == "partial_groups-tail"
+
+
+def test_a_bad_edit_survives_a_switch_of_page(visit):
+    page = visit("partial_groups").cell(11, reward="1,5")
+    page.go("zero_std_kl").go("partial_groups")
+    assert page.table["reward"][11] == "1,5"
+    assert page.errors == [f"reward, row 11: {IMPOSSIBLE[2][1]}"]
+    assert page.stale
+
+
+def test_cases_of_one_shape_do_not_share_edits(visit):
+    page = visit("rejected_rows").cell(1, reward="55")
+    page.put("set-eps-rejected_rows", "0.5")
+    page.choose("rejected_rows-zero_reward")
+    assert page.table["reward"] == ["0", "1", "2"]
+    assert page.widget("reward-rejected_rows-zero_reward").value == "1"
+    assert page.setting("eps") == "1e-06"
+
+
+def test_two_visitors_do_not_share_edits(visit):
+    one, other = visit("partial_groups"), visit("partial_groups")
+    one.cell(11, reward="0")
+    other.run()
+    assert other.table["reward"][11] == "100"
+    assert other.marks()[1][10] == pytest.approx(-0.479733)
+
+
+def test_a_click_on_a_mark_selects_its_row(visit):
+    page = visit("partial_groups")
+    chart = page.app.get("plotly_chart")[0].proto.id
+    clicked = {
+        "selection": {
+            "points": [{"customdata": [8, -1.0], "y": 8}],
+            "point_indices": [8],
+            "box": [],
+            "lasso": [],
+        }
+    }
+    page.send(chart, clicked)
+    assert page.widget("row-partial_groups").value == 8
+    assert "Why: row 8" in page.text
+    assert page.grid["row"].iloc[8] == "\u25b8 8"
+    assert page.pictures[0]["layout"]["yaxis"]["ticktext"][8] == (
+        "<b>8 \u25b8</b>"
+    )
+
+
+def test_prompts_are_shown_as_text_and_never_as_markup(visit):
+    page = visit("partial_groups").cell(11, prompt="<b>x</b>")
+    assert "<b>x</b>" not in json.dumps(page.pictures[0]["data"])
+    assert "<td><b>x</b></td>" not in page.text
+    assert "<td>&lt;b&gt;x&lt;/b&gt;</td>" in page.text
+
+
+def test_undo_takes_back_what_was_typed_just_before_it(visit):
+    page = visit("partial_groups").put("reward-partial_groups", "5")
+    page.widget(f"reward-{page.case}").set_value("7")
+    page.press("undo")
+    assert page.table["reward"][page.row] == "5"
+    page.press("redo")
+    assert page.table["reward"][page.row] == "7"
+
+
+def test_the_map_takes_two_picks_at_once(visit):
+    page = visit("partial_groups")
+    page.widget("victim-partial_groups").set_value(3)
+    page.widget("culprit-partial_groups").set_value(5)
+    page.run()
+    assert page.row == page.widget("victim-partial_groups").value == 3
+    assert page.widget("culprit-partial_groups").value == 5
+
+
+def test_a_note_of_the_unedited_batch_says_so(visit):
+    page, note = visit("rejected_rows"), "Six of the eight change"
+    assert note in page.text and f"unedited case: {note}" not in page.text
+    assert f"In the unedited case: {note}" in by_widget(page, 0, "1.5").text
+
+
+def test_a_space_around_a_cell_is_no_edit(visit):
+    page = visit("partial_groups")
+    assert page.widget("undo-partial_groups").disabled
+    assert by_widget(page, 11, "100 ").widget("undo-partial_groups").disabled
+    edited = by_widget(page, 11, " 0")
+    assert not edited.widget("undo-partial_groups").disabled
+    assert edited.table["reward"][11] == "0"
+
+
+def test_a_setting_of_a_link_that_has_no_field_is_named(visit):
+    page = visit("partial_groups")
+    draft = page.app.session_state["drafts"]["partial_groups"]
+    assert "without a field" not in page.text
+    typed = draft.state.typed
+    draft.edit(typed={**typed, "reward_clip": "1", "group_size": "2"})
+    assert "Set without a field here: Reward clip 1." in page.run().text
+
+
+def test_in_an_evaluation_map_and_law_say_whose_they_are(visit):
+    page = visit("zero_std_kl")
+    assert "of the training batch" not in page.text
+    draft = page.app.session_state["drafts"]["zero_std_kl"]
+    draft.edit(evaluation=True)
+    assert page.run().text.count("This is of the training batch") == 2

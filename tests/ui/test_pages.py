@@ -1,0 +1,265 @@
+"""Each page runs, and what it shows are the engines' numbers."""
+
+import math
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import gradebook
+from gradebook.cases.scenario import variants
+
+PAGES = Path(__file__).parents[2] / "pages"
+CASES = [
+    pytest.param(bug, scenario.name, id=scenario.name)
+    for bug in gradebook.BUGS
+    for scenario in variants(bug)
+]
+
+
+@pytest.fixture(scope="module")
+def unedited(visit):
+    """A page with one of its cases, opened once and left as it is."""
+
+    @cache
+    def opened(bug, case):
+        return visit(bug).choose(case)
+
+    return opened
+
+
+def shown(bug, scenario, both):
+    """The engines' numbers that the picture has to show, panel by panel."""
+    traces = both(bug, scenario.rows, scenario.settings)
+    if scenario.telltale.kind != "gradient":
+        return [[trace.advantage.tolist() for trace in traces]]
+    return [
+        [getattr(trace, part).sum(-1).tolist() for trace in traces]
+        for part in ("policy_gradient", "kl_gradient")
+    ]
+
+
+def number(text):
+    """A number as the page writes it; none for a row without a value."""
+    if text == "no value":
+        return math.nan
+    return float(text.replace("\u2212", "-").replace("\u2009", ""))
+
+
+def test_every_bug_has_its_page():
+    named = {path.stem.partition("_")[2] for path in PAGES.glob("*.py")}
+    assert set(gradebook.BUGS) <= named
+
+
+@pytest.mark.parametrize("bug, case", CASES)
+def test_marks_are_the_engines_numbers(unedited, both, marked, bug, case):
+    page = unedited(bug, case)
+    panels = shown(bug, gradebook.load(case), both)
+    for panel, (correct, faulty) in enumerate(panels):
+        assert page.marks(panel) == [marked(correct), marked(faulty)]
+    assert not page.errors and not page.stale
+
+
+@pytest.mark.parametrize("bug, case", CASES)
+def test_the_table_shows_the_numbers_of_the_picture(unedited, both, bug, case):
+    page = unedited(bug, case)
+    for name, numbers in zip(
+        ("correct", "faulty"), shown(bug, gradebook.load(case), both)[-1]
+    ):
+        found = [number(text) for text in page.grid[name]]
+        assert found == pytest.approx(numbers, abs=6e-4, nan_ok=True)
+
+
+@pytest.mark.parametrize("bug, case", CASES)
+def test_a_case_says_what_it_claims_and_teaches(unedited, bug, case):
+    scenario = gradebook.load(case)
+    text = unedited(bug, case).text.replace("\u2212", "-")  # the minus sign
+    for said in (scenario.claim, scenario.lesson, scenario.story):
+        assert said in text
+    assert scenario.affected.look in text
+    assert all(f"`{key}`" in text for key in scenario.affected.keys)
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_a_page_names_source_status_and_stage(unedited, bug):
+    page, main = unedited(bug, bug), gradebook.load(bug)
+    assert page.app.title[0].value.replace("\\", "") == main.title
+    first = page.app.markdown[0].value
+    assert f"[{main.status}]" in first and main.trainer in first
+    assert main.sources[0].url in first
+    assert f"`{gradebook.bug(bug).stage}`" in first
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_a_page_prints_both_functions_and_marks_the_line(unedited, bug):
+    page = unedited(bug, bug)
+    html = "".join(e.value for e in page.app.get("html"))
+    swapped = gradebook.bug(bug)
+    assert f"def {swapped.stage}(" in html
+    assert f"gradebook/bugs/{bug}.py" in html
+    assert 'class="off-c"' in html and 'class="off-f"' in html
+
+
+def test_the_first_stage_that_differs_is_open(visit):
+    page = visit("partial_groups")
+    stages = page.widget("stage-partial_groups-('group',)")
+    assert stages.value == "group"
+    assert stages.options[:4] == [
+        "score =",
+        "credited =",
+        "counted =",
+        "group \u2260",
+    ]
+    assert "The first stage that differs is **group**" in page.text
+
+
+def test_another_stage_can_be_opened(visit):
+    page = visit("partial_groups")
+    page.put("stage-partial_groups-('group',)", "baseline")
+    assert "### baseline" in page.text
+    assert "<td class=n>25.750</td>" in page.text
+
+
+def test_a_case_that_hides_the_bug_says_so(visit):
+    page = visit("partial_groups").choose("partial_groups-full")
+    assert "Both engines agree on all 12 rows." in page.text
+    assert "Every stage gives the same numbers on this batch." in page.text
+
+
+def test_the_formula_has_the_reports_numbers(visit):
+    text = visit("partial_groups").text
+    # (2 - 103 / 4) / sqrt(7352.75 / 3), and (2 - 1) / 1.
+    for said in ("25.750", "49.507", "\u22120.480", "+1.000"):
+        assert said in text
+    assert "Why: row 10" in text
+
+
+def test_the_rows_in_the_mean_are_lit(visit):
+    page = visit("partial_groups")
+    # Row 10 of prompt C: correct rows 8 to 10, faulty rows 8 to 11.
+    lit = page.grid["in mean"].tolist()
+    assert lit == [""] * 8 + ["\u25cf\u25c7"] * 3 + ["\u25c7"]
+    page.put("row-partial_groups", 0)
+    lit = page.grid["in mean"].tolist()
+    assert lit == ["\u25cf\u25c7"] * 4 + [""] * 8
+
+
+def test_a_flip_is_written_out(visit):
+    page = visit("partial_groups")
+    notes = page.pictures[0]["layout"]["annotations"]
+    assert [note["text"] for note in notes] == ["<b>FLIP</b>"]
+    assert notes[0]["y"] == 10
+    assert "the sign flips on row 10" in page.text
+
+
+def test_an_outlier_brings_a_symlog_axis_and_says_so(visit):
+    page = visit("partial_groups").choose("partial_groups-tail")
+    assert "Row 10 is so large" in page.text
+    faulty = page.traces()[1]
+    assert faulty["x"][10] == pytest.approx(math.log10(200001))
+    page.put("axis-partial_groups-tail", "linear axis")
+    assert page.traces()[1]["x"][10] == pytest.approx(200000)
+
+
+def test_the_validation_recipe_shows_the_reports_difference(visit):
+    page = visit("no_eos_outliers").choose("no_eos_outliers-recipe")
+    assert "[[-49.5, 0, 0], [0, 0, 0]]" in page.text
+    assert "observed_advantage_diff" in page.text
+
+
+def test_the_lone_survivor_beside_the_reviews_claim(visit):
+    page = visit("rejected_rows").choose("rejected_rows-lone_survivor")
+    text = page.text
+    assert "The review of the fix says" in text
+    for name, correct in (
+        ("grpo", "+0.500"),
+        ("grpo_vectorized", "+0.500"),
+        ("rloo", "+0.500"),
+        ("rloo_vectorized", "0.000"),
+    ):
+        assert f"<td>{name}</td><td>{correct}  0.000" in text
+
+
+def test_the_disputed_report_gives_both_views(visit):
+    page, main = visit("zero_std_kl"), gradebook.load("zero_std_kl")
+    text = page.text
+    assert "[disputed]" in text
+    for said in (
+        main.dispute.maintainer,
+        main.dispute.other_view,
+        main.dispute.trap,
+    ):
+        assert said in text
+
+
+def test_home_shows_a_card_for_every_bug(visit, both, marked):
+    mains = [gradebook.load(bug) for bug in gradebook.BUGS]
+    home = visit()
+    assert len(home.pictures) == len(mains)
+    found = [home.marks(picture=p) for p in range(len(mains))]
+    for main in mains:
+        last = shown(main.bug, main, both)[-1]
+        assert [marked(numbers) for numbers in last] in found
+        assert main.claim in home.text
+        assert f"[{main.status}] {main.trainer}" in home.text
+    links = home.app.get("page_link")
+    labels = [link.label.replace("\\", "") for link in links]
+    assert all(f"Open {main.title}" in labels for main in mains)
+
+
+def test_home_says_what_was_solved(visit):
+    page = visit("partial_groups")
+    assert "0 of 4 challenges solved" in page.go("").text
+    page.go("partial_groups").widget("solve-partial_groups-0").click()
+    page.run().press("reset")
+    assert "Seen, without a guess. 1 of 4 challenges" in page.go("").text
+
+
+def test_the_answer_is_of_the_case_as_it_came(visit):
+    page = visit("partial_groups")
+    assert "before the edits" not in page.text
+    page.cell(11, reward="0")
+    assert "This was asked before the edits. The answer" in page.text
+
+
+def test_home_says_what_this_is_and_where_to_start(visit):
+    home = visit()
+    assert home.app.title[0].value == "Gradebook"
+    assert "Where to start" in home.text
+
+
+def test_a_batch_under_other_estimators_says_which_differ(visit):
+    """Rewards 100, 1 and 2, the first row rejected. By hand: leave-one-out
+    of 1 and 2 is 1 - 2 and 2 - 1, or with the 100 in it 1 - 51 and
+    2 - 50.5; opo weighs by length, and the first row has none."""
+    (found,) = [
+        e.value
+        for e in visit("rejected_rows").app.get("html")
+        if "<th>estimator</th>" in e.value
+    ]
+    lines = {
+        line[0]: line[1:]
+        for row in re.findall(r"<tr>(.*?)</tr>", found)
+        if (line := re.findall(r"<td>(.*?)</td>", row))
+    }
+    assert lines["rloo"] == [
+        "0.000  −1.000  +1.000",
+        "0.000  −50.000  −48.500",
+        "differs",
+    ]
+    assert lines["opo"] == ["0.000  −0.500  +0.500"] * 2 + ["same"]
+    assert len(lines) == 1 + 8  # the head has one cell without a name
+
+
+def test_home_keeps_the_last_good_numbers_beside_a_bad_reward(visit):
+    """Of 5, 0, 0 and 1: mean 1.5, deviation sqrt(17 / 3) = 2.380476."""
+    home = visit("")
+    home.put("primer-0", "5")
+    assert "+1.470 for rollout 0" in home.text and "Stale" not in home.text
+    home.put("primer-1", "abc")
+    assert "found 'abc'" in home.text and "Stale" in home.text
+    assert "+1.470 for rollout 0" in home.text
+    home.go("check").go("")
+    assert home.widget("primer-0").value == "5"
+    assert home.widget("primer-1").value == "abc"

@@ -1,0 +1,358 @@
+"""The lead's page, and the room at the top of a bug's page."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import gradebook
+from gradebook.cases.link import decode
+from gradebook.classroom.plan import plan
+from gradebook.ui.parts import room as widgets
+
+Q = "partial_groups"
+
+
+def bug_page():
+    """A bug's page as far as a room goes."""
+    import streamlit as st
+
+    from gradebook.cases.scenario import load
+    from gradebook.ui.parts import drafts, predict, present, room
+
+    name = st.session_state.get("case", "partial_groups")
+    scenario = load(name)
+    draft = drafts.of(scenario)
+    present.view()
+    room.bar(scenario.bug, scenario, draft)
+    if predict.covered(scenario.bug):
+        predict.ask(scenario, False)
+    else:
+        predict.told(scenario, False)
+        st.segmented_control(
+            "Stage", ["score", "group"], key=f"stage-{name}-('group',)"
+        )
+    st.markdown(f"row {draft.row}")
+    present.leave()
+
+
+class Seat:
+    """A browser at a bug's page, in a room."""
+
+    def __init__(self, room="", key="", **query):
+        self.app = AppTest.from_function(bug_page, default_timeout=30)
+        self.room = room
+        if room:
+            self.app.query_params["room"] = room
+        for name, value in query.items():
+            self.app.query_params[name] = value
+        if key:
+            self.app.session_state[f"lead-{room}"] = key
+        self.run()
+
+    def run(self):
+        self.app.run()
+        assert [e.value for e in self.app.exception] == []
+        return self
+
+    def press(self, key):
+        self.app.button(key=key).click()
+        return self.run()
+
+    def has(self, key):
+        return key in {button.key for button in self.app.button}
+
+    @property
+    def covered(self):
+        return self.has("skip-partial_groups")
+
+    @property
+    def text(self):
+        kinds = ("markdown", "html", "warning")
+        found = [e.value for k in kinds for e in self.app.get(k)]
+        return "\n".join(found)
+
+
+@pytest.fixture
+def led():
+    """A room, its lead at the page, and what opens its lead's acts."""
+    rooms = widgets.rooms()
+    code, key = rooms.open()
+    yield Seat(code, key), code, key
+    if rooms.is_open(code):
+        rooms.close(code, key)
+
+
+@pytest.fixture
+def sheet(visit):
+    return visit("session")
+
+
+# The lead's page
+
+
+def test_the_page_has_the_whole_hour(sheet):
+    titles = [e.value for e in sheet.app.subheader]
+    text = sheet.text.replace("\u2212", "-")  # the minus sign
+    for step in plan():
+        end = step.begin + step.minutes
+        time = f"{step.begin:02d}\u2013{end:02d} min"
+        assert any(t.startswith(time) for t in titles)
+        assert step.ask in text and step.why in text
+
+
+def test_each_step_is_a_link_to_its_case(sheet):
+    queries = [
+        dict(pair.split("=") for pair in e.proto.query_string.split("&"))
+        for e in sheet.app.get("page_link")
+        if e.proto.query_string
+    ]
+    opened = [q for q in queries if "present" not in q]
+    presented = [q for q in queries if q.get("present") == "1"]
+    named = {step.scenario for step in plan() if step.scenario}
+    after = {step.next for step in plan() if step.next}
+    assert {q["s"] for q in presented} == named
+    assert {q["s"] for q in opened} == named | after
+    for query in queries:
+        found = decode(query, others=("room", "present"))
+        assert found.covered and found.problems == ()
+
+
+def test_there_is_a_handout_for_every_bug(sheet):
+    keys = {e.key for e in sheet.app.get("download_button")}
+    assert keys == {f"handout-{bug}" for bug in gradebook.BUGS}
+
+
+def test_opening_a_room_shows_its_code_and_carries_it(sheet):
+    sheet.widget("room-open").click()
+    sheet.run()
+    code = "".join(sheet.app.query_params["room"])
+    assert f'class="gb-code">{code}<' in sheet.text
+    links = [e.proto.query_string for e in sheet.app.get("page_link")]
+    assert all(f"room={code}" in q for q in links if q)
+    assert f"room={code}" in sheet.app.code[0].value
+    sheet.widget("room-close").click()
+    sheet.run()
+    assert not widgets.rooms().is_open(code)
+    assert sheet.widget("room-open")
+
+
+def test_joining_by_the_code(visit, led):
+    _, code, _ = led
+    page = visit("session")
+    page.widget("room-code").set_value(f" {code.lower()} ")
+    page.widget("room-join").click()
+    page.run()
+    assert f"In room **{code}**" in page.text
+    assert widgets.rooms().seats(code) == 1
+    (link,) = [
+        e.proto
+        for e in page.app.get("page_link")
+        if e.proto.label == "Go where the lead is"
+    ]
+    assert "s=partial_groups" in link.query_string
+    assert f"room={code}" in link.query_string
+    page.widget("room-leave").click()
+    page.run()
+    assert widgets.rooms().seats(code) == 0 and page.widget("room-code")
+
+
+def test_a_wrong_code_is_said(sheet):
+    sheet.widget("room-code").set_value("nope")
+    sheet.widget("room-join").click()
+    sheet.run()
+    assert "NOPE" in sheet.app.warning[0].value
+
+
+def test_the_lead_takes_a_room_back(visit, led):
+    _, code, key = led
+    page = visit("session")
+    page.widget("room-back-code").set_value(code)
+    page.widget("room-back-key").set_value("wrong")
+    page.widget("room-back").click()
+    page.run()
+    assert "open no room" in page.app.warning[0].value
+    page.widget("room-back-key").set_value(key)
+    page.widget("room-back").click()
+    page.run()
+    assert page.widget("room-close")
+
+
+# The bar
+
+
+def test_without_a_room_nothing_shows():
+    seat = Seat()
+    assert seat.covered and "room" not in seat.text.lower()
+
+
+def test_an_answer_is_a_vote_and_the_page_stays_covered(led):
+    lead, code, _ = led
+    seat = Seat(code).press("choice-partial_groups-0")
+    assert seat.covered and "You say **Positive**" in seat.text
+    assert widgets.rooms().counts(code, Q) == {0: 1}
+    seat.press("choice-partial_groups-2")
+    assert widgets.rooms().counts(code, Q) == {2: 1}
+    assert "**1 answer**; 1 learner is here" in lead.run().text
+    assert "Negative: <b>1</b>" in lead.text
+
+
+def test_the_reveal_opens_the_page_for_everyone(led):
+    lead, code, _ = led
+    one, two = Seat(code), Seat(code)
+    one.press("choice-partial_groups-2")
+    two.press("choice-partial_groups-0")
+    assert lead.covered
+    lead.press("room-reveal")
+    for seat in (lead, one.run(), two.run()):
+        assert not seat.covered and not seat.has("room-reveal")
+    assert "Negative: <b>1</b>, yours, so it is" in one.text
+    assert "Positive: <b>1</b>, yours" in two.text
+    assert "You said **Positive**" in two.text
+
+
+def test_who_skips_has_no_vote(led):
+    _, code, _ = led
+    seat = Seat(code).press("choice-partial_groups-0")
+    seat.press("skip-partial_groups")
+    assert not seat.covered and "no vote" in seat.text
+    assert widgets.rooms().counts(code, Q) == {}
+    assert not seat.run().covered
+
+
+def test_an_answer_from_before_the_room_is_no_vote(led):
+    _, code, _ = led
+    seat = Seat().press("choice-partial_groups-2")
+    assert not seat.covered
+    seat.app.query_params["room"] = code
+    seat.app.session_state["case"] = "rejected_rows"
+    seat.run()
+    seat.app.session_state["case"] = Q
+    assert seat.run().covered
+    assert widgets.rooms().counts(code, Q) == {}
+
+
+def test_each_case_has_its_own_question(led):
+    lead, code, _ = led
+    seat = Seat(code).press("choice-partial_groups-2")
+    lead.press("room-reveal")
+    assert not seat.run().covered
+    seat.app.session_state["case"] = "partial_groups-tail"
+    assert seat.run().covered
+    seat.app.session_state["case"] = "partial_groups"
+    assert not seat.run().covered
+    seat.app.session_state["case"] = "partial_groups-tail"
+    assert seat.run().covered
+    assert widgets.rooms().counts(code, "partial_groups-tail") == {}
+    seat.press("choice-partial_groups-3")
+    assert widgets.rooms().counts(code, "partial_groups-tail") == {3: 1}
+
+
+def test_a_vote_on_a_case_is_no_guess_on_another(led):
+    """The tail has a fourth choice, which the report has not."""
+    lead, code, _ = led
+    seat = Seat(code)
+    for one in (lead, seat):
+        one.app.session_state["case"] = "partial_groups-tail"
+        one.run()
+    seat.press("choice-partial_groups-3")
+    lead.press("room-reveal")
+    tail = gradebook.load("partial_groups-tail").prediction
+    assert f"You said **{tail.choices[3]}**" in seat.run().text
+    assert "You said" not in lead.text
+    seat.press("room-leave")
+    seat.app.session_state["case"] = Q
+    assert "You said" not in seat.run().text
+
+
+def test_the_lead_reveals_by_the_pages_own_buttons_too(led):
+    lead, code, _ = led
+    lead.press("skip-partial_groups")
+    assert widgets.rooms().revealed(code, Q) and not lead.covered
+
+
+def test_a_learner_cannot_reveal(led):
+    _, code, _ = led
+    seat = Seat(code, "no-key-at-all")
+    assert not seat.has("room-reveal") and "In room" in seat.text
+
+
+def test_a_follower_gets_the_leads_row_and_stage(led):
+    lead, code, _ = led
+    lead.press("room-reveal")
+    seat = Seat(code)
+    assert "row 10" in seat.text
+    lead.app.session_state["drafts"][Q].select(4)
+    lead.app.button_group(key="stage-partial_groups-('group',)").set_value(
+        "score"
+    )
+    lead.run()
+    assert "row 10" in seat.run().text
+    seat.app.toggle(key="room-follow-toggle").set_value(True)
+    assert "row 4" in seat.run().text
+    strip = seat.app.button_group(key="stage-partial_groups-('group',)")
+    assert strip.value == "score"
+    seat.app.session_state["drafts"][Q].select(7)
+    assert "row 7" in seat.run().text
+
+
+def test_a_follower_goes_to_the_leads_case(led, monkeypatch):
+    lead, code, _ = led
+    lead.app.session_state["case"] = "rejected_rows"
+    lead.run()
+    gone = []
+
+    def go(page, query_params):
+        gone.append((page.name, query_params))
+
+    monkeypatch.setattr(widgets.st, "switch_page", go)
+    seat = Seat(code)
+    assert gone == []
+    seat.app.toggle(key="room-follow-toggle").set_value(True)
+    seat.run()
+    (file, query), *_ = gone
+    assert file == "4_rejected_rows.py"
+    assert query == {"v": "1", "s": "rejected_rows", "room": code}
+
+
+def test_a_closed_room_is_said_and_can_be_left(led):
+    _, code, key = led
+    seat = Seat(code)
+    widgets.rooms().close(code, key)
+    assert "closed" in seat.run().text
+    seat.press("room-leave")
+    assert "closed" not in seat.text and seat.covered
+
+
+def test_a_room_that_never_was_is_said():
+    seat = Seat("<b>**")
+    assert "never open here" in seat.text and "<b>" not in seat.text
+
+
+def test_a_full_room_is_said(led, monkeypatch):
+    _, code, _ = led
+    monkeypatch.setattr(widgets.rooms(), "most_seats", 0)
+    assert "at most 0 learners" in Seat(code).text
+
+
+# The presenter view
+
+
+def test_the_presenter_view_is_on_by_the_address_alone():
+    plain, shown = Seat(), Seat(present="1")
+    assert not plain.has("present-leave") and shown.has("present-leave")
+    assert "gradebookPresenter" in shown.text
+    assert "gradebookPresenter" not in plain.text
+    shown.press("present-leave")
+    assert not shown.has("present-leave")
+    assert "present" not in shown.app.query_params
+
+
+def test_presenting_hides_the_split_until_the_reveal():
+    rooms = widgets.rooms()
+    code, key = rooms.open()
+    lead = Seat(code, key, present="1")
+    Seat(code).press("choice-partial_groups-0")
+    assert "**1 answer**" in lead.run().text
+    assert "Positive: <b>" not in lead.text
+    lead.press("room-reveal")
+    assert "Positive: <b>1</b>" in lead.text
+    rooms.close(code, key)
