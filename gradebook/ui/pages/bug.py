@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import replace
 
 import streamlit as st
@@ -18,12 +17,10 @@ from gradebook.engine.trainer import NORMALIZATIONS, draws
 from gradebook.output.figures import RowPicture, rows_figure, squashes
 from gradebook.ui.parts import (
     address,
-    arrival,
     controls,
     drafts,
     grid,
     numbers,
-    precedence,
     predict,
     room,
     sections,
@@ -44,10 +41,6 @@ from gradebook.ui.parts.pictures import (
 )
 from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.widget import picking
-
-HEADWAY = 0.1
-"""Seconds in which the server sends an edit's picture and the browser draws
-it, before the rest of the page takes both up."""
 
 WHOLE = "whole-page"
 """In the session while a whole page runs, not what an edit runs again."""
@@ -86,23 +79,17 @@ def _page(name: str, scenario: Scenario, covered: bool) -> None:
     share = min(max(grid.width(draft) / 1200, 0.42), 0.62)
     left, right = screen.columns([share, 1 - share])
     if edited:
-        with right, precedence.first():
+        with right:
             _picture_side(draft, swapped, covered)
-        time.sleep(HEADWAY)
-    precedence.give_way()
     with head:
         _head(draft, swapped, covered)
-    arrival.pause(arrival.WORDS)
-    precedence.give_way()
     with left:
         _table_side(draft, swapped, covered)
     if alone:
         address.depart(name, edited=True)
-    arrival.pause(arrival.INPUTS)
     if not edited:
         with right:
             _picture_side(draft, swapped, covered)
-        arrival.pause(arrival.PICTURE)
     if not covered:
         with rest:
             _rest(draft, swapped)
@@ -114,18 +101,14 @@ def _page(name: str, scenario: Scenario, covered: bool) -> None:
 def _rest(draft: Draft, swapped: Bug) -> None:
     """Everything below the first screen."""
     comparison, wrong = computed(draft, swapped)
-    precedence.give_way()
     _settings(draft, swapped, comparison)
-    precedence.give_way()
     if comparison.batch.rows:
         with st.container(key="stale-below" if wrong else "below"):
             _below(draft, swapped, comparison)
-    precedence.give_way()
     sections.the_line(swapped)
     if comparison.batch.rows:
         tryit.law(swapped, comparison, draft.state.evaluation)
     sections.dispute(load(swapped.name))
-    precedence.give_way()
     tryit.challenges(draft, comparison, bool(wrong))
     if not wrong:
         tryit.shrinking(draft, swapped)

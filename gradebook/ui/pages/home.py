@@ -10,7 +10,7 @@ from gradebook.analysis.comparison import compare
 from gradebook.bugs import bug
 from gradebook.cases.scenario import Scenario, load
 from gradebook.output.figures import RowPicture, card_figure, squashes
-from gradebook.ui.parts import arrival, numbers, predict, tryit, words
+from gradebook.ui.parts import numbers, predict, tryit, words
 from gradebook.ui.parts.pictures import chart, ink, panels, summary
 from gradebook.ui.parts.primer import primer
 
@@ -31,7 +31,6 @@ def home() -> None:
         " and watch where, and why, the two part."
     )
     primer()
-    arrival.pause(arrival.WORDS)
     st.header(f"The {_count(len(files))}")
     hidden = [name for name in files if predict.covered(name)]
     if hidden:

@@ -19,7 +19,6 @@ from gradebook.core.settings import ESTIMATORS
 from gradebook.ui.pages.bug import own, picture, say
 from gradebook.ui.parts import (
     address,
-    arrival,
     controls,
     drafts,
     grid,
@@ -185,12 +184,10 @@ def _first_screen(
         grid.buttons(draft)
         _columns(draft)
         grid.history(draft)
-    arrival.pause(arrival.INPUTS)
     with right:
         if comparison.batch.rows:
             with st.container(key="stale" if wrong else "fresh"):
                 picture(draft, one, comparison, kind, bool(wrong), False)
-    arrival.pause(arrival.PICTURE)
 
 
 def _kind(draft: Draft) -> str:

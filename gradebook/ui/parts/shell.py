@@ -12,10 +12,9 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load
 from gradebook.ui.pages.home import home
 from gradebook.ui.parts import address, present
-from gradebook.ui.parts.arrival import arrived
 
 ROOT = Path(__file__).parents[3]
-SCRIPTS = ("keys.js", "typing.js", "mend.js")
+SCRIPTS = ("keys.js", "typing.js")
 STYLE = Path(__file__).with_name("style.css")
 EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
 
@@ -130,5 +129,4 @@ def app() -> None:
     address.elsewhere(page.url_path)
     _keep_room(page.url_path)
     page.run()
-    arrived()
     present.leave()
