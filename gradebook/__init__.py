@@ -7,7 +7,8 @@ faulty = gradebook.run(gradebook.bug("partial_groups").engine, batch)
 steps = gradebook.check(frame)  # a run's log: one row a step
 """
 
-from gradebook.bugs import BUGS, bug
+from gradebook.bugs import BUGS
+from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError

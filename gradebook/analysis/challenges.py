@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from gradebook.analysis.comparison import DUST, Comparison, compare, sign
-from gradebook.bugs import bug
 from gradebook.cases import table as tables
+from gradebook.cases.record import bug
 from gradebook.cases.scenario import (
     AddRow,
     Cell,

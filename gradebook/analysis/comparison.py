@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gradebook.bugs import Bug
+from gradebook.bugs import Swap
 from gradebook.core.batch import Batch
 from gradebook.engine.loss import token_kl, token_weight
 from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
@@ -81,7 +81,7 @@ class Comparison:
         return not (rows or loss or bool(self.gradient_differs.any()))
 
 
-def compare(bug: Bug, batch: Batch) -> Comparison:
+def compare(bug: Swap, batch: Batch) -> Comparison:
     """Both engines on `batch`. Raises GradebookError where one cannot."""
     return Comparison(batch, run(CORRECT, batch), run(bug.engine, batch))
 

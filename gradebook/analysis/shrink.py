@@ -16,7 +16,7 @@ from typing import Any
 
 from gradebook.analysis.comparison import DUST, Comparison
 from gradebook.analysis.state_comparison import compared
-from gradebook.bugs import Bug
+from gradebook.bugs import Swap
 from gradebook.cases import table as tables
 from gradebook.cases.state import State
 from gradebook.core.errors import GradebookError
@@ -71,7 +71,7 @@ KINDS = (
 """From the most to the least striking; a batch's face is its first."""
 
 
-def shrink(bug: Bug, state: State) -> Iterator[Step]:
+def shrink(bug: Swap, state: State) -> Iterator[Step]:
     """Reductions of `state`, each smaller or rounder than the last, that
     keep the face of the bug. None where the batch does not show it.
 
@@ -194,7 +194,7 @@ def _has_full_group(found: Comparison) -> bool:
 class _Search:
     """The best state so far, and the count of candidates tried."""
 
-    def __init__(self, bug: Bug, face: Face, state: State) -> None:
+    def __init__(self, bug: Swap, face: Face, state: State) -> None:
         self.face = face
         self.state = state
         self.runs = 0

@@ -1,5 +1,8 @@
-"""The faulty engines. One module a bug, holding exactly one stage: a module
-put into this folder is found by its name."""
+"""The faulty stages. One module a bug, holding exactly one stage function.
+
+A module in this folder is found by its name. What else is known about a
+bug stands in its scenario file; `gradebook.cases.record` puts both together.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,29 @@ BUGS: tuple[str, ...] = tuple(sorted(m.name for m in iter_modules(__path__)))
 
 
 @dataclass(frozen=True)
-class Bug:
-    """One swapped stage: its name, both functions, and the faulty engine."""
+class Swap:
+    """One stage with its correct and its faulty function.
+
+    name     the bug, or the bugs that act in this stage together
+    engine   the whole faulty engine
+    drops    the conditions of `counted` that the faulty function leaves
+             out (names from grouping.CONDITIONS); empty for other stages
+    """
 
     name: str
     stage: str
     correct: Stage
     faulty: Stage
     engine: Engine
+    drops: tuple[str, ...] = ()
 
 
 @lru_cache
-def bug(name: str) -> Bug:
-    """The bug of that name. Raises GradebookError for a name not in BUGS."""
+def swap(name: str) -> Swap:
+    """The stage that the bug of that name swaps.
+
+    Raises GradebookError for a name that is not in BUGS.
+    """
     if name not in BUGS:
         raise GradebookError(
             key="bug", expected="one of " + ", ".join(BUGS), found=shown(name)
@@ -40,10 +53,11 @@ def bug(name: str) -> Bug:
         for stage, function in inspect.getmembers(module, inspect.isfunction)
         if stage in STAGES and function.__module__ == module.__name__
     )
-    return Bug(
+    return Swap(
         name=name,
         stage=stage,
         correct=getattr(CORRECT, stage),
         faulty=faulty,
         engine=replace(CORRECT, **{stage: faulty}),
+        drops=getattr(module, "DROPS", ()),
     )

@@ -7,6 +7,8 @@ from torch import Tensor
 from gradebook.core.batch import Batch
 from gradebook.engine.grouping import has_tokens
 
+DROPS = ("end",)
+
 
 def counted(batch: Batch, credited: Tensor) -> Tensor:
     """The row may enter a statistic: it has tokens. bool [R].

@@ -7,6 +7,8 @@ from torch import Tensor
 from gradebook.core.batch import Batch
 from gradebook.engine.grouping import may_end
 
+DROPS = ("tokens",)
+
 
 def counted(batch: Batch, credited: Tensor) -> Tensor:
     """The row may enter a statistic: it ended as it should. bool [R].

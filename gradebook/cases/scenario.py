@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ MOST_TOKENS = 64
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
-STATUSES = ("fixed", "open", "disputed")
+STATUSES = ("fixed", "open", "disputed", "by design", "not confirmed")
 TELLTALES = ("sign", "scale", "influence", "gradient")
 SPECIAL_CONTROLS = ("padded_width", "subsample", "phase", "guard")
 """Controls of a page that are no field of Settings."""
@@ -128,6 +128,35 @@ class Telltale:
 
     kind: str
     text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What the check of a log and the laws must know about a bug.
+
+    columns          log columns that the check needs to try the bug; a
+                     tuple inside stands for one of several
+    in_advantages    False: the bug leaves no trace in advantages
+    couples_prompts  a row's faulty advantage may depend on the rows of
+                     other prompts, whatever the settings are
+    phrase           what a verdict calls the faulty computation
+    correct_phrase   what a verdict calls the correct one
+    tells            what a log must hold for the bug to be tried
+    would_tell       what a step must hold for the bug to show
+    guesses          setting -> values to try in the check; a text that is
+                     no value of the setting names a rule that makes values
+    laws             names of laws in analysis/laws, the first to show first
+    """
+
+    columns: tuple[str | tuple[str, ...], ...]
+    in_advantages: bool
+    couples_prompts: bool
+    phrase: str
+    correct_phrase: str
+    tells: str
+    would_tell: str
+    laws: tuple[str, ...]
+    guesses: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,7 +269,10 @@ class Scenario:
     focus: int
     prediction: Prediction
     telltale: Telltale
+    record: Record
     expected: Expected
+    teaser: str = ""
+    engine_names: tuple[str, str] = ("correct", "faulty")
     dispute: Dispute | None = None
     estimators: tuple[str, ...] = ()
     estimators_note: str = ""
@@ -437,6 +469,22 @@ ROW_READERS: Mapping[str, Reader] = {
 """How each value of a row is read."""
 
 
+def _column(value: Any, key: str) -> str | tuple[str, ...]:
+    """A log column, or a list of columns of which one is enough."""
+    if isinstance(value, list):
+        return list_of(text, least=2)(value, key)
+    return text(value, key)
+
+
+def _guesses(value: Any, key: str) -> dict[str, tuple[Any, ...]]:
+    """Settings, each with a list of values or names of rules."""
+    check_keys(value, key, Settings().keys())
+    read = list_of(lambda item, _: item)
+    return {
+        name: read(items, join(key, name)) for name, items in value.items()
+    }
+
+
 def _change(value: Any, key: str) -> Change:
     """One change of a solution, told by its first key."""
     kinds = ("row", "setting", "add_row", "remove_row")
@@ -535,6 +583,20 @@ KEYS: Mapping[str, Reader] = {
         why=text,
     ),
     "telltale": table_of(Telltale, kind=one_of(*TELLTALES), text=text),
+    "record": table_of(
+        Record,
+        columns=list_of(_column, least=0),
+        in_advantages=flag,
+        couples_prompts=flag,
+        phrase=text,
+        correct_phrase=text,
+        tells=text,
+        would_tell=text,
+        laws=distinct(list_of(text)),
+        guesses=_guesses,
+    ),
+    "teaser": text,
+    "engine_names": distinct(list_of(text, least=2, most=2)),
     "estimators": distinct(list_of(one_of(*ESTIMATORS))),
     "estimators_note": text,
     "other_run": table_of(OtherRun, title=text, rows=_rows, note=text),
@@ -560,6 +622,8 @@ KEYS: Mapping[str, Reader] = {
 """How each key of a scenario file is read."""
 
 OPTIONAL = (
+    "teaser",
+    "engine_names",
     "dispute",
     "estimators",
     "estimators_note",
@@ -577,6 +641,8 @@ FROM_MAIN = (
     "rule",
     "controls",
     "telltale",
+    "record",
+    "engine_names",
 )
 """What a variant may leave to its bug's main file."""
 

@@ -161,6 +161,7 @@ def table_of(build: type, **readers: Reader) -> Reader:
         field.name
         for field in dataclasses.fields(build)
         if field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
     }
 
     def read(value: Any, key: str) -> Any:

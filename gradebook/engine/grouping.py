@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import lru_cache, reduce
+
 import torch
 from torch import Tensor
 
@@ -28,6 +31,13 @@ def may_end(batch: Batch) -> Tensor:
     return batch.eos | (not batch.settings.mask_no_eos)
 
 
+CONDITIONS: Mapping[str, Callable[[Batch], Tensor]] = {
+    "tokens": has_tokens,
+    "end": may_end,
+}
+"""What a row must meet in order to count, by name."""
+
+
 def credited(batch: Batch) -> Tensor:
     """The row may earn an advantage. bool [R]."""
     return has_tokens(batch) & may_end(batch)
@@ -39,6 +49,23 @@ def counted(batch: Batch, credited: Tensor) -> Tensor:
     A row that cannot learn must not vote.
     """
     return credited
+
+
+@lru_cache
+def counted_without(dropped: frozenset[str]) -> Callable[..., Tensor]:
+    """The stage `counted` without some of the CONDITIONS.
+
+    Each faulty `counted` stage drops one condition. Several of them
+    together drop each of theirs, so every set of them is defined.
+    """
+    kept = [has for name, has in CONDITIONS.items() if name not in dropped]
+
+    def counted(batch: Batch, credited: Tensor) -> Tensor:
+        """The row meets every condition that is not dropped. bool [R]."""
+        every = torch.ones_like(credited)
+        return reduce(torch.logical_and, (has(batch) for has in kept), every)
+
+    return counted
 
 
 def group(batch: Batch) -> Tensor:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gradebook.bugs import bug
+from gradebook.cases.record import bug
 from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.engine.pipeline import CORRECT, Engine
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradebook.bugs import bug
+from gradebook.cases.record import bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS
 from gradebook.engine.pipeline import CORRECT, run

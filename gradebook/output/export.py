@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from gradebook.analysis.comparison import ROW_STAGES, Comparison, compare
 from gradebook.analysis.state_comparison import compared
-from gradebook.bugs import Bug, bug
+from gradebook.bugs import Swap
 from gradebook.cases import table as tables
+from gradebook.cases.record import bug
 from gradebook.cases.scenario import MOST_ROWS, MOST_TOKENS, load
 from gradebook.cases.state import State, start
 from gradebook.cases.toml_file import LARGEST_FILE, MOST_DOTS
@@ -392,7 +393,7 @@ def _rule(state: State) -> str:
     return own.rule if own.bug == state.bug else load(state.bug).rule
 
 
-def _telling_case(state: State, swapped: Bug) -> _Case:
+def _telling_case(state: State, swapped: Swap) -> _Case:
     """The scenario's own rows, or the bug's main ones where those hide it
     too."""
     case = _case(state.scenario.name, start(state.scenario), swapped)
@@ -401,7 +402,7 @@ def _telling_case(state: State, swapped: Bug) -> _Case:
     return _case(swapped.name, start(load(swapped.name)), swapped)
 
 
-def _case(name: str, state: State, swapped: Bug) -> _Case:
+def _case(name: str, state: State, swapped: Swap) -> _Case:
     batch = state.batch()
     found = compare(swapped, batch)
     columns = _columns(state, batch)
@@ -413,7 +414,7 @@ def _case(name: str, state: State, swapped: Bug) -> _Case:
 
 
 def _kept_laws(
-    swapped: Bug, found: Comparison, columns: dict[str, list[Any]]
+    swapped: Swap, found: Comparison, columns: dict[str, list[Any]]
 ) -> list[_Law]:
     """The laws about the bug's stage, and the numbers of the correct
     engine where no law tells the engines apart."""
@@ -525,7 +526,7 @@ def _caller(
     return call
 
 
-def _written(swapped: Bug, cases: list[_Case], link: str, rule: str) -> str:
+def _written(swapped: Swap, cases: list[_Case], link: str, rule: str) -> str:
     """The file's text."""
     head = template.HEAD.format(
         bug=swapped.name, link=_text(link), rule=_text(rule)

@@ -10,7 +10,7 @@ from typing import Any
 from gradebook.analysis.comparison import Comparison, compare, row_weight, sign
 from gradebook.analysis.formula import Worked, worked
 from gradebook.analysis.source import Listing, beside, first_sentence
-from gradebook.bugs import bug
+from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
 from gradebook.core.formatting import digits_apart, minus, settled, signed
 from gradebook.engine.pipeline import Trace

@@ -57,6 +57,16 @@ keys = ["scale: true"]
 look = "Search for the division."
 workaround = "Divide."
 
+[record]
+columns = ["prompt"]
+in_advantages = true
+couples_prompts = false
+phrase = "centred rewards that are not divided"
+correct_phrase = "rewards divided by their spread"
+tells = "a prompt or group id"
+would_tell = "a step with a group whose deviation is not 1"
+laws = ["shift"]
+
 [settings]
 eps = 1e-9
 

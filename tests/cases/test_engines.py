@@ -1,21 +1,28 @@
 """Several bugs in one engine: each one's stage, and two in one stage."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
 import torch
 
 import gradebook
+from gradebook.bugs import swap
 from gradebook.cases import engines
 from gradebook.cases.engines import several, swaps
 from gradebook.core.errors import GradebookError
+from gradebook.engine.grouping import CONDITIONS, counted_without
+from gradebook.engine.pipeline import STAGES
 
 COUNTED = ("no_eos_outliers", "rejected_rows")
-SUBSETS = [
-    names
-    for size in range(len(gradebook.BUGS) + 1)
-    for names in combinations(gradebook.BUGS, size)
+COUNTED_BUGS = [
+    name for name in gradebook.BUGS if gradebook.bug(name).stage == "counted"
 ]
+
+
+def in_different_stages(names):
+    return len({gradebook.bug(name).stage for name in names}) == len(names)
+
 
 # Row 2 has no token, row 3 no end, row 4 neither.
 ONE_PROMPT = gradebook.Batch(
@@ -35,21 +42,32 @@ def test_without_a_bug_it_is_the_correct_engine():
 @pytest.mark.parametrize("name", gradebook.BUGS)
 def test_one_bug_is_its_own_engine(name):
     assert several([name]) == gradebook.bug(name).engine
-    assert swaps([name]) == (gradebook.bug(name),)
+    assert swaps([name]) == (swap(name),)
 
 
-@pytest.mark.parametrize("names", SUBSETS, ids="+".join)
-def test_every_set_of_bugs_swaps_its_stages_and_no_other(names):
+@pytest.mark.parametrize("names", [*combinations(gradebook.BUGS, 2)])
+def test_two_bugs_act_together_unless_they_share_a_stage(names):
+    first, second = (gradebook.bug(name) for name in names)
+    if first.stage == second.stage and not (first.drops and second.drops):
+        with pytest.raises(GradebookError, match="expected one bug"):
+            several(names)
+        return
     engine = several(names)
-    swapped = {gradebook.bug(name).stage for name in names}
-    for stage in engines.STAGES:
+    for stage in STAGES:
         same = getattr(engine, stage) is getattr(gradebook.CORRECT, stage)
-        assert same == (stage not in swapped)
-    for name in names:
-        own = gradebook.bug(name)
-        if not set(COUNTED) <= set(names) or own.stage != "counted":
+        assert same == (stage not in (first.stage, second.stage))
+    if in_different_stages(names):
+        for own in (first, second):
             assert getattr(engine, own.stage) is own.faulty
-    gradebook.run(engine, ONE_PROMPT)
+
+
+@pytest.mark.parametrize("name", COUNTED_BUGS)
+def test_a_faulty_counted_stage_drops_what_it_says(name):
+    own = gradebook.bug(name)
+    assert own.drops and set(own.drops) <= set(CONDITIONS)
+    credited = gradebook.CORRECT.credited(ONE_PROMPT)
+    by_rule = counted_without(frozenset(own.drops))(ONE_PROMPT, credited)
+    assert own.faulty(ONE_PROMPT, credited).tolist() == by_rule.tolist()
 
 
 @pytest.mark.parametrize(
@@ -116,8 +134,8 @@ def test_an_unknown_bug_is_an_error():
             function(["partial_groups", "partial_group"])
 
 
-def test_bugs_of_one_stage_without_a_common_form_are_refused(monkeypatch):
-    monkeypatch.setattr(engines, "TOGETHER", {})
+def test_bugs_of_one_stage_that_drop_no_condition_are_refused(monkeypatch):
+    monkeypatch.setattr(engines, "swap", lambda n: replace(swap(n), drops=()))
     with pytest.raises(GradebookError) as raised:
         several(COUNTED)
     assert str(raised.value) == (

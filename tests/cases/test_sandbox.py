@@ -1,15 +1,23 @@
 """The sandbox page: any start, any bugs, every setting, the whole
 pipeline, every estimator."""
 
-import gradebook.cases.state
+from dataclasses import replace
+
 import pytest
 
 import gradebook
+import gradebook.cases.state
+from gradebook.bugs import swap
 from gradebook.cases import engines
 from gradebook.cases.sandbox import SETTINGS, blank
 from gradebook.cases.table import with_every_column
 
 STARTS = [f"sandbox-{name}" for name in gradebook.cases.scenario.names()]
+
+
+def exclusive(name):
+    """The bug's stage as a whole rule, which nothing can be added to."""
+    return replace(swap(name), drops=())
 
 
 def boxes(page):
@@ -137,14 +145,14 @@ def test_bugs_of_several_stages_act_at_once(page):
 def test_both_faults_of_one_stage_count_every_row_and_say_so(page):
     page.choose("sandbox-rejected_rows")
     page.put(f"bugs-{page.case}", ["rejected_rows", "no_eos_outliers"])
-    assert "every row is counted" in page.text
+    assert "The bugs of `counted` act together" in page.text
     assert "Swapped stage: `counted`." in page.text
     # Mean of 100, 1 and 2; deviation 56.8712.
     assert page.marks()[1][2] == pytest.approx(-0.568536, abs=1e-6)
 
 
 def test_bugs_that_exclude_each_other_get_a_message(page, monkeypatch):
-    monkeypatch.setattr(engines, "TOGETHER", {})
+    monkeypatch.setattr(engines, "swap", exclusive)
     page.cell(0, reward="5")
     page.put("bugs-sandbox", ["no_eos_outliers", "rejected_rows"])
     assert page.errors == [
@@ -351,7 +359,7 @@ def test_the_last_good_batch_outlives_bugs_that_exclude_each_other(
     good = page.cell(1, reward="3").marks()[0]
     page.cell(0, reward="?")
     with monkeypatch.context() as patched:
-        patched.setattr(engines, "TOGETHER", {})
+        patched.setattr(engines, "swap", exclusive)
         page.put("bugs-sandbox", ["no_eos_outliers", "rejected_rows"])
     page.put("bugs-sandbox", ["rejected_rows"])
     assert page.stale and page.marks()[0] == good

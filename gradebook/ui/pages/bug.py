@@ -10,7 +10,8 @@ import streamlit as st
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.analysis.formula import worked
 from gradebook.analysis.state_comparison import compared
-from gradebook.bugs import Bug, bug
+from gradebook.bugs import Swap
+from gradebook.cases.record import bug
 from gradebook.cases.scenario import SPECIAL_CONTROLS, Scenario, load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.engine.trainer import NORMALIZATIONS, draws
@@ -98,7 +99,7 @@ def _page(name: str, scenario: Scenario, covered: bool) -> None:
         st.rerun(scope="app")  # the room follows the row and the stage
 
 
-def _rest(draft: Draft, swapped: Bug) -> None:
+def _rest(draft: Draft, swapped: Swap) -> None:
     """Everything below the first screen."""
     comparison, wrong = computed(draft, swapped)
     _settings(draft, swapped, comparison)
@@ -115,7 +116,7 @@ def _rest(draft: Draft, swapped: Bug) -> None:
         takehome.take_home(draft)
 
 
-def _now(draft: Draft, swapped: Bug, covered: bool) -> str:
+def _now(draft: Draft, swapped: Swap, covered: bool) -> str:
     """The selected row's number in words: on a first page text is there
     before the table and the picture, which the browser has to fetch a
     program for."""
@@ -129,7 +130,7 @@ def _now(draft: Draft, swapped: Bug, covered: bool) -> str:
     return f"{said}." if covered else f"{said}, faulty {faulty[draft.row]}."
 
 
-def _head(draft: Draft, swapped: Bug, covered: bool) -> None:
+def _head(draft: Draft, swapped: Swap, covered: bool) -> None:
     """Title and claim; the question, or after the answer the cases."""
     scenario = draft.scenario
     st.title(words.plain(load(scenario.bug).title))
@@ -158,7 +159,7 @@ def _case(scenario: Scenario) -> str:
     return scenario.title if scenario.variant else "The report"
 
 
-def computed(draft: Draft, swapped: Bug) -> tuple[Comparison, list[str]]:
+def computed(draft: Draft, swapped: Swap) -> tuple[Comparison, list[str]]:
     """The comparison of the draft, or the last good one with what is
     wrong now; worked out once for each state."""
     if draft.done is draft.state and draft.good is not None:
@@ -175,14 +176,14 @@ def computed(draft: Draft, swapped: Bug) -> tuple[Comparison, list[str]]:
     return draft.good, wrong
 
 
-def own(draft: Draft, swapped: Bug) -> Comparison:
+def own(draft: Draft, swapped: Swap) -> Comparison:
     """The comparison of the scenario's own state."""
     if draft.own is None:
         draft.own = compare(swapped, draft.origin.batch())
     return draft.own
 
 
-def _table_side(draft: Draft, swapped: Bug, covered: bool) -> None:
+def _table_side(draft: Draft, swapped: Swap, covered: bool) -> None:
     """The table, what is wrong in it, and the selected row as widgets."""
     comparison, wrong = computed(draft, swapped)
     heard: tuple = ()
@@ -199,7 +200,7 @@ def _table_side(draft: Draft, swapped: Bug, covered: bool) -> None:
     grid.history(draft)
 
 
-def _picture_side(draft: Draft, swapped: Bug, covered: bool) -> None:
+def _picture_side(draft: Draft, swapped: Swap, covered: bool) -> None:
     """The picture, and beside the truth what was predicted."""
     comparison, wrong = computed(draft, swapped)
     kind, stale = draft.scenario.telltale.kind, bool(wrong)
@@ -225,7 +226,7 @@ def say(wrong: list[str]) -> None:
 
 def picture(
     draft: Draft,
-    swapped: Bug,
+    swapped: Swap,
     comparison: Comparison,
     kind: str,
     stale: bool,
@@ -303,7 +304,7 @@ def _axis_widget(draft: Draft, axis: str) -> None:
 
 
 def _ranges(
-    draft: Draft, swapped: Bug, comparison: Comparison
+    draft: Draft, swapped: Swap, comparison: Comparison
 ) -> list[tuple[float, float]]:
     """Least and greatest faulty advantage of each row over the draws."""
     batch = comparison.batch
@@ -324,7 +325,7 @@ def _clicked(draft: Draft, key: str) -> None:
         draft.select(int(points[0]["customdata"][0]))
 
 
-def _settings(draft: Draft, swapped: Bug, comparison: Comparison) -> None:
+def _settings(draft: Draft, swapped: Swap, comparison: Comparison) -> None:
     scenario = draft.scenario
     lead = "Notice, in the unedited case:" if draft.edited else "Notice:"
     st.markdown(f"**{lead}** {words.plain(scenario.lesson)}")
@@ -340,7 +341,7 @@ def _settings(draft: Draft, swapped: Bug, comparison: Comparison) -> None:
         sections.phases(swapped, comparison.batch, draft.state.evaluation)
 
 
-def _below(draft: Draft, swapped: Bug, comparison: Comparison) -> None:
+def _below(draft: Draft, swapped: Swap, comparison: Comparison) -> None:
     row = min(draft.row, comparison.batch.rows - 1)
     stage = sections.strip(draft, swapped, comparison)
     left, right = st.columns([11, 13])

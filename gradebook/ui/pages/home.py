@@ -7,7 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from gradebook.analysis.comparison import compare
-from gradebook.bugs import bug
+from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
 from gradebook.output.figures import RowPicture, card_figure, squashes
 from gradebook.ui.parts import numbers, predict, tryit, words

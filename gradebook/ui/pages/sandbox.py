@@ -8,10 +8,10 @@ from gradebook.analysis.comparison import Comparison, compare
 from gradebook.analysis.formula import worked
 from gradebook.analysis.matrix import Line, matrix
 from gradebook.analysis.state_comparison import compared
-from gradebook.bugs import BUGS, Bug
+from gradebook.bugs import BUGS, Swap
 from gradebook.cases import sandbox as starts
 from gradebook.cases import table as tables
-from gradebook.cases.engines import TOGETHER, swapped, swaps
+from gradebook.cases.engines import swapped, swaps
 from gradebook.cases.scenario import load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import digits_apart, plain, settled, signed
@@ -119,7 +119,7 @@ def _bugs(draft: Draft) -> None:
     )
 
 
-def _told(chosen: tuple[str, ...], parts: tuple[Bug, ...]) -> None:
+def _told(chosen: tuple[str, ...], parts: tuple[Swap, ...]) -> None:
     """Which stages are swapped, and what two bugs of one stage do."""
     if not chosen:
         st.markdown("No bug is chosen: both engines are the correct one.")
@@ -128,10 +128,10 @@ def _told(chosen: tuple[str, ...], parts: tuple[Bug, ...]) -> None:
     word = "stage" if len(parts) == 1 else "stages"
     lines = [f"Swapped {word}: {said}."]
     lines += [
-        f"Both bugs of `{one.stage}` together: every row is counted, since"
-        " each drops one of the two conditions that keep a row out."
+        f"The bugs of `{one.stage}` act together: each drops one of the"
+        " conditions that a row must meet in order to count."
         for one in parts
-        if one.faulty in TOGETHER.values()
+        if len(one.drops) > 1
     ]
     st.markdown(" ".join(lines))
 
@@ -139,7 +139,7 @@ def _told(chosen: tuple[str, ...], parts: tuple[Bug, ...]) -> None:
 # The batch and its picture
 
 
-def _computed(draft: Draft, one: Bug) -> tuple[Comparison, list[str]]:
+def _computed(draft: Draft, one: Swap) -> tuple[Comparison, list[str]]:
     """The comparison of the draft, or the last good one with what is
     wrong now."""
     wrong = draft.wrong()
@@ -154,7 +154,7 @@ def _computed(draft: Draft, one: Bug) -> tuple[Comparison, list[str]]:
     return draft.good or own(draft, one), wrong
 
 
-def _again(draft: Draft, one: Bug) -> Comparison | None:
+def _again(draft: Draft, one: Swap) -> Comparison | None:
     """The last good batch through this engine, if it can."""
     try:
         return compare(one, draft.good.batch) if draft.good else None
@@ -164,7 +164,7 @@ def _again(draft: Draft, one: Bug) -> Comparison | None:
 
 def _first_screen(
     draft: Draft,
-    one: Bug,
+    one: Swap,
     comparison: Comparison,
     wrong: list[str],
     kind: str,
@@ -241,7 +241,7 @@ def _settings(draft: Draft) -> None:
 
 
 def _pipeline(
-    draft: Draft, parts: tuple[Bug, ...], comparison: Comparison
+    draft: Draft, parts: tuple[Swap, ...], comparison: Comparison
 ) -> None:
     """Every stage, both engines, the first that differs open; and the
     selected row's formula."""
@@ -267,7 +267,7 @@ def _pipeline(
 # The matrix
 
 
-def _matrix(draft: Draft, one: Bug, comparison: Comparison) -> None:
+def _matrix(draft: Draft, one: Swap, comparison: Comparison) -> None:
     """This batch under every estimator: which let the bugs through."""
     lines = matrix(comparison.batch, one.engine)
     leaking = sum(line.leaks for line in lines)

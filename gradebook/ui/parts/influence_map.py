@@ -14,7 +14,7 @@ from gradebook.analysis.influence import (
     gradient_influence,
     influences,
 )
-from gradebook.bugs import Bug
+from gradebook.bugs import Swap
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.engine.pipeline import CORRECT
@@ -29,7 +29,7 @@ MOST_ROWS = 128
 FINITE, SLOPE = "finite change", "derivative"
 
 
-def moves(draft: Draft, bug: Bug, comparison: Comparison) -> None:
+def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
     """The section: maps, the chosen cell in numbers, the totals."""
     title, batch = "Who moves whom", comparison.batch
     if batch.rows > MOST_ROWS:
@@ -202,7 +202,7 @@ def _pickers(draft: Draft, last: int, victim: int, culprit: int) -> None:
 
 
 def _cell(
-    bug: Bug, batch: Batch, victim: int, culprit: int, by_gradient: bool
+    bug: Swap, batch: Batch, victim: int, culprit: int, by_gradient: bool
 ) -> None:
     """The chosen cell in numbers: what the map shows, before and after."""
     what, change = f"advantage of row {victim}", changed

@@ -17,7 +17,7 @@ from gradebook.analysis.comparison import (
 from gradebook.analysis.formula import Worked
 from gradebook.analysis.matrix import matrix
 from gradebook.analysis.source import Listing, beside, first_sentence
-from gradebook.bugs import Bug
+from gradebook.bugs import Swap
 from gradebook.cases.scenario import Scenario
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
@@ -31,7 +31,7 @@ from gradebook.ui.parts.pictures import prompts_of
 from gradebook.ui.parts.words import safe
 
 
-def claim(scenario: Scenario, bug: Bug, now: str) -> None:
+def claim(scenario: Scenario, bug: Swap, now: str) -> None:
     """The status, the source, the stage; one sentence, and what it does to
     the selected row."""
     links = " · ".join(
@@ -95,7 +95,7 @@ def first_difference(comparison: Comparison) -> str:
     )
 
 
-def strip(draft: Draft, bug: Bug, comparison: Comparison) -> str:
+def strip(draft: Draft, bug: Swap, comparison: Comparison) -> str:
     """The stages in order; the first that differs is chosen. The chosen."""
     diverging = comparison.diverging
     said = first_difference(comparison)
@@ -117,7 +117,7 @@ def strip(draft: Draft, bug: Bug, comparison: Comparison) -> str:
     return chosen or default
 
 
-def stage(draft: Draft, bug: Bug, comparison: Comparison, stage: str) -> None:
+def stage(draft: Draft, bug: Swap, comparison: Comparison, stage: str) -> None:
     """Both engines' results of one stage, under its name."""
     swapped = bug if stage == bug.stage else None
     stage_body(draft, swapped, comparison, stage, words.titled(stage, level=3))
@@ -125,7 +125,7 @@ def stage(draft: Draft, bug: Bug, comparison: Comparison, stage: str) -> None:
 
 def stage_body(
     draft: Draft,
-    bug: Bug | None,
+    bug: Swap | None,
     comparison: Comparison,
     stage: str,
     head: str = "",
@@ -256,7 +256,7 @@ def _tokens(comparison: Comparison, row: int) -> None:
     )
 
 
-def the_line(bug: Bug) -> None:
+def the_line(bug: Swap) -> None:
     """Both functions from their files, the lines that differ marked."""
     st.markdown(words.titled("The line"))
     listings = beside(bug.correct, bug.faulty)
@@ -312,7 +312,7 @@ def run_differs(batch: Batch) -> bool:
     return not compare(bug("partial_groups"), batch).agree
 
 
-def phases(bug: Bug, batch: Batch, evaluation: bool) -> None:
+def phases(bug: Swap, batch: Batch, evaluation: bool) -> None:
     """Loss and metrics without the guard, with it, and with it confined to
     training."""
     engines = [bug.engine, CORRECT, bug.engine if evaluation else CORRECT]
@@ -340,7 +340,7 @@ def phases(bug: Bug, batch: Batch, evaluation: bool) -> None:
         )
 
 
-def other_run(scenario: Scenario, bug: Bug, batch: Batch) -> None:
+def other_run(scenario: Scenario, bug: Swap, batch: Batch) -> None:
     """A second run beside this one, and the difference token by token."""
     other = scenario.other_run
     if other is None:
@@ -367,7 +367,7 @@ def _matrix(values: list[list[float]]) -> str:
 
 
 def estimators(
-    scenario: Scenario, bug: Bug, batch: Batch, edited: bool
+    scenario: Scenario, bug: Swap, batch: Batch, edited: bool
 ) -> None:
     """This batch under each named estimator, correct and faulty. The
     scenario's note is of the batch that is not `edited`."""

@@ -8,7 +8,7 @@ from gradebook.analysis.challenges import apply_solution, judge
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.laws import Broken, Held, Outcome, laws
 from gradebook.analysis.shrink import shrink
-from gradebook.bugs import Bug
+from gradebook.bugs import Swap
 from gradebook.cases.scenario import Challenge, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus
@@ -18,7 +18,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.sections import table
 
 
-def law(bug: Bug, comparison: Comparison, evaluation: bool) -> None:
+def law(bug: Swap, comparison: Comparison, evaluation: bool) -> None:
     """Each law in words, and what both engines make of it here."""
     if not laws(bug.name):
         return
@@ -113,7 +113,7 @@ def _solve(draft: Draft, task: Challenge) -> None:
     draft.become(apply_solution(draft.origin, task.solution))
 
 
-def shrinking(draft: Draft, bug: Bug) -> None:
+def shrinking(draft: Draft, bug: Swap) -> None:
     """A button that reduces the batch to the smallest that shows it."""
     said = (
         "Reduces the batch to the smallest one, with the roundest numbers,"
@@ -130,7 +130,7 @@ def shrinking(draft: Draft, bug: Bug) -> None:
             st.markdown("\n".join(f"1. {words.plain(s)}" for s in told))
 
 
-def _shrink(draft: Draft, bug: Bug, key: str) -> None:
+def _shrink(draft: Draft, bug: Swap, key: str) -> None:
     sentences: list[str] = []
     state = draft.state
     try:

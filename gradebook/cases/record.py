@@ -1,0 +1,55 @@
+"""The record of a bug: everything the program knows about it.
+
+Its stage comes from gradebook/bugs/<bug>.py, all else from the bug's own
+file scenarios/<bug>.toml. No other module names a bug.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from gradebook.bugs import BUGS, Swap, swap
+from gradebook.cases.scenario import Record, load
+
+__all__ = ["BUGS", "Bug", "bug"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bug(Swap, Record):
+    """A bug: its stage, both functions, its engine and what is known of it.
+
+    title     of the bug, as verdicts and cards say it
+    trainer   the trainer that had it
+    status    of the report, one of scenario.STATUSES
+    controls  the settings on its page
+    """
+
+    title: str
+    trainer: str
+    status: str
+    controls: tuple[str, ...]
+
+
+@lru_cache
+def bug(name: str) -> Bug:
+    """The record of the bug of that name.
+
+    Raises GradebookError for a name that is not in BUGS, and as `load`
+    does for the bug's scenario file.
+    """
+    own = swap(name)
+    main = load(name)
+    return Bug(
+        **_fields(own),
+        **_fields(main.record),
+        title=main.title,
+        trainer=main.trainer,
+        status=main.status,
+        controls=main.controls,
+    )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: getattr(value, field.name) for field in fields(value)}

@@ -1,0 +1,46 @@
+"""A bug's record: its stage and what its scenario file says, in one value."""
+
+import pytest
+
+import gradebook
+from gradebook.analysis.laws import LAWS
+from gradebook.core.settings import Settings
+
+
+@pytest.mark.parametrize("name", gradebook.BUGS)
+def test_a_record_is_complete(name):
+    bug, main = gradebook.bug(name), gradebook.load(name)
+    assert bug.engine is not gradebook.CORRECT
+    assert (bug.title, bug.trainer, bug.status, bug.controls) == (
+        main.title,
+        main.trainer,
+        main.status,
+        main.controls,
+    )
+    assert bug.phrase != bug.correct_phrase
+    assert bug.tells and bug.would_tell and bug.laws
+    assert set(bug.guesses) <= set(Settings().keys())
+    assert bug.in_advantages or not bug.columns
+
+
+def test_the_record_holds_what_the_file_says():
+    bug = gradebook.bug("double_normalization")
+    assert bug.columns == (("steps", "kept_steps"),)
+    assert bug.in_advantages and bug.couples_prompts
+    assert bug.phrase == "a second normalization over transitions"
+    assert bug.laws == ("lengths", "flat", "denied")
+    assert gradebook.bug("no_eos_outliers").guesses == {"mask_no_eos": (True,)}
+    assert gradebook.bug("partial_groups").guesses == {
+        "group_size": ("strides",)
+    }
+    assert not gradebook.bug("zero_std_kl").in_advantages
+
+
+@pytest.mark.parametrize("name", gradebook.BUGS)
+def test_every_law_of_a_record_is_one(name):
+    known = {law.name for laws in LAWS.values() for law in laws}
+    assert set(gradebook.bug(name).laws) <= known
+
+
+def test_a_record_is_one_value():
+    assert gradebook.bug("rejected_rows") is gradebook.bug("rejected_rows")
