@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from gradebook.core.errors import GradebookError
-from gradebook.logs.explore import worst_steps
 from gradebook.logs.log import check_log
 from gradebook.logs.pytest_file import test_file
 from gradebook.logs.report import report
-from gradebook.logs.verdict import Verdict
-from gradebook.logs.what_if import sentences
+from gradebook.logs.verdict.explore import worst_steps
+from gradebook.logs.verdict.verdict import Verdict
+from gradebook.logs.verdict.what_if import sentences
 
 WRONG = 2
 

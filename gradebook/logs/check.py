@@ -8,13 +8,13 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.canonical import canonical
-from gradebook.logs.columns import Columns, guessed
+from gradebook.logs.candidates.rollouts import Rollouts, to_rollouts
+from gradebook.logs.candidates.trl import Reading, read_as_trl, rewarded
 from gradebook.logs.judging import Judging, judged, undisturbed
 from gradebook.logs.places import decimal_places
+from gradebook.logs.read.canonical import canonical
+from gradebook.logs.read.columns import Columns, guessed
 from gradebook.logs.results import StepResults, results_of
-from gradebook.logs.rollouts import Rollouts, to_rollouts
-from gradebook.logs.trl import Reading, read_as_trl, rewarded
 
 AT_ONCE = 131_072
 """Rows that go through the engine together."""

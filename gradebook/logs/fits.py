@@ -13,8 +13,8 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.engine.pipeline import Engine, Trace, run
+from gradebook.logs.candidates.rollouts import Rollouts, under
 from gradebook.logs.computations import Computation
-from gradebook.logs.rollouts import Rollouts, under
 
 ABSOLUTE = RELATIVE = 1e-5
 """How far a float32 advantage with noise of 1e-6 may lie from its value."""

@@ -19,6 +19,7 @@ from torch import Tensor
 from gradebook.bugs import BUGS
 from gradebook.core.lazy_pandas import pd
 from gradebook.engine.pipeline import run
+from gradebook.logs.candidates.rollouts import Rollouts, under
 from gradebook.logs.computations import (
     CLIPS,
     NEEDS,
@@ -48,7 +49,6 @@ from gradebook.logs.probes import (
     some_groups,
     some_strides,
 )
-from gradebook.logs.rollouts import Rollouts, under
 
 
 def facts_of(rollouts: Rollouts) -> Facts:

@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.ahead import ahead
+from gradebook.logs.candidates.rollouts import Rollouts, to_rollouts
+from gradebook.logs.candidates.trl import Reading, read_as_trl, rewarded
 from gradebook.logs.check import in_parts, with_groups
 from gradebook.logs.computations import Computation, convention, settled
 from gradebook.logs.judging import Judging, full_groups, undisturbed
-from gradebook.logs.pieces import Log, pieces
 from gradebook.logs.places import decimal_places
+from gradebook.logs.read.prefetch import prefetched
+from gradebook.logs.read.sources import LIMITS, Limits, Source, sources
+from gradebook.logs.read.whole_steps import Log, pieces
 from gradebook.logs.results import COLUMNS
-from gradebook.logs.rollouts import Rollouts, to_rollouts
 from gradebook.logs.search import Search, bases
-from gradebook.logs.sources import LIMITS, Limits, Source, sources
-from gradebook.logs.trl import Reading, read_as_trl, rewarded
-from gradebook.logs.verdict import (
+from gradebook.logs.verdict.verdict import (
     Named,
     Tally,
     Verdict,
@@ -30,7 +30,7 @@ from gradebook.logs.verdict import (
     ties_of,
     unchecked_notes,
 )
-from gradebook.logs.what_if import differences
+from gradebook.logs.verdict.what_if import differences
 
 TIMELINE = ("rows", "groups", "flips", "groups_affected")
 
@@ -100,7 +100,7 @@ class _Work:
 
     def run(self) -> None:
         """Reads and judges the log; a second time where that is needed."""
-        with ahead(self.rollouts()) as parts:
+        with prefetched(self.rollouts()) as parts:
             for rollouts in parts:
                 self.judge(rollouts)
                 if not self._goes_on(self.log):
@@ -156,7 +156,7 @@ class _Work:
         if not wanted or self.tally.complete():
             return True
         at, again = 0, self.log.again(self.log.gathered)
-        with ahead(self.rollouts(again)) as parts:
+        with prefetched(self.rollouts(again)) as parts:
             for rollouts in parts:
                 at = self._tried_again(wanted, rollouts, at)
                 if not self._goes_on(again):

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from gradebook.engine.pipeline import Trace
+from gradebook.logs.candidates.rollouts import Rollouts
 from gradebook.logs.computations import (
     EPS,
     Computation,
@@ -20,7 +21,6 @@ from gradebook.logs.computations import (
     with_settings,
 )
 from gradebook.logs.fits import Fit, dust_of
-from gradebook.logs.rollouts import Rollouts
 
 PROBED = 4096
 """From so many rows on, a few groups of each step are looked at first."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from gradebook.cases.scenario import MOST_ROWS, load
 from gradebook.cases.state import State, start, typed_settings
 from gradebook.core.errors import GradebookError
-from gradebook.logs.explore import StepRows, step_rows
-from gradebook.logs.sources import Source
-from gradebook.logs.verdict import Verdict
+from gradebook.logs.read.sources import Source
+from gradebook.logs.verdict.explore import StepRows, step_rows
+from gradebook.logs.verdict.verdict import Verdict
 from gradebook.output.export import PytestFile, pytest_file
 
 NO_LINK = "python -m gradebook check"

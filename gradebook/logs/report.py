@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from html import escape
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.explore import timeline, worst_steps
-from gradebook.logs.verdict import Verdict
-from gradebook.logs.what_if import sentences
+from gradebook.logs.verdict.explore import timeline, worst_steps
+from gradebook.logs.verdict.verdict import Verdict
+from gradebook.logs.verdict.what_if import sentences
 
 BARS = 240
 """So many bars the timeline has at most; steps share one beyond that."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradebook.core.lazy_pandas import pd
+from gradebook.logs.candidates.rollouts import Rollouts
 from gradebook.logs.computations import Computation, unusual
 from gradebook.logs.fits import ABSOLUTE, ALIKE, distance, numbers_of
 from gradebook.logs.judging import Judging, fitting
-from gradebook.logs.rollouts import Rollouts
 
 COLUMNS = (
     "step",

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gradebook.core.settings import ESTIMATORS
+from gradebook.logs.candidates.rollouts import Rollouts
 from gradebook.logs.check import judged_part
 from gradebook.logs.computations import Computation, base
 from gradebook.logs.judging import Judging, fitting, judged, restrided
 from gradebook.logs.results import StepResults, results_of
-from gradebook.logs.rollouts import Rollouts
 
 SEARCHED = 8192
 """So many rows are searched whole at a time; a smaller log, all of it."""

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradebook.logs.canonical import canonical, summed, unscored
-from gradebook.logs.columns import guessed
+from gradebook.logs.candidates.trl import read_as_trl, rewarded
 from gradebook.logs.log import check_log
-from gradebook.logs.sources import Source
-from gradebook.logs.trl import read_as_trl, rewarded
+from gradebook.logs.read.canonical import canonical, summed, unscored
+from gradebook.logs.read.columns import guessed
+from gradebook.logs.read.sources import Source
 
 LOGS = Path(__file__).parents[1] / "logs"
 

@@ -12,8 +12,8 @@ import gradebook
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import ESTIMATORS
 from gradebook.logs.log import check_log
-from gradebook.logs.sources import Source
-from gradebook.logs.what_if import by_bug, sentences, what_if
+from gradebook.logs.read.sources import Source
+from gradebook.logs.verdict.what_if import by_bug, sentences, what_if
 
 TRL = Path(__file__).parents[1] / "logs" / "trl-group"
 COLUMNS = [
@@ -260,7 +260,9 @@ def test_the_order_of_columns_and_steps_in_pieces_changes_nothing(
     monkeypatch,
 ):
     whole = checked(made(seed=2, steps=8, lone_row="zero", eps=1e-4))
-    monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (16,))
+    monkeypatch.setattr(
+        "gradebook.logs.read.whole_steps.pieces.__defaults__", (16,)
+    )
     parts = checked(made(seed=2, steps=8, lone_row="zero", eps=1e-4))
     assert parts.sentence == whole.sentence and parts.ties == whole.ties
 
@@ -281,7 +283,9 @@ def test_what_only_a_later_part_calls_for_is_tried_on_the_first(
     numbers = gradebook.run(gradebook.CORRECT, batch).advantage
     frame["advantage"] = numbers.numpy()
     assert checked(frame).verdict == "correct"
-    monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (16,))
+    monkeypatch.setattr(
+        "gradebook.logs.read.whole_steps.pieces.__defaults__", (16,)
+    )
     assert checked(frame).verdict == "correct"
 
 

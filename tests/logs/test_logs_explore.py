@@ -12,17 +12,17 @@ from logs.made import NEEDED, made
 import gradebook
 from gradebook.analysis.comparison import compare
 from gradebook.core.errors import GradebookError
-from gradebook.logs.explore import (
+from gradebook.logs.log import check_log
+from gradebook.logs.pytest_file import failing_step, state_of, test_file
+from gradebook.logs.read.sources import Source
+from gradebook.logs.report import report
+from gradebook.logs.verdict.explore import (
     TIMELINE,
     settings_of,
     step_rows,
     timeline,
     worst_steps,
 )
-from gradebook.logs.log import check_log
-from gradebook.logs.pytest_file import failing_step, state_of, test_file
-from gradebook.logs.report import report
-from gradebook.logs.sources import Source
 
 ROOT = Path(__file__).parents[2]
 BUGS = pytest.mark.parametrize("bug", sorted(NEEDED))

@@ -7,14 +7,14 @@ from logs.made import NEEDED, made
 
 import gradebook.logs.judging as judging
 from gradebook.core.settings import ESTIMATORS, Settings
-from gradebook.logs.canonical import canonical
+from gradebook.logs.candidates.rollouts import to_rollouts
+from gradebook.logs.candidates.trl import Reading, rewarded
 from gradebook.logs.check import guessed_from
 from gradebook.logs.computations import Computation
 from gradebook.logs.fits import distance, numbers_of
 from gradebook.logs.judging import Judging, judged, restrided
 from gradebook.logs.probes import off_line, some_groups, some_strides
-from gradebook.logs.rollouts import to_rollouts
-from gradebook.logs.trl import Reading, rewarded
+from gradebook.logs.read.canonical import canonical
 
 run = judging.run
 

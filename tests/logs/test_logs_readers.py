@@ -15,11 +15,10 @@ from logs.made import made
 
 import gradebook
 from gradebook.core.errors import GradebookError
-from gradebook.logs.explore import step_rows
 from gradebook.logs.log import check_log
-from gradebook.logs.pasted import pasted
-from gradebook.logs.readers import header, parts
-from gradebook.logs.sources import (
+from gradebook.logs.read.pasted import pasted
+from gradebook.logs.read.readers import header, parts
+from gradebook.logs.read.sources import (
     LIMITS,
     Limits,
     Source,
@@ -27,6 +26,7 @@ from gradebook.logs.sources import (
     number_in,
     sources,
 )
+from gradebook.logs.verdict.explore import step_rows
 
 QUIET = settings(
     deadline=None,
@@ -327,8 +327,10 @@ def test_verl_dumps_have_their_step_in_the_name(tmp_path):
 def test_parts_do_not_change_the_verdict(monkeypatch):
     log = made("rejected_rows", steps=30)
     whole = check_log([of(table(log), "log.parquet")])
-    monkeypatch.setattr("gradebook.logs.pieces.ROWS", 50)
-    monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (50,))
+    monkeypatch.setattr("gradebook.logs.read.whole_steps.ROWS", 50)
+    monkeypatch.setattr(
+        "gradebook.logs.read.whole_steps.pieces.__defaults__", (50,)
+    )
     cut = check_log([of(table(log), "log.parquet")])
     assert cut.sentence == whole.sentence
     pd.testing.assert_frame_equal(cut.frame, whole.frame)
@@ -338,7 +340,9 @@ def test_progress_rises_to_1_and_a_no_cancels(tmp_path, monkeypatch):
     for step in range(1, 6):
         log = made(steps=1, seed=step).assign(step=step)
         log.to_csv(tmp_path / f"{step}.csv", index=False)
-    monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (16,))
+    monkeypatch.setattr(
+        "gradebook.logs.read.whole_steps.pieces.__defaults__", (16,)
+    )
     told = []
     found = check_log([tmp_path], progress=lambda s, _: told.append(s))
     assert told == sorted(told) and told[-1] == 1 and len(told) > 3
@@ -350,9 +354,11 @@ def test_progress_rises_to_1_and_a_no_cancels(tmp_path, monkeypatch):
 
 def small_parts(monkeypatch, rows):
     """Reads that many rows at a time."""
-    read = "gradebook.logs.readers.parts.__defaults__"
+    read = "gradebook.logs.read.readers.parts.__defaults__"
     monkeypatch.setattr(read, (rows, LIMITS))
-    monkeypatch.setattr("gradebook.logs.pieces.pieces.__defaults__", (rows,))
+    monkeypatch.setattr(
+        "gradebook.logs.read.whole_steps.pieces.__defaults__", (rows,)
+    )
 
 
 def halves(log):

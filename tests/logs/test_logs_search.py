@@ -8,7 +8,7 @@ import pytest
 from logs.made import NEEDED, made
 
 from gradebook.logs.log import check_log
-from gradebook.logs.sources import Source
+from gradebook.logs.read.sources import Source
 
 
 @pytest.fixture(autouse=True)

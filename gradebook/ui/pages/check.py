@@ -13,15 +13,20 @@ from gradebook.cases.scenario import load
 from gradebook.cases.table import number, whole
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import settled, signed
-from gradebook.logs.columns import NAMES
-from gradebook.logs.explore import StepRows, step_rows, timeline, worst_steps
 from gradebook.logs.log import check_log
-from gradebook.logs.pasted import pasted
 from gradebook.logs.pytest_file import state_of, test_file
+from gradebook.logs.read.columns import NAMES
+from gradebook.logs.read.pasted import pasted
+from gradebook.logs.read.sources import Source
 from gradebook.logs.report import report
-from gradebook.logs.sources import Source
-from gradebook.logs.verdict import Verdict
-from gradebook.logs.what_if import by_bug, sentences
+from gradebook.logs.verdict.explore import (
+    StepRows,
+    step_rows,
+    timeline,
+    worst_steps,
+)
+from gradebook.logs.verdict.verdict import Verdict
+from gradebook.logs.verdict.what_if import by_bug, sentences
 from gradebook.output.figures import Timeline, timeline_figure
 from gradebook.ui.parts import drafts, numbers, predict, words
 from gradebook.ui.parts.pictures import chart, ink

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.sources import BadRow, Limits, Part, Source, unique
+from gradebook.logs.read.sources import BadRow, Limits, Part, Source, unique
 
 
 def _lines(file: BinaryIO, limits: Limits) -> Iterator[tuple[int, int, str]]:

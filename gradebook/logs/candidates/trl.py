@@ -15,8 +15,14 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.canonical import summed, unscored
-from gradebook.logs.columns import Columns
+from gradebook.logs.candidates.rollouts import to_rollouts
+from gradebook.logs.candidates.weights import (
+    TRL_EPS,
+    centered_in,
+    independent,
+    solved,
+    sums,
+)
 from gradebook.logs.computations import (
     Computation,
     Facts,
@@ -26,14 +32,8 @@ from gradebook.logs.computations import (
 from gradebook.logs.fits import DUST, tolerance
 from gradebook.logs.judging import Judging, facts_of
 from gradebook.logs.probes import off_line
-from gradebook.logs.rollouts import to_rollouts
-from gradebook.logs.weights import (
-    TRL_EPS,
-    centered_in,
-    independent,
-    solved,
-    sums,
-)
+from gradebook.logs.read.canonical import summed, unscored
+from gradebook.logs.read.columns import Columns
 
 TRL_ESTIMATORS = (
     "grpo",

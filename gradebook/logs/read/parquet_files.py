@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.sources import Limits, Part, Source, unique
+from gradebook.logs.read.sources import Limits, Part, Source, unique
 
 
 def parquet_parts(

@@ -11,11 +11,11 @@ from gradebook.cases.record import bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS
 from gradebook.engine.pipeline import CORRECT, run
+from gradebook.logs.candidates.rollouts import Rollouts, under
 from gradebook.logs.check import prepared
 from gradebook.logs.fits import distance
 from gradebook.logs.judging import replicas
 from gradebook.logs.results import TINY, flipped
-from gradebook.logs.rollouts import Rollouts, under
 
 LIKELY = ("grpo", "dr_grpo", "rloo")
 """The estimators that are tried."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradebook.core.errors import GradebookError
-from gradebook.logs.sources import Source
+from gradebook.logs.read.sources import Source
 
 LONGEST = 20_000_000
 """Characters of a pasted table."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradebook.core.errors import shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.columns import Columns
+from gradebook.logs.read.columns import Columns
 
 UNKNOWN = -(2**62)
 """The step of a row that names none."""

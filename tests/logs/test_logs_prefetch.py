@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from gradebook.logs.ahead import WAITING, ahead
+from gradebook.logs.read.prefetch import WAITING, prefetched
 
 
 def test_the_same_items_in_the_same_order():
-    with ahead(iter([3, None, 1])) as items:
+    with prefetched(iter([3, None, 1])) as items:
         assert list(items) == [3, None, 1]
 
 
@@ -16,7 +16,7 @@ def test_they_are_made_in_another_thread():
     def made():
         yield threading.current_thread()
 
-    with ahead(made()) as items:
+    with prefetched(made()) as items:
         assert next(items) is not threading.current_thread()
 
 
@@ -25,7 +25,7 @@ def test_an_error_comes_where_the_item_would():
         yield 1
         raise ValueError("broken part")
 
-    with ahead(made()) as items:
+    with prefetched(made()) as items:
         assert next(items) == 1
         with pytest.raises(ValueError, match="broken part"):
             next(items)
@@ -41,7 +41,7 @@ def test_no_more_than_a_few_are_made_before_they_are_used():
                 used.wait(5)
             yield n
 
-    with ahead(numbers()) as items:
+    with prefetched(numbers()) as items:
         next(items)
         assert len(made) <= WAITING + 2
         used.set()

@@ -22,7 +22,7 @@ from gradebook.logs.computations import (
     unusual,
 )
 from gradebook.logs.fits import ALIKE, Fit
-from gradebook.logs.what_if import by_bug
+from gradebook.logs.verdict.what_if import by_bug
 
 KL_NOTE = (
     "Zero-std KL leaves no trace in advantages, so this check can never"

@@ -16,15 +16,15 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
+from gradebook.logs.candidates.rollouts import Rollouts, to_rollouts
+from gradebook.logs.candidates.trl import read_as_trl, rewarded
 from gradebook.logs.check import with_groups
 from gradebook.logs.computations import Computation
 from gradebook.logs.fits import distance, numbers_of
-from gradebook.logs.pieces import Log, pieces
+from gradebook.logs.read.sources import Source, sources
+from gradebook.logs.read.whole_steps import Log, pieces
 from gradebook.logs.results import flipped
-from gradebook.logs.rollouts import Rollouts, to_rollouts
-from gradebook.logs.sources import Source, sources
-from gradebook.logs.trl import read_as_trl, rewarded
-from gradebook.logs.verdict import Verdict
+from gradebook.logs.verdict.verdict import Verdict
 
 TIMELINE = (
     "step",

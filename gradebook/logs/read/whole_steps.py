@@ -10,10 +10,10 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.canonical import Broken, canonical, is_unknown
-from gradebook.logs.columns import Columns, guessed
-from gradebook.logs.readers import ROWS, header, parts
-from gradebook.logs.sources import (
+from gradebook.logs.read.canonical import Broken, canonical, is_unknown
+from gradebook.logs.read.columns import Columns, guessed
+from gradebook.logs.read.readers import ROWS, header, parts
+from gradebook.logs.read.sources import (
     LIMITS,
     BadRow,
     Limits,

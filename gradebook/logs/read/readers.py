@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.sources import LIMITS, Limits, Part, Source
-from gradebook.logs.text_files import csv_parts, jsonl_parts
+from gradebook.logs.read.sources import LIMITS, Limits, Part, Source
+from gradebook.logs.read.text_files import csv_parts, jsonl_parts
 
 ROWS = 131_072
 """Rows of a part."""
@@ -68,7 +68,7 @@ def _reader(kind: str) -> Callable[..., Iterator[Part]]:
     if kind == "jsonl":
         return jsonl_parts
     try:
-        from gradebook.logs.parquet_files import parquet_parts
+        from gradebook.logs.read.parquet_files import parquet_parts
     except ImportError as error:
         raise GradebookError(
             "Parquet files need pyarrow: pip install pyarrow"

@@ -17,7 +17,7 @@ WAITING = 2
 
 
 @contextmanager
-def ahead(items: Iterator[Item]) -> Iterator[Iterator[Item]]:
+def prefetched(items: Iterator[Item]) -> Iterator[Iterator[Item]]:
     """The same items, made in a thread while those before them are used.
     What making one raises is raised where it would be used; when the block
     ends, no more than the one under way is made."""

@@ -1,0 +1,1 @@
+"""Candidates: what may have computed a step, and on which rows."""

@@ -1,0 +1,1 @@
+"""Read: files and tables as canonical columns of whole steps."""

@@ -1,0 +1,1 @@
+"""Verdict: which candidate the logged advantages follow."""
