@@ -307,7 +307,7 @@ def guard(batch: Batch) -> None:
 
 def run_differs(batch: Batch) -> bool:
     """Strides and prompts group the batch differently."""
-    from gradebook.bugs import bug
+    from gradebook.cases.record import bug
 
     return not compare(bug("partial_groups"), batch).agree
 
