@@ -1,4 +1,4 @@
-"""Gradebook: what five real normalization bugs do to a training step.
+"""Gradebook: what real normalization bugs do to a training step.
 
 scenario = gradebook.load("partial_groups")
 batch = scenario.batch()
@@ -6,6 +6,8 @@ correct = gradebook.run(gradebook.CORRECT, batch)
 faulty = gradebook.run(gradebook.bug("partial_groups").engine, batch)
 steps = gradebook.check(frame)  # a run's log: one row a step
 """
+
+from typing import TYPE_CHECKING
 
 from gradebook.bugs import BUGS
 from gradebook.cases.record import bug
@@ -16,6 +18,20 @@ from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
 from gradebook.logs.check import check
 
+if TYPE_CHECKING:
+    from gradebook.logs.recording.recorder import Recorder
+
+
+def __getattr__(name: str) -> object:
+    """The recorder is imported when it is first named: it needs pyarrow,
+    which a page can do without."""
+    if name == "Recorder":
+        from gradebook.logs.recording.recorder import Recorder
+
+        return Recorder
+    raise AttributeError(f"module 'gradebook' has no attribute {name!r}")
+
+
 __all__ = [
     "BUGS",
     "CORRECT",
@@ -23,6 +39,7 @@ __all__ = [
     "Batch",
     "Engine",
     "GradebookError",
+    "Recorder",
     "Scenario",
     "Settings",
     "Trace",

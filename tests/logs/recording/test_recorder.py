@@ -1,0 +1,258 @@
+"""What a training loop hands over comes back whole."""
+
+import multiprocessing
+import os
+import signal
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from gradebook.core.errors import GradebookError
+from gradebook.logs.recording.read import recording
+from gradebook.logs.recording.recorder import MERGED, Recorder
+
+ROWS = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
+
+
+def read(folder):
+    """Every row of a folder's whole steps, as lists by column."""
+    found = recording([folder])
+    tables = [table.to_pydict() for table in found.tables()]
+    names = dict.fromkeys(name for table in tables for name in table)
+    return {
+        name: [v for t in tables for v in t.get(name, [])] for name in names
+    }
+
+
+def test_rows_come_back_as_they_were(tmp_path):
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(
+            3,
+            prompt=["a", "a", "b"],
+            reward=torch.tensor([1.0, 0.0, 2.5], requires_grad=True),
+            advantage=np.array([0.7, -0.7, 0.1]),
+            eos=[True, False, 1],
+            length=[4, 5, 6],
+            rollout=torch.tensor([7, 8, 9]),
+            text=["p", "p", "q"],
+        )
+    assert read(tmp_path) == {
+        "step": [3, 3, 3],
+        "reward": [1.0, 0.0, 2.5],
+        "advantage": [0.7, -0.7, 0.1],
+        "prompt": ["a", "a", "b"],
+        "rollout": [7, 8, 9],
+        "text": ["p", "p", "q"],
+        "eos": [True, False, True],
+        "length": [4, 5, 6],
+        "rank": [0, 0, 0],
+    }
+
+
+@pytest.mark.parametrize(
+    "kind, name",
+    [
+        (torch.float16, "float16"),
+        (torch.bfloat16, "bfloat16"),
+        (torch.float32, "float32"),
+        (torch.float64, "float64"),
+    ],
+)
+def test_the_float_type_is_kept_and_the_number_is_exact(tmp_path, kind, name):
+    advantage = torch.tensor([1 / 3, -2 / 3], dtype=kind)
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **ROWS | {"advantage": advantage})
+    assert recording([tmp_path]).types["advantage"] == name
+    assert read(tmp_path)["advantage"] == advantage.double().tolist()
+
+
+def test_advantages_that_are_constant_in_a_row_are_stored_once(tmp_path):
+    mask = [[0, 1, 1], [1, 0, 0], [0, 0, 0]]
+    tokens = [[9.0, 0.5, 0.5], [-0.5, 7.0, 7.0], [3.0, 3.0, 3.0]]
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(
+            0, prompt=[0, 0, 0], reward=[1, 0, 0], advantage=tokens, mask=mask
+        )
+    rows = read(tmp_path)
+    assert rows["advantage"] == [0.5, -0.5, 0.0]
+    assert rows["length"] == [2, 1, 0]
+    assert "advantage_by_token" not in rows
+    assert recording([tmp_path]).parts[0][0].width == 3
+
+
+def test_advantages_that_differ_within_a_row_are_stored_by_token(tmp_path):
+    mask = [[1, 1, 0], [1, 1, 1]]
+    tokens = [[0.25, 0.75, 9.0], [1.0, 1.0, 1.0]]
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **ROWS | {"advantage": tokens, "mask": mask})
+    rows = read(tmp_path)
+    assert rows["advantage_by_token"] == [[0.25, 0.75], [1.0, 1.0, 1.0]]
+    assert rows["advantage"] == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_reward_is_null_and_unscored(tmp_path, missing):
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **ROWS | {"reward": [1.0, missing]})
+    rows = read(tmp_path)
+    assert rows["reward"] == [1.0, None]
+    assert rows["scored"] == [True, False]
+
+
+def test_small_files_are_merged_and_steps_stay_in_order(tmp_path):
+    with Recorder(tmp_path, strict=True) as recorder:
+        for step in range(2 * MERGED + 3):
+            recorder.step(step, **ROWS | {"reward": [step, 0.0]})
+        assert len(list(tmp_path.glob("*.parquet"))) == 2 + 3
+    assert len(list(tmp_path.glob("*.parquet"))) == 3
+    rows = read(tmp_path)
+    assert rows["step"] == [s for s in range(2 * MERGED + 3) for _ in "ab"]
+    assert rows["reward"][::2] == [float(s) for s in range(2 * MERGED + 3)]
+
+
+def test_a_resumed_run_replaces_only_the_steps_that_it_repeats(tmp_path):
+    with Recorder(tmp_path, strict=True) as first:
+        for step in (1, 2, 3):
+            first.step(step, **ROWS)
+    with Recorder(tmp_path, strict=True) as second:
+        second.step(2, **ROWS | {"reward": [8.0, 8.0]})
+    rows = read(tmp_path)
+    assert rows["step"] == [1, 1, 2, 2, 3, 3]
+    assert rows["reward"] == [1.0, 0.0, 8.0, 8.0, 1.0, 0.0]
+
+
+def test_a_merge_that_was_broken_off_doubles_no_row(tmp_path):
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **ROWS)
+        recorder.step(1, **ROWS)
+        small = {p: p.read_bytes() for p in tmp_path.glob("*.parquet")}
+    for path, content in small.items():  # killed before they were deleted
+        path.write_bytes(content)
+    assert read(tmp_path)["step"] == [0, 0, 1, 1]
+
+
+def test_a_step_needs_every_rank(tmp_path):
+    for rank in (0, 1):
+        recorder = Recorder(tmp_path, rank=rank, ranks=2, strict=True)
+        recorder.step(0, **ROWS)
+        if rank == 0:
+            recorder.step(1, **ROWS)
+        recorder.close()
+    assert recording([tmp_path]).missing() == {1: (1,)}
+    rows = read(tmp_path)
+    assert rows["step"] == [0] * 4 and rows["rank"] == [0, 0, 1, 1]
+
+
+def test_a_run_resumed_on_fewer_ranks_leaves_no_old_rows(tmp_path):
+    for rank in (0, 1):
+        with Recorder(tmp_path, rank=rank, ranks=2) as recorder:
+            recorder.step(0, **ROWS)
+    with Recorder(tmp_path) as recorder:
+        recorder.step(0, **ROWS | {"reward": [3.0, 4.0]})
+    assert read(tmp_path)["reward"] == [3.0, 4.0]
+
+
+def test_prompts_numbered_by_each_rank_stay_apart(tmp_path):
+    for rank in (0, 1):
+        with Recorder(
+            tmp_path, rank=rank, ranks=2, prompts="per rank", strict=True
+        ) as recorder:
+            recorder.step(0, **ROWS)
+    assert read(tmp_path)["prompt"] == ["0/0", "0/0", "1/0", "1/0"]
+
+
+def test_a_step_may_have_no_rows_on_a_rank(tmp_path):
+    empty = {"prompt": [], "reward": [], "advantage": []}
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **ROWS)
+        recorder.step(1, **empty)
+        recorder.step(2, **ROWS)
+    assert read(tmp_path)["step"] == [0, 0, 2, 2]
+
+
+BAD = [
+    ("reward", [1.0, float("inf")], 1, "a finite number, NaN or None"),
+    ("reward", ["1", 2.0], 0, "a number"),
+    ("reward", [[1.0, 2.0]], None, "a value a row, shape [R]"),
+    ("advantage", [1.0], None, "2 rows, one for each reward"),
+    ("advantage", [[1.0, 2.0], [1.0]], 1, "as many values as row 0"),
+    ("prompt", [0], None, "2 labels, one for each reward"),
+    ("prompt", ["a", 1], 1, "whole numbers, or strings in every row"),
+    ("prompt", [0.5, 1.5], 0, "whole numbers, or strings in every row"),
+    ("mask", [[1, 2], [1, 1]], 0, "0 or 1 a token"),
+    ("mask", [[1, 1]], None, "shape [2, T], a row for each reward"),
+    ("eos", [True, 3], 1, "true or false"),
+    ("length", [1.5, 2], 0, "a whole number"),
+    ("length", [-1, 2], 0, "0 or more"),
+    ("rank", [True, False], None, "whole numbers"),
+]
+
+
+@pytest.mark.parametrize("key, value, row, expected", BAD)
+def test_a_bad_argument_is_named_with_its_row(
+    tmp_path, key, value, row, expected
+):
+    with pytest.raises(GradebookError) as error:
+        Recorder(tmp_path, strict=True).step(0, **ROWS | {key: value})
+    assert (error.value.key, error.value.row) == (key, row)
+    assert error.value.expected == expected and error.value.found
+
+
+def test_an_unknown_argument_names_the_nearest(tmp_path):
+    with pytest.raises(GradebookError, match="did you mean reward"):
+        Recorder(tmp_path, strict=True).step(0, **ROWS, rewards=[1, 2])
+
+
+def test_labels_keep_their_type_between_steps(tmp_path):
+    recorder = Recorder(tmp_path, strict=True)
+    recorder.step(0, **ROWS)
+    with pytest.raises(GradebookError, match="whole numbers, as in the"):
+        recorder.step(1, **ROWS | {"prompt": ["a", "a"]})
+
+
+def test_training_goes_on_after_a_bad_argument(tmp_path):
+    recorder = Recorder(tmp_path)
+    with pytest.warns(RuntimeWarning, match="Training goes on"):
+        recorder.step(0, **ROWS | {"reward": [1.0, float("inf")]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # it warns once
+        recorder.step(1, **ROWS | {"eos": [5, 5]})
+        recorder.step(2, **ROWS)
+    recorder.close()
+    found = recording([tmp_path])
+    assert list(found.parts) == [2]
+    assert [line.split(":")[0] for line in found.problems] == [
+        "step 0",
+        "step 1",
+    ]
+
+
+def test_training_goes_on_where_nothing_can_be_written(tmp_path):
+    blocked = tmp_path / "run"
+    blocked.write_text("a file where the folder should be")
+    recorder = Recorder(blocked)
+    with pytest.warns(RuntimeWarning, match="could not record step 0"):
+        recorder.step(0, **ROWS)
+    recorder.close()
+
+
+def _train(folder):
+    recorder = Recorder(folder, strict=True)
+    for step in range(10**6):
+        recorder.step(step, **ROWS)
+
+
+def test_a_killed_run_keeps_every_whole_step(tmp_path):
+    process = multiprocessing.get_context("fork").Process(
+        target=_train, args=(tmp_path,)
+    )
+    process.start()
+    while len(list(tmp_path.glob("*.parquet"))) < 5:
+        assert process.is_alive()
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    steps = read(tmp_path)["step"]
+    last = steps[-1]
+    assert steps == [s for s in range(last + 1) for _ in "ab"]
