@@ -8,30 +8,25 @@ import torch
 from torch import Tensor
 
 from gradebook.bugs import Swap
+from gradebook.core import differences
 from gradebook.core.batch import Batch
+from gradebook.core.differences import DUST
 from gradebook.engine.loss import token_kl, token_weight
 from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
-
-DUST = 1e-6
-"""Values closer than this, relative to 1 or to their size, are the same."""
 
 ROW_STAGES = STAGES[:-1]
 """The stages with one result a row, in order."""
 
 
 def same(a: Tensor, b: Tensor) -> Tensor:
-    """Elementwise: equal but for dust; NaN equals NaN. bool."""
-    if not a.is_floating_point():
-        return a == b
-    size = torch.maximum(a.abs(), b.abs()).clamp(min=1)
-    close = size.isfinite() & ((a - b).abs() <= DUST * size)
-    return close | (a == b) | (a.isnan() & b.isnan())
+    """Elementwise: the same flag or number, or floats that print alike
+    (`gradebook.core.differences`). bool."""
+    return differences.same(a, b) if a.is_floating_point() else a == b
 
 
 def sign(values: Tensor) -> Tensor:
-    """-1, 0 or +1; dust and NaN are 0. Same shape, int64."""
-    large = values.abs() > DUST
-    return torch.where(large, values, 0).sign().long()
+    """-1, 0 or +1; rounding and NaN are 0. Same shape, int64."""
+    return torch.where(values.abs() > DUST, values, 0).sign().long()
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +40,7 @@ class Comparison:
     @property
     def flips(self) -> Tensor:
         """The advantage has the other sign in the faulty engine. bool [R]."""
-        product = sign(self.correct.advantage) * sign(self.faulty.advantage)
-        return product < 0
+        return differences.flips(self.correct.advantage, self.faulty.advantage)
 
     def differs(self, stage: str) -> Tensor:
         """The stage's results differ. bool [R]; bool scalar for the loss."""

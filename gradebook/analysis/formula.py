@@ -8,13 +8,8 @@ import torch
 
 from gradebook.analysis.comparison import Comparison, same, voters
 from gradebook.core.batch import Batch
-from gradebook.core.formatting import (
-    DUST,
-    digits_apart,
-    plain,
-    settled,
-    signed,
-)
+from gradebook.core.differences import DUST
+from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gradebook.analysis.comparison import DUST
 from gradebook.core.batch import Batch
+from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT, Engine, run

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from gradebook.analysis.comparison import DUST
 from gradebook.analysis.influence import (
     advantages,
     coupling,
@@ -22,6 +21,7 @@ from gradebook.analysis.influence import (
     replacements,
 )
 from gradebook.core.batch import Batch
+from gradebook.core.differences import DUST
 from gradebook.engine.grouping import credited, has_tokens, may_end, score
 from gradebook.engine.pipeline import Engine, run
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from typing import Any
 
-from gradebook.analysis.comparison import DUST, Comparison
+from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.state_comparison import compared
 from gradebook.bugs import Swap
 from gradebook.cases import table as tables
 from gradebook.cases.state import State
+from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-DUST = 1e-6
+from gradebook.core.differences import DUST, same
+
 NEGATIVE = re.compile(r"(?:(?<=\s)|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])")
 
 
@@ -33,10 +34,8 @@ def _with_sign(value: float, digits: int, plus: str) -> str:
 
 
 def digits_apart(a: float, b: float, least: int = 3) -> int:
-    """Decimals needed to tell `a` from `b`, unless only dust differs."""
-    if not (math.isfinite(a) and math.isfinite(b)):
-        return least
-    if abs(a - b) <= DUST * max(1.0, abs(a), abs(b)):
+    """Decimals needed to tell `a` from `b`; `least` for equal numbers."""
+    if not (math.isfinite(a) and math.isfinite(b)) or same(a, b):
         return least
     digits = least
     while digits < 9 and f"{a:.{digits}f}" == f"{b:.{digits}f}":
@@ -45,7 +44,7 @@ def digits_apart(a: float, b: float, least: int = 3) -> int:
 
 
 def settled(value: float) -> float:
-    """The value, dust as 0: what a picture or a table shows."""
+    """The value, or 0 where it is rounding: what a page shows."""
     return 0.0 if abs(value) <= DUST else value
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from plotly.basedatatypes import BaseFigure
 
+from gradebook.core.differences import same
 from gradebook.core.formatting import digits_apart, settled, signed
 
 CORRECT = "#0072B2"
@@ -228,7 +229,7 @@ def _draw(
     flips = list(panel.flips) or [False] * len(rows)
     for row in rows:
         a, b = panel.correct[row], panel.faulty[row]
-        if math.isfinite(a) and math.isfinite(b) and not _same(a, b):
+        if math.isfinite(a) and math.isfinite(b) and not same(a, b):
             how = (5, FAULTY) if flips[row] else (2, GREY)
             spans.setdefault(how, []).append((axis(a), axis(b), row))
     data += [_segments(of, *how) | at for how, of in spans.items()]
@@ -331,7 +332,7 @@ def _ghosts(
         moved = [
             r
             for r, (a, b) in enumerate(zip(before, values, strict=True))
-            if math.isfinite(a) and not _same(a, b)
+            if math.isfinite(a) and not same(a, b)
         ]
         if moved:
             trace = _marks(GHOST, before, moved, axis, symbol, GREY, 9)
@@ -341,10 +342,6 @@ def _ghosts(
             trace["showlegend"] = named and not traces
             traces.append(trace)
     return traces
-
-
-def _same(a: float, b: float) -> bool:
-    return a == b or abs(a - b) <= 1e-6 * max(1.0, abs(a), abs(b))
 
 
 def _words(

@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gradebook.analysis.comparison import Comparison, compare, row_weight, sign
+from gradebook.analysis.comparison import Comparison, compare, row_weight
 from gradebook.analysis.formula import Worked, worked
 from gradebook.analysis.source import Listing, beside, first_sentence
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
+from gradebook.core import differences
 from gradebook.core.formatting import digits_apart, minus, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.figures import CORRECT, FAULTY, Panel, squashes, symlog
@@ -261,7 +262,7 @@ def _panels(scenario: Scenario, comparison: Comparison) -> list[Panel]:
 
 
 def _panel(title: str, sides: Sequence[Any]) -> Panel:
-    flips = (sign(sides[0]) * sign(sides[1]) < 0).tolist()
+    flips = differences.flips(*sides).tolist()
     return Panel(title, sides[0].tolist(), sides[1].tolist(), flips)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison, sign
+from gradebook.analysis.comparison import Comparison
+from gradebook.core.differences import flips, same
 from gradebook.core.formatting import digits_apart, settled, signed
 from gradebook.core.lazy_pandas import pd
 from gradebook.output.figures import INK, Figure, Panel, Ready
@@ -37,12 +37,11 @@ def panels(comparison: Comparison, kind: str) -> list[Panel]:
 def _gradient(comparison: Comparison, part: str, title: str) -> Panel:
     correct = getattr(comparison.correct, part).sum(-1)
     faulty = getattr(comparison.faulty, part).sum(-1)
-    flips = (sign(correct) * sign(faulty) < 0).tolist()
     return Panel(
         title=f"gradient, {title} (sum over tokens)",
         correct=correct.tolist(),
         faulty=faulty.tolist(),
-        flips=flips,
+        flips=flips(correct, faulty).tolist(),
     )
 
 
@@ -99,7 +98,7 @@ def summary(comparison: Comparison, kind: str) -> str:
     apart = [
         row
         for row, (a, b) in enumerate(zip(chosen.correct, chosen.faulty))
-        if not _close(a, b)
+        if not same(a, b)
     ]
     count = len(chosen.correct)
     if not apart:
@@ -113,9 +112,3 @@ def summary(comparison: Comparison, kind: str) -> str:
         word = "row" if len(flipped) == 1 else "rows"
         said += f"; the sign flips on {word} {which}"
     return said + "."
-
-
-def _close(a: float, b: float) -> bool:
-    if math.isnan(a) or math.isnan(b):
-        return math.isnan(a) and math.isnan(b)
-    return a == b or abs(a - b) <= 1e-6 * max(1.0, abs(a), abs(b))

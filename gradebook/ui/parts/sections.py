@@ -11,6 +11,7 @@ from gradebook.analysis.comparison import (
     compare,
     mean_kl,
     row_weight,
+    same,
     token_advantage,
     trained_tokens,
 )
@@ -148,9 +149,7 @@ def stage_body(
         for part in ("policy_loss", "kl_loss"):
             x = getattr(comparison.correct, part).sum()
             y = getattr(comparison.faulty, part).sum()
-            rows.append(
-                (part.replace("_", " "), x, y, bool(abs(x - y) > 1e-9))
-            )
+            rows.append((part.replace("_", " "), x, y, not bool(same(x, y))))
         body = [
             [name, *_pair(float(x), float(y), 6), "≠" if off else ""]
             for name, x, y, off in rows
