@@ -11,7 +11,7 @@ from gradebook.bugs import Swap
 from gradebook.core import differences
 from gradebook.core.batch import Batch
 from gradebook.core.differences import DUST
-from gradebook.engine.loss import token_kl, token_weight
+from gradebook.engine.loss import learning_tokens, token_kl, token_weight
 from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
 
 ROW_STAGES = STAGES[:-1]
@@ -122,6 +122,6 @@ def row_weight(batch: Batch, trace: Trace, row: int) -> float:
     if not bool(here[row]):
         return 0.0
     within = batch.select(here)
-    m = within.mask & trace.trained[here, None]
+    learns = learning_tokens(within, trace.trained[here])
     place = int(here[:row].sum())
-    return float(token_weight(within, m, torch.float64)[place, 0])
+    return float(token_weight(within, learns, within.step_index)[place])

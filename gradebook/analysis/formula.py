@@ -110,6 +110,7 @@ BASELINES = {
 SCALES = {
     "group_std": "standard deviation of the group's rows + {eps}",
     "batch_std": "standard deviation of the batch's rows + {eps}",
+    "others_std": "standard deviation of the other rows + {eps}",
     "nonzero_share": "share of non-zero scores among the counted rows",
     "none": "1, none",
 }

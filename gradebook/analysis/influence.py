@@ -239,7 +239,8 @@ def advantages(engine: Engine, batch: Batch, reward: Tensor) -> Tensor:
     bare = _without_logp(_selected(batch, keep))
     found = run(engine, _copies(bare, reward[..., keep])).advantage
     full = reward.new_full(reward.shape, torch.nan)
-    full[..., keep] = found.expand(*reward.shape[:-1], -1)
+    found = found.expand(*reward.shape[:-1], -1)
+    full[..., keep] = found.to(full.dtype)
     return full
 
 

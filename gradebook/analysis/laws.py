@@ -22,7 +22,13 @@ from gradebook.analysis.influence import (
 )
 from gradebook.core.batch import Batch
 from gradebook.core.differences import DUST
-from gradebook.engine.grouping import credited, has_tokens, may_end, score
+from gradebook.engine.grouping import (
+    counted,
+    credited,
+    has_tokens,
+    may_end,
+    score,
+)
 from gradebook.engine.pipeline import Engine, run
 
 
@@ -296,8 +302,10 @@ def flat_gradients(engine: Engine, batch: Batch) -> Outcome:
         return Silent("beta is 0: there is no KL term.")
     whole = s.scale == "batch_std"
     steps = batch.step_index[:, None] == batch.step_index
-    flat = _flat(batch, steps if whole else own_prompt(batch))
-    flat &= has_tokens(batch)
+    peers = steps if whole else own_prompt(batch)
+    flat = _flat(batch, peers) & has_tokens(batch)
+    if s.lone_row == "raw":
+        flat &= (peers & counted(batch, credited(batch))).sum(-1) != 1
     if not bool(flat.any()):
         unit = "step" if whole else "prompt"
         return Silent(f"No {unit} has rewards that are all equal.")

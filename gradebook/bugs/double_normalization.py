@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.scales import surviving, whitened
+from gradebook.engine.advantages import surviving, whitened
 from gradebook.engine.segments import step_mean
 
 

@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, formatting, settings and the batch."""
+"""What all else stands on: errors, formatting, settings and the batch."""

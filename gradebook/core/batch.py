@@ -5,25 +5,36 @@ Letters in shapes: R rows (rollouts), T tokens, S steps, G groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from gradebook.core.columns import (
+    codes,
+    read_flags,
+    read_floats,
+    read_labels,
+    read_matrix,
+    read_whole,
+    refuse,
+)
 from gradebook.core.errors import GradebookError, shown
-from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 
-PER_ROW = ("eos", "step", "steps", "kept_steps")
+PER_ROW = (
+    "eos",
+    "step",
+    "steps",
+    "kept_steps",
+    "scored",
+    "rollout",
+    "rank",
+    "text",
+)
 PER_TOKEN = ("mask", "logp", "ref_logp")
-FLOATING = ("reward", "logp", "ref_logp")
-FEW = 4096
-"""Rows up to which Python itself numbers labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +50,14 @@ class Batch:
     kept_steps  int64 [R] transitions left after subsampling; default steps
     logp, ref_logp  float [R, T] log-probabilities of policy and reference;
                 needed for the loss and its gradient, else absent
+    scored      bool [R] a reward function gave the row a value; default
+                True. The reward of a row that is not scored is a filler.
+    rollout     int64 [R], or a list of R strings: rows of one prompt and
+                step that share it are pieces of one rollout; default each
+                row its own
+    rank        int64 [R] the process that holds the row; default 0
+    text        int64 [R], or a list of R strings: what the prompt says, as
+                the trainer sees it; default the prompt
     settings    the trainer's conventions
 
     Raises GradebookError naming the field and the row.
@@ -53,6 +72,10 @@ class Batch:
     kept_steps: Any = None
     logp: Any = None
     ref_logp: Any = None
+    scored: Any = None
+    rollout: Any = None
+    rank: Any = None
+    text: Any = None
     settings: Settings = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
@@ -65,12 +88,12 @@ class Batch:
                 expected="a gradebook.Settings",
                 found=shown(self.settings),
             )
-        reward = _floats("reward", self.reward, dims=1)
+        reward = read_floats("reward", self.reward, dims=1)
         rows = reward.shape[0]
         put("reward", reward)
-        put("prompt", _labels(self.prompt, rows))
+        put("prompt", read_labels("prompt", self.prompt, rows))
         tokens = {
-            name: _matrix(name, getattr(self, name), rows)
+            name: read_matrix(name, getattr(self, name), rows)
             for name in PER_TOKEN
         }
         for name in ("logp", "ref_logp"):
@@ -82,8 +105,14 @@ class Batch:
             tokens["mask"] = torch.ones(shape, dtype=torch.bool)
         for name in PER_TOKEN:
             put(name, tokens[name])
-        put("eos", _bools("eos", self.eos, rows))
-        put("step", _ints("step", self.step, rows, default=0))
+        put("eos", read_flags("eos", self.eos, rows))
+        put("scored", read_flags("scored", self.scored, rows))
+        put("step", read_whole("step", self.step, rows, default=0))
+        put("rank", read_whole("rank", self.rank, rows, default=0))
+        own = torch.arange(rows) if self.rollout is None else self.rollout
+        put("rollout", read_labels("rollout", own, rows))
+        text = self.prompt if self.text is None else self.text
+        put("text", read_labels("text", text, rows))
         _settle_steps(self, put, rows)
         _check_tokens(self)
 
@@ -97,14 +126,29 @@ class Batch:
         """int64 [R] the row's step, numbered 0.. as the steps appear."""
         return _factorized(self.step)
 
+    def within_step(self, labels: Tensor) -> Tensor:
+        """Labels int64 [R] numbered 0.. over the whole batch as (step,
+        label) pairs appear: one label in two steps gets two numbers.
+        int64 [R]."""
+        found = _factorized(labels)
+        if self.step_count > 1:
+            return _factorized(self.step_index * (self.rows + 1) + found)
+        return found
+
     @cached_property
     def prompt_index(self) -> Tensor:
         """int64 [R] the row's prompt within its step, numbered 0.. over
         the whole batch as (step, prompt) pairs appear."""
-        prompt = _factorized(self.prompt)
-        if self.step_count > 1:
-            return _factorized(self.step_index * (self.rows + 1) + prompt)
-        return prompt
+        return self.within_step(self.prompt)
+
+    @cached_property
+    def rollout_index(self) -> Tensor:
+        """int64 [R] the row's rollout, numbered 0.. over the whole batch as
+        (step, prompt, rollout) triples appear."""
+        if bool((self.rollout[1:] > self.rollout[:-1]).all()):
+            return torch.arange(self.rows)  # all are different
+        rollout = _factorized(self.rollout)
+        return _factorized(self.prompt_index * (self.rows + 1) + rollout)
 
     @cached_property
     def step_count(self) -> int:
@@ -119,11 +163,18 @@ class Batch:
     @cached_property
     def place(self) -> Tensor:
         """int64 [R] the row's position among the rows of its step."""
+        return self.place_among(torch.ones(self.rows, dtype=torch.bool))
+
+    def place_among(self, chosen: Tensor) -> Tensor:
+        """How many of the `chosen` rows, bool [R], of its step stand before
+        the row. int64 [R]."""
         order = self.step_index.argsort(stable=True)
-        starts = self.step_rows.cumsum(0) - self.step_rows
-        place = torch.empty_like(order)
-        place[order] = torch.arange(self.rows)
-        return place - starts[self.step_index]
+        ahead = torch.empty_like(order)
+        ahead[order] = chosen[order].cumsum(0) - chosen[order].long()
+        of_step = torch.bincount(
+            self.step_index[chosen], minlength=self.step_count
+        )
+        return ahead - (of_step.cumsum(0) - of_step)[self.step_index]
 
     @cached_property
     def prompt_rows(self) -> Tensor:
@@ -140,6 +191,29 @@ class Batch:
         return largest.scatter_reduce(
             0, self.step_index, self.prompt_rows, "amax"
         )
+
+    @cached_property
+    def prompts_per_step(self) -> Tensor:
+        """int64 [S] prompts per step the trainer was configured with; where
+        the settings name none, the prompts that the step has."""
+        if self.settings.prompts_per_step is not None:
+            return torch.full_like(
+                self.step_rows, self.settings.prompts_per_step
+            )
+        step = torch.zeros(
+            int(self.prompt_index.max()) + 1 if self.rows else 0,
+            dtype=torch.int64,
+        )
+        step[self.prompt_index] = self.step_index
+        return torch.bincount(step, minlength=self.step_count)
+
+    @cached_property
+    def micro_batch(self) -> Tensor:
+        """int64 [S] rows of one forward pass; where the settings name none,
+        all rows of the step."""
+        if self.settings.micro_batch is not None:
+            return torch.full_like(self.step_rows, self.settings.micro_batch)
+        return self.step_rows
 
     @cached_property
     def tokens(self) -> Tensor:
@@ -165,201 +239,21 @@ class Batch:
 
 def _factorized(labels: Tensor) -> Tensor:
     """int64 [R] codes 0.. in order of first appearance."""
-    return torch.from_numpy(_codes(labels.numpy()))
-
-
-def _codes(labels: np.ndarray) -> np.ndarray:
-    """int64 [R] codes 0.. in order of first appearance. What a page shows
-    is not worth the import of pandas, which is the faster for many rows."""
-    if len(labels) > FEW:
-        return pd.factorize(labels)[0].astype("int64")
-    seen: dict[Any, int] = {}
-    codes = [seen.setdefault(one, len(seen)) for one in labels.tolist()]
-    return np.array(codes, dtype="int64")
-
-
-def _labels(prompt: Any, rows: int) -> Tensor:
-    """Prompt labels as int64 [R]; strings are numbered as they appear."""
-    if isinstance(prompt, Tensor):
-        return _ints("prompt", prompt, rows, default=0)
-    cells = np.asarray(prompt, dtype=object)
-    if cells.ndim != 1:
-        raise GradebookError(
-            key="prompt",
-            expected="a label a row, shape [R]",
-            found=f"shape {list(cells.shape)}",
-        )
-    kinds = set(map(type, cells))
-    if kinds and all(issubclass(kind, str) for kind in kinds):
-        prompt = _codes(cells)
-    elif any(k is bool or not issubclass(k, Real) for k in kinds):
-        wanted = str if isinstance(cells[0], str) else Real
-        for row, label in enumerate(cells):
-            if not isinstance(label, wanted) or isinstance(label, bool):
-                raise GradebookError(
-                    key="prompt",
-                    row=row,
-                    expected="whole numbers, or strings in every row",
-                    found=shown(label),
-                )
-    return _ints("prompt", prompt, rows, default=0)
-
-
-def _tensor(key: str, value: Any) -> Tensor:
-    """`value` as a tensor, detached and on the CPU."""
-    if isinstance(value, Tensor):
-        return value.detach().cpu()
-    try:
-        if hasattr(value, "__array__"):
-            value = np.array(value)
-            if value.dtype != object:
-                return torch.from_numpy(value)
-            value = value.tolist()
-        floating = key in FLOATING
-        tensor = torch.tensor(value, dtype=torch.float64 if floating else None)
-        if tensor.dtype == torch.float32:
-            tensor = torch.tensor(value, dtype=torch.float64)
-        if tensor.numel() or not any(map(np.size, value)):
-            return tensor
-        raise ValueError("torch reads [[], [1]] as two empty rows")
-    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise _unreadable(key, value) from error
-
-
-def _unreadable(key: str, value: Any) -> GradebookError:
-    """Why a nested list is no tensor: the first row that differs."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        lengths = [
-            len(v)
-            if isinstance(v, Sequence) and not isinstance(v, str)
-            else -1
-            for v in value
-        ]
-        for row, length in enumerate(lengths):
-            if length != lengths[0]:
-                return GradebookError(
-                    key=key,
-                    row=row,
-                    expected=f"{_many(lengths[0])}, as in row 0",
-                    found=_many(length),
-                )
-        for row, item in enumerate(value):
-            cells = item if lengths[row] >= 0 else [item]
-            if not all(isinstance(c, (int, float)) for c in cells):
-                return GradebookError(
-                    key=key, row=row, expected="numbers", found=shown(item)
-                )
-            if not all(abs(c) < 2**63 for c in cells if isinstance(c, int)):
-                return GradebookError(
-                    key=key,
-                    row=row,
-                    expected="whole numbers below 2**63",
-                    found=shown(item),
-                )
-    return GradebookError(key=key, expected="numbers", found=shown(value))
-
-
-def _many(length: int) -> str:
-    """How many values a row of a nested list has; -1 for no list."""
-    return "a single value" if length < 0 else f"{length} values"
-
-
-def _length(key: str, tensor: Tensor, rows: int | None, dims: int) -> Tensor:
-    if tensor.numel() == 0 and tensor.dim() <= dims and not rows:
-        tail = tensor.shape[1:] if tensor.dim() == dims else (0,) * (dims - 1)
-        tensor = tensor.reshape(0, *tail)
-    if tensor.dim() != dims:
-        letters = "[R]" if dims == 1 else "[R, T]"
-        raise GradebookError(
-            key=key,
-            expected=f"shape {letters}",
-            found=f"shape {list(tensor.shape)}",
-        )
-    if rows is not None and tensor.shape[0] != rows:
-        raise GradebookError(
-            key=key,
-            expected=f"{rows} rows, one for each reward",
-            found=str(tensor.shape[0]),
-        )
-    return tensor
-
-
-def _floats(
-    key: str, value: Any, dims: int, rows: int | None = None
-) -> Tensor:
-    tensor = _tensor(key, value)
-    if tensor.is_complex():
-        raise GradebookError(
-            key=key, expected="real numbers", found=str(tensor.dtype)
-        )
-    if tensor.dtype not in (torch.float32, torch.float64):
-        tensor = tensor.double()
-    tensor = _length(key, tensor, rows, dims)
-    if dims == 1:
-        _refuse(key, ~tensor.isfinite(), tensor, "a finite number")
-    return tensor
-
-
-def _matrix(key: str, value: Any, rows: int) -> Tensor | None:
-    if value is None:
-        return None
-    if key != "mask":
-        return _floats(key, value, dims=2, rows=rows)
-    tensor = _length(key, _tensor(key, value), rows, dims=2)
-    if tensor.dtype != torch.bool:
-        wrong = ((tensor != 0) & (tensor != 1)).any(-1)
-        _refuse(key, wrong, tensor, "0 or 1 in every cell")
-    return tensor.bool()
-
-
-def _bools(key: str, value: Any, rows: int) -> Tensor:
-    if value is None:
-        return torch.ones(rows, dtype=torch.bool)
-    tensor = _length(key, _tensor(key, value), rows, dims=1)
-    if tensor.dtype != torch.bool:
-        wrong = (tensor != 0) & (tensor != 1)
-        _refuse(key, wrong, tensor, "true or false")
-    return tensor.bool()
-
-
-def _ints(key: str, value: Any, rows: int, default: int) -> Tensor:
-    if value is None:
-        return torch.full((rows,), default, dtype=torch.int64)
-    tensor = _length(key, _tensor(key, value), rows, dims=1)
-    if tensor.is_floating_point():
-        whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
-        _refuse(key, ~whole, tensor, "a whole number")
-    elif tensor.dtype == torch.bool or tensor.is_complex():
-        raise GradebookError(
-            key=key, expected="whole numbers", found=str(tensor.dtype)
-        )
-    return tensor.to(torch.int64)
-
-
-def _refuse(key: str, wrong: Tensor, values: Tensor, expected: str) -> None:
-    """Raises at the first row where `wrong`, bool [R], is true."""
-    if bool(wrong.any()):
-        row = int(wrong.int().argmax())
-        raise GradebookError(
-            key=key,
-            row=row,
-            expected=expected,
-            found=shown(values[row].tolist()),
-        )
+    return torch.from_numpy(codes(labels.numpy()))
 
 
 def _settle_steps(batch: Batch, put: Any, rows: int) -> None:
     kept = batch.kept_steps
     if kept is not None:
-        kept = _ints("kept_steps", kept, rows, default=1)
-        _refuse("kept_steps", kept < 0, kept, "0 or more")
+        kept = read_whole("kept_steps", kept, rows, default=1)
+        refuse("kept_steps", kept < 0, kept, "0 or more")
     steps = batch.steps
     if steps is None and kept is not None:
         steps = kept.clamp(min=1)
-    steps = _ints("steps", steps, rows, default=1)
-    _refuse("steps", steps < 1, steps, "1 or more")
+    steps = read_whole("steps", steps, rows, default=1)
+    refuse("steps", steps < 1, steps, "1 or more")
     kept = steps if kept is None else kept
-    _refuse("kept_steps", kept > steps, kept, "at most the row's steps")
+    refuse("kept_steps", kept > steps, kept, "at most the row's steps")
     put("steps", steps)
     put("kept_steps", kept)
 
@@ -380,7 +274,7 @@ def _check_tokens(batch: Batch) -> None:
                 found=str(list(values.shape)),
             )
         bad = (batch.mask & ~values.isfinite()).any(-1)
-        _refuse(name, bad, values, "a finite number at every unmasked token")
+        refuse(name, bad, values, "a finite number at every unmasked token")
     if (
         batch.logp is not None
         and batch.ref_logp is None

@@ -19,20 +19,40 @@ CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
             "second_best",
             "none",
         ),
-        "scale": ("group_std", "batch_std", "nonzero_share", "none"),
+        "scale": (
+            "group_std",
+            "batch_std",
+            "nonzero_share",
+            "others_std",
+            "none",
+        ),
         "spread_about": ("mean", "baseline"),
         "ddof": (1, 0),
         "lone_row": ("zero", "raw"),
+        "whiten_ddof": (1, 0),
         "loss": ("dapo", "grpo", "bnpo", "dr_grpo"),
     }
 )
 """The settings that take one of a few values, with those values."""
 
 FLAGS = ("mask_no_eos", "whiten_tokens")
-AT_LEAST_ONE = ("group_size", "max_tokens", "accumulation", "min_group_size")
+AT_LEAST_ONE = (
+    "group_size",
+    "min_group_size",
+    "prompts_per_step",
+    "micro_batch",
+    "max_tokens",
+    "accumulation",
+)
 MOST = sys.float_info.max
 NOT_NEGATIVE = ("eps", "beta")
-MAY_BE_NONE = ("group_size", "max_tokens", "reward_clip")
+MAY_BE_NONE = (
+    "group_size",
+    "prompts_per_step",
+    "micro_batch",
+    "max_tokens",
+    "reward_clip",
+)
 
 
 @dataclass(frozen=True)
@@ -40,8 +60,17 @@ class Settings:
     """How a trainer turns rewards into advantages and a loss.
 
     The defaults are GRPO as TRL computes it: sample standard deviation
-    (ddof 1), eps 1e-4 added to it. Behaves as a read-only mapping too,
-    so `Settings(**settings)` is a copy.
+    (ddof 1), eps 1e-4 added to it. All statistics are taken within one
+    training step: `batch_mean` and `batch_std` are of the row's step.
+
+    whiten_ddof       what the variance of `whiten_tokens` takes from the
+                      number of tokens: 1 (verl, slime) or 0 (SkyRL)
+    prompts_per_step  the number of prompts that the trainer was configured
+                      with; none: the step's own number
+    micro_batch       rows of one forward pass, in batch order; none: all
+                      rows of the step
+
+    Behaves as a read-only mapping too, so `Settings(**settings)` is a copy.
 
     Raises GradebookError naming the setting when a value cannot be used.
     """
@@ -54,15 +83,18 @@ class Settings:
     eps: float = 1e-4
     group_size: int | None = None
     min_group_size: int = 1
+    prompts_per_step: int | None = None
     mask_no_eos: bool = False
     reward_bias: float = 0.0
     reward_scaling: float = 1.0
     reward_clip: float | None = None
     whiten_tokens: bool = False
+    whiten_ddof: int = 1
     beta: float = 0.0
     loss: str = "dapo"
     max_tokens: int | None = None
     accumulation: int = 1
+    micro_batch: int | None = None
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -143,5 +175,6 @@ OF_ESTIMATOR = (
     "lone_row",
     "eps",
     "whiten_tokens",
+    "whiten_ddof",
 )
 """The settings that a named estimator decides."""

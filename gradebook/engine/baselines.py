@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.segments import Segments, by_group, by_step
+from gradebook.engine.segments import Segments, by_group, by_step, others
 
 
 def baseline(
@@ -44,12 +44,15 @@ def batch_mean(
 def leave_one_out(
     batch: Batch, score: Tensor, counted: Tensor, groups: Segments
 ) -> Tensor:
-    """Mean over the group's other counted rows. float [R]."""
-    others = groups.at_rows(groups.n) - counted.long()
-    total = groups.at_rows(groups.sum(score))
-    mean = (total - torch.where(counted, score, 0)) / others.clamp(min=1)
+    """Mean over the group's other votes. float [R].
+
+    A row leaves out the vote that speaks for it: its own where it counts,
+    else the one of its rollout.
+    """
+    rest = others(batch, counted, groups)
+    mean = rest.sum(score) / rest.n.clamp(min=1)
     alone = 0 if batch.settings.lone_row == "raw" else score
-    mean = torch.where(others < 1, alone, mean)
+    mean = torch.where(rest.n < 1, alone, mean)
     return torch.where(groups.of == 0, 0, mean)
 
 

@@ -1,4 +1,4 @@
-"""Who scores what, who has a say, and who is compared with whom."""
+"""What a row scores, which rows count, and which rows are compared."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
+from gradebook.engine.segments import is_first
 
 
 def score(batch: Batch) -> Tensor:
@@ -40,15 +41,16 @@ CONDITIONS: Mapping[str, Callable[[Batch], Tensor]] = {
 
 def credited(batch: Batch) -> Tensor:
     """The row may earn an advantage. bool [R]."""
-    return has_tokens(batch) & may_end(batch)
+    return has_tokens(batch) & may_end(batch) & batch.scored
 
 
 def counted(batch: Batch, credited: Tensor) -> Tensor:
-    """The row may enter a statistic: exactly the credited rows. bool [R].
+    """The row may enter a statistic: it is the first credited row of its
+    rollout. bool [R].
 
-    A row that cannot learn must not vote.
+    A row that cannot learn must not vote, and a rollout votes once.
     """
-    return credited
+    return is_first(batch.rollout_index, credited)
 
 
 @lru_cache
@@ -87,20 +89,20 @@ def across_steps(batch: Batch, group: Tensor, groups: Tensor) -> Tensor:
     return torch.where(inside, first + group, -1)
 
 
-def divisible(batch: Batch) -> None:
-    """The guard that the fix of partial groups first became (AReaL PR
-    1415): passes when every step's rows divide by the group size.
+def divisible(batch: Batch, kept: Tensor | None = None) -> None:
+    """Passes when the rows of every step, or those `kept`, bool [R], divide
+    by the group size. It says nothing about which rows form a group.
 
-    It says nothing about the groups: sizes [4, 4, 3, 1] pass, and rows 8
-    to 11 are still cut across prompts. Raises GradebookError naming the
-    first step that does not divide.
+    Raises GradebookError naming the first step that does not divide.
     """
+    of = batch.step_index if kept is None else batch.step_index[kept]
+    rows = torch.bincount(of, minlength=batch.step_count)
     size = batch.group_size
-    uneven = batch.step_rows % size != 0
+    uneven = rows % size != 0
     if bool(uneven.any()):
         at = int(uneven.int().argmax())
         step = int(batch.step[batch.step_index == at][0])
         raise GradebookError(
-            f"step {step}: {int(batch.step_rows[at])} rows do not divide"
+            f"step {step}: {int(rows[at])} rows do not divide"
             f" by the group size {int(size[at])}"
         )

@@ -13,10 +13,8 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.engine.grouping import has_tokens
-from gradebook.engine.segments import by_group, by_step
-
-FLAT = 1e-8
-"""A spread of at most this is zero (torch.isclose, as TRL tests it)."""
+from gradebook.engine.scales import FLAT
+from gradebook.engine.segments import by_group
 
 
 def trained(
@@ -32,8 +30,9 @@ def flat(
 ) -> Tensor:
     """The group's scores have no spread (ddof 1). bool [R].
 
-    Of the whole step where the scale is batch_std. A lone row is flat; a
-    row in no group is not.
+    Of the whole step where the scale is batch_std. A lone row is flat where
+    `lone_row` is zero (TRL), and not where it is raw: its advantage is its
+    own score (SkyRL). A row in no group is not flat.
     """
     whole_step = batch.settings.scale == "batch_std"
     groups = by_group(batch.step_index if whole_step else group, counted)
@@ -41,6 +40,8 @@ def flat(
     squares = groups.sum(residual * residual)
     spread = (squares / (groups.n - 1).clamp(min=1)).sqrt()
     is_flat = spread <= FLAT
+    if batch.settings.lone_row == "raw":
+        is_flat = is_flat & (groups.n != 1)
     is_flat[..., 0] = False
     return groups.at_rows(is_flat)
 
@@ -59,17 +60,63 @@ def loss(
 
     `logp` float [..., R, T] is the policy being differentiated.
     """
-    m = batch.mask & trained[..., None] & (batch.kept_steps > 0)[:, None]
-    weight = token_weight(batch, m, logp.dtype)
+    learns = learning_tokens(batch, trained)
+    weight = token_weight(batch, learns, batch.step_index)
+    return weighted_loss(batch, advantage, learns, weight, logp)
+
+
+def learning_tokens(batch: Batch, trained: Tensor) -> Tensor:
+    """The token enters the loss: it is unmasked, its row is trained and
+    kept a transition. bool [..., R, T]."""
+    rows = trained & (batch.kept_steps > 0)
+    return batch.mask & rows[..., None]
+
+
+def token_weight(batch: Batch, learns: Tensor, of: Tensor) -> Tensor:
+    """How much a token counts in the loss, by `settings.loss`. Rows that
+    share the number `of`, int64 [R], share one loss. float64 [..., R].
+
+    `learns` bool [..., R, T] are the tokens that enter the loss.
+    grpo: the mean over all rows of the row's mean. bnpo: by the tokens
+    that learn. dr_grpo: by rows times `max_tokens`. dapo: by the unmasked
+    tokens before any row was left out, and not by `accumulation`.
+    """
+    s = batch.settings
+    sets = by_group(of, torch.ones(batch.rows, dtype=torch.bool))
+    rows = sets.at_rows(sets.n)
+    length = learns.sum(-1)
+    if s.loss == "grpo":
+        share = rows * length.clamp(min=1) * s.accumulation
+    elif s.loss == "bnpo":
+        share = sets.at_rows(sets.sum(length)).clamp(min=1)
+        share = share * s.accumulation
+    elif s.loss == "dr_grpo":
+        longest = s.max_tokens or batch.mask.shape[-1]
+        share = rows * longest * s.accumulation
+    else:
+        share = sets.at_rows(sets.sum(batch.tokens)).clamp(min=1)
+    return 1 / share.double()
+
+
+def weighted_loss(
+    batch: Batch,
+    advantage: Tensor,
+    learns: Tensor,
+    weight: Tensor,
+    logp: Tensor,
+) -> Loss:
+    """Each step's sum over the tokens `learns`, bool [..., R, T], of the
+    loss per token times the row's `weight`, float [..., R]."""
+    weight = weight.to(logp.dtype)[..., None]
     # Masked on the way in, since autograd turns 0 * NaN into NaN.
-    logp = torch.where(m, logp, 0)
-    a = torch.where(m, advantage[..., None], 0)
+    logp = torch.where(learns, logp, 0)
+    a = torch.where(learns, advantage[..., None], 0)
     rho = (logp - logp.detach()).exp()
     policy = -rho * a * weight
     beta = batch.settings.beta
     if beta == 0:
         return Loss(_per_step(batch, policy), _per_step(batch, logp * 0))
-    near = torch.where(m, logp, batch.ref_logp)
+    near = torch.where(learns, logp, batch.ref_logp)
     kl = beta * token_kl(batch, near) * weight
     return Loss(_per_step(batch, policy), _per_step(batch, kl))
 
@@ -79,32 +126,6 @@ def token_kl(batch: Batch, logp: Tensor) -> Tensor:
     float [..., R, T]."""
     gap = torch.where(batch.mask, batch.ref_logp - logp, 0)
     return gap.exp() - gap - 1
-
-
-def token_weight(batch: Batch, m: Tensor, dtype: torch.dtype) -> Tensor:
-    """How much a token counts in the loss, by `settings.loss`, for the
-    tokens `m` bool [..., R, T]. float [..., R, 1].
-
-    grpo: the mean over all rows of the row's mean. bnpo: by the trained
-    tokens. dr_grpo: by rows times `max_tokens`. dapo: by the unmasked
-    tokens before any row was left out, and not by `accumulation`.
-    """
-    s = batch.settings
-    every = torch.ones(batch.rows, dtype=torch.bool)
-    steps = by_step(batch, every)
-    rows = steps.at_rows(steps.n)
-    length = m.sum(-1)
-    if s.loss == "grpo":
-        share = rows * length.clamp(min=1) * s.accumulation
-    elif s.loss == "bnpo":
-        share = steps.at_rows(steps.sum(length)).clamp(min=1)
-        share = share * s.accumulation
-    elif s.loss == "dr_grpo":
-        longest = s.max_tokens or batch.mask.shape[-1]
-        share = rows * longest * s.accumulation
-    else:
-        share = steps.at_rows(steps.sum(batch.tokens)).clamp(min=1)
-    return (1 / share.to(dtype))[..., None]
 
 
 def _per_step(batch: Batch, per_token: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine import baselines, grouping, loss, scales
+from gradebook.engine import advantages, baselines, grouping, loss, scales
 
 Stage = Callable[..., Tensor]
 
@@ -40,8 +40,8 @@ CORRECT = Engine(
     group=grouping.group,
     baseline=baselines.baseline,
     scale=scales.scale,
-    standardized=scales.standardized,
-    advantage=scales.advantage,
+    standardized=advantages.standardized,
+    advantage=advantages.advantage,
     trained=loss.trained,
     loss=loss.loss,
 )

@@ -1,14 +1,27 @@
-"""Scales: what the distance from the baseline is divided by, and the
-advantage that comes out."""
+"""Scales: what the distance from the baseline is divided by.
+
+Each takes the batch, score float [..., R], the counted rows bool [R], the
+group int64 [R] and the baseline float [..., R], and gives float [..., R].
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
-from gradebook.engine.segments import Segments, by_group, by_step, step_mean
+from gradebook.engine.segments import (
+    Segments,
+    by_group,
+    by_step,
+    is_first,
+    others,
+)
+
+FLAT = 1e-8
+"""A spread of at most this is zero (torch.isclose, as TRL tests it)."""
 
 
 def scale(
@@ -18,23 +31,117 @@ def scale(
     group: Tensor,
     baseline: Tensor,
 ) -> Tensor:
-    """The divisor, by `settings.scale`. float [R].
+    """The divisor, by `settings.scale`. float [R]."""
+    chosen = SCALES[batch.settings.scale]
+    return chosen(batch, score, counted, group, baseline)
 
-    Standard deviations have eps added outside the root. A row in no group
-    has standard deviation 0.
+
+def group_std(
+    batch: Batch,
+    score: Tensor,
+    counted: Tensor,
+    group: Tensor,
+    baseline: Tensor,
+) -> Tensor:
+    """Standard deviation of the row's group + eps. float [R].
+
+    A row in no group has standard deviation 0.
     """
-    s = batch.settings
-    if s.scale == "none":
-        return torch.ones_like(score)
-    if s.scale == "group_std":
-        groups = by_group(group, counted)
-        return std(batch, score, baseline, groups) + s.eps
+    groups = by_group(group, counted)
+    return std(batch, score, baseline, groups) + batch.settings.eps
+
+
+def batch_std(
+    batch: Batch,
+    score: Tensor,
+    counted: Tensor,
+    group: Tensor,
+    baseline: Tensor,
+) -> Tensor:
+    """Standard deviation of the row's step + eps. float [R]."""
     steps = by_step(batch, counted)
-    if s.scale == "batch_std":
-        return std(batch, score, baseline, steps) + s.eps
+    return std(batch, score, baseline, steps) + batch.settings.eps
+
+
+def nonzero_share(
+    batch: Batch,
+    score: Tensor,
+    counted: Tensor,
+    group: Tensor,
+    baseline: Tensor,
+) -> Tensor:
+    """Share of the step's counted rows with a score other than 0, at least
+    one row's: GPG. float [R]."""
+    steps = by_step(batch, counted)
     share = steps.mean((score != 0).to(score.dtype))
     least = 1 / steps.n.clamp(min=1).to(score.dtype)
     return steps.at_rows(share.maximum(least))
+
+
+def others_std(
+    batch: Batch,
+    score: Tensor,
+    counted: Tensor,
+    group: Tensor,
+    baseline: Tensor,
+) -> Tensor:
+    """Standard deviation of the group's other votes + eps (NeMo-RL). 1, so
+    that nothing is divided, where fewer than two other votes are left or
+    all of them are equal. float [R].
+
+    SS - (x - mean)^2 n / (n - 1) is the others' sum of squares. It loses
+    its digits where x holds most of SS, so the lowest and the highest vote
+    take a sum over the others, measured from the group's other end.
+    """
+    groups = by_group(group, counted)
+    rest = others(batch, counted, groups)
+    low = groups.at_rows(-groups.max(-score))
+    high = groups.at_rows(groups.max(score))
+    lowest = is_first(groups.of, counted & (score == low))
+    highest = is_first(groups.of, counted & (score == high))
+    n = groups.at_rows(groups.n)
+    whole = squares(groups, score - low, counted)
+    far = score - low - groups.at_rows(groups.mean(score - low))
+    left = whole - far * far * n / (n - 1)
+    without = squares(groups, score - low, counted & ~highest)
+    left = torch.where(highest, without, left)
+    without = squares(groups, score - high, counted & ~lowest)
+    left = torch.where(lowest, without, left)
+    left = torch.where(rest.left_out, left[..., rest.vote], whole)
+    spread = (left / (rest.n - batch.settings.ddof).clamp(min=1)).sqrt()
+    divides = (rest.n >= 2) & (spread > FLAT)
+    return torch.where(divides, spread + batch.settings.eps, 1)
+
+
+def squares(groups: Segments, values: Tensor, among: Tensor) -> Tensor:
+    """Sum of (value - mean)^2 over the voting rows `among`, bool [..., R],
+    of each row's group. [..., R]."""
+    n = groups.sum(among.long().expand(values.shape)).clamp(min=1)
+    mean = groups.sum(torch.where(among, values, 0)) / n
+    residual = torch.where(among, values - groups.at_rows(mean), 0)
+    return groups.at_rows(groups.sum(residual * residual))
+
+
+def no_scale(
+    batch: Batch,
+    score: Tensor,
+    counted: Tensor,
+    group: Tensor,
+    baseline: Tensor,
+) -> Tensor:
+    """1, without eps, for every row. float [R]."""
+    return torch.ones_like(score)
+
+
+Scale = Callable[[Batch, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+SCALES: Mapping[str, Scale] = {
+    "group_std": group_std,
+    "batch_std": batch_std,
+    "nonzero_share": nonzero_share,
+    "others_std": others_std,
+    "none": no_scale,
+}
 
 
 def std(
@@ -55,55 +162,3 @@ def std(
         spread = torch.where(among.n <= 1, 1, spread)
         spread[..., 0] = 0
     return among.at_rows(spread)
-
-
-def standardized(
-    score: Tensor, credited: Tensor, baseline: Tensor, scale: Tensor
-) -> Tensor:
-    """`(score - baseline) / scale` on credited rows, else 0. float [R]."""
-    return torch.where(credited, (score - baseline) / scale, 0)
-
-
-def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
-    """The standardized score, token-whitened where the estimator asks.
-
-    float [R]; NaN where subsampling left the row no transition.
-    """
-    a = whitened(batch, standardized, credited)
-    return surviving(batch, a)
-
-
-def whitened(batch: Batch, values: Tensor, credited: Tensor) -> Tensor:
-    """Values less their mean over the step's tokens, by the root of their
-    variance + 1e-8, on credited rows, else 0. float [R].
-
-    Every row weighs as many tokens as it has; the variance is times
-    S/(S-1), with S tokens (verl masked_whiten). Unchanged where
-    `whiten_tokens` is off. Raises GradebookError for a step with fewer
-    than two tokens.
-    """
-    if not batch.settings.whiten_tokens:
-        return values
-    weight = batch.tokens * credited
-    steps = by_step(batch, credited)
-    tokens = steps.sum(weight)
-    short = tokens[1:] < 2
-    if bool(short.any()):
-        step = int(short.int().argmax())
-        raise GradebookError(
-            f"step {int(batch.step[batch.step_index == step][0])} cannot be"
-            " whitened",
-            key="mask",
-            expected="two unmasked tokens or more",
-            found=str(int(tokens[step + 1])),
-        )
-    tokens = tokens.to(values.dtype)
-    bessel = steps.at_rows(tokens / (tokens - 1).clamp(min=1))
-    centered = values - step_mean(batch, values, weight)
-    variance = step_mean(batch, centered * centered, weight) * bessel
-    return torch.where(credited, centered / (variance + 1e-8).sqrt(), 0)
-
-
-def surviving(batch: Batch, values: Tensor) -> Tensor:
-    """Values of rows that kept a transition, NaN elsewhere. float [R]."""
-    return torch.where(batch.kept_steps > 0, values, torch.nan)

@@ -1,7 +1,7 @@
 """Sums and means over groups of rows, without a loop over either.
 
-A row's values are added into its segment by one scatter; what must not
-vote is sent to segment 0, which stays empty. All functions take values
+One scatter adds the rows' values into their segments. Rows that must not
+vote are sent to segment 0, which stays empty. All functions take values
 with leading dimensions, [..., R].
 """
 
@@ -70,6 +70,56 @@ def by_group(group: Tensor, counted: Tensor) -> Segments:
 def by_step(batch: Batch, counted: Tensor) -> Segments:
     """Segments of whole training steps."""
     return by_group(batch.step_index, counted)
+
+
+@dataclass(frozen=True, eq=False)
+class Others:
+    """The votes of a row's group without the vote that speaks for the row:
+    its own where it counts, else the one of its rollout.
+
+    vote      int64 [R] the row whose vote speaks for the row
+    left_out  bool [R] that vote is one of the group's
+    """
+
+    groups: Segments
+    vote: Tensor
+    left_out: Tensor
+
+    @property
+    def n(self) -> Tensor:
+        """int64 [R] how many other votes the group has."""
+        return self.groups.at_rows(self.groups.n) - self.left_out.long()
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sum of the other votes' values, [..., R]."""
+        own = torch.where(self.left_out, values[..., self.vote], 0)
+        return self.groups.at_rows(self.groups.sum(values)) - own
+
+
+def others(batch: Batch, counted: Tensor, groups: Segments) -> Others:
+    """The other votes of each row's group."""
+    place = torch.arange(batch.rows)
+    voter = first_row(batch.rollout_index, counted)
+    vote = torch.where(counted | (voter == batch.rows), place, voter)
+    return Others(groups, vote, groups.votes[vote] == groups.of)
+
+
+def first_row(label: Tensor, among: Tensor) -> Tensor:
+    """The first row among the rows `among`, bool [..., R], that shares the
+    row's label, int64 [R] from 0 to R; R where there is none.
+    int64 [..., R]."""
+    rows = len(label)
+    place = torch.where(among, torch.arange(rows), rows)
+    label = label.expand_as(place)
+    lowest = place.new_full((*place.shape[:-1], rows + 1), rows)
+    lowest.scatter_reduce_(-1, label, place, "amin")
+    return lowest.gather(-1, label)
+
+
+def is_first(label: Tensor, among: Tensor) -> Tensor:
+    """The row is the first of its label among the rows `among`.
+    bool [..., R]."""
+    return among & (first_row(label, among) == torch.arange(len(label)))
 
 
 def step_mean(batch: Batch, values: Tensor, weight: Tensor) -> Tensor:

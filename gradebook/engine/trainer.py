@@ -10,6 +10,7 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.engine.pipeline import Engine, Trace, put_back, run
+from gradebook.engine.segments import is_first
 
 DRAWS = 200
 
@@ -77,10 +78,8 @@ def normalized(engine: Engine, batch: Batch, how: str) -> Trace:
 def first_generations(batch: Batch) -> Tensor:
     """The first row of each prompt: what an evaluation with one generation
     a prompt sees. bool [R]."""
-    first = torch.full((int(batch.prompt_rows.numel()),), batch.rows)
-    place = torch.arange(batch.rows)
-    first = first.scatter_reduce(0, batch.prompt_index, place, "amin")
-    return first[batch.prompt_index] == place
+    every = torch.ones(batch.rows, dtype=torch.bool)
+    return is_first(batch.prompt_index, every)
 
 
 def evaluated(engine: Engine, batch: Batch) -> Trace:

@@ -17,15 +17,18 @@ TRL = {
     "eps": 1e-4,
     "group_size": None,
     "min_group_size": 1,
+    "prompts_per_step": None,
     "mask_no_eos": False,
     "reward_bias": 0,
     "reward_scaling": 1,
     "reward_clip": None,
     "whiten_tokens": False,
+    "whiten_ddof": 1,
     "beta": 0,
     "loss": "dapo",
     "max_tokens": None,
     "accumulation": 1,
+    "micro_batch": None,
 }
 
 
@@ -93,7 +96,7 @@ def test_an_unknown_setting_is_refused_by_name():
 
 FINITE, COUNT = "a finite number", "a whole number from 1"
 FLAG, NOT_NEGATIVE = "true or false", "a number of 0 or more"
-SCALES = "one of group_std, batch_std, nonzero_share, none"
+SCALES = "one of group_std, batch_std, nonzero_share, others_std, none"
 BAD = [
     ("baseline", "group mean", None, "'group mean'"),
     ("baseline", None, None, "None"),

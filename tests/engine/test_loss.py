@@ -217,11 +217,27 @@ def test_the_rounding_of_100_1_in_float32_is_not_flat():
 
 
 @pytest.mark.parametrize("lone_row", ["raw", "zero"])
-def test_a_lone_row_is_flat_whatever_its_advantage(lone_row):
+def test_a_lone_row_trains_where_it_keeps_its_raw_score(lone_row):
     rows = {"prompt": [0, 1, 1], "reward": [3, 1, 2]}
     found = trace(rows=rows, lone_row=lone_row, beta=0)
-    assert found.trained.tolist() == [False, True, True]
+    assert found.trained.tolist() == [lone_row == "raw", True, True]
     assert trace(FAULTY, rows=rows).trained.tolist() == [True, True, True]
+
+
+def test_skyrl_trains_one_row_a_prompt_on_its_raw_reward():
+    # SkyRL PolicyWorkerBase.forward_backward, measured: d loss / d logp at
+    # every token is -reward / 7, the number of tokens.
+    rows = {
+        "prompt": [0, 1, 2],
+        "reward": [2, -1, 3],
+        "mask": [[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 0, 0]],
+        "logp": [[-1.0] * 4] * 3,
+    }
+    settings = Settings(eps=1e-6, lone_row="raw")
+    found = gradebook.run(CORRECT, Batch(**rows, settings=settings)).gradient
+    assert found[:, 0].tolist() == pytest.approx(
+        [-0.286, 0.143, -0.429], abs=5e-4
+    )
 
 
 def test_the_only_counted_row_of_a_group_is_lone():

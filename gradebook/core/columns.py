@@ -1,0 +1,204 @@
+"""Read the columns of a batch: lists, arrays and tensors become tensors.
+
+Every reader names the column and the row of what it cannot read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gradebook.core.errors import GradebookError, shown
+from gradebook.core.lazy_pandas import pd
+
+FLOATING = ("reward", "logp", "ref_logp")
+FEW = 4096
+"""Rows up to which Python itself numbers labels."""
+
+
+def codes(labels: np.ndarray) -> np.ndarray:
+    """Labels numbered 0.. in order of first appearance. int64 [R].
+
+    pandas is faster for many rows, but its import takes longer than
+    numbering the few rows of a page.
+    """
+    if len(labels) > FEW:
+        return pd.factorize(labels)[0].astype("int64")
+    seen: dict[Any, int] = {}
+    codes = [seen.setdefault(one, len(seen)) for one in labels.tolist()]
+    return np.array(codes, dtype="int64")
+
+
+def read_labels(key: str, labels: Any, rows: int) -> Tensor:
+    """Labels as int64 [R]; strings are numbered as they appear."""
+    if isinstance(labels, Tensor):
+        return read_whole(key, labels, rows, default=0)
+    cells = np.asarray(labels, dtype=object)
+    if cells.ndim != 1:
+        raise GradebookError(
+            key=key,
+            expected="a label a row, shape [R]",
+            found=f"shape {list(cells.shape)}",
+        )
+    kinds = set(map(type, cells))
+    if kinds and all(issubclass(kind, str) for kind in kinds):
+        labels = codes(cells)
+    elif any(k is bool or not issubclass(k, Real) for k in kinds):
+        wanted = str if isinstance(cells[0], str) else Real
+        for row, label in enumerate(cells):
+            if not isinstance(label, wanted) or isinstance(label, bool):
+                raise GradebookError(
+                    key=key,
+                    row=row,
+                    expected="whole numbers, or strings in every row",
+                    found=shown(label),
+                )
+    return read_whole(key, labels, rows, default=0)
+
+
+def _tensor(key: str, value: Any) -> Tensor:
+    """`value` as a tensor, detached and on the CPU."""
+    if isinstance(value, Tensor):
+        return value.detach().cpu()
+    try:
+        if hasattr(value, "__array__"):
+            value = np.array(value)
+            if value.dtype != object:
+                return torch.from_numpy(value)
+            value = value.tolist()
+        floating = key in FLOATING
+        tensor = torch.tensor(value, dtype=torch.float64 if floating else None)
+        if tensor.dtype == torch.float32:
+            tensor = torch.tensor(value, dtype=torch.float64)
+        if tensor.numel() or not any(map(np.size, value)):
+            return tensor
+        raise ValueError("torch reads [[], [1]] as two empty rows")
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise _unreadable(key, value) from error
+
+
+def _unreadable(key: str, value: Any) -> GradebookError:
+    """Why a nested list is no tensor: the first row that differs."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        lengths = [
+            len(v)
+            if isinstance(v, Sequence) and not isinstance(v, str)
+            else -1
+            for v in value
+        ]
+        for row, length in enumerate(lengths):
+            if length != lengths[0]:
+                return GradebookError(
+                    key=key,
+                    row=row,
+                    expected=f"{_many(lengths[0])}, as in row 0",
+                    found=_many(length),
+                )
+        for row, item in enumerate(value):
+            cells = item if lengths[row] >= 0 else [item]
+            if not all(isinstance(c, (int, float)) for c in cells):
+                return GradebookError(
+                    key=key, row=row, expected="numbers", found=shown(item)
+                )
+            if not all(abs(c) < 2**63 for c in cells if isinstance(c, int)):
+                return GradebookError(
+                    key=key,
+                    row=row,
+                    expected="whole numbers below 2**63",
+                    found=shown(item),
+                )
+    return GradebookError(key=key, expected="numbers", found=shown(value))
+
+
+def _many(length: int) -> str:
+    """How many values a row of a nested list has; -1 for no list."""
+    return "a single value" if length < 0 else f"{length} values"
+
+
+def _length(key: str, tensor: Tensor, rows: int | None, dims: int) -> Tensor:
+    if tensor.numel() == 0 and tensor.dim() <= dims and not rows:
+        tail = tensor.shape[1:] if tensor.dim() == dims else (0,) * (dims - 1)
+        tensor = tensor.reshape(0, *tail)
+    if tensor.dim() != dims:
+        letters = "[R]" if dims == 1 else "[R, T]"
+        raise GradebookError(
+            key=key,
+            expected=f"shape {letters}",
+            found=f"shape {list(tensor.shape)}",
+        )
+    if rows is not None and tensor.shape[0] != rows:
+        raise GradebookError(
+            key=key,
+            expected=f"{rows} rows, one for each reward",
+            found=str(tensor.shape[0]),
+        )
+    return tensor
+
+
+def read_floats(
+    key: str, value: Any, dims: int, rows: int | None = None
+) -> Tensor:
+    tensor = _tensor(key, value)
+    if tensor.is_complex():
+        raise GradebookError(
+            key=key, expected="real numbers", found=str(tensor.dtype)
+        )
+    if tensor.dtype not in (torch.float32, torch.float64):
+        tensor = tensor.double()
+    tensor = _length(key, tensor, rows, dims)
+    if dims == 1:
+        refuse(key, ~tensor.isfinite(), tensor, "a finite number")
+    return tensor
+
+
+def read_matrix(key: str, value: Any, rows: int) -> Tensor | None:
+    if value is None:
+        return None
+    if key != "mask":
+        return read_floats(key, value, dims=2, rows=rows)
+    tensor = _length(key, _tensor(key, value), rows, dims=2)
+    if tensor.dtype != torch.bool:
+        wrong = ((tensor != 0) & (tensor != 1)).any(-1)
+        refuse(key, wrong, tensor, "0 or 1 in every cell")
+    return tensor.bool()
+
+
+def read_flags(key: str, value: Any, rows: int) -> Tensor:
+    if value is None:
+        return torch.ones(rows, dtype=torch.bool)
+    tensor = _length(key, _tensor(key, value), rows, dims=1)
+    if tensor.dtype != torch.bool:
+        wrong = (tensor != 0) & (tensor != 1)
+        refuse(key, wrong, tensor, "true or false")
+    return tensor.bool()
+
+
+def read_whole(key: str, value: Any, rows: int, default: int) -> Tensor:
+    if value is None:
+        return torch.full((rows,), default, dtype=torch.int64)
+    tensor = _length(key, _tensor(key, value), rows, dims=1)
+    if tensor.is_floating_point():
+        whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
+        refuse(key, ~whole, tensor, "a whole number")
+    elif tensor.dtype == torch.bool or tensor.is_complex():
+        raise GradebookError(
+            key=key, expected="whole numbers", found=str(tensor.dtype)
+        )
+    return tensor.to(torch.int64)
+
+
+def refuse(key: str, wrong: Tensor, values: Tensor, expected: str) -> None:
+    """Raises at the first row where `wrong`, bool [R], is true."""
+    if bool(wrong.any()):
+        row = int(wrong.int().argmax())
+        raise GradebookError(
+            key=key,
+            row=row,
+            expected=expected,
+            found=shown(values[row].tolist()),
+        )
