@@ -6,7 +6,7 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.engine.advantages import surviving, whitened
-from gradebook.engine.segments import step_mean
+from gradebook.engine.segments import weighted_mean
 
 
 def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
@@ -16,7 +16,7 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     lengths of other episodes, and signal where every group is constant.
     """
     a = whitened(batch, standardized, credited)
-    m = step_mean(batch, a, batch.kept_steps)
-    v = step_mean(batch, a * a, batch.kept_steps) - m * m
+    m = weighted_mean(batch.step_index, a, batch.kept_steps)
+    v = weighted_mean(batch.step_index, a * a, batch.kept_steps) - m * m
     a = (a - m) / (v.clamp(min=0).sqrt() + 1e-9)
     return surviving(batch, a)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
-from gradebook.engine.segments import by_group, by_step, step_mean
+from gradebook.engine.segments import by_group, by_step, weighted_mean
 
 
 def standardized(
@@ -35,8 +35,9 @@ def whitened(batch: Batch, values: Tensor, credited: Tensor) -> Tensor:
     if not batch.settings.whiten_tokens:
         return values
     enough_tokens(batch, credited)
-    mean = step_mean(batch, values, batch.tokens * credited)
-    return whitened_about(batch, values, credited, mean, batch.step_index)
+    of = batch.step_index
+    mean = weighted_mean(of, values, batch.tokens * credited)
+    return whitened_about(batch, values, credited, mean, of)
 
 
 def whitened_about(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache, reduce
+from collections.abc import Callable
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -32,13 +32,6 @@ def may_end(batch: Batch) -> Tensor:
     return batch.eos | (not batch.settings.mask_no_eos)
 
 
-CONDITIONS: Mapping[str, Callable[[Batch], Tensor]] = {
-    "tokens": has_tokens,
-    "end": may_end,
-}
-"""What a row must meet in order to count, by name."""
-
-
 def credited(batch: Batch) -> Tensor:
     """The row may earn an advantage. bool [R]."""
     return has_tokens(batch) & may_end(batch) & batch.scored
@@ -53,19 +46,30 @@ def counted(batch: Batch, credited: Tensor) -> Tensor:
     return is_first(batch.rollout_index, credited)
 
 
+CONDITIONS = ("tokens", "end", "rollout")
+"""What a faulty `counted` stage can leave out: the row has tokens, it may
+end, it is the first such row of its rollout."""
+
+
 @lru_cache
 def counted_without(dropped: frozenset[str]) -> Callable[..., Tensor]:
     """The stage `counted` without some of the CONDITIONS.
 
     Each faulty `counted` stage drops one condition. Several of them
-    together drop each of theirs, so every set of them is defined.
+    together drop each of theirs, so every set of them is defined. Without
+    all three, every row with a score counts.
     """
-    kept = [has for name, has in CONDITIONS.items() if name not in dropped]
 
     def counted(batch: Batch, credited: Tensor) -> Tensor:
         """The row meets every condition that is not dropped. bool [R]."""
-        every = torch.ones_like(credited)
-        return reduce(torch.logical_and, (has(batch) for has in kept), every)
+        counts = batch.scored
+        if "tokens" not in dropped:
+            counts = counts & has_tokens(batch)
+        if "end" not in dropped:
+            counts = counts & may_end(batch)
+        if "rollout" in dropped:
+            return counts
+        return is_first(batch.rollout_index, counts)
 
     return counted
 

@@ -122,10 +122,11 @@ def is_first(label: Tensor, among: Tensor) -> Tensor:
     return among & (first_row(label, among) == torch.arange(len(label)))
 
 
-def step_mean(batch: Batch, values: Tensor, weight: Tensor) -> Tensor:
-    """Weighted mean over each row's step, [..., R]; 0 where no weight is."""
-    steps = by_step(batch, weight > 0)
+def weighted_mean(of: Tensor, values: Tensor, weight: Tensor) -> Tensor:
+    """Weighted mean over the rows that share the number `of`, int64 [R].
+    [..., R]; 0 where there is no weight."""
+    sets = by_group(of, weight > 0)
     weight = weight.to(values.dtype)
-    total = steps.sum(weight)
-    mean = steps.sum(values * weight) / torch.where(total > 0, total, 1)
-    return steps.at_rows(mean)
+    total = sets.sum(weight)
+    mean = sets.sum(values * weight) / torch.where(total > 0, total, 1)
+    return sets.at_rows(mean)

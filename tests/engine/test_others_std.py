@@ -1,0 +1,121 @@
+"""The deviation of a row's group without the row, against fractions."""
+
+import math
+import random
+from fractions import Fraction
+
+import pytest
+import torch
+
+import gradebook
+from gradebook import CORRECT, Batch, Settings
+
+EPS = 1e-6
+
+
+def others(**given):
+    return Settings(
+        baseline="leave_one_out", scale="others_std", eps=EPS, **given
+    )
+
+
+def divisors(rewards, settings=None, **rows):
+    batch = Batch(
+        prompt=rows.pop("prompt", [0] * len(rewards)),
+        reward=rewards,
+        settings=settings or others(),
+        **rows,
+    )
+    return gradebook.run(CORRECT, batch).scale.tolist()
+
+
+def exact(rewards, ddof=1):
+    """The divisors in fractions: no number is rounded before the root."""
+    scores = [Fraction(r) for r in rewards]
+    found = []
+    for row in range(len(scores)):
+        rest = scores[:row] + scores[row + 1 :]
+        spread = 0.0
+        if len(rest) >= 2:
+            mean = sum(rest) / len(rest)
+            squares = sum((x - mean) ** 2 for x in rest)
+            spread = math.sqrt(squares / (len(rest) - ddof))
+        found.append(spread + EPS if spread > 1e-8 else 1.0)
+    return found
+
+
+@pytest.mark.parametrize(
+    "rewards",
+    [
+        [10000, 0.9001, 0.9, 0.9],
+        [0.9, 0.9, 0.9001, 10000],
+        [-10000, 10000, 0.9001, 0.9],
+        [0.5, 0.9, 0.9, 0.9],
+        [0.9, 0.9001, 0.9002, 0.5],
+        [1, 1, 2, 2],
+        [3, 3, 1, 1, 1],
+        [1e6, 1e6 + 1, 1e6 + 2],
+        [0.1, 0.2],
+        [7.0],
+        [100.1] * 7,
+    ],
+)
+@pytest.mark.parametrize("ddof", [1, 0])
+def test_the_divisor_is_the_exact_one(rewards, ddof):
+    found = divisors(rewards, others(ddof=ddof))
+    assert found == pytest.approx(exact(rewards, ddof), rel=1e-9)
+
+
+def test_random_groups_have_the_exact_divisors():
+    draw = random.Random(1)
+    for _ in range(60):
+        count = draw.randint(1, 9)
+        values = [
+            draw.choice([0, 0.9, 0.9001, 1e4, -3, 1]) for _ in range(count)
+        ]
+        assert divisors(values) == pytest.approx(exact(values), rel=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.9, 0.3, 100.1])
+def test_equal_others_divide_by_exactly_one_in_float32_too(value):
+    for place in range(4):
+        rewards = [value] * 4
+        rewards[place] = 0.5
+        found = divisors(torch.tensor(rewards, dtype=torch.float32))
+        assert found[place] == 1
+    assert divisors(torch.full((7,), value, dtype=torch.float32)) == [1] * 7
+
+
+def test_a_rollout_in_several_rows_has_the_divisor_of_its_vote():
+    # Votes 1, 2, 4: without 1 the deviation is sqrt(2), without 2 it is
+    # sqrt(4.5), without 4 sqrt(0.5).
+    found = divisors([1, 1, 2, 4, 4], rollout=[0, 0, 1, 2, 2])
+    one, two, four = (math.sqrt(x) + EPS for x in (2, 4.5, 0.5))
+    assert found == pytest.approx([one, one, two, four, four])
+
+
+def test_groups_do_not_mix_and_spread_about_does_not_matter():
+    prompt = [0, 1, 0, 1, 0, 1]
+    rewards = [0, 10, 1, 20, 5, 40]
+    apart = exact([0, 1, 5]), exact([10, 20, 40])
+    for about in ("mean", "baseline"):
+        found = divisors(rewards, others(spread_about=about), prompt=prompt)
+        assert found[0::2] == pytest.approx(apart[0])
+        assert found[1::2] == pytest.approx(apart[1])
+
+
+def test_a_row_that_does_not_count_changes_no_divisor():
+    found = divisors([1, 2, 4, 100], mask=[[1], [1], [1], [0]])
+    assert found[:3] == pytest.approx(exact([1, 2, 4]))
+
+
+def test_a_row_in_no_group_is_not_divided():
+    batch = Batch(
+        prompt=[0, 0, 0, 1],
+        reward=[1, 2, 4, 9],
+        settings=others(group_size=3),
+    )
+    engine = gradebook.bug("partial_groups").engine
+    found = gradebook.run(engine, batch)
+    assert found.group.tolist() == [0, 0, 0, -1]
+    assert found.scale[3] == 1

@@ -1,0 +1,128 @@
+"""Which rows vote: scored rows, and one row of each rollout."""
+
+import pytest
+
+import gradebook
+from gradebook import CORRECT, Batch, Settings
+
+NONE = Settings(scale="none")
+LOO = Settings(baseline="leave_one_out", scale="none")
+
+
+def trace(settings=NONE, **rows):
+    return gradebook.run(CORRECT, Batch(**rows, settings=settings))
+
+
+def test_a_row_without_a_score_neither_learns_nor_votes():
+    # (2 + 1 + 1) / 3 = 4/3; the filler 0 would make it 1.
+    found = trace(
+        prompt=[0] * 4,
+        reward=[2, 1, 1, 0],
+        scored=[True, True, True, False],
+    )
+    assert found.credited.tolist() == [True, True, True, False]
+    assert found.counted.tolist() == [True, True, True, False]
+    assert found.advantage.tolist() == pytest.approx(
+        [2 / 3, -1 / 3, -1 / 3, 0]
+    )
+
+
+@pytest.mark.parametrize("filler", [-100, 0, 3])
+def test_the_filler_of_a_row_without_a_score_moves_no_row(filler):
+    rows = {"prompt": [0] * 3, "scored": [1, 1, 0]}
+    for settings in (NONE, LOO, Settings(), Settings(scale="others_std")):
+        found = trace(settings, reward=[1, 0, filler], **rows).advantage
+        expected = trace(settings, reward=[1, 0, 9], **rows).advantage
+        assert found.equal(expected)
+
+
+def test_a_rollout_in_several_rows_votes_once():
+    # Rewards 1, 0 and 0.5 of three rollouts: mean 0.5, deviation 0.5.
+    rows = {
+        "prompt": [0] * 5,
+        "rollout": [0, 0, 0, 1, 2],
+        "reward": [1, 1, 1, 0, 0.5],
+    }
+    found = trace(Settings(eps=0), **rows)
+    assert found.counted.tolist() == [True, False, False, True, True]
+    assert found.advantage.tolist() == pytest.approx([1, 1, 1, -1, 0])
+
+
+def test_two_prompts_may_reuse_the_number_of_a_rollout():
+    rows = {
+        "prompt": [0, 0, 1, 1],
+        "rollout": [0, 1, 0, 1],
+        "reward": [0, 2, 4, 8],
+    }
+    found = trace(**rows)
+    assert found.counted.all()
+    assert found.advantage.tolist() == [-1, 1, -2, 2]
+
+
+def test_one_rollout_in_two_steps_is_two():
+    rows = {
+        "prompt": [0, 0, 0, 0],
+        "step": [0, 0, 1, 1],
+        "rollout": ["a", "b", "a", "b"],
+        "reward": [0, 2, 4, 8],
+    }
+    assert trace(**rows).advantage.tolist() == [-1, 1, -2, 2]
+
+
+def test_the_first_credited_row_votes_where_rewards_of_a_rollout_differ():
+    # Row 0 has no token, so row 1 votes: the mean is (3 + 1) / 2.
+    rows = {
+        "prompt": [0] * 4,
+        "rollout": [0, 0, 0, 1],
+        "reward": [9, 3, 5, 1],
+        "mask": [[0], [1], [1], [1]],
+    }
+    found = trace(**rows)
+    assert found.counted.tolist() == [False, True, False, True]
+    assert found.advantage.tolist() == [0, 1, 3, -1]
+
+
+def test_leave_one_out_leaves_out_the_vote_of_the_rows_rollout():
+    rows = {
+        "prompt": [0] * 4,
+        "rollout": [0, 1, 1, 1],
+        "reward": [1, 0, 0, 0],
+    }
+    assert trace(LOO, **rows).advantage.tolist() == [1, -1, -1, -1]
+
+
+def test_leave_one_out_keeps_a_vote_that_another_group_has():
+    # Strides of two cut rollout 1 in half: rows 0 and 1, rows 2 and 3. Row
+    # 2 is not in row 1's group, so the group's only vote is row 3's.
+    batch = Batch(
+        prompt=[0] * 4,
+        rollout=[0, 1, 1, 2],
+        reward=[4, 0, 0, 6],
+        settings=Settings(
+            baseline="leave_one_out", scale="none", group_size=2
+        ),
+    )
+    engine = gradebook.bug("partial_groups").engine
+    found = gradebook.run(engine, batch)
+    assert found.counted.tolist() == [True, True, False, True]
+    assert found.baseline.tolist() == [0, 4, 6, 6]
+
+
+@pytest.mark.parametrize("lone_row, advantage", [("raw", 0.7), ("zero", 0)])
+def test_a_lone_rollout_in_three_rows_is_alone(lone_row, advantage):
+    rows = {"prompt": [0] * 3, "rollout": [5] * 3, "reward": [0.7] * 3}
+    for baseline in ("group_mean", "leave_one_out"):
+        settings = Settings(baseline=baseline, lone_row=lone_row, scale="none")
+        found = trace(settings, **rows)
+        assert found.advantage.tolist() == [advantage] * 3
+        assert found.trained.tolist() == [lone_row == "raw"] * 3
+
+
+def test_a_batch_without_rollouts_counts_exactly_the_credited_rows():
+    found = trace(
+        prompt=[0, 0, 0, 1],
+        reward=[1, 2, 3, 4],
+        mask=[[1], [0], [1], [1]],
+    )
+    assert found.counted.equal(found.credited)
+    assert found.counted.tolist() == [True, False, True, True]
