@@ -30,8 +30,8 @@ from gradebook.logs.verdict.what_if import by_bug, sentences
 from gradebook.output.figures import Timeline, timeline_figure
 from gradebook.ui.parts import drafts, numbers, predict, words
 from gradebook.ui.parts.pictures import chart, ink
-from gradebook.ui.parts.sections import table
 from gradebook.ui.parts.shell import bug_files, require_entry
+from gradebook.ui.parts.tables import table
 
 KINDS = ["parquet", "csv", "tsv", "jsonl", "json"]
 OPEN = "check-result"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison, compare
-from gradebook.analysis.formula import worked
+from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.matrix import Line, matrix
-from gradebook.analysis.state_comparison import compared
 from gradebook.bugs import BUGS, Swap
 from gradebook.cases import sandbox as starts
 from gradebook.cases import table as tables
@@ -16,20 +14,24 @@ from gradebook.cases.scenario import load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.core.settings import ESTIMATORS
-from gradebook.ui.pages.bug import own, picture, say
 from gradebook.ui.parts import (
     address,
     controls,
     drafts,
     grid,
-    sections,
     takehome,
     words,
 )
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.heart import computed, heart
 from gradebook.ui.parts.pictures import GRADIENT
+from gradebook.ui.parts.redraw import redraw
 from gradebook.ui.parts.shell import bug_files, require_entry
+from gradebook.ui.parts.shortcuts import shortcuts
+from gradebook.ui.parts.stages import first_difference, stage_body
+from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import choosing, picking
+from gradebook.ui.parts.workings import workings
 
 PAGE = starts.NAME
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
@@ -42,7 +44,6 @@ def sandbox() -> None:
     require_entry()
     address.arrive(PAGE)
     draft = drafts.of(address.case(PAGE))
-    address.depart(PAGE)
     st.title("Sandbox")
     address.problems()
     st.markdown(
@@ -61,11 +62,19 @@ def sandbox() -> None:
         parts = swaps(draft.state.bugs)
     except GradebookError as error:
         st.error(words.plain(words.place(error)))
+        address.depart(PAGE)
         return
     _told(draft.state.bugs, parts)
-    one = swapped(draft.state.bugs)
-    comparison, wrong = _computed(draft, one)
-    _first_screen(draft, one, comparison, wrong, kind)
+    heart(draft, kind, covered=False)
+    rest(draft)
+
+
+@st.fragment(key="rest")
+def rest(draft: Draft) -> None:
+    """Everything below the board: what a finished edit draws again."""
+    parts, one = swaps(draft.state.bugs), swapped(draft.state.bugs)
+    comparison, wrong = computed(draft, one)
+    _columns(draft)
     _settings(draft)
     if comparison.batch.rows:
         with st.container(key="stale-below" if wrong else "below"):
@@ -73,6 +82,13 @@ def sandbox() -> None:
             _matrix(draft, one, comparison)
     if not wrong:
         takehome.take_home(draft)
+    shortcuts(
+        {
+            "undo": lambda: draft.go(draft.at - 1),
+            "redo": lambda: draft.go(draft.at + 1),
+        }
+    )
+    address.depart(PAGE, edited=True)
 
 
 # The start
@@ -89,6 +105,7 @@ def _start(draft: Draft) -> None:
 
     def pick(name: str) -> None:
         st.session_state["cases"][PAGE] = name
+        st.rerun()
 
     st.selectbox(
         "Start from",
@@ -104,6 +121,7 @@ def _bugs(draft: Draft) -> None:
 
     def pick(chosen: list[str]) -> None:
         draft.edit(bugs=tuple(n for n in BUGS if n in chosen))
+        st.rerun()
 
     st.pills(
         "Bugs in the faulty engine",
@@ -136,58 +154,7 @@ def _told(chosen: tuple[str, ...], parts: tuple[Swap, ...]) -> None:
     st.markdown(" ".join(lines))
 
 
-# The batch and its picture
-
-
-def _computed(draft: Draft, one: Swap) -> tuple[Comparison, list[str]]:
-    """The comparison of the draft, or the last good one with what is
-    wrong now."""
-    wrong = draft.wrong()
-    if not wrong:
-        try:
-            draft.good = compared(draft.state)
-            return draft.good, []
-        except GradebookError as error:
-            wrong = [words.place(error)]
-    # The bugs may be others by now than when the batch was good.
-    draft.good = _again(draft, one)
-    return draft.good or own(draft, one), wrong
-
-
-def _again(draft: Draft, one: Swap) -> Comparison | None:
-    """The last good batch through this engine, if it can."""
-    try:
-        return compare(one, draft.good.batch) if draft.good else None
-    except GradebookError:
-        return None
-
-
-def _first_screen(
-    draft: Draft,
-    one: Swap,
-    comparison: Comparison,
-    wrong: list[str],
-    kind: str,
-) -> None:
-    """The table, and beside it the picture of the same rows."""
-    heard: tuple = ()
-    if draft.row < comparison.batch.rows and not wrong:
-        heard = worked(comparison, draft.row)
-    most = 0.6 if kind == GRADIENT else 0.75
-    share = min(max(grid.width(draft) / 1200, 0.42), most)
-    left, right = st.columns([share, 1 - share])
-    with left:
-        shown = None if wrong else comparison
-        grid.grid(draft, grid.results(shown, kind), heard)
-        say(wrong)
-        grid.row_widgets(draft)
-        grid.buttons(draft)
-        _columns(draft)
-        grid.history(draft)
-    with right:
-        if comparison.batch.rows:
-            with st.container(key="stale" if wrong else "fresh"):
-                picture(draft, one, comparison, kind, bool(wrong), False)
+# The batch
 
 
 def _kind(draft: Draft) -> str:
@@ -221,13 +188,17 @@ def _columns(draft: Draft) -> None:
     st.button(
         "Show every column",
         key=f"columns-{draft.scenario.name}",
-        on_click=lambda: draft.edit(
-            cells=tables.with_every_column(draft.table)
-        ),
+        on_click=_every_column,
+        args=(draft,),
         help="Adds, with values that change no advantage: "
         + ", ".join(grid.TITLES.get(n, n) for n in missing)
         + ".",
     )
+
+
+def _every_column(draft: Draft) -> None:
+    draft.edit(cells=tables.with_every_column(draft.table))
+    redraw()
 
 
 def _settings(draft: Draft) -> None:
@@ -248,7 +219,7 @@ def _pipeline(
     by_stage = {one.stage: one for one in parts}
     diverging = comparison.diverging
     first = (*diverging, *by_stage, "advantage")[0]
-    said = sections.first_difference(comparison)
+    said = first_difference(comparison)
     st.markdown(words.titled("The whole pipeline", said))
     left, right = st.columns([11, 13])
     with left:
@@ -258,10 +229,9 @@ def _pipeline(
                 label += ", swapped"
             with st.expander(label, expanded=stage == first):
                 one = by_stage.get(stage)
-                sections.stage_body(draft, one, comparison, stage)
+                stage_body(draft, one, comparison, stage)
     with right:
-        row = min(draft.row, comparison.batch.rows - 1)
-        sections.why(comparison, row, worked(comparison, row))
+        workings(comparison, min(draft.row, comparison.batch.rows - 1))
 
 
 # The matrix
@@ -280,7 +250,7 @@ def _matrix(draft: Draft, one: Swap, comparison: Comparison) -> None:
     now = controls.estimator(draft)
     at = list(ESTIMATORS).index(now) if now in ESTIMATORS else None
     gradients = comparison.correct.gradient is not None
-    sections.table(
+    table(
         [
             "estimator",
             "engines",
@@ -343,7 +313,7 @@ def _every_row(lines: tuple[Line, ...], count: int) -> None:
         + (f" The first {MOST_SHOWN} rows." if count > MOST_SHOWN else "")
     )
     head = ["estimator", "engine", *(f"row {r}" for r in few)]
-    sections.table(head, body, numbers=range(2, len(head)))
+    table(head, body, numbers=range(2, len(head)))
 
 
 def _mark(line: Line, row: int) -> str:

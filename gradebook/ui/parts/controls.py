@@ -13,6 +13,7 @@ from gradebook.core.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
 from gradebook.engine.trainer import NORMALIZATIONS, subsampled
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.redraw import redraw
 from gradebook.ui.parts.widget import choosing, picking, showing
 
 CUSTOM = "custom"
@@ -168,6 +169,7 @@ def _draw(draft: Draft) -> None:
     kept = subsampled(batch, draft.seed).tolist()
     texts = pd.Series([str(k) for k in kept], dtype="object")
     draft.edit(cells=draft.table.assign(kept_steps=texts))
+    redraw()
 
 
 def _phase(draft: Draft) -> None:

@@ -22,7 +22,8 @@ from gradebook.output.figures import MapPicture, map_figure
 from gradebook.ui.parts import numbers, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.pictures import chart, ink, prompts_of
-from gradebook.ui.parts.sections import table
+from gradebook.ui.parts.redraw import redraw
+from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import showing
 
 MOST_ROWS = 128
@@ -31,10 +32,10 @@ FINITE, SLOPE = "finite change", "derivative"
 
 def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
     """The section: maps, the chosen cell in numbers, the totals."""
-    title, batch = "Who moves whom", comparison.batch
+    batch = comparison.batch
     if batch.rows > MOST_ROWS:
         said = f"The map is drawn for up to {MOST_ROWS} rows."
-        st.markdown(words.titled(title, said))
+        st.markdown(said)
         return
     by_gradient = (
         draft.scenario.telltale.kind == "gradient" and batch.logp is not None
@@ -62,7 +63,7 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
         )
     if draft.state.evaluation:
         said += f" {words.TRAINING_BATCH}"
-    st.markdown(words.titled(title, said))
+    st.markdown(said)
     shown = FINITE if by_gradient else _measure(draft)
     if shown == SLOPE:
         correct = derivative(CORRECT, batch).tolist()
@@ -135,6 +136,7 @@ def _clicked(draft: Draft, key: str) -> None:
     if points:
         victim, culprit = map(int, points[0]["customdata"][:2])
         _choose(draft, victim, culprit)
+        redraw()
 
 
 def _choose(draft: Draft, victim: int, culprit: int) -> None:

@@ -14,7 +14,7 @@ from gradebook.core.formatting import settled, signed
 from gradebook.output import export
 from gradebook.output.figures import MapPicture, RowPicture, Timeline
 from gradebook.ui.parts import words
-from gradebook.ui.parts.sections import table
+from gradebook.ui.parts.tables import table
 
 MOST_INLINE = 32
 FILE = re.compile(r"[^\w.-]+")

@@ -37,16 +37,19 @@ def guess(scenario: Scenario) -> int:
     return answers().get(scenario.bug, SKIPPED)
 
 
-def ask(scenario: Scenario, edited: bool) -> None:
-    """The scenario's question, its choices, and a way past them."""
+def ask(scenario: Scenario, edited: bool, now: str) -> None:
+    """The scenario's question, its choices, and a way past them.
+
+    now  what the correct engine gives, in a sentence
+    """
     asked = scenario.prediction
-    lead = "The question is of the case as it came. " if edited else ""
-    with st.container(border=True, key=f"predict-{scenario.bug}"):
+    lead = "The question is about the case as it came. " if edited else ""
+    with st.container(key=f"predict-{scenario.bug}"):
         st.markdown(
-            "**Predict before you look.** The picture shows the correct"
-            f" engine. {lead}{words.plain(asked.question)}"
+            f"{now} {lead}  \n**Predict before you look:**"
+            f" {words.plain(asked.question)}"
         )
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, key="choices"):
             for choice, text in enumerate(asked.choices):
                 st.button(
                     words.plain(text),
@@ -63,22 +66,34 @@ def ask(scenario: Scenario, edited: bool) -> None:
             )
 
 
-def told(scenario: Scenario, edited: bool) -> None:
-    """The guess beside the truth, and the rule to carry home. Both are of
-    the case as it came, also where the batch is `edited` by now."""
+def verdict(scenario: Scenario, edited: bool) -> None:
+    """The guess beside the truth, why it is so, and the rule to carry home.
+
+    All of it is about the case as it came, also where the batch is `edited`
+    by now; it says so.
+    """
     asked = scenario.prediction
-    truth = words.plain(asked.choices[asked.answer])
+    truth = words.plain(_inside(asked.choices[asked.answer]))
     chosen = guess(scenario)
     if chosen == SKIPPED:
-        said = f"The answer: **{truth}**."
+        said = f"{words.plain(asked.question)} The answer: **{truth}**."
     elif chosen == asked.answer:
-        said = f"You said **{truth}**, and so it is."
+        said = f"You said **{truth}**, and that is right."
     else:
-        wrong = words.plain(asked.choices[chosen])
-        said = f"You said **{wrong}**. The answer: **{truth}**."
-    lead = "This was asked before the edits. " if edited else ""
-    st.markdown(
-        f"{lead}{said} {words.plain(asked.why)}  \n"
-        f"**The rule:** {words.plain(scenario.rule)}  \n"
-        f"**Asked:** {words.plain(asked.question)}"
-    )
+        mine = words.plain(_inside(asked.choices[chosen]))
+        said = f"You said **{mine}**. It is **{truth}**."
+    lead = "In the case as it came: " if edited else ""
+    with st.container(border=True, key="verdict"):
+        st.markdown(
+            f"{lead}{said} {words.plain(asked.why)}  \n"
+            f"**The rule:** {words.plain(scenario.rule)}"
+        )
+
+
+def _inside(choice: str) -> str:
+    """A choice inside a sentence: its first word begins small, unless it is
+    a name or an abbreviation."""
+    first, *rest = choice.split(" ", 1)
+    if first[:1].isupper() and (len(first) == 1 or first[1:].islower()):
+        return " ".join([first[0].lower() + first[1:], *rest])
+    return choice

@@ -10,7 +10,6 @@ from pathlib import Path
 import streamlit as st
 
 STYLE = Path(__file__).with_name("present.css")
-KEYS = Path(__file__).with_name("present.js")
 PARAMETER = "present"
 
 
@@ -20,13 +19,9 @@ def on() -> bool:
 
 
 def view() -> None:
-    """The presenter view's style and keys, where it is on."""
-    if not on():
-        return
-    st.html(STYLE)
-    script = f"<script>{KEYS.read_text('utf-8')}</script>"
-    with st.container(key="present-keys"):
-        st.html(script, unsafe_allow_javascript=True)
+    """The presenter view's style, where it is on."""
+    if on():
+        st.html(STYLE)
 
 
 def leave() -> None:

@@ -11,7 +11,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.ui.parts import words
-from gradebook.ui.parts.sections import table
+from gradebook.ui.parts.tables import table
 
 REWARDS = ("1", "0", "0", "1")
 

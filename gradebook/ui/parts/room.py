@@ -8,7 +8,6 @@ import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
 
 import streamlit as st
 
@@ -17,7 +16,8 @@ from gradebook.classroom.plan import query
 from gradebook.classroom.room import Position, Rooms, normal
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus
-from gradebook.ui.parts import predict, present, words
+from gradebook.ui.parts import predict, present, stages, words
+from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.words import safe
 
@@ -267,7 +267,7 @@ def _learner_panel(room: str) -> None:
 # On a bug's page
 
 
-def bar(bug: str, scenario: Scenario, draft: Any) -> None:
+def bar(bug: str, scenario: Scenario, draft: Draft) -> None:
     """The room at the top of a bug's page; nothing without a room.
 
     Before the lead's reveal the page is covered, and an answer is a vote
@@ -321,7 +321,7 @@ def _uncover(scenario: Scenario, choice: int | None) -> None:
     st.session_state.pop("room-asked", None)
 
 
-def _lead(room: str, bug: str, scenario: Scenario, draft: Any) -> None:
+def _lead(room: str, bug: str, scenario: Scenario, draft: Draft) -> None:
     fresh = _fresh(room, bug, scenario)
     if fresh is not None:
         _reveal(room, scenario.name)
@@ -330,8 +330,7 @@ def _lead(room: str, bug: str, scenario: Scenario, draft: Any) -> None:
         _cover(room, bug, scenario)
     elif fresh is not None or predict.covered(bug):
         _uncover(scenario, fresh)
-    place = Position(bug, scenario.name, draft.row, _stage(scenario.name))
-    rooms().move(room, _key(room), place)
+    moved(bug, draft)
     _remember(f"gradebook-lead-{room}", _key(room))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room}**, you lead.")
@@ -394,20 +393,30 @@ def _split(
     st.html(f'<div class="gb-split">{"".join(lines)}</div>')
 
 
-def _stage(name: str) -> str:
-    """The stage that stands open on the lead's page, or ''."""
-    keys = _stage_keys(name)
-    return str(st.session_state[keys[-1]] or "") if keys else ""
+def moved(bug: str, draft: Draft) -> None:
+    """Tells the room which row and stage its lead stands at."""
+    room = code()
+    if not room or not leading(room):
+        return
+    stage = stages.open_stage(draft)
+    place = Position(bug, draft.scenario.name, draft.row, stage)
+    with suppress(GradebookError):  # closed meanwhile; the next run says so
+        rooms().move(room, _key(room), place)
 
 
-def _stage_keys(name: str) -> list[str]:
-    """The strip's widgets of one case: its key goes on with the first
-    stage that differs, as a tuple."""
-    lead = f"stage-{name}-("
-    return [k for k in map(str, st.session_state) if k.startswith(lead)]
+def reveal(scenario: Scenario) -> None:
+    """Space: the lead reveals to the room; alone, it skips the question."""
+    room = code()
+    if not predict.covered(scenario.bug):
+        return
+    if not room:
+        predict.answer(scenario.bug, predict.SKIPPED)
+    elif leading(room):
+        _reveal(room, scenario.name)
+    st.rerun()
 
 
-def _learn(room: str, bug: str, scenario: Scenario, draft: Any) -> None:
+def _learn(room: str, bug: str, scenario: Scenario, draft: Draft) -> None:
     place = rooms().position(room)
     _follow(place, draft)
     name, seat = scenario.name, _seat()
@@ -494,13 +503,12 @@ def _leave_button(room: str) -> None:
     )
 
 
-def _follow(place: Position | None, draft: Any = None) -> None:
+def _follow(place: Position | None, draft: Draft | None = None) -> None:
     """To the lead's case, row and stage, once for each of its moves."""
     seen = st.session_state.get("room-seen")
     if not _following() or place is None or place == seen:
         return
-    scenario = getattr(draft, "scenario", None)
-    if scenario is None or scenario.name != place.scenario:
+    if draft is None or draft.scenario.name != place.scenario:
         if place.bug in bug_files():
             st.switch_page(
                 bug_files()[place.bug],
@@ -508,11 +516,8 @@ def _follow(place: Position | None, draft: Any = None) -> None:
             )
         return
     draft.select(place.row)
-    keys = _stage_keys(place.scenario) if place.stage else []
-    for key in keys:
-        st.session_state[key] = place.stage
-    if keys or not place.stage:
-        st.session_state["room-seen"] = place
+    stages.choose_stage(draft, place.stage)
+    st.session_state["room-seen"] = place
 
 
 @st.fragment(run_every=EVERY_LEARNER)

@@ -14,7 +14,7 @@ from gradebook.ui.pages.home import home
 from gradebook.ui.parts import address, present
 
 ROOT = Path(__file__).parents[3]
-SCRIPTS = ("keys.js", "typing.js")
+SCRIPTS = ("typing.js",)
 STYLE = Path(__file__).with_name("style.css")
 EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
 

@@ -1,4 +1,4 @@
-"""The law on the batch in front of you, and challenges to try on it."""
+"""Try it: one challenge at a time, at the board it is about."""
 
 from __future__ import annotations
 
@@ -6,61 +6,38 @@ import streamlit as st
 
 from gradebook.analysis.challenges import apply_solution, judge
 from gradebook.analysis.comparison import Comparison
-from gradebook.analysis.laws import Broken, Held, Outcome, laws
 from gradebook.analysis.shrink import shrink
 from gradebook.bugs import Swap
-from gradebook.cases.scenario import Challenge, load
+from gradebook.cases.scenario import AddRow, Cell, Challenge, Change, Setting
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import minus
-from gradebook.engine.pipeline import CORRECT
-from gradebook.ui.parts import words
-from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.sections import table
+from gradebook.ui.parts import player, words
+from gradebook.ui.parts.drafts import Draft, reset
+from gradebook.ui.parts.player import Play
+from gradebook.ui.parts.redraw import redraw
 
 
-def law(bug: Swap, comparison: Comparison, evaluation: bool) -> None:
-    """Each law in words, and what both engines make of it here."""
-    if not laws(bug.name):
-        return
-    said = words.TRAINING_BATCH if evaluation else ""
-    st.markdown(words.titled("The law", said))
-    body = []
-    for one in laws(bug.name):
-        said = one.words + (" (disputed)" if one.disputed else "")
-        cells = [said]
-        for engine in (CORRECT, bug.engine):
-            cells.append(_outcome(one.check(engine, comparison.batch)))
-        body.append(cells)
-    table(["what must hold", "correct", "faulty"], body)
+def challenge(draft: Draft, comparison: Comparison, stale: bool) -> None:
+    """The current challenge of the case, judged on the batch as it stands.
 
-
-def _outcome(found: Outcome) -> str:
-    if isinstance(found, Held):
-        return f"✓ holds. {minus(found.sentence)}"
-    if isinstance(found, Broken):
-        return f"✗ broken. {minus(found.sentence)}"
-    return f"says nothing here. {found.reason}"
-
-
-def challenges(draft: Draft, comparison: Comparison, stale: bool) -> None:
-    """What to try, judged on the batch as it stands."""
+    stale  the batch cannot be read, so `comparison` is an earlier one
+    """
     tasks = draft.scenario.challenges
-    main = load(draft.scenario.bug)
-    if not tasks and main.challenges:
-        said = "The challenges start from the case “The report”."
-        st.markdown(words.titled("Try it", said))
-        return
     if not tasks:
         return
-    said = (
-        "Each starts from the unedited case: press Reset first. The checker"
-        " looks at the batch as it stands above. A solution replaces it, and"
-        " Undo brings yours back."
-    )
-    st.markdown(words.titled("Try it", said))
-    for at, task in enumerate(tasks):
-        with st.container(border=True, key=f"try-{draft.scenario.name}-{at}"):
-            _challenge(draft, task, at, comparison, stale)
+    name = draft.scenario.name
+    at = min(_current().get(name, 0), len(tasks) - 1)
+    task = tasks[at]
+    missing = "Mend the batch first."
+    if not stale:
+        verdict = judge(task, draft.state, comparison)
+        missing = verdict.missing
+        if verdict.solved:
+            _solved().add((name, at))
+    with st.container(key="try"):
+        st.markdown(_said(draft, task, at, missing))
+        with st.container(horizontal=True, gap="xsmall", key="try-buttons"):
+            _buttons(draft, task, at)
+        player.player(draft)
 
 
 def solved(name: str) -> int:
@@ -73,82 +50,118 @@ def _solved() -> set[tuple[str, int]]:
     return st.session_state.setdefault("solved", set())
 
 
-def _challenge(
-    draft: Draft,
-    task: Challenge,
-    at: int,
-    comparison: Comparison,
-    stale: bool,
-) -> None:
-    name = (draft.scenario.name, at)
-    missing = "Mend the batch first."
-    if not stale:
-        verdict = judge(task, draft.state, comparison)
-        missing = verdict.missing
-        if verdict.solved:
-            _solved().add(name)
-    done = name in _solved()
-    now = not missing
+def _current() -> dict[str, int]:
+    """Case -> the challenge that is shown."""
+    return st.session_state.setdefault("challenge", {})
+
+
+def _said(draft: Draft, task: Challenge, at: int, missing: str) -> str:
+    """The challenge, and what is still missing."""
     count = len(draft.scenario.challenges)
-    mark = "✓ solved" if done else f"{at + 1} of {count}"
-    said = (
-        f"**{words.plain(task.title)}** · {mark}  \n{words.plain(task.goal)}"
+    marks = " ".join(
+        "✓" if (draft.scenario.name, i) in _solved() else "○"
+        for i in range(count)
     )
-    if now:
-        said += "\n\n✓ The batch above solves it."
-    elif draft.edited:
-        said += f"\n\nNot yet: {words.plain(missing)}"
-    st.markdown(said)
+    said = (
+        f"**Try it, {at + 1} of {count}: {words.plain(task.title)}** {marks}"
+        f"  \n{words.plain(task.goal)}"
+    )
+    if not missing:
+        return f"{said}  \n**✓ Solved.** The batch does it."
+    if draft.edited:
+        return f"{said}  \n**Not yet.** {words.plain(missing)}"
+    return said
+
+
+def _buttons(draft: Draft, task: Challenge, at: int) -> None:
+    name, count = draft.scenario.name, len(draft.scenario.challenges)
+    st.button(
+        "Reset",
+        key=f"try-reset-{name}",
+        on_click=_reset,
+        args=(draft,),
+        disabled=not draft.edited,
+        help="Every challenge starts from the case as it came.",
+    )
+    if count > 1:
+        st.button(
+            "Next challenge",
+            key=f"try-next-{name}",
+            on_click=_show,
+            args=(draft, (at + 1) % count),
+        )
     if task.hint:
-        st.html(words.folded("Hint", task.hint))
+        with st.popover("Hint"):
+            st.markdown(words.plain(task.hint))
     st.button(
         "Show a solution",
-        key=f"solve-{draft.scenario.name}-{at}",
+        key=f"solve-{name}-{at}",
         on_click=_solve,
         args=(draft, task),
+        help="Plays it on the board, one edit at a time. Undo brings your"
+        " batch back.",
     )
+
+
+def _reset(draft: Draft) -> None:
+    reset(draft)
+    redraw()
+
+
+def _show(draft: Draft, at: int) -> None:
+    _current()[draft.scenario.name] = at
+    reset(draft)
+    redraw()
 
 
 def _solve(draft: Draft, task: Challenge) -> None:
-    draft.become(apply_solution(draft.origin, task.solution))
+    """Plays the solution from the case as it came."""
+    state, steps = draft.origin, []
+    for change in task.solution:
+        state = apply_solution(state, [change])
+        steps.append((_change(change), state))
+    player.start(draft, Play("The solution", steps))
+    redraw()
+
+
+def _change(change: Change) -> str:
+    """One edit of a solution, in words."""
+    if isinstance(change, Setting):
+        return f"Set {change.setting} to {change.value}."
+    if isinstance(change, AddRow):
+        return "Add a row at the end."
+    if isinstance(change, Cell):
+        return f"Set {change.column} of row {change.row} to {change.value}."
+    return f"Remove row {change.remove_row}."
 
 
 def shrinking(draft: Draft, bug: Swap) -> None:
     """A button that reduces the batch to the smallest that shows it."""
-    said = (
+    st.markdown(
         "Reduces the batch to the smallest one, with the roundest numbers,"
-        " that still shows the bug in the same way. Undo brings yours back."
+        " that still shows the bug in the same way, and plays the reduction"
+        " on the board. Undo brings yours back."
     )
-    st.markdown(words.titled("Shrink it", said))
-    key = f"shrunk-{draft.scenario.name}"
     if st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
-        _shrink(draft, bug, key)
-    state, told = st.session_state.get(key, (None, ()))
-    if told and draft.state.same_batch(state):
-        count = "1 step" if len(told) == 1 else f"{len(told)} steps"
-        with st.expander(count):
-            st.markdown("\n".join(f"1. {words.plain(s)}" for s in told))
+        _shrink(draft, bug)
 
 
-def _shrink(draft: Draft, bug: Swap, key: str) -> None:
-    sentences: list[str] = []
-    state = draft.state
+def _shrink(draft: Draft, bug: Swap) -> None:
+    steps = []
     try:
         with st.status("Shrinking", expanded=True) as status:
-            for step in shrink(bug, draft.state):
-                state = step.state
-                sentences.append(step.sentence)
-                said = f"Step {len(sentences)}: {step.sentence}"
+            for found in shrink(bug, draft.state):
+                steps.append((found.sentence, found.state))
+                said = f"Step {len(steps)}: {found.sentence}"
                 status.update(label=words.plain(said))
     except GradebookError as error:
         st.error(words.plain(words.place(error)))
         return
-    if not sentences:
+    if not steps:
         st.markdown(
             "There is nothing to shrink: the batch does not show the bug, or"
-            " is as small as it gets."
+            " is already as small as it gets."
         )
         return
-    st.session_state[key] = state, sentences
-    draft.become(state)
+    player.start(draft, Play("Shrunk", steps))
     st.rerun()

@@ -20,6 +20,8 @@ from typing import Any
 
 import streamlit as st
 
+from gradebook.ui.parts.redraw import redraw
+
 
 def showing(
     name: str,
@@ -40,6 +42,7 @@ def showing(
         kept(key, name, value, *about)
         if not _same(value, last):
             then(value)
+            redraw()
 
     return {"key": key, "on_change": heard, "value": value}
 

@@ -1,0 +1,132 @@
+"""Go deeper: what is folded, and worked out only when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from gradebook.analysis.comparison import Comparison, token_advantage
+from gradebook.analysis.laws import Broken, Held, Outcome, laws
+from gradebook.analysis.matrix import matrix
+from gradebook.bugs import Swap
+from gradebook.cases.scenario import Scenario
+from gradebook.core.batch import Batch
+from gradebook.core.formatting import minus, settled, signed
+from gradebook.engine.pipeline import CORRECT, run
+from gradebook.ui.parts import influence_map, tryit, words
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.tables import table
+
+
+def deeper(draft: Draft, one: Swap, comparison: Comparison) -> None:
+    """The section: its parts, folded."""
+    st.markdown(
+        words.titled("Go deeper", "All of it is about the batch above.")
+    )
+    scenario, batch = draft.scenario, comparison.batch
+    folded(
+        "The smallest batch that shows the bug",
+        "shrink",
+        lambda: tryit.shrinking(draft, one),
+    )
+    folded(
+        "Which row's reward moves which row's advantage",
+        "influence",
+        lambda: influence_map.moves(draft, one, comparison),
+    )
+    if laws(one.name):
+        folded(
+            "What must hold, and what both engines make of it here",
+            "laws",
+            lambda: _laws(one, batch, draft.state.evaluation),
+        )
+    if scenario.estimators:
+        folded(
+            "This batch under other estimators",
+            "estimators",
+            lambda: _estimators(scenario, one, batch, draft.edited),
+        )
+    if scenario.other_run is not None:
+        folded(
+            "Two runs side by side",
+            "other-run",
+            lambda: _other_run(scenario, one, batch),
+        )
+
+
+def folded(title: str, name: str, content: Callable[[], None]) -> None:
+    """Content under its title, worked out only while it is open."""
+    part = st.expander(title, key=f"open-{name}", on_change="rerun")
+    if part.open:
+        with part:
+            content()
+
+
+def _laws(one: Swap, batch: Batch, evaluation: bool) -> None:
+    """Each law in words, and what both engines make of it here."""
+    if evaluation:
+        st.markdown(words.TRAINING_BATCH)
+    body = []
+    for law in laws(one.name):
+        said = law.words + (" (disputed)" if law.disputed else "")
+        outcomes = [law.check(e, batch) for e in (CORRECT, one.engine)]
+        body.append([said, *map(_outcome, outcomes)])
+    table(["what must hold", "correct", "faulty"], body)
+
+
+def _outcome(found: Outcome) -> str:
+    if isinstance(found, Held):
+        return f"✓ holds. {minus(found.sentence)}"
+    if isinstance(found, Broken):
+        return f"✗ broken. {minus(found.sentence)}"
+    return f"says nothing here. {found.reason}"
+
+
+def _other_run(scenario: Scenario, one: Swap, batch: Batch) -> None:
+    """A second run beside this one, and the difference token by token."""
+    other = scenario.other_run
+    if other is None:
+        return
+    st.markdown(words.plain(other.note))
+    second = other.batch(batch.settings)
+    body = []
+    for name, engine in (("correct", CORRECT), ("faulty", one.engine)):
+        a = token_advantage(batch, run(engine, batch))
+        b = token_advantage(second, run(engine, second))
+        diff = "shapes differ"
+        if a.shape == b.shape:
+            diff = _matrix((b - a).tolist())
+        body.append([name, _matrix(a.tolist()), _matrix(b.tolist()), diff])
+    table(
+        ["engine", "this batch", other.title, "observed_advantage_diff"], body
+    )
+
+
+def _matrix(values: list[list[float]]) -> str:
+    rows = (", ".join(f"{settled(v):g}" for v in row) for row in values)
+    return "[" + ", ".join(f"[{row}]" for row in rows) + "]"
+
+
+def _estimators(
+    scenario: Scenario, one: Swap, batch: Batch, edited: bool
+) -> None:
+    """This batch under each estimator of the case, correct and faulty."""
+    note = words.plain(scenario.estimators_note)
+    if note:
+        lead = "In the unedited case: " if edited else ""
+        st.markdown(lead + note)
+    body = []
+    for line in matrix(batch, one.engine, scenario.estimators):
+        if line.wrong is not None:
+            body.append([line.estimator, str(line.wrong), "", ""])
+            continue
+        sides = [_row(side.tolist()) for side in (line.correct, line.faulty)]
+        said = "differs" if line.rows else "same"
+        body.append([line.estimator, *sides, said])
+    table(["estimator", "correct", "faulty", ""], body)
+
+
+def _row(values: list[float]) -> str:
+    shown = [signed(settled(v)) for v in values[:12]]
+    return "  ".join(shown) + (" …" if len(values) > 12 else "")

@@ -1,0 +1,72 @@
+// Page-wide keys. Each press is a numbered message to the server; those that
+// the server has not acknowledged are sent again with the next one.
+const TEXT = 'textarea, [contenteditable="true"], input:not(' +
+  '[type="checkbox"], [type="radio"], [type="range"], [type="button"])';
+const live = new WeakMap();
+
+function isTyping(target) {
+  if (!target.matches?.(TEXT)) return false;
+  // A select box whose list is closed is no place to type.
+  return target.getAttribute('role') !== 'combobox' ||
+    target.getAttribute('aria-expanded') === 'true';
+}
+
+function pressed(event, presenter) {
+  if (event.defaultPrevented || event.altKey) return '';
+  const target = event.composedPath()[0];
+  const command = event.ctrlKey || event.metaKey;
+  if (command && event.key?.toLowerCase() === 'z')
+    return isTyping(target) ? '' : event.shiftKey ? 'redo' : 'undo';
+  if (!presenter || command || event.shiftKey || event.repeat) return '';
+  if (target !== document.body && target.closest?.(
+    'button, a, input, select, textarea, summary, [role], [tabindex="0"]'))
+    return '';
+  return { ArrowLeft: 'back', ArrowRight: 'on', ' ': 'reveal' }[event.key] ||
+    '';
+}
+
+function mounted(parentElement) {
+  const own = { waiting: [], last: 0 };
+  own.listen = (event) => {
+    const name = pressed(event, own.data.presenter);
+    if (!name) return;
+    event.preventDefault();
+    own.last += 1;
+    own.waiting.push([own.last, name]);
+    own.send('pressed', { epoch: own.data.epoch, keys: own.waiting });
+    if (name === 'back' || name === 'on')
+      document.querySelector('.st-key-path')
+        ?.scrollIntoView({ block: 'start' });
+  };
+  document.addEventListener('keydown', own.listen);
+  live.set(parentElement, own);
+  return own;
+}
+
+export default function ({ data, parentElement, setStateValue }) {
+  const own = live.get(parentElement) || mounted(parentElement);
+  if (own.data?.epoch !== data.epoch) own.waiting = [];
+  own.data = data;
+  own.send = setStateValue;
+  own.last = Math.max(own.last, data.seen);
+  own.waiting = own.waiting.filter(([number]) => number > data.seen);
+  if (!data.drawn && !own.told) {
+    own.told = true;
+    requestIdleCallback(() => own.send('drawn', data.epoch),
+      { timeout: 2000 });
+  }
+  if (data.focus && own.focus !== data.focus) {
+    own.focus = data.focus;
+    const at = document.activeElement;
+    if (!at || at === document.body) {
+      const heir = document.querySelector('.st-key-verdict');
+      heir?.setAttribute('tabindex', '-1');
+      heir?.focus({ preventScroll: true });
+    }
+  }
+  return () => {
+    if (parentElement.isConnected) return; // an earlier call's end
+    document.removeEventListener('keydown', own.listen);
+    live.delete(parentElement);
+  };
+}

@@ -1,0 +1,163 @@
+"""Where it goes wrong: the pipeline's stages as a path, and one of them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.source import first_sentence
+from gradebook.bugs import Swap
+from gradebook.core.formatting import digits_apart, plain, settled
+from gradebook.ui.parts import words
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.pictures import prompts_of
+from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.widget import picking
+from gradebook.ui.parts.workings import workings
+
+
+def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
+    """The section: the path of stages, the chosen stage, the formula."""
+    said = first_difference(comparison)
+    st.markdown(words.titled("Where it goes wrong", said))
+    stage = _path(draft, one, comparison)
+    left, right = st.columns([11, 13], gap="large")
+    with left:
+        swapped = one if stage == one.stage else None
+        title = words.titled(stage, level=3)
+        stage_body(draft, swapped, comparison, stage, title)
+    with right:
+        workings(comparison, min(draft.row, comparison.batch.rows - 1))
+
+
+def first_difference(comparison: Comparison) -> str:
+    """Which stage is the first to differ, in a sentence."""
+    if not comparison.diverging:
+        return "Every stage gives the same numbers on this batch."
+    first = comparison.diverging[0]
+    return (
+        f"The numbers flow from the first stage to the last. **{first}** is"
+        " the first stage where the two engines differ; all stages before it"
+        " agree."
+    )
+
+
+def open_stage(draft: Draft) -> str:
+    """The stage that the learner chose, or '' for the first that differs."""
+    return _chosen().get(draft.scenario.name, "")
+
+
+def choose_stage(draft: Draft, stage: str) -> None:
+    """Opens another stage of this case's path; '' the first that differs."""
+    _chosen()[draft.scenario.name] = stage
+
+
+def _chosen() -> dict[str, str]:
+    """Case -> the stage that was chosen on its page."""
+    return st.session_state.setdefault("stages", {})
+
+
+def shown_stage(draft: Draft, one: Swap, comparison: Comparison) -> str:
+    """The stage that stands open: the chosen one, else the first that
+    differs, else the one that the bug swaps."""
+    chosen = open_stage(draft)
+    if chosen in comparison.stages:
+        return chosen
+    return (*comparison.diverging, one.stage or comparison.stages[-1])[0]
+
+
+def step(draft: Draft, one: Swap, comparison: Comparison, by: int) -> None:
+    """Opens the stage `by` places further along the path, if there is one."""
+    stages = comparison.stages
+    at = stages.index(shown_stage(draft, one, comparison)) + by
+    if 0 <= at < len(stages):
+        choose_stage(draft, stages[at])
+
+
+def _path(draft: Draft, one: Swap, comparison: Comparison) -> str:
+    """The stages in order, one of them chosen. The chosen one."""
+    diverging = comparison.diverging
+    now = shown_stage(draft, one, comparison)
+    with st.container(key="path"):
+        st.segmented_control(
+            "Stage",
+            list(comparison.stages),
+            format_func=lambda s: f"{s} {'≠' if s in diverging else '='}",
+            required=True,
+            label_visibility="collapsed",
+            **picking(
+                draft.named("stage"), now, lambda s: choose_stage(draft, s)
+            ),
+        )
+    return now
+
+
+def stage_body(
+    draft: Draft,
+    bug: Swap | None,
+    comparison: Comparison,
+    stage: str,
+    head: str = "",
+) -> None:
+    """Both engines' results of one stage, row by row.
+
+    bug   the bug that swaps this stage, if one does
+    head  Markdown above it
+    """
+    said = head + words.plain(words.STAGES.get(stage, ""))
+    if bug is not None:
+        said += (
+            f"\n\ncorrect: {words.plain(first_sentence(bug.correct))}  \n"
+            f"faulty: {words.plain(first_sentence(bug.faulty))}"
+        )
+    st.markdown(said)
+    if stage == "loss":
+        return _loss(comparison)
+    a, b = (
+        getattr(comparison.correct, stage),
+        getattr(comparison.faulty, stage),
+    )
+    off = comparison.differs(stage).tolist()
+    prompts = prompts_of(draft.table, comparison)
+    body = []
+    for row, (x, y) in enumerate(zip(a.tolist(), b.tolist())):
+        shown = _pair(x, y, 3)
+        body.append([str(row), prompts[row], *shown, "≠" if off[row] else ""])
+    table(
+        ["row", "prompt", "correct", "faulty", ""],
+        body,
+        numbers=(2, 3),
+        at=draft.row,
+    )
+
+
+def _loss(comparison: Comparison) -> None:
+    """The loss and its two parts."""
+    correct, faulty = comparison.correct, comparison.faulty
+    rows = [
+        ("loss", correct.loss, faulty.loss, bool(comparison.differs("loss")))
+    ]
+    for part in ("policy_loss", "kl_loss"):
+        x, y = getattr(correct, part).sum(), getattr(faulty, part).sum()
+        rows.append((part.replace("_", " "), x, y, bool(abs(x - y) > 1e-9)))
+    body = [
+        [name, *_pair(float(x), float(y), 6), "≠" if off else ""]
+        for name, x, y, off in rows
+    ]
+    table(["", "correct", "faulty", ""], body, numbers=(1, 2))
+
+
+def _pair(
+    x: float | bool | int, y: float | bool | int, least: int
+) -> list[str]:
+    if isinstance(x, bool):
+        return ["yes" if x else "no", "yes" if y else "no"]
+    if isinstance(x, int):
+        return [_group(x), _group(int(y))]
+    x, y = settled(x), settled(float(y))
+    digits = digits_apart(x, y, least)
+    return [plain(x, digits), plain(y, digits)]
+
+
+def _group(number: int) -> str:
+    return "none" if number < 0 else str(number)

@@ -1,0 +1,43 @@
+"""Plain tables of numbers, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from gradebook.ui.parts.words import safe
+
+
+def table(
+    head: Sequence[str],
+    body: Sequence[Sequence[str]],
+    numbers: Sequence[int] | range = (),
+    at: int | None = None,
+    heads: int = 0,
+    label: str = "",
+) -> None:
+    """A plain table; `numbers` are columns aligned at the decimal point,
+    `at` the row to mark, `heads` how many first cells name their row."""
+
+    def line(tag: str, cells: Sequence[str], mark: str = "") -> str:
+        inner = ""
+        for c, cell in enumerate(cells):
+            kind = tag if cell else "td"  # an empty header names nothing
+            style = " class=n" if c in numbers else ""
+            if c < heads and tag == "td" and cell:
+                inner += f'<th scope="row">{safe(cell)}</th>'
+                continue
+            inner += f"<{kind}{style}>{safe(cell)}</{kind}>"
+        return f"<tr{mark}>{inner}</tr>"
+
+    rows = "".join(
+        line("td", cells, ' class="at"' if r == at else "")
+        for r, cells in enumerate(body)
+    )
+    label = safe("Numbers: " + (label or ", ".join(h for h in head if h)))
+    st.html(
+        f'<div class="gb" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><thead>{line('th', head)}</thead><tbody>{rows}</tbody>"
+        "</table></div>"
+    )

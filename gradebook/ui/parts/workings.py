@@ -1,0 +1,79 @@
+"""The selected row's formula with its numbers, under both engines."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.analysis.comparison import Comparison, row_weight
+from gradebook.analysis.formula import Worked, worked
+from gradebook.core.formatting import plain, settled, signed
+from gradebook.ui.parts import words
+from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.words import safe
+
+
+def workings(comparison: Comparison, row: int) -> None:
+    """The formula of one row, correct above faulty; what differs is bold."""
+    st.markdown(words.titled(f"Row {row} in numbers", level=3))
+    sides = zip(("correct ●", "faulty ◇"), worked(comparison, row))
+    st.html("".join(_formula(name, side) for name, side in sides))
+    if comparison.correct.gradient is not None:
+        _tokens(comparison, row)
+
+
+def _formula(name: str, side: Worked) -> str:
+    lines = [f'<div class="line"><b>{safe(name)}</b></div>']
+    for line in side.lines:
+        parts = "".join(
+            f'<span class="off">{safe(p.text)}</span>'
+            if p.differs
+            else safe(p.text)
+            for p in line
+        )
+        lines.append(f'<div class="line">{parts}</div>')
+    return '<div class="gb">' + "".join(lines) + "</div>"
+
+
+def _tokens(comparison: Comparison, row: int) -> None:
+    """The gradient of the row, token by token, with what it is made of."""
+    batch = comparison.batch
+    beta = batch.settings.beta
+    st.markdown(
+        "Gradient at each token: the policy part is −A × weight, the KL part"
+        f" is β (1 − exp(ref − logp)) × weight, with β = {beta:g}. A row that"
+        " is not trained has no gradient."
+    )
+    traces = (comparison.correct, comparison.faulty)
+    weights = [row_weight(batch, trace, row) for trace in traces]
+    body = []
+    for t in range(batch.mask.shape[1]):
+        if not bool(batch.mask[row, t]):
+            body.append([f"t{t + 1}", "masked", *[""] * 6])
+            continue
+        gap = "none"
+        if batch.ref_logp is not None:
+            gap = signed(float(batch.ref_logp[row, t] - batch.logp[row, t]))
+        cells = [f"t{t + 1}", gap]
+        for part in ("policy_gradient", "kl_gradient"):
+            a = float(getattr(comparison.correct, part)[row, t])
+            b = float(getattr(comparison.faulty, part)[row, t])
+            cells += [signed(settled(v), 5) for v in (a, b)]
+        cells += [plain(w, 5) for w in weights]
+        body.append(cells)
+    named = ["weight, correct", "weight, faulty"]
+    if weights[0] == weights[1]:
+        named = ["weight"]
+        body = [cells[:-1] for cells in body]
+    table(
+        [
+            "token",
+            "ref − logp",
+            "policy, correct",
+            "policy, faulty",
+            "KL, correct",
+            "KL, faulty",
+            *named,
+        ],
+        body,
+        numbers=range(1, 8),
+    )
