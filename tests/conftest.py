@@ -29,6 +29,7 @@ class Visit:
         # The questions are skipped, so that both sides show.
         skipped = dict.fromkeys(gradebook.BUGS, -1)
         self.app.session_state["answers"] = skipped
+        self.app.session_state["arrived"] = True  # as the browser says it
         self.run()
 
     def run(self, states=None):
@@ -76,6 +77,11 @@ class Visit:
     def put(self, key, value):
         """A value into a widget."""
         self.widget(key).set_value(value)
+        return self.run()
+
+    def open(self, part):
+        """Opens a part of the page that is folded."""
+        self.app.session_state[f"open-{part}"] = True
         return self.run()
 
     def press(self, part):

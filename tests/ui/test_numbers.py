@@ -44,7 +44,7 @@ def test_no_table_is_made_before_it_is_asked_for(visit, monkeypatch):
 
 def test_the_map_stands_as_two_tables(visit):
     page = visit("partial_groups")
-    page.put("numbers-map-partial_groups", True)
+    page.open("influence").put("numbers-map-partial_groups", True)
     batch = gradebook.load("partial_groups").batch()
     found = influences(gradebook.bug("partial_groups").engine, batch)
     shown = tables(page)
@@ -59,14 +59,15 @@ def test_the_map_stands_as_two_tables(visit):
 
 
 def test_the_gradients_map_has_its_numbers_and_its_words(visit):
-    page = visit("zero_std_kl").put("numbers-map-zero_std_kl", True)
+    page = visit("zero_std_kl").open("influence")
+    page.put("numbers-map-zero_std_kl", True)
     assert len(tables(page)) == 2
     assert "cells move a row in the correct engine" in page.text
 
 
 def test_many_rows_are_a_file(visit):
     page = visit("partial_groups").paste("\n".join(["0", "1"] * 17))
-    page.put("numbers-map-partial_groups", True)
+    page.open("influence").put("numbers-map-partial_groups", True)
     assert tables(page) == {}
     labels = [b.proto.label for b in page.app.get("download_button")]
     assert labels.count("34 rows as CSV") == 2
@@ -74,7 +75,7 @@ def test_many_rows_are_a_file(visit):
 
 def test_32_rows_stand_on_the_page(visit):
     page = visit("partial_groups").paste("\n".join(["0", "1"] * 16))
-    page.put("numbers-map-partial_groups", True)
+    page.open("influence").put("numbers-map-partial_groups", True)
     assert [len(lines) for lines in tables(page).values()] == [32, 32]
 
 

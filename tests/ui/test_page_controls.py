@@ -480,17 +480,17 @@ def metrics(page):
 
 def test_the_guard_raises_where_rows_do_not_divide(visit):
     page = visit("partial_groups").choose("partial_groups-tail")
-    assert "It raises here" in page.text
+    assert "It raises an error here" in page.text
     assert "11 rows do not divide by the group size 4" in page.text
 
 
-def test_the_guard_passes_on_the_report_and_the_bug_bites(visit):
+def test_the_guard_passes_on_the_report_and_the_engines_still_differ(visit):
     text = visit("partial_groups").text
     assert "It passes here: 12 rows divide by the group size" in text
-    assert "the bug bites all the same" in text
+    assert "the two engines still differ" in text
 
 
-def test_the_guard_passes_on_full_groups_and_nothing_bites(visit):
+def test_the_guard_passes_on_full_groups_and_nothing_differs(visit):
     page = visit("partial_groups").choose("partial_groups-full")
     assert "It passes here: 12 rows" in page.text
-    assert "bites" not in page.text
+    assert "still differ" not in page.text

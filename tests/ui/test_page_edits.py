@@ -337,13 +337,17 @@ def test_what_was_wrong_with_a_block_goes_with_the_next_edit(visit):
 
 
 def test_the_steps_of_shrinking_stand_beside_the_shrunk_batch_alone(visit):
-    page = visit("partial_groups").press("shrink")
-    (told,) = [e.label for e in page.app.expander if "step" in e.label]
-    assert int(told.split()[0]) > 1
+    page = visit("partial_groups").open("shrink").press("shrink")
+    assert "**Shrunk**, step 1 of" in page.text
+    page.press("play-step")
+    assert "**Shrunk**, step 2 of" in page.text
     page.press("undo")
-    assert not [e for e in page.app.expander if "step" in e.label]
-    page.press("redo")
-    assert [e.label for e in page.app.expander if "step" in e.label] == [told]
+    assert "**Shrunk**, step 1 of" in page.text
+    page.press("undo")
+    assert "**Shrunk**" not in page.text
+    page.press("redo").press("play-end")
+    assert page.widget("play-end-partial_groups").disabled
+    assert len(page.grid) == 4  # the report has 12 rows
 
 
 def test_a_pasted_cell_that_is_no_number_is_kept_and_named(visit):
@@ -425,7 +429,7 @@ def test_a_click_on_a_mark_selects_its_row(visit):
     }
     page.send(chart, clicked)
     assert page.widget("row-partial_groups").value == 8
-    assert "Why: row 8" in page.text
+    assert "Row 8 in numbers" in page.text
     assert page.grid["row"].iloc[8] == "\u25b8 8"
     assert page.pictures[0]["layout"]["yaxis"]["ticktext"][8] == (
         "<b>8 \u25b8</b>"
@@ -449,7 +453,7 @@ def test_undo_takes_back_what_was_typed_just_before_it(visit):
 
 
 def test_the_map_takes_two_picks_at_once(visit):
-    page = visit("partial_groups")
+    page = visit("partial_groups").open("influence")
     page.widget("victim-partial_groups").set_value(3)
     page.widget("culprit-partial_groups").set_value(5)
     page.run()
@@ -458,7 +462,8 @@ def test_the_map_takes_two_picks_at_once(visit):
 
 
 def test_a_note_of_the_unedited_batch_says_so(visit):
-    page, note = visit("rejected_rows"), "Six of the eight change"
+    page = visit("rejected_rows").open("estimators")
+    note = "Six of the eight change"
     assert note in page.text and f"unedited case: {note}" not in page.text
     assert f"In the unedited case: {note}" in by_widget(page, 0, "1.5").text
 
@@ -482,7 +487,7 @@ def test_a_setting_of_a_link_that_has_no_field_is_named(visit):
 
 
 def test_in_an_evaluation_map_and_law_say_whose_they_are(visit):
-    page = visit("zero_std_kl")
+    page = visit("zero_std_kl").open("influence").open("laws")
     assert "of the training batch" not in page.text
     draft = page.app.session_state["drafts"]["zero_std_kl"]
     draft.edit(evaluation=True)

@@ -103,7 +103,7 @@ def test_a_page_prints_both_functions_and_marks_the_line(unedited, bug):
 
 def test_the_first_stage_that_differs_is_open(visit):
     page = visit("partial_groups")
-    stages = page.widget("stage-partial_groups-('group',)")
+    stages = page.widget("stage-partial_groups")
     assert stages.value == "group"
     assert stages.options[:4] == [
         "score =",
@@ -111,12 +111,12 @@ def test_the_first_stage_that_differs_is_open(visit):
         "counted =",
         "group \u2260",
     ]
-    assert "The first stage that differs is **group**" in page.text
+    assert "**group** is the first stage where the two" in page.text
 
 
 def test_another_stage_can_be_opened(visit):
     page = visit("partial_groups")
-    page.put("stage-partial_groups-('group',)", "baseline")
+    page.put("stage-partial_groups", "baseline")
     assert "### baseline" in page.text
     assert "<td class=n>25.750</td>" in page.text
 
@@ -132,7 +132,7 @@ def test_the_formula_has_the_reports_numbers(visit):
     # (2 - 103 / 4) / sqrt(7352.75 / 3), and (2 - 1) / 1.
     for said in ("25.750", "49.507", "\u22120.480", "+1.000"):
         assert said in text
-    assert "Why: row 10" in text
+    assert "Row 10 in numbers" in text
 
 
 def test_the_rows_in_the_mean_are_lit(visit):
@@ -164,12 +164,14 @@ def test_an_outlier_brings_a_symlog_axis_and_says_so(visit):
 
 def test_the_validation_recipe_shows_the_reports_difference(visit):
     page = visit("no_eos_outliers").choose("no_eos_outliers-recipe")
+    page.open("other-run")
     assert "[[-49.5, 0, 0], [0, 0, 0]]" in page.text
     assert "observed_advantage_diff" in page.text
 
 
 def test_the_lone_survivor_beside_the_reviews_claim(visit):
     page = visit("rejected_rows").choose("rejected_rows-lone_survivor")
+    page.open("estimators")
     text = page.text
     assert "The review of the fix says" in text
     for name, correct in (
@@ -218,9 +220,9 @@ def test_home_says_what_was_solved(visit):
 
 def test_the_answer_is_of_the_case_as_it_came(visit):
     page = visit("partial_groups")
-    assert "before the edits" not in page.text
+    assert "In the case as it came:" not in page.text
     page.cell(11, reward="0")
-    assert "This was asked before the edits. The answer" in page.text
+    assert "In the case as it came: Row 10 has" in page.text
 
 
 def test_home_says_what_this_is_and_where_to_start(visit):
@@ -235,7 +237,7 @@ def test_a_batch_under_other_estimators_says_which_differ(visit):
     2 - 50.5; opo weighs by length, and the first row has none."""
     (found,) = [
         e.value
-        for e in visit("rejected_rows").app.get("html")
+        for e in visit("rejected_rows").open("estimators").app.get("html")
         if "<th>estimator</th>" in e.value
     ]
     lines = {

@@ -9,8 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.bugs import Swap
-from gradebook.cases.record import bug
 from gradebook.cases.engines import swapped
+from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load, variants
 from gradebook.ui.parts import (
     address,

@@ -13,93 +13,74 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.redraw import redraw
 
 
-@dataclass
+@dataclass(frozen=True)
 class Play:
     """States to go through, each with a sentence on what was done.
 
     title  what is played
-    at     how many steps stand on the board
     """
 
     title: str
     steps: Sequence[tuple[str, State]]
-    at: int = 0
 
-    @property
-    def ended(self) -> bool:
-        """Every step stands on the board."""
-        return self.at >= len(self.steps)
-
-    def shown(self, draft: Draft) -> bool:
-        """The board still shows the last step: no edit was made since."""
-        if not self.at:
-            return True
-        return draft.state.same_batch(self.steps[self.at - 1][1])
+    def at(self, draft: Draft) -> int:
+        """How many steps stand on the board; 0 where it shows none of them,
+        since the learner has edited the batch or took the steps back."""
+        for number in range(len(self.steps), 0, -1):
+            if draft.state.same_batch(self.steps[number - 1][1]):
+                return number
+        return 0
 
 
 def start(draft: Draft, play: Play) -> None:
     """Begins to play: the first step stands on the board."""
     _plays()[draft.scenario.name] = play
-    step(draft)
-
-
-def step(draft: Draft) -> None:
-    """Puts the next step on the board, as one edit that Undo takes back."""
-    play = _plays().get(draft.scenario.name)
-    if play is None or play.ended:
-        return
-    draft.become(play.steps[play.at][1])
-    play.at += 1
-
-
-def finish(draft: Draft) -> None:
-    """Puts every step that is left on the board."""
-    play = _plays().get(draft.scenario.name)
-    while play is not None and not play.ended:
-        step(draft)
-
-
-def playing(draft: Draft) -> bool:
-    """Something is played and the learner has not edited the batch since."""
-    play = _plays().get(draft.scenario.name)
-    return play is not None and play.shown(draft)
+    _put(draft, play, 1)
 
 
 def player(draft: Draft) -> None:
     """What stands on the board, and the buttons for what comes next."""
     name = draft.scenario.name
-    if not playing(draft):
-        _plays().pop(name, None)
+    play = _plays().get(name)
+    at = play.at(draft) if play else 0
+    if play is None or not at:
         return
-    play = _plays()[name]
-    lines = [f"**{words.plain(play.title)}**, step {play.at} of"]
-    done = [words.plain(said) for said, _ in play.steps[: play.at]]
-    st.markdown(f"{lines[0]} {len(play.steps)}: {done[-1]}")
-    if play.ended:
-        if len(done) > 1:
-            with st.expander("All steps"):
-                st.markdown("\n".join(f"1. {one}" for one in done))
-        return
+    last = len(play.steps)
+    done = [words.plain(said) for said, _ in play.steps[:at]]
+    st.markdown(
+        f"**{words.plain(play.title)}**, step {at} of {last}: {done[-1]}"
+    )
     with st.container(horizontal=True):
         st.button(
             "Next step",
             key=f"play-step-{name}",
-            on_click=_redrawn,
-            args=(step, draft),
+            disabled=at == last,
+            on_click=_next,
+            args=(draft, play, at, at + 1),
         )
         st.button(
             "To the end",
             key=f"play-end-{name}",
-            on_click=_redrawn,
-            args=(finish, draft),
+            disabled=at == last,
+            on_click=_next,
+            args=(draft, play, at, last),
         )
+    if at > 1:
+        with st.popover("The steps so far"):
+            st.markdown("\n".join(f"1. {one}" for one in done))
 
 
-def _redrawn(act, draft: Draft) -> None:
-    act(draft)
+def _next(draft: Draft, play: Play, at: int, to: int) -> None:
+    """Each step is an edit of its own, so that Undo goes back by one."""
+    for number in range(at + 1, to + 1):
+        _put(draft, play, number)
     redraw()
 
 
+def _put(draft: Draft, play: Play, number: int) -> None:
+    draft.become(play.steps[number - 1][1])
+
+
 def _plays() -> dict[str, Play]:
-    """Case -> what is played on its board."""
+    """Case -> what was played on its board last."""
     return st.session_state.setdefault("plays", {})

@@ -37,7 +37,7 @@ def guess(scenario: Scenario) -> int:
     return answers().get(scenario.bug, SKIPPED)
 
 
-def ask(scenario: Scenario, edited: bool, now: str) -> None:
+def ask(scenario: Scenario, edited: bool, now: str = "") -> None:
     """The scenario's question, its choices, and a way past them.
 
     now  what the correct engine gives, in a sentence

@@ -1,0 +1,62 @@
+"""What app.py and the pages ask of Streamlit, and what they leave alone."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FILES = [
+    file
+    for pattern in ("app.py", "pages/*.py", "gradebook/ui/**/*.[pj]*")
+    for file in sorted(ROOT.glob(pattern))
+    if file.suffix in (".py", ".js") and file.name != "typing.js"
+]
+FIGHTS = {
+    "a sleep": r"\bsleep\(",
+    "a page reload": r"location\.(reload|replace|assign)\(|location\s*=[^=]",
+    "a synthetic key press": r"new KeyboardEvent|execCommand|\.click\(\)",
+    "a poll": r"setInterval\(|MutationObserver",
+    "a patch of the server": r"middleware|\bpathsend\b|setattr\(st\b",
+    "a part of Streamlit that is not public": r"streamlit\.(runtime|web)\b",
+}
+ALLOWED: set[tuple[str, str]] = set()
+
+
+@pytest.mark.parametrize("fight", FIGHTS)
+def test_no_page_fights_streamlit(fight):
+    """Nothing waits for another library's timing or acts in its place."""
+    found = {
+        (str(file.relative_to(ROOT)), line.strip())
+        for file in FILES
+        for line in file.read_text("utf-8").splitlines()
+        if re.search(FIGHTS[fight], line)
+    }
+    assert found == {pair for pair in ALLOWED if pair in found}
+
+
+def test_app_py_is_readable_in_one_screen():
+    assert len((ROOT / "app.py").read_text("utf-8").splitlines()) <= 50
+
+
+PREPARED = """
+import gc, app
+app.prepare()
+import gradebook, pandas, torch
+log = {"step": [1, 1], "prompt": ["a", "a"], "reward": [0.0, 1.0]}
+gradebook.check(pandas.DataFrame({**log, "advantage": [-0.7, 0.7]}))
+print(id(torch.Tensor) in set(map(id, gc.get_objects())))
+print(gc.get_freeze_count())
+"""
+
+
+def test_torch_is_out_of_garbage_collection_and_stays_so():
+    """Streamlit collects garbage after every run of a page; over torch that
+    takes 0.1 s. A check of a log gives nothing back that was taken out."""
+    run = [sys.executable, "-c", PREPARED]
+    found = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
+    collected, frozen = found.stdout.split()
+    assert collected == "False", found.stderr
+    assert int(frozen) > 100_000
