@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.comparison import Comparison, same
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
 from gradebook.core.formatting import digits_apart, plain, settled
@@ -139,7 +139,7 @@ def _loss(comparison: Comparison) -> None:
     ]
     for part in ("policy_loss", "kl_loss"):
         x, y = getattr(correct, part).sum(), getattr(faulty, part).sum()
-        rows.append((part.replace("_", " "), x, y, bool(abs(x - y) > 1e-9)))
+        rows.append((part.replace("_", " "), x, y, not bool(same(x, y))))
     body = [
         [name, *_pair(float(x), float(y), 6), "≠" if off else ""]
         for name, x, y, off in rows
