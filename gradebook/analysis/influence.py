@@ -19,7 +19,6 @@ from torch import Tensor
 from gradebook.core.batch import Batch
 from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
-from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
 
@@ -221,16 +220,6 @@ def replacements(batch: Batch) -> Tensor:
 def own_prompt(batch: Batch) -> Tensor:
     """Both rows are of one prompt and step: the true blocks. bool [R, R]."""
     return batch.prompt_index[:, None] == batch.prompt_index
-
-
-def coupling(settings: Settings) -> str:
-    """The setting by which the correct engine couples prompts by design,
-    as 'baseline batch_mean'; '' where it does not."""
-    if settings.baseline == "batch_mean":
-        return "baseline batch_mean"
-    if settings.scale in ("batch_std", "nonzero_share"):
-        return f"scale {settings.scale}"
-    return "whiten_tokens" if settings.whiten_tokens else ""
 
 
 def advantages(engine: Engine, batch: Batch, reward: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ from gradebook.analysis.influence import (
     Influences,
     changed,
     changed_kl,
-    coupling,
     derivative,
     gradient_influence,
     influence,
@@ -22,6 +21,7 @@ from gradebook.analysis.influence import (
     slope,
     totals,
 )
+from gradebook.analysis.law_steps import couples_prompts
 
 CORRECT = gradebook.CORRECT
 ENGINES = {"correct": CORRECT} | {
@@ -181,7 +181,7 @@ def test_correct_rows_move_no_other_prompt_under_any_settings():
     for settings in SETTINGS:
         batch = drawn(settings)
         found = influence(CORRECT, batch).nan_to_num()
-        assert coupling(settings) == ""
+        assert couples_prompts(settings) == ""
         assert bool((found[~own_prompt(batch)] == 0).all()), settings
         assert bool((found != 0).any())
         assert not influences(CORRECT, batch).leaks.any()
@@ -200,7 +200,7 @@ def test_some_estimators_couple_prompts_by_design(change, why):
     batch = drawn(gradebook.Settings(**change))
     outside = ~own_prompt(batch)
     found = influence(CORRECT, batch).nan_to_num()
-    assert coupling(batch.settings) == why
+    assert couples_prompts(batch.settings) == why
     assert bool((found[outside] != 0).any())
     # By design is no leak; other steps stay apart all the same.
     assert not influences(CORRECT, batch).leaks.any()

@@ -7,9 +7,10 @@ from collections.abc import Callable
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison, token_advantage
-from gradebook.analysis.laws import Broken, Held, Outcome, laws
+from gradebook.analysis.law_check import Broken, Held, Outcome, laws
 from gradebook.analysis.matrix import matrix
 from gradebook.bugs import Swap
+from gradebook.cases.record import Bug, bug
 from gradebook.cases.scenario import Scenario
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import minus, settled, signed
@@ -35,12 +36,11 @@ def deeper(draft: Draft, one: Swap, comparison: Comparison) -> None:
         "influence",
         lambda: influence_map.moves(draft, one, comparison),
     )
-    if laws(one.name):
-        folded(
-            "What must hold, and what both engines make of it here",
-            "laws",
-            lambda: _laws(one, batch, draft.state.evaluation),
-        )
+    folded(
+        "What must hold, and what both engines make of it here",
+        "laws",
+        lambda: _laws(bug(one.name), batch, draft.state.evaluation),
+    )
     if scenario.estimators:
         folded(
             "This batch under other estimators",
@@ -63,13 +63,15 @@ def folded(title: str, name: str, content: Callable[[], None]) -> None:
             content()
 
 
-def _laws(one: Swap, batch: Batch, evaluation: bool) -> None:
+def _laws(one: Bug, batch: Batch, evaluation: bool) -> None:
     """Each law in words, and what both engines make of it here."""
     if evaluation:
         st.markdown(words.TRAINING_BATCH)
     body = []
-    for law in laws(one.name):
-        said = law.words + (" (disputed)" if law.disputed else "")
+    for law in laws(one):
+        said = law.words
+        if one.status == "disputed":
+            said += " (disputed)"
         outcomes = [law.check(e, batch) for e in (CORRECT, one.engine)]
         body.append([said, *map(_outcome, outcomes)])
     table(["what must hold", "correct", "faulty"], body)
@@ -80,7 +82,7 @@ def _outcome(found: Outcome) -> str:
         return f"✓ holds. {minus(found.sentence)}"
     if isinstance(found, Broken):
         return f"✗ broken. {minus(found.sentence)}"
-    return f"says nothing here. {found.reason}"
+    return f"cannot be tested here. {found.sentence}"
 
 
 def _other_run(scenario: Scenario, one: Swap, batch: Batch) -> None:

@@ -9,11 +9,11 @@ from gradebook.analysis.influence import (
     Influences,
     changed,
     changed_kl,
-    coupling,
     derivative,
     gradient_influence,
     influences,
 )
+from gradebook.analysis.law_steps import couples_prompts
 from gradebook.bugs import Swap
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import digits_apart, plain, settled, signed
@@ -96,11 +96,11 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
     )
     st.markdown(said)
     numbers.offered("the map's numbers", key, lambda: numbers.of_map(drawn))
-    if coupling(batch.settings) and not by_gradient:
+    if couples_prompts(batch.settings) and not by_gradient:
         st.markdown(
-            f"Here the correct engine couples prompts by design"
-            f" ({words.plain(coupling(batch.settings))}), so a leak is what"
-            " the faulty engine adds to that."
+            "These settings compare rows of all prompts by design"
+            f" ({words.plain(couples_prompts(batch.settings))}), so a leak is"
+            " what the faulty engine adds to that."
         )
     _pickers(draft, batch.rows - 1, victim, culprit)
     _cell(bug, batch, victim, culprit, by_gradient)
