@@ -63,7 +63,7 @@ def _head(draft: Draft, one: Swap, covered: bool) -> None:
         facts += f" · breaks the stage `{one.stage}`"
     st.markdown(f"{facts}  \n{words.plain(said)}")
     if covered:
-        predict.ask(scenario, draft.edited, _correct_now(draft, one))
+        predict.ask(scenario, draft.edited, _numbers(draft, one, covered))
         return
     among = {s.name: s for s in variants(scenario.bug)}
 
@@ -79,20 +79,27 @@ def _head(draft: Draft, one: Swap, covered: bool) -> None:
         label_visibility="collapsed",
         **picking(f"case-{scenario.bug}", scenario.name, pick),
     )
-    predict.verdict(scenario, draft.edited)
+    numbers = _numbers(draft, one, covered)
+    predict.verdict(scenario, draft.edited, numbers)
 
 
 def _case(scenario: Scenario) -> str:
     return scenario.title if scenario.variant else "The report"
 
 
-def _correct_now(draft: Draft, one: Swap) -> str:
-    """What the correct engine gives the case's row to look at, in words."""
+def _numbers(draft: Draft, one: Swap, covered: bool) -> str:
+    """What the engines give the row of the question, in a sentence. It is
+    about the case as it came, as the question is."""
     kind, row = draft.scenario.telltale.kind, draft.scenario.focus
     comparison = own(draft, one)
     named = panels(comparison, kind)[-1].title.split(" (")[0]
-    correct, _ = values_of(comparison, kind)
-    return f"In the correct engine, row {row} has {named} {correct[row]}."
+    correct, faulty = values_of(comparison, kind)
+    if covered:
+        return f"In the correct engine, row {row} has {named} {correct[row]}."
+    return (
+        f"Row {row} has {named} {correct[row]} in the correct engine and"
+        f" {faulty[row]} in the faulty one."
+    )
 
 
 @st.fragment(key="rest")

@@ -66,8 +66,10 @@ def ask(scenario: Scenario, edited: bool, now: str = "") -> None:
             )
 
 
-def verdict(scenario: Scenario, edited: bool) -> None:
+def verdict(scenario: Scenario, edited: bool, numbers: str = "") -> None:
     """The guess beside the truth, why it is so, and the rule to carry home.
+
+    numbers  both engines' numbers for the row of the question, in a sentence
 
     All of it is about the case as it came, also where the batch is `edited`
     by now; it says so.
@@ -85,7 +87,7 @@ def verdict(scenario: Scenario, edited: bool) -> None:
     lead = "In the case as it came: " if edited else ""
     with st.container(border=True, key="verdict"):
         st.markdown(
-            f"{lead}{said} {words.plain(asked.why)}  \n"
+            f"{lead}{said} {numbers} {words.plain(asked.why)}  \n"
             f"**The rule:** {words.plain(scenario.rule)}"
         )
 
