@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gradebook.analysis.comparison import DUST, Comparison, compare, sign
-from gradebook.cases import table as tables
+from gradebook.cases import edits as acts
+from gradebook.cases.fields import SWITCHES, typed_setting
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import (
     AddRow,
-    Cell,
     Challenge,
     Change,
     RemoveRow,
     Scenario,
     Setting,
 )
-from gradebook.cases.state import SWITCHES, State, start
+from gradebook.cases.state import State, start
+from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
-from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import CHOICES, FLAGS
 from gradebook.engine.grouping import credited, divisible, has_tokens
 
 LENGTHS = {"steps", "kept_steps"}
@@ -75,7 +74,7 @@ class Edits:
 
 def edits(before: State, now: State) -> Edits:
     """What was edited. Raises GradebookError where a cell is unreadable."""
-    old, new = (tables.columns_of(state.table) for state in (before, now))
+    old, new = (state.table.values() for state in (before, now))
     changed = {
         (row, name)
         for name in {*old, *new}
@@ -83,12 +82,11 @@ def edits(before: State, now: State) -> Edits:
         if pair[0] != pair[1]
     }
     then, today = before.settings(), now.settings()
-    switches = ("normalization", *SWITCHES)
     return Edits(
         frozenset(changed),
         frozenset(n for n in today.keys() if then[n] != today[n]),
         frozenset(
-            n for n in switches if getattr(before, n) != getattr(now, n)
+            n for n in SWITCHES if getattr(before, n) != getattr(now, n)
         ),
         now.rows - before.rows,
     )
@@ -122,36 +120,22 @@ def apply_solution(state: State, changes: Sequence[Change]) -> State:
 def _changed(state: State, change: Change) -> State:
     table = state.table
     if isinstance(change, Setting):
-        typed = {**state.typed, change.setting: _typed(change)}
-        return replace(state, typed=typed)
+        typed = typed_setting(change.setting, change.value)
+        return acts.set_setting(state, change.setting, typed)
     if isinstance(change, AddRow):
-        new = tables.to_table([change.add_row])[list(table.columns)]
-        table = pd.concat((table, new), ignore_index=True)
-        return replace(state, cells=table)
-    row = change.row if isinstance(change, Cell) else change.remove_row
-    if not 0 <= row < len(table):
+        return replace(state, table=table.joined(Table.of([change.add_row])))
+    if isinstance(change, RemoveRow):
+        return acts.remove_row(state, change.remove_row)
+    if not 0 <= change.row < len(table):
         raise GradebookError(
             key="solution",
-            row=row,
+            row=change.row,
             expected=f"a row below {len(table)}",
-            found=str(row),
+            found=str(change.row),
         )
-    if isinstance(change, RemoveRow):
-        left = tables.with_row_removed(table, row)
-        selected = min(state.row, max(len(left) - 1, 0))
-        return replace(state, cells=left, row=selected)
-    table = table.copy()
-    typed = tables.to_table([{change.column: change.value}])
-    for name, cell in typed.iloc[0].items():
-        table.loc[table.index[row], name] = cell
-    return replace(state, cells=table)
-
-
-def _typed(change: Setting) -> Any:
-    """A setting's value as a person types it."""
-    if change.setting in CHOICES or change.setting in FLAGS:
-        return change.value
-    return tables.as_text(change.value)
+    return replace(
+        state, table=table.with_cell(change.row, change.column, change.value)
+    )
 
 
 # Agreement

@@ -12,16 +12,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
-from typing import Any
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.state_comparison import compared
 from gradebook.bugs import Swap
-from gradebook.cases import table as tables
+from gradebook.cases.columns import as_text, number, parts, whole
 from gradebook.cases.state import State
+from gradebook.cases.table import LISTS, Table
 from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
-from gradebook.core.lazy_pandas import pd
 
 MOST_RUNS = 3000
 """Candidates tried at most; a run of both engines takes about a
@@ -268,7 +267,7 @@ def _parts(search: _Search) -> Iterator[Step]:
 
 
 def _without(state: State, column: str) -> Candidates:
-    if column not in state.table.columns:
+    if column not in state.table:
         return
     labels = _labels(state.table, column)
     names = list(dict.fromkeys(labels))
@@ -297,8 +296,8 @@ def _blocks(count: int) -> Iterator[range]:
         size //= 2
 
 
-def _labels(table: pd.DataFrame, column: str) -> list[str]:
-    return [str(cell).strip() for cell in table[column].tolist()]
+def _labels(table: Table, column: str) -> list[str]:
+    return [str(cell).strip() for cell in table[column]]
 
 
 def _rows_of(count: int) -> str:
@@ -308,9 +307,8 @@ def _rows_of(count: int) -> str:
 def _with_rows(state: State, kept: list[int]) -> State:
     """Only the rows `kept`; the selected row moves along, to -1 where it
     left."""
-    table = state.table.iloc[kept].reset_index(drop=True)
     row = kept.index(state.row) if state.row in kept else -1
-    return replace(state, cells=table, row=row)
+    return replace(state, table=state.table.take(kept), row=row)
 
 
 def _rows(search: _Search) -> Iterator[Step]:
@@ -325,7 +323,7 @@ def _sizes(search: _Search, state: State, rows: int) -> list[str]:
     typed = str(state.typed.get("group_size", ""))
     if not search.resizes or not typed.strip():
         return [typed]
-    size = tables.whole(typed)
+    size = whole(typed)
     smaller = range(min(size - 1, rows), 1, -1)
     return [typed, *map(str, smaller)]
 
@@ -386,7 +384,7 @@ def _subsets(search: _Search, state: State, count: int) -> Iterator[State]:
 
 
 def _keys(state: State) -> list[str]:
-    return [c for c in ("step", "prompt") if c in state.table.columns]
+    return [c for c in ("step", "prompt") if c in state.table]
 
 
 def _could_show(
@@ -395,7 +393,7 @@ def _could_show(
     """The cheap half of `_in_shape`, for one step and a typed size."""
     if not search.by_position or not size.strip():
         return True
-    most = tables.whole(size)
+    most = whole(size)
     counts = [labels.count(label) for label in set(labels)]
     even = len(labels) % most == 0 or len(labels[0]) > 1
     return (
@@ -410,15 +408,14 @@ def _could_show(
 
 def _masks(search: _Search) -> Iterator[Step]:
     """Fewer token columns, then fewer tokens a row."""
-    width = len(tables.token_columns(search.state.table))
-    if not width:
+    if not search.state.table.width:
         return
     yield from search.repeat(_narrower)
     yield from search.repeat(_shorter)
 
 
 def _narrower(state: State) -> Candidates:
-    width = len(tables.token_columns(state.table))
+    width = state.table.width
     for tokens in sorted({1, 2, 3, width // 2, width - 1} - {0}):
         if tokens < width:
             said = f"The response mask narrows to {tokens}"
@@ -429,40 +426,36 @@ def _narrower(state: State) -> Candidates:
 def _narrowed(state: State, width: int) -> State:
     """`width` mask columns; each row keeps as many of its tokens as fit,
     with their log-probabilities."""
-    table = state.table.copy()
-    names = tables.token_columns(table)
-    masks = list(zip(*(table[name].tolist() for name in names)))
-    for name in ("logp", "ref_logp"):
-        if name in table.columns:
-            cells = zip(table[name].tolist(), masks)
-            table[name] = _texts([_taken(c, m, width) for c, m in cells])
-    for t, name in enumerate(names[:width]):
-        table[name] = [sum(mask) > t for mask in masks]
-    return replace(state, cells=table.drop(columns=names[width:]))
+    table, masks = state.table, state.table["mask"]
+    lists = {
+        name: [_taken(c, m, width) for c, m in zip(table[name], masks)]
+        for name in LISTS
+        if name in table
+    }
+    kept = [tuple(sum(mask) > t for t in range(width)) for mask in masks]
+    table = table.with_column("mask", kept)
+    for name, cells in lists.items():
+        table = table.with_column(name, cells)
+    return replace(state, table=table)
 
 
-def _taken(cell: Any, mask: tuple[bool, ...], width: int) -> str:
+def _taken(cell: str, mask: tuple[bool, ...], width: int) -> str:
     """The numbers at unmasked tokens first, then the others."""
-    parts = str(cell).replace(";", " ").split()
-    order = sorted(range(len(parts)), key=lambda t: not mask[t])
-    return " ".join(parts[t] for t in order[:width])
-
-
-def _texts(cells: list[str]) -> pd.Series:
-    return pd.Series(cells, dtype="object")
+    typed = parts(cell)
+    order = sorted(range(len(typed)), key=lambda t: not mask[t])
+    return " ".join(typed[t] for t in order[:width])
 
 
 def _shorter(state: State) -> Candidates:
     """One token for a row that has several, then one token less."""
-    names = tables.token_columns(state.table)
-    for row in range(state.rows):
-        tokens = [n for n in names if state.table.at[row, n]]
+    for row, mask in enumerate(state.table["mask"]):
+        tokens = [t for t, on in enumerate(mask) if on]
         for left in sorted({1, len(tokens) - 1}):
             if 0 < left < len(tokens):
-                table = state.table.copy()
-                table.loc[row, tokens[left:]] = False
+                cells = {(row, f"t{t + 1}"): False for t in tokens[left:]}
                 said = f"Row {row} is cut to {_tokens_of(left)}."
-                yield replace(state, cells=table), said
+                table = state.table.with_cells(cells)
+                yield replace(state, table=table), said
 
 
 def _tokens_of(count: int) -> str:
@@ -481,32 +474,34 @@ def _columns(search: _Search) -> Iterator[Step]:
 
 def _plainer(state: State) -> Candidates:
     table = state.table
-    if "step" in table.columns and len(set(_labels(table, "step"))) > 1:
-        one = table.assign(step=_texts(["0"] * len(table)))
-        yield replace(state, cells=one), "All rows fall into one step."
-    for row in range(len(table) if "eos" in table.columns else 0):
-        if not table.at[row, "eos"]:
-            ended = table.copy()
-            ended.loc[row, "eos"] = True
+    if "step" in table and len(set(_labels(table, "step"))) > 1:
+        one = table.with_column("step", ["0"] * len(table))
+        yield replace(state, table=one), "All rows fall into one step."
+    for row, ended in enumerate(table.get("eos", ())):
+        if not ended:
             said = f"Row {row} ends with EOS."
-            yield replace(state, cells=ended), said
+            yield _with(state, row, eos=True), said
+
+
+def _with(state: State, row: int, **cells: str | bool) -> State:
+    """The state with other cells in a row."""
+    changes = {(row, name): cell for name, cell in cells.items()}
+    return replace(state, table=state.table.with_cells(changes))
 
 
 def _briefer(state: State) -> Candidates:
     """Fewer transitions: all kept, then from 1 up."""
     table = state.table
-    names = [n for n in ("steps", "kept_steps") if n in table.columns]
+    names = [n for n in ("steps", "kept_steps") if n in table]
     for row in range(len(table) if names else 0):
-        at = [tables.whole(table.at[row, name]) for name in names]
+        at = [whole(table[name][row]) for name in names]
         choices = [[n] * len(at) for n in (1, 2, 3)]
         choices += [[min(at)] * len(at), [n // 2 for n in at]]
         for choice in choices:
             if choice != at and _is_briefer(choice, at):
-                new = table.copy()
-                for name, value in zip(names, choice):
-                    new.loc[row, name] = str(value)
+                new = dict(zip(names, map(str, choice)))
                 said = f"Row {row} has {_transitions_of(max(choice))}."
-                yield replace(state, cells=new), said
+                yield _with(state, row, **new), said
 
 
 def _is_briefer(choice: list[int], at: list[int]) -> bool:
@@ -529,14 +524,14 @@ def _numbers(search: _Search) -> Iterator[Step]:
     """Rewards, then log-probabilities, as round as can be."""
     yield from search.repeat(_rounder_rewards)
     for name in ("logp", "ref_logp"):
-        if name in search.state.table.columns:
+        if name in search.state.table:
             yield from search.repeat(lambda s, n=name: _rounder_logp(s, n))
 
 
 def _roundness(text: str) -> tuple[float, ...]:
     """Smaller is rounder: 0, 1, -1, 2, small whole numbers, halves, few
     digits."""
-    value = tables.number(text)
+    value = number(text)
     if value.is_integer() and abs(value) < 1e6:
         return (0, abs(value), value < 0)
     if (2 * value).is_integer() and abs(value) < 1e6:
@@ -550,36 +545,30 @@ def _rounded(value: float) -> list[str]:
     near += [round(value * 2) / 2, round(value, 1)]
     if abs(value) < 1e15:
         near.append(float(round(value)))
-    return [tables.as_text(v) for v in near if math.isfinite(v)]
+    return [as_text(v) for v in near if math.isfinite(v)]
 
 
 def _rounder_rewards(state: State) -> Candidates:
-    table = state.table
-    for row in range(len(table)):
-        text = str(table.at[row, "reward"])
-        value = tables.number(text)
+    for row, text in enumerate(state.table["reward"]):
+        value = number(text)
         choices = {*ROUND, *HALVES, *_rounded(value)}
         at = _roundness(text)
         for choice in sorted(choices, key=lambda c: (_roundness(c), c)):
             if _roundness(choice) < at:
-                new = table.copy()
-                new.loc[row, "reward"] = choice
                 said = f"The reward of row {row} becomes {choice}."
-                yield replace(state, cells=new), said
+                yield _with(state, row, reward=choice), said
 
 
 def _rounder_logp(state: State, name: str) -> Candidates:
     """One number for every token of a row."""
-    table = state.table
-    for row in range(len(table)):
-        parts = str(table.at[row, name]).replace(";", " ").split()
-        if not parts:
+    for row, cell in enumerate(state.table[name]):
+        typed = parts(cell)
+        if not typed:
             continue
-        at = max(map(_roundness, parts)), len(set(parts))
-        choices = {"-1", "-2", "-3", "-0.5", *_rounded(float(parts[0]))}
+        at = max(map(_roundness, typed)), len(set(typed))
+        choices = {"-1", "-2", "-3", "-0.5", *_rounded(float(typed[0]))}
         for choice in sorted(choices, key=lambda c: (_roundness(c), c)):
             if (_roundness(choice), 1) < at:
-                new = table.copy()
-                new.loc[row, name] = " ".join([choice] * len(parts))
+                new = " ".join([choice] * len(typed))
                 said = f"Every {name} of row {row} becomes {choice}."
-                yield replace(state, cells=new), said
+                yield _with(state, row, **{name: new}), said

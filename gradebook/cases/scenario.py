@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradebook.bugs import BUGS
-from gradebook.cases.table import COLUMNS, rows_to_batch, to_batch, to_table
+from gradebook.cases.columns import COLUMNS
+from gradebook.cases.table import Table, rows_to_batch
 from gradebook.cases.toml_file import read_toml
 from gradebook.cases.values import (
     NOTHING,
@@ -40,8 +41,10 @@ from gradebook.cases.values import (
 )
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, shown
-from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings, check_setting
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 MOST_ROWS = 1000
@@ -167,9 +170,9 @@ class OtherRun:
     rows: tuple[dict[str, Any], ...]
     note: str
 
-    def table(self) -> pd.DataFrame:
-        """The rows as an editable table."""
-        return to_table(self.rows)
+    def table(self) -> DataFrame:
+        """The rows as a data frame to edit: text, and flags as booleans."""
+        return Table.of(self.rows).frame()
 
     def batch(self, settings: Settings) -> Batch:
         """The rows as a batch. Raises GradebookError with column and row."""
@@ -294,23 +297,24 @@ class Scenario:
         for place, challenge in enumerate(self.challenges):
             _check_solution(self, challenge, f"challenges[{place}].solution")
 
-    def table(self) -> pd.DataFrame:
-        """The rows as an editable table."""
-        return to_table(self.rows)
+    def table(self) -> DataFrame:
+        """The rows as a data frame to edit: text, and flags as booleans."""
+        return Table.of(self.rows).frame()
 
     def batch(
         self,
-        table: pd.DataFrame | None = None,
+        table: DataFrame | None = None,
         settings: Settings | None = None,
     ) -> Batch:
-        """The table, edited or as the file has it, as a batch.
+        """The data frame of `table`, edited, or else the rows as the file
+        has them, as a batch.
 
         Raises GradebookError with column and row.
         """
         settings = settings or self.settings
         if table is None:
             return rows_to_batch(self.rows, settings)
-        return to_batch(table, settings)
+        return Table.of_frame(table).batch(settings)
 
 
 def load(name_or_path: str | Path) -> Scenario:

@@ -11,24 +11,26 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from gradebook.cases import table as tables
+from gradebook.cases.fields import (
+    FIELDS,
+    SETTINGS,
+    SWITCHES,
+    read_setting,
+    read_settings,
+)
 from gradebook.cases.scenario import Scenario
+from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
-from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import CHOICES, FLAGS, MAY_BE_NONE, Settings
+from gradebook.core.settings import Settings, check_setting
 from gradebook.engine.trainer import NORMALIZATIONS, eos_by_width
-
-WHOLE = ("group_size", "max_tokens", "accumulation", "min_group_size")
-SWITCHES = ("detector", "evaluation", "training_guard")
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A scenario under the learner's hands, cells and settings as typed.
+    """A case as the learner has changed it, cells and settings as typed.
 
-    cells          the batch as a table (gradebook.table), never mutated;
-                   None while it is the scenario's own
+    table          the batch (gradebook.cases.table)
     typed          every setting: text for numbers, '' for none
     row            the selected row
     detector       EOS is found by the padded width
@@ -39,7 +41,7 @@ class State:
     """
 
     scenario: Scenario
-    cells: pd.DataFrame | None = None
+    table: Table
     typed: Mapping[str, Any] = field(default_factory=dict)
     row: int = 0
     detector: bool = False
@@ -61,21 +63,15 @@ class State:
         return self.bugs[0]
 
     @property
-    def table(self) -> pd.DataFrame:
-        """The batch as a table. Not to be changed in place."""
-        return _own(self.scenario) if self.cells is None else self.cells
-
-    @property
-    def columns(self) -> list[str]:
-        """The table's columns."""
-        own = self.cells is None
-        return list(tables.to_cells(self.scenario.rows) if own else self.cells)
-
-    @property
     def rows(self) -> int:
         """How many rows the table has."""
-        own = self.cells is None
-        return len(self.scenario.rows) if own else len(self.cells)
+        return len(self.table)
+
+    def get(self, name: str) -> Any:
+        """The value of a field (gradebook.cases.fields) by its name."""
+        if FIELDS[name].setting:
+            return self.typed.get(name, FIELDS[name].default(self.scenario))
+        return getattr(self, name)
 
     def settings(self) -> Settings:
         """The settings as typed. Raises GradebookError naming one."""
@@ -83,35 +79,32 @@ class State:
 
     def batch(self) -> Batch:
         """The table as a batch. Raises GradebookError with its place."""
-        batch = self.scenario.batch(self.cells, self.settings())
+        batch = self.table.batch(self.settings())
         if self.detector:
             batch = replace(batch, eos=eos_by_width(batch))
         return batch
 
     def problems(self) -> list[GradebookError]:
         """Every cell and setting that cannot be read."""
-        found = [] if self.cells is None else tables.problems(self.cells)
-        for name, value in self.typed.items():
+        found = self.table.problems()
+        for name, typed in self.typed.items():
             try:
-                read_settings({name: value}, self.scenario.settings)
+                check_setting(name, read_setting(name, typed))
             except GradebookError as error:
                 found.append(error)
         return found
 
     def same_batch(self, other: State) -> bool:
         """Equal but for the selected row."""
-        switches = ("normalization", "bugs", *SWITCHES)
         return (
             self.scenario.name == other.scenario.name
             and dict(self.typed) == dict(other.typed)
-            and all(getattr(self, s) == getattr(other, s) for s in switches)
-            and self._same_cells(other)
+            and all(
+                getattr(self, name) == getattr(other, name)
+                for name in ("bugs", *SWITCHES)
+            )
+            and self.table == other.table
         )
-
-    def _same_cells(self, other: State) -> bool:
-        if self.cells is None and other.cells is None:
-            return self.scenario.rows == other.scenario.rows
-        return self.cells is other.cells or self.table.equals(other.table)
 
     def same(self, other: State) -> bool:
         """Equal in everything."""
@@ -119,52 +112,12 @@ class State:
 
 
 @lru_cache(maxsize=256)
-def _own(scenario: Scenario) -> pd.DataFrame:
-    """The scenario's own table."""
-    return scenario.table()
-
-
-@lru_cache(maxsize=256)
 def start(scenario: Scenario) -> State:
     """The state that says what the scenario says."""
-    return State(
-        scenario=scenario,
-        typed=typed_settings(scenario.settings),
-        row=scenario.focus,
-        detector=scenario.eos_by_width,
-        bugs=(scenario.bug,),
-    )
-
-
-def typed_settings(settings: Settings) -> dict[str, Any]:
-    """Settings as a person types them: numbers as text, none as ''."""
-    typed: dict[str, Any] = {}
-    for name in settings.keys():
-        value = settings[name]
-        if name in CHOICES or name in FLAGS:
-            typed[name] = value
-        elif isinstance(value, float):
-            short = f"{value:g}"
-            typed[name] = short if float(short) == value else repr(value)
-        else:
-            typed[name] = tables.as_text(value)
-    return typed
-
-
-def read_settings(typed: Mapping[str, Any], base: Settings) -> Settings:
-    """Typed settings laid over `base`. Raises GradebookError naming one."""
-    return replace(base, **{n: read_setting(n, v) for n, v in typed.items()})
-
-
-def read_setting(name: str, value: Any) -> Any:
-    """One typed setting's value. Raises GradebookError naming it."""
-    if name in CHOICES or name in FLAGS:
-        return value
-    if name in MAY_BE_NONE and not str(value).strip():
-        return None
-    try:
-        return tables.whole(value) if name in WHOLE else tables.number(value)
-    except GradebookError as error:
-        raise GradebookError(
-            key=name, expected=error.expected, found=error.found
-        ) from None
+    found = {
+        name: field.default(scenario)
+        for name, field in FIELDS.items()
+        if not field.setting
+    }
+    typed = {name: FIELDS[name].default(scenario) for name in SETTINGS}
+    return State(scenario, Table.of(scenario.rows), typed, **found)

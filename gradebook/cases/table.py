@@ -1,412 +1,364 @@
-"""The editable table: cells as people type them, and back to columns.
+"""The editable batch: an immutable table of cells as people type them.
 
-A table is a DataFrame with one row a rollout. Numbers stand in it as text,
-since a number cell swallows bad input; booleans are booleans. Only the
-columns a batch needs are there:
-
-prompt, reward    text
-eos               bool
-step, steps, kept_steps  text, whole numbers
-t1 .. tT          bool, the response mask token by token
-logp, ref_logp    text, one number a token, separated by spaces
+Every edit makes a new table that shares the rows it did not touch, so a long
+history is small. A cell is read once, when it enters the table, and its row
+keeps what was read. What cannot be read stays as typed and is named by
+`problems`.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
+from gradebook.cases.columns import (
+    COLUMNS,
+    Cell,
+    Unreadable,
+    as_cell,
+    column_of,
+    parts,
+    read,
+)
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 
-COLUMNS = (
-    "prompt",
-    "reward",
-    "eos",
-    "step",
-    "steps",
-    "kept_steps",
-    "mask",
-    "logp",
-    "ref_logp",
-)
-"""The columns of a batch, in the order a table shows them."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-TOKEN = re.compile(r"t[1-9][0-9]*")
+MOST_ROWS = 1000
+WIDEST = 256
+"""Rows of a table, and tokens of a row, at most."""
+LISTS = tuple(name for name, c in COLUMNS.items() if c.kind == "list")
 
 
-def to_table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Rows with a batch's names (prompt, reward, mask, ...) as a table."""
-    cells = to_cells(rows)
-    types = {n: "bool" if is_flag(n) else "object" for n in cells}
-    return pd.DataFrame(
-        {n: pd.Series(cells[n], dtype=types[n]) for n in cells}
+class Row:
+    """One row: its cells as typed, and what was read from each of them, both
+    in the order of the table's columns."""
+
+    __slots__ = ("cells", "values")
+
+    def __init__(self, cells: tuple[Cell, ...], values: tuple[Any, ...]):
+        self.cells = cells
+        self.values = values
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Row) and self.cells == other.cells
+
+    def __hash__(self) -> int:
+        return hash(self.cells)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells. `width` is the number of tokens of the response mask,
+    0 where the table has no mask."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    width: int = 0
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Table:
+        """A table of rows that have a batch's names: prompt, reward, mask,
+        .. A flag that a row does not name is true."""
+        columns = [n for n in COLUMNS if any(n in row for row in rows)]
+        width = len(rows[0]["mask"]) if "mask" in columns else 0
+        return cls(tuple(columns), (), width)._filled(
+            [as_cell(n, _given(row, n)) for n in columns] for row in rows
+        )
+
+    @classmethod
+    def of_columns(cls, columns: Mapping[str, Sequence[Any]]) -> Table:
+        """A table of columns by their headers, t1 .. tT for the mask.
+
+        Raises GradebookError for a header that no batch has, and where
+        prompt or reward is missing.
+        """
+        given = {header: list(columns[header]) for header in columns}
+        known = {column_of(header) for header in given}
+        for name in sorted(known - set(COLUMNS)):
+            raise GradebookError(
+                key=name, expected="a column of a batch", found=shown(name)
+            )
+        for name in ("prompt", "reward"):
+            if name not in known:
+                raise GradebookError(
+                    key=name, expected="a column", found="none"
+                )
+        tokens = [h for h in given if column_of(h) == "mask" and h != "mask"]
+        if tokens:
+            tokens.sort(key=lambda header: int(header[1:]))
+            given["mask"] = list(zip(*(given[token] for token in tokens)))
+        names = [name for name in COLUMNS if name in known]
+        return cls(tuple(names), (), len(tokens))._filled(
+            [as_cell(n, cell) for n, cell in zip(names, cells)]
+            for cells in zip(*(given[name] for name in names))
+        )
+
+    @classmethod
+    def of_frame(cls, frame: DataFrame) -> Table:
+        """A table of a data frame. Raises as `of_columns`."""
+        cells = frame.astype(object).where(frame.notna(), None)
+        return cls.of_columns({n: cells[n].tolist() for n in frame.columns})
+
+    def frame(self) -> DataFrame:
+        """The table as a data frame, one column a header: flags as booleans,
+        all else as text."""
+        kinds = {
+            header: "bool"
+            if self._kind(header) in ("flag", "tokens")
+            and all(type(cell) is bool for cell in self[header])
+            else "object"
+            for header in self.headers
+        }
+        return pd.DataFrame(
+            {h: pd.Series(list(self[h]), dtype=k) for h, k in kinds.items()}
+        )
+
+    # Looking
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The names of the columns, the mask token by token: t1 .. tT."""
+        return _headers(self.columns, self.width)
+
+    def __contains__(self, header: str) -> bool:
+        return header in self.columns or header in self.headers
+
+    def __getitem__(self, header: str) -> tuple[Any, ...]:
+        """The cells of a column, or of a header such as t3, as typed.
+        Raises KeyError for a header that the table does not have."""
+        at, token = self._place(header)
+        if token is None:
+            return tuple(row.cells[at] for row in self.rows)
+        return tuple(row.cells[at][token] for row in self.rows)  # type: ignore[index]
+
+    def get(self, header: str, default: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The cells of a column, or `default` where it is not there."""
+        if header not in self:
+            return default
+        return self[header]
+
+    def _place(self, header: str) -> tuple[int, int | None]:
+        """The number of the header's column, and of its token."""
+        name = column_of(header)
+        token = int(header[1:]) - 1 if name != header else None
+        if name not in self.columns or (token or 0) >= max(self.width, 1):
+            raise KeyError(header)
+        return self.columns.index(name), token
+
+    def _kind(self, header: str) -> str:
+        return COLUMNS[column_of(header)].kind
+
+    def problems(self) -> list[GradebookError]:
+        """Every cell that cannot be read, with its header and row, column by
+        column."""
+        return [
+            GradebookError(
+                key=error.key,
+                row=number,
+                expected=error.expected,
+                found=error.found,
+            )
+            for at in range(len(self.columns))
+            for number, row in enumerate(self.rows)
+            if type(row.values[at]) is Unreadable
+            for error in row.values[at]
+        ]
+
+    def values(self) -> dict[str, list[Any]]:
+        """What was read, column by column. Raises the first of `problems`."""
+        for error in self.problems():
+            raise error
+        return {
+            name: [row.values[at] for row in self.rows]
+            for at, name in enumerate(self.columns)
+        }
+
+    def batch(self, settings: Settings) -> Batch:
+        """The table as a batch. Raises GradebookError with column and row."""
+        return Batch(**self.values(), settings=settings)
+
+    # Changing
+
+    def _filled(self, rows: Iterable[Sequence[Cell]]) -> Table:
+        """The table with these cells as its rows."""
+        return replace(
+            self,
+            rows=tuple(
+                Row(
+                    tuple(cells),
+                    tuple(
+                        read(name, cell, self.width)
+                        for name, cell in zip(self.columns, cells)
+                    ),
+                )
+                for cells in rows
+            ),
+        )
+
+    def with_cells(self, cells: Mapping[tuple[int, str], Any]) -> Table:
+        """The table with other cells, by row and header. A cell equal to the
+        one that stands there changes nothing."""
+        changes: dict[int, dict[int, Any]] = {}
+        for (number, header), value in cells.items():
+            at, token = self._place(header)
+            new = changes.setdefault(number, {})
+            if token is None:
+                new[at] = value
+            else:
+                new.setdefault(at, list(self.rows[number].cells[at]))  # type: ignore[arg-type]
+                new[at][token] = value
+        rows = list(self.rows)
+        for number, new in changes.items():
+            rows[number] = self._changed(rows[number], new)
+        return replace(self, rows=tuple(rows))
+
+    def _changed(self, row: Row, new: Mapping[int, Any]) -> Row:
+        """The row with other cells, by number of the column. Only these are
+        read."""
+        cells, values = list(row.cells), list(row.values)
+        for at, value in new.items():
+            name = self.columns[at]
+            cell = as_cell(name, value)
+            if cell != cells[at]:
+                cells[at], values[at] = cell, read(name, cell, self.width)
+        return Row(tuple(cells), tuple(values))
+
+    def with_cell(self, row: int, header: str, cell: Any) -> Table:
+        """The table with one other cell."""
+        return self.with_cells({(row, header): cell})
+
+    def with_column(self, name: str, cells: Sequence[Any]) -> Table:
+        """The table with other cells in a column, which is added where it is
+        not there. A mask may have another width."""
+        names = [n for n in COLUMNS if n in self.columns or n == name]
+        width = self.width
+        if name == "mask":
+            width = len(cells[0]) if cells else width
+        return Table(tuple(names), (), width)._filled(
+            [
+                as_cell(n, cells[number])
+                if n == name
+                else row.cells[self.columns.index(n)]
+                for n in names
+            ]
+            for number, row in enumerate(self.rows)
+        )
+
+    def take(self, rows: Iterable[int]) -> Table:
+        """The rows with these numbers, in this order."""
+        return replace(self, rows=tuple(self.rows[at] for at in rows))
+
+    def joined(self, other: Table) -> Table:
+        """The rows of both, which have the same columns and width."""
+        if (self.columns, self.width) != (other.columns, other.width):
+            raise GradebookError(
+                key="table",
+                expected=f"rows of {', '.join(self.headers)}",
+                found=", ".join(other.headers),
+            )
+        return replace(self, rows=self.rows + other.rows)
+
+    def extended(self, count: int) -> Table:
+        """The first `count` rows; missing ones are plain: one prompt, reward
+        0, EOS, every token unmasked, one step."""
+        missing = range(len(self), count)
+        plain = self._filled(self._plain(at) for at in missing)
+        return replace(self, rows=self.rows[:count] + plain.rows)
+
+    def _plain(self, at: int) -> list[Cell]:
+        found: dict[str, Cell] = {}
+        for name in self.columns:
+            found[name] = COLUMNS[name].plain(found, at, self.width)
+        return list(found.values())
+
+    def with_width(self, width: int) -> Table:
+        """The table with `width` tokens a row; new ones are masked, and
+        their log-probability, which nothing reads, is -1.
+
+        Raises GradebookError where a removed column holds a token, and for
+        a width that no table has.
+        """
+        if "mask" not in self.columns or not 1 <= width <= WIDEST:
+            raise GradebookError(
+                key="width",
+                expected=f"1 to {WIDEST} tokens, in a table with a mask",
+                found=str(width),
+            )
+        for mask in self["mask"]:
+            for t, cell in enumerate(mask[width:], width + 1):
+                if cell is not False:
+                    raise GradebookError(
+                        key=f"t{t}", expected="no token in it", found="a token"
+                    )
+        return replace(self, width=width)._filled(
+            [
+                self._fitted(name, cell, width)
+                for name, cell in zip(self.columns, row.cells)
+            ]
+            for row in self.rows
+        )
+
+    def _fitted(self, name: str, cell: Cell, width: int) -> Cell:
+        """A mask or a list cut or filled to the width; a list of another
+        length stays as it is, to be named."""
+        if isinstance(cell, tuple):
+            return cell[:width] + (False,) * (width - len(cell))
+        typed = parts(cell) if name in LISTS else []
+        if len(typed) != self.width:
+            return cell
+        return " ".join([*typed[:width], *["-1"] * (width - self.width)])
+
+    def with_every_column(self) -> Table:
+        """The table with every column of a batch. A new cell says what the
+        batch takes for a missing one; a new log-probability is -1."""
+        width = self.width
+        for name in LISTS:
+            if not width and len(self) and name in self.columns:
+                width = max(len(parts(self[name][0])), 1)
+        whole = Table(tuple(COLUMNS), (), max(width, 1))
+        return whole._filled(
+            whole._completed(dict(zip(self.columns, row.cells)), at)
+            for at, row in enumerate(self.rows)
+        )
+
+    def _completed(self, row: Mapping[str, Cell], at: int) -> list[Cell]:
+        return [
+            row[name]
+            if name in row
+            else COLUMNS[name].plain(row, at, self.width)
+            for name in self.columns
+        ]
+
+
+@lru_cache(maxsize=64)
+def _headers(columns: tuple[str, ...], width: int) -> tuple[str, ...]:
+    tokens = [f"t{t + 1}" for t in range(width)]
+    return tuple(
+        header
+        for name in columns
+        for header in (tokens if name == "mask" else [name])
     )
 
 
-def to_cells(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The cells of a table of these rows, column by column."""
-    names = [n for n in COLUMNS if any(n in row for row in rows)]
-    cells: dict[str, list[Any]] = {}
-    for name in names:
-        values = [row.get(name) for row in rows]
-        if name == "mask":
-            for t in range(len(values[0])):
-                cells[f"t{t + 1}"] = [bool(mask[t]) for mask in values]
-        elif name == "eos":
-            cells[name] = [v is None or bool(v) for v in values]
-        else:
-            cells[name] = [as_text(v) for v in values]
-    return cells
-
-
-def is_flag(column: str) -> bool:
-    """The column holds booleans."""
-    return column == "eos" or bool(TOKEN.fullmatch(column))
-
-
-def as_text(value: Any) -> str:
-    """A cell's text: 2.0 as '2', a list as numbers between spaces."""
-    if isinstance(value, (list, tuple)):
-        return " ".join(as_text(v) for v in value)
-    if isinstance(value, float):
-        whole = value.is_integer() and abs(value) < 1e15
-        return str(int(value)) if whole else repr(value)
-    return "" if value is None else str(value)
-
-
-def token_columns(table: pd.DataFrame) -> list[str]:
-    """t1 .. tT, in order."""
-    return _tokens(table.columns)
-
-
-def _tokens(columns: Iterable[str]) -> list[str]:
-    tokens = [c for c in columns if TOKEN.fullmatch(c)]
-    return sorted(tokens, key=lambda c: int(c[1:]))
-
-
-def columns_of(table: pd.DataFrame) -> dict[str, list[Any]]:
-    """A batch's columns from a table. Raises the first of `problems`."""
-    return _columns(_cells_of(table))
-
-
-def problems(table: pd.DataFrame) -> list[GradebookError]:
-    """Everything in the table that cannot be read, cell by cell."""
-    return _read(_cells_of(table))[1]
-
-
-def to_batch(table: pd.DataFrame, settings: Settings) -> Batch:
-    """The table as a batch. Raises GradebookError with column and row."""
-    return Batch(**columns_of(table), settings=settings)
+def _given(row: Mapping[str, Any], name: str) -> Any:
+    """A row's value; a flag that is not named is true."""
+    value = row.get(name)
+    return value is None or value if COLUMNS[name].kind == "flag" else value
 
 
 def rows_to_batch(
     rows: Sequence[Mapping[str, Any]], settings: Settings
 ) -> Batch:
-    """What `to_batch` makes of the table of these rows, without a table."""
-    return Batch(**_columns(to_cells(rows)), settings=settings)
-
-
-def _cells_of(table: pd.DataFrame) -> dict[str, list[Any]]:
-    return {name: table[name].tolist() for name in table.columns}
-
-
-def _columns(cells: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    found, wrong = _read(cells)
-    if wrong:
-        raise wrong[0]
-    return found
-
-
-def _read(
-    cells: Mapping[str, list[Any]],
-) -> tuple[dict[str, list[Any]], list[GradebookError]]:
-    wrong: list[GradebookError] = []
-    found: dict[str, list[Any]] = {}
-    tokens = _tokens(cells)
-    unknown = set(cells) - set(COLUMNS) - set(tokens)
-    for name in sorted(unknown - {"mask"}):
-        wrong.append(
-            GradebookError(
-                key=name, expected="a column of a batch", found=shown(name)
-            )
-        )
-    for name in ("prompt", "reward"):
-        if name not in cells:
-            wrong.append(
-                GradebookError(key=name, expected="a column", found="none")
-            )
-    for name in COLUMNS:
-        if name in cells and name != "mask":
-            read = READERS[name]
-            found[name] = _column(name, cells[name], read, len(tokens), wrong)
-    if tokens:
-        flags = [_column(t, cells[t], _flag, 0, wrong) for t in tokens]
-        found["mask"] = [list(row) for row in zip(*flags)]
-    return found, wrong
-
-
-def _column(
-    name: str,
-    cells: list[Any],
-    read: Callable[[Any, int], Any],
-    tokens: int,
-    wrong: list[GradebookError],
-) -> list[Any]:
-    values = []
-    for row, cell in enumerate(cells):
-        try:
-            values.append(read(cell, tokens))
-        except GradebookError as error:
-            wrong.append(
-                GradebookError(
-                    key=name,
-                    row=row,
-                    expected=error.expected,
-                    found=error.found,
-                )
-            )
-            values.append(None)
-    return values
-
-
-def _empty(cell: Any) -> bool:
-    if isinstance(cell, str):
-        return not cell.strip()
-    missing = cell is None or cell is pd.NA
-    return missing or (isinstance(cell, float) and math.isnan(cell))
-
-
-def number(cell: Any) -> float:
-    """A finite number from a cell. Raises GradebookError saying why not."""
-    if _empty(cell):
-        raise GradebookError(expected="a number", found="an empty cell")
-    text = str(cell).strip().replace("\u2212", "-")
-    if not NUMBER.fullmatch(text):
-        wanted = "a number"
-        if "," in text:
-            wanted = "a number with a decimal point"
-        raise GradebookError(expected=wanted, found=shown(str(cell)))
-    value = float(text)
-    if not math.isfinite(value):
-        raise GradebookError(
-            expected="a number below 1.8e308", found=shown(str(cell))
-        )
-    return value
-
-
-def whole(cell: Any) -> int:
-    """A whole number of 0 or more. Raises GradebookError saying why not."""
-    value = number(cell)
-    if value != int(value) or not 0 <= value < 2**31:
-        raise GradebookError(
-            expected="a whole number of 0 or more", found=shown(str(cell))
-        )
-    return int(value)
-
-
-def _text(cell: Any, tokens: int) -> str:
-    if _empty(cell):
-        raise GradebookError(expected="a prompt", found="an empty cell")
-    return str(cell).strip()
-
-
-def _flag(cell: Any, tokens: int) -> bool:
-    if isinstance(cell, bool):
-        return cell
-    text = "" if _empty(cell) else str(cell).strip().lower()
-    if text in ("true", "1", "1.0", "yes"):
-        return True
-    if text in ("false", "0", "0.0", "no"):
-        return False
-    found = shown(str(cell)) if text else "an empty cell"
-    raise GradebookError(expected="true or false", found=found)
-
-
-def _parts(cell: Any) -> list[str]:
-    """The numbers of a cell, as typed."""
-    return [] if _empty(cell) else str(cell).replace(";", " ").split()
-
-
-def _numbers(cell: Any, tokens: int) -> list[float]:
-    parts = _parts(cell)
-    if tokens and len(parts) != tokens:
-        raise GradebookError(
-            expected=f"{tokens} numbers separated by spaces, one a token",
-            found=str(len(parts)),
-        )
-    return [number(part) for part in parts]
-
-
-READERS: Mapping[str, Callable[[Any, int], Any]] = {
-    "prompt": _text,
-    "reward": lambda cell, _: number(cell),
-    "eos": _flag,
-    "step": lambda cell, _: whole(cell),
-    "steps": lambda cell, _: whole(cell),
-    "kept_steps": lambda cell, _: whole(cell),
-    "logp": _numbers,
-    "ref_logp": _numbers,
-}
-"""How each column's cell is read, given the number of tokens."""
-
-
-def with_row_added(table: pd.DataFrame, row: int) -> pd.DataFrame:
-    """A copy of `row` put below it; into an empty table a plain row."""
-    if not len(table):
-        return _extended(table, 1)
-    parts = (table.iloc[: row + 1], table.iloc[[row]], table.iloc[row + 1 :])
-    return pd.concat(parts, ignore_index=True)
-
-
-def with_row_removed(table: pd.DataFrame, row: int) -> pd.DataFrame:
-    """The table without `row`."""
-    return table.drop(index=table.index[row]).reset_index(drop=True)
-
-
-def with_width(table: pd.DataFrame, width: int) -> pd.DataFrame:
-    """The table with `width` mask columns; new ones are masked, and their
-    log-probability, which nothing reads, is -1.
-
-    Raises GradebookError where a removed column holds a token.
-    """
-    tokens = token_columns(table)
-    for name in tokens[width:]:
-        if table[name].any():
-            raise GradebookError(
-                key=name, expected="no token in it", found="a token"
-            )
-    wide = table.drop(columns=tokens[width:])
-    at = list(wide.columns).index(tokens[0]) + min(width, len(tokens))
-    for t in range(len(tokens), width):
-        wide.insert(at + t - len(tokens), f"t{t + 1}", False)
-    for name in ("logp", "ref_logp"):
-        if name in wide.columns:
-            cells = [_fitted(c, len(tokens), width) for c in wide[name]]
-            wide[name] = pd.Series(cells, dtype="object", index=wide.index)
-    return wide
-
-
-def _fitted(cell: Any, tokens: int, width: int) -> Any:
-    """A list of `tokens` numbers as typed, cut or filled to the width; any
-    other cell as it is, to be named."""
-    typed = _parts(cell)
-    if len(typed) != tokens:
-        return cell
-    return " ".join([*typed[:width], *["-1"] * (width - tokens)])
-
-
-def with_every_column(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with every column of a batch. A new cell says what the
-    batch takes for a missing one; a new log-probability is -1."""
-    tokens = token_columns(table)
-    wide = max(len(tokens), 1)
-    for name in ("ref_logp", "logp"):
-        if not tokens and len(table) and name in table.columns:
-            wide = max(len(str(table[name].iloc[0]).split()), 1)
-    kept = table.get("kept_steps", ["1"] * len(table))
-    logp = [" ".join(["-1"] * wide)] * len(table)
-    cells: dict[str, Any] = {"eos": True, "step": "0"}
-    cells["steps"] = ["1" if k == "0" else k for k in kept]
-    cells["kept_steps"] = table.get("steps", ["1"] * len(table))
-    cells["logp"] = logp
-    cells["ref_logp"] = table.get("logp", logp)
-    names = [n for n in COLUMNS if n != "mask"]
-    masks = tokens or [f"t{t + 1}" for t in range(wide)]
-    at = names.index("logp")
-    whole = {
-        n: table.get(n, cells.get(n, True))
-        for n in [*names[:at], *masks, *names[at:]]
-    }
-    types = {n: "bool" if is_flag(n) else "object" for n in whole}
-    return pd.DataFrame(whole, index=table.index).astype(types)
-
-
-PASTE_LIMIT = 1000
-
-
-def pasted(table: pd.DataFrame, text: str) -> pd.DataFrame:
-    """The table with its rows replaced by a block from a spreadsheet.
-
-    Cells stand between tabs, in the table's order or under a first line of
-    column names; a block of one column is the rewards. What the block does
-    not give keeps the table's cell of that row. Raises GradebookError with
-    the line where the block has no such shape.
-    """
-    lines = [line.rstrip("\r") for line in text.split("\n")]
-    block = [line.split("\t") for line in lines if line.strip()]
-    if not block:
-        raise GradebookError(
-            key="paste", expected="a block of cells", found="nothing"
-        )
-    names = [cell.strip().lower() for cell in block[0]]
-    headed = "reward" in names
-    if headed:
-        block = block[1:]
-    else:
-        width = max(len(cells) for cells in block)
-        names = list(table.columns)[:width] if width > 1 else ["reward"]
-    unknown = [n for n in names if n not in table.columns]
-    if unknown or len(set(names)) < len(names):
-        raise GradebookError(
-            key="paste",
-            expected="each of these columns at most once: "
-            + ", ".join(table.columns),
-            found=", ".join(names),
-        )
-    if len(block) > PASTE_LIMIT:
-        raise GradebookError(
-            key="paste",
-            expected=f"at most {PASTE_LIMIT} rows",
-            found=str(len(block)),
-        )
-    for row, cells in enumerate(block):
-        if len(cells) != len(names):
-            raise GradebookError(
-                key="paste",
-                row=row,
-                expected=f"{len(names)} cells",
-                found=str(len(cells)),
-            )
-    new = _extended(table, len(block))
-    for at, name in enumerate(names):
-        cells = [line[at].strip() for line in block]
-        if is_flag(name):
-            cells = [_flag_or_raise(c, name, r) for r, c in enumerate(cells)]
-        new[name] = pd.Series(cells, dtype=new[name].dtype)
-    return new
-
-
-def _flag_or_raise(cell: str, name: str, row: int) -> bool:
-    try:
-        return _flag(cell, 0)
-    except GradebookError as error:
-        raise GradebookError(
-            key=name, row=row, expected=error.expected, found=error.found
-        ) from None
-
-
-def _extended(table: pd.DataFrame, rows: int) -> pd.DataFrame:
-    """The first `rows` rows; missing ones are plain: one prompt, reward 0,
-    EOS, every token unmasked, one step."""
-    start = table.iloc[:rows]
-    count = rows - len(start)
-    tokens = len(token_columns(table))
-    plain: dict[str, Any] = {"prompt": "A", "reward": "0", "step": "0"}
-    for name in ("logp", "ref_logp"):
-        plain[name] = " ".join(["-1"] * max(tokens, 1))
-    more = {
-        name: [True if is_flag(name) else plain.get(name, "1")] * count
-        for name in table.columns
-    }
-    new = pd.DataFrame(more, columns=table.columns).astype(table.dtypes)
-    if not count:
-        return start.reset_index(drop=True)
-    if not len(start):
-        return new
-    return pd.concat((start, new), ignore_index=True)
+    """Rows with a batch's names as a batch. Raises GradebookError with
+    column and row."""
+    return Table.of(rows).batch(settings)

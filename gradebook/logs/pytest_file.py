@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from gradebook.cases.fields import typed_settings
 from gradebook.cases.scenario import MOST_ROWS, load
-from gradebook.cases.state import State, start, typed_settings
+from gradebook.cases.state import State, start
 from gradebook.core.errors import GradebookError
 from gradebook.logs.read.sources import Source
 from gradebook.logs.verdict.explore import StepRows, step_rows
@@ -42,7 +43,7 @@ def state_of(rows: StepRows) -> State:
         )
     return replace(
         start(load(rows.bug)),
-        cells=rows.table,
+        table=rows.table,
         typed=typed_settings(rows.settings),
         row=rows.row,
         detector=False,

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from gradebook.analysis.comparison import ROW_STAGES, Comparison, compare
 from gradebook.analysis.state_comparison import compared
 from gradebook.bugs import Swap
-from gradebook.cases import table as tables
+from gradebook.cases.columns import COLUMNS
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import MOST_ROWS, MOST_TOKENS, load
 from gradebook.cases.state import State, start
@@ -70,7 +70,7 @@ def table_csv(head: Iterable[str], body: Iterable[Iterable[Any]]) -> str:
 def _inputs(state: State, batch: Batch) -> dict[str, list[Any]]:
     """What the engines were given, by the names of a table."""
     columns: dict[str, list[Any]] = {
-        "prompt": tables.columns_of(state.table)["prompt"],
+        "prompt": state.table.values()["prompt"],
         "reward": batch.reward.tolist(),
     }
     for name in ("eos", "step", "steps", "kept_steps"):
@@ -203,10 +203,10 @@ def _row_list(rows: list[int]) -> str:
 
 def _toml_rows(state: State, batch: Batch) -> str:
     """The rows; EOS as the detector found it, where it is on."""
-    columns = tables.columns_of(state.table)
+    columns = state.table.values()
     if state.detector:
         columns["eos"] = batch.eos.tolist()
-    names = [n for n in tables.COLUMNS if n in columns]
+    names = [n for n in COLUMNS if n in columns]
     lines = []
     for cells in zip(*(columns[name] for name in names)):
         pairs = ", ".join(
@@ -500,7 +500,7 @@ def _rows_where(flags: Any) -> list[int]:
 def _columns(state: State, batch: Batch) -> dict[str, list[Any]]:
     """The batch as lists, with every default filled in."""
     columns: dict[str, list[Any]] = {
-        "prompt": tables.columns_of(state.table)["prompt"],
+        "prompt": state.table.values()["prompt"],
         "reward": batch.reward.tolist(),
         "eos": batch.eos.tolist(),
         "step": batch.step.tolist(),

@@ -1,6 +1,7 @@
 """The smallest batch that still shows the bug, step by step."""
 
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,10 +10,10 @@ import gradebook
 from gradebook.analysis import shrink as shrinking
 from gradebook.analysis.shrink import MOST_RUNS, shrink
 from gradebook.analysis.state_comparison import compared
-from gradebook.cases import table as tables
+from gradebook.cases.edits import replace_rows
 from gradebook.cases.scenario import names
 from gradebook.cases.state import start
-from gradebook.cases.table import PASTE_LIMIT, pasted
+from gradebook.cases.table import MOST_ROWS
 from gradebook.core.errors import GradebookError
 
 MAIN = gradebook.BUGS
@@ -35,22 +36,21 @@ def last(name, **typed):
 def size(state):
     """Rows, tokens and digits: what a step may only make smaller."""
     table = state.table
-    tokens = tables.token_columns(table)
     lengths = [
         int(cell)
         for name in ("steps", "kept_steps")
-        for cell in table.get(name, [])
+        for cell in table.get(name, ())
     ]
     numbers = [
         shrinking._roundness(part)
         for name in ("reward", "logp", "ref_logp")
-        for cell in table.get(name, [])
+        for cell in table.get(name, ())
         for part in str(cell).split()
     ]
     return (
         len(table),
-        len(tokens),
-        int(table[tokens].to_numpy().sum()) if tokens else 0,
+        table.width,
+        sum(map(sum, table.get("mask", ()))),
         sum(lengths),
         sorted(numbers, reverse=True),
     )
@@ -63,7 +63,7 @@ def shown(state):
 
 
 def rewards(state):
-    return state.table["reward"].tolist()
+    return list(state.table["reward"])
 
 
 def test_the_reported_batch_shrinks_to_four_rows():
@@ -73,7 +73,7 @@ def test_the_reported_batch_shrinks_to_four_rows():
     state = last("partial_groups")
     assert len(state.table) == 4
     assert state.typed["group_size"] == "2"
-    prompts = state.table["prompt"].tolist()
+    prompts = list(state.table["prompt"])
     assert prompts[1] == prompts[2] and len(set(prompts)) == 3
     correct, faulty = shown(state)
     assert correct[state.row] > 0.5 and faulty[state.row] < -0.5
@@ -88,7 +88,7 @@ def test_the_group_size_stays_where_the_page_has_no_such_control():
     state = steps_of(state)[-1].state
     assert state.typed["group_size"] == "4"
     assert len(state.table) == 8  # a full group of four, and it divides
-    assert state.table["prompt"].value_counts().max() == 4
+    assert max(Counter(state.table["prompt"]).values()) == 4
 
 
 def test_an_uneven_batch_keeps_its_tail():
@@ -112,8 +112,8 @@ def test_two_episodes_keep_their_lengths_apart():
 def test_an_unfinished_row_keeps_its_say_over_one_other():
     state = last("no_eos_outliers")
     assert len(state.table) == 2 and set(rewards(state)) == {"0", "1"}
-    assert state.table["eos"].tolist() == [True, False]
-    assert tables.token_columns(state.table) == ["t1"]
+    assert state.table["eos"] == (True, False)
+    assert state.table.width == 1
     correct, faulty = shown(state)
     assert correct == [0, 0] and faulty == [-0.5, 0]
 
@@ -122,8 +122,8 @@ def test_a_rejected_row_keeps_two_survivors():
     # One survivor alone would be another face: it has no siblings left.
     state = last("rejected_rows")
     assert len(state.table) == 3
-    assert state.table["t1"].tolist() == [False, True, True]
-    assert len(tables.token_columns(state.table)) == 1
+    assert state.table["t1"] == (False, True, True)
+    assert state.table.width == 1
     correct, faulty = shown(state)
     assert correct[state.row] > 0 > faulty[state.row]
     assert max(abs(float(r)) for r in rewards(state)) <= 4
@@ -132,15 +132,16 @@ def test_a_rejected_row_keeps_two_survivors():
 def test_a_leak_into_other_groups_stays_one():
     state = last("rejected_rows-other_groups")
     assert len(state.table) == 3
-    rejected = state.table.index[~state.table["t1"]]
     labels = state.table["prompt"]
-    assert labels[state.row] not in set(labels[rejected])
+    learns = state.table["t1"]
+    rejected = {p for p, token in zip(labels, learns) if not token}
+    assert labels[state.row] not in rejected
 
 
 def test_a_flat_group_keeps_two_rows_of_one_token():
     state = last("zero_std_kl")
     assert len(state.table) == 2 and set(rewards(state)) == {"1"}
-    assert tables.token_columns(state.table) == ["t1"]
+    assert state.table.width == 1
     found = compared(state)
     assert found.correct.gradient[state.row].tolist() == [0]
     assert found.faulty.gradient[state.row].tolist() != [0]
@@ -171,25 +172,27 @@ def edited(seed, bug="", rows=14):
     bug = bug or chance.choice(MAIN)
     state = start(gradebook.load(bug))
     while True:
-        table = tables._extended(state.table, rows)
+        table, cells = state.table.extended(rows), {}
         for row in range(rows):
-            for name in table.columns:
-                if tables.is_flag(name):
+            for name in table.headers:
+                if type(table[name][row]) is bool:
                     value = chance.random() < 0.7
                 elif name == "prompt":
                     value = chance.choice("ABCD")
                 elif name == "reward":
                     value = f"{chance.uniform(-9, 9):.2f}"
                 elif name in ("logp", "ref_logp"):
-                    width = len(tables.token_columns(table))
                     value = " ".join(
-                        f"{chance.uniform(-3, 0):.3f}" for _ in range(width)
+                        f"{chance.uniform(-3, 0):.3f}"
+                        for _ in range(table.width)
                     )
                 else:
                     value = "5" if name == "steps" else str(row % 6)
-                table.loc[row, name] = value
-        table["reward"] = table["reward"].where(table["prompt"] != "A", "1")
-        new = replace(state, cells=table, row=chance.randrange(rows))
+                cells[row, name] = value
+            if cells[row, "prompt"] == "A":
+                cells[row, "reward"] = "1"
+        table = table.with_cells(cells)
+        new = replace(state, table=table, row=chance.randrange(rows))
         try:
             if not compared(new).agree:
                 return new
@@ -226,11 +229,12 @@ def test_it_finds_the_same_twice(name):
 def test_the_batch_it_began_with_stays(name):
     state = opened(name)
     if name == "no_eos_outliers":
-        masked = state.table.assign(t1=[False, True], t2=True)
-        state = replace(state, cells=masked)
-    table = state.table.copy()
+        masked = {(0, "t1"): False, (1, "t1"): True}
+        masked |= {(0, "t2"): True, (1, "t2"): True}
+        state = replace(state, table=state.table.with_cells(masked))
+    cells = {name: state.table[name] for name in state.table.headers}
     assert steps_of(state)
-    assert state.table.equals(table)
+    assert cells == {name: state.table[name] for name in state.table.headers}
 
 
 def test_the_bound_on_the_runs_holds(monkeypatch):
@@ -255,8 +259,8 @@ def test_an_even_division_stays_even():
     # Row 1 flips by row 0 alone; row 3 is there to fill the second cut.
     state = opened("partial_groups", group_size="2")
     block = "\n".join(("A\t2", "B\t1", "B\t0", "C\t0"))
-    table = pasted(state.table, block)
-    found = steps_of(replace(state, cells=table, row=1))
+    state = replace_rows(state, block)
+    found = steps_of(replace(state, row=1))
     assert all(len(step.state.table) == 4 for step in found)
 
 
@@ -278,23 +282,25 @@ def test_a_flip_stays_a_flip():
 
 def test_several_steps_become_one():
     state = opened("partial_groups")
-    table = pasted(state.table, "\n".join(["1"] * 24))
-    half = state.table["reward"].tolist() + ["3"] * 12
-    table = table.assign(reward=half, prompt=list("AAAABBBBCCCD" * 2))
-    table.insert(2, "step", ["0"] * 12 + ["1"] * 12)
-    small = steps_of(replace(state, cells=table.astype("object")))[-1].state
+    half = [*state.table["reward"], *["3"] * 12]
+    table = state.table.extended(24).with_column("reward", half)
+    table = table.with_column("prompt", list("AAAABBBBCCCD" * 2))
+    table = table.with_column("step", ["0"] * 12 + ["1"] * 12)
+    small = steps_of(replace(state, table=table))[-1].state
     assert len(small.table) == 4 and set(small.table["step"]) == {"0"}
 
 
 def test_a_thousand_rows_stay_within_the_bound():
     state = opened("rejected_rows")
     chance = random.Random(0)
-    block = "\n".join(str(chance.randrange(9)) for _ in range(PASTE_LIMIT))
-    table = pasted(state.table, block)
-    table = table.assign(prompt=[str(r // 8) for r in range(PASTE_LIMIT)])
-    table = table.astype({"prompt": "object"})
-    table.loc[3::8, tables.token_columns(table)] = False
-    found = steps_of(replace(state, cells=table, row=2))
+    block = "\n".join(str(chance.randrange(9)) for _ in range(MOST_ROWS))
+    table = replace_rows(state, block).table
+    labels = [str(r // 8) for r in range(MOST_ROWS)]
+    none = [False] * table.width
+    table = table.with_column("prompt", labels).with_cells(
+        {(row, "mask"): none for row in range(3, MOST_ROWS, 8)}
+    )
+    found = steps_of(replace(state, table=table, row=2))
     assert found[-1].runs <= MOST_RUNS
     assert len(found[-1].state.table) <= 4
 

@@ -10,7 +10,7 @@ import gradebook.cases.state
 from gradebook.bugs import swap
 from gradebook.cases import engines
 from gradebook.cases.sandbox import SETTINGS, blank
-from gradebook.cases.table import with_every_column
+from gradebook.cases.table import Table
 
 STARTS = [f"sandbox-{name}" for name in gradebook.cases.scenario.names()]
 
@@ -315,7 +315,8 @@ def test_missing_columns_keep_what_was_typed_just_before(page):
 @pytest.mark.parametrize("name", gradebook.cases.scenario.names())
 def test_every_column_says_what_the_batch_takes_for_a_missing_one(name):
     scenario = gradebook.load(name)
-    wide = scenario.batch(with_every_column(scenario.table()))
+    table = Table.of(scenario.rows).with_every_column()
+    wide = table.batch(scenario.settings)
     own = scenario.batch()
     for part in ("prompt", "reward", "mask", "eos", "step", "steps"):
         assert getattr(wide, part).equal(getattr(own, part)), part
@@ -326,22 +327,23 @@ def test_every_column_says_what_the_batch_takes_for_a_missing_one(name):
 
 @pytest.mark.parametrize("names", [[], ["logp"]])
 def test_every_column_of_an_empty_table(names):
-    table = blank().table().iloc[:0][["prompt", "reward", *names]]
-    wide = with_every_column(table)
-    assert len(wide) == 0 and list(wide)[-2:] == ["logp", "ref_logp"]
+    table = Table.of_columns({n: [] for n in ("prompt", "reward", *names)})
+    wide = table.with_every_column()
+    assert len(wide) == 0 and wide.headers[-2:] == ("logp", "ref_logp")
 
 
 def test_what_a_missing_column_says_follows_its_neighbour():
-    whole = blank().table().iloc[:2]
-    whole = whole.assign(steps=["3", "4"], kept_steps=["0", "2"])
-    lengths = ["prompt", "reward"]
-    wide = with_every_column(whole[[*lengths, "steps"]])
-    assert wide["kept_steps"].tolist() == ["3", "4"]
-    wide = with_every_column(whole[[*lengths, "kept_steps"]])
-    assert wide["steps"].tolist() == ["1", "2"]
-    wide = with_every_column(whole[[*lengths, "logp"]])
-    assert wide[["t1", "t2", "t3"]].all(axis=None)
-    assert wide["ref_logp"].tolist() == ["-1 -1 -1"] * 2
+    def completed(**column):
+        given = {"prompt": ["A", "A"], "reward": ["1", "0"], **column}
+        return Table.of_columns(given).with_every_column()
+
+    wide = completed(steps=["3", "4"])
+    assert wide["kept_steps"] == ("3", "4")
+    wide = completed(kept_steps=["0", "2"])
+    assert wide["steps"] == ("1", "2")
+    wide = completed(logp=["-1 -1 -1"] * 2)
+    assert wide["mask"] == ((True,) * 3,) * 2
+    assert wide["ref_logp"] == ("-1 -1 -1",) * 2
 
 
 def test_the_trainers_detector_is_there_with_a_mask(page):

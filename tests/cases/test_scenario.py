@@ -10,7 +10,7 @@ import torch
 import gradebook
 from gradebook.cases import scenario as module
 from gradebook.cases.scenario import KINDS, names, variants
-from gradebook.cases.table import to_table
+from gradebook.cases.table import Table
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 ALL = sorted(path.stem for path in FOLDER.glob("*.toml"))
@@ -263,7 +263,7 @@ def test_double_normalization_erases_the_estimator():
 def test_subsampling_alone_moves_the_advantages():
     scenario = gradebook.load("double_normalization-subsample")
     whole = [row | {"kept_steps": row["steps"]} for row in scenario.rows]
-    correct, faulty = both(scenario.name, table=to_table(whole))
+    correct, faulty = both(scenario.name, table=Table.of(whole).frame())
     assert sum(row["steps"] for row in scenario.rows) == 26
     assert sum(row["kept_steps"] for row in scenario.rows) == 12
     assert not differ(correct.advantage, faulty.advantage)
@@ -295,7 +295,7 @@ def test_the_longest_row_is_denied_until_a_column_is_added():
     padded = [
         row | {"mask": [*row["mask"], 0], "eos": True} for row in scenario.rows
     ]
-    for trace in both(scenario.name, table=to_table(padded)):
+    for trace in both(scenario.name, table=Table.of(padded).frame()):
         assert trace.advantage.tolist() == pytest.approx(
             [-third, -4 * third, 5 * third]
         )

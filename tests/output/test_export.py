@@ -14,13 +14,12 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import gradebook
 from gradebook.analysis.state_comparison import compared
+from gradebook.cases import edits
 from gradebook.cases import scenario as scenarios
-from gradebook.cases import table as tables
 from gradebook.cases.sandbox import case, starts
 from gradebook.cases.scenario import FOLDER, names
 from gradebook.cases.state import start
@@ -68,10 +67,8 @@ def pytest_text(state):
 
 def labelled(state, labels):
     """The state with other prompt labels, one a row."""
-    table = state.table.copy()
-    cells = [labels[row % len(labels)] for row in range(len(table))]
-    table["prompt"] = pd.Series(cells, dtype="object")
-    return replace(state, cells=table)
+    cells = [labels[row % len(labels)] for row in range(state.rows)]
+    return replace(state, table=state.table.with_column("prompt", cells))
 
 
 # CSV
@@ -139,7 +136,7 @@ def test_a_label_without_danger_stays_as_it_is():
 
 def test_an_empty_batch_is_a_line_of_names():
     state = opened("partial_groups")
-    state = replace(state, cells=state.table.iloc[:0], row=0)
+    state = replace(state, table=state.table.take([]), row=0)
     assert export.csv(state).startswith("row,prompt,reward,eos")
     assert len(export.csv(state).splitlines()) == 1
 
@@ -172,7 +169,7 @@ def test_a_scenario_file_gives_the_same_state(name, tmp_path):
     state = opened(name, eps="0.5")
     back = start(loaded(state, tmp_path))
     assert back.typed == state.typed
-    assert back.table.equals(state.table)
+    assert back.table == state.table
     assert (back.row, back.detector) == (state.row, state.detector)
 
 
@@ -234,26 +231,28 @@ def test_a_label_comes_back_from_the_file(label, tmp_path):
 
 def test_the_detectors_flags_are_in_the_rows(tmp_path):
     state = replace(opened("no_eos_outliers"), detector=True)
-    state = replace(state, cells=state.table.assign(eos=True))
+    state = replace(
+        state, table=state.table.with_column("eos", [True] * state.rows)
+    )
     mine = loaded(state, tmp_path)
     assert [row["eos"] for row in mine.rows] == [True, False]
     assert mine.eos_by_width
 
 
-LONE = pd.Series(["\ud800"] * 3, dtype="object")
+LONE = "\ud800"
 
 
 @pytest.mark.parametrize(
     "change, key",
     [
-        (lambda t: t.iloc[:0], "rows"),
-        (lambda t: tables.with_width(t, 65), "mask"),
-        (lambda t: t.assign(prompt=LONE), "text"),
+        (lambda t: t.take([]), "rows"),
+        (lambda t: t.with_width(65), "mask"),
+        (lambda t: t.with_column("prompt", [LONE] * len(t)), "text"),
     ],
 )
 def test_what_no_file_can_hold_is_refused(change, key):
     state = opened("rejected_rows")
-    state = replace(state, cells=change(state.table), row=0)
+    state = replace(state, table=change(state.table), row=0)
     with pytest.raises(GradebookError) as refused:
         export.scenario_file(state)
     assert refused.value.key == key
@@ -291,48 +290,47 @@ def edited(bug, seed):
 
 
 def new_cells(state, chance):
-    table = state.table.copy()
+    table, cells = state.table, {}
     row = chance.randrange(len(table))
-    for name in table.columns:
+    for name in table.headers:
         if chance.random() < 0.5:
             continue
-        if tables.is_flag(name):
-            table.loc[row, name] = not table.loc[row, name]
+        if type(table[name][row]) is bool:
+            cells[row, name] = not table[name][row]
         elif name == "reward":
             values = ("0", "1", "-2.5", "1e3", "0.1", "7")
-            table.loc[row, name] = chance.choice(values)
+            cells[row, name] = chance.choice(values)
         elif name in ("logp", "ref_logp"):
-            width = len(tables.token_columns(table))
-            cells = [f"{chance.uniform(-3, 0):.2f}" for _ in range(width)]
-            table.loc[row, name] = " ".join(cells)
+            typed = (
+                f"{chance.uniform(-3, 0):.2f}" for _ in range(table.width)
+            )
+            cells[row, name] = " ".join(typed)
         elif name in ("steps", "kept_steps"):
-            table.loc[row, ["steps", "kept_steps"]] = str(chance.randrange(9))
-    return replace(state, cells=table)
+            both = str(chance.randrange(9))
+            cells |= {(row, "steps"): both, (row, "kept_steps"): both}
+    return replace(state, table=table.with_cells(cells))
 
 
 def another_row(state, chance):
     row = chance.randrange(len(state.table))
-    return replace(state, cells=tables.with_row_added(state.table, row))
+    return edits.add_row(state, row)
 
 
 def one_row_less(state, chance):
     row = chance.randrange(len(state.table))
     if len(state.table) < 3:
         return state
-    table = tables.with_row_removed(state.table, row)
-    return replace(state, cells=table, row=0)
+    return replace(edits.remove_row(state, row), row=0)
 
 
 def two_steps(state, chance):
     cells = [str(chance.randrange(2)) for _ in range(len(state.table))]
-    table = state.table.assign(step=pd.Series(cells, dtype="object"))
-    return replace(state, cells=table)
+    return replace(state, table=state.table.with_column("step", cells))
 
 
 def two_prompts(state, chance):
     cells = [chance.choice("AB") for _ in range(len(state.table))]
-    table = state.table.assign(prompt=pd.Series(cells, dtype="object"))
-    return replace(state, cells=table)
+    return replace(state, table=state.table.with_column("prompt", cells))
 
 
 def new_setting(state, chance):
@@ -358,10 +356,7 @@ def labelled_at_random(state, chance):
     own = list(dict.fromkeys(state.table["prompt"]))
     labels = dict(zip(own, chance.sample(NASTY, len(own))))
     cells = [labels[cell] for cell in state.table["prompt"]]
-    return replace(
-        state,
-        cells=state.table.assign(prompt=pd.Series(cells, dtype="object")),
-    )
+    return replace(state, table=state.table.with_column("prompt", cells))
 
 
 CHANGES = [
@@ -555,29 +550,29 @@ def test_a_start_is_a_case_of_the_chosen_bug(name, tmp_path):
     path.write_text(export.scenario_file(state), "utf-8")
     back = gradebook.load(path)
     assert back.bug == "rejected_rows"
-    assert start(back).table.equals(state.table)
+    assert start(back).table == state.table
     text = export.pytest_file(state, LINK).text
     assert gradebook.load("rejected_rows").rule[:40] in text
 
 
 def test_the_edited_scenarios_own_rows_come_first():
     state = opened("partial_groups-tail", group_size="1")
-    state = replace(state, cells=state.table.iloc[:1], row=0)
+    state = replace(state, table=state.table.take([0]), row=0)
     assert "'partial_groups-tail'" in export.pytest_file(state, LINK).note
 
 
 def test_where_no_law_catches_the_numbers_do():
     # One lone row under no baseline: other lengths change nothing.
     state = opened("double_normalization", baseline="none", scale="none")
-    table = state.table.iloc[:1].reset_index(drop=True)
-    text = export.pytest_file(replace(state, cells=table), LINK).text
+    table = state.table.take([0])
+    text = export.pytest_file(replace(state, table=table), LINK).text
     assert "test_the_correct_numbers_edited_1" in text
     assert "[4.0]," in text
 
 
 def test_an_empty_batch_leaves_the_scenarios_rows():
     state = opened("partial_groups")
-    state = replace(state, cells=state.table.iloc[:0], row=0)
+    state = replace(state, table=state.table.take([]), row=0)
     file = export.pytest_file(state, LINK)
     assert "BATCH_1" in file.text and "BATCH_2" not in file.text
     assert "hides the bug" in file.note

@@ -45,9 +45,7 @@ def draft():
 
 
 def reward(value):
-    table = draft().table.copy()
-    table.loc[0, "reward"] = value
-    draft().edit(cells=table)
+    draft().edit(table=draft().table.with_cell(0, "reward", value))
 
 
 def edit(value):
@@ -69,7 +67,7 @@ def test_a_run_that_wrote_no_address_makes_way_for_the_next(monkeypatch):
 
 def test_back_before_the_address_came_undoes_the_edit(query, monkeypatch):
     """The browser was still at the edit before, and went one further."""
-    came, known = dict(query), draft().table.loc[0, "reward"]
+    came, known = dict(query), draft().table["reward"][0]
     for late, left in ((True, "7"), (False, known)):
         draft().go(0)
         run(edited=True)
@@ -81,7 +79,7 @@ def test_back_before_the_address_came_undoes_the_edit(query, monkeypatch):
             monkeypatch.setattr(address, "UNSEEN", 0)
         query.from_dict(came)
         run()
-        assert draft().table.loc[0, "reward"] == left
+        assert draft().table["reward"][0] == left
         assert query == (seen if late else came)
 
 
@@ -92,7 +90,7 @@ def test_back_right_after_an_edit_is_still_back(query):
     run(edited=True)
     query.from_dict(seen)
     run()
-    assert draft().table.loc[0, "reward"] == "7" and query == seen
+    assert draft().table["reward"][0] == "7" and query == seen
 
 
 def test_an_edit_is_written_into_the_address(query):
@@ -101,7 +99,7 @@ def test_an_edit_is_written_into_the_address(query):
     run(edited=True)
     assert query != before
     run()
-    assert draft().table.loc[0, "reward"] == "7"
+    assert draft().table["reward"][0] == "7"
 
 
 def test_the_address_of_before_is_back(query):
@@ -110,7 +108,7 @@ def test_the_address_of_before_is_back(query):
     edit("8")
     query.from_dict(first)
     run()
-    assert draft().table.loc[0, "reward"] == "7"
+    assert draft().table["reward"][0] == "7"
     assert draft().at == 1 and len(draft().states) == 3
 
 
@@ -125,7 +123,7 @@ def test_a_browser_that_is_behind_is_not_back(query):
     run(edited=True)  # nothing new was edited, but a widget asked
     assert query == written
     run()
-    assert draft().table.loc[0, "reward"] == "8"
+    assert draft().table["reward"][0] == "8"
 
 
 def test_an_edit_beside_an_old_address_stands(query):
@@ -133,7 +131,7 @@ def test_an_edit_beside_an_old_address_stands(query):
     query.from_dict({})
     reward("8")
     run()
-    assert draft().table.loc[0, "reward"] == "8"
+    assert draft().table["reward"][0] == "8"
 
 
 def test_what_an_address_may_hold_besides_stays(query):

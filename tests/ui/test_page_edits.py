@@ -86,7 +86,7 @@ def test_a_cell_emptied_with_the_delete_key_is_an_empty_cell(visit):
     assert page.errors == [f"reward, row 3: {IMPOSSIBLE[0][1]}"]
     page.cell(3, prompt=None)
     assert page.errors == [
-        "prompt, row 3: expected a prompt, found an empty cell  \n"
+        "prompt, row 3: expected text, found an empty cell  \n"
         f"reward, row 3: {IMPOSSIBLE[0][1]}"
     ]
 
@@ -200,7 +200,7 @@ def test_the_pills_can_empty_a_row(visit, marked):
 def test_steps_decide_the_second_normalization(visit, marked):
     page = visit("double_normalization").cell(1, steps="2")
     assert page.errors == [
-        "kept steps, row 1: expected at most the row's steps, found 10"
+        "kept, row 1: expected at most the row's steps, found 10"
     ]
     page.cell(1, kept_steps="2")
     assert page.marks() == [marked([1, -1])] * 2

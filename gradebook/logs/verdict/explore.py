@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from gradebook.cases import table as tables
 from gradebook.cases.scenario import MOST_ROWS, MOST_TOKENS
+from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
@@ -49,7 +49,7 @@ ROWS = 64
 class StepRows:
     """One step of a log as a bug page loads it.
 
-    table     the rows (gradebook.table)
+    table     the rows
     settings  the convention that the log was named by
     bug       the bug that the step, or the log, is named by, or ""
     row       the row that is off most, in the table
@@ -58,7 +58,7 @@ class StepRows:
     note      what the table leaves out, or ""
     """
 
-    table: pd.DataFrame
+    table: Table
     settings: Settings
     bug: str
     row: int
@@ -68,7 +68,7 @@ class StepRows:
 
     def batch(self) -> Batch:
         """The rows as a batch."""
-        return tables.to_batch(self.table, self.settings)
+        return self.table.batch(self.settings)
 
 
 def timeline(verdict: Verdict) -> pd.DataFrame:
@@ -276,7 +276,7 @@ def _window(
     return np.arange(start, end)
 
 
-def _table(rollouts: Rollouts, order: np.ndarray) -> tuple[pd.DataFrame, str]:
+def _table(rollouts: Rollouts, order: np.ndarray) -> tuple[Table, str]:
     """The rows as a table, and what it cannot hold."""
     b, note = rollouts.batch, ""
     columns: dict[str, list[Any]] = {
@@ -303,4 +303,4 @@ def _table(rollouts: Rollouts, order: np.ndarray) -> tuple[pd.DataFrame, str]:
     rows: list[Mapping[str, Any]] = [
         dict(zip(columns, values)) for values in zip(*columns.values())
     ]
-    return tables.to_table(rows), note
+    return Table.of(rows), note

@@ -9,8 +9,8 @@ from typing import Any
 
 import streamlit as st
 
+from gradebook.cases.columns import number, whole
 from gradebook.cases.scenario import load
-from gradebook.cases.table import number, whole
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import settled, signed
 from gradebook.logs.log import check_log

@@ -7,8 +7,9 @@ import streamlit as st
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.matrix import Line, matrix
 from gradebook.bugs import BUGS, Swap
+from gradebook.cases import edits
 from gradebook.cases import sandbox as starts
-from gradebook.cases import table as tables
+from gradebook.cases.columns import titled
 from gradebook.cases.engines import swapped, swaps
 from gradebook.cases.scenario import load, variants
 from gradebook.core.errors import GradebookError
@@ -18,7 +19,6 @@ from gradebook.ui.parts import (
     address,
     controls,
     drafts,
-    grid,
     takehome,
     words,
 )
@@ -159,7 +159,7 @@ def _told(chosen: tuple[str, ...], parts: tuple[Swap, ...]) -> None:
 
 def _kind(draft: Draft) -> str:
     """Advantages, or with log-probabilities the gradient if asked for."""
-    if "logp" not in draft.table.columns:
+    if "logp" not in draft.table:
         return "sign"
     kinds = st.session_state.setdefault("sandbox-kinds", {})
     name = draft.scenario.name
@@ -181,30 +181,30 @@ def _kind(draft: Draft) -> str:
 
 def _columns(draft: Draft) -> None:
     """A button for the columns that this start's table lacks."""
-    whole = tables.with_every_column(draft.table)
-    if len(whole.columns) == len(draft.table.columns):
+    whole = draft.table.with_every_column()
+    missing = [n for n in whole.headers if n not in draft.table]
+    if not missing:
         return
-    missing = [n for n in whole.columns if n not in draft.table.columns]
     st.button(
         "Show every column",
         key=f"columns-{draft.scenario.name}",
         on_click=_every_column,
         args=(draft,),
         help="Adds, with values that change no advantage: "
-        + ", ".join(grid.TITLES.get(n, n) for n in missing)
+        + ", ".join(titled(n) for n in missing)
         + ".",
     )
 
 
 def _every_column(draft: Draft) -> None:
-    draft.edit(cells=tables.with_every_column(draft.table))
+    draft.become(edits.show_every_column(draft.state))
     redraw()
 
 
 def _settings(draft: Draft) -> None:
     st.markdown(words.titled("Settings"))
     controls.settings(draft)
-    if tables.token_columns(draft.table):
+    if draft.table.width:
         controls.special(draft, "padded_width")
 
 

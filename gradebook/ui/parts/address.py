@@ -16,6 +16,7 @@ from gradebook.cases import sandbox
 from gradebook.cases.link import decode, encode, fits
 from gradebook.cases.scenario import Scenario
 from gradebook.core.errors import shown
+from gradebook.ui import keys
 from gradebook.ui.parts import drafts, predict, words
 from gradebook.ui.parts.drafts import Draft
 
@@ -70,8 +71,8 @@ def depart(page: str, edited: bool = False) -> None:
     behind = edited and _query() != here["query"]
     if (code != here["code"] or behind) and fits(code):
         kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
-        if st.session_state.get("room"):
-            kept["room"] = st.session_state["room"]
+        if keys.ROOM.get():
+            kept["room"] = keys.ROOM.get()
         st.query_params.from_dict({**code, **kept})
         here |= {"query": code, "code": code, "problems": ()}
         if edited:
@@ -89,8 +90,7 @@ def problems() -> None:
 
 def case(page: str) -> Scenario:
     """The case that stands on the page."""
-    cases = st.session_state.setdefault("cases", {})
-    return sandbox.case(cases.get(page, page))
+    return sandbox.case(keys.CASES.get().get(page, page))
 
 
 def _take(page: str, query: dict[str, str]) -> None:
@@ -132,7 +132,7 @@ def _repeated() -> list[str]:
 def _stand(page: str, state: Any) -> None:
     """The state on the page: by the history where it holds it, so that
     Back is an undo, else as one more edit."""
-    st.session_state.setdefault("cases", {})[page] = state.scenario.name
+    keys.CASES.get()[page] = state.scenario.name
     draft = drafts.of(state.scenario)
     near = [i for i, s in enumerate(draft.states) if s.same_batch(state)]
     if near:
@@ -168,4 +168,4 @@ def _query() -> dict[str, str]:
 
 
 def _here() -> dict[str, Any]:
-    return st.session_state.setdefault("address", {})
+    return keys.ADDRESS.get()

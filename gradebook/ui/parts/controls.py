@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.cases import table as tables
+from gradebook.cases import edits
+from gradebook.cases.fields import (
+    FIELDS,
+    TEXTS,
+    title,
+    typed_settings,
+)
 from gradebook.cases.scenario import SPECIAL_CONTROLS
-from gradebook.cases.state import typed_settings
 from gradebook.core.errors import GradebookError
-from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
+from gradebook.core.settings import ESTIMATORS, OF_ESTIMATOR
 from gradebook.engine.trainer import NORMALIZATIONS, subsampled
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
@@ -39,19 +43,14 @@ def _without_field(draft: Draft, names: list[str]) -> str:
     """The settings that a link changed and this page has no field for."""
     fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
     return ", ".join(
-        f"{words.LABELS.get(name, name)} {value}"
+        f"{title(name)} {value}"
         for name, value in draft.state.typed.items()
         if value != draft.origin.typed.get(name) and name not in fields
     )
 
 
 def _widget(draft: Draft, name: str) -> None:
-    label = words.LABELS.get(name, name)
-
-    def take(value: object) -> None:
-        draft.edit(typed={**draft.state.typed, name: value})
-
-    called, told = draft.named(f"set-{name}"), words.HELP.get(name)
+    called = draft.named(f"set-{name}")
     if name == "estimator":
         given = choosing(
             called,
@@ -59,15 +58,20 @@ def _widget(draft: Draft, name: str) -> None:
             estimator(draft),
             lambda one: _set_estimator(draft, one),
         )
+        label, told = TEXTS[name]
         st.selectbox(label, help=told, **given)
         return
-    now = draft.state.typed[name]
-    if name in CHOICES:
-        given = choosing(called, CHOICES[name], now, take)
-        st.selectbox(label, help=told, **given)
+
+    def take(value: object) -> None:
+        draft.become(edits.set_setting(draft.state, name, value))
+
+    field, now = FIELDS[name], draft.state.get(name)
+    if field.kind == "choice":
+        given = choosing(called, list(field.options.values()), now, take)
+        st.selectbox(field.title, help=field.help, **given)
         return
-    kind = st.toggle if name in FLAGS else st.text_input
-    kind(label, help=told, **showing(called, now, take))
+    kind = st.toggle if field.kind == "flag" else st.text_input
+    kind(field.title, help=field.help, **showing(called, now, take))
 
 
 def estimator(draft: Draft) -> str:
@@ -111,25 +115,32 @@ def _nothing(draft: Draft) -> None:
 
 
 def _padded_width(draft: Draft) -> None:
-    tokens = tables.token_columns(draft.table)
-    used = [t for t in tokens if draft.table[t].any()]
-    longest = max([int(t[1:]) for t in used] or [1])
+    width = draft.table.width
+    longest = max(
+        (
+            t + 1
+            for mask in draft.table["mask"]
+            for t in range(width)
+            if mask[t]
+        ),
+        default=1,
+    )
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     left.number_input(
         "Padded width",
         min_value=longest,
-        max_value=max(longest + 4, len(tokens)),
+        max_value=max(longest + 4, width),
         step=1,
         help="Columns of the padded batch. One more changes no rollout.",
         **showing(
             draft.named("width"),
-            len(tokens),
-            lambda n: draft.edit(cells=tables.with_width(draft.table, n)),
+            width,
+            lambda n: draft.become(edits.set_width(draft.state, n)),
         ),
     )
     right.toggle(
-        "EOS found by the trainer's detector: a row as long as the padded"
-        " width has none",
+        FIELDS["detector"].title,
+        help=FIELDS["detector"].help,
         **showing(
             draft.named("detector"),
             draft.state.detector,
@@ -141,7 +152,7 @@ def _padded_width(draft: Draft) -> None:
 def _subsample(draft: Draft) -> None:
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     left.segmented_control(
-        "The faulty side normalizes",
+        FIELDS["normalization"].title,
         NORMALIZATIONS,
         required=True,
         **picking(
@@ -162,13 +173,12 @@ def _subsample(draft: Draft) -> None:
 
 def _draw(draft: Draft) -> None:
     try:
-        batch = tables.to_batch(draft.table, draft.state.settings())
+        batch = draft.table.batch(draft.state.settings())
     except GradebookError:
         return
     draft.seed += 1
     kept = subsampled(batch, draft.seed).tolist()
-    texts = pd.Series([str(k) for k in kept], dtype="object")
-    draft.edit(cells=draft.table.assign(kept_steps=texts))
+    draft.edit(table=draft.table.with_column("kept_steps", kept))
     redraw()
 
 
@@ -178,7 +188,7 @@ def _phase(draft: Draft) -> None:
         "Phase",
         PHASES,
         required=True,
-        help="Evaluation takes one generation a prompt: its first row.",
+        help=FIELDS["evaluation"].help,
         **picking(
             draft.named("phase"),
             PHASES[draft.state.evaluation],
@@ -186,8 +196,8 @@ def _phase(draft: Draft) -> None:
         ),
     )
     right.toggle(
-        "Confine the guard to training",
-        help="The correct engine leaves flat groups out in training only.",
+        FIELDS["training_guard"].title,
+        help=FIELDS["training_guard"].help,
         **showing(
             draft.named("guarded"),
             draft.state.training_guard,

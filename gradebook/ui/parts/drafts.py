@@ -1,123 +1,69 @@
-"""The learner's draft of a scenario: its state, and the states before.
+"""The session's drafts, and what a page keeps beside each of them.
 
-A draft lives in the session, so it outlives page switches, and no edit is
+A draft lives in the session, so it outlives a change of page, and no edit is
 ever lost: a bad cell stays as typed until it is mended or undone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from typing import Any
-
-import streamlit as st
+from dataclasses import dataclass, field
 
 from gradebook.analysis.comparison import Comparison
+from gradebook.cases import draft as drafts
+from gradebook.cases.fields import said
 from gradebook.cases.scenario import Scenario
-from gradebook.cases.state import State, start
-from gradebook.core.lazy_pandas import pd
-from gradebook.ui.parts import words
-
-HISTORY = 200
+from gradebook.cases.state import State
+from gradebook.ui import keys
 
 
 @dataclass
-class Draft:
-    """The states of one scenario in one session.
+class Draft(drafts.Draft):
+    """A draft with what its page worked out and chose.
 
-    good   the comparison of the last state that could be computed
-    own    the comparison of the scenario's own batch under these bugs
-    done   the last state that was looked at; `faults` is what was wrong
-    drawn  the last state that the page was drawn with
-    notes  what was wrong with the last pasted block
+    estimator  the named estimator that was chosen, where several fit
+    seed       of the last draw of a subsample, -1 before the first
+    good       the comparison of the last state that could be computed
+    done       the last state that was computed; `faults` is what was wrong
+    drawn      the last state that the page was drawn with
     """
 
-    scenario: Scenario
-    states: list[State]
-    at: int = 0
     estimator: str = ""
     seed: int = -1
     good: Comparison | None = None
-    own: Comparison | None = None
     done: State | None = None
-    drawn: State | None = None
     faults: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    drawn: State | None = None
+    _own: tuple[tuple[str, ...], Comparison] | None = None
 
     @property
-    def state(self) -> State:
-        """What stands on the page now."""
-        return self.states[self.at]
+    def own(self) -> Comparison | None:
+        """The comparison of the case's own batch under these bugs, where it
+        is known."""
+        if self._own is None or self._own[0] != self.state.bugs:
+            return None
+        return self._own[1]
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """The batch as a table. Not to be changed in place."""
-        return self.state.table
-
-    @property
-    def row(self) -> int:
-        """The selected row."""
-        return self.state.row
+    @own.setter
+    def own(self, found: Comparison) -> None:
+        self._own = self.state.bugs, found
 
     def named(self, part: str) -> str:
         """The name of a widget that shows a part of this draft."""
         return f"{part}-{self.scenario.name}"
 
-    def edit(self, **changes: Any) -> None:
-        """The next state; one that changes the batch can be undone."""
-        new = replace(self.state, **changes)
-        if new.same_batch(self.state):
-            self.states[self.at] = new
-            return
-        if new.bugs != self.state.bugs:
-            self.own = None
-        first, *rest = [*self.states[: self.at + 1], new]
-        self.states = [first, *rest[1 - HISTORY :]]
-        self.notes = []
-        self.at = len(self.states) - 1
-
-    def become(self, state: State) -> None:
-        """Another state of the same scenario, as one more edit."""
-        names = (f.name for f in fields(State))
-        self.edit(**{name: getattr(state, name) for name in names})
-
-    def select(self, row: int) -> None:
-        """Another row is selected, as near as there is one."""
-        row = max(0, min(row, self.state.rows - 1))
-        if row != self.row:
-            self.edit(row=row)
-
-    def go(self, at: int) -> None:
-        """The state number `at` of the history."""
-        before = self.state.bugs
-        self.at = max(0, min(at, len(self.states) - 1))
-        if before != self.state.bugs:
-            self.own = None
-
     def wrong(self) -> list[str]:
         """Every cell and setting that cannot be read, in words."""
-        return [words.place(error) for error in self.state.problems()]
+        return [said(error) for error in self.state.problems()]
 
-    @property
-    def edited(self) -> bool:
-        """The state is not the scenario's own."""
-        return not self.state.same_batch(self.origin)
-
-    @cached_property
-    def origin(self) -> State:
-        """The scenario's own state."""
-        return start(self.scenario)
+    def reset(self) -> None:
+        """The case as it came, as one more edit; the draws start again."""
+        super().reset()
+        self.seed = -1
 
 
 def of(scenario: Scenario) -> Draft:
     """The session's draft of the scenario, made at the first visit."""
-    drafts = st.session_state.setdefault("drafts", {})
-    if scenario.name not in drafts:
-        drafts[scenario.name] = Draft(scenario, [start(scenario)])
-    return drafts[scenario.name]
-
-
-def reset(draft: Draft) -> None:
-    """Back to the scenario's own state, as one more edit."""
-    draft.become(draft.origin)
-    draft.seed = -1
+    known = keys.DRAFTS.get()
+    if scenario.name not in known:
+        known[scenario.name] = Draft(scenario)
+    return known[scenario.name]

@@ -13,12 +13,15 @@ import streamlit as st
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.formula import Worked
-from gradebook.cases import table as tables
+from gradebook.cases import edits
+from gradebook.cases.columns import COLUMNS, TOKEN, column_of, titled
+from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.output.figures import HEADER, ROW_HEIGHT
+from gradebook.ui import keys
 from gradebook.ui.parts import present, words
-from gradebook.ui.parts.drafts import Draft, reset
+from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.pictures import values_of
 from gradebook.ui.parts.widget import kept, picking, place, showing
 
@@ -37,17 +40,7 @@ WIDTHS = {
 TOKEN_WIDTH = 52
 LIST_WIDTH = 220
 LISTS = ("logp", "ref_logp")
-TITLES = {"kept_steps": "kept", "ref_logp": "ref logp", "eos": "EOS"}
-HELP = {
-    "in mean": "Rows in the selected row's baseline: ● correct, ◇ faulty.",
-    "prompt": "Rows with the same prompt are one group.",
-    "reward": "A number with a decimal point.",
-    "eos": "The row ended with EOS.",
-    "steps": "Transitions of the episode.",
-    "kept_steps": "Transitions left after subsampling.",
-    "logp": "Log-probability of each token, between spaces.",
-    "ref_logp": "The reference model's, between spaces.",
-}
+IN_MEAN = "Rows in the selected row's baseline: ● correct, ◇ faulty."
 
 
 def grid(
@@ -61,26 +54,26 @@ def grid(
     count, detector = draft.state.rows, draft.state.detector
     locked = ["row", "in mean", *results, *(["eos"] if detector else [])]
     called = draft.named("grid")
-    about = (len(draft.table.columns) + len(results), int(detector))
+    about = (len(draft.table.headers) + len(results), int(detector))
     key = place(called, draft.table, *about)
     given = _given(called, key, draft.table)
-    edits = _edits(key)
+    laid = _edits(key)
 
     def take() -> None:
         """What is new: the grid sends all of its edits each time."""
-        nonlocal edits
-        before, edits = edits, _edits(key)
-        table = draft.table.copy()
-        for at in {at for at, _ in before.items() ^ edits.items()}:
+        nonlocal laid
+        before, laid = laid, _edits(key)
+        table = draft.table
+        for at in {at for at, _ in before.items() ^ laid.items()}:
             row, name = at
-            if row in table.index and name in table.columns:
-                value = edits[at] if at in edits else given.loc[row, name]
-                table.loc[row, name] = _cell(name, value)
-        if not table.equals(draft.table):
-            draft.edit(cells=table)
+            if row < len(table) and name in table:
+                value = laid[at] if at in laid else given[name][row]
+                table = table.with_cell(row, name, _cell(name, value))
+        if table != draft.table:
+            draft.edit(table=table)
             kept(key, called, table, *about)
 
-    shown = given.copy()
+    shown = given.frame()
     if detector:
         shown["eos"] = _found(draft)
     marks = [_mark(r, heard) for r in range(count)]
@@ -120,7 +113,7 @@ def _edits(key: str) -> dict[tuple[int, str], Any]:
     }
 
 
-def _given(called: str, key: str, table: pd.DataFrame) -> pd.DataFrame:
+def _given(called: str, key: str, table: Table) -> Table:
     """The cells as they stood when the grid with this key came."""
     stood = st.session_state.setdefault("given", {})
     if key not in st.session_state or stood[called][0] != key:
@@ -129,9 +122,14 @@ def _given(called: str, key: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(name: str, value: Any) -> Any:
-    if tables.is_flag(name):
+    if _is_flag(name):
         return bool(value)
     return "" if value is None else str(value).strip()
+
+
+def _is_flag(header: str) -> bool:
+    known = COLUMNS.get(column_of(header))
+    return known is not None and known.kind in ("flag", "tokens")
 
 
 def _name(row: int, selected: int) -> str:
@@ -146,20 +144,20 @@ def _mark(row: int, heard: tuple[Worked, ...]) -> str:
 
 def _found(draft: Draft) -> list[bool]:
     """Whether the trainer's detector finds EOS, row by row."""
-    tokens = tables.token_columns(draft.table)
-    lengths = draft.table[tokens].sum(axis=1)
-    return [bool(n < len(tokens)) for n in lengths]
+    width = draft.table.width
+    return [sum(mask) < width for mask in draft.table["mask"]]
 
 
 def _columns(shown: pd.DataFrame, results: Any) -> dict[str, Any]:
     text, flag = st.column_config.TextColumn, st.column_config.CheckboxColumn
     config: dict[str, Any] = {}
     for name in shown.columns:
-        kind = flag if tables.is_flag(name) else text
+        known = COLUMNS.get(column_of(name))
+        kind = flag if _is_flag(name) else text
         config[name] = kind(
-            TITLES.get(name, name),
+            titled(name),
             width=column_width(name),
-            help=HELP.get(name),
+            help=known.help if known else IN_MEAN,
             alignment="right" if name in results else None,
         )
     return config
@@ -169,14 +167,14 @@ def column_width(name: str) -> int:
     """Pixels of a column of the table, a fifth more in the presenter view's
     type."""
     pixels = WIDTHS.get(name, LIST_WIDTH)
-    if tables.TOKEN.fullmatch(name):
+    if TOKEN.fullmatch(name):
         pixels = TOKEN_WIDTH
     return pixels * 6 // 5 if present.on() else pixels
 
 
 def width(draft: Draft) -> int:
     """Pixels the table wants, its lists of numbers aside."""
-    names = [n for n in draft.state.columns if n not in LISTS]
+    names = [n for n in draft.table.headers if n not in LISTS]
     names += ["row", "in mean", "correct", "faulty"]
     edge = 20 if present.on() else 0
     return sum(column_width(n) for n in names) + edge
@@ -189,7 +187,7 @@ def row_widgets(draft: Draft) -> None:
         st.markdown("The batch has no rows.")
         return
     row = draft.row
-    names = [n for n in table.columns if not tables.is_flag(n)]
+    names = [n for n in table.headers if not _is_flag(n)]
     short = [n for n in names if n not in LISTS]
     parts = st.columns(
         [1.6, *[1] * len(short), 0.8], vertical_alignment="bottom"
@@ -206,19 +204,19 @@ def row_widgets(draft: Draft) -> None:
         with part:
             _text_widget(draft, row, name)
     with parts[-1]:
-        if "eos" in table.columns:
+        if "eos" in table:
             held = _found(draft)[row] if draft.state.detector else None
-            state = bool(table.loc[row, "eos"]) if held is None else held
+            state = table["eos"][row] is True if held is None else held
             st.checkbox(
                 "EOS",
                 disabled=draft.state.detector,
                 **_of_row(draft, row, "eos", state),
             )
     for name in LISTS:
-        if name in table.columns:
+        if name in table:
             with st.container():
                 _text_widget(draft, row, name)
-    tokens = tables.token_columns(table)
+    tokens = [h for h in table.headers if TOKEN.fullmatch(h)]
     if tokens:
         st.container().pills(
             f"Response mask of row {row}",
@@ -226,7 +224,7 @@ def row_widgets(draft: Draft) -> None:
             selection_mode="multi",
             **picking(
                 draft.named("mask"),
-                [t for t in tokens if table.loc[row, t]],
+                [t for t in tokens if table[t][row] is True],
                 lambda chosen: _set_mask(draft, row, chosen),
                 row,
                 len(tokens),
@@ -235,13 +233,11 @@ def row_widgets(draft: Draft) -> None:
 
 
 def _text_widget(draft: Draft, row: int, name: str) -> None:
-    title = TITLES.get(name, name)
+    title = titled(name)
     st.text_input(
         title[0].upper() + title[1:],
-        help=HELP.get(name),
-        **_of_row(
-            draft, row, name, tables.as_text(draft.table.loc[row, name])
-        ),
+        help=COLUMNS[name].help,
+        **_of_row(draft, row, name, draft.table[name][row]),
     )
 
 
@@ -254,17 +250,14 @@ def _of_row(draft: Draft, row: int, name: str, shown: Any) -> dict[str, Any]:
 
 def _set(draft: Draft, row: int, name: str, value: Any) -> None:
     if row < draft.state.rows:
-        table = draft.table.copy()
-        table.loc[row, name] = _cell(name, value)
-        draft.edit(cells=table)
+        cell = _cell(name, value)
+        draft.become(edits.set_cell(draft.state, row, name, cell))
 
 
 def _set_mask(draft: Draft, row: int, chosen: list[str]) -> None:
     if row < draft.state.rows:
-        table = draft.table.copy()
-        for token in tables.token_columns(table):
-            table.loc[row, token] = token in chosen
-        draft.edit(cells=table)
+        mask = [f"t{t + 1}" in chosen for t in range(draft.table.width)]
+        draft.edit(table=draft.table.with_cell(row, "mask", mask))
 
 
 def buttons(draft: Draft) -> None:
@@ -291,22 +284,21 @@ def buttons(draft: Draft) -> None:
         st.button(
             "Undo",
             key=f"undo-{name}",
-            on_click=lambda: draft.go(draft.at - 1),
+            on_click=draft.undo,
             disabled=draft.at == 0,
             help="Ctrl+Z, outside a text field.",
         )
         st.button(
             "Redo",
             key=f"redo-{name}",
-            on_click=lambda: draft.go(draft.at + 1),
+            on_click=draft.redo,
             disabled=draft.at == len(draft.states) - 1,
             help="Ctrl+Shift+Z, outside a text field.",
         )
         st.button(
             "Reset",
             key=f"reset-{name}",
-            on_click=reset,
-            args=(draft,),
+            on_click=draft.reset,
             disabled=not draft.edited,
             help="Back to the case as it came.",
         )
@@ -327,7 +319,7 @@ def history(draft: Draft) -> None:
 
 
 def _paste_form(draft: Draft) -> None:
-    names = ", ".join(f"`{n}`" for n in draft.table.columns)
+    names = ", ".join(f"`{n}`" for n in draft.table.headers)
     st.markdown(
         "A block from a spreadsheet, cells between tabs, in the order"
         f" {names}, or under a first line of these names. One column alone"
@@ -346,24 +338,19 @@ def _paste_form(draft: Draft) -> None:
 
 
 def _add(draft: Draft) -> None:
-    draft.edit(cells=tables.with_row_added(draft.table, draft.row))
-    draft.select(draft.row + 1)
+    draft.become(edits.add_row(draft.state, draft.row))
 
 
 def _remove(draft: Draft) -> None:
-    draft.edit(cells=tables.with_row_removed(draft.table, draft.row))
-    draft.select(draft.row)
+    draft.become(edits.remove_row(draft.state, draft.row))
 
 
 def _paste(draft: Draft, key: str) -> None:
     draft.notes = []
     try:
-        table = tables.pasted(draft.table, st.session_state[key])
+        draft.become(edits.replace_rows(draft.state, keys.widget(key)))
     except GradebookError as error:
         draft.notes = [words.place(error)]
-        return
-    draft.edit(cells=table)
-    draft.select(draft.row)
 
 
 def results(comparison: Comparison | None, kind: str) -> dict[str, list[str]]:

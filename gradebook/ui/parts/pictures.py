@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison
+from gradebook.cases.table import Table
 from gradebook.core.differences import flips, same
 from gradebook.core.formatting import digits_apart, settled, signed
-from gradebook.core.lazy_pandas import pd
 from gradebook.output.figures import INK, Figure, Panel, Ready
 
 GRADIENT = "gradient"
@@ -66,10 +66,10 @@ def ink() -> str:
     return INK.get(st.context.theme.type or "light", INK["light"])
 
 
-def prompts_of(table: pd.DataFrame, comparison: Comparison) -> list[str]:
+def prompts_of(table: Table, comparison: Comparison) -> list[str]:
     """The rows' prompts as typed; by number where the table has moved on
     from the batch that was compared."""
-    typed = [str(p) for p in table["prompt"]]
+    typed = list(table["prompt"])
     if len(typed) == comparison.batch.rows:
         return typed
     return [str(p) for p in comparison.batch.prompt.tolist()]

@@ -11,7 +11,7 @@ from gradebook.bugs import Swap
 from gradebook.cases.scenario import AddRow, Cell, Challenge, Change, Setting
 from gradebook.core.errors import GradebookError
 from gradebook.ui.parts import player, words
-from gradebook.ui.parts.drafts import Draft, reset
+from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.player import Play
 from gradebook.ui.parts.redraw import redraw
 
@@ -104,13 +104,13 @@ def _buttons(draft: Draft, task: Challenge, at: int) -> None:
 
 
 def _reset(draft: Draft) -> None:
-    reset(draft)
+    draft.reset()
     redraw()
 
 
 def _show(draft: Draft, at: int) -> None:
     _current()[draft.scenario.name] = at
-    reset(draft)
+    draft.reset()
     redraw()
 
 

@@ -14,12 +14,10 @@ one container.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import streamlit as st
-
+from gradebook.ui import keys
 from gradebook.ui.parts.redraw import redraw
 
 
@@ -38,7 +36,7 @@ def showing(
 
     def heard() -> None:
         nonlocal value
-        last, value = value, st.session_state[key]
+        last, value = value, keys.widget(key)
         kept(key, name, value, *about)
         if not _same(value, last):
             then(value)
@@ -73,8 +71,8 @@ def choosing(
 
 def place(name: str, value: Any, *about: int) -> str:
     """The key of the widget `name` that shows `value`."""
-    shown = _shown()
-    count, last = shown.get((name, about), (_first(), value))
+    shown = keys.SHOWN.get()
+    count, last = shown.get((name, about), (keys.FIRST.get(), value))
     if not _same(last, value):
         count += 1
     shown[name, about] = count, value
@@ -84,24 +82,13 @@ def place(name: str, value: Any, *about: int) -> str:
 def kept(key: str, name: str, value: Any, *about: int) -> None:
     """The widget with this key shows the value by itself, and keeps the key
     unless another widget has taken its place."""
-    count, _ = _shown()[name, about]
+    count, _ = keys.SHOWN.get()[name, about]
     if key == _key(name, about, count):
-        _shown()[name, about] = count, value
+        keys.SHOWN.get()[name, about] = count, value
 
 
 def _key(name: str, about: tuple[int, ...], count: int) -> str:
     return f"{name}__at__" + "-".join(map(str, (*about, count)))
-
-
-def _first() -> int:
-    """Where the session's counts start: a browser that outlived a session
-    sends the values of its keys to the next one."""
-    return st.session_state.setdefault("first", secrets.randbelow(10**6))
-
-
-def _shown() -> dict[tuple[str, tuple[int, ...]], tuple[int, Any]]:
-    """Each widget's count of changes from elsewhere, and its last value."""
-    return st.session_state.setdefault("shown", {})
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 
+from gradebook.cases.fields import said
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus
 
@@ -12,44 +13,6 @@ STATUS = {
     "fixed": ":green-badge[fixed]",
     "open": ":orange-badge[open]",
     "disputed": ":violet-badge[disputed]",
-}
-
-LABELS = {
-    "estimator": "Estimator",
-    "baseline": "Baseline",
-    "scale": "Scale",
-    "spread_about": "Spread about",
-    "ddof": "ddof",
-    "lone_row": "Lone row",
-    "eps": "eps",
-    "group_size": "Group size",
-    "min_group_size": "Minimum group size",
-    "mask_no_eos": "Mask no-EOS rows",
-    "reward_bias": "Reward bias",
-    "reward_scaling": "Reward scaling",
-    "reward_clip": "Reward clip",
-    "whiten_tokens": "Whiten tokens",
-    "beta": "beta",
-    "loss": "Loss",
-    "max_tokens": "Maximum tokens",
-    "accumulation": "Accumulation steps",
-}
-
-HELP = {
-    "estimator": "An estimator under verl's key: sets baseline, scale, lone"
-    " row, ddof and eps together.",
-    "lone_row": "A group with one counted row: zero gives it advantage 0,"
-    " raw passes its score through.",
-    "eps": "Added to the standard deviation. A number such as 1e-5.",
-    "group_size": "Rows per prompt the trainer was configured with. Empty:"
-    " the largest group's size. Only the faulty engine reads it.",
-    "min_group_size": "Groups with fewer rows leave the batch before either"
-    " engine sees it. 1 keeps all.",
-    "mask_no_eos": "Rows that did not end with EOS earn no advantage.",
-    "reward_clip": "Scores are cut at plus and minus this. Empty: no clip.",
-    "max_tokens": "Used by the dr_grpo loss. Empty: the mask's width.",
-    "beta": "Weight of the KL term.",
-    "ddof": "1 divides by n - 1, 0 by n.",
 }
 
 STAGES = {
@@ -78,13 +41,13 @@ def plain(text: str) -> str:
     """Text that Markdown leaves as it is, save `code` between backticks.
     (Streamlit itself still shows -> as an arrow, and :name: as an emoji.)"""
     parts = CODE.split(" ".join(str(text).split()))
-    said = "".join(
+    text = "".join(
         part
         if at % 2
         else MARKDOWN.sub(r"\\\1", minus(part)).replace("`", "\\`")
         for at, part in enumerate(parts)
     )
-    return LISTED.sub(r"\1\\.", said)
+    return LISTED.sub(r"\1\\.", text)
 
 
 def titled(title: str, text: str = "", level: int = 2) -> str:
@@ -113,11 +76,4 @@ def folded(title: str, text: str) -> str:
 
 def place(error: GradebookError) -> str:
     """An error in the words of the page: column, row, what and what not."""
-    where = LABELS.get(error.key, error.key.replace("_", " "))
-    if error.row is not None:
-        where += f", row {error.row}"
-    if not error.expected:
-        return str(error)
-    found = f", found {error.found}" if error.found else ""
-    said = f"{error.message}: " if error.message else ""
-    return f"{where}: {said}expected {error.expected}{found}"
+    return said(error)

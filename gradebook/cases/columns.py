@@ -1,0 +1,320 @@
+"""The columns of a batch as a table shows them, and how a cell is read.
+
+A cell is what a person typed: text for labels, numbers and lists, True or
+False for flags, a tuple of flags for a response mask. A flag that cannot be
+read stays text. Reading never changes a cell.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from gradebook.core.errors import GradebookError, shown
+
+Cell = str | bool | tuple[str | bool, ...]
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+TOKEN = re.compile(r"t[1-9][0-9]*")
+"""The header of one token of the response mask: t1, t2, .."""
+
+
+class Unreadable(tuple[GradebookError, ...]):
+    """Stands for the value of a cell that cannot be read, and says why."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is known about one column of a batch.
+
+    name    the batch's name for it
+    kind    label, number, whole, flag, list (one number a token) or tokens
+            (one flag a token)
+    title   the column's heading
+    help    one sentence for a person who meets the column for the first time
+    plain   the cell that changes nothing: what the batch takes where the
+            column is missing. Called with the row's other cells by column,
+            the row's number and the number of tokens.
+    """
+
+    name: str
+    kind: str
+    title: str
+    help: str
+    plain: Callable[[Mapping[str, Cell], int, int], Cell]
+
+
+def _same(cell: Cell) -> Callable[[Mapping[str, Cell], int, int], Cell]:
+    return lambda row, at, width: cell
+
+
+def _steps(row: Mapping[str, Cell], at: int, width: int) -> Cell:
+    kept = row.get("kept_steps", "1")
+    return "1" if kept == "0" else kept
+
+
+def _ones(row: Mapping[str, Cell], at: int, width: int) -> Cell:
+    return " ".join(["-1"] * max(width, 1))
+
+
+COLUMNS: Mapping[str, Column] = MappingProxyType(
+    {
+        column.name: column
+        for column in (
+            Column(
+                "prompt",
+                "label",
+                "prompt",
+                "Rows with the same prompt are one group.",
+                _same("A"),
+            ),
+            Column(
+                "reward",
+                "number",
+                "reward",
+                "The rollout's reward, a number with a decimal point.",
+                _same("0"),
+            ),
+            Column(
+                "scored",
+                "flag",
+                "scored",
+                "A reward function gave the row a value. The reward of a row"
+                " that is not scored is a filler.",
+                _same(True),
+            ),
+            Column(
+                "rollout",
+                "label",
+                "rollout",
+                "Rows of one prompt with the same label are pieces of one"
+                " rollout.",
+                lambda row, at, width: str(at),
+            ),
+            Column(
+                "rank",
+                "whole",
+                "rank",
+                "The number of the process that holds the row.",
+                _same("0"),
+            ),
+            Column(
+                "text",
+                "label",
+                "text",
+                "What the prompt says, as the trainer sees it.",
+                lambda row, at, width: row["prompt"],
+            ),
+            Column(
+                "eos",
+                "flag",
+                "EOS",
+                "The row ended with an end-of-sequence token.",
+                _same(True),
+            ),
+            Column(
+                "step",
+                "whole",
+                "step",
+                "The training step that the row belongs to.",
+                _same("0"),
+            ),
+            Column(
+                "steps",
+                "whole",
+                "steps",
+                "Transitions of the row's episode.",
+                _steps,
+            ),
+            Column(
+                "kept_steps",
+                "whole",
+                "kept",
+                "Transitions that are left after subsampling.",
+                lambda row, at, width: row.get("steps", "1"),
+            ),
+            Column(
+                "mask",
+                "tokens",
+                "response mask",
+                "The tokens that the row learns from.",
+                lambda row, at, width: (True,) * max(width, 1),
+            ),
+            Column(
+                "logp",
+                "list",
+                "logp",
+                "Log-probability of each token under the policy, separated"
+                " by spaces.",
+                _ones,
+            ),
+            Column(
+                "ref_logp",
+                "list",
+                "ref logp",
+                "Log-probability of each token under the reference model,"
+                " separated by spaces.",
+                lambda row, at, width: (
+                    row.get("logp") or _ones(row, at, width)
+                ),
+            ),
+        )
+    }
+)
+"""Every column by its name, in the order that a table shows them. A new
+column of a batch is one entry here."""
+
+
+def column_of(header: str) -> str:
+    """The column under a header: 'mask' for t1, t2, .."""
+    return "mask" if TOKEN.fullmatch(header) else header
+
+
+def titled(header: str) -> str:
+    """A header's title on the screen; a token's header is its title."""
+    known = COLUMNS.get(header)
+    return known.title if known else header
+
+
+# Cells
+
+
+def as_text(value: Any) -> str:
+    """A value as text: 2.0 as '2', a list as numbers separated by spaces,
+    None and NaN as ''."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(as_text(v) for v in value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        whole = value.is_integer() and abs(value) < 1e15
+        return str(int(value)) if whole else repr(float(value))
+    return "" if value is None else str(value)
+
+
+def as_cell(column: str, value: Any) -> Cell:
+    """A value as a cell of the column."""
+    kind = COLUMNS[column].kind
+    if kind == "tokens":
+        return tuple(_as_flag(one) for one in value)
+    return _as_flag(value) if kind == "flag" else as_text(value)
+
+
+def _as_flag(value: Any) -> str | bool:
+    try:
+        return flag(value)
+    except GradebookError:
+        return as_text(value)
+
+
+# Reading
+
+
+def read(column: str, cell: Cell, width: int) -> Any:
+    """The value of a cell: label str, number float, whole int, flag bool,
+    tokens tuple of bool, list tuple of float; or an Unreadable.
+
+    A list has `width` numbers where the width is not 0.
+    """
+    if isinstance(cell, tuple):
+        if all(type(one) is bool for one in cell):
+            return cell
+        return Unreadable(
+            error
+            for t, one in enumerate(cell)
+            for error in _unread(f"t{t + 1}", one)
+        )
+    try:
+        if COLUMNS[column].kind == "list":
+            return _numbers(cell, width)
+        return READERS[COLUMNS[column].kind](cell)
+    except GradebookError as error:
+        return Unreadable([_under(column, error)])
+
+
+def _unread(header: str, cell: Cell) -> list[GradebookError]:
+    """Why a flag cannot be read, where it cannot."""
+    try:
+        flag(cell)
+    except GradebookError as error:
+        return [_under(header, error)]
+    return []
+
+
+def _under(header: str, error: GradebookError) -> GradebookError:
+    return GradebookError(
+        key=header, expected=error.expected, found=error.found
+    )
+
+
+def number(cell: Any) -> float:
+    """A finite number from a cell. Raises GradebookError saying why not."""
+    text = as_text(cell).strip().replace("\u2212", "-")
+    if not text:
+        raise GradebookError(expected="a number", found="an empty cell")
+    if not NUMBER.fullmatch(text):
+        wanted = "a number"
+        if "," in text:
+            wanted = "a number with a decimal point"
+        raise GradebookError(expected=wanted, found=shown(as_text(cell)))
+    value = float(text)
+    if not math.isfinite(value):
+        raise GradebookError(
+            expected="a number below 1.8e308", found=shown(as_text(cell))
+        )
+    return value
+
+
+def whole(cell: Any) -> int:
+    """A whole number of 0 or more. Raises GradebookError saying why not."""
+    value = number(cell)
+    if value != int(value) or not 0 <= value < 2**31:
+        raise GradebookError(
+            expected="a whole number of 0 or more", found=shown(as_text(cell))
+        )
+    return int(value)
+
+
+def flag(cell: Any) -> bool:
+    """True or False from a cell. Raises GradebookError saying why not."""
+    if isinstance(cell, bool):
+        return cell
+    text = as_text(cell).strip().lower()
+    if text in ("true", "1", "1.0", "yes"):
+        return True
+    if text in ("false", "0", "0.0", "no"):
+        return False
+    found = shown(as_text(cell)) if text else "an empty cell"
+    raise GradebookError(expected="true or false", found=found)
+
+
+def _label(cell: Any) -> str:
+    text = as_text(cell).strip()
+    if not text:
+        raise GradebookError(expected="text", found="an empty cell")
+    return text
+
+
+def parts(cell: Cell) -> list[str]:
+    """The numbers of a list's cell, as typed."""
+    return str(cell).replace(";", " ").split()
+
+
+def _numbers(cell: Cell, width: int) -> tuple[float, ...]:
+    typed = parts(cell)
+    if width and len(typed) != width:
+        raise GradebookError(
+            expected=f"{width} numbers separated by spaces, one a token",
+            found=str(len(typed)),
+        )
+    return tuple(number(part) for part in typed)
+
+
+READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {"label": _label, "number": number, "whole": whole, "flag": flag}
+)
+"""How a cell of each kind with one value is read."""

@@ -1,0 +1,211 @@
+"""The learner's draft of a case: its state, the states before, and the
+messages that a browser sends about it.
+
+A message is a dict, {"epoch": .., "edits": [edit, ..]}. An edit is a dict
+too: "n" counts the browser's edits, "do" names one of ACTS, and the other
+keys are that act's. An edit is carried out once, whatever comes late or
+twice. Edits of one "gesture", such as a drag, are one step of undo; the last
+of them is "final".
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gradebook.cases import edits
+from gradebook.cases.fields import said
+from gradebook.cases.scenario import Scenario
+from gradebook.cases.state import State, start
+from gradebook.cases.table import Table
+from gradebook.core.errors import GradebookError, shown
+
+HISTORY = 200
+"""States that a draft remembers."""
+
+
+@dataclass
+class Draft:
+    """The states of one case in one session.
+
+    at      the number of the state that stands on the page
+    epoch   new for each draft: messages about another one change nothing
+    ack     the number of the last edit that was taken
+    notes   why the last edit could not be carried out, in words
+    """
+
+    scenario: Scenario
+    states: list[State] = field(default_factory=list)
+    at: int = 0
+    epoch: str = field(default_factory=lambda: secrets.token_urlsafe(6))
+    ack: int = 0
+    notes: list[str] = field(default_factory=list)
+    _gesture: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.states:
+            self.states = [self.origin]
+
+    @property
+    def origin(self) -> State:
+        """The case as it came."""
+        return start(self.scenario)
+
+    @property
+    def state(self) -> State:
+        """What stands on the page now."""
+        return self.states[self.at]
+
+    @property
+    def table(self) -> Table:
+        """The batch as a table."""
+        return self.state.table
+
+    @property
+    def row(self) -> int:
+        """The selected row."""
+        return self.state.row
+
+    @property
+    def edited(self) -> bool:
+        """The state is not the case as it came."""
+        return not self.state.same_batch(self.origin)
+
+    # Edits by the page
+
+    def edit(self, **changes: Any) -> None:
+        """The next state; one that changes the batch can be undone."""
+        self.become(replace(self.state, **changes))
+
+    def become(self, state: State, gesture: int | None = None) -> None:
+        """Another state of the same case. It takes the place of the one
+        before where both belong to one gesture."""
+        if gesture is not None and gesture == self._gesture:
+            del self.states[self.at :]
+            self.at -= 1
+        self.notes = []
+        if state.same_batch(self.state):
+            self.states[self.at] = state
+            self._gesture = None
+            return
+        first, *rest = [*self.states[: self.at + 1], state]
+        self.states = [first, *rest[1 - HISTORY :]]
+        self.at = len(self.states) - 1
+        self._gesture = gesture
+
+    def select(self, row: int) -> None:
+        """Another row is selected, as near as there is one."""
+        self.states[self.at] = edits.select(self.state, row)
+
+    def go(self, at: int) -> None:
+        """The state number `at` of the history, or the nearest."""
+        self.at = max(0, min(at, len(self.states) - 1))
+        self._gesture = None
+
+    def undo(self) -> None:
+        """The state before."""
+        self.go(self.at - 1)
+
+    def redo(self) -> None:
+        """The state that was undone last."""
+        self.go(self.at + 1)
+
+    def reset(self) -> None:
+        """The case as it came, as one more edit."""
+        self.become(self.origin)
+
+    # Messages from the browser
+
+    def apply(self, message: Any) -> bool:
+        """Carries out the edits of a message that were not taken yet. True
+        where one of them was final, so that the whole page has to follow.
+        Never raises: what cannot be carried out is said in `notes`."""
+        if not isinstance(message, Mapping):
+            return False
+        if message.get("epoch") != self.epoch:
+            return False
+        told = message.get("edits")
+        new = [
+            edit
+            for edit in (told if isinstance(told, list) else [])
+            if isinstance(edit, Mapping) and type(edit.get("n")) is int
+        ]
+        final = False
+        for edit in new:
+            if edit["n"] > self.ack:
+                self.ack = edit["n"]
+                final |= self._take(edit)
+        return final
+
+    def _take(self, edit: Mapping[str, Any]) -> bool:
+        """Carries out one edit; whether it was final."""
+        gesture = edit.get("gesture")
+        gesture = gesture if type(gesture) is int else None
+        try:
+            act, given = _read(edit)
+            if act in MOVES:
+                getattr(self, act)(*given)
+            else:
+                self.become(EDITS[act](self.state, *given), gesture)
+        except GradebookError as error:
+            self.notes = [said(error)]
+        final = bool(edit.get("final", gesture is None))
+        if final:
+            self._gesture = None
+        return final
+
+
+EDITS: Mapping[str, Callable[..., State]] = {
+    "cell": edits.set_cell,
+    "mask": edits.set_mask,
+    "add": edits.add_row,
+    "remove": edits.remove_row,
+    "move": edits.move_row,
+    "paste": edits.paste,
+    "replace": edits.replace_rows,
+    "width": edits.set_width,
+}
+"""Acts that make another state."""
+
+MOVES = ("undo", "redo", "go", "reset", "select")
+"""Acts that are methods of the draft."""
+
+ACTS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
+    "cell": {"row": (int,), "column": (str,), "value": (str, bool)},
+    "mask": {"row": (int,), "start": (int,), "stop": (int,), "value": (bool,)},
+    "add": {"row": (int,)},
+    "remove": {"row": (int,)},
+    "move": {"row": (int,), "to": (int,)},
+    "paste": {"row": (int,), "column": (str,), "text": (str,)},
+    "replace": {"text": (str,)},
+    "width": {"tokens": (int,)},
+    "select": {"row": (int,)},
+    "go": {"at": (int,)},
+    "undo": {},
+    "redo": {},
+    "reset": {},
+}
+"""What each act is given, in the order of its function."""
+
+
+def _read(edit: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """The act and what it is given. Raises GradebookError for an act that
+    is not known, and for a value that is missing or of another type."""
+    act = edit.get("do")
+    if not isinstance(act, str) or act not in ACTS:
+        raise GradebookError(
+            key="do", expected="one of " + ", ".join(ACTS), found=shown(act)
+        )
+    for name, kinds in ACTS[act].items():
+        if type(edit.get(name)) not in kinds:
+            raise GradebookError(
+                key=name,
+                expected=" or ".join(NAMES[kind] for kind in kinds),
+                found=shown(edit.get(name)),
+            )
+    return act, [edit[name] for name in ACTS[act]]
+
+
+NAMES = {int: "a whole number", str: "text", bool: "true or false"}

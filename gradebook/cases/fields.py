@@ -1,0 +1,333 @@
+"""One table of everything a learner can change beside the cells.
+
+A field gives the state its default, the link its text, and the page its
+title, help and kind of control. A new setting of the engine is a field by
+itself; an entry in TEXTS gives it a better title and a help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+from gradebook.bugs import BUGS
+from gradebook.cases.columns import as_text, number, titled, whole
+from gradebook.cases.scenario import Scenario
+from gradebook.core.errors import GradebookError, shown
+from gradebook.core.settings import (
+    AT_LEAST_ONE,
+    CHOICES,
+    FLAGS,
+    MAY_BE_NONE,
+    Settings,
+)
+from gradebook.engine.trainer import NORMALIZATIONS
+
+LONGEST_TEXT = 1000
+"""Characters of a number as typed."""
+NO_BUG = "none"
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is known about one field of a state.
+
+    kind      choice, flag, number (text, as typed), row or bugs
+    default   what the field is in a case as it came
+    options   of a choice: the value for each text in a link
+    setting   the field is a setting of the engine
+    page      'bug' or 'sandbox' where only its links have the field
+    """
+
+    name: str
+    kind: str
+    title: str
+    help: str
+    default: Callable[[Scenario], Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    setting: bool = False
+    page: str = ""
+
+    def format(self, value: Any) -> str:
+        """The value as a link has it."""
+        if self.kind == "choice":
+            texts = [t for t, one in self.options.items() if one == value]
+            return texts[0] if texts else str(value)
+        if self.kind == "flag":
+            return str(int(value))
+        if self.kind == "bugs":
+            return ".".join(value) or NO_BUG
+        return str(value)
+
+    def parse(self, text: str) -> Any:
+        """The value for a link's text. A number stays as typed, since the
+        page says what is wrong with it. Raises GradebookError with what was
+        expected and found."""
+        if self.kind == "number":
+            if len(text) > LONGEST_TEXT:
+                raise GradebookError(
+                    expected=f"at most {LONGEST_TEXT} characters long",
+                    found=str(len(text)),
+                )
+            return text
+        if self.kind == "bugs":
+            return _bugs(text)
+        if self.kind == "row":
+            if text.isascii() and text.isdigit() and len(text) < 7:
+                return int(text)
+            raise GradebookError(expected="a row", found=shown(text))
+        if text not in self.options:
+            expected = "0 or 1" if self.kind == "flag" else None
+            raise GradebookError(
+                expected=expected or "one of " + ", ".join(self.options),
+                found=shown(text),
+            )
+        return self.options[text]
+
+
+def _bugs(text: str) -> tuple[str, ...]:
+    """Names of bugs, in the order of BUGS."""
+    named = [] if text == NO_BUG else text.split(".")
+    for name in named:
+        if name not in BUGS:
+            raise GradebookError(
+                expected="names of bugs between dots", found=shown(name)
+            )
+    return tuple(name for name in BUGS if name in named)
+
+
+TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "estimator": (
+            "Estimator",
+            "An estimator under verl's key: sets baseline, scale, lone row,"
+            " ddof and eps together.",
+        ),
+        "baseline": ("Baseline", "What a row's score is compared with."),
+        "scale": (
+            "Scale",
+            "What the distance from the baseline is divided by.",
+        ),
+        "spread_about": (
+            "Spread about",
+            "The deviation is taken about the group's mean, or about the"
+            " baseline.",
+        ),
+        "ddof": ("ddof", "The variance divides by n - 1 with 1, by n with 0."),
+        "lone_row": (
+            "Lone row",
+            "A group with one counted row: zero gives it advantage 0, raw"
+            " passes its score through.",
+        ),
+        "eps": (
+            "eps",
+            "Added to the standard deviation. A number such as 1e-5.",
+        ),
+        "group_size": (
+            "Group size",
+            "Rows per prompt that the trainer was configured with. Empty:"
+            " the largest group's size. Only the faulty engine reads it.",
+        ),
+        "min_group_size": (
+            "Minimum group size",
+            "Groups with fewer rows leave the batch before either engine"
+            " sees it. 1 keeps all.",
+        ),
+        "mask_no_eos": (
+            "Mask no-EOS rows",
+            "Rows that did not end with EOS earn no advantage.",
+        ),
+        "reward_bias": ("Reward bias", "Added to every reward."),
+        "reward_scaling": (
+            "Reward scaling",
+            "Every reward is multiplied by this, after the bias.",
+        ),
+        "reward_clip": (
+            "Reward clip",
+            "Scores are cut at plus and minus this. Empty: no clip.",
+        ),
+        "whiten_tokens": (
+            "Whiten tokens",
+            "Normalizes the advantages once more, over all tokens of the"
+            " step.",
+        ),
+        "whiten_ddof": (
+            "Whitening ddof",
+            "The variance over tokens divides by n - 1 with 1, by n with 0.",
+        ),
+        "beta": ("beta", "Weight of the KL term."),
+        "loss": ("Loss", "How the tokens' losses are weighed and added up."),
+        "max_tokens": (
+            "Maximum tokens",
+            "Used by the dr_grpo loss. Empty: the mask's width.",
+        ),
+        "accumulation": (
+            "Accumulation steps",
+            "The loss is divided by this number.",
+        ),
+        "prompts_per_step": (
+            "Prompts per step",
+            "Prompts per step that the trainer was configured with. Empty:"
+            " as many as the step has. Only the faulty engine reads it.",
+        ),
+        "micro_batch": (
+            "Micro-batch",
+            "Rows of one forward pass. Empty: all rows of the step. Only the"
+            " faulty engine reads it.",
+        ),
+        "row": ("Selected row", "The row that the page explains."),
+        "bugs": ("Bugs", "What the faulty engine has."),
+        "detector": (
+            "EOS found by the trainer's detector",
+            "A row as long as the padded width has no EOS.",
+        ),
+        "evaluation": (
+            "Evaluation",
+            "Evaluation takes one generation a prompt: its first row.",
+        ),
+        "training_guard": (
+            "Confine the guard to training",
+            "The correct engine leaves flat groups out in training only.",
+        ),
+        "normalization": (
+            "The faulty side normalizes",
+            "When and over what the second normalization runs.",
+        ),
+    }
+)
+"""Title and help of each field."""
+
+BITS: Mapping[str, Any] = MappingProxyType({"0": False, "1": True})
+
+
+def _text_of(name: str) -> tuple[str, str]:
+    plain = name.replace("_", " ")
+    return TEXTS.get(name, (plain[:1].upper() + plain[1:], ""))
+
+
+def _setting(name: str) -> Field:
+    """The field of one setting of the engine."""
+    kind, options = "number", {}
+    if name in CHOICES:
+        kind, options = "choice", {str(one): one for one in CHOICES[name]}
+    elif name in FLAGS:
+        kind, options = "flag", dict(BITS)
+    return Field(
+        name,
+        kind,
+        *_text_of(name),
+        default=lambda scenario: typed_setting(name, scenario.settings[name]),
+        options=options,
+        setting=True,
+    )
+
+
+def _switch(
+    name: str, default: Callable[[Scenario], bool], page: str = ""
+) -> Field:
+    return Field(
+        name, "flag", *_text_of(name), default, options=BITS, page=page
+    )
+
+
+FIELDS: Mapping[str, Field] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            Field(
+                "bugs",
+                "bugs",
+                *_text_of("bugs"),
+                default=lambda scenario: (scenario.bug,),
+                page="sandbox",
+            ),
+            Field(
+                "row",
+                "row",
+                *_text_of("row"),
+                default=lambda scenario: scenario.focus,
+            ),
+            _switch("detector", lambda scenario: scenario.eos_by_width),
+            _switch("evaluation", lambda scenario: False, page="bug"),
+            _switch("training_guard", lambda scenario: False, page="bug"),
+            Field(
+                "normalization",
+                "choice",
+                *_text_of("normalization"),
+                default=lambda scenario: NORMALIZATIONS[-1],
+                options={
+                    how.removeprefix("twice, ").replace(" ", "-"): how
+                    for how in NORMALIZATIONS
+                },
+                page="bug",
+            ),
+            *(_setting(each.name) for each in fields(Settings)),
+        )
+    }
+)
+"""Every field by its name, in the order of a link."""
+
+SETTINGS = tuple(name for name, field in FIELDS.items() if field.setting)
+SWITCHES = ("detector", "evaluation", "training_guard", "normalization")
+"""Fields that change what is computed, and are no setting of the engine."""
+
+
+# Settings as typed
+
+
+def typed_setting(name: str, value: Any) -> Any:
+    """A setting's value as a person types it: a number as text, None as
+    ''."""
+    if name in CHOICES or name in FLAGS:
+        return value
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return as_text(value)
+
+
+def typed_settings(settings: Settings) -> dict[str, Any]:
+    """Every setting as a person types it."""
+    return {name: typed_setting(name, settings[name]) for name in SETTINGS}
+
+
+def read_settings(typed: Mapping[str, Any], base: Settings) -> Settings:
+    """Typed settings laid over `base`. Raises GradebookError naming one."""
+    return replace(base, **{n: read_setting(n, v) for n, v in typed.items()})
+
+
+def read_setting(name: str, value: Any) -> Any:
+    """One typed setting's value. Raises GradebookError naming it."""
+    if name in CHOICES or name in FLAGS:
+        return value
+    if name in MAY_BE_NONE and not str(value).strip():
+        return None
+    try:
+        return whole(value) if name in AT_LEAST_ONE else number(value)
+    except GradebookError as error:
+        raise GradebookError(
+            key=name, expected=error.expected, found=error.found
+        ) from None
+
+
+# Errors in words
+
+
+def title(key: str) -> str:
+    """What a field or a column is called on the screen."""
+    return TEXTS[key][0] if key in TEXTS else titled(key).replace("_", " ")
+
+
+def said(error: GradebookError) -> str:
+    """An error in the words of the page: what, row, what was expected and
+    what was found."""
+    where = title(error.key)
+    if error.row is not None:
+        where += f", row {error.row}"
+    if not error.expected:
+        return str(error)
+    found = f", found {error.found}" if error.found else ""
+    lead = f"{error.message}: " if error.message else ""
+    return f"{where}: {lead}expected {error.expected}{found}"
