@@ -1,7 +1,8 @@
-"""python -m gradebook check FILE...: is this run's log what it should be?
+"""The command line: gradebook check, app, bugs and explain.
 
-Exit code 0 when every step fits the correct engine, 1 when a suspect is
-named, 2 when it cannot be told or the input is bad.
+`gradebook check FILE...` asks whether a run's log is what it should be. Exit
+code 0 when every step fits the correct engine, 1 when a suspect is named, 2
+when it cannot be told or the input is bad.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from gradebook.logs.report import report
 from gradebook.logs.verdict.explore import worst_steps
 from gradebook.logs.verdict.verdict import Verdict
 from gradebook.logs.verdict.what_if import sentences
+from gradebook.output.bug_text import bug_list, explain
+from gradebook.ui.launch import start_app
 
 WRONG = 2
 
@@ -32,7 +35,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = _Parser(prog="python -m gradebook", allow_abbrev=False)
+    top = _Parser(prog="gradebook", allow_abbrev=False)
     commands = top.add_subparsers(dest="command", parser_class=_Parser)
     check = commands.add_parser(
         "check",
@@ -70,6 +73,15 @@ def parser() -> argparse.ArgumentParser:
         metavar="OUT",
         help="write the smallest failing step as a pytest file",
     )
+    app = commands.add_parser(
+        "app", help="start the app; options after -- go to Streamlit"
+    )
+    app.add_argument("options", nargs="*", help=argparse.SUPPRESS)
+    commands.add_parser("bugs", help="list the bugs and whom they affect")
+    explain = commands.add_parser(
+        "explain", help="show one bug's numbers, and how to find it"
+    )
+    explain.add_argument("bug", metavar="BUG")
     return top
 
 
@@ -104,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_usage(sys.stderr)
         return WRONG
     try:
-        return _check(given)
+        return _run(given)
     except GradebookError as error:
         return _failed(str(error))
     except KeyboardInterrupt:
@@ -113,6 +125,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{error.filename or 'output'}: {error.strerror}")
     except MemoryError:
         return _failed("not enough memory for this log")
+
+
+def _run(given: argparse.Namespace) -> int:
+    if given.command == "app":
+        return start_app(given.options)
+    if given.command == "check":
+        return _check(given)
+    print(bug_list() if given.command == "bugs" else explain(given.bug))
+    return 0
+
+
+def entry() -> NoReturn:
+    """The installed command `gradebook`."""
+    entry()
 
 
 def _failed(says: str) -> int:
@@ -186,4 +212,4 @@ def _printable(line: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    entry()

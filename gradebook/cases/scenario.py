@@ -41,12 +41,13 @@ from gradebook.cases.values import (
 )
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, shown
+from gradebook.core.project import PROJECT
 from gradebook.core.settings import ESTIMATORS, Settings, check_setting
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-FOLDER = Path(__file__).parents[2] / "scenarios"
+FOLDER = PROJECT / "scenarios"
 MOST_ROWS = 1000
 MOST_TOKENS = 64
 

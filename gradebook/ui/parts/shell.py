@@ -10,10 +10,10 @@ import streamlit as st
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load
+from gradebook.core.project import PROJECT
 from gradebook.ui.pages.home import home
 from gradebook.ui.parts import address, present
 
-ROOT = Path(__file__).parents[3]
 SCRIPTS = ("typing.js",)
 STYLE = Path(__file__).with_name("style.css")
 EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
@@ -43,7 +43,7 @@ def _script() -> str:
 def page_files() -> dict[str, Path]:
     """Name -> page file, in the order of the files' numbers."""
     files = sorted(
-        ROOT.glob("pages/[0-9]*_*.py"),
+        PROJECT.glob("pages/[0-9]*_*.py"),
         key=lambda f: int(f.stem.split("_")[0]),
     )
     return {f.stem.split("_", 1)[1]: f for f in files}

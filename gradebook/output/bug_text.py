@@ -1,0 +1,95 @@
+"""The bugs as text, for a terminal: a list, and one bug explained."""
+
+from __future__ import annotations
+
+import textwrap
+
+from torch import Tensor
+
+from gradebook.analysis.comparison import Comparison, compare
+from gradebook.analysis.formula import worked
+from gradebook.cases.record import BUGS, bug
+from gradebook.cases.scenario import Scenario, load
+from gradebook.core.formatting import signed
+
+WIDTH = 78
+
+
+def bug_list() -> str:
+    """Every bug: its name, title, trainer, status and affected versions."""
+    return "\n\n".join(_entry(name) for name in BUGS)
+
+
+def _entry(name: str) -> str:
+    own, case = bug(name), load(name)
+    head = f"{name}: {own.title} ({own.trainer}, {own.status})"
+    return "\n".join([head, _wrapped(case.affected.versions, "  affects: ")])
+
+
+def explain(name: str) -> str:
+    """One bug: its claim, its tell-tale on the report's own batch as both
+    engines compute it, whom it affects and the workaround.
+
+    Raises GradebookError for a name that is not in BUGS.
+    """
+    own = bug(name)
+    case = load(name)
+    comparison = compare(own, case.batch())
+    parts = [
+        f"{own.title} ({own.trainer}, {own.status})",
+        _wrapped(case.claim),
+        _wrapped(case.status_note),
+        _table(case, comparison),
+        _formula(case, comparison),
+        _wrapped(case.telltale.text, "Tell-tale: "),
+        _wrapped(case.rule, "Rule: "),
+        _wrapped(case.affected.versions, "Affected: "),
+        _wrapped(case.affected.look, "Look for: "),
+        _wrapped(case.affected.workaround, "Workaround: "),
+        "\n".join(f"{s.label}: {s.url}" for s in case.sources),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(case: Scenario, comparison: Comparison) -> str:
+    """Row, prompt, reward and both engines' advantages, and the gradients
+    where the advantages agree."""
+    batch, (right, wrong) = comparison.batch, case.engine_names
+    columns = {
+        "row": [str(row) for row in range(batch.rows)],
+        "prompt": [str(row["prompt"]) for row in case.rows],
+        "reward": [f"{value:g}" for value in batch.reward.tolist()],
+        right: _numbers(comparison.correct.advantage),
+        wrong: _numbers(comparison.faulty.advantage),
+    }
+    gradient, hidden = comparison.correct.gradient, comparison.differs
+    if gradient is not None and not bool(hidden("advantage").any()):
+        other = comparison.faulty.gradient
+        columns[f"gradient, {right}"] = _numbers(gradient.sum(-1))
+        columns[f"gradient, {wrong}"] = _numbers(other.sum(-1))
+    widths = [
+        max(len(name), *map(len, cells)) for name, cells in columns.items()
+    ]
+    lines = [list(columns), *zip(*columns.values())]
+    return "\n".join(
+        "  ".join(cell.rjust(w) for cell, w in zip(line, widths))
+        for line in lines
+    )
+
+
+def _numbers(values: Tensor) -> list[str]:
+    return [signed(value) for value in values.tolist()]
+
+
+def _formula(case: Scenario, comparison: Comparison) -> str:
+    """The focus row's advantage worked out for both engines."""
+    lines = []
+    for name, side in zip(case.engine_names, worked(comparison, case.focus)):
+        lines.append(f"Row {case.focus}, {name}:")
+        for line in side.lines:
+            lines.append("  " + "".join(part.text for part in line))
+    return "\n".join(lines)
+
+
+def _wrapped(text: str, lead: str = "") -> str:
+    return textwrap.fill(lead + text, WIDTH, subsequent_indent=" " * len(lead))

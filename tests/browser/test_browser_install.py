@@ -1,0 +1,129 @@
+"""The wheel, installed into fresh environments and used from elsewhere.
+
+Marked long: each test installs torch.
+"""
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.long
+
+LIBRARY = """
+import gradebook, pandas, sys
+batch = gradebook.load("partial_groups").batch()
+faulty = gradebook.run(gradebook.bug("partial_groups").engine, batch)
+assert round(faulty.advantage[10].item(), 3) == -0.48
+assert "streamlit" not in sys.modules
+with gradebook.Recorder("run", strict=True) as recorder:
+    for step in range(4):
+        recorder.step(
+            step, prompt=[0, 0, 1, 1], reward=[1.0, 0.0, 0.5, 2.5],
+            advantage=[0.5, -0.5, -1.0, 1.0],
+        )
+frame = pandas.read_parquet("run")
+print(gradebook.check(frame)["verdict"].tolist())
+"""
+
+
+def run(*command, folder, **more):
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        **more,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    there = tmp_path_factory.mktemp("wheel")
+    run(
+        sys.executable,
+        *("-m", "pip", "wheel", "--no-deps", "-w", there, ROOT),
+        folder=there,
+    )
+    (found,) = there.glob("gradebook-*.whl")
+    return found
+
+
+def installed(wheel, folder, extra=""):
+    """The `bin` folder of a fresh environment with the wheel in it."""
+    run(sys.executable, "-m", "venv", folder / "venv", folder=folder)
+    tools = folder / "venv" / "bin"
+    run(
+        *(tools / "python", "-m", "pip", "install", "-q"),
+        *(
+            "-c",
+            ROOT / "requirements.txt",
+            f"gradebook{extra} @ file://{wheel}",
+        ),
+        folder=folder,
+    )
+    return tools
+
+
+def test_the_base_install_needs_neither_streamlit_nor_plotly(wheel, tmp_path):
+    tools = installed(wheel, tmp_path)
+    packages = run(tools / "python", "-m", "pip", "list", folder=tmp_path)
+    assert "torch" in packages
+    assert "streamlit" not in packages and "plotly" not in packages
+    said = run(tools / "python", "-W", "error", "-c", LIBRARY, folder=tmp_path)
+    assert said.strip() == str(["correct"] * 4)
+    assert "correct" in run(
+        tools / "gradebook", "check", "run", folder=tmp_path
+    )
+    assert "partial_groups" in run(
+        tools / "gradebook", "bugs", folder=tmp_path
+    )
+    refused = subprocess.run(
+        [tools / "gradebook", "app"], capture_output=True, text=True
+    )
+    assert refused.returncode == 2
+    assert "pip install 'gradebook[app]'" in refused.stderr
+
+
+def test_the_app_runs_from_a_read_only_install(wheel, tmp_path, chromium):
+    tools = installed(wheel, tmp_path, "[app]")
+    (package,) = (tmp_path / "venv").glob("lib/*/site-packages/gradebook")
+    for path in [package, *package.rglob("*")]:
+        path.chmod(path.stat().st_mode & ~0o222)
+    port = "8571"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    options = ("--", f"--server.port={port}", "--server.headless=true")
+    server = subprocess.Popen(
+        [tools / "gradebook", "app", *options],
+        cwd=elsewhere,
+        env=os.environ | {"HOME": str(tmp_path)},
+    )
+    try:
+        page = chromium.new_page()
+        address = f"http://127.0.0.1:{port}/"
+        wait_for(address + "_stcore/health")
+        page.goto(address + "partial_groups")
+        page.get_by_role("heading", name="Partial groups").wait_for()
+        page.close()
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def wait_for(address):
+    """Until the server answers."""
+    for _ in range(600):
+        try:
+            return urllib.request.urlopen(address, timeout=5)
+        except OSError:
+            time.sleep(0.2)
+    raise AssertionError(f"no answer from {address}")
