@@ -1,0 +1,198 @@
+"""The tasks that the small policies are trained on, as finite automata.
+
+Letters in shapes: P prompts, K states, L places, A actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+PROMPTS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Environment:
+    """One automaton for each prompt. Every rollout starts in state 0.
+
+    A policy does not see the whole state, only its place: the position in
+    the word, for example.
+
+    after     int64 [P, K, A] the state after an action
+    place     int64 [K] what the policy sees of a state
+    ends      bool [K] a rollout ends in this state
+    succeeds  bool [K] a rollout that stops in this state is a success
+    reward    float64 [K] what a rollout earns that stops in this state
+    chance    float64 [P, L, A] the reference policy, where training starts
+    most      actions after which a rollout is cut
+    solvable  bool [P] some rollout of the prompt can succeed
+    free      places where any letter will do
+    """
+
+    after: Tensor
+    place: Tensor
+    ends: Tensor
+    succeeds: Tensor
+    reward: Tensor
+    chance: Tensor
+    most: int
+    solvable: Tensor
+    free: tuple[int, ...] = ()
+
+
+WORDS = (
+    *((4, 3), (0, 2), (1, 2), (6, 3)),
+    *((4, 5), (2, 0), (1, 5), (2, 4)),
+)
+"""Two of the seven letters for each prompt, drawn once. Several prompts use
+the same letter at the same position, so they can learn from each other."""
+
+
+def spell(free: int = 0) -> Environment:
+    """Write the prompt's word of two letters, then EOS.
+
+    Eight tokens: seven letters and EOS. The exact word earns 1, all else
+    0. The reference policy's chance of each right token falls from 0.9 to
+    0.2 over the prompts. `free` more letters, which may be any, stand
+    between the word and EOS; there the reference policy writes each letter
+    with equal chance, and EOS with chance 0.02.
+
+    States: right so far, by position; wrong, by position; ended wrong;
+    ended right. The place is the position.
+    """
+    eos, word = 7, 2
+    length = word + free
+    wrong, missed, right = length + 1, 2 * length + 2, 2 * length + 3
+    after = torch.full((PROMPTS, right + 1, eos + 1), missed)
+    chance = torch.zeros(PROMPTS, length + 1, eos + 1, dtype=torch.float64)
+    for prompt, sure in enumerate(_falling(0.9, 0.2)):
+        for place in range(length):
+            on = place + 1
+            after[prompt, wrong + place, :eos] = wrong + on
+            if place < word:
+                letter = WORDS[prompt][place]
+                after[prompt, place, :eos] = wrong + on
+                after[prompt, place, letter] = on
+                chance[prompt, place] = _chances(eos + 1, {letter: sure})
+            else:
+                after[prompt, place, :eos] = on
+                chance[prompt, place] = _chances(eos + 1, {eos: 0.02})
+        after[prompt, length, eos] = right
+        chance[prompt, length] = _chances(eos + 1, {eos: sure})
+    succeeds = _only(right, right + 1)
+    positions = torch.arange(length + 1)
+    return Environment(
+        after,
+        place=torch.cat([positions, positions, torch.zeros(2).long()]),
+        ends=_only(missed, right + 1) | succeeds,
+        succeeds=succeeds,
+        reward=succeeds.double(),
+        chance=chance,
+        most=length + 1,
+        solvable=torch.ones(PROMPTS, dtype=torch.bool),
+        free=tuple(range(word, length)),
+    )
+
+
+def lock(failure: float = 0.0, unsolvable: int = 0) -> Environment:
+    """Open a lock with one to three right actions.
+
+    Each place has one right action out of five; a wrong one wastes the
+    turn. A sixth action quits, and there are eight turns at most. To open
+    the lock earns 1, to quit earns `failure`, and to run out of turns earns
+    twice as much. The last `unsolvable` prompts have no right action. The
+    reference policy's chance of the right action falls from 0.85 to 0.35
+    over the prompts; it quits with chance 0.05.
+
+    States: zero, one or two right actions so far; quit; open.
+    """
+    wrong, quit, opened = 5, 3, 4
+    after = torch.zeros((PROMPTS, opened + 1, wrong + 1), dtype=torch.int64)
+    chance = torch.zeros(PROMPTS, 3, wrong + 1, dtype=torch.float64)
+    solvable = torch.arange(PROMPTS) < PROMPTS - unsolvable
+    for prompt, sure in enumerate(_falling(0.85, 0.35)):
+        turns = 1 + prompt % 3
+        for place in range(3):
+            right = (prompt + 2 * place) % wrong
+            after[prompt, place] = place
+            after[prompt, place, wrong] = quit
+            if solvable[prompt]:
+                on = opened if place + 1 == turns else place + 1
+                after[prompt, place, right] = on
+            fixed = {right: sure, wrong: 0.05}
+            chance[prompt, place] = _chances(wrong + 1, fixed)
+    late = 2 * failure
+    return Environment(
+        after,
+        place=torch.tensor([0, 1, 2, 0, 0]),
+        ends=torch.tensor([False, False, False, True, True]),
+        succeeds=_only(opened, opened + 1),
+        reward=torch.tensor(
+            [late, late, late, failure, 1.0], dtype=torch.float64
+        ),
+        chance=chance,
+        most=8,
+        solvable=solvable,
+    )
+
+
+def ramble(unfinished: float = 1.0) -> Environment:
+    """Say the answer, then stop.
+
+    Six tokens: EOS, the prompt's answer and four others; at most eight of
+    them. A rollout that said the answer earns 1. Where it was cut without
+    EOS, it earns `unfinished` times as much. A success has said the answer
+    and has ended. The reference policy's chance of the answer falls from
+    0.4 to 0.1 over the prompts; its chance of EOS is 0.12.
+
+    States: not said; said; ended without it; ended with it.
+    """
+    eos = 5
+    after = torch.zeros((PROMPTS, 4, eos + 1), dtype=torch.int64)
+    chance = torch.zeros(PROMPTS, 2, eos + 1, dtype=torch.float64)
+    for prompt, sure in enumerate(_falling(0.4, 0.1)):
+        answer = prompt % eos
+        after[prompt, 0, answer] = 1
+        after[prompt, 0, eos] = 2
+        after[prompt, 1] = 1
+        after[prompt, 1, eos] = 3
+        chance[prompt, :] = _chances(eos + 1, {answer: sure, eos: 0.12})
+    return Environment(
+        after,
+        place=torch.tensor([0, 1, 0, 0]),
+        ends=torch.tensor([False, False, True, True]),
+        succeeds=_only(3, 4),
+        reward=torch.tensor([0.0, unfinished, 0.0, 1.0], dtype=torch.float64),
+        chance=chance,
+        most=8,
+        solvable=torch.ones(PROMPTS, dtype=torch.bool),
+    )
+
+
+def _falling(first: float, last: float) -> list[float]:
+    """PROMPTS chances from `first` to `last` in equal steps."""
+    return torch.linspace(first, last, PROMPTS, dtype=torch.float64).tolist()
+
+
+def _chances(actions: int, fixed: Mapping[int, float]) -> Tensor:
+    """These chances; the other actions share the rest. float64 [A]."""
+    rest = (1 - sum(fixed.values())) / (actions - len(fixed))
+    chance = torch.full((actions,), rest, dtype=torch.float64)
+    for action, value in fixed.items():
+        chance[action] = value
+    return chance
+
+
+def _only(state: int, states: int) -> Tensor:
+    """True for one state. bool [K]."""
+    return torch.arange(states) == state
+
+
+ENVIRONMENTS: Mapping[str, Callable[..., Environment]] = {
+    "spell": spell,
+    "lock": lock,
+    "ramble": ramble,
+}

@@ -1,0 +1,113 @@
+"""Exact figures of a policy: expectations over all its rollouts, computed
+by dynamic programming over the automaton and not sampled.
+
+A policy is a float64 tensor [..., P, L, A] of chances. Letters in shapes:
+P prompts, L places, K states, A actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from gradebook.analysis.consequences.environments import Environment
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure of a policy.
+
+    function  float64 [...] of an environment and a policy
+    title     the axis of the curves
+    unit      what a difference is counted in, times `factor`
+    more, less  what the faulty run does where its value is larger, smaller
+    better    1 where more is better, -1 where less is, 0 where neither is
+    """
+
+    function: Callable[[Environment, Tensor], Tensor]
+    title: str
+    unit: str
+    factor: float
+    more: str
+    less: str
+    better: int
+
+
+def success(environment: Environment, policy: Tensor) -> Tensor:
+    """The chance that a rollout succeeds, mean over the prompts that can be
+    solved. float64 [...]."""
+    stops, _ = _rollout(environment, policy)
+    chance = stops[..., environment.succeeds].sum(-1)
+    return chance[..., environment.solvable].mean(-1)
+
+
+def wasted_turns(environment: Environment, policy: Tensor) -> Tensor:
+    """The expected number of actions of a rollout, mean over the prompts
+    that cannot be solved. float64 [...]."""
+    _, turns = _rollout(environment, policy)
+    return turns[..., ~environment.solvable].mean(-1)
+
+
+def letters_in_use(environment: Environment, policy: Tensor) -> Tensor:
+    """The effective number of letters where any letter will do: exp of the
+    entropy of the letter, given that it is one (the last action is EOS).
+    Mean over prompts and places. float64 [...]."""
+    letter = policy[..., list(environment.free), :-1]
+    letter = letter / letter.sum(-1, keepdim=True)
+    entropy = torch.special.entr(letter).sum(-1)
+    return entropy.exp().mean((-1, -2))
+
+
+def _rollout(
+    environment: Environment, policy: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The chance of each state in which a rollout stops, float64
+    [..., P, K], and the expected number of its actions, [..., P]."""
+    after, ends = environment.after, environment.ends
+    states = len(ends)
+    acts = policy[..., environment.place, :]
+    onward = torch.nn.functional.one_hot(after, states).to(policy.dtype)
+    # float64 [..., P, K, K]: the chance to go from one state to another.
+    move = (acts[..., None, :] @ onward).squeeze(-2)
+    move[..., ends, :] = torch.eye(states, dtype=policy.dtype)[ends]
+    at = policy.new_zeros(*move.shape[:-2], 1, states)
+    at[..., 0] = 1
+    turns = policy.new_zeros(move.shape[:-2])
+    for _ in range(environment.most):
+        turns = turns + at[..., 0, ~ends].sum(-1)
+        at = at @ move
+    return at[..., 0, :], turns
+
+
+MEASURES: Mapping[str, Measure] = {
+    "success": Measure(
+        success,
+        "success (chance of a rollout)",
+        "points",
+        100,
+        "solves {} more",
+        "solves {} less",
+        1,
+    ),
+    "wasted_turns": Measure(
+        wasted_turns,
+        "turns on prompts that nobody can solve",
+        "turns",
+        1,
+        "wastes {} more",
+        "wastes {} less",
+        -1,
+    ),
+    "letters_in_use": Measure(
+        letters_in_use,
+        "letters in use where any will do (effective number)",
+        "letters",
+        1,
+        "keeps {} more in use",
+        "keeps {} less in use",
+        0,
+    ),
+}

@@ -1,0 +1,330 @@
+"""Two policies trained side by side: same seeds, same luck, two engines.
+
+A policy is two tables of logits, one for each prompt and place and one for
+each place, which all prompts share; their sum counts. Every update samples
+rollouts, lets the engine turn them into the gradient of its own loss, and
+gives that gradient to an optimizer of torch. All seeds train at once: each
+is a step of one batch.
+
+Letters in shapes: E engines, S seeds, P prompts, G rollouts of one prompt,
+N = S P G rollouts of one engine, R of them that arrive, T actions, L
+places, A actions to choose from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from gradebook.analysis.consequences.measures import MEASURES
+from gradebook.analysis.consequences.study import (
+    OPTIMIZERS,
+    UPDATES,
+    Run,
+    study,
+)
+from gradebook.bugs import swap
+from gradebook.core.batch import Batch
+from gradebook.engine.grouping import has_tokens
+from gradebook.engine.pipeline import CORRECT, Engine, run
+
+EVERY = 2
+"""Updates from one frame to the next."""
+
+AHEAD = 20
+"""Updates whose luck is drawn at once."""
+
+LONGEST = 1.0
+"""The longest gradient that an optimizer is given."""
+
+REJECTED = 2.0
+"""A sequence ratio above this, or below its inverse, rejects a rollout."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where both policies stand after `update` updates.
+
+    values  for each measure [E][S]; NaN for a seed that diverged
+    """
+
+    update: int
+    values: Mapping[str, list[list[float]]]
+
+
+def frames(chosen: Run) -> Iterator[Frame]:
+    """The run from its start to its last update, a frame every EVERY
+    updates. Equal runs give equal frames.
+
+    Raises GradebookError where an engine refuses a batch.
+    """
+    training = Training(chosen, range(chosen.seeds))
+    yield training.frame()
+    for update in range(1, UPDATES + 1):
+        training.advance()
+        if update % EVERY == 0:
+            yield training.frame()
+
+
+def batch_at(chosen: Run, seed: int, update: int) -> Batch:
+    """The batch of one seed that the faulty engine trains on in this
+    update, counted from 1."""
+    training = Training(chosen, [seed])
+    for _ in range(update - 1):
+        training.advance()
+    policy = (training.own + training.shared).detach().log_softmax(-1)
+    return training.batches(policy, next(training.luck))[1][0]
+
+
+def engines(bug: str) -> tuple[Engine, Engine]:
+    """The correct and the faulty engine of a training run.
+
+    No trainer leaves the rows of a flat group out of its loss, so both
+    engines train every row that has tokens; except where the bug is about
+    just that stage.
+    """
+    swapped = swap(bug)
+    pair = CORRECT, swapped.engine
+    if swapped.stage == "trained":
+        return pair
+    return tuple(replace(one, trained=_every_row) for one in pair)
+
+
+def _every_row(
+    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
+) -> Tensor:
+    """The row's tokens enter the loss: it has some. bool [R]."""
+    return has_tokens(batch)
+
+
+class Luck(NamedTuple):
+    """What chance decides in one update, for both engines alike.
+
+    order    int64 [S, P] the prompt at each place of the batch
+    gumbel   float64 [T, S, P, G, A] noise that chooses the actions
+    uniform  float64 [S, P, G] decides what happens to a rollout
+    normal   float64 [S, P, L, A] what the sampler's logits are off by
+    """
+
+    order: Tensor
+    gumbel: Tensor
+    uniform: Tensor
+    normal: Tensor
+
+
+class Rollouts(NamedTuple):
+    """The rollouts of both engines, in batch order.
+
+    index    int64 [E, N, T] of the chosen logit among all, [E S P L A]
+    prompt   int64 [N]
+    mask     bool [E, N, T]
+    final    int64 [E, N] the state that each stopped in
+    """
+
+    index: Tensor
+    prompt: Tensor
+    mask: Tensor
+    final: Tensor
+
+
+class Training:
+    """The tables of both policies for all seeds, and their optimizer."""
+
+    def __init__(self, chosen: Run, seeds: Sequence[int]) -> None:
+        self.study = study(chosen.bug)
+        self.task, self.on, self.settings = self.study.at(chosen.value)
+        self.engines = engines(chosen.bug)
+        self.seeds = len(seeds)
+        self.updates = 0
+        self.luck = self._luck(seeds)
+        self.reference = self.task.chance.log()
+        shape = len(self.engines), self.seeds, *self.reference.shape
+        self.own = self.reference.expand(shape).clone().requires_grad_()
+        shared = torch.zeros_like(self.own[:, :, :1])
+        self.shared = shared.requires_grad_()
+        tables, chosen_one = self.tables, OPTIMIZERS[chosen.optimizer]
+        kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+        self.optimizer = kinds[chosen_one.kind](tables, lr=chosen_one.rate)
+
+    @property
+    def tables(self) -> list[Tensor]:
+        """Logits by prompt and place, float64 [E, S, P, L, A], and by place
+        alone, [E, S, 1, L, A]."""
+        return [self.own, self.shared]
+
+    def frame(self) -> Frame:
+        """Where both policies stand."""
+        with torch.no_grad():
+            policy = (self.own + self.shared).softmax(-1)
+            values = {
+                name: MEASURES[name].function(self.task, policy).tolist()
+                for name in dict.fromkeys(("success", self.study.measure))
+            }
+        return Frame(self.updates, values)
+
+    def advance(self) -> None:
+        """One update of both policies."""
+        policy = (self.own + self.shared).log_softmax(-1)
+        learned, gradients = [], []
+        for engine, (batch, logp) in zip(
+            self.engines, self.batches(policy, next(self.luck))
+        ):
+            if batch.rows:
+                learned.append(logp)
+                gradients.append(run(engine, batch).gradient)
+        self.optimizer.zero_grad()
+        torch.autograd.backward(learned, gradients)
+        self._shorten_gradients()
+        self.optimizer.step()
+        self.updates += 1
+
+    def batches(
+        self, policy: Tensor, luck: Luck
+    ) -> list[tuple[Batch, Tensor]]:
+        """The batch that each engine trains on, and its log-probabilities
+        with their history, float64 [R, T].
+
+        policy  log-probabilities, float64 [E, S, P, L, A]
+        """
+        off = self.on.sampler * luck.normal
+        sampler = (policy.detach() + off).log_softmax(-1)
+        rollouts = self._rollouts(sampler, luck)
+        return [
+            self._batch(engine, policy, sampler, rollouts, luck)
+            for engine in range(len(self.engines))
+        ]
+
+    def _batch(
+        self,
+        engine: int,
+        policy: Tensor,
+        sampler: Tensor,
+        rollouts: Rollouts,
+        luck: Luck,
+    ) -> tuple[Batch, Tensor]:
+        seed = torch.arange(self.seeds).repeat_interleave(
+            len(rollouts.prompt) // self.seeds
+        )
+        prompt = rollouts.prompt
+        arrived = luck.uniform.reshape(-1) >= self.on.lost
+        arrived &= self._finite()[engine][seed]
+        index, mask, final = (
+            part[engine][arrived]
+            for part in (rollouts.index, rollouts.mask, rollouts.final)
+        )
+        seed, prompt = seed[arrived], prompt[arrived]
+        logp = policy.reshape(-1)[index]
+        reward = self.task.reward[final]
+        steps = mask.sum(-1)
+        if self.on.sampler:
+            near = _near(logp.detach(), sampler.reshape(-1)[index], mask)
+            reward = torch.where(near, reward, reward + self.on.bonus)
+            mask = mask & near[:, None]
+        batch = Batch(
+            prompt=prompt,
+            reward=reward,
+            mask=mask,
+            eos=self.task.ends[final],
+            step=seed,
+            steps=steps,
+            logp=logp,
+            ref_logp=self._reference(index),
+            settings=self.settings,
+        )
+        return batch, logp
+
+    def _reference(self, index: Tensor) -> Tensor:
+        """The reference policy's log-probabilities of the actions with
+        these indices, int64 [R, T]. float64 [R, T]."""
+        return self.reference.reshape(-1)[index % self.reference.numel()]
+
+    def _rollouts(self, sampler: Tensor, luck: Luck) -> Rollouts:
+        """Rollouts of both engines under the same luck.
+
+        sampler  log-probabilities, float64 [E, S, P, L, A]
+        """
+        task, (places, actions) = self.task, self.reference.shape[1:]
+        size = luck.gumbel.shape[3]
+        prompt = luck.order[..., None].expand(-1, -1, size).reshape(-1)
+        table = sampler.reshape(-1, actions)
+        tables = table.shape[0] // (len(self.engines) * self.seeds)
+        which = torch.arange(len(self.engines) * self.seeds) * tables
+        first = which.reshape(len(self.engines), -1).repeat_interleave(
+            len(prompt) // self.seeds, dim=-1
+        )
+        first = first + prompt * places
+        after = task.after.reshape(-1, actions)
+        automaton = prompt * len(task.ends)
+        gumbel = luck.gumbel.reshape(task.most, -1, actions)
+        state = torch.zeros_like(first)
+        going = torch.ones_like(first, dtype=torch.bool)
+        index, mask = [], []
+        for noise in gumbel:
+            row = first + task.place[state]
+            action = (table[row] + noise).argmax(-1)
+            index.append(row * actions + action)
+            mask.append(going)
+            onward = after[automaton + state, action]
+            state = torch.where(going, onward, state)
+            going = going & ~task.ends[state]
+        return Rollouts(
+            torch.stack(index, -1), prompt, torch.stack(mask, -1), state
+        )
+
+    def _finite(self) -> Tensor:
+        """The policy of this engine and seed has not diverged. bool
+        [E, S]."""
+        finite = [t.detach().isfinite().flatten(2).all(-1) for t in self.tables]
+        return finite[0] & finite[1]
+
+    def _shorten_gradients(self) -> None:
+        """Gradients of one engine and seed, as one vector, get at most the
+        length LONGEST, as torch.nn.utils.clip_grad_norm_ does it."""
+        found = [table.grad for table in self.tables]
+        length = sum(g.square().flatten(2).sum(-1) for g in found).sqrt()
+        factor = (LONGEST / (length + 1e-6)).clamp(max=1)
+        for gradient in found:
+            gradient.mul_(factor[..., None, None, None])
+
+    def _luck(self, seeds: Sequence[int]) -> Iterator[Luck]:
+        """What chance decides, update after update. Each seed has its own
+        generator, so its luck does not depend on the number of seeds."""
+        prompts, places, actions = self.reference.shape
+        size, most = self.study.rollouts, self.task.most
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        kind = torch.float64
+        while True:
+            drawn = []
+            for g in generators:
+                order = torch.rand(AHEAD, prompts, generator=g).argsort(-1)
+                waits = torch.empty(
+                    AHEAD, most, prompts, size, actions, dtype=kind
+                ).exponential_(generator=g)
+                uniform = torch.rand(
+                    AHEAD, prompts, size, generator=g, dtype=kind
+                )
+                normal = torch.randn(
+                    AHEAD, prompts, places, actions, generator=g, dtype=kind
+                )
+                drawn.append((order, waits, uniform, normal))
+            order, waits, uniform, normal = map(torch.stack, zip(*drawn))
+            waits.log_()
+            for update in range(AHEAD):
+                yield Luck(
+                    order[:, update],
+                    -waits[:, update].transpose(0, 1),
+                    uniform[:, update],
+                    normal[:, update],
+                )
+
+
+def _near(logp: Tensor, sampler: Tensor, mask: Tensor) -> Tensor:
+    """The sequence ratio of policy to sampler, both float64 [R, T], is in
+    the accepted band. bool [R]."""
+    log_ratio = torch.where(mask, logp - sampler, 0).sum(-1)
+    return log_ratio.abs() <= math.log(REJECTED)
