@@ -132,7 +132,8 @@ class Batch:
         int64 [R]."""
         found = _factorized(labels)
         if self.step_count > 1:
-            return _factorized(self.step_index * (self.rows + 1) + found)
+            many = int(found.max()) + 1
+            return _factorized(self.step_index * many + found)
         return found
 
     @cached_property

@@ -129,7 +129,11 @@ class Study:
         """The task, the conditions and the settings with the slider at
         `value`."""
         name, value = self.slider.name, self.slider.of(value)
-        arguments, on, settings = self.arguments, self.conditions, self.settings
+        arguments, on, settings = (
+            self.arguments,
+            self.conditions,
+            self.settings,
+        )
         if name in Settings().keys():
             settings = replace(settings, **{name: value})
         elif hasattr(on, name):
@@ -164,7 +168,9 @@ def study(bug: str) -> Study:
     path = STUDIES / f"{bug}.toml"
     if bug not in BUGS or not path.exists():
         raise GradebookError(
-            key="bug", expected="a bug that has training runs", found=shown(bug)
+            key="bug",
+            expected="a bug that has training runs",
+            found=shown(bug),
         )
     table = read_toml(path)
     try:

@@ -33,7 +33,7 @@ from gradebook.core.batch import Batch
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
-EVERY = 2
+EVERY = 5
 """Updates from one frame to the next."""
 
 AHEAD = 20
@@ -106,7 +106,7 @@ class Luck(NamedTuple):
     """What chance decides in one update, for both engines alike.
 
     order    int64 [S, P] the prompt at each place of the batch
-    gumbel   float64 [T, S, P, G, A] noise that chooses the actions
+    gumbel   float32 [T, S, P, G, A] noise that chooses the actions
     uniform  float64 [S, P, G] decides what happens to a rollout
     normal   float64 [S, P, L, A] what the sampler's logits are off by
     """
@@ -194,8 +194,9 @@ class Training:
         off = self.on.sampler * luck.normal
         sampler = (policy.detach() + off).log_softmax(-1)
         rollouts = self._rollouts(sampler, luck)
+        finite = policy.detach().flatten(2).isfinite().all(-1)
         return [
-            self._batch(engine, policy, sampler, rollouts, luck)
+            self._batch(engine, policy, sampler, rollouts, luck, finite)
             for engine in range(len(self.engines))
         ]
 
@@ -206,13 +207,16 @@ class Training:
         sampler: Tensor,
         rollouts: Rollouts,
         luck: Luck,
+        finite: Tensor,
     ) -> tuple[Batch, Tensor]:
+        """The rollouts that arrive, of seeds whose policy is `finite`,
+        bool [E, S]."""
         seed = torch.arange(self.seeds).repeat_interleave(
             len(rollouts.prompt) // self.seeds
         )
         prompt = rollouts.prompt
         arrived = luck.uniform.reshape(-1) >= self.on.lost
-        arrived &= self._finite()[engine][seed]
+        arrived &= finite[engine][seed]
         index, mask, final = (
             part[engine][arrived]
             for part in (rollouts.index, rollouts.mask, rollouts.final)
@@ -251,7 +255,7 @@ class Training:
         task, (places, actions) = self.task, self.reference.shape[1:]
         size = luck.gumbel.shape[3]
         prompt = luck.order[..., None].expand(-1, -1, size).reshape(-1)
-        table = sampler.reshape(-1, actions)
+        table = sampler.reshape(-1, actions).float()
         tables = table.shape[0] // (len(self.engines) * self.seeds)
         which = torch.arange(len(self.engines) * self.seeds) * tables
         first = which.reshape(len(self.engines), -1).repeat_interleave(
@@ -276,12 +280,6 @@ class Training:
             torch.stack(index, -1), prompt, torch.stack(mask, -1), state
         )
 
-    def _finite(self) -> Tensor:
-        """The policy of this engine and seed has not diverged. bool
-        [E, S]."""
-        finite = [t.detach().isfinite().flatten(2).all(-1) for t in self.tables]
-        return finite[0] & finite[1]
-
     def _shorten_gradients(self) -> None:
         """Gradients of one engine and seed, as one vector, get at most the
         length LONGEST, as torch.nn.utils.clip_grad_norm_ does it."""
@@ -302,22 +300,22 @@ class Training:
             drawn = []
             for g in generators:
                 order = torch.rand(AHEAD, prompts, generator=g).argsort(-1)
-                waits = torch.empty(
-                    AHEAD, most, prompts, size, actions, dtype=kind
-                ).exponential_(generator=g)
+                noise = torch.rand(
+                    AHEAD, most, prompts, size, actions, generator=g
+                )
                 uniform = torch.rand(
                     AHEAD, prompts, size, generator=g, dtype=kind
                 )
                 normal = torch.randn(
                     AHEAD, prompts, places, actions, generator=g, dtype=kind
                 )
-                drawn.append((order, waits, uniform, normal))
-            order, waits, uniform, normal = map(torch.stack, zip(*drawn))
-            waits.log_()
+                drawn.append((order, noise, uniform, normal))
+            order, noise, uniform, normal = map(torch.stack, zip(*drawn))
+            gumbel = noise.log_().neg_().log_().neg_()
             for update in range(AHEAD):
                 yield Luck(
                     order[:, update],
-                    -waits[:, update].transpose(0, 1),
+                    gumbel[:, update].transpose(0, 1),
                     uniform[:, update],
                     normal[:, update],
                 )
