@@ -103,7 +103,7 @@ def sentence(
     low = (found.difference - found.half_width) * measure.factor
     high = (found.difference + found.half_width) * measure.factor
     if found.kind == SAME:
-        ends = f"{_signed(low, measure.factor)} to {_signed(high, measure.factor)}"
+        ends = " to ".join(_signed(end, measure.factor) for end in (low, high))
         return (
             f"{given} there is no difference {when} that {found.seeds} seeds"
             f" can show (95 % interval {ends} {measure.unit})."

@@ -134,7 +134,7 @@ class Study:
             self.conditions,
             self.settings,
         )
-        if name in Settings().keys():
+        if name in dict(Settings()):
             settings = replace(settings, **{name: value})
         elif hasattr(on, name):
             on = replace(on, **{name: value})
