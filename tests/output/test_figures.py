@@ -14,7 +14,6 @@ from gradebook.analysis.comparison import compare
 from gradebook.analysis.influence import influences
 from gradebook.cases.scenario import names
 from gradebook.output.figures import (
-    CARD_HEIGHT,
     CORRECT,
     FAULTY,
     HEADER,
@@ -28,9 +27,11 @@ from gradebook.output.figures import (
     map_figure,
     rows_figure,
     squashes,
+    stage_figure,
     symlog,
     timeline_figure,
 )
+from gradebook.output.figures.rows import CARD_HEIGHT
 from gradebook.ui.parts.pictures import panels
 
 NAN, INF = math.nan, math.inf
@@ -356,3 +357,88 @@ def test_a_card_has_room_for_its_first_and_last_mark():
         drawn = card_figure(RowPicture([panel], ["A"] * rows))
         bottom, top = drawn["layout"]["yaxis"]["range"]
         assert (bottom, top) == pytest.approx((rows - 1 + edge, -edge))
+
+
+def stage(name, of, row=-1, **more):
+    scenario = gradebook.load(name)
+    found = compare(gradebook.bug(scenario.bug), scenario.batch())
+    return go.Figure(stage_figure(found, of, row, **more))
+
+
+def sides(figure):
+    """The marks of both engines, correct first."""
+    return [t for t in figure.data if t.mode == "markers+text"]
+
+
+def test_a_stage_of_numbers_has_both_engines_on_one_axis_with_their_digits():
+    # Rows 8 to 11 as one group: mean 25.75, deviation 49.5067
+    figure = stage("partial_groups", "scale", 10)
+    correct, faulty = sides(figure)
+    assert correct.x[10] == pytest.approx(1, abs=1e-4)
+    assert faulty.x[10] == pytest.approx(49.5067, abs=1e-3)
+    assert faulty.text[10].strip() == "49.507"
+    assert figure.layout.xaxis.range == figure.layout.xaxis2.range
+    assert correct.marker.symbol == "circle"
+    assert faulty.marker.symbol == "diamond-open"
+
+
+def test_a_stage_of_groups_joins_the_rows_of_a_group():
+    figure = stage("partial_groups-tail", "group")
+    _, faulty = sides(figure)
+    assert list(faulty.x) == [0] * 4 + [1] * 4 + [-1] * 3
+    assert figure.layout.xaxis2.ticktext[0] == "none"
+    joined = [t for t in figure.data if t.mode == "lines"][1]
+    assert [y for y in joined.y if y is not None] == [*range(8)]
+
+
+def test_a_stage_of_flags_says_no_and_yes():
+    figure = stage("no_eos_outliers", "counted")
+    assert figure.layout.xaxis.ticktext == ("no", "yes")
+    assert [list(t.x) for t in sides(figure)] == [[1, 0], [1, 1]]
+
+
+def test_rows_that_differ_are_marked_and_the_selected_row_too():
+    ticks = stage("partial_groups", "group", 10).layout.yaxis.ticktext
+    assert [r for r, text in enumerate(ticks) if "≠" in text] == [11]
+    assert ticks[10].startswith("<b>▸ 10")
+
+
+def test_the_loss_has_three_lines_under_the_names_of_the_engines():
+    # 10 tokens of beta / 10 * 0.306853, of which 6 train with the guard
+    names = ("with the guard", "as written")
+    figure = stage("zero_std_kl", "loss", names=names)
+    guarded, written = sides(figure)
+    assert list(guarded.x) == pytest.approx(
+        [0.0073645, 0, 0.0073645], abs=1e-6
+    )
+    assert list(written.x) == pytest.approx(
+        [0.0122741, 0, 0.0122741], abs=1e-6
+    )
+    said = [note.text for note in figure.layout.annotations]
+    assert said == [f"<b>{name}</b>" for name in names]
+
+
+def test_among_many_rows_the_selected_rows_group_comes_first():
+    batch = gradebook.Batch([r // 10 for r in range(100)], [0.0, 1.0] * 50)
+    found = compare(gradebook.bug("partial_groups"), batch)
+    figure = go.Figure(stage_figure(found, "advantage", 55))
+    labels = figure.layout.yaxis.ticktext
+    assert [int(t.strip("<b>▸ ").split()[0]) for t in labels[:11]] == [
+        *range(50, 60),
+        0,
+    ]
+    assert figure.layout.annotations[-1].text == "40 more rows are not drawn."
+
+
+def test_every_stage_of_every_case_can_be_drawn():
+    for name in names():
+        scenario = gradebook.load(name)
+        found = compare(gradebook.bug(scenario.bug), scenario.batch())
+        for of in found.stages:
+            go.Figure(stage_figure(found, of, scenario.focus))
+
+
+def test_the_map_has_a_legend():
+    figure = map_of([[4.0, -1.0], [0.0, 1.0]], [[False] * 2] * 2)
+    said = figure.layout.annotations[0].text
+    assert "Thick frame: a leak" in said and "−: down" in said

@@ -1,0 +1,56 @@
+"""Numbers to Plotly figures: lists in, figures out, without Streamlit.
+
+A figure is a plain dict of data and layout, as plotly.js takes it; in a
+notebook, `plotly.graph_objects.Figure(figure)` shows it.
+"""
+
+from gradebook.output.figures.base import (
+    CORRECT,
+    FAULTY,
+    GREY,
+    INK,
+    NAMES,
+    Figure,
+    Ready,
+    symlog,
+)
+from gradebook.output.figures.maps import MapPicture, map_figure
+from gradebook.output.figures.rows import (
+    HEADER,
+    ROW_HEIGHT,
+    Panel,
+    RowPicture,
+    card_figure,
+    rows_figure,
+    squashes,
+)
+from gradebook.output.figures.stages import stage_figure
+from gradebook.output.figures.timeline import (
+    VERDICTS,
+    Timeline,
+    timeline_figure,
+)
+
+__all__ = [
+    "CORRECT",
+    "FAULTY",
+    "GREY",
+    "HEADER",
+    "INK",
+    "NAMES",
+    "ROW_HEIGHT",
+    "VERDICTS",
+    "Figure",
+    "MapPicture",
+    "Panel",
+    "Ready",
+    "RowPicture",
+    "Timeline",
+    "card_figure",
+    "map_figure",
+    "rows_figure",
+    "squashes",
+    "stage_figure",
+    "symlog",
+    "timeline_figure",
+]

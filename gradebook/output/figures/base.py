@@ -1,0 +1,131 @@
+"""What all figures share: colours, the layout, marks and the symlog axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from plotly.basedatatypes import BaseFigure
+
+from gradebook.core.formatting import settled
+
+CORRECT = "#0072B2"
+FAULTY = "#D55E00"
+NAMES = ("correct", "faulty")
+INK = {"light": "#4A4A4A", "dark": "#D0D0D0"}
+"""The colour of a picture's text, by theme; Streamlit's own is too pale."""
+PAPER = {INK["light"]: "#FFFFFF", INK["dark"]: "#242320"}
+"""What hover texts stand on, by ink."""
+FONT = '"Source Sans", sans-serif'
+GREY = "rgba(128,128,128,0.75)"
+BAND = "rgba(128,128,128,0.10)"
+SQUASHED = 30.0
+"""Beyond this ratio of largest to typical value a linear axis hides rows."""
+
+Figure = dict[str, Any]
+"""Data and layout, as plotly.js takes them."""
+
+
+class Ready(BaseFigure):
+    """A figure for whoever wants one of Plotly's own, that is what it was
+    given: Plotly's checks that and copies it three times, which takes longer
+    than all else on a page. The tests check instead."""
+
+    def __init__(self, figure: Figure) -> None:
+        self._ready = figure
+
+    def to_dict(self) -> Figure:
+        """The figure itself, not a copy."""
+        return self._ready
+
+
+def plain_layout(ink: str) -> dict[str, Any]:
+    """The layout that all pictures begin with. A click chooses a mark."""
+    return {
+        "clickmode": "event+select",
+        "hovermode": "closest",
+        "dragmode": False,
+        "font": {"family": FONT, "size": 12, "color": ink},
+        "hoverlabel": {
+            "align": "left",
+            "bgcolor": PAPER.get(ink, PAPER[INK["light"]]),
+            "bordercolor": GREY,
+            "font": {"family": FONT, "size": 13, "color": ink},
+        },
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+    }
+
+
+def colour_axes(layout: dict[str, Any], ink: str) -> None:
+    """Every axis' text in one colour."""
+    for name in [n for n in layout if n.startswith(("xaxis", "yaxis"))]:
+        layout[name] |= {"tickfont": {"color": ink}, "ticklabelstandoff": 6}
+        if "title" in layout[name]:
+            font = layout[name]["title"].setdefault("font", {})
+            font["color"] = ink
+
+
+def symlog(value: float) -> float:
+    """Linear near 0, logarithmic beyond 1, odd: keeps sign and order."""
+    if not math.isfinite(value):
+        return value
+    return math.copysign(math.log10(1 + abs(value)), value)
+
+
+def segments(
+    spans: Sequence[tuple[float, float, int]], width: int, colour: str
+) -> dict[str, Any]:
+    """A line from start to end in each span's row, all of one trace."""
+    return {
+        "type": "scatter",
+        "x": [x for start, end, _ in spans for x in (start, end, None)],
+        "y": [y for *_, row in spans for y in (row, row, None)],
+        "mode": "lines",
+        "line": {"width": width, "color": colour},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def marks(
+    name: str,
+    values: Sequence[float],
+    rows: Sequence[int],
+    axis: Callable[[float], float],
+    symbol: str,
+    colour: str,
+    size: int,
+) -> dict[str, Any]:
+    """A mark on each of the rows, at its value on the axis."""
+    return {
+        "type": "scatter",
+        "x": [axis(settled(values[r])) for r in rows],
+        "y": list(rows),
+        "mode": "markers",
+        "name": name,
+        "legendgroup": name,
+        "marker": {
+            "symbol": symbol,
+            "color": colour,
+            "size": size,
+            "line": {"width": 1.5, "color": colour},
+        },
+        "customdata": [[r, values[r]] for r in rows],
+        "hoverinfo": "text",
+    }
+
+
+def symlog_ticks(values: Sequence[float]) -> dict[str, Any]:
+    """Ticks of a symlog axis: 0 and powers of ten on both sides."""
+    largest = max([abs(v) for v in values if math.isfinite(v)] + [1.0])
+    top = math.ceil(math.log10(largest))
+    every = max(1, math.ceil(top / 3))
+    powers = [10.0**k for k in range(0, top + 1, every)]
+    ticks = [-p for p in reversed(powers)] + [0.0] + powers
+    return {
+        "tickmode": "array",
+        "tickvals": [symlog(t) for t in ticks],
+        "ticktext": [f"{t:g}".replace("-", "−") for t in ticks],
+    }

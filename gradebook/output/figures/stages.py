@@ -1,0 +1,328 @@
+"""One stage of the pipeline row by row, with both engines side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gradebook.analysis.comparison import Comparison
+from gradebook.core.differences import same
+from gradebook.core.formatting import digits_apart, plain, settled
+from gradebook.output.figures.base import (
+    BAND,
+    CORRECT,
+    FAULTY,
+    GREY,
+    INK,
+    NAMES,
+    SQUASHED,
+    Figure,
+    colour_axes,
+    plain_layout,
+    symlog,
+    symlog_ticks,
+)
+
+MANY = 20
+"""Beyond so many rows, the selected row's group comes first."""
+
+MOST = 60
+"""At most so many rows are drawn; a note says how many are not."""
+
+LINE = 26
+"""Pixels from row to row."""
+
+
+class Line(NamedTuple):
+    """A line of the figure: a row, or a part of the loss."""
+
+    label: str
+    correct: float | bool | int
+    faulty: float | bool | int
+    differs: bool
+    digits: int = 3
+
+
+def stage_figure(
+    comparison: Comparison,
+    stage: str,
+    row: int = -1,
+    names: tuple[str, str] = NAMES,
+    ink: str = INK["light"],
+    prompts: Sequence[str] = (),
+) -> Figure:
+    """A stage's result on each row, correct and faulty side by side.
+
+    Numbers stand on an axis from 0, with their digits beside the mark. Flags
+    stand at no and yes, and groups at their number, with a line through the
+    rows of a group. A label with ≠ marks a row whose results differ. The
+    loss has three lines, itself and its two parts.
+
+    row      the selected row, -1 for none
+    names    what the engines are called
+    prompts  the rows' prompts as typed
+    """
+    if stage == "loss":
+        lines, left_out = _losses(comparison), 0
+    else:
+        order = _order(comparison, row)
+        left_out = max(0, len(order) - MOST)
+        labels = _labels(comparison, row, prompts)
+        off = comparison.differs(stage).tolist()
+        correct, faulty = (
+            getattr(trace, stage).tolist()
+            for trace in (comparison.correct, comparison.faulty)
+        )
+        lines = [
+            Line(labels[r], correct[r], faulty[r], off[r])
+            for r in order[:MOST]
+        ]
+    return _drawn(lines, names, ink, left_out)
+
+
+def _losses(comparison: Comparison) -> list[Line]:
+    """The loss and its two parts, summed over steps."""
+    parts = ("loss", "policy_loss", "kl_loss")
+    lines = []
+    for part, title in zip(parts, ("loss", "policy part", "KL part")):
+        a, b = (
+            float(getattr(trace, part).sum())
+            for trace in (comparison.correct, comparison.faulty)
+        )
+        lines.append(Line(title, a, b, not same(a, b), 6))
+    return lines
+
+
+def _order(comparison: Comparison, row: int) -> list[int]:
+    """The rows from top to bottom: as they are, or with many rows those
+    first that either engine puts into one group with the selected row."""
+    every = list(range(comparison.batch.rows))
+    if len(every) <= MANY or not 0 <= row < len(every):
+        return every
+    groups = [comparison.correct.group, comparison.faulty.group]
+    beside = [
+        any(g[r] == g[row] and int(g[r]) >= 0 for g in groups) or r == row
+        for r in every
+    ]
+    return sorted(every, key=lambda r: not beside[r])
+
+
+def _labels(
+    comparison: Comparison, row: int, prompts: Sequence[str]
+) -> list[str]:
+    """'10 C', the selected row in bold type with an arrow."""
+    if len(prompts) != comparison.batch.rows:
+        prompts = [str(p) for p in comparison.batch.prompt.tolist()]
+    safe = [
+        str(p).replace("&", "&amp;").replace("<", "&lt;")[:12] for p in prompts
+    ]
+    return [
+        f"<b>▸ {r} {prompt}</b>" if r == row else f"{r} {prompt}"
+        for r, prompt in enumerate(safe)
+    ]
+
+
+def _drawn(
+    lines: Sequence[Line], names: tuple[str, str], ink: str, left_out: int
+) -> Figure:
+    count = len(lines)
+    foot = 62 if left_out else 42
+    layout = plain_layout(ink) | {
+        "height": 34 + LINE * max(count, 1) + foot,
+        "margin": {"l": 76, "r": 6, "t": 34, "b": foot, "autoexpand": False},
+        "showlegend": False,
+        "shapes": [],
+        "annotations": [],
+        "yaxis": {
+            "range": [count - 0.5, -0.5],
+            "tickmode": "array",
+            "tickvals": list(range(count)),
+            "ticktext": [
+                f"{one.label} {'≠' if one.differs else ' '}" for one in lines
+            ],
+            "showgrid": False,
+            "zeroline": False,
+            "fixedrange": True,
+        },
+    }
+    data: list[dict[str, Any]] = []
+    for column, name in enumerate(names):
+        axis = "x" if column == 0 else "x2"
+        values = [(one.correct, one.faulty)[column] for one in lines]
+        data += _side(lines, values, column, axis)
+        layout["xaxis" + axis[1:]] = _axis(lines) | {
+            "domain": [0, 0.48] if column == 0 else [0.52, 1],
+            "anchor": "y",
+        }
+        layout["annotations"].append(_said(f"<b>{name}</b>", axis, 1, 0))
+    layout["shapes"] = [
+        _band(at) for at, one in enumerate(lines) if one.differs
+    ]
+    if left_out:
+        said = f"{left_out} more rows are not drawn."
+        layout["annotations"].append(_said(said, "x", 0, -34))
+    colour_axes(layout, ink)
+    return {"data": data, "layout": layout}
+
+
+def _side(
+    lines: Sequence[Line], values: Sequence[Any], column: int, axis: str
+) -> list[dict[str, Any]]:
+    """The marks of one engine, and the lines that they stand on."""
+    x = _place(lines)
+    seen = [at for at, value in enumerate(values) if math.isfinite(value)]
+    stems: list[tuple[list[Any], list[Any]]] = []
+    if _is_number(lines):
+        stems = [([0, x(values[at])], [at, at]) for at in seen]
+    elif not isinstance(values[0], bool):
+        for group in dict.fromkeys(values):
+            rows = [at for at, value in enumerate(values) if value == group]
+            if group >= 0 and len(rows) > 1:
+                stems.append(([group] * len(rows), rows))
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "x": [at for xs, _ in stems for at in (*xs, None)],
+            "y": [at for _, ys in stems for at in (*ys, None)],
+            "line": {"width": 1.5, "color": GREY},
+            "hoverinfo": "skip",
+            "xaxis": axis,
+            "yaxis": "y",
+        },
+        {
+            "type": "scatter",
+            "mode": "markers+text",
+            "x": [x(values[at]) for at in seen],
+            "y": seen,
+            "text": [f" {_shown(lines[at], column)} " for at in seen],
+            "textposition": [
+                "middle left" if values[at] < 0 else "middle right"
+                for at in seen
+            ],
+            "textfont": {"size": 12},
+            "marker": {
+                "symbol": ("circle", "diamond-open")[column],
+                "color": (CORRECT, FAULTY)[column],
+                "size": (9, 10)[column],
+                "line": {"width": 2, "color": (CORRECT, FAULTY)[column]},
+            },
+            "cliponaxis": False,
+            "hovertext": [
+                f"{lines[at].label}: {_shown(lines[at], column) or values[at]}"
+                for at in seen
+            ],
+            "hoverinfo": "text",
+            "xaxis": axis,
+            "yaxis": "y",
+        },
+    ]
+
+
+def _is_number(lines: Sequence[Line]) -> bool:
+    return not lines or isinstance(lines[0].correct, float)
+
+
+def _shown(line: Line, column: int) -> str:
+    """The number with the digits that tell the two engines apart; '' for
+    flags and groups, which the axis names."""
+    if not isinstance(line.correct, float):
+        return ""
+    pair = settled(line.correct), settled(line.faulty)
+    return plain(pair[column], digits_apart(*pair, line.digits))
+
+
+def _numbers(lines: Sequence[Line]) -> list[float]:
+    both = [float(v) for one in lines for v in (one.correct, one.faulty)]
+    return [value for value in both if math.isfinite(value)]
+
+
+def _squashes(lines: Sequence[Line]) -> bool:
+    """A linear axis would hide most of the numbers."""
+    sizes = sorted(abs(v) for v in _numbers(lines) if settled(v))
+    return bool(sizes) and sizes[-1] > SQUASHED * sizes[len(sizes) // 2]
+
+
+def _place(lines: Sequence[Line]) -> Any:
+    """From a value to its place on the axis."""
+    if _is_number(lines):
+        return symlog if _squashes(lines) else float
+    return int
+
+
+def _axis(lines: Sequence[Line]) -> dict[str, Any]:
+    """The same axis for both engines, with room for the digits."""
+    x = _place(lines)
+    values = [0.0, *map(x, _numbers(lines))]
+    low, high = min(values), max(values)
+    grid = {"gridcolor": "rgba(128,128,128,0.15)", "fixedrange": True}
+    if lines and not _is_number(lines):
+        groups = sorted({int(v) for v in values})
+        words = ["none" if g < 0 else str(g) for g in groups]
+        if isinstance(lines[0].correct, bool):
+            groups, words = [0, 1], ["no", "yes"]
+        shown = slice(None, None, max(1, len(groups) // 8))
+        return grid | {
+            "range": [groups[0] - 0.5, groups[-1] + 0.5],
+            "tickmode": "array",
+            "tickvals": groups[shown],
+            "ticktext": words[shown],
+            "zeroline": False,
+        }
+    texts = [_shown(one, side) for one in lines for side in (0, 1)]
+    longest = max(map(len, texts), default=0)
+    room = (high - low or 1.0) * 0.1 * longest
+    ends = [low - room * (low < 0) - room / 8, high + room]
+    axis = grid | {
+        "range": ends,
+        "zeroline": True,
+        "zerolinecolor": GREY,
+        "zerolinewidth": 1.5,
+        "nticks": 4,
+        "tickangle": 0,
+    }
+    if x is not symlog:
+        return axis
+    ticks = symlog_ticks(_numbers(lines))
+    far = (high - low) / 5
+    inside = [at for at in ticks["tickvals"] if low <= at <= high]
+    shown = {0.0, *(e for e in (inside[0], inside[-1]) if abs(e) > far)}
+    pairs = zip(ticks["tickvals"], ticks["ticktext"])
+    kept = [(at, text) for at, text in pairs if at in shown]
+    return axis | {
+        "tickmode": "array",
+        "tickvals": [at for at, _ in kept],
+        "ticktext": [text for _, text in kept],
+    }
+
+
+def _band(at: int) -> dict[str, Any]:
+    """A pale band behind a line whose results differ."""
+    return {
+        "type": "rect",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "yref": "y",
+        "y0": at - 0.5,
+        "y1": at + 0.5,
+        "fillcolor": BAND,
+        "line": {"width": 0},
+        "layer": "below",
+    }
+
+
+def _said(text: str, axis: str, y: float, shift: int) -> dict[str, Any]:
+    return {
+        "text": text,
+        "xref": f"{axis} domain",
+        "x": 0,
+        "xanchor": "left",
+        "yref": "paper",
+        "y": y,
+        "yanchor": "bottom" if y else "top",
+        "yshift": shift,
+        "showarrow": False,
+        "font": {"size": 13},
+    }

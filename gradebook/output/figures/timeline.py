@@ -1,0 +1,87 @@
+"""A log step by step: each step's verdict and how far it is off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradebook.core.formatting import signed
+from gradebook.output.figures.base import (
+    CORRECT,
+    FAULTY,
+    INK,
+    Figure,
+    colour_axes,
+    marks,
+    plain_layout,
+    symlog,
+    symlog_ticks,
+)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A log step by step: its verdicts, and how far the correct numbers
+    are from the logged ones."""
+
+    steps: Sequence[str]
+    verdicts: Sequence[str]
+    distances: Sequence[float]
+    flips: Sequence[int]
+    ink: str = INK["light"]
+
+
+VERDICTS = {
+    "correct": ("circle", CORRECT),
+    "suspect": ("diamond-open", FAULTY),
+    "none fits": ("x", "#8A3FFC"),
+    "cannot tell": ("line-ew-open", "gray"),
+}
+"""Symbol and colour of a step's verdict: the shape tells it alone."""
+
+
+def timeline_figure(picture: Timeline) -> Figure:
+    """One mark a step: how far the logged advantages are from the correct
+    ones, on a symlog axis."""
+    data = []
+    for verdict, (symbol, colour) in VERDICTS.items():
+        at = [i for i, v in enumerate(picture.verdicts) if v == verdict]
+        if not at:
+            continue
+        trace = marks(
+            verdict, picture.distances, at, symlog, symbol, colour, 9
+        )
+        trace["x"], trace["y"] = at, trace["x"]
+        trace["customdata"] = [[i] for i in at]
+        trace["hovertext"] = [
+            f"step {picture.steps[i]}: {verdict}<br>off by"
+            f" {signed(picture.distances[i])}, {picture.flips[i]} flips"
+            for i in at
+        ]
+        data.append(trace)
+    every = max(1, math.ceil(len(picture.steps) / 12))
+    shown = range(0, len(picture.steps), every)
+    values = [v for v in picture.distances if math.isfinite(v)] or [0.0]
+    ticks = symlog_ticks(values)
+    layout = plain_layout(picture.ink) | {
+        "height": 260,
+        "margin": {"l": 64, "r": 12, "t": 34, "b": 52, "autoexpand": False},
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
+        "xaxis": {
+            "title": {"text": "step", "standoff": 8},
+            "tickmode": "array",
+            "tickvals": list(shown),
+            "ticktext": [picture.steps[i] for i in shown],
+            "showgrid": False,
+            "zeroline": False,
+        },
+        "yaxis": ticks
+        | {
+            "title": {"text": "off the correct numbers", "standoff": 8},
+            "range": [-0.2, symlog(max(values)) * 1.15 + 0.2],
+            "zeroline": False,
+        },
+    }
+    colour_axes(layout, picture.ink)
+    return {"data": data, "layout": layout}
