@@ -113,12 +113,12 @@ def test_what_is_sampled_has_the_exact_chance():
     assert abs(share - exact) < 4 * error
 
 
-def test_about_a_quarter_of_the_rollouts_is_rejected_at_the_start():
+def test_a_quarter_to_a_third_of_the_rollouts_is_rejected_at_the_start():
     made = Training(Run("rejected_rows", 0.0), range(16))
     policy = made.own.detach().log_softmax(-1)
     batch, _ = made.batches(policy, next(made.luck))[0]
     rejected = 1 - batch.mask.any(-1).double().mean()
-    assert 0.2 < float(rejected) < 0.32
+    assert 0.24 < float(rejected) < 0.36
 
 
 # The update
