@@ -1,8 +1,7 @@
 """TOML file -> Scenario -> Batch. The only reader of scenario files.
 
-A scenario file is wrong in any way, or it is read: an unknown key, a
-missing key, a wrong type is a GradebookError with file, key, row, what was
-expected and what was found.
+A file is read whole or refused: an unknown key, a missing key or a wrong
+type is a GradebookError with file, key, row, expected and found.
 """
 
 from __future__ import annotations
@@ -12,44 +11,68 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import PlainValidator
 
 from gradebook.bugs import BUGS
-from gradebook.cases.columns import COLUMNS
+from gradebook.cases.challenge import (
+    AddRow,
+    Cell,
+    Challenge,
+    Change,
+    Order,
+    RemoveRow,
+    Setting,
+)
+from gradebook.cases.engines import several
+from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS, Rows, read_row
+from gradebook.cases.schema import (
+    NOTHING,
+    Commit,
+    Count,
+    Flag,
+    Number,
+    NumberOrNone,
+    Part,
+    Text,
+    Url,
+    Whole,
+    between,
+    check_keys,
+    each_once,
+    one_of,
+    read,
+    refuse,
+    under,
+)
 from gradebook.cases.table import Table, rows_to_batch
 from gradebook.cases.toml_file import read_toml
-from gradebook.cases.values import (
-    NOTHING,
-    Reader,
-    bit,
-    check_keys,
-    count,
-    distinct,
-    flag,
-    join,
-    label,
-    list_of,
-    matching,
-    number,
-    number_or_none,
-    one_of,
-    refuse,
-    table_of,
-    text,
-    under,
-    whole,
-)
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.project import PROJECT
-from gradebook.core.settings import ESTIMATORS, Settings, check_setting
+from gradebook.core.settings import ESTIMATORS, Settings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+__all__ = [
+    "MOST_ROWS",
+    "MOST_TOKENS",
+    "AddRow",
+    "Cell",
+    "Challenge",
+    "Change",
+    "Order",
+    "RemoveRow",
+    "Scenario",
+    "Setting",
+    "load",
+    "names",
+    "variants",
+]
+
 FOLDER = PROJECT / "scenarios"
-MOST_ROWS = 1000
-MOST_TOKENS = 64
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
@@ -58,84 +81,104 @@ TELLTALES = ("sign", "scale", "influence", "gradient")
 SPECIAL_CONTROLS = ("padded_width", "subsample", "phase", "guard")
 """Controls of a page that are no field of Settings."""
 CONTROLS = (*Settings().keys(), "estimator", *SPECIAL_CONTROLS)
-PER_TOKEN = ("mask", "logp", "ref_logp")
-CHECKS = (
-    "agree_by_lengths",
-    "agree_by_one_reward",
-    "agree_by_one_setting",
-    "agree_by_settings",
-    "blanked_by_the_fix",
-    "divides_and_bites",
-    "faulty_explodes",
-    "leaks_at_reward_zero",
-    "leaks_into_another_prompt",
-    "leaks_without_outlier",
-    "moved_by_lengths",
-    "neighbours_change",
-    "some_row_flips",
-    "signal_from_nothing",
-    "turned_by_silent_rows",
-    "turned_from_outside",
-)
-"""The checkers of challenges; gradebook.challenges holds the functions."""
+PROPERTIES = ("steps", "permutation", "shift", "other prompts")
+"""Properties of an engine that a bug can break: many steps in one call,
+rows in another order, all rewards of a prompt shifted, rewards of another
+prompt changed."""
+
+BugName = Annotated[str, one_of(*BUGS)]
+SettingName = Annotated[str, one_of(*Settings().keys())]
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(Part):
     """Where the bug was reported or fixed."""
 
-    label: str
-    url: str = ""
-    commit: str = ""
-    note: str = ""
+    label: Text
+    url: Url = ""
+    commit: Commit = ""
+    note: Text = ""
 
 
 @dataclass(frozen=True)
-class Dispute:
+class Dispute(Part):
     """Two views of a report that is disputed, and the fix's own trap."""
 
-    maintainer: str
-    other_view: str
-    trap: str
+    maintainer: Text
+    other_view: Text
+    trap: Text
 
 
 @dataclass(frozen=True)
-class Affected:
+class Affected(Part):
     """Am I affected?"""
 
-    trainer: str
-    versions: str
-    keys: tuple[str, ...]
-    look: str
-    workaround: str
+    trainer: Text
+    versions: Text
+    keys: Annotated[tuple[Text, ...], between(1), each_once]
+    look: Text
+    workaround: Text
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """The question to ask before the faulty engine is shown.
+class Kin(Part):
+    """A relative of the bug that has no page of its own."""
 
-    Raises GradebookError when `answer` is no index into `choices`.
-    """
+    title: Text
+    text: Text
+    sources: tuple[Source, ...] = ()
 
-    question: str
-    choices: tuple[str, ...]
-    answer: int
-    why: str
+
+@dataclass(frozen=True)
+class Prediction(Part):
+    """The question to ask before the faulty engine is shown."""
+
+    question: Text
+    choices: Annotated[tuple[Text, ...], between(2, 4), each_once]
+    answer: Whole
+    why: Text
 
     def __post_init__(self) -> None:
         _check_index("answer", self.answer, len(self.choices), "choices")
 
 
 @dataclass(frozen=True)
-class Telltale:
+class Lesson(Part):
+    """What a lead needs to teach the case.
+
+    minutes  how long it takes
+    usual    the tempting choice of the prediction, an index
+    why      why it tempts
+    do       what to do after the reveal
+    next     the case to open when there is time left, or ""
+    place    the place in the plan of an hour; 0 for a case outside it
+    """
+
+    minutes: Count
+    usual: Count
+    why: Text
+    do: Text
+    next: Text = ""
+    place: Count = 0
+
+
+@dataclass(frozen=True)
+class Telltale(Part):
     """The number that gives this bug away."""
 
-    kind: str
-    text: str
+    kind: Annotated[str, one_of(*TELLTALES)]
+    text: Text
+
+
+def _column(value: Any) -> str | tuple[str, ...]:
+    """A log column, or a list of columns of which one is enough."""
+    if isinstance(value, (list, tuple)):
+        return read(Annotated[tuple[Text, ...], between(2)], value)
+    return read(Text, value)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Record:
+class Record(Part):
     """What the check of a log and the laws must know about a bug.
 
     columns          log columns that the check needs to try the bug; a
@@ -150,26 +193,35 @@ class Record:
     guesses          setting -> values to try in the check; a text that is
                      no value of the setting names a rule that makes values
     laws             names of laws in analysis/laws, the first to show first
+    breaks           property, one of PROPERTIES -> the case that proves
+                     that the faulty engine breaks it
     """
 
-    columns: tuple[str | tuple[str, ...], ...]
-    in_advantages: bool
-    couples_prompts: bool
-    phrase: str
-    correct_phrase: str
-    tells: str
-    would_tell: str
-    laws: tuple[str, ...]
-    guesses: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    columns: tuple[
+        Annotated[str | tuple[str, ...], PlainValidator(_column)], ...
+    ]
+    in_advantages: Flag
+    couples_prompts: Flag
+    phrase: Text
+    correct_phrase: Text
+    tells: Text
+    would_tell: Text
+    laws: Annotated[tuple[Text, ...], between(1), each_once]
+    guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = (
+        field(default_factory=dict)
+    )
+    breaks: Mapping[Annotated[str, one_of(*PROPERTIES)], Text] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class OtherRun:
+class OtherRun(Part):
     """A second batch, run beside the first."""
 
-    title: str
-    rows: tuple[dict[str, Any], ...]
-    note: str
+    title: Text
+    rows: Rows
+    note: Text
 
     def table(self) -> DataFrame:
         """The rows as a data frame to edit: text, and flags as booleans."""
@@ -180,15 +232,18 @@ class OtherRun:
         return rows_to_batch(self.rows, settings)
 
 
+Advantages = Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
+
+
 @dataclass(frozen=True)
-class Expected:
+class Expected(Part):
     """What a hand finds: advantages of each engine, NaN where a row has
     none, and the loss."""
 
-    correct: tuple[float, ...] | None = None
-    faulty: tuple[float, ...] | None = None
-    correct_loss: float | None = None
-    faulty_loss: float | None = None
+    correct: Advantages | None = None
+    faulty: Advantages | None = None
+    correct_loss: Number | None = None
+    faulty_loss: Number | None = None
 
     def __post_init__(self) -> None:
         names = [field.name for field in dataclasses.fields(self)]
@@ -199,54 +254,88 @@ class Expected:
             )
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A change of a solution: one row's value, as a row gives it."""
-
-    row: int
-    column: str
-    value: Any
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A change of a solution: one setting."""
-
-    setting: str
-    value: Any
+def _settings(value: Any) -> Settings:
+    if isinstance(value, Settings):
+        return value
+    if not isinstance(value, dict):
+        raise refuse("a table", value)
+    check_keys(value, Settings().keys())
+    return Settings(**value)
 
 
-@dataclass(frozen=True)
-class AddRow:
-    """A change of a solution: a row at the end."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Case(Part):
+    """The keys of a scenario file.
 
-    add_row: dict[str, Any]
+    teaser        one sentence that sets the scene, shown before the answer
+    claim         one sentence that says what goes wrong, shown after it
+    engine_names  what the two engines are called where "correct" and
+                  "faulty" would take a side
+    also          bugs that are on together with `bug`: a combination
+    kin           relatives of the bug that have no page
+    """
+
+    bug: BugName
+    title: Text
+    kind: Annotated[str, one_of(*KINDS)]
+    claim: Text
+    story: Text
+    lesson: Text
+    trainer: Text
+    status: Annotated[str, one_of(*STATUSES)]
+    status_note: Text
+    sources: Annotated[tuple[Source, ...], between(1)]
+    affected: Affected
+    rule: Text
+    settings: Annotated[Settings, PlainValidator(_settings)]
+    controls: Annotated[
+        tuple[Annotated[str, one_of(*CONTROLS)], ...], between(1), each_once
+    ]
+    rows: Rows
+    focus: Whole
+    prediction: Prediction
+    telltale: Telltale
+    record: Record
+    expected: Expected
+    teaser: Text = ""
+    engine_names: Annotated[tuple[Text, ...], between(2, 2), each_once] = (
+        "correct",
+        "faulty",
+    )
+    also: Annotated[tuple[BugName, ...], between(1), each_once] = ()
+    plan: Lesson | None = None
+    dispute: Dispute | None = None
+    kin: tuple[Kin, ...] = ()
+    estimators: Annotated[
+        tuple[Annotated[str, one_of(*ESTIMATORS)], ...],
+        between(1),
+        each_once,
+    ] = ()
+    estimators_note: Text = ""
+    other_run: OtherRun | None = None
+    eos_by_width: Flag = False
+    challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
 
 
-@dataclass(frozen=True)
-class RemoveRow:
-    """A change of a solution: a row taken out; those below move up."""
-
-    remove_row: int
-
-
-Change = Cell | Setting | AddRow | RemoveRow
-
-
-@dataclass(frozen=True)
-class Challenge:
-    """Something to try on the batch. `check` names the checker, and the
-    changes of `solution`, in order, are one way to pass it."""
-
-    title: str
-    goal: str
-    check: str
-    solution: tuple[Change, ...]
-    hint: str = ""
+FROM_MAIN = (
+    "trainer",
+    "status",
+    "status_note",
+    "sources",
+    "dispute",
+    "affected",
+    "rule",
+    "controls",
+    "telltale",
+    "record",
+    "engine_names",
+    "kin",
+)
+"""What a variant may leave to its bug's main file."""
 
 
-@dataclass(frozen=True, eq=False)
-class Scenario:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scenario(Case):
     """One batch that shows a bug, hides it, or shows another face of it.
 
     Raises GradebookError when parts of it do not fit together.
@@ -255,34 +344,6 @@ class Scenario:
     name: str
     path: Path
     variant: bool
-    bug: str
-    title: str
-    kind: str
-    claim: str
-    story: str
-    lesson: str
-    trainer: str
-    status: str
-    status_note: str
-    sources: tuple[Source, ...]
-    affected: Affected
-    rule: str
-    settings: Settings
-    controls: tuple[str, ...]
-    rows: tuple[dict[str, Any], ...]
-    focus: int
-    prediction: Prediction
-    telltale: Telltale
-    record: Record
-    expected: Expected
-    teaser: str = ""
-    engine_names: tuple[str, str] = ("correct", "faulty")
-    dispute: Dispute | None = None
-    estimators: tuple[str, ...] = ()
-    estimators_note: str = ""
-    other_run: OtherRun | None = None
-    eos_by_width: bool = False
-    challenges: tuple[Challenge, ...] = ()
 
     def __post_init__(self) -> None:
         self.batch()
@@ -292,6 +353,15 @@ class Scenario:
             raise GradebookError(
                 key="estimators", expected="the note's list", found="nothing"
             )
+        if not self.variant and self.plan is None:
+            raise GradebookError(
+                key="plan", expected="a table", found="nothing"
+            )
+        if self.also:
+            _check_together(self.bug, self.also)
+        if self.plan is not None:
+            choices = len(self.prediction.choices)
+            _check_index("plan.usual", self.plan.usual, choices, "choices")
         if self.other_run is not None:
             _check_other_run(self, self.other_run)
         _check_titles(self.challenges)
@@ -359,8 +429,12 @@ def variants(bug: str) -> tuple[Scenario, ...]:
 
     Raises GradebookError when two of them share a title.
     """
-    one_of(*BUGS)(bug, "bug")
+    try:
+        read(BugName, bug)
+    except GradebookError as error:
+        raise under(error, "bug") from None
     found = [load(n) for n in names() if n.partition("-")[0] == bug]
+    found = [one for one in found if not one.also]
     found.sort(key=lambda s: (s.variant, KINDS.index(s.kind), s.name))
     files: dict[str, Path] = {}
     for one in found:
@@ -373,6 +447,11 @@ def variants(bug: str) -> tuple[Scenario, ...]:
             )
         files[one.title] = one.path
     return tuple(found)
+
+
+def combinations() -> tuple[Scenario, ...]:
+    """The cases with several bugs on together."""
+    return tuple(one for one in map(load, names()) if one.also)
 
 
 @cache
@@ -396,287 +475,30 @@ def _read(path: Path) -> Scenario:
         raise error.inside(str(path)) from error.__cause__
 
 
-def _settings(value: Any, key: str) -> Settings:
-    check_keys(value, key, Settings().keys())
-    try:
-        return Settings(**value)
-    except GradebookError as error:
-        raise under(error, key) from None
-
-
-def _rows(value: Any, key: str) -> tuple[dict[str, Any], ...]:
-    """One table a row, every row with the same keys and widths."""
-    if not isinstance(value, list):
-        refuse(key, "a list of rows", value)
-    if not 1 <= len(value) <= MOST_ROWS:
-        raise GradebookError(
-            key=key, expected=f"1 to {MOST_ROWS} rows", found=str(len(value))
-        )
-    if not isinstance(value[0], dict):
-        raise _row_error(key, 0, "a table", shown(value[0]))
-    names = [n for n in COLUMNS if n in {*value[0], "prompt", "reward"}]
-    rows: list[dict[str, Any]] = []
-    for row, cells in enumerate(value):
-        if not isinstance(cells, dict):
-            raise _row_error(key, row, "a table", shown(cells))
-        try:
-            rows.append(_row(cells, names, rows))
-        except GradebookError as error:
-            raise _in_row(error, key, row) from None
-    return tuple(rows)
-
-
-def _row(
-    cells: dict[str, Any],
-    names: Sequence[str],
-    before: Sequence[dict[str, Any]],
-) -> dict[str, Any]:
-    """One row; it has the keys, kinds and widths of the first `before`."""
-    check_keys(cells, "", COLUMNS)
-    for name in cells:
-        if name not in names:
-            first = ", ".join(names)
-            refuse(name, f"the keys of row 0, {first}", name)
-    found = {n: ROW_READERS[n](cells.get(n, NOTHING), n) for n in names}
-    first = before[0] if before else found
-    if type(found["prompt"]) is not type(first["prompt"]):
-        kind = "text" if isinstance(first["prompt"], str) else "a number"
-        refuse("prompt", f"{kind}, as in row 0", found["prompt"])
-    wide = [name for name in PER_TOKEN if name in names]
-    for name in wide:
-        tokens = len(first[wide[0]])
-        if len(found[name]) != tokens:
-            raise GradebookError(
-                key=name,
-                expected=f"{tokens} values, as {wide[0]} has in row 0",
-                found=str(len(found[name])),
-            )
-    return found
-
-
-def _per_token(read_item: Reader) -> Reader:
-    """A list with one value a token."""
-    read = list_of(read_item, most=MOST_TOKENS)
-    return lambda value, key: list(read(value, key))
-
-
-ROW_READERS: Mapping[str, Reader] = {
-    "prompt": label,
-    "reward": number,
-    "eos": flag,
-    "step": count,
-    "steps": count,
-    "kept_steps": count,
-    "mask": _per_token(bit),
-    "logp": _per_token(number),
-    "ref_logp": _per_token(number),
-}
-"""How each value of a row is read."""
-
-
-def _column(value: Any, key: str) -> str | tuple[str, ...]:
-    """A log column, or a list of columns of which one is enough."""
-    if isinstance(value, list):
-        return list_of(text, least=2)(value, key)
-    return text(value, key)
-
-
-def _guesses(value: Any, key: str) -> dict[str, tuple[Any, ...]]:
-    """Settings, each with a list of values or names of rules."""
-    check_keys(value, key, Settings().keys())
-    read = list_of(lambda item, _: item)
-    return {
-        name: read(items, join(key, name)) for name, items in value.items()
-    }
-
-
-def _change(value: Any, key: str) -> Change:
-    """One change of a solution, told by its first key."""
-    kinds = ("row", "setting", "add_row", "remove_row")
-    if not isinstance(value, dict):
-        refuse(key, "a table", value)
-    kind = next((name for name in kinds if name in value), "")
-    if not kind:
-        found = ", ".join(value) or "nothing"
-        raise GradebookError(
-            key=key, expected="one of " + ", ".join(kinds), found=found
-        )
-    return CHANGE_READERS[kind](value, key)
-
-
-def _cell(value: Any, key: str) -> Cell:
-    column = value.get("column", NOTHING)
-    one_of(*COLUMNS)(column, join(key, "column"))
-    read = ROW_READERS[column]
-    return table_of(Cell, row=count, column=text, value=read)(value, key)
-
-
-def _setting(value: Any, key: str) -> Setting:
-    name = value["setting"]
-    one_of(*Settings().keys())(name, join(key, "setting"))
-    return table_of(Setting, setting=text, value=_setting_value(name))(
-        value, key
-    )
-
-
-def _setting_value(name: str) -> Reader:
-    """A value that the setting can take."""
-
-    def read(value: Any, key: str) -> Any:
-        try:
-            check_setting(name, value)
-        except GradebookError as error:
-            refuse(key, error.expected, value)
-        return value
-
-    return read
-
-
-def _new_row(value: Any, key: str) -> dict[str, Any]:
-    """A row to add; whether it has the other rows' keys and widths is
-    checked with them."""
-    check_keys(value, key, COLUMNS)
-    return {n: ROW_READERS[n](v, join(key, n)) for n, v in value.items()}
-
-
-CHANGE_READERS: Mapping[str, Reader] = {
-    "row": _cell,
-    "setting": _setting,
-    "add_row": table_of(AddRow, add_row=_new_row),
-    "remove_row": table_of(RemoveRow, remove_row=count),
-}
-"""How each kind of change is read."""
-
-KEYS: Mapping[str, Reader] = {
-    "bug": one_of(*BUGS),
-    "title": text,
-    "kind": one_of(*KINDS),
-    "claim": text,
-    "story": text,
-    "lesson": text,
-    "trainer": text,
-    "status": one_of(*STATUSES),
-    "status_note": text,
-    "sources": list_of(
-        table_of(
-            Source,
-            label=text,
-            url=matching(r"https://[^\s]+", "a URL starting with https://"),
-            commit=matching(r"[0-9a-f]{7,40}", "7 to 40 hex digits"),
-            note=text,
-        )
-    ),
-    "dispute": table_of(Dispute, maintainer=text, other_view=text, trap=text),
-    "affected": table_of(
-        Affected,
-        trainer=text,
-        versions=text,
-        keys=distinct(list_of(text)),
-        look=text,
-        workaround=text,
-    ),
-    "rule": text,
-    "settings": _settings,
-    "controls": distinct(list_of(one_of(*CONTROLS))),
-    "rows": _rows,
-    "focus": whole,
-    "prediction": table_of(
-        Prediction,
-        question=text,
-        choices=distinct(list_of(text, least=2, most=4)),
-        answer=whole,
-        why=text,
-    ),
-    "telltale": table_of(Telltale, kind=one_of(*TELLTALES), text=text),
-    "record": table_of(
-        Record,
-        columns=list_of(_column, least=0),
-        in_advantages=flag,
-        couples_prompts=flag,
-        phrase=text,
-        correct_phrase=text,
-        tells=text,
-        would_tell=text,
-        laws=distinct(list_of(text)),
-        guesses=_guesses,
-    ),
-    "teaser": text,
-    "engine_names": distinct(list_of(text, least=2, most=2)),
-    "estimators": distinct(list_of(one_of(*ESTIMATORS))),
-    "estimators_note": text,
-    "other_run": table_of(OtherRun, title=text, rows=_rows, note=text),
-    "eos_by_width": flag,
-    "challenges": list_of(
-        table_of(
-            Challenge,
-            title=text,
-            goal=text,
-            check=one_of(*CHECKS),
-            solution=list_of(_change),
-            hint=text,
-        )
-    ),
-    "expected": table_of(
-        Expected,
-        correct=list_of(number_or_none, most=MOST_ROWS),
-        faulty=list_of(number_or_none, most=MOST_ROWS),
-        correct_loss=number,
-        faulty_loss=number,
-    ),
-}
-"""How each key of a scenario file is read."""
-
-OPTIONAL = (
-    "teaser",
-    "engine_names",
-    "dispute",
-    "estimators",
-    "estimators_note",
-    "other_run",
-    "eos_by_width",
-    "challenges",
-)
-FROM_MAIN = (
-    "trainer",
-    "status",
-    "status_note",
-    "sources",
-    "dispute",
-    "affected",
-    "rule",
-    "controls",
-    "telltale",
-    "record",
-    "engine_names",
-)
-"""What a variant may leave to its bug's main file."""
-
-
 # The scenario
 
 
 def _scenario(path: Path, document: dict[str, Any]) -> Scenario:
-    check_keys(document, "", KEYS)
-    bug = KEYS["bug"](document.get("bug", NOTHING), "bug")
+    check_keys(document, [field.name for field in dataclasses.fields(Case)])
+    try:
+        bug = read(BugName, document.get("bug", NOTHING))
+    except GradebookError as error:
+        raise under(error, "bug") from None
     named = path.stem.partition("-")[0]
     if named in BUGS and named != bug:
-        refuse("bug", f"'{named}', as the file's name says", bug)
+        raise refuse(f"'{named}', as the file's name says", bug, "bug")
     variant = path.stem != bug
-    may_miss = (*OPTIONAL, *FROM_MAIN) if variant else OPTIONAL
-    found = {
-        name: read(document.get(name, NOTHING), name)
-        for name, read in KEYS.items()
-        if name in document or name not in may_miss
-    }
     if variant:
         main = load(bug)
-        found = {n: getattr(main, n) for n in FROM_MAIN} | found
+        document = {n: getattr(main, n) for n in FROM_MAIN} | document
+    case = read(Case, document)
+    found = {f.name: getattr(case, f.name) for f in dataclasses.fields(case)}
     return Scenario(name=path.stem, path=path, variant=variant, **found)
 
 
 def _check_index(key: str, index: int, count: int, of: str) -> None:
     if not 0 <= index < count:
-        refuse(key, f"0 to {count - 1}, an index into {of}", index)
+        raise refuse(f"0 to {count - 1}, an index into {of}", index, key)
 
 
 def _check_expected(scenario: Scenario) -> None:
@@ -697,6 +519,20 @@ def _check_expected(scenario: Scenario) -> None:
                 expected="a loss only where the rows have logp",
                 found=str(loss),
             )
+
+
+def _check_together(bug: str, also: Sequence[str]) -> None:
+    """Raises unless the bugs are different ones that can be on together."""
+    try:
+        if bug in also:
+            raise refuse("bugs that act together", bug)
+        several((bug, *also))
+    except GradebookError as error:
+        raise GradebookError(
+            key="also",
+            expected="bugs that act together",
+            found=error.found,
+        ) from None
 
 
 def _check_other_run(scenario: Scenario, other: OtherRun) -> None:
@@ -727,7 +563,7 @@ def _check_titles(challenges: Sequence[Challenge]) -> None:
     titles = [challenge.title for challenge in challenges]
     for place, title in enumerate(titles):
         if title in titles[:place]:
-            refuse(f"challenges[{place}].title", "another title", title)
+            raise refuse("another title", title, f"challenges[{place}].title")
 
 
 def _check_solution(
@@ -737,52 +573,49 @@ def _check_solution(
     leave a batch."""
     rows, settings = list(scenario.rows), scenario.settings
     for place, change in enumerate(challenge.solution):
-        here = f"{key}[{place}]"
-        if isinstance(change, Setting):
-            named = {change.setting: change.value}
-            settings = dataclasses.replace(settings, **named)
-        elif isinstance(change, AddRow):
-            try:
-                rows.append(_row(change.add_row, list(rows[0]), rows))
-            except GradebookError as error:
-                raise under(error, f"{here}.add_row") from None
-        elif isinstance(change, RemoveRow):
-            _check_index(
-                f"{here}.remove_row", change.remove_row, len(rows), "rows"
-            )
-            if len(rows) == 1:
-                refuse(f"{here}.remove_row", "a row to be left", 0)
-            del rows[change.remove_row]
-        else:
-            _check_index(f"{here}.row", change.row, len(rows), "rows")
-            if change.column not in rows[0]:
-                columns = ", ".join(rows[0])
-                refuse(f"{here}.column", f"one of {columns}", change.column)
-            named = {change.column: change.value}
-            rows[change.row] = rows[change.row] | named
-    names = list(rows[0])
+        try:
+            if isinstance(change, Setting):
+                named = {change.setting: change.value}
+                settings = dataclasses.replace(settings, **named)
+            else:
+                rows = _changed(rows, change)
+        except GradebookError as error:
+            raise under(error, f"{key}[{place}]") from None
     try:
-        rows = [_row(row, names, rows) for row in rows]
         rows_to_batch(rows, settings)
     except GradebookError as error:
         raise under(error, key) from None
 
 
-# Places in messages
-
-
-def _in_row(error: GradebookError, key: str, row: int) -> GradebookError:
-    """The same error in a row; a key under `rows` goes by its own name."""
-    return GradebookError(
-        error.message,
-        key=error.key if key == "rows" else join(key, error.key),
-        row=row,
-        expected=error.expected,
-        found=error.found,
-    )
-
-
-def _row_error(
-    key: str, row: int, expected: str, found: str
-) -> GradebookError:
-    return GradebookError(key=key, row=row, expected=expected, found=found)
+def _changed(
+    rows: Sequence[dict[str, Any]], change: Cell | AddRow | RemoveRow | Order
+) -> list[dict[str, Any]]:
+    """The rows after the change. Raises GradebookError with its key."""
+    if isinstance(change, Order):
+        if sorted(change.order) != [*range(len(rows))]:
+            numbers = f"each of 0 to {len(rows) - 1} once"
+            raise refuse(numbers, change.order, "order")
+        return [rows[row] for row in change.order]
+    if isinstance(change, AddRow):
+        try:
+            return [*rows, read_row(change.add_row, rows)]
+        except GradebookError as error:
+            raise under(error, "add_row") from None
+    if isinstance(change, RemoveRow):
+        _check_index("remove_row", change.remove_row, len(rows), "rows")
+        if len(rows) == 1:
+            raise refuse("a row to be left", 0, "remove_row")
+        return [r for at, r in enumerate(rows) if at != change.remove_row]
+    _check_index("row", change.row, len(rows), "rows")
+    if change.column not in rows[0]:
+        columns = ", ".join(rows[0])
+        raise refuse(f"one of {columns}", change.column, "column")
+    new = rows[change.row] | {change.column: change.value}
+    others = [r for at, r in enumerate(rows) if at != change.row]
+    try:
+        read_row(new, others)
+    except GradebookError as error:
+        raise GradebookError(
+            key="value", expected=error.expected, found=error.found
+        ) from None
+    return [new if at == change.row else r for at, r in enumerate(rows)]

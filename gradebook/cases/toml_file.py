@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from gradebook.cases.values import join
+from gradebook.cases.schema import join
 from gradebook.core.errors import GradebookError, shown
 
 LARGEST_FILE = 1_000_000

@@ -1,29 +1,36 @@
-"""A plan of sixty minutes over the five bugs, as data.
+"""Plans for a session: which cases to open, for how many minutes each.
 
-Questions, choices and answers are the scenarios'; what is said about them
-here is for the one who leads.
+What a lead says about a case stands in its scenario file, in the table
+[plan]; question, choices and answer are those of the page.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from gradebook.bugs import BUGS
 from gradebook.cases.link import encode
-from gradebook.cases.scenario import Scenario, load, names
+from gradebook.cases.record import bug
+from gradebook.cases.scenario import Lesson, Scenario, load, names, variants
 from gradebook.cases.state import start
+from gradebook.core.errors import GradebookError
 
 MINUTES = 60
+"""The length of a session, if a lead does not say otherwise."""
+LEAST = 3
+"""A case needs at least so many minutes."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A few minutes of the hour.
+    """A few minutes of a session.
 
-    begin     minute at which it begins; -1 for a step past the hour
+    begin     minute at which it begins; -1 for a step outside the plan
     scenario  the case to open; '' for a step without one
     ask       the question, as it stands on the page
-    usual     the tempting answer, and why it tempts
+    usual     the tempting answer
+    why       why it tempts
     truth     the answer, and why it holds
     do        what to do after the reveal
     next      the case to open when there is time left, or ''
@@ -41,19 +48,6 @@ class Step:
     truth: str = ""
     do: str = ""
     next: str = ""
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """What the lead needs besides the scenario: minutes, the index of the
-    tempting choice and why it tempts, what to do next."""
-
-    scenario: str
-    minutes: int
-    usual: int
-    why: str
-    do: str
-    next: str
 
 
 OPENING = Step(
@@ -75,130 +69,41 @@ CLOSING = Step(
     begin=-1,
     minutes=5,
     title="What to take home",
-    ask="Which of the five could your own trainer have, and which line would"
-    " you open to find out?",
+    ask="Which of these bugs could your own trainer have, and which line"
+    " would you open to find out?",
     usual="None, our tests pass.",
-    why="A test batch tends to be tidy: full groups, equal episodes, every"
-    " row finished, none rejected, beta 0. Each of these hides one of the"
-    " five.",
+    why="A test batch tends to be tidy: full groups, equal lengths, every row"
+    " finished and none rejected. A tidy batch hides these bugs.",
     truth="A tidy batch proves nothing here. The page of each bug says where"
     " to look in the code and which setting turns it on.",
     do="Everyone reads “am I affected?” for the trainer in use, and takes"
     " the handout of one bug along.",
 )
 
-LESSONS = (
-    Lesson(
-        "partial_groups",
-        7,
-        0,
-        "It is the best answer of its prompt, and twelve rows divide by"
-        " four, so the groups look whole. Nobody checks where the cuts"
-        " fall.",
-        "Set row 11 to 0: a reward of another prompt moves three rows of"
-        " prompt C. Then open the stage “group”.",
-        "partial_groups-tail",
-    ),
-    Lesson(
-        "partial_groups-interleaved",
-        5,
-        0,
-        "No row is missing, so position and prompt seem to be the same"
-        " thing. They are only while the rows of a prompt stand together.",
-        "Ask for a test that would have found it. A count of rows does not.",
-        "partial_groups-full",
-    ),
-    Lesson(
-        "double_normalization",
-        6,
-        0,
-        "Normalizing what is normal should do nothing, and so it would, if"
-        " every row counted once. Here every transition counts.",
-        "Change an episode's length and leave the rewards alone. No sign"
-        " turns, so look at sizes.",
-        "double_normalization-equal_lengths",
-    ),
-    Lesson(
-        "double_normalization-manufactured",
-        4,
-        0,
-        "Equal rewards have no spread, and 0 divided by anything is 0. The"
-        " mean of three times 0.1 is not exactly 0.1.",
-        "Set prompt A's rewards to 0 and prompt B's to 1: no dust and no"
-        " signal, so a test on such rewards sees nothing.",
-        "double_normalization-subsample",
-    ),
-    Lesson(
-        "no_eos_outliers",
-        6,
-        0,
-        "A row that earns nothing seems to be out of the game. It is out of"
-        " the credit, and still in the mean.",
-        "Change only row 1's reward. In the correct engine row 0 stands"
-        " still.",
-        "no_eos_outliers-recipe",
-    ),
-    Lesson(
-        "no_eos_outliers-longest",
-        4,
-        0,
-        "The row ended and failed, so it should be pushed down. The"
-        " trainer does not look for EOS, it looks at the length.",
-        "Add one column of padding: the flag goes, though no rollout changed.",
-        "no_eos_outliers-binary",
-    ),
-    Lesson(
-        "rejected_rows",
-        5,
-        0,
-        "Row 2 is better than row 1, and the rejected row trains no token."
-        " An empty mask is read as “gone”; the reward is not.",
-        "Compare the estimators below: six of eight change, two do not.",
-        "rejected_rows-zero_reward",
-    ),
-    Lesson(
-        "rejected_rows-lone_survivor",
-        4,
-        1,
-        "With nothing to compare with, 0 seems the only fair value. verl's"
-        " GRPO passes the raw score on.",
-        "Say it plainly: the fix removes the leak and leaves a row that is"
-        " compared with nothing.",
-        "rejected_rows-other_groups",
-    ),
-    Lesson(
-        "zero_std_kl",
-        6,
-        0,
-        "The advantage multiplies the policy term, and that is the term"
-        " people have in mind. The KL term has no advantage in it.",
-        "Read both views at the foot of the page. Whether it is a bug is"
-        " disputed; take a vote by hand, not a verdict.",
-        "zero_std_kl-bnpo",
-    ),
-    Lesson(
-        "zero_std_kl-one_generation",
-        4,
-        1,
-        "The policy differs from the reference, so some KL should be"
-        " reported. A lone row has no spread, and the fix takes it out.",
-        "Turn on the phase switch: a guard in training only brings the"
-        " evaluation loss back.",
-        "zero_std_kl-beta_zero",
-    ),
-)
 
+def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
+    """A session, step after step, then the bugs that it leaves out.
 
-def plan() -> tuple[Step, ...]:
-    """The hour, step after step, then the bugs that it leaves out."""
-    told = [one for one in LESSONS if one.scenario in names()]
+    Without `bugs` it is the hour that the scenario files describe. With
+    them it holds each of these bugs, and more of their cases as time
+    permits; its steps take `minutes` in all.
+
+    Raises GradebookError for an unknown bug, and where there are too few
+    minutes for the bugs.
+    """
+    chosen = tuple(dict.fromkeys(bugs))
+    if chosen or minutes != MINUTES:
+        cases = _fitting(chosen or BUGS, minutes)
+    else:
+        cases = _of_the_hour()
     steps, begin = [OPENING], OPENING.minutes
-    for lesson in told:
-        steps.append(_step(lesson, begin))
-        begin += lesson.minutes
-    steps.append(_at(CLOSING, begin))
-    in_hour = {step.bug for step in steps}
-    return (*steps, *(_spare(load(b)) for b in BUGS if b not in in_hour))
+    for scenario, length in cases:
+        steps.append(_step(scenario, begin, length))
+        begin += length
+    steps.append(replace(CLOSING, begin=begin))
+    held = {step.bug for step in steps}
+    left_out = (load(name) for name in BUGS if name not in held)
+    return (*steps, *(_step(one, -1, _minutes(one)) for one in left_out))
 
 
 def query(scenario: str, covered: bool = True) -> dict[str, str]:
@@ -206,42 +111,86 @@ def query(scenario: str, covered: bool = True) -> dict[str, str]:
     return encode(start(load(scenario)), covered)
 
 
-def _step(lesson: Lesson, begin: int) -> Step:
-    scenario = load(lesson.scenario)
-    asked = scenario.prediction
-    return Step(
+def _of_the_hour() -> list[tuple[Scenario, int]]:
+    """The cases that have a place in the hour, with their minutes."""
+    cases = [load(name) for name in names()]
+    placed = [
+        (case.plan.place, case, case.plan.minutes)
+        for case in cases
+        if case.plan and case.plan.place
+    ]
+    placed.sort(key=lambda one: one[0])
+    return [(case, minutes) for _, case, minutes in placed]
+
+
+def _fitting(bugs: Sequence[str], minutes: int) -> list[tuple[Scenario, int]]:
+    """The bugs' cases, with minutes that fill the session."""
+    room = minutes - OPENING.minutes - CLOSING.minutes
+    mains = [load(bug(name).name) for name in bugs]
+    if room < LEAST * len(mains):
+        least = minutes - room + LEAST * len(mains)
+        raise GradebookError(
+            key="minutes",
+            expected=f"at least {least} for {len(mains)} bugs",
+            found=str(minutes),
+        )
+    lengths = {case.name: _minutes(case) for case in mains}
+    more = [
+        case
+        for main in mains
+        for case in variants(main.bug)[1:]
+        if case.plan is not None
+    ]
+    for case in sorted(more, key=lambda case: _rank(case, more)):
+        if sum(lengths.values()) + _minutes(case) <= room:
+            lengths[case.name] = _minutes(case)
+    while sum(lengths.values()) > room:
+        lengths[max(lengths, key=lambda name: lengths[name])] -= 1
+    while sum(lengths.values()) < room:
+        lengths[min(lengths, key=lambda name: lengths[name])] += 1
+    return [
+        (case, lengths[case.name])
+        for main in mains
+        for case in variants(main.bug)
+        if case.name in lengths
+    ]
+
+
+def _rank(case: Scenario, cases: Sequence[Scenario]) -> int:
+    """How many cases of the same bug come before this one, so that every
+    bug gets a second case before one gets a third."""
+    return [one.name for one in cases if one.bug == case.bug].index(case.name)
+
+
+def _minutes(case: Scenario) -> int:
+    """The minutes that the case's own notes give it."""
+    return case.plan.minutes if case.plan else LEAST
+
+
+def _step(scenario: Scenario, begin: int, minutes: int) -> Step:
+    asked, lesson = scenario.prediction, scenario.plan
+    step = Step(
         begin=begin,
-        minutes=lesson.minutes,
+        minutes=minutes,
         title=_title(scenario),
         bug=scenario.bug,
         scenario=scenario.name,
         ask=asked.question,
         choices=asked.choices,
-        usual=asked.choices[lesson.usual] + ".",
-        why=lesson.why,
         truth=f"{asked.choices[asked.answer]}. {asked.why}",
+    )
+    return step if lesson is None else _with_notes(step, lesson)
+
+
+def _with_notes(step: Step, lesson: Lesson) -> Step:
+    """The step with what a lead says about the case."""
+    return replace(
+        step,
+        usual=step.choices[lesson.usual] + ".",
+        why=lesson.why,
         do=lesson.do,
         next=lesson.next if lesson.next in names() else "",
     )
-
-
-def _spare(scenario: Scenario) -> Step:
-    """A step for a bug that the hour does not hold."""
-    asked = scenario.prediction
-    return Step(
-        begin=-1,
-        minutes=10,
-        title=_title(scenario),
-        bug=scenario.bug,
-        scenario=scenario.name,
-        ask=asked.question,
-        choices=asked.choices,
-        truth=f"{asked.choices[asked.answer]}. {asked.why}",
-    )
-
-
-def _at(step: Step, begin: int) -> Step:
-    return Step(**{**vars(step), "begin": begin})
 
 
 def _title(scenario: Scenario) -> str:

@@ -5,13 +5,16 @@ import pytest
 import gradebook
 from gradebook.analysis.comparison import compare
 from gradebook.cases.link import decode
-from gradebook.cases.scenario import load, variants
+from gradebook.cases.scenario import load, names, variants
 from gradebook.classroom import plan as plans
-from gradebook.classroom.plan import LESSONS, MINUTES, plan, query
+from gradebook.classroom.plan import LEAST, MINUTES, plan, query
 from gradebook.core.batch import Batch
 
 STEPS = plan()
+HOUR = [step for step in STEPS if step.begin >= 0]
 CASES = [step for step in STEPS if step.scenario]
+OPENED = [step for step in HOUR if step.scenario]
+TAUGHT = [name for name in names() if load(name).plan is not None]
 
 
 def found(name, **columns):
@@ -22,18 +25,58 @@ def found(name, **columns):
     return compare(gradebook.bug(scenario.bug), batch)
 
 
-def test_the_hour_is_sixty_minutes_without_a_gap():
+def lasts(steps):
+    """The minutes of the steps, which must follow each other."""
     begin = 0
-    for step in STEPS:
+    for step in steps:
         assert step.begin == begin
         begin += step.minutes
-    assert begin == MINUTES == 60
+    return begin
 
 
-def test_every_bug_has_its_report_and_a_variant():
-    for bug in gradebook.BUGS:
-        own = [step.scenario for step in CASES if step.bug == bug]
-        assert own[0] == bug and len(own) > 1
+def test_the_hour_is_sixty_minutes_without_a_gap():
+    assert lasts(HOUR) == MINUTES == 60
+    assert all(step.begin == -1 for step in STEPS[len(HOUR) :])
+
+
+def test_every_bug_is_in_the_hour_or_past_it():
+    assert {step.bug for step in CASES} == {*gradebook.BUGS}
+    reports = [step.scenario for step in CASES if "-" not in step.scenario]
+    assert sorted(reports) == sorted(gradebook.BUGS)
+
+
+@pytest.mark.parametrize("bugs", [["rejected_rows"], gradebook.BUGS[:3]])
+@pytest.mark.parametrize("minutes", [20, 45, 60, 90])
+def test_a_plan_of_chosen_bugs_fills_the_time(bugs, minutes):
+    steps = plan(bugs, minutes)
+    held = [step for step in steps if step.begin >= 0]
+    assert lasts(held) == minutes
+    assert {step.bug for step in held if step.scenario} == {*bugs}
+    assert all(step.minutes >= LEAST for step in held)
+    left = [step.bug for step in steps[len(held) :]]
+    assert left == [name for name in gradebook.BUGS if name not in bugs]
+
+
+def test_more_time_opens_more_cases_of_every_bug():
+    bugs = ["partial_groups", "zero_std_kl"]
+    short, long = plan(bugs, 25), plan(bugs, 60)
+    cases = [[s.scenario for s in x if s.bug in bugs] for x in (short, long)]
+    assert cases[0] == ["partial_groups", "zero_std_kl"]
+    assert cases[1] == [
+        "partial_groups",
+        "partial_groups-interleaved",
+        "zero_std_kl",
+        "zero_std_kl-one_generation",
+    ]
+
+
+def test_too_little_time_is_said():
+    with pytest.raises(gradebook.GradebookError) as caught:
+        plan(["partial_groups", "rejected_rows"], 14)
+    # Four minutes to open, five to close, three for each bug.
+    assert str(caught.value) == (
+        "key 'minutes': expected at least 15 for 2 bugs, found 14"
+    )
 
 
 @pytest.mark.parametrize("step", CASES, ids=lambda s: s.scenario)
@@ -44,11 +87,10 @@ def test_a_step_asks_what_its_case_asks(step):
     assert asked.why in step.truth
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda x: x.scenario)
-def test_the_usual_answer_is_a_wrong_choice(lesson):
-    asked = load(lesson.scenario).prediction
-    assert 0 <= lesson.usual < len(asked.choices)
-    assert lesson.usual != asked.answer
+@pytest.mark.parametrize("name", TAUGHT)
+def test_the_tempting_answer_is_a_wrong_choice(name):
+    case = load(name)
+    assert case.plan.usual != case.prediction.answer
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda s: s.title)
@@ -56,10 +98,10 @@ def test_nothing_is_left_unsaid(step):
     assert step.ask and step.usual and step.why and step.truth and step.do
 
 
-@pytest.mark.parametrize("step", CASES, ids=lambda s: s.scenario)
+@pytest.mark.parametrize("step", OPENED, ids=lambda s: s.scenario)
 def test_next_is_a_case_of_the_same_bug_that_the_hour_does_not_open(step):
     own = {scenario.name for scenario in variants(step.bug)}
-    opened = {other.scenario for other in CASES}
+    opened = {other.scenario for other in OPENED}
     assert step.next in own - opened
 
 
@@ -69,14 +111,6 @@ def test_a_link_opens_the_case_covered(step):
     assert read.state.scenario.name == step.scenario
     assert read.covered and read.problems == ()
     assert not decode(query(step.scenario, covered=False)).covered
-
-
-def test_a_bug_without_a_lesson_stands_past_the_hour(monkeypatch):
-    kept = tuple(x for x in LESSONS if load(x.scenario).bug != "zero_std_kl")
-    monkeypatch.setattr(plans, "LESSONS", kept)
-    last = plan()[-1]
-    assert (last.bug, last.begin) == ("zero_std_kl", -1)
-    assert last.ask == load("zero_std_kl").prediction.question
 
 
 def test_a_case_that_is_gone_is_no_step(monkeypatch):

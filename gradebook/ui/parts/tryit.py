@@ -8,7 +8,14 @@ from gradebook.analysis.challenges import apply_solution, judge
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.shrink import shrink
 from gradebook.bugs import Swap
-from gradebook.cases.scenario import AddRow, Cell, Challenge, Change, Setting
+from gradebook.cases.challenge import (
+    AddRow,
+    Cell,
+    Challenge,
+    Change,
+    Order,
+    Setting,
+)
 from gradebook.core.errors import GradebookError
 from gradebook.ui.parts import player, words
 from gradebook.ui.parts.drafts import Draft
@@ -130,6 +137,9 @@ def _change(change: Change) -> str:
         return f"Set {change.setting} to {change.value}."
     if isinstance(change, AddRow):
         return "Add a row at the end."
+    if isinstance(change, Order):
+        order = ", ".join(map(str, change.order))
+        return f"Put the rows in the order {order}."
     if isinstance(change, Cell):
         return f"Set {change.column} of row {change.row} to {change.value}."
     return f"Remove row {change.remove_row}."
