@@ -156,7 +156,7 @@ def test_bugs_that_exclude_each_other_get_a_message(page, monkeypatch):
     page.cell(0, reward="5")
     page.put("bugs-sandbox", ["no_eos_outliers", "rejected_rows"])
     assert page.errors == [
-        "bugs: expected one bug in the stage counted, found no_eos_outliers"
+        "Bugs: expected one bug in the stage counted, found no_eos_outliers"
         " and rejected_rows"
     ]
     page.put("bugs-sandbox", ["rejected_rows"])
@@ -295,8 +295,8 @@ def test_missing_columns_come_by_a_button_and_change_no_advantage(page):
     assert list(page.table) == ["prompt", "reward"]
     page.press("columns")
     assert list(page.table) == [
-        *("prompt", "reward", "eos", "step", "steps", "kept_steps"),
-        *("t1", "logp", "ref_logp"),
+        *("prompt", "reward", "scored", "rollout", "rank", "text", "eos"),
+        *("step", "steps", "kept_steps", "t1", "logp", "ref_logp"),
     ]
     assert page.marks() == before and not page.errors
     assert f"columns-{page.case}" not in [b.key for b in page.app.button]
