@@ -95,6 +95,19 @@ class Draft:
         self.at = len(self.states) - 1
         self._gesture = gesture
 
+    def do(
+        self,
+        act: Callable[..., State],
+        *given: Any,
+        gesture: int | None = None,
+    ) -> None:
+        """Carries out an act of gradebook.cases.edits on the state, or says
+        in `notes` why it cannot be done."""
+        try:
+            self.become(act(self.state, *given), gesture)
+        except GradebookError as error:
+            self.notes = [said(error)]
+
     def select(self, row: int) -> None:
         """Another row is selected, as near as there is one."""
         self.states[self.at] = edits.select(self.state, row)
@@ -145,12 +158,13 @@ class Draft:
         gesture = gesture if type(gesture) is int else None
         try:
             act, given = _read(edit)
+        except GradebookError as error:
+            self.notes = [said(error)]
+        else:
             if act in MOVES:
                 getattr(self, act)(*given)
             else:
-                self.become(EDITS[act](self.state, *given), gesture)
-        except GradebookError as error:
-            self.notes = [said(error)]
+                self.do(EDITS[act], *given, gesture=gesture)
         final = bool(edit.get("final", gesture is None))
         if final:
             self._gesture = None

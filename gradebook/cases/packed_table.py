@@ -86,7 +86,7 @@ def _json(value: Any) -> bytes:
 
 
 def _packed(value: Any) -> str:
-    packed = base64.urlsafe_b64encode(zlib.compress(_json(value), 9))
+    packed = base64.urlsafe_b64encode(zlib.compress(_json(value), 6))
     return packed.decode().rstrip("=")
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gradebook.cases.columns import (
     COLUMNS,
     Cell,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 MOST_ROWS = 1000
 WIDEST = 256
 """Rows of a table, and tokens of a row, at most."""
+KINDS = {"tokens": bool, "list": float}
+"""The number types of the columns with a value for each token."""
 LISTS = tuple(name for name, c in COLUMNS.items() if c.kind == "list")
 
 
@@ -185,7 +189,13 @@ class Table:
 
     def batch(self, settings: Settings) -> Batch:
         """The table as a batch. Raises GradebookError with column and row."""
-        return Batch(**self.values(), settings=settings)
+        values: dict[str, Any] = self.values()
+        for name in values if self.width else ():
+            kind = KINDS.get(COLUMNS[name].kind)
+            if kind:  # an array is read much faster than nested lists
+                cells = np.array(values[name], dtype=kind)
+                values[name] = cells.reshape(len(self), self.width)
+        return Batch(**values, settings=settings)
 
     # Changing
 

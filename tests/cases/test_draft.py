@@ -5,7 +5,7 @@ import random
 import pytest
 
 import gradebook
-from gradebook.cases import link
+from gradebook.cases import edits, link
 from gradebook.cases.draft import ACTS, HISTORY, Draft
 from gradebook.cases.state import start
 
@@ -108,8 +108,8 @@ def test_an_edit_is_taken_once():
 
 def test_numbers_may_have_gaps():
     draft = Draft(CASE)
-    edits = [{"n": 3, **cell("7")}, {"n": 9, **cell("8")}]
-    draft.apply({"epoch": draft.epoch, "edits": edits})
+    given = [{"n": 3, **cell("7")}, {"n": 9, **cell("8")}]
+    draft.apply({"epoch": draft.epoch, "edits": given})
     assert (draft.ack, rewards(draft)) == (9, ["100", "7", "8"])
 
 
@@ -270,6 +270,16 @@ def test_bad_text_is_kept_and_named_and_can_be_mended():
     assert draft.state.batch().reward.tolist() == [2, 1, 2]
 
 
+def test_an_act_of_the_page_that_cannot_be_done_is_said():
+    draft = Draft(CASE)
+    draft.do(edits.set_width, 4)
+    draft.do(edits.set_width, 0)
+    assert draft.table.width == 4 and len(draft.states) == 2
+    assert draft.notes == [
+        "width: expected 1 to 256 tokens, in a table with a mask, found 0"
+    ]
+
+
 def anything(chance, rows, at):
     """A random edit, sometimes one that cannot be done."""
     act = chance.choice([*ACTS, *["cell"] * 6])
@@ -296,17 +306,17 @@ def test_a_browser_that_repeats_itself_ends_where_one_that_does_not(seed):
     come twice and late; and the link brings the same state back."""
     chance = random.Random(seed)
     once, again = Draft(CASE), Draft(CASE)
-    edits = []
+    sent = []
     for number in range(1, 41):
         edit = anything(chance, once.state.rows, len(once.states))
-        edits.append({"n": number, **edit})
-        once.apply({"epoch": once.epoch, "edits": edits[-1:]})
+        sent.append({"n": number, **edit})
+        once.apply({"epoch": once.epoch, "edits": sent[-1:]})
     at = 0
-    while at < len(edits):
-        at = min(at + chance.randrange(1, 5), len(edits))
+    while at < len(sent):
+        at = min(at + chance.randrange(1, 5), len(sent))
         first = chance.randrange(at)
-        lead = edits[min(first, again.ack) : at]
-        for message in (lead, lead, edits[:first]):
+        lead = sent[min(first, again.ack) : at]
+        for message in (lead, lead, sent[:first]):
             again.apply({"epoch": again.epoch, "edits": message})
     assert again.ack == once.ack == 40
     assert again.at == once.at

@@ -1,7 +1,6 @@
 """Widgets keep what the learner chose, and give way to what came from
 elsewhere."""
 
-import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
@@ -138,12 +137,6 @@ def test_another_session_has_other_keys(session, monkeypatch):
     before = widget.place("x", 1)
     monkeypatch.setattr(st, "session_state", {})
     assert widget.place("x", 2) != before
-
-
-def test_tables_are_compared_by_their_cells(session):
-    first = widget.place("grid", pd.DataFrame({"a": [1, 2]}))
-    assert widget.place("grid", pd.DataFrame({"a": [1, 2]})) == first
-    assert widget.place("grid", pd.DataFrame({"a": [1, 3]})) != first
 
 
 def test_a_choice_of_several_has_no_order(session):

@@ -197,7 +197,7 @@ def _columns(draft: Draft) -> None:
 
 
 def _every_column(draft: Draft) -> None:
-    draft.become(edits.show_every_column(draft.state))
+    draft.do(edits.show_every_column)
     redraw()
 
 

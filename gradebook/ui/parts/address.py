@@ -1,8 +1,8 @@
-"""The link is the whole state of a bug's page or of the sandbox: taken in on
-arrival, and written into the address after every change, so that the
-browser's Back undoes.
+"""The address of a bug's page or of the sandbox is the link of its state.
 
-A page is named as in its address: by its bug, or 'sandbox'.
+The page reads the address when it is opened, and writes it after every
+change. Each change is one entry of the browser's history, so Back is undo.
+A page has the name that its address has: the bug's, or 'sandbox'.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gradebook.ui.parts import drafts, predict, words
 from gradebook.ui.parts.drafts import Draft
 
 UNSEEN = 0.5
-"""Seconds from an edit's address to a Back that may not know it yet."""
+"""Seconds in which the browser may not know an edit's address yet."""
 
 OTHERS = ("room", "present")
 """Parameters of an address that are not the page's state."""
@@ -30,9 +30,9 @@ OTHERS = ("room", "present")
 def arrive(page: str) -> None:
     """Takes a link, or the browser's Back and Forward, into the session.
 
-    An address that differs from the one written last was not changed by
-    an edit, unless this very run brought one: then the browser is merely
-    behind. A run that ended before it wrote one brought none.
+    The browser went back or forward where its address differs from the one
+    that was written last. Where this run also brought an edit, the browser
+    only does not know the new address yet.
     """
     here, query, standing = _here(), _query(), _standing(page)
     if here.get("page") != page:
@@ -51,8 +51,8 @@ def arrive(page: str) -> None:
 
 
 def elsewhere(page: str) -> None:
-    """Forgets the address of the page that was left for `page`: who comes
-    back to it by the navigation finds it as it was."""
+    """Forgets the address of another page, so that a learner who comes back
+    to that page by the navigation finds it as it was."""
     here = _here()
     if here.get("page") != page:
         here.clear()
@@ -61,9 +61,9 @@ def elsewhere(page: str) -> None:
 def depart(page: str, edited: bool = False) -> None:
     """Writes the session's state into the address, where it changed.
 
-    A run that some widget has `edited` is nobody's Back: an address that
-    differs from the one written last is behind, and is written again, or
-    the next whole run would take it for Back.
+    edited  a widget or the board caused this run. Then an address that
+            differs from the one written last is out of date and is written
+            again; otherwise the next run would take it for Back.
     """
     here = _here()
     draft = _draft(page)
@@ -81,11 +81,11 @@ def depart(page: str, edited: bool = False) -> None:
 
 
 def problems() -> None:
-    """What the link said that was not understood."""
+    """Names what could not be understood in the link."""
     said = _here().get("problems", ())
     if said:
         lines = "  \n".join(words.plain(text) for text in said)
-        st.warning(f"The link is not understood in full.  \n{lines}")
+        st.warning(f"Parts of this link could not be read.  \n{lines}")
 
 
 def case(page: str) -> Scenario:
@@ -102,8 +102,8 @@ def _take(page: str, query: dict[str, str]) -> None:
     elif sandbox.page_of(found.state.scenario) != page:
         other = found.state.scenario.name
         here["problems"] = (
-            f"The link is of {other!r}, which is another page's case; this"
-            " page stands as it was.",
+            f"This link belongs to another page, to the case {other!r}."
+            " This page is unchanged.",
             *found.problems,
             *_repeated(),
         )
@@ -117,7 +117,7 @@ def _take(page: str, query: dict[str, str]) -> None:
 
 
 def _repeated() -> list[str]:
-    """What the link gives more than once; `_query` has the last of it."""
+    """What the link gives more than once. The last value is taken."""
     said = []
     for name in _query():
         values = st.query_params.get_all(name)
@@ -130,8 +130,8 @@ def _repeated() -> list[str]:
 
 
 def _stand(page: str, state: Any) -> None:
-    """The state on the page: by the history where it holds it, so that
-    Back is an undo, else as one more edit."""
+    """Puts the state on the page. A state of the history is gone back to, so
+    that Back is undo; any other is one more edit."""
     keys.CASES.get()[page] = state.scenario.name
     draft = drafts.of(state.scenario)
     near = [i for i, s in enumerate(draft.states) if s.same_batch(state)]
@@ -143,8 +143,8 @@ def _stand(page: str, state: Any) -> None:
 
 
 def _unseen(page: str, query: dict[str, str]) -> bool:
-    """Back was pressed before the browser had the last edit's address: it
-    leads one edit too far, to no state that stood just before."""
+    """Back was pressed before the browser knew the last edit's address, so
+    that it leads one edit too far."""
     draft = _draft(page)
     early = time.monotonic() < _here().get("edited", -UNSEEN) + UNSEEN
     if not early or not draft.at:
@@ -157,9 +157,10 @@ def _draft(page: str) -> Draft:
 
 
 def _standing(page: str) -> tuple[Any, ...]:
-    """What an edit would change. Compared by identity of the state."""
+    """What an edit would change; states are equal where they are the same
+    object."""
     draft = _draft(page)
-    return (draft.scenario.name, id(draft.state), predict.covered(page))
+    return (draft.scenario.name, draft.state, predict.covered(page))
 
 
 def _query() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Settings as widgets: every one acts at once."""
+"""The settings of a case as widgets. A change acts at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PHASES = ("Training", "Evaluation")
 
 
 def settings(draft: Draft) -> None:
-    """The settings that matter to this bug."""
+    """The settings that matter to this bug, and those that a link changed."""
     names = [n for n in draft.scenario.controls if n not in SPECIAL_CONTROLS]
     lines = -(-len(names) // 6)
     wide = -(-len(names) // max(lines, 1))
@@ -40,7 +40,7 @@ def settings(draft: Draft) -> None:
 
 
 def _without_field(draft: Draft, names: list[str]) -> str:
-    """The settings that a link changed and this page has no field for."""
+    """The changed settings that this page shows no field for, as text."""
     fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
     return ", ".join(
         f"{title(name)} {value}"
@@ -63,7 +63,7 @@ def _widget(draft: Draft, name: str) -> None:
         return
 
     def take(value: object) -> None:
-        draft.become(edits.set_setting(draft.state, name, value))
+        draft.do(edits.set_setting, name, value)
 
     field, now = FIELDS[name], draft.state.get(name)
     if field.kind == "choice":
@@ -75,7 +75,7 @@ def _widget(draft: Draft, name: str) -> None:
 
 
 def estimator(draft: Draft) -> str:
-    """The named estimator whose settings stand here, or 'custom'."""
+    """The named estimator that has the draft's settings, or 'custom'."""
     try:
         now = draft.state.settings()
     except GradebookError:
@@ -101,7 +101,7 @@ def _set_estimator(draft: Draft, name: str) -> None:
 
 
 def special(draft: Draft, name: str) -> None:
-    """A control that a report needs and a setting cannot be."""
+    """A control of this bug's page that is no setting of the engine."""
     {
         "padded_width": _padded_width,
         "subsample": _subsample,
@@ -111,31 +111,26 @@ def special(draft: Draft, name: str) -> None:
 
 
 def _nothing(draft: Draft) -> None:
-    """The guard speaks in the page's text."""
+    """The guard has no control: the page tells what it does."""
 
 
 def _padded_width(draft: Draft) -> None:
     width = draft.table.width
-    longest = max(
-        (
-            t + 1
-            for mask in draft.table["mask"]
-            for t in range(width)
-            if mask[t]
-        ),
-        default=1,
-    )
+    masks = draft.table["mask"]
+    used = [t + 1 for t in range(width) if any(mask[t] for mask in masks)]
+    longest = max(used, default=1)
     left, right = st.columns([1, 3], vertical_alignment="bottom")
     left.number_input(
         "Padded width",
         min_value=longest,
         max_value=max(longest + 4, width),
         step=1,
-        help="Columns of the padded batch. One more changes no rollout.",
+        help="Tokens in a row of the padded batch. One more token of"
+        " padding changes no rollout.",
         **showing(
             draft.named("width"),
             width,
-            lambda n: draft.become(edits.set_width(draft.state, n)),
+            lambda n: draft.do(edits.set_width, n),
         ),
     )
     right.toggle(
@@ -166,8 +161,8 @@ def _subsample(draft: Draft) -> None:
         key=f"draw-{draft.scenario.name}",
         on_click=_draw,
         args=(draft,),
-        help="Single transitions, as many as are kept now, with the next"
-        " seed.",
+        help="Draws as many single transitions as are kept now, with the"
+        " next seed.",
     )
 
 

@@ -1,15 +1,14 @@
 """Widgets that show a part of the session's state, and change it.
 
-A browser sends all of its widgets' values with each message, also those
-that the server has changed meanwhile and those that it only shows. So a
-widget gets a new key each time it is to show something else than the learner
-chose in it, and a value that the old one has shown is no edit. What it shows
-is its default: a value set by the session state would overwrite what was
-typed since, and is lost where two answers come at once.
+A browser sends the values of all its widgets with each message, including
+values that the server has changed since. So a widget gets a new key whenever
+it has to show something else than the learner chose in it, and a value that
+arrives under an old key is ignored. The widget's default says what it shows:
+a value set in the session's state would overwrite what was typed since.
 
-In the browser the old widget stands behind the new one until the run ends.
-style.css hides the second of two such neighbours, so no two of them stand in
-one container.
+Until a run ends, the browser shows the old widget behind the new one.
+style.css hides the second of two such neighbours, so each of these widgets
+stands in a container of its own.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ def showing(
     *about: int,
 ) -> dict[str, Any]:
     """Arguments for the widget `name` that shows `value`: its key, its
-    value, and what it calls, which hands another value to `then`.
+    value, and a callback that hands a new value to `then`.
 
-    about  what the widget is of, such as a row: each has its own
+    about  what the widget belongs to, such as a row; each has its own widget
     """
     key = place(name, value, *about)
 
@@ -51,7 +50,7 @@ def picking(
     then: Callable[[Any], None],
     *about: int,
 ) -> dict[str, Any]:
-    """The same for pills and segments; several of them are a list."""
+    """The same for pills and segments, where several choices are a list."""
     found = showing(name, value, then, *about)
     found["default"] = found.pop("value")
     return found
@@ -80,8 +79,8 @@ def place(name: str, value: Any, *about: int) -> str:
 
 
 def kept(key: str, name: str, value: Any, *about: int) -> None:
-    """The widget with this key shows the value by itself, and keeps the key
-    unless another widget has taken its place."""
+    """Notes that the widget with this key shows the value already, so that
+    it keeps its key."""
     count, _ = keys.SHOWN.get()[name, about]
     if key == _key(name, about, count):
         keys.SHOWN.get()[name, about] = count, value
@@ -92,10 +91,7 @@ def _key(name: str, about: tuple[int, ...], count: int) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """A list is a choice of several, in whatever order they were chosen; a
-    table says by itself what it equals."""
+    """Equal; the order of several choices does not count."""
     if isinstance(one, list):
         return set(one) == set(other or ())
-    if hasattr(one, "equals"):
-        return one is other or one.equals(other)
     return one == other
