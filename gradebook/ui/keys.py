@@ -15,6 +15,7 @@ import streamlit as st
 
 if TYPE_CHECKING:
     from gradebook.ui.parts.drafts import Draft
+    from gradebook.ui.parts.player import Play
 
 T = TypeVar("T")
 
@@ -54,6 +55,37 @@ FIRST: Key[int] = Key("first", lambda: secrets.randbelow(10**6))
 the values of its widgets to the next one."""
 ROOM: Key[str] = Key("room", str)
 """The code of the room that the session is in, '' for none."""
+ANSWERS: Key[dict[str, int]] = Key("answers", dict)
+"""The learner's choice on each bug's question; -1 where it was skipped."""
+ASKED: Key[dict[str, str]] = Key("asked", dict)
+"""The case whose question was answered, by bug."""
+SOLVED: Key[set[tuple[str, int]]] = Key("solved", set)
+"""Case and place of each challenge that was solved."""
+CHALLENGE: Key[dict[str, int]] = Key("challenge", dict)
+"""The challenge that is shown, by case."""
+PLAYS: Key[dict[str, Play]] = Key("plays", dict)
+"""What was played on the board last, by case."""
+STAGES: Key[dict[str, str]] = Key("stages", dict)
+"""The stage that was chosen on the page of a case, by case."""
+ARRIVED: Key[bool] = Key("arrived", bool)
+"""The browser has drawn the session's first screen."""
+SHORTCUTS: Key[dict[str, Any]] = Key(
+    "shortcut-keys", lambda: {"epoch": secrets.token_hex(4), "seen": 0}
+)
+"""The epoch of the session's key presses, and the last one that was taken."""
+ENTERED: Key[bool] = Key("entered", bool)
+"""The visitor came through app.py."""
+CULPRITS: Key[dict[str, tuple[int, int]]] = Key("culprits", dict)
+"""By case: the row selected when the influence map's other row was chosen,
+and that other row."""
+AXES: Key[dict[str, str]] = Key("axes", dict)
+"""The axis chosen for the picture, by case."""
+KINDS: Key[dict[str, str]] = Key("sandbox-kinds", dict)
+"""What the sandbox shows, by start: advantages or gradients."""
+PRIMER: Key[list[str]] = Key("primer-typed", lambda: ["1", "0", "0", "1"])
+"""The primer's four rewards, as typed."""
+PRIMER_GOOD: Key[list[float]] = Key("primer-good", lambda: [1.0, 0, 0, 1.0])
+"""The last four rewards of the primer that were numbers."""
 
 
 def widget(key: str) -> Any:

@@ -1,5 +1,6 @@
 """Each page runs, and what it shows are the engines' numbers."""
 
+import base64
 import math
 import re
 from functools import cache
@@ -116,7 +117,7 @@ def test_the_first_stage_that_differs_is_open(visit):
 
 def test_another_stage_can_be_opened(visit):
     page = visit("partial_groups")
-    page.put("stage-partial_groups", "baseline")
+    page.put("stage-partial_groups", "baseline").open("stage")
     assert "### baseline" in page.text
     assert "<td class=n>25.750</td>" in page.text
 
@@ -195,19 +196,64 @@ def test_the_disputed_report_gives_both_views(visit):
         assert said in text
 
 
-def test_home_shows_a_card_for_every_bug(visit, both, marked):
-    mains = [gradebook.load(bug) for bug in gradebook.BUGS]
+def card(home, main):
+    """The card of a bug on Home, as HTML."""
+    (found,) = [
+        e.value
+        for e in home.app.get("html")
+        if f"<h3>{main.title}</h3>" in e.value
+    ]
+    return found.replace("\u2212", "-")
+
+
+def marks_of(found):
+    """How many circles and diamonds a card's picture has."""
+    coded = re.search('base64,([^"]+)', found)[1]
+    drawn = base64.b64decode(coded).decode()
+    return drawn.count("<circle"), drawn.count("<path")
+
+
+def test_home_shows_a_card_for_every_bug(visit, both):
     home = visit()
-    assert len(home.pictures) == len(mains)
-    found = [home.marks(picture=p) for p in range(len(mains))]
-    for main in mains:
-        last = shown(main.bug, main, both)[-1]
-        assert [marked(numbers) for numbers in last] in found
-        assert main.claim in home.text
-        assert f"[{main.status}] {main.trainer}" in home.text
+    for bug in gradebook.BUGS:
+        main = gradebook.load(bug)
+        found = card(home, main)
+        assert main.claim.replace("'", "&#x27;") in found
+        assert f"{main.trainer} · {main.status}" in found
+        sides = shown(bug, main, both)[-1]
+        finite = tuple(sum(map(math.isfinite, side)) for side in sides)
+        assert marks_of(found) == finite
     links = home.app.get("page_link")
     labels = [link.label.replace("\\", "") for link in links]
-    assert all(f"Open {main.title}" in labels for main in mains)
+    mains = map(gradebook.load, gradebook.BUGS)
+    assert all(f"Open: {main.title}" in labels for main in mains)
+
+
+def test_a_card_is_covered_until_its_question_is_answered(visit):
+    home = visit()
+    home.app.session_state["answers"] = {}
+    home.run()
+    for bug in gradebook.BUGS:
+        main = gradebook.load(bug)
+        found = card(home, main)
+        assert marks_of(found)[1] == 0 and main.claim not in found
+        assert main.teaser.replace("'", "&#x27;") in found
+
+
+def test_the_hero_flips_its_best_answer_at_one_drag(visit):
+    """Prompt A without row 3: mean 1.3 / 3. With it, the mean passes the
+    best reward, 0.9, where (1.3 + x) / 4 = 0.9: at x = 2.3."""
+    home = visit()
+    home.case = "home"
+    assert home.app.title[0].value.startswith("The best answer was trained")
+    assert [side[2] for side in home.marks()] == [
+        pytest.approx(1.120897, abs=1e-5),
+        pytest.approx(1.317465, abs=1e-5),
+    ]
+    home.cell(3, reward="2.2")
+    assert home.marks()[1][2] > 0
+    home.cell(3, reward="2.4")
+    assert home.marks()[1][2] < 0 < home.marks()[0][2]
 
 
 def test_home_says_what_was_solved(visit):
@@ -215,7 +261,7 @@ def test_home_says_what_was_solved(visit):
     assert "0 of 4 challenges solved" in page.go("").text
     page.go("partial_groups").widget("solve-partial_groups-0").click()
     page.run().press("reset")
-    assert "Seen, without a guess. 1 of 4 challenges" in page.go("").text
+    assert "Seen without a prediction. 1 of 4 challenges" in page.go("").text
 
 
 def test_the_answer_is_of_the_case_as_it_came(visit):
@@ -223,12 +269,6 @@ def test_the_answer_is_of_the_case_as_it_came(visit):
     assert "In the case as it came:" not in page.text
     page.cell(11, reward="0")
     assert "In the case as it came: Row 10 has" in page.text
-
-
-def test_home_says_what_this_is_and_where_to_start(visit):
-    home = visit()
-    assert home.app.title[0].value == "Gradebook"
-    assert "Where to start" in home.text
 
 
 def test_a_batch_under_other_estimators_says_which_differ(visit):
@@ -258,9 +298,9 @@ def test_home_keeps_the_last_good_numbers_beside_a_bad_reward(visit):
     """Of 5, 0, 0 and 1: mean 1.5, deviation sqrt(17 / 3) = 2.380476."""
     home = visit("")
     home.put("primer-0", "5")
-    assert "+1.470 for rollout 0" in home.text and "Stale" not in home.text
+    assert "+1.470 for rollout 0" in home.text and "Before:" not in home.text
     home.put("primer-1", "abc")
-    assert "found 'abc'" in home.text and "Stale" in home.text
+    assert "found 'abc'" in home.text and "Before:" in home.text
     assert "+1.470 for rollout 0" in home.text
     home.go("check").go("")
     assert home.widget("primer-0").value == "5"

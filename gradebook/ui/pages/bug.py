@@ -12,6 +12,7 @@ from gradebook.bugs import Swap
 from gradebook.cases.engines import swapped
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load, variants
+from gradebook.ui import keys
 from gradebook.ui.parts import (
     address,
     deeper,
@@ -57,7 +58,7 @@ def _head(draft: Draft, one: Swap, covered: bool) -> None:
     scenario, main = draft.scenario, load(draft.scenario.bug)
     st.title(words.plain(main.title))
     address.problems()
-    said, facts = getattr(scenario, "teaser", ""), report.facts(scenario)
+    said, facts = scenario.teaser, report.facts(scenario)
     if not covered:
         said = scenario.claim
         facts += f" · breaks the stage `{one.stage}`"
@@ -68,7 +69,7 @@ def _head(draft: Draft, one: Swap, covered: bool) -> None:
     among = {s.name: s for s in variants(scenario.bug)}
 
     def pick(name: str) -> None:
-        st.session_state["cases"][scenario.bug] = name
+        keys.CASES.get()[scenario.bug] = name
         st.rerun()
 
     st.pills(
@@ -112,7 +113,8 @@ def rest(
     if not covered:
         with beside:
             tryit.challenge(draft, comparison, bool(wrong))
-            with st.expander("Settings", key="settings"):
+            told = tryit.needs_settings(draft)
+            with st.expander("Settings", expanded=told, key="settings"):
                 switches.switches(draft, one, comparison)
         with st.container(key="stale-below" if wrong else "below"):
             _below(draft, one, comparison)

@@ -15,6 +15,7 @@ from gradebook.cases.scenario import load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.core.settings import ESTIMATORS
+from gradebook.ui import keys
 from gradebook.ui.parts import (
     address,
     controls,
@@ -28,7 +29,7 @@ from gradebook.ui.parts.pictures import GRADIENT
 from gradebook.ui.parts.redraw import redraw
 from gradebook.ui.parts.shell import bug_files, require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.stages import first_difference, stage_body
+from gradebook.ui.parts.stages import first_difference, meaning, stage_table
 from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import choosing, picking
 from gradebook.ui.parts.workings import workings
@@ -104,7 +105,7 @@ def _start(draft: Draft) -> None:
             titles[f"{PAGE}-{other.name}"] = f"{main.title}: {other.title}"
 
     def pick(name: str) -> None:
-        st.session_state["cases"][PAGE] = name
+        keys.CASES.get()[PAGE] = name
         st.rerun()
 
     st.selectbox(
@@ -161,7 +162,7 @@ def _kind(draft: Draft) -> str:
     """Advantages, or with log-probabilities the gradient if asked for."""
     if "logp" not in draft.table:
         return "sign"
-    kinds = st.session_state.setdefault("sandbox-kinds", {})
+    kinds = keys.KINDS.get()
     name = draft.scenario.name
     kind = draft.scenario.telltale.kind
     now = kinds.get(name, kind if kind in PICTURES else "sign")
@@ -229,7 +230,8 @@ def _pipeline(
                 label += ", swapped"
             with st.expander(label, expanded=stage == first):
                 one = by_stage.get(stage)
-                stage_body(draft, one, comparison, stage)
+                st.markdown(meaning(one, stage))
+                stage_table(draft, comparison, stage)
     with right:
         workings(comparison, min(draft.row, comparison.batch.rows - 1))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison, token_advantage
@@ -17,6 +15,7 @@ from gradebook.core.formatting import minus, settled, signed
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.ui.parts import influence_map, tryit, words
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.folding import folded
 from gradebook.ui.parts.tables import table
 
 
@@ -53,14 +52,6 @@ def deeper(draft: Draft, one: Swap, comparison: Comparison) -> None:
             "other-run",
             lambda: _other_run(scenario, one, batch),
         )
-
-
-def folded(title: str, name: str, content: Callable[[], None]) -> None:
-    """Content under its title, worked out only while it is open."""
-    part = st.expander(title, key=f"open-{name}", on_change="rerun")
-    if part.open:
-        with part:
-            content()
 
 
 def _laws(one: Bug, batch: Batch, evaluation: bool) -> None:

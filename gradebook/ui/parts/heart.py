@@ -15,6 +15,7 @@ from gradebook.cases.engines import swapped
 from gradebook.core.errors import GradebookError
 from gradebook.engine.trainer import NORMALIZATIONS, draws
 from gradebook.output.figures import RowPicture, rows_figure, squashes
+from gradebook.ui import keys
 from gradebook.ui.parts import grid, numbers, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.pictures import (
@@ -181,14 +182,12 @@ def _picture(
 def _axis(draft: Draft, outlier: int | None) -> str:
     if outlier is None:
         return LINEAR
-    return st.session_state.setdefault("axes", {}).get(
-        draft.scenario.name, SYMLOG
-    )
+    return keys.AXES.get().get(draft.scenario.name, SYMLOG)
 
 
 def _axis_widget(draft: Draft, axis: str) -> None:
     def keep(one: str) -> None:
-        st.session_state["axes"][draft.scenario.name] = one
+        keys.AXES.get()[draft.scenario.name] = one
 
     st.segmented_control(
         "Axis",

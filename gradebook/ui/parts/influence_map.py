@@ -19,6 +19,7 @@ from gradebook.core.batch import Batch
 from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.engine.pipeline import CORRECT
 from gradebook.output.figures import MapPicture, map_figure
+from gradebook.ui import keys
 from gradebook.ui.parts import numbers, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.pictures import chart, ink, prompts_of
@@ -147,7 +148,7 @@ def _choose(draft: Draft, victim: int, culprit: int) -> None:
 def _culprits() -> dict[str, tuple[int, int]]:
     """Each case's selected row when it was chosen, and the row that moves
     it."""
-    return st.session_state.setdefault("culprits", {})
+    return keys.CULPRITS.get()
 
 
 def _totals(found: Influences) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from gradebook.cases.state import State
+from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.redraw import redraw
@@ -34,14 +35,14 @@ class Play:
 
 def start(draft: Draft, play: Play) -> None:
     """Begins to play: the first step stands on the board."""
-    _plays()[draft.scenario.name] = play
+    keys.PLAYS.get()[draft.scenario.name] = play
     _put(draft, play, 1)
 
 
 def player(draft: Draft) -> None:
     """What stands on the board, and the buttons for what comes next."""
     name = draft.scenario.name
-    play = _plays().get(name)
+    play = keys.PLAYS.get().get(name)
     at = play.at(draft) if play else 0
     if play is None or not at:
         return
@@ -79,8 +80,3 @@ def _next(draft: Draft, play: Play, at: int, to: int) -> None:
 
 def _put(draft: Draft, play: Play, number: int) -> None:
     draft.become(play.steps[number - 1][1])
-
-
-def _plays() -> dict[str, Play]:
-    """Case -> what was played on its board last."""
-    return st.session_state.setdefault("plays", {})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import streamlit as st
 
 from gradebook.cases.scenario import Scenario
+from gradebook.ui import keys
 from gradebook.ui.parts import words
 
 SKIPPED = -1
@@ -15,7 +16,7 @@ SKIPPED = -1
 
 def answers() -> dict[str, int]:
     """Bug -> the choice that was made, or SKIPPED."""
-    return st.session_state.setdefault("answers", {})
+    return keys.ANSWERS.get()
 
 
 def covered(bug: str) -> bool:
@@ -26,12 +27,12 @@ def covered(bug: str) -> bool:
 def answer(bug: str, choice: int, case: str = "") -> None:
     """The learner's choice, or SKIPPED; `case` is whose question it was."""
     answers()[bug] = choice
-    st.session_state.setdefault("asked", {})[bug] = case or bug
+    keys.ASKED.get()[bug] = case or bug
 
 
 def guess(scenario: Scenario) -> int:
     """The choice made on this case's question, else SKIPPED."""
-    asked = st.session_state.get("asked", {}).get(scenario.bug)
+    asked = keys.ASKED.get().get(scenario.bug)
     if asked != scenario.name:
         return SKIPPED
     return answers().get(scenario.bug, SKIPPED)

@@ -10,36 +10,33 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.engine.pipeline import CORRECT, run
+from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.tables import table
-
-REWARDS = ("1", "0", "0", "1")
 
 
 def primer() -> None:
     """Four rollouts of one prompt; their rewards are the reader's."""
-    st.header("In one minute: what an advantage is")
+    st.markdown(words.titled("In one minute: what an advantage is"))
     left, right = st.columns(2)
     with left:
         line = st.empty()
         rewards = _typed()
-    first = list(map(float, REWARDS))
-    good = st.session_state.setdefault("primer-good", first)
     if rewards is not None:
-        st.session_state["primer-good"] = good = rewards
+        keys.PRIMER_GOOD.put(rewards)
     else:
         right = right.container(key="stale-primer")
     with right:
         if rewards is None:
-            st.markdown("**Stale: the last four numbers.**")
-        _computed(good, line)
-    st.markdown(_lesson(good))
+            st.markdown("**Before: the last four numbers.**")
+        _computed(keys.PRIMER_GOOD.get(), line)
+    st.markdown(_lesson(keys.PRIMER_GOOD.get()))
 
 
 def _typed() -> list[float] | None:
     """The reader's four rewards; None, with a message, for a bad one. They
     outlive a visit to another page, as their widgets do not."""
-    kept = st.session_state.setdefault("primer-typed", list(REWARDS))
+    kept = keys.PRIMER.get()
     for r, part in enumerate(st.columns(4)):
         key = f"primer-{r}"
         st.session_state.setdefault(key, kept[r])
@@ -60,10 +57,13 @@ def _computed(rewards: list[float], line: DeltaGenerator) -> None:
     mean, scale = float(trace.baseline[0]), float(trace.scale[0])
     first = signed(settled(float(trace.advantage[0])))
     line.markdown(
-        "A prompt is answered four times. Each answer, a **rollout**, earns a"
-        " **reward**; its **advantage** is how far the reward lies from the"
-        f" group's mean, in standard deviations: {first} for rollout 0. Type"
-        " other rewards:"
+        "The model answers one prompt four times. Each answer is a"
+        " **rollout**, a **row** of the batch, and earns a **reward**. The"
+        " four are a **group**. A rollout's **advantage** says how far its"
+        " reward lies from the group's mean, in standard deviations:"
+        f" {first} for rollout 0. Training makes rollouts with a positive"
+        " advantage more likely and those with a negative one less likely."
+        " Type other rewards:"
     )
     body = [
         [
@@ -94,12 +94,12 @@ def _pushed(advantage: float) -> str:
 def _lesson(rewards: list[float]) -> str:
     if max(rewards) == min(rewards):
         return (
-            "Equal rewards say nothing about which answer is better: every"
-            " advantage is 0."
+            "Where all rewards are equal, no answer is better than another,"
+            " and every advantage is 0."
         )
     return (
-        "The numbers hang on **who is in the group**, on **who may vote** in"
-        " its mean, and on **normalizing once**. Four of the five bugs break"
-        " one of these; the fifth asks what stays in the loss where every"
-        " advantage is 0. The loss looks healthy in all of them."
+        "So the result depends on **which rows are one group**, on **which"
+        " rows count** in its mean and deviation, and on **what is done"
+        " afterwards**. The bugs below each break one of these steps, and the"
+        " training loss looks healthy all the while."
     )

@@ -12,7 +12,7 @@ def facts(scenario: Scenario) -> str:
     """Status, trainer and report of a bug, as one line of Markdown."""
     return " · ".join(
         [
-            f"{words.STATUS[scenario.status]} {words.plain(scenario.trainer)}",
+            f":gray-badge[{scenario.status}] {words.plain(scenario.trainer)}",
             *(_link(source) for source in scenario.sources[:1]),
         ]
     )

@@ -11,6 +11,7 @@ import streamlit as st
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load
 from gradebook.core.project import PROJECT
+from gradebook.ui import keys
 from gradebook.ui.pages.home import home
 from gradebook.ui.parts import address, present
 
@@ -89,7 +90,7 @@ def configure() -> None:
 def require_entry() -> None:
     """On a server nobody has visited, Streamlit runs a page of a folder
     named pages/ by itself; this sends the visitor through the app."""
-    if not st.session_state.get("entered"):
+    if not keys.ENTERED.get():
         configure()
         st.navigation(navigation(), position="top")
         st.rerun()
@@ -101,7 +102,7 @@ def _keep_room(path: str) -> None:
     In place, by the browser: an entry of its own in the history would
     throw the browser's Back forward again.
     """
-    room = st.session_state.get("room", "")
+    room = keys.ROOM.get()
     if not room or "room" in st.query_params:
         return
     script = ROOM % (path, json.dumps(room))
@@ -121,7 +122,7 @@ ROOM = """<script>{
 def app() -> None:
     """The whole app: navigation, style, the chosen page."""
     configure()
-    st.session_state["entered"] = True
+    keys.ENTERED.put(True)
     page = st.navigation(navigation(), position="top")
     st.html(STYLE)
     st.html(_script(), unsafe_allow_javascript=True)

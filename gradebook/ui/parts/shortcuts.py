@@ -8,12 +8,12 @@ so that what takes long to load is sent after it.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import streamlit as st
 
+from gradebook.ui import keys
 from gradebook.ui.parts.redraw import redraw
 
 PROGRAM = Path(__file__).with_name("shortcuts.js").read_text("utf-8")
@@ -31,7 +31,7 @@ def shortcuts(
     presenter  the arrow keys and space act, too
     focus      a new text moves a lost focus to the verdict
     """
-    here = _here()
+    here = keys.SHORTCUTS.get()
 
     def pressed() -> None:
         message = st.session_state["shortcuts"].get("pressed") or {}
@@ -46,7 +46,7 @@ def shortcuts(
             redraw()
 
     def drawn() -> None:
-        st.session_state["arrived"] = True
+        keys.ARRIVED.put(True)
 
     component(
         key="shortcuts",
@@ -65,10 +65,4 @@ def shortcuts(
 
 def arrived() -> bool:
     """The browser has drawn this session's first screen."""
-    return bool(st.session_state.get("arrived"))
-
-
-def _here() -> dict:
-    """This session's epoch and the number of the last key it took."""
-    fresh = {"epoch": secrets.token_hex(4), "seen": 0}
-    return st.session_state.setdefault("shortcut-keys", fresh)
+    return keys.ARRIVED.get()

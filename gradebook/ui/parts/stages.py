@@ -8,9 +8,13 @@ from gradebook.analysis.comparison import Comparison, same
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
 from gradebook.core.formatting import digits_apart, plain, settled
+from gradebook.output.figures import stage_figure
+from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.pictures import prompts_of
+from gradebook.ui.parts.folding import folded
+from gradebook.ui.parts.pictures import chart, ink, prompts_of
+from gradebook.ui.parts.shortcuts import arrived
 from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import picking
 from gradebook.ui.parts.workings import workings
@@ -21,13 +25,37 @@ def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
     said = first_difference(comparison)
     st.markdown(words.titled("Where it goes wrong", said))
     stage = _path(draft, one, comparison)
-    left, right = st.columns([11, 13], gap="large")
+    left, right = st.columns([13, 11], gap="large")
+    row = min(draft.row, comparison.batch.rows - 1)
     with left:
-        swapped = one if stage == one.stage else None
-        title = words.titled(stage, level=3)
-        stage_body(draft, swapped, comparison, stage, title)
+        said = words.titled(stage, level=3)
+        st.markdown(said + meaning(one if stage == one.stage else None, stage))
+        if arrived():  # Plotly takes long to load, and comes after the board
+            _plot(draft, comparison, stage, row)
+        folded(
+            "The numbers of this stage",
+            "stage",
+            lambda: stage_table(draft, comparison, stage),
+        )
     with right:
-        workings(comparison, min(draft.row, comparison.batch.rows - 1))
+        workings(comparison, row)
+
+
+def _plot(draft: Draft, comparison: Comparison, stage: str, row: int) -> None:
+    """The stage row by row, correct and faulty side by side."""
+    figure = stage_figure(
+        comparison,
+        stage,
+        row,
+        ink=ink(),
+        prompts=prompts_of(draft.table, comparison),
+    )
+    chart(
+        figure,
+        key=f"plot-{draft.scenario.name}",
+        config={"displayModeBar": False},
+        alt=f"The stage {stage}, row by row, correct and faulty.",
+    )
 
 
 def first_difference(comparison: Comparison) -> str:
@@ -44,17 +72,12 @@ def first_difference(comparison: Comparison) -> str:
 
 def open_stage(draft: Draft) -> str:
     """The stage that the learner chose, or '' for the first that differs."""
-    return _chosen().get(draft.scenario.name, "")
+    return keys.STAGES.get().get(draft.scenario.name, "")
 
 
 def choose_stage(draft: Draft, stage: str) -> None:
     """Opens another stage of this case's path; '' the first that differs."""
-    _chosen()[draft.scenario.name] = stage
-
-
-def _chosen() -> dict[str, str]:
-    """Case -> the stage that was chosen on its page."""
-    return st.session_state.setdefault("stages", {})
+    keys.STAGES.get()[draft.scenario.name] = stage
 
 
 def shown_stage(draft: Draft, one: Swap, comparison: Comparison) -> str:
@@ -92,25 +115,20 @@ def _path(draft: Draft, one: Swap, comparison: Comparison) -> str:
     return now
 
 
-def stage_body(
-    draft: Draft,
-    bug: Swap | None,
-    comparison: Comparison,
-    stage: str,
-    head: str = "",
-) -> None:
-    """Both engines' results of one stage, row by row.
-
-    bug   the bug that swaps this stage, if one does
-    head  Markdown above it
-    """
-    said = head + words.plain(words.STAGES.get(stage, ""))
+def meaning(bug: Swap | None, stage: str) -> str:
+    """What the stage computes, as Markdown; with what both functions say of
+    it where `bug` swaps it."""
+    said = words.plain(words.STAGES.get(stage, ""))
     if bug is not None:
         said += (
             f"\n\ncorrect: {words.plain(first_sentence(bug.correct))}  \n"
             f"faulty: {words.plain(first_sentence(bug.faulty))}"
         )
-    st.markdown(said)
+    return said
+
+
+def stage_table(draft: Draft, comparison: Comparison, stage: str) -> None:
+    """Both engines' results of one stage, row by row."""
     if stage == "loss":
         return _loss(comparison)
     a, b = (

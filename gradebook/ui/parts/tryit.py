@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from gradebook.analysis.attempt import allowed
 from gradebook.analysis.challenges import apply_solution, judge
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.shrink import shrink
@@ -17,6 +18,7 @@ from gradebook.cases.challenge import (
     Setting,
 )
 from gradebook.core.errors import GradebookError
+from gradebook.ui import keys
 from gradebook.ui.parts import player, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.player import Play
@@ -32,14 +34,14 @@ def challenge(draft: Draft, comparison: Comparison, stale: bool) -> None:
     if not tasks:
         return
     name = draft.scenario.name
-    at = min(_current().get(name, 0), len(tasks) - 1)
+    at = min(keys.CHALLENGE.get().get(name, 0), len(tasks) - 1)
     task = tasks[at]
     missing = "Mend the batch first."
     if not stale:
         verdict = judge(task, draft.state, comparison)
         missing = verdict.missing
         if verdict.solved:
-            _solved().add((name, at))
+            keys.SOLVED.get().add((name, at))
     with st.container(key="try"):
         st.markdown(_said(draft, task, at, missing))
         with st.container(horizontal=True, gap="xsmall", key="try-buttons"):
@@ -49,35 +51,34 @@ def challenge(draft: Draft, comparison: Comparison, stale: bool) -> None:
 
 def solved(name: str) -> int:
     """How many challenges of the case this session has solved."""
-    return sum(case == name for case, _ in _solved())
-
-
-def _solved() -> set[tuple[str, int]]:
-    """Case and place of each challenge that was solved."""
-    return st.session_state.setdefault("solved", set())
-
-
-def _current() -> dict[str, int]:
-    """Case -> the challenge that is shown."""
-    return st.session_state.setdefault("challenge", {})
+    return sum(case == name for case, _ in keys.SOLVED.get())
 
 
 def _said(draft: Draft, task: Challenge, at: int, missing: str) -> str:
     """The challenge, and what is still missing."""
     count = len(draft.scenario.challenges)
     marks = " ".join(
-        "✓" if (draft.scenario.name, i) in _solved() else "○"
+        "✓" if (draft.scenario.name, i) in keys.SOLVED.get() else "○"
         for i in range(count)
     )
     said = (
         f"**Try it, {at + 1} of {count}: {words.plain(task.title)}** {marks}"
         f"  \n{words.plain(task.goal)}"
     )
+    if task.edits is not None:
+        said += f" {words.plain(allowed(task.edits))}"
     if not missing:
         return f"{said}  \n**✓ Solved.** The batch does it."
     if draft.edited:
         return f"{said}  \n**Not yet.** {words.plain(missing)}"
     return said
+
+
+def needs_settings(draft: Draft) -> bool:
+    """The current challenge is about settings."""
+    tasks = draft.scenario.challenges
+    at = min(keys.CHALLENGE.get().get(draft.scenario.name, 0), len(tasks) - 1)
+    return bool(tasks and tasks[at].edits and tasks[at].edits.settings)
 
 
 def _buttons(draft: Draft, task: Challenge, at: int) -> None:
@@ -116,7 +117,7 @@ def _reset(draft: Draft) -> None:
 
 
 def _show(draft: Draft, at: int) -> None:
-    _current()[draft.scenario.name] = at
+    keys.CHALLENGE.get()[draft.scenario.name] = at
     draft.reset()
     redraw()
 
@@ -137,6 +138,8 @@ def _change(change: Change) -> str:
         return f"Set {change.setting} to {change.value}."
     if isinstance(change, AddRow):
         return "Add a row at the end."
+    if isinstance(change, Order):
+        return f"Put the rows in the order {change.order}."
     if isinstance(change, Order):
         order = ", ".join(map(str, change.order))
         return f"Put the rows in the order {order}."

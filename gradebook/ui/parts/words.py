@@ -9,12 +9,6 @@ from gradebook.cases.fields import said
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus
 
-STATUS = {
-    "fixed": ":green-badge[fixed]",
-    "open": ":orange-badge[open]",
-    "disputed": ":violet-badge[disputed]",
-}
-
 STAGES = {
     "score": "The reward after bias, scaling and clip.",
     "credited": "Whether the row may earn an advantage.",
