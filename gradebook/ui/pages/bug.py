@@ -33,6 +33,7 @@ from gradebook.ui.parts.heart import computed, heart, own
 from gradebook.ui.parts.pictures import panels, values_of
 from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
+from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.widget import picking
 
 
@@ -62,7 +63,7 @@ def _head(draft: Draft, one: Swap, covered: bool) -> None:
     if not covered:
         said = scenario.claim
         facts += f" · breaks the stage `{one.stage}`"
-    st.markdown(f"{facts}  \n{words.plain(said)}")
+    st.markdown(f"{facts}  \n{words.plain(said)}", help=terms(said))
     if covered:
         predict.ask(scenario, draft.edited, _numbers(draft, one, covered))
         return
@@ -132,7 +133,8 @@ def _below(draft: Draft, one: Swap, comparison: Comparison) -> None:
     if comparison.batch.rows:
         stages.where(draft, one, comparison)
     lead = "Notice, in the unedited case:" if draft.edited else "Notice:"
-    st.markdown(f"**{lead}** {words.plain(draft.scenario.lesson)}")
+    lesson = draft.scenario.lesson
+    st.markdown(f"**{lead}** {words.plain(lesson)}", help=terms(lesson))
     main = load(draft.scenario.bug)
     listings.the_code(one, main)
     report.affected(draft.scenario)

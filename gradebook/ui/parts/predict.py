@@ -10,6 +10,7 @@ import streamlit as st
 from gradebook.cases.scenario import Scenario
 from gradebook.ui import keys
 from gradebook.ui.parts import words
+from gradebook.ui.parts.terms import terms
 
 SKIPPED = -1
 
@@ -48,7 +49,8 @@ def ask(scenario: Scenario, edited: bool, now: str = "") -> None:
     with st.container(key=f"predict-{scenario.bug}"):
         st.markdown(
             f"{now} {lead}  \n**Predict before you look:**"
-            f" {words.plain(asked.question)}"
+            f" {words.plain(asked.question)}",
+            help=terms(now, asked.question),
         )
         with st.container(horizontal=True, key="choices"):
             for choice, text in enumerate(asked.choices):
@@ -89,7 +91,8 @@ def verdict(scenario: Scenario, edited: bool, numbers: str = "") -> None:
     with st.container(border=True, key="verdict"):
         st.markdown(
             f"{lead}{said} {numbers} {words.plain(asked.why)}  \n"
-            f"**The rule:** {words.plain(scenario.rule)}"
+            f"**The rule:** {words.plain(scenario.rule)}",
+            help=terms(asked.why, scenario.rule),
         )
 
 

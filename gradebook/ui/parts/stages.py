@@ -16,6 +16,7 @@ from gradebook.ui.parts.folding import folded
 from gradebook.ui.parts.pictures import chart, ink, prompts_of
 from gradebook.ui.parts.shortcuts import arrived
 from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.widget import picking
 from gradebook.ui.parts.workings import workings
 
@@ -29,7 +30,8 @@ def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
     row = min(draft.row, comparison.batch.rows - 1)
     with left:
         said = words.titled(stage, level=3)
-        st.markdown(said + meaning(one if stage == one.stage else None, stage))
+        said += meaning(one if stage == one.stage else None, stage)
+        st.markdown(said, help=terms(said))
         if arrived():  # Plotly takes long to load, and comes after the board
             _plot(draft, comparison, stage, row)
         folded(

@@ -11,15 +11,20 @@ from gradebook.core.formatting import minus
 
 STAGES = {
     "score": "The reward after bias, scaling and clip.",
-    "credited": "Whether the row may earn an advantage.",
-    "counted": "Whether the row may enter a statistic.",
-    "group": "The group the row is compared within, by number.",
-    "baseline": "What the score is compared with.",
-    "scale": "What the distance from the baseline is divided by.",
+    "credited": "Yes: the row may earn an advantage.",
+    "counted": "Yes: the row's score enters the mean and the deviation of its"
+    " group.",
+    "group": "The rows that are compared with each other have the same"
+    " number.",
+    "baseline": "The number that the row's score is compared with, usually"
+    " the mean of its group.",
+    "scale": "The number that divides the distance from the baseline,"
+    " usually the deviation of the group.",
     "standardized": "(score − baseline) / scale.",
-    "advantage": "What weighs the row's tokens in the loss.",
-    "trained": "Whether the row's tokens enter the loss.",
-    "loss": "Policy term + beta × KL over the trained tokens.",
+    "advantage": "The number that weighs the row's tokens in the loss.",
+    "trained": "Yes: the row's tokens enter the loss.",
+    "loss": "The policy term plus beta times the KL term, over the trained"
+    " tokens.",
 }
 
 MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:&-])")
