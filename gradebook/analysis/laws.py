@@ -13,10 +13,12 @@ what a batch and its settings must have, or else the law yields nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 
 from gradebook.analysis.law_steps import (
     Change,
+    Changes,
+    Law,
     Settings,
     Step,
     clipped,
@@ -41,20 +43,20 @@ from gradebook.analysis.law_steps import (
 # The laws
 
 
-def own_prompt(step: Step, settings: Settings) -> Iterator[Change]:
+def own_prompt(step: Step, settings: Settings) -> Changes:
     """Changing a row's reward moves no row of another prompt.
 
     It needs two prompts, and settings that compare only rows of one prompt.
     """
     if couples_prompts(settings):
         return
-    for row in sampled(range(len(step["reward"]))):
+    for row in sampled(rows_of(step)):
         others = other_prompts(step, row)
         if others:
             yield from other_rewards(step, row, others)
 
 
-def alone(step: Step, settings: Settings) -> Iterator[Change]:
+def alone(step: Step, settings: Settings) -> Changes:
     """A prompt that comes alone gets the same advantages as beside others.
 
     It needs two prompts, and settings that compare only rows of one prompt.
@@ -67,14 +69,14 @@ def alone(step: Step, settings: Settings) -> Iterator[Change]:
         yield Change(what, picked(step, rows), list(range(len(rows))), rows)
 
 
-def removed_row(step: Step, settings: Settings) -> Iterator[Change]:
+def removed_row(step: Step, settings: Settings) -> Changes:
     """Removing a row moves no row of another prompt.
 
     It needs two prompts, and settings that compare only rows of one prompt.
     """
     if couples_prompts(settings):
         return
-    every = range(len(step["reward"]))
+    every = rows_of(step)
     for row in sampled(every):
         left = [r for r in every if r != row]
         others = other_prompts(step, row)
@@ -84,7 +86,7 @@ def removed_row(step: Step, settings: Settings) -> Iterator[Change]:
             yield Change(what, picked(step, left), rows, others)
 
 
-def order(step: Step, settings: Settings) -> Iterator[Change]:
+def order(step: Step, settings: Settings) -> Changes:
     """Reordering the rows reorders the advantages and changes none.
 
     It needs two rows, and no rollout that is cut into rows.
@@ -100,7 +102,7 @@ def order(step: Step, settings: Settings) -> Iterator[Change]:
         yield Change(what, picked(step, order), list(range(len(rows))), order)
 
 
-def shift(step: Step, settings: Settings) -> Iterator[Change]:
+def shift(step: Step, settings: Settings) -> Changes:
     """Adding a number to all rewards of a prompt moves none of its rows.
 
     It needs a baseline from the prompt's own rows (a lone row has none where
@@ -119,7 +121,7 @@ def shift(step: Step, settings: Settings) -> Iterator[Change]:
                 yield Change(what, with_rewards(step, new), rows, rows)
 
 
-def scaling(step: Step, settings: Settings) -> Iterator[Change]:
+def scaling(step: Step, settings: Settings) -> Changes:
     """Multiplying the rewards of a prompt by 10 changes no advantage where
     the prompt's deviation divides them, and multiplies them by 10 where
     nothing does.
@@ -145,7 +147,7 @@ def scaling(step: Step, settings: Settings) -> Iterator[Change]:
             yield Change(what, tenfold, rows, rows, [], times, slack)
 
 
-def zero_sum(step: Step, settings: Settings) -> Iterator[Change]:
+def zero_sum(step: Step, settings: Settings) -> Changes:
     """The advantages of a prompt add up to 0, with one vote a rollout.
 
     It needs the baseline group_mean or leave_one_out, one divisor for the
@@ -162,7 +164,7 @@ def zero_sum(step: Step, settings: Settings) -> Iterator[Change]:
             yield Change("", step, counted, [], total=True)
 
 
-def flat(step: Step, settings: Settings) -> Iterator[Change]:
+def flat(step: Step, settings: Settings) -> Changes:
     """Where a prompt's rewards that count are all equal, its advantages are 0.
 
     It needs a baseline from the prompt's own rows, and an eps above 0 where
@@ -193,7 +195,7 @@ def flat(step: Step, settings: Settings) -> Iterator[Change]:
             yield Change(what, new, subject, [], zeros)
 
 
-def no_credit(step: Step, settings: Settings) -> Iterator[Change]:
+def no_credit(step: Step, settings: Settings) -> Changes:
     """A row without credit has advantage 0, and its reward moves no row.
 
     It needs a row without tokens, without EOS where such rows are masked, or
@@ -209,7 +211,7 @@ def no_credit(step: Step, settings: Settings) -> Iterator[Change]:
         yield from other_rewards(step, row, every)
 
 
-def left_out(step: Step, settings: Settings) -> Iterator[Change]:
+def left_out(step: Step, settings: Settings) -> Changes:
     """Without the rows that have no credit, the other rows stay as they are.
 
     It needs a row with credit and a row without, and min_group_size 1.
@@ -223,7 +225,7 @@ def left_out(step: Step, settings: Settings) -> Iterator[Change]:
         yield Change(what, picked(step, rows), list(range(len(rows))), rows)
 
 
-def lengths(step: Step, settings: Settings) -> Iterator[Change]:
+def lengths(step: Step, settings: Settings) -> Changes:
     """An advantage does not depend on the lengths of episodes.
 
     It needs a row that has a transition left.
@@ -238,7 +240,7 @@ def lengths(step: Step, settings: Settings) -> Iterator[Change]:
         yield Change(what, {**step, **longer}, every, every)
 
 
-def split_rollout(step: Step, settings: Settings) -> Iterator[Change]:
+def split_rollout(step: Step, settings: Settings) -> Changes:
     """Splitting a rollout into more rows with one reward changes no advantage.
 
     It needs a baseline and a scale that give each rollout one vote, no
@@ -255,7 +257,7 @@ def split_rollout(step: Step, settings: Settings) -> Iterator[Change]:
         yield Change(what, picked(step, rows), list(range(len(rows))), rows)
 
 
-def one_rollout(step: Step, settings: Settings) -> Iterator[Change]:
+def one_rollout(step: Step, settings: Settings) -> Changes:
     """All rows of a rollout that have one reward get the same advantage.
 
     It needs a rollout of two rows with credit and one reward.
@@ -271,7 +273,7 @@ def one_rollout(step: Step, settings: Settings) -> Iterator[Change]:
             yield Change("", step, pieces[1:], first)
 
 
-def padding(step: Step, settings: Settings) -> Iterator[Change]:
+def padding(step: Step, settings: Settings) -> Changes:
     """Padding changes no advantage: neither a column nor a row without tokens.
 
     It needs a row.
@@ -295,7 +297,7 @@ def padding(step: Step, settings: Settings) -> Iterator[Change]:
         yield Change(what, longer, every, every)
 
 
-def labels(step: Step, settings: Settings) -> Iterator[Change]:
+def labels(step: Step, settings: Settings) -> Changes:
     """Other ranks, other texts and other names of prompts move no row.
 
     It needs a row.
@@ -315,7 +317,7 @@ def labels(step: Step, settings: Settings) -> Iterator[Change]:
             yield Change(what, {**step, name: cells}, every, every)
 
 
-def equal_siblings(step: Step, settings: Settings) -> Iterator[Change]:
+def equal_siblings(step: Step, settings: Settings) -> Changes:
     """Where a row's siblings all have one reward, it gets its reward less
     theirs.
 
@@ -336,7 +338,7 @@ def equal_siblings(step: Step, settings: Settings) -> Iterator[Change]:
                 yield Change("", step, [row], [], [apart])
 
 
-def flat_gradient(step: Step, settings: Settings) -> Iterator[Change]:
+def flat_gradient(step: Step, settings: Settings) -> Changes:
     """A group whose rewards are all equal has gradient 0 at every token.
 
     It needs log-probabilities, beta above 0, and such a group.
@@ -354,7 +356,7 @@ def flat_gradient(step: Step, settings: Settings) -> Iterator[Change]:
             yield Change("", step, subject, [], zeros)
 
 
-def micro_batch(step: Step, settings: Settings) -> Iterator[Change]:
+def micro_batch(step: Step, settings: Settings) -> Changes:
     """How a step is cut into micro-batches changes no token's gradient.
 
     It needs log-probabilities and two rows.
@@ -371,7 +373,7 @@ def micro_batch(step: Step, settings: Settings) -> Iterator[Change]:
 GRADIENT_LAWS = (flat_gradient, micro_batch)
 """The laws about gradients; all others are about advantages."""
 
-LAWS: Mapping[str, Callable[[Step, Settings], Iterator[Change]]] = {
+LAWS: Mapping[str, Law] = {
     law.__name__: law
     for law in (
         own_prompt,

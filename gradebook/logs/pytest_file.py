@@ -13,7 +13,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.logs.read.sources import Source
 from gradebook.logs.verdict.explore import StepRows, step_rows
 from gradebook.logs.verdict.verdict import Verdict
-from gradebook.output.export import PytestFile, pytest_file
+from gradebook.output.pytest_file import PytestFile, pytest_file
 
 NO_LINK = "python -m gradebook check"
 

@@ -11,7 +11,6 @@ from typing import Any
 import streamlit as st
 
 from gradebook.core.formatting import settled, signed
-from gradebook.output import export
 from gradebook.output.figures import MapPicture, RowPicture, Timeline
 from gradebook.ui.parts import words
 from gradebook.ui.parts.tables import table
@@ -55,7 +54,7 @@ def shown(name: str, tables: Sequence[Numbers]) -> None:
             continue
         st.download_button(
             f"{len(one.body):,} rows as CSV",
-            data=lambda one=one: export.table_csv(one.head, one.body),
+            data=lambda one=one: tables.table_csv(one.head, one.body),
             file_name=FILE.sub("-", f"{name}-{one.title or 'numbers'}.csv"),
             key=f"numbers-file-{name}-{at}",
             on_click="ignore",

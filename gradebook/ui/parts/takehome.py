@@ -8,7 +8,9 @@ import streamlit as st
 
 from gradebook.cases.link import encode, excess, query_string
 from gradebook.cases.sandbox import is_start
-from gradebook.output import export
+from gradebook.output.pytest_file import HIDES, pytest_file, switches_note
+from gradebook.output.scenario_file import scenario_file
+from gradebook.output.tables import csv
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 
@@ -47,14 +49,14 @@ def take_home(draft: Draft) -> None:
             _file(
                 "pytest file",
                 f"test_{name}.py",
-                lambda: export.pytest_file(state, link).text,
+                lambda: pytest_file(state, link).text,
             )
-        _file("CSV", f"{name}.csv", lambda: export.csv(state))
+        _file("CSV", f"{name}.csv", lambda: csv(state))
         if len(state.bugs) == 1:
             _file(
                 "Scenario file",
                 f"{state.bug}-mine.toml",
-                lambda: export.scenario_file(state),
+                lambda: scenario_file(state),
             )
     said = "The **CSV** holds every stage of both engines."
     if len(state.bugs) == 1:
@@ -74,10 +76,10 @@ def take_home(draft: Draft) -> None:
 def _note(draft: Draft) -> str:
     """What the reader of the test should know; the file itself is made
     when it is asked for, since that takes longer than the page."""
-    notes = [export.switches_note(draft.state)]
+    notes = [switches_note(draft.state)]
     if draft.good is not None and draft.good.agree:
         notes.append(
-            f"This batch {export.HIDES}. The rows of the case are in the"
+            f"This batch {HIDES}. The rows of the case are in the"
             " test as well."
         )
     return " ".join(note for note in notes if note)

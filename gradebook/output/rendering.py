@@ -1,0 +1,50 @@
+"""The templates of what a reader takes home: handout, report, pytest file.
+
+They stand in the folder `templates` beside this file. What goes into an HTML
+template is escaped by itself.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from gradebook.core.formatting import minus
+
+FOLDER = Path(__file__).parent / "templates"
+
+
+def rendered(template: str, **values: Any) -> str:
+    """The template of that name, filled in. A name that the template uses
+    and `values` lacks is an error."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=lambda name: bool(name) and name.endswith(".html"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["rich"] = rich
+    return environment
+
+
+def rich(text: object) -> Markup:
+    """Text for HTML: spaces folded, true minus signs, and what stands
+    between backticks as code."""
+    parts = minus(" ".join(str(text).split())).split("`")
+    if len(parts) % 2 == 0:
+        return Markup(escape("`".join(parts)))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
+        for at, part in enumerate(parts)
+    )
