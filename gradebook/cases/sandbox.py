@@ -4,10 +4,10 @@ setting a control."""
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 
-from gradebook.cases.scenario import Expected, Scenario, load, names
-from gradebook.core.settings import ESTIMATORS, Settings
+from gradebook.cases.scenario import FOLDER, Scenario, load, names
+from gradebook.core.settings import Settings
 
 NAME = "sandbox"
 """The page, and the blank start; 'sandbox-<scenario>' are the others."""
@@ -49,41 +49,8 @@ def _start_of(shipped: Scenario) -> Scenario:
     return replace(shipped, name=name, controls=SETTINGS)
 
 
-@lru_cache(maxsize=1)
+@cache
 def blank() -> Scenario:
     """Two prompts with four rows each, rewards 0 and 1, every column."""
-    rows = [
-        {
-            "prompt": prompt,
-            "reward": reward,
-            "eos": True,
-            "step": 0,
-            "steps": 1,
-            "kept_steps": 1,
-            "mask": [1, 1, 1],
-            "logp": [-1.0, -1.0, -1.0],
-            "ref_logp": [-0.5, -0.5, -0.5],
-        }
-        for prompt, rewards in (("A", (1.0, 1.0, 0.0, 0.0)), ("B", LONELY))
-        for reward in rewards
-    ]
-    return replace(
-        load("double_normalization"),
-        name=NAME,
-        title="Blank batch",
-        settings=ESTIMATORS["grpo"],
-        controls=SETTINGS,
-        rows=tuple(rows),
-        focus=0,
-        challenges=(),
-        # A: 0.5 / 0.577350, B: mean 0.25, deviation 0.5; eps 1e-6 added.
-        expected=Expected(
-            correct=(
-                *(0.866024, 0.866024, -0.866024, -0.866024),
-                *(1.499997, -0.499999, -0.499999, -0.499999),
-            )
-        ),
-    )
-
-
-LONELY = (1.0, 0.0, 0.0, 0.0)
+    shipped = load(FOLDER / NAME / "blank.toml")
+    return replace(shipped, name=NAME, controls=SETTINGS)

@@ -15,7 +15,7 @@ from typing import Any
 from gradebook.analysis.comparison import ROW_STAGES
 from gradebook.analysis.state_comparison import compared
 from gradebook.cases.state import State
-from gradebook.core.batch import Batch
+from gradebook.core.batch import PER_TOKEN, Batch
 from gradebook.engine.pipeline import Trace
 
 FORMULA = re.compile(r"(^|[;\t\r\n])(\s*)([=+\-@\t\r＝＋－＠])")
@@ -59,6 +59,10 @@ def _inputs(state: State, batch: Batch) -> dict[str, list[Any]]:
     }
     for name in ("eos", "step", "steps", "kept_steps"):
         columns[name] = getattr(batch, name).tolist()
+    typed = state.table.values()
+    for name in typed:
+        if name not in columns and name not in PER_TOKEN:
+            columns[name] = typed[name]
     columns |= _by_token("t", batch.mask)
     for name in ("logp", "ref_logp"):
         if getattr(batch, name) is not None:

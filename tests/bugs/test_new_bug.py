@@ -1,5 +1,10 @@
-"""A bug costs three files: a module, a scenario, a page. Home, navigation,
-page and tests find it with nothing else changed."""
+"""A bug costs three files: a module, a scenario, a page. Two made-up bugs
+that share no stage and no column with the others are dropped into a copy of
+the project, and are then complete in every place.
+
+`rank_groups` sits in the stage group and reads a column of its own, rank.
+`padded_loss` sits in the loss and leaves no trace in advantages.
+"""
 
 import json
 import shutil
@@ -12,169 +17,328 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LEFT_BEHIND = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__")
 
-MODULE = '''\
-"""Unscaled: a made-up bug, the division by the spread left out."""
+RANK_GROUPS = '''\
+"""Rank groups: a made-up bug, each process compares its own rows."""
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
+from gradebook.core.batch import Batch
 
-def standardized(
-    score: Tensor, credited: Tensor, baseline: Tensor, scale: Tensor
-) -> Tensor:
-    """`score - baseline` on credited rows, else 0. float [R].
 
-    The trainer sees advantages as large as its rewards.
+def group(batch: Batch) -> Tensor:
+    """The row's prompt on its own process. int64 [R].
+
+    The trainer sees a row compared with half of its prompt.
     """
-    return torch.where(credited, score - baseline, 0)
+    ranks = int(batch.rank.max()) + 1
+    return batch.within_step(batch.prompt_index * ranks + batch.rank)
 '''
 
-SCENARIO = """\
-title = "Unscaled"
-bug = "unscaled"
+PADDED_LOSS = '''\
+"""Padded loss: a made-up bug, padding shares the loss."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from gradebook.core.batch import Batch
+from gradebook.engine.loss import Loss, learning_tokens, weighted_loss
+
+
+def loss(
+    batch: Batch, advantage: Tensor, trained: Tensor, logp: Tensor
+) -> Loss:
+    """Each token weighs one over rows times width. float [..., S].
+
+    The trainer sees a loss that shrinks with the longest row.
+    """
+    learns = learning_tokens(batch, trained)
+    tokens = batch.step_rows[batch.step_index] * batch.mask.shape[-1]
+    return weighted_loss(batch, advantage, learns, 1 / tokens.double(), logp)
+'''
+
+COMMON = """\
 kind = "shows"
-claim = "The spread is computed and never used."
-story = "The trainer subtracts the mean. It computes the deviation. It forgets to divide."
-lesson = "Row 0 is 10 and not 0.707."
+claim = "What goes wrong is told after the answer."
+teaser = "A scene is set before it."
+story = "One sentence. A second one. A third one."
+lesson = "Look at row 1."
 trainer = "Nobody's"
 status = "open"
 status_note = "Made up."
-rule = "What is computed is used."
-focus = 0
+rule = "What is correct is computed."
+focus = 1
 controls = ["eps"]
-rows = [
-  { prompt = "A", reward = 20.0 },
-  { prompt = "A", reward = 0.0 },
-]
 sources = [{ label = "a report", url = "https://example.org/1" }]
 
 [affected]
 trainer = "Nobody's"
 versions = "all"
-keys = ["scale: true"]
-look = "Search for the division."
-workaround = "Divide."
+keys = ["world_size above 1"]
+look = "Search for the stage."
+workaround = "Use one process."
 
-[record]
-columns = ["prompt"]
-in_advantages = true
-couples_prompts = false
-phrase = "centred rewards that are not divided"
-correct_phrase = "rewards divided by their spread"
-tells = "a prompt or group id"
-would_tell = "a step with a group whose deviation is not 1"
-laws = ["shift"]
+[plan]
+minutes = 8
+usual = 0
+why = "It looks right."
+do = "Change the column."
 
+[telltale]
+kind = "sign"
+text = "A row of the lower half is pushed up."
+"""
+
+RANK_SCENARIO = (
+    """\
+title = "Rank groups"
+bug = "rank_groups"
+rows = [
+  { prompt = "A", reward = 0.0, rank = 0 },
+  { prompt = "A", reward = 1.0, rank = 0 },
+  { prompt = "A", reward = 4.0, rank = 1 },
+  { prompt = "A", reward = 5.0, rank = 1 },
+]
+"""
+    + COMMON
+    + """
 [settings]
 eps = 1e-9
 
 [prediction]
-question = "Row 0?"
-choices = ["0.707", "10"]
+question = "Is row 1 pushed up?"
+choices = ["No", "Yes"]
 answer = 1
-why = "20 - 10."
+why = "It is the better one on its process."
 
-[telltale]
-kind = "scale"
-text = "Advantages as large as rewards."
+[record]
+columns = ["rank"]
+in_advantages = true
+couples_prompts = false
+phrase = "groups split by process"
+correct_phrase = "grouping by prompt"
+tells = "the rank of each row"
+would_tell = "a step whose prompts lie on several processes"
+laws = ["labels"]
+
+[[challenges]]
+title = "One process"
+goal = "Make both engines agree by changing ranks alone."
+hint = "How many processes hold the prompt?"
+edits = { columns = ["rank"] }
+solved = [{ kind = "agree" }]
+solution = [
+  { row = 2, column = "rank", value = 0 },
+  { row = 3, column = "rank", value = 0 },
+]
 
 [expected]
-# Mean 10, deviation sqrt(200) = 14.142136.
-correct = [0.707107, -0.707107]
-faulty = [10.0, -10.0]
+# Mean 2.5, squares 6.25 + 2.25 + 2.25 + 6.25 = 17, std sqrt(17 / 3) = 2.380476.
+correct = [-1.050210, -0.630126, 0.630126, 1.050210]
+# Each pair: 0.5 / sqrt(0.5).
+faulty = [-0.707107, 0.707107, -0.707107, 0.707107]
 """
+)
+
+LOSS_SCENARIO = (
+    """\
+title = "Padded loss"
+bug = "padded_loss"
+rows = [
+  { prompt = "A", reward = 1.0, mask = [1, 0], logp = [-1.0, -1.0] },
+  { prompt = "A", reward = 0.0, mask = [1, 1], logp = [-1.0, -1.0] },
+]
+"""
+    + COMMON
+    + """
+[settings]
+eps = 1e-9
+
+[prediction]
+question = "Is the loss larger?"
+choices = ["Yes", "No"]
+answer = 1
+why = "Four places share it and not three tokens."
+
+[record]
+columns = []
+in_advantages = false
+couples_prompts = false
+phrase = "a loss shared with padding"
+correct_phrase = "a mean over tokens"
+tells = "the gradient of each token"
+would_tell = "a step with rows of different lengths"
+laws = ["micro_batch"]
+
+[expected]
+# 0.5 / sqrt(0.5).
+correct = [0.707107, -0.707107]
+faulty = [0.707107, -0.707107]
+# (-0.707107 + 2 * 0.707107) / 3 tokens, and / 4 places.
+correct_loss = 0.2357023
+faulty_loss = 0.1767767
+"""
+)
 
 PAGE = '''\
-"""Unscaled: the division by the spread left out."""
+"""{title}: a made-up bug."""
 
 from gradebook.ui.pages.bug import bug_page
 
-bug_page("unscaled")
+bug_page("{name}")
 '''
 
-# Run in the copy, in a process of its own: this one knows the old bugs.
-VISIT = """
+BUGS = {
+    "rank_groups": ("Rank groups", "group", RANK_GROUPS, RANK_SCENARIO),
+    "padded_loss": ("Padded loss", "loss", PADDED_LOSS, LOSS_SCENARIO),
+}
+
+# Everything below runs in the copy, in one process of its own, since this
+# one knows the old bugs.
+LIBRARY = """
+import json
+import gradebook
+from gradebook.analysis.challenges import apply_solution, judge
+from gradebook.analysis.laws import LAWS
+from gradebook.cases.link import decode, encode
+from gradebook.cases.sandbox import starts
+from gradebook.cases.state import start
+from gradebook.classroom.plan import plan
+from gradebook.output.handout import handout
+from gradebook.output.pytest_file import pytest_file
+from gradebook.output.scenario_file import scenario_file
+from gradebook.output.tables import csv
+
+def told(name):
+    case = gradebook.load(name)
+    bug, state = gradebook.bug(name), start(case)
+    traces = [
+        gradebook.run(engine, case.batch())
+        for engine in (gradebook.CORRECT, bug.engine)
+    ]
+    return {
+        "stage": bug.stage,
+        "title": bug.title,
+        "phrase": bug.phrase,
+        "columns": bug.columns,
+        "laws": [law for law in bug.laws if law in LAWS],
+        "advantages": [trace.advantage.tolist() for trace in traces],
+        "losses": [trace.loss and float(trace.loss) for trace in traces],
+        "sandbox": f"sandbox-{name}" in starts(),
+        "plan": [s.minutes for s in plan([name]) if s.scenario == name],
+        "past the hour": [s.bug for s in plan() if s.begin < 0],
+        "handout": handout(name),
+        "csv": csv(state),
+        "scenario file": scenario_file(state),
+        "pytest": pytest_file(state, "https://example.org").text,
+        "link": decode(encode(state, True)).state.same(state),
+        "solved": [
+            judge(one, apply_solution(state, one.solution)).solved
+            for one in case.challenges
+        ],
+    }
+
+print(json.dumps({name: told(name) for name in ("rank_groups", "padded_loss")}))
+"""
+PAGES = """
 import json, sys
 sys.path.insert(0, "tests")
-import gradebook
 from conftest import Visit
-page = Visit("unscaled")
-home = Visit()
-page_said, home_said = page.text, home.text
-print(json.dumps({
-    "bugs": gradebook.BUGS,
-    "stage": gradebook.bug("unscaled").stage,
-    "marks": [sorted(side.items()) for side in page.marks()],
-    "page": page_said,
-    "home": home_said,
-    "cards": len(home.pictures),
-}))
+said = {"home": Visit().text}
+for name in ("rank_groups", "padded_loss"):
+    said[name] = Visit(name).text
+page = Visit("sandbox")
+page.choose("sandbox-rank_groups")
+page.put("bugs-sandbox-rank_groups", ["padded_loss", "rank_groups"])
+said["sandbox"] = page.text
+print(json.dumps(said))
 """
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """The project with the bug's three files dropped in."""
+    """The project with the three files of both bugs dropped in."""
     there = tmp_path_factory.mktemp("project") / "gradebook"
     shutil.copytree(ROOT, there, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
-    (there / "gradebook/bugs/unscaled.py").write_text(MODULE)
-    (there / "scenarios/unscaled.toml").write_text(SCENARIO)
-    (there / "pages/99_unscaled.py").write_text(PAGE)
+    for name, (title, _, module, scenario) in BUGS.items():
+        (there / f"gradebook/bugs/{name}.py").write_text(module)
+        (there / f"scenarios/{name}.toml").write_text(scenario)
+        page = PAGE.format(title=title, name=name)
+        (there / f"pages/99_{name}.py").write_text(page)
     return there
 
 
-def python(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, *arguments],
+def printed(folder, code):
+    """What the code prints as JSON, run in the folder."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
     )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_the_files_are_as_short_as_promised():
-    code = [line for line in MODULE.splitlines() if line.strip()]
-    assert len(code) <= 15
+@pytest.fixture(scope="module")
+def library(copy):
+    return printed(copy, LIBRARY)
+
+
+def test_the_files_are_short():
+    for _, _, module, _ in BUGS.values():
+        lines = module.partition('"""\n\n')[2].splitlines()
+        assert len([line for line in lines if line.strip()]) <= 15
     assert len(PAGE.splitlines()) == 5
 
 
-def test_home_page_and_library_find_a_new_bug(copy):
-    done = python(copy, "-c", VISIT)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert "unscaled" in found["bugs"]
-    assert found["stage"] == "standardized"
-    correct, faulty = found["marks"]
-    assert correct == [[0, pytest.approx(0.707107)], [1, -correct[0][1]]]
-    assert faulty == [[0, 10], [1, -10]]
-    assert found["cards"] == len(found["bugs"])
-    assert "The spread is computed and never used." in found["home"]
-    assert (
-        "return torch.where(credited, score - baseline, 0)" in (found["page"])
-    )
+def test_the_library_knows_both(library):
+    for name, (title, stage, _, _) in BUGS.items():
+        assert library[name]["stage"] == stage
+        assert library[name]["title"] == title
+        assert library[name]["link"] and library[name]["sandbox"]
+    assert library["rank_groups"]["columns"] == ["rank"]
+    assert library["rank_groups"]["phrase"] == "groups split by process"
+    assert library["rank_groups"]["laws"] == ["labels"]
+    assert library["padded_loss"]["laws"] == ["micro_batch"]
 
 
-def test_the_tests_find_a_new_bug_and_pass(copy):
-    files = (
-        "ui/test_pages",
-        "ui/test_page_controls",
-        "ui/test_page_edits",
-        "analysis/test_comparison",
-        "analysis/test_source",
-    )
-    done = python(
-        copy,
-        "-m",
-        "pytest",
-        "-q",
-        "-k",
-        "unscaled",
-        "-p",
-        "no:cacheprovider",
-        *(f"tests/{name}.py" for name in files),
-    )
-    assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
+def test_their_numbers_are_those_of_a_hand(library):
+    correct, faulty = library["rank_groups"]["advantages"]
+    assert correct == pytest.approx([-1.05021, -0.630126, 0.630126, 1.05021])
+    assert faulty == pytest.approx([-0.707107, 0.707107] * 2)
+    first, second = library["padded_loss"]["advantages"]
+    assert first == second
+    losses = library["padded_loss"]["losses"]
+    assert losses == pytest.approx([0.2357023, 0.1767767])
+
+
+def test_both_are_in_a_plan_and_past_the_default_hour(library):
+    for name in BUGS:
+        (minutes,) = library[name]["plan"]
+        assert minutes == 60 - 4 - 5
+        assert name in library[name]["past the hour"]
+
+
+def test_what_is_taken_home_holds_the_new_column(library):
+    told = library["rank_groups"]
+    assert "rank" in told["csv"].splitlines()[0]
+    assert "rank = 1" in told["scenario file"]
+    assert "rank" in told["pytest"]
+    assert "batch.within_step" in told["handout"]
+    assert "rows times width" in library["padded_loss"]["handout"]
+
+
+def test_the_solution_of_a_new_challenge_solves_it(library):
+    assert library["rank_groups"]["solved"] == [True]
+
+
+def test_pages_home_and_sandbox_show_both(copy):
+    said = printed(copy, PAGES)
+    for name, (title, *_) in BUGS.items():
+        assert title in said["home"] and title in said[name]
+    assert "batch.within_step" in said["rank_groups"]
+    assert "weighted_loss" in said["padded_loss"]
+    assert "`group`, `loss`" in said["sandbox"]
