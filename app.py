@@ -20,6 +20,13 @@ else:
     from contextlib import asynccontextmanager
 
     import streamlit as st
+    from starlette.routing import Route
+
+    async def program(request):
+        """The board's program: files that a browser loads once."""
+        from gradebook.ui.board.program import file
+
+        return file(request.path_params["name"])
 
     def prepare():
         """Imports what a page needs and takes it out of garbage collection.
@@ -38,4 +45,5 @@ else:
         threading.Thread(target=prepare, daemon=True).start()
         yield {}
 
-    app = st.App(__file__, lifespan=lifespan)
+    files = [Route("/board-program/{version}/{name}", program)]
+    app = st.App(__file__, lifespan=lifespan, routes=files)

@@ -85,62 +85,86 @@ class Visit:
         return self.run()
 
     def press(self, part):
-        """One of the case's buttons: add, remove, reset, draw."""
+        """One of the case's buttons, on the board or beside it."""
+        if part in ("undo", "redo", "reset"):
+            return self.edit({"do": part})
+        if part in ("add", "remove"):
+            return self.edit({"do": part, "row": self.row})
         self.widget(f"{part}-{self.case}").click()
         return self.run()
 
     def paste(self, block):
-        """A block into the Paste form, and its button."""
-        key = f"paste-{self.case}"
-        self.widget(key).set_value(block)
-        self.widget(f"{key}-go").click()
-        return self.run()
+        """A block in place of all rows."""
+        return self.edit({"do": "replace", "text": block})
 
     def cell(self, row, **values):
-        """An edit in the grid, sent as the browser sends it. (AppTest can
-        only seed the grid's state, which calls no on_change.)"""
-        rows = {str(r): dict(v) for r, v in self.edits.items()}
-        rows[str(row)] = rows.get(str(row), {}) | values
-        return self.commit(rows)
+        """Other cells in a row of the board; a token by its header."""
+        edits = []
+        for name, value in values.items():
+            if re.fullmatch("t[0-9]+", name):
+                at = int(name[1:]) - 1
+                tokens = {"start": at, "stop": at + 1}
+                edits.append({"do": "mask", "row": row, **tokens})
+            else:
+                edits.append({"do": "cell", "row": row, "column": name})
+            edits[-1]["value"] = value
+        return self.edit(*edits)
 
-    def commit(self, rows):
-        """All edits that stand in the grid: row -> column -> value."""
-        edits = {"edited_rows": rows, "added_rows": [], "deleted_rows": []}
-        return self.send(self.app.data_editor[0].proto.id, edits)
+    def select(self, row):
+        """Another row of the board."""
+        return self.edit({"do": "select", "row": row})
 
-    @property
-    def edits(self):
-        """The edits that the grid lays over what it was given."""
-        key = self.app.data_editor[0].proto.id.split("-", 2)[2]
-        return self.app.session_state[key]["edited_rows"]
+    def edit(self, *edits):
+        """Edits of the board, in one message, as the browser sends it."""
+        data = self.board
+        first = data["ack"] + 1
+        numbered = [{"n": first + i, **e} for i, e in enumerate(edits)]
+        self.message = {"epoch": data["epoch"], "edits": numbered}
+        return self.send_message(self.message)
+
+    def send_message(self, message):
+        """A message of the board, whatever it holds."""
+        return self.send(self._boards[-1].proto.id, {"message": message})
 
     def send(self, widget, value):
-        """A widget's state, as the browser sends it."""
+        """A component's state, as the browser sends it."""
         states = self.app._tree.get_widget_states()
-        sent = WidgetState(id=widget, string_value=json.dumps(value))
+        sent = WidgetState(id=widget, json_value=json.dumps(value))
         states.widgets.append(sent)
         return self.run(states)
 
     @property
-    def grid(self):
-        """The table as it is shown, results included."""
-        shown = self.app.data_editor[0].value.copy()
-        for row, changed in self.edits.items():
-            for name, value in changed.items():
-                shown.loc[int(row), name] = value
-        return shown
+    def _boards(self):
+        return [
+            found
+            for found in self.app.get("bidi_component")
+            if found.proto.component_name == "gradebook_board"
+        ]
+
+    @property
+    def board(self):
+        """What the page's board is given to draw."""
+        return json.loads(self._boards[-1].proto.json)
 
     @property
     def table(self):
         """The rows as the visitor left them, column by column."""
-        computed = ["row", "in mean", "correct", "faulty"]
-        own = self.grid.drop(columns=computed, errors="ignore")
-        return {name: cells.tolist() for name, cells in own.items()}
+        data, found = self.board, {}
+        for at, (name, _, kind, _) in enumerate(data["columns"]):
+            cells = [row[at] for row in data["rows"]]
+            if kind == "tokens":
+                for t in range(data["tokens"]):
+                    found[f"t{t + 1}"] = [bits[t] == "1" for bits in cells]
+            elif kind == "list":
+                found[name] = [data["lists"].get(name)]
+            else:
+                found[name] = cells
+        return found
 
     @property
     def row(self):
         """The selected row."""
-        return self.widget(f"row-{self.case}").value
+        return self.board["row"]
 
     def setting(self, name):
         """What stands in the widget of a setting."""
@@ -149,22 +173,24 @@ class Visit:
     @property
     def errors(self):
         """The messages, without Markdown's backslashes."""
-        return [e.value.replace("\\", "") for e in self.app.error]
+        said = [e.value.replace("\\", "") for e in self.app.error]
+        for board in self._boards:
+            data = json.loads(board.proto.json)
+            said += [*data["notes"], *filter(None, [data["stale"]])]
+        return said
 
     @property
     def text(self):
         """Everything the page says."""
         kinds = ("title", "header", "subheader", "markdown", "html", "error")
         found = [e.value for k in kinds for e in self.app.get(k)]
+        found += [json.loads(b.proto.json)["summary"] for b in self._boards]
         return "\n".join(found).replace("\\", "")
 
     @property
     def stale(self):
-        """The picture is marked as the last good one, in style and words."""
-        ids = [getattr(n.proto, "id", "") for n in inside(self.app._tree)]
-        styled = any(one.endswith("-stale") for one in ids)
-        assert styled == ("Stale" in self.text)
-        return styled
+        """The board's marks are called the last good ones."""
+        return bool(self.board["stale"])
 
     @property
     def pictures(self):
@@ -172,10 +198,11 @@ class Visit:
         charts = self.app.get("plotly_chart")
         return [json.loads(chart.proto.spec) for chart in charts]
 
-    def marks(self, panel=0, picture=0):
+    def marks(self, panel=0):
         """[correct, faulty]: the value marked on each row that has one."""
         return [
-            dict(trace["customdata"]) for trace in self.traces(panel, picture)
+            {r: v for r, v in enumerate(values) if v is not None}
+            for values in self.board["panels"][panel]["engines"]
         ]
 
     def traces(self, panel=0, picture=0):

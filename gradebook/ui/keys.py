@@ -78,8 +78,6 @@ ENTERED: Key[bool] = Key("entered", bool)
 CULPRITS: Key[dict[str, tuple[int, int]]] = Key("culprits", dict)
 """By case: the row selected when the influence map's other row was chosen,
 and that other row."""
-AXES: Key[dict[str, str]] = Key("axes", dict)
-"""The axis chosen for the picture, by case."""
 KINDS: Key[dict[str, str]] = Key("sandbox-kinds", dict)
 """What the sandbox shows, by start: advantages or gradients."""
 PRIMER: Key[list[str]] = Key("primer-typed", lambda: ["1", "0", "0", "1"])

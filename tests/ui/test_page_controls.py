@@ -309,10 +309,10 @@ def test_one_padding_column_changes_the_result(visit, marked):
     assert page.marks() == flagged
     page.put(f"width-{page.case}", 5)
     assert page.marks() == [marked([-1 / 3, -4 / 3, 5 / 3])] * 2
-    assert page.grid["eos"].tolist() == [True] * 3
+    assert page.table["eos"] == [True] * 3
     page.put(f"width-{page.case}", 4)
     assert page.marks() == flagged
-    assert page.grid["eos"].tolist() == [True, False, True]
+    assert page.table["eos"] == [True, False, True]
 
 
 def test_without_the_detector_padding_changes_nothing(visit, marked):
@@ -333,7 +333,7 @@ def test_the_detector_overrules_the_eos_column(visit, marked):
     assert page.marks() == [marked([-49.5, 49.5])] * 2
     page.put("detector-no_eos_outliers", True)
     assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
-    assert page.widget("eos-no_eos_outliers").proto.disabled
+    assert page.board["locked"] == ["eos"]
     page.put("detector-no_eos_outliers", False)
     assert page.table["eos"] == [True, True]
     assert page.marks() == [marked([-49.5, 49.5])] * 2
@@ -363,8 +363,8 @@ def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
     for row in (2, 6, 7):
         assert correct[row] == pytest.approx(-1)
         assert faulty[row] == pytest.approx(loses, abs=1e-6)
-    assert "FLIP" not in str(page.pictures[0]["layout"])
-    assert "no value" in str(page.pictures[0]["layout"]["annotations"])
+    (panel,) = page.board["panels"]
+    assert panel["flips"] == [] and panel["text"][0][1] == "no value"
 
 
 @pytest.mark.parametrize(
@@ -419,18 +419,10 @@ def test_the_spread_of_the_draws_is_drawn(visit):
     engine = gradebook.bug("double_normalization").engine
     taken = draws(engine, batch)
     assert taken.shape == (200, 8)
-    bars = [
-        trace["x"]
-        for trace in page.pictures[0]["data"]
-        if trace["mode"] == "lines" and trace["line"]["width"] == 9
-    ]
+    bars = page.board["panels"][0]["ranges"]
     column = taken[:, 0][taken[:, 0].isfinite()]
-    (ends,) = bars
-    assert ends[:2] == pytest.approx(
-        [float(column.min()), float(column.max())]
-    )
-    assert len(ends) == 8 * 3 and ends[2::3] == [None] * 8
-    assert "over 200 draws" in page.text
+    assert bars[0] == pytest.approx([float(column.min()), float(column.max())])
+    assert len(bars) == 8
 
 
 def test_evaluation_blanks_the_loss_of_the_fix(visit):

@@ -1,7 +1,5 @@
-"""Edits: by the table, by the row's widgets, by the buttons. All of them
-move the marks to the right numbers, none is lost, none breaks the page."""
-
-import json
+"""Edits on the board: all of them move the marks to the right numbers, none
+is lost, none breaks the page."""
 
 import pytest
 
@@ -21,18 +19,6 @@ IMPOSSIBLE = [
 ]
 
 
-def by_table(page, row, cell):
-    return page.cell(row, reward=cell)
-
-
-def by_widget(page, row, cell):
-    page.put(f"row-{page.case}", row)
-    return page.put(f"reward-{page.case}", cell)
-
-
-WAYS = pytest.mark.parametrize("edit", [by_table, by_widget])
-
-
 def rows_of(scenario, **changes):
     """The scenario's rows, with `{row: {name: value}}` laid over them."""
     rows = [dict(row) for row in gradebook.load(scenario).rows]
@@ -41,9 +27,8 @@ def rows_of(scenario, **changes):
     return rows
 
 
-@WAYS
-def test_a_reward_moves_the_marks(visit, edit):
-    page = edit(visit("partial_groups"), 11, "0")
+def test_a_reward_moves_the_marks(visit):
+    page = visit("partial_groups").cell(11, reward="0")
     correct, faulty = page.marks()
     assert [faulty[row] for row in (8, 9, 10, 11)] == pytest.approx(AFTER)
     assert [correct[row] for row in (8, 9, 10, 11)] == pytest.approx(
@@ -52,11 +37,10 @@ def test_a_reward_moves_the_marks(visit, edit):
     assert not page.errors and not page.stale
 
 
-@WAYS
-def test_one_edit_after_another_adds_up(visit, both, marked, edit):
+def test_one_edit_after_another_adds_up(visit, both, marked):
     page = visit("partial_groups")
     for row, reward in ((0, "7"), (10, "-3.25"), (0, "1e-3")):
-        page = edit(page, row, reward)
+        page.cell(row, reward=reward)
     rows = rows_of(
         "partial_groups", at={0: {"reward": 0.001}, 10: {"reward": -3.25}}
     )
@@ -65,37 +49,25 @@ def test_one_edit_after_another_adds_up(visit, both, marked, edit):
     assert page.marks() == [marked(t.advantage.tolist()) for t in traces]
 
 
-@WAYS
-def test_an_impossible_reward_gets_its_message(visit, edit):
+def test_an_impossible_reward_gets_its_message(visit):
     page = visit("partial_groups")
     good = page.marks()
-    page.put("row-partial_groups", 11)
     for cell, message in IMPOSSIBLE:
-        edit(page, 11, cell)
+        page.cell(11, reward=cell)
         assert page.errors == [f"reward, row 11: {message}"]
         assert page.stale and page.marks() == good
         assert page.table["reward"][11] == cell
-        assert page.widget("reward-partial_groups").value == cell
-    edit(page, 11, "0")
+    page.cell(11, reward="0")
     assert page.errors == [] and not page.stale
     assert page.marks()[1][10] == pytest.approx(AFTER[2])
 
 
-def test_a_cell_emptied_with_the_delete_key_is_an_empty_cell(visit):
-    page = visit("partial_groups").cell(3, reward=None)
-    assert page.errors == [f"reward, row 3: {IMPOSSIBLE[0][1]}"]
-    page.cell(3, prompt=None)
-    assert page.errors == [
-        "prompt, row 3: expected text, found an empty cell  \n"
-        f"reward, row 3: {IMPOSSIBLE[0][1]}"
-    ]
-
-
-def test_five_messages_are_listed_and_the_rest_counted(visit):
+def test_every_cell_is_named_and_the_line_names_three(visit):
     page = visit("partial_groups").paste("\n".join(["x"] * 12))
     (message,) = page.errors
-    assert message.count("found 'x'") == 5
-    assert message.endswith("and 7 more")
+    assert message.count("found 'x'") == 3
+    assert message.endswith("And 9 more.")
+    assert len(page.board["problems"]) == 12
 
 
 def test_a_good_edit_beside_a_bad_one_waits_for_the_mending(visit):
@@ -114,29 +86,42 @@ def test_another_prompt_moves_a_row_to_another_group(visit):
     assert correct[10] == pytest.approx(-0.479733)
 
 
-def test_an_edit_that_the_table_sends_again_is_no_edit(visit):
-    """A browser sends the table's edits with each message, also after they
-    were undone or overwritten by other means."""
+def test_a_message_that_comes_again_or_late_is_no_edit(visit):
     page = visit("partial_groups").cell(3, reward="7")
-    table = page.app.data_editor[0].proto.id
-    sent = {"edited_rows": {"3": {"reward": "7"}}}
-    sent |= {"added_rows": [], "deleted_rows": []}
-    page.put("row-partial_groups", 3).put("reward-partial_groups", "9")
-    page.send(table, sent)
+    late = page.app._tree.get_widget_states()
+    first = page.message
+    page.cell(3, reward="9")
+    page.send_message(first)
     assert page.table["reward"][3] == "9"
+    page.press("undo").run(late)
+    assert page.table["reward"][3] == "7"
 
 
-def test_a_cell_that_is_edited_back_is_as_it_was(visit):
-    """The table then sends no edit of it at all."""
-    page = visit("rejected_rows").cell(0, t2=True).cell(1, reward="7")
-    assert page.table["t2"][0] and page.table["reward"][1] == "7"
-    page.commit({"1": {"reward": "7"}})
-    assert not page.table["t2"][0] and page.table["reward"][1] == "7"
-    page.press("undo")
-    assert page.table["t2"][0] and page.table["reward"][1] == "7"
+def test_a_message_of_another_draft_is_no_edit(visit):
+    page = visit("partial_groups").cell(3, reward="7")
+    page.send_message({**page.message, "epoch": "another"})
+    assert page.table["reward"][3] == "7"
+    assert len(page.app.session_state["drafts"]["partial_groups"].states) == 2
 
 
-def test_edits_in_the_table_outlive_a_visit_elsewhere(visit):
+def test_a_drag_is_one_step_of_undo(visit):
+    page = visit("partial_groups")
+    for reward in ("2.1", "2.5", "3"):
+        page.edit(
+            {
+                "do": "cell",
+                "row": 10,
+                "column": "reward",
+                "value": reward,
+                "gesture": 1,
+                "final": reward == "3",
+            }
+        )
+    assert page.table["reward"][10] == "3"
+    assert page.press("undo").table["reward"][10] == "2"
+
+
+def test_edits_outlive_a_visit_elsewhere(visit):
     page = visit("partial_groups").cell(3, reward="7")
     page.go("zero_std_kl").go("partial_groups")
     assert page.table["reward"][3] == "7"
@@ -164,25 +149,13 @@ def test_a_setting_that_was_undone_is_not_set_again(visit, key, value):
     assert page.widget(name).value == before
 
 
-@pytest.mark.parametrize("way", ["table", "widget"])
-def test_eos_gives_a_row_its_say(visit, marked, way):
-    page = visit("no_eos_outliers")
-    if way == "table":
-        page.cell(1, eos=True)
-    else:
-        page.put("row-no_eos_outliers", 1)
-        page.put("eos-no_eos_outliers", True)
+def test_eos_gives_a_row_its_say(visit, marked):
+    page = visit("no_eos_outliers").cell(1, eos=True)
     assert page.marks() == [marked([-49.5, 49.5])] * 2
 
 
-@pytest.mark.parametrize("way", ["table", "pills"])
-def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked, way):
-    page = visit("rejected_rows")
-    if way == "table":
-        page.cell(0, t2=True)
-    else:
-        page.put("row-rejected_rows", 0)
-        page.put("mask-rejected_rows", ["t2"])
+def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked):
+    page = visit("rejected_rows").cell(0, t2=True)
     assert page.table["t2"] == [True] * 3
     assert page.table["t1"] == [False, True, True]
     # Mean 103 / 3, std 56.8712: 65.6667 / 56.8712 = 1.154656.
@@ -190,11 +163,11 @@ def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked, way):
     assert page.marks() == [marked(every)] * 2
 
 
-def test_the_pills_can_empty_a_row(visit, marked):
-    page = visit("rejected_rows")
-    page.put("mask-rejected_rows", [])
+def test_a_stroke_over_the_chips_can_empty_a_row(visit, marked):
+    stroke = {"do": "mask", "row": 2, "start": 0, "stop": 3, "value": False}
+    page = visit("rejected_rows").edit(stroke)
     # Row 2 rejected too: row 1 is alone and keeps its raw score.
-    assert page.marks()[0] == marked([0, 1, 0])
+    assert page.marks()[0] == marked([0, 1 / (1 + 1e-6), 0])
 
 
 def test_steps_decide_the_second_normalization(visit, marked):
@@ -204,8 +177,7 @@ def test_steps_decide_the_second_normalization(visit, marked):
     ]
     page.cell(1, kept_steps="2")
     assert page.marks() == [marked([1, -1])] * 2
-    page.put("row-double_normalization", 1)
-    page.put("kept_steps-double_normalization", "0")
+    page.cell(1, kept_steps="0")
     # No transition left: no mark on row 1, and row 0 is alone, 0 / 1e-9.
     assert page.marks() == [marked([1]), marked([0])]
     assert not page.errors
@@ -219,12 +191,12 @@ def test_a_log_probability_at_the_reference_has_no_kl_gradient(visit):
     assert page.marks(panel=1)[1] == pytest.approx(
         {0: 0, 1: -0.008, 2: -0.012, 3: -0.012}, abs=1e-6
     )
-    page.put("logp-zero_std_kl", "-1.386294")
+    page.cell(0, logp="-1.386294")
     assert page.errors == [
         "logp, row 0: expected 3 numbers separated by spaces, one a token,"
         " found 1"
     ]
-    assert page.stale and page.table["logp"][0] == "-1.386294"
+    assert page.stale and page.table["logp"] == ["-1.386294"]
 
 
 def test_added_rows_are_copies_below_the_selected_one(visit, both, marked):
@@ -246,12 +218,12 @@ def test_an_added_row_can_be_edited(visit):
 
 def test_the_removed_row_is_the_selected_one(visit, marked):
     page = visit("rejected_rows")
-    page.put("row-rejected_rows", 0).press("remove")
+    page.select(0).press("remove")
     assert page.table["reward"] == ["1", "2"]
     # Without the outlier both engines give -+0.5 / (0.707107 + 1e-6).
     assert page.marks() == [marked([-0.707106, 0.707106])] * 2
     assert page.row == 0
-    page.put("row-rejected_rows", 1).press("remove")
+    page.select(1).press("remove")
     assert page.table["reward"] == ["1"] and page.row == 0
 
 
@@ -262,7 +234,6 @@ def test_down_to_no_row_and_up_again(visit, bug):
     assert page.table["reward"] == []
     assert "The batch has no rows." in page.text
     assert page.pictures == [] and not page.errors
-    assert page.widget(f"remove-{bug}").proto.disabled
     page.press("add").press("add")
     assert page.table["reward"] == ["0", "0"]
     assert list(page.marks()[0]) == [0, 1]
@@ -325,7 +296,6 @@ def test_a_block_without_shape_changes_nothing(visit, block, message):
     assert page.errors == [message]
     assert page.table == before and page.marks() == marks
     assert not page.stale
-    assert page.widget("paste-partial_groups").value == block
     page.paste("1\n2")
     assert page.errors == [] and page.table["reward"] == ["1", "2"]
 
@@ -347,7 +317,7 @@ def test_the_steps_of_shrinking_stand_beside_the_shrunk_batch_alone(visit):
     assert "**Shrunk**" not in page.text
     page.press("redo").press("play-end")
     assert page.widget("play-end-partial_groups").disabled
-    assert len(page.grid) == 4  # the report has 12 rows
+    assert len(page.board["rows"]) == 4  # the report has 12 rows
 
 
 def test_a_pasted_cell_that_is_no_number_is_kept_and_named(visit):
@@ -362,14 +332,14 @@ def test_a_pasted_cell_that_is_no_number_is_kept_and_named(visit):
 def test_reset_brings_the_case_back(visit):
     page = visit("partial_groups")
     before, marks = page.table, page.marks()
-    assert page.widget("reset-partial_groups").proto.disabled
+    assert not page.board["edited"]
     page.cell(11, reward="abc").press("add")
     page.put("set-eps-partial_groups", "x")
     page.press("reset")
     assert page.table == before and page.marks() == marks
     assert page.errors == [] and not page.stale
     assert page.setting("eps") == "1e-05"
-    assert page.widget("reset-partial_groups").proto.disabled
+    assert not page.board["edited"]
     assert page.row == 10
 
 
@@ -404,7 +374,6 @@ def test_cases_of_one_shape_do_not_share_edits(visit):
     page.put("set-eps-rejected_rows", "0.5")
     page.choose("rejected_rows-zero_reward")
     assert page.table["reward"] == ["0", "1", "2"]
-    assert page.widget("reward-rejected_rows-zero_reward").value == "1"
     assert page.setting("eps") == "1e-06"
 
 
@@ -416,40 +385,17 @@ def test_two_visitors_do_not_share_edits(visit):
     assert other.marks()[1][10] == pytest.approx(-0.479733)
 
 
-def test_a_click_on_a_mark_selects_its_row(visit):
-    page = visit("partial_groups")
-    chart = page.app.get("plotly_chart")[0].proto.id
-    clicked = {
-        "selection": {
-            "points": [{"customdata": [8, -1.0], "y": 8}],
-            "point_indices": [8],
-            "box": [],
-            "lasso": [],
-        }
-    }
-    page.send(chart, clicked)
-    assert page.widget("row-partial_groups").value == 8
+def test_a_selected_row_is_the_formulas_row_and_no_step_of_undo(visit):
+    page = visit("partial_groups").select(8)
+    assert page.row == 8
     assert "Row 8 in numbers" in page.text
-    assert page.grid["row"].iloc[8] == "\u25b8 8"
-    assert page.pictures[0]["layout"]["yaxis"]["ticktext"][8] == (
-        "<b>8 \u25b8</b>"
-    )
+    assert page.board["history"] == [0, 1]
 
 
 def test_prompts_are_shown_as_text_and_never_as_markup(visit):
     page = visit("partial_groups").cell(11, prompt="<b>x</b>")
-    assert "<b>x</b>" not in json.dumps(page.pictures[0]["data"])
     assert "<td><b>x</b></td>" not in page.text
     assert "<td>&lt;b&gt;x&lt;/b&gt;</td>" in page.text
-
-
-def test_undo_takes_back_what_was_typed_just_before_it(visit):
-    page = visit("partial_groups").put("reward-partial_groups", "5")
-    page.widget(f"reward-{page.case}").set_value("7")
-    page.press("undo")
-    assert page.table["reward"][page.row] == "5"
-    page.press("redo")
-    assert page.table["reward"][page.row] == "7"
 
 
 def test_the_map_takes_two_picks_at_once(visit):
@@ -465,16 +411,13 @@ def test_a_note_of_the_unedited_batch_says_so(visit):
     page = visit("rejected_rows").open("estimators")
     note = "Six of the eight change"
     assert note in page.text and f"unedited case: {note}" not in page.text
-    assert f"In the unedited case: {note}" in by_widget(page, 0, "1.5").text
+    assert f"In the unedited case: {note}" in page.cell(0, reward="1.5").text
 
 
-def test_a_space_around_a_cell_is_no_edit(visit):
-    page = visit("partial_groups")
-    assert page.widget("undo-partial_groups").disabled
-    assert by_widget(page, 11, "100 ").widget("undo-partial_groups").disabled
-    edited = by_widget(page, 11, " 0")
-    assert not edited.widget("undo-partial_groups").disabled
-    assert edited.table["reward"][11] == "0"
+def test_a_space_around_a_number_is_kept_and_read_over(visit):
+    page = visit("partial_groups").cell(11, reward=" 0 ")
+    assert page.table["reward"][11] == " 0 "
+    assert page.marks()[1][10] == pytest.approx(AFTER[2])
 
 
 def test_a_setting_of_a_link_that_has_no_field_is_named(visit):

@@ -29,7 +29,7 @@ from gradebook.ui.parts import (
     words,
 )
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import computed, heart, own
+from gradebook.ui.parts.heart import computed, heart, listed, own
 from gradebook.ui.parts.pictures import panels, values_of
 from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
@@ -46,16 +46,17 @@ def bug_page(name: str) -> None:
     room.bar(name, scenario, draft)
     covered = predict.covered(name)
     _head(draft, bug(name), covered)
+    above = st.container()
     work = st.container(key="work")
     with work:
         beside = st.container(key="beside")
         with st.container(key="board"):
             heart(draft, scenario.telltale.kind, covered)
-    rest(name, draft, covered, beside)
+    rest(name, draft, covered, above, beside)
 
 
 def _head(draft: Draft, one: Swap, covered: bool) -> None:
-    """Title and report; the question, or after it the cases and the answer."""
+    """Title and report; the question, or after it the cases."""
     scenario, main = draft.scenario, load(draft.scenario.bug)
     st.title(words.plain(main.title))
     address.problems()
@@ -81,8 +82,6 @@ def _head(draft: Draft, one: Swap, covered: bool) -> None:
         label_visibility="collapsed",
         **picking(f"case-{scenario.bug}", scenario.name, pick),
     )
-    numbers = _numbers(draft, one, covered)
-    predict.verdict(scenario, draft.edited, numbers)
 
 
 def _case(scenario: Scenario) -> str:
@@ -106,12 +105,19 @@ def _numbers(draft: Draft, one: Swap, covered: bool) -> str:
 
 @st.fragment(key="rest")
 def rest(
-    name: str, draft: Draft, covered: bool, beside: DeltaGenerator
+    name: str,
+    draft: Draft,
+    covered: bool,
+    above: DeltaGenerator,
+    beside: DeltaGenerator,
 ) -> None:
     """Everything but the head and the board: what a finished edit draws."""
     one = swapped(draft.state.bugs)
     comparison, wrong = computed(draft, one)
     if not covered:
+        with above:
+            numbers = _numbers(draft, bug(name), covered)
+            predict.verdict(draft.scenario, draft.edited, numbers)
         with beside:
             tryit.challenge(draft, comparison, bool(wrong))
             told = tryit.needs_settings(draft)
@@ -119,6 +125,7 @@ def rest(
                 switches.switches(draft, one, comparison)
         with st.container(key="stale-below" if wrong else "below"):
             _below(draft, one, comparison)
+        listed(draft, one, comparison, draft.scenario.telltale.kind)
         if not wrong:
             takehome.take_home(draft)
         if comparison.batch.rows:

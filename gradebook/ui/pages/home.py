@@ -30,7 +30,8 @@ def home() -> None:
         " best answer was pushed down."
     )
     st.markdown(f"**Try it.** {words.plain(scenario.lesson)}")
-    heart(drafts.of(scenario), scenario.telltale.kind, covered=False)
+    draft = drafts.of(scenario)
+    heart(draft, scenario.telltale.kind, covered=False, rest=())
     with st.container(horizontal=True, key="ways"):
         if st.button("Predict the first bug", type="primary", key="first-bug"):
             st.switch_page(next(iter(files.values())))

@@ -15,30 +15,7 @@ from gradebook.ui import keys
 from gradebook.ui.pages.home import home
 from gradebook.ui.parts import address, present
 
-SCRIPTS = ("typing.js",)
 STYLE = Path(__file__).with_name("style.css")
-EDITORS = ("data-grid-overlay-editor.*.js", "number-overlay-editor.*.js")
-
-
-def editor_chunks() -> list[str]:
-    """Files of the grid's cell editors, loaded once the page stands: fetched
-    at the first edit, they lose the keys typed meanwhile."""
-    folder = Path(st.__file__).parent / "static" / "static" / "js"
-    return [f.name for p in EDITORS for f in sorted(folder.glob(p))]
-
-
-@st.cache_resource(show_spinner=False)
-def _script() -> str:
-    """What runs in the browser on every page."""
-    imports = "".join(
-        f"import(new URL('static/js/{name}', document.baseURI).href)"
-        ".catch(() => {});"
-        for name in editor_chunks()
-    )
-    later = f"requestIdleCallback(() => {{{imports}}}, {{timeout: 4000}});"
-    files = (Path(__file__).with_name(name) for name in SCRIPTS)
-    scripts = "".join(file.read_text("utf-8") for file in files)
-    return f"<script>{later}{scripts}</script>"
 
 
 def page_files() -> dict[str, Path]:
@@ -125,7 +102,6 @@ def app() -> None:
     keys.ENTERED.put(True)
     page = st.navigation(navigation(), position="top")
     st.html(STYLE)
-    st.html(_script(), unsafe_allow_javascript=True)
     present.view()
     address.elsewhere(page.url_path)
     _keep_room(page.url_path)

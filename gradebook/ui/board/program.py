@@ -1,0 +1,53 @@
+"""The board's program: plain JavaScript modules and a style sheet, served
+as files of the app, and the component that calls them.
+
+Streamlit sends a component's own source with every answer. This one's is
+two lines that call the program, so an answer holds little besides its data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from pathlib import Path
+
+from starlette.responses import PlainTextResponse, Response
+
+FOLDER = Path(__file__).with_name("program")
+TYPES = {".js": "text/javascript", ".css": "text/css"}
+PLACE = "board-program"
+
+STUB = """const program = import(new URL("%s/main.js", location.origin).href);
+export default async (component) => (await program).draw(component);"""
+
+
+@lru_cache
+def files() -> dict[str, bytes]:
+    """Name -> content of the program's files."""
+    found = (f for f in sorted(FOLDER.iterdir()) if f.suffix in TYPES)
+    return {file.name: file.read_bytes() for file in found}
+
+
+@lru_cache
+def address() -> str:
+    """The path of the program's files. It holds a hash of them, so that a
+    browser may keep what it has loaded."""
+    content = b"".join(files().values())
+    version = hashlib.sha256(content).hexdigest()[:12]
+    return f"/{PLACE}/{version}"
+
+
+def file(name: str) -> Response:
+    """A file of the program, from memory."""
+    if name not in files():
+        return PlainTextResponse("not found", 404)
+    return Response(
+        files()[name],
+        media_type=TYPES[Path(name).suffix],
+        headers={"Cache-Control": "public, max-age=31536000, immutable"},
+    )
+
+
+def stub() -> str:
+    """The component's own source."""
+    return STUB % address()

@@ -1,0 +1,219 @@
+// The board: the batch as a table and as a picture, in one.
+//
+// Python computes everything that is drawn (gradebook/ui/board/view.py says
+// what comes). This program draws it and sends what the learner does.
+
+import { Axis, squashed } from "./scale.js";
+import { Causes } from "./causes.js";
+import { dragging } from "./drag.js";
+import { ends, layout } from "./layout.js";
+import { Foot } from "./foot.js";
+import { Glide } from "./glide.js";
+import { head } from "./head.js";
+import { html, Kept, set, svg } from "./dom.js";
+import { keyboard } from "./keyboard.js";
+import { Marks } from "./marks.js";
+import { Outbox } from "./messages.js";
+import { painting } from "./chips.js";
+import { Rows } from "./rows.js";
+
+const REVEAL = 550; // ms
+const STEP = 240; // ms: undo, a flag, a row more or less
+const FOLLOW = 60; // ms: answers to a hand that moves or types
+const CALM = 300; // ms after which the rest of the page hears of a selection
+const CHOSEN = new Map(); // the axis chosen by case and axis: linear, symlog
+
+export class Board {
+  constructor(root) {
+    this.root = root;
+    this.outbox = new Outbox();
+    this.glide = new Glide();
+    this.held = null; // the row and value under the learner's hand
+    this.data = null;
+    this.build();
+    dragging(this);
+    painting(this);
+    keyboard(this);
+    this.watch = new ResizeObserver(() => this.data && this.render(0));
+    this.watch.observe(this.frame);
+  }
+
+  build() {
+    const style = new URL("./board.css", import.meta.url).href;
+    const link = html("link", { rel: "stylesheet", href: style });
+    this.legend = html("div", { class: "legend" });
+    this.head = html("div", { class: "head", role: "row" });
+    this.under = svg("svg", { class: "under", "aria-hidden": "true" });
+    this.over = svg("svg", { class: "over", "aria-hidden": "true" });
+    this.list = html("div", { class: "rows", role: "rowgroup" });
+    this.body = html("div", { class: "body" }, this.under, this.list, this.over);
+    this.scroll = html("div", { class: "scroll" }, this.body);
+    this.frame = html(
+      "div", { class: "frame", role: "table", "aria-label": "The batch" },
+      html("div", { role: "rowgroup", class: "top" }, this.head), this.scroll,
+    );
+    this.below = html("div", { class: "below" });
+    this.whole = html(
+      "div", { class: "board", hidden: true },
+      this.legend, this.frame, this.below,
+    );
+    link.addEventListener("load", () => {
+      this.whole.hidden = false;
+      if (this.data) this.render(0);
+    });
+    this.root.replaceChildren(link, this.whole);
+    this.grid = svg("g", { class: "grid" });
+    this.under.append(this.grid);
+    this.lines = new Kept(this.grid);
+    this.rows = new Rows(this);
+    this.causes = new Causes(this);
+    this.marks = new Marks(this);
+    this.foot = new Foot(this);
+    this.scroll.addEventListener("scroll", () => this.render(0));
+  }
+
+  // New data, or the same ones for another mount of the component.
+  update({ data, setStateValue }) {
+    const before = this.data;
+    this.data = { ...data, columns: data.columns.map(column) };
+    this.bands = bands(this.data);
+    const other = before?.epoch !== data.epoch;
+    if (other) this.held = null;
+    this.outbox.heard(data.epoch, data.ack, (message) =>
+      setStateValue("message", message),
+    );
+    const revealed = before?.covered && !data.covered && !other;
+    const typed = this.held || this.rows.typing;
+    this.render(other ? 0 : revealed ? REVEAL : typed ? FOLLOW : STEP);
+  }
+
+  render(length) {
+    if (this.whole.hidden) return;
+    const width = this.frame.clientWidth;
+    if (!width || !this.data.panels) return;
+    const { data } = this;
+    // While a hand is at work the columns stand where they are.
+    const busy = this.held || this.rows.typing;
+    if (!busy || this.layout?.width !== width) this.layout = layout(data, width);
+    this.selected = this.outbox.row ?? data.row;
+    this.window();
+    if (!this.held) this.axes();
+    set(this.whole, {
+      class: ["board", data.stale && "stale", this.layout.narrow && "narrow"]
+        .filter(Boolean).join(" "),
+    });
+    head(this);
+    this.ruled();
+    this.rows.render();
+    this.causes.render(length);
+    this.marks.render(length);
+    this.foot.render();
+  }
+
+  // Which rows are drawn: all of them, or in a long list those in sight.
+  window() {
+    const { data, layout } = this;
+    const count = data.rows.length;
+    const height = count * layout.row;
+    this.long = count > 128;
+    this.scroll.classList.toggle("long", this.long);
+    this.body.style.height = `${height}px`;
+    for (const one of [this.under, this.over])
+      set(one, { width: layout.width, height: Math.max(height, 1) });
+    let [first, last] = [0, count];
+    if (this.long) {
+      first = Math.floor(this.scroll.scrollTop / layout.row) - 4;
+      last = first + Math.ceil(this.scroll.clientHeight / layout.row) + 8;
+    }
+    this.shown = [Math.max(first, 0), Math.min(last, count)];
+  }
+
+  axes() {
+    const { data, layout } = this;
+    const rewards = data.rewards
+      .map((_, row) => this.value(row))
+      .filter((x) => x !== null);
+    this.reward = this.axis("reward axis", [...rewards, ...this.causes.values()]);
+    this.panels = data.panels.map((panel, i) =>
+      this.axis(`panel ${i}`, panel.engines.flat().filter((x) => x !== null)),
+    );
+  }
+
+  axis(name, values) {
+    const own = squashed(values);
+    const key = `${this.data.name} ${name}`;
+    const unit = own && CHOSEN.get(key) !== "linear" ? own : null;
+    const axis = new Axis(values, unit, ...ends(this.layout, name));
+    axis.bendable = Boolean(own);
+    return axis;
+  }
+
+  bend(name) {
+    const key = `${this.data.name} ${name}`;
+    CHOSEN.set(key, CHOSEN.get(key) === "linear" ? "symlog" : "linear");
+    this.render(STEP);
+  }
+
+  // Lines behind the rows, at each axis' numbers.
+  ruled() {
+    const wanted = new Set();
+    const height = this.data.rows.length * this.layout.row;
+    const draw = (axis, name) => {
+      for (const tick of axis.ticks(this.layout.narrow ? 26 : 44)) {
+        const key = `${name} ${tick}`;
+        wanted.add(key);
+        const line = this.lines.get(key, () => svg("line"));
+        const x = Math.round(axis.at(tick)) + 0.5;
+        set(line, {
+          x1: x, x2: x, y1: 0, y2: height, class: tick === 0 ? "zero" : "",
+        });
+      }
+    };
+    draw(this.reward, "r");
+    this.panels.forEach((axis, i) => draw(axis, i));
+    this.lines.keep(wanted);
+  }
+
+  // The number at which the row's handle stands, or null.
+  value(row) {
+    if (this.held?.row === row) return this.held.value;
+    return this.rows.pendingReward(row) ?? this.data.rewards[row];
+  }
+
+  put(edit) {
+    clearTimeout(this.calm);
+    this.outbox.put(edit);
+  }
+
+  // Another row is selected. What stands below the board follows when the
+  // hand rests, or with the next edit, which may be the start of a drag.
+  select(row) {
+    if (row === this.selected || row < 0) return;
+    this.put({ do: "select", row, final: false });
+    this.calm = setTimeout(
+      () => this.outbox.put({ do: "select", row, final: true }), CALM,
+    );
+    this.render(0);
+  }
+
+  stop() {
+    clearTimeout(this.calm);
+    this.outbox.stop();
+    this.glide.stop();
+    this.watch.disconnect();
+  }
+}
+
+const column = ([name, title, kind, help]) => ({ name, title, kind, help });
+
+// Rows of one prompt and step stand on one band: its number, row by row.
+function bands({ columns, rows }) {
+  const about = ["prompt", "step"]
+    .map((name) => columns.findIndex((c) => c.name === name))
+    .filter((i) => i >= 0);
+  let band = 0;
+  return rows.map((row, r) => {
+    if (r && about.some((i) => row[i] !== rows[r - 1][i])) band += 1;
+    return band;
+  });
+}

@@ -1,0 +1,132 @@
+// Causes, drawn at the reward axis: which rows each engine compares with
+// each other and where their baseline lies, which rows have a say, and how
+// long the divisor is.
+//
+// One engine's brackets open to the right and are solid (correct), the
+// other's open to the left and are dashed (faulty). What both engines do
+// alike is drawn once, in grey.
+
+import { Kept, set, svg } from "./dom.js";
+
+export class Causes {
+  constructor(board) {
+    this.board = board;
+    this.wanted = new Set();
+    const layer = svg("g", { class: "causes" });
+    board.under.append(layer);
+    this.kept = new Kept(layer);
+  }
+
+  // Values that the reward axis must hold beside the rewards.
+  values() {
+    const found = this.board.data.stood.filter((x) => x !== null);
+    for (const engine of this.board.data.causes) {
+      found.push(...engine.at.filter((x) => x !== null));
+      engine.scale?.forEach((size, row) => {
+        const at = engine.at[row] ?? 0;
+        if (size !== null) found.push(at + size);
+      });
+    }
+    return found;
+  }
+
+  render(length) {
+    this.wanted = new Set();
+    const { data } = this.board;
+    const sides = data.causes.map(groups);
+    const alike = new Set();
+    if (sides.length === 2)
+      for (const key of sides[0].keys())
+        if (sides[1].has(key)) alike.add(key);
+    sides.forEach((side, engine) => {
+      for (const [key, group] of side) {
+        const both = alike.has(key);
+        if (both && engine) continue;
+        const kind = both ? "both" : engine ? "faulty" : "correct";
+        this.bracket(group, kind, engine, length);
+        if (group.scale) this.bars(group, kind, engine, length);
+      }
+    });
+    this.stood();
+    this.kept.keep(this.wanted);
+  }
+
+  // Where a changed reward stood in the case as it came.
+  stood() {
+    const { board } = this;
+    board.data.stood.forEach((value, row) => {
+      if (value === null || value === board.value(row)) return;
+      const key = `stood ${row}`;
+      this.wanted.add(key);
+      const ring = this.kept.get(key, () => svg("circle", { r: 5, class: "stood" }));
+      set(ring, { cx: board.reward.at(value), cy: (row + 0.5) * board.layout.row });
+    });
+  }
+
+  bracket(group, kind, engine, length) {
+    const { board } = this;
+    const { rows, at, counts } = group;
+    if (at.some((x) => x === null)) return;
+    const key = `${kind} ${rows.join()}`;
+    this.wanted.add(key);
+    const path = this.kept.get(key, () => svg("path"));
+    const near = rows.includes(board.selected) ? " near" : "";
+    set(path, { class: `bracket ${kind}${near}` });
+    const height = board.layout.row;
+    const serif = (engine ? -1 : 1) * 6;
+    const x = at.map((value) => board.reward.at(value));
+    board.glide.to(key, x, length, (now) => {
+      const first = rows[0] * height + 3;
+      const last = (rows.at(-1) + 1) * height - 3;
+      let d = `M${now[0] + serif},${first} H${now[0]}`;
+      rows.forEach((row, i) => {
+        const middle = (row + 0.5) * height;
+        if (now[i] !== now[i - 1] && i) {
+          const between = row * height;
+          d += ` V${between} H${now[i]}`;
+        }
+        d += ` V${middle}`;
+        if (counts[i]) d += ` h${serif * 0.7} h${-serif * 0.7}`;
+      });
+      d += ` V${last} h${serif}`;
+      set(path, { d });
+    });
+  }
+
+  // The divisor: a bar from the baseline, as long as it is large. One for
+  // a group, or one a row where it differs within the group.
+  bars(group, kind, engine, length) {
+    const { board } = this;
+    const { rows, at, scale } = group;
+    const height = board.layout.row;
+    const one = scale.every((s) => s === scale[0]) && at.every((x) => x === at[0]);
+    rows.forEach((row, i) => {
+      if ((one && i < rows.length - 1) || scale[i] === null) return;
+      const key = `bar ${kind} ${row}`;
+      this.wanted.add(key);
+      const bar = this.kept.get(key, () => svg("path"));
+      set(bar, { class: `divisor ${kind}` });
+      const start = at[i] ?? 0;
+      const place = [start, start + scale[i]].map((x) => board.reward.at(x));
+      const y = (row + 1) * height - (engine ? 5 : 10);
+      board.glide.to(key, place, length, ([a, b]) =>
+        set(bar, { d: `M${a},${y} H${b} M${b},${y - 4} V${y + 4}` }));
+    });
+  }
+}
+
+// An engine's groups, by what is drawn of them.
+function groups({ group, at, say, counts = say, scale }) {
+  const found = new Map();
+  group.forEach((label, row) => {
+    if (label < 0) return;
+    if (!found.has(label))
+      found.set(label, { rows: [], at: [], counts: [], scale: scale && [] });
+    const one = found.get(label);
+    one.rows.push(row);
+    one.at.push(at[row]);
+    one.counts.push(counts[row] === "1");
+    one.scale?.push(scale[row]);
+  });
+  return new Map([...found.values()].map((one) => [JSON.stringify(one), one]));
+}

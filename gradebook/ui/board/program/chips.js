@@ -1,0 +1,111 @@
+// The response mask as chips: filled where a token is unmasked. In a row
+// they are painted by clicking or dragging over them; for the selected row
+// they stand below as buttons, too, large enough for keys and fingers.
+
+import { html, set, svg } from "./dom.js";
+
+const INSET = 10; // pixels between the cell's edge and the first chip
+
+// The chips of a row, drawn as two paths.
+export function chips(board, row) {
+  const full = svg("path", { class: "full" });
+  const empty = svg("path", { class: "empty" });
+  const made = svg("svg", { class: "mask", role: "img", "data-row": row }, full, empty);
+  made.draw = (bits) => {
+    const { width } = board.layout.spans.find((s) => s.column?.kind === "tokens");
+    const size = pitch(width, bits.length);
+    const side = Math.min(size - (size > 8 ? 3 : 1), 12);
+    const middle = board.layout.row / 2;
+    const chip = (t) => {
+      const x = INSET + t * size + (size - side) / 2;
+      return `M${x},${middle - side / 2}h${side}v${side}h${-side}z`;
+    };
+    const tokens = [...Array(bits.length).keys()];
+    set(made, { width, height: board.layout.row, "aria-label": spoken(row, bits) });
+    set(full, { d: tokens.filter((t) => bits[t] === "1").map(chip).join("") });
+    set(empty, { d: tokens.filter((t) => bits[t] !== "1").map(chip).join("") });
+  };
+  return made;
+}
+
+const pitch = (width, count) =>
+  Math.min((width - 2 * INSET) / Math.max(count, 1), 15);
+
+export const spoken = (row, bits) =>
+  `response mask of row ${row}: ${[...bits].filter((b) => b === "1").length}`
+  + ` of ${bits.length} tokens unmasked`;
+
+export function painting(board) {
+  board.list.addEventListener("pointerdown", (event) => {
+    const mask = event.target.closest?.(".mask");
+    if (!mask || event.button || !board.rows.open(Number(mask.dataset.row))) return;
+    event.preventDefault();
+    mask.setPointerCapture(event.pointerId);
+    const row = Number(mask.dataset.row);
+    const box = mask.getBoundingClientRect();
+    const size = pitch(box.width, board.data.tokens);
+    const token = (now) => {
+      const at = Math.floor((now.clientX - box.left - INSET) / size);
+      return Math.min(Math.max(at, 0), board.data.tokens - 1);
+    };
+    paint(board, mask, row, token, event);
+  });
+}
+
+// One stroke: the first chip changes, and each chip that the hand comes
+// over becomes what the first one became.
+export function paint(board, target, row, token, event) {
+  const first = token(event);
+  const value = bitsOf(board, row)[first] !== "1";
+  const gesture = board.outbox.newGesture();
+  let last = first;
+  const put = (start, stop, final) => {
+    board.put({ do: "mask", row, start, stop, value, gesture, final });
+    board.render(0);
+  };
+  put(first, first + 1, false);
+  const move = (now) => {
+    const at = token(now);
+    if (at === last) return;
+    put(Math.min(at, last), Math.max(at, last) + 1, false);
+    last = at;
+  };
+  const drop = () => {
+    target.removeEventListener("pointermove", move);
+    target.removeEventListener("pointerup", drop);
+    target.removeEventListener("pointercancel", drop);
+    put(last, last + 1, true);
+  };
+  target.addEventListener("pointermove", move);
+  target.addEventListener("pointerup", drop);
+  target.addEventListener("pointercancel", drop);
+}
+
+// The mask of a row as it will be, '101...'.
+export function bitsOf(board, row) {
+  const { data, outbox } = board;
+  const i = data.columns.findIndex((c) => c.kind === "tokens");
+  return i < 0 ? "" : outbox.mask(row, data.rows[row][i]);
+}
+
+// The selected row's chips as buttons.
+export function buttons(board, row) {
+  const bits = bitsOf(board, row);
+  const made = html("div", {
+    class: "chips", role: "group", "aria-label": spoken(row, bits),
+  });
+  [...bits].forEach((bit, t) => {
+    const chip = html("button", {
+      type: "button", class: "chip", "data-token": t,
+      "aria-pressed": bit === "1" ? "true" : "false",
+      "aria-label": `token ${t + 1}`, text: String(t + 1),
+    });
+    chip.addEventListener("click", () => {
+      const value = bitsOf(board, row)[t] !== "1";
+      board.put({ do: "mask", row, start: t, stop: t + 1, value });
+      board.render(0);
+    });
+    made.append(chip);
+  });
+  return made;
+}

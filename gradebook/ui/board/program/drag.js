@@ -1,0 +1,83 @@
+// Dragging a reward's handle, with a mouse, a pen or a finger, and dragging
+// a row by its number to another place.
+
+import { parsed, short } from "./scale.js";
+
+export function dragging(board) {
+  const { list } = board;
+  list.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    const handle = event.target.closest?.(".handle");
+    const grip = event.target.closest?.(".grip");
+    if (handle) hold(board, handle, event);
+    else if (grip && !board.long) carry(board, grip, event);
+  });
+}
+
+function hold(board, handle, event) {
+  event.preventDefault();
+  const row = Number(handle.dataset.row);
+  const start = board.value(row) ?? 0;
+  const left = board.list.getBoundingClientRect().left;
+  const offset = event.clientX - left - board.reward.at(start);
+  const gesture = board.outbox.newGesture();
+  let moved = false;
+  handle.setPointerCapture(event.pointerId);
+  handle.focus({ preventScroll: true });
+  board.held = { row, value: start };
+
+  const move = (now) => {
+    const place = now.clientX - board.list.getBoundingClientRect().left - offset;
+    const value = board.reward.snapped(place);
+    if (!moved && Math.abs(now.clientX - event.clientX) < 2) return;
+    moved = true;
+    if (value === board.held.value) return;
+    board.held = { row, value };
+    set(board, row, value, gesture, false);
+  };
+  const drop = () => {
+    handle.removeEventListener("pointermove", move);
+    for (const end of ENDS) handle.removeEventListener(end, drop);
+    const held = board.held;
+    board.held = null;
+    if (moved && held) set(board, row, held.value, gesture, true);
+    else board.put({ do: "select", row });
+  };
+  handle.addEventListener("pointermove", move);
+  for (const end of ENDS) handle.addEventListener(end, drop);
+}
+
+const ENDS = ["pointerup", "pointercancel", "lostpointercapture"];
+
+export function set(board, row, value, gesture, final) {
+  const text = short(value);
+  board.put({ do: "cell", row, column: "reward", value: text, gesture, final });
+  const input = board.rows.all.get(row)?.querySelector("[data-column=reward]");
+  if (input && parsed(input.value) !== value) input.value = text;
+  board.render(0);
+}
+
+function carry(board, grip, event) {
+  const made = grip.closest(".row");
+  const row = Number(made.dataset.row);
+  const height = board.layout.row;
+  let to = row;
+  grip.setPointerCapture(event.pointerId);
+  const move = (now) => {
+    const down = now.clientY - event.clientY;
+    if (Math.abs(down) < 6 && to === row) return;
+    const last = board.data.rows.length - 1;
+    to = Math.min(Math.max(row + Math.round(down / height), 0), last);
+    made.classList.add("carried");
+    made.style.transform = `translateY(${down}px)`;
+  };
+  const drop = () => {
+    grip.removeEventListener("pointermove", move);
+    for (const end of ENDS) grip.removeEventListener(end, drop);
+    made.classList.remove("carried");
+    made.style.transform = "";
+    if (to !== row) board.put({ do: "move", row, to });
+  };
+  grip.addEventListener("pointermove", move);
+  for (const end of ENDS) grip.addEventListener(end, drop);
+}

@@ -1,0 +1,174 @@
+// Below the rows: what the picture says in words, the selected row's other
+// cells, and the buttons.
+
+import { buttons } from "./chips.js";
+import { html, set } from "./dom.js";
+import { paste } from "./paste.js";
+import { save } from "./export.js";
+import { legend } from "./legend.js";
+
+export class Foot {
+  constructor(board) {
+    this.board = board;
+    this.summary = html("p", { class: "summary", "aria-live": "polite" });
+    this.notes = html("p", { class: "notes", role: "alert", hidden: true });
+    this.panel = html("div", { class: "panel", role: "group" });
+    this.tools = html("div", { class: "tools", role: "toolbar", "aria-label": "Edit the batch" });
+    this.block = paste(board);
+    board.below.append(this.summary, this.notes, this.panel, this.tools, this.block);
+    this.made = {};
+    this.build();
+  }
+
+  build() {
+    const { board } = this;
+    const row = () => board.selected;
+    const tool = (name, title, act) => {
+      const made = html("button", { type: "button", class: "tool", title, text: name });
+      made.addEventListener("click", act);
+      this.made[name] = made;
+      return made;
+    };
+    const put = (edit) => () => board.put({ ...edit, ...(edit.row === null && { row: row() }) });
+    const move = (by) => () => board.put({ do: "move", row: row(), to: row() + by });
+    this.history = html("input", { type: "range", min: 0, "aria-label": "History of edits" });
+    for (const [kind, final] of [["input", false], ["change", true]])
+      this.history.addEventListener(kind, () =>
+        board.put({ do: "go", at: Number(this.history.value), final }));
+    const group = (...children) => html("span", { class: "group" }, ...children);
+    this.tools.append(
+      group(
+        tool("Undo", "Ctrl+Z", put({ do: "undo" })),
+        tool("Redo", "Ctrl+Shift+Z", put({ do: "redo" })),
+        this.history,
+        tool("Reset", "Back to the case as it came", put({ do: "reset" })),
+      ),
+      group(
+        tool("Add row", "A copy of the selected row, below it (Ctrl+D)", put({ do: "add", row: null })),
+        tool("Remove row", "The selected row leaves the batch", put({ do: "remove", row: null })),
+        tool("\u2191", "Move the selected row up (Alt+\u2191)", move(-1)),
+        tool("\u2193", "Move the selected row down (Alt+\u2193)", move(1)),
+        tool("Paste rows", "Replace all rows by a block from a spreadsheet", () => {
+          this.block.hidden = !this.block.hidden;
+          if (!this.block.hidden) this.block.querySelector("textarea").focus();
+        }),
+      ),
+      group(
+        tool("SVG", "Save the picture as SVG", () => save(board, "svg")),
+        tool("PNG", "Save the picture as PNG", () => save(board, "png")),
+      ),
+    );
+    set(this.made["\u2191"], { "aria-label": "Move row up" });
+    set(this.made["\u2193"], { "aria-label": "Move row down" });
+  }
+
+  render() {
+    const { board } = this;
+    const { data } = board;
+    legend(board);
+    const problems = Object.entries(data.problems);
+    const said = data.stale
+      ? `${data.stale} The marks are grey: they show the last good batch, before this.`
+      : data.summary;
+    set(this.summary, { text: said, class: data.stale ? "summary wrong" : "summary" });
+    const notes = data.notes.join(" ");
+    set(this.notes, { text: notes, hidden: !notes });
+    this.selected(problems);
+    const [at, count] = data.history;
+    const rows = data.rows.length;
+    set(this.made.Undo, { disabled: at === 0 });
+    set(this.made.Redo, { disabled: at === count - 1 });
+    set(this.made.Reset, { disabled: !data.edited });
+    set(this.made["Remove row"], { disabled: !rows });
+    set(this.made["\u2191"], { disabled: board.selected <= 0 });
+    set(this.made["\u2193"], { disabled: board.selected >= rows - 1 });
+    set(this.history, { max: count - 1, hidden: count < 3, title: "History of edits: 0 is the case as it came" });
+    if (board.root.activeElement !== this.history || !board.outbox.waiting.length)
+      this.history.value = at;
+  }
+
+  // The selected row: its numbers in words, and the cells that have no
+  // column of their own at this width.
+  selected() {
+    const { board, panel } = this;
+    const { data, layout, selected } = board;
+    const row = selected;
+    const columns = layout.folded;
+    panel.hidden = row >= data.rows.length
+      || (!columns.length && !layout.narrow && !data.tokens);
+    if (panel.hidden) return;
+    set(panel, { "aria-label": `Row ${row}` });
+    const state = board.rows.state(row);
+    const values = columns.map((c) => this.value(c, row, state));
+    const key = JSON.stringify([row, columns, layout.narrow, data.tokens]);
+    if (panel.key !== key) {
+      const focus = board.root.activeElement;
+      const name = panel.contains(focus) && focus.dataset.column;
+      panel.key = key;
+      this.fill(row, columns);
+      if (name) panel.querySelector(`[data-column="${name}"]`)?.focus();
+    }
+    this.told(row, state);
+    for (const input of panel.querySelectorAll("input")) {
+      const i = columns.findIndex((c) => c.name === input.dataset.column);
+      const bad = data.problems[`${row} ${columns[i].name}`] ?? null;
+      set(input, { "aria-invalid": bad ? "true" : null, title: bad,
+        disabled: data.locked.includes(columns[i].name) });
+      const busy = board.root.activeElement === input && board.rows.typing?.input === input;
+      if (input.type === "checkbox") input.checked = values[i] === true;
+      else if (!busy && input.value !== String(values[i])) input.value = values[i];
+    }
+    this.chips(row);
+  }
+
+  value(column, row, state) {
+    const { data, outbox } = this.board;
+    if (column.kind === "list")
+      return outbox.pending(row, column.name) ?? data.lists[column.name] ?? "";
+    return state.cells[data.columns.findIndex((c) => c.name === column.name)];
+  }
+
+  fill(row, columns) {
+    const { data } = this.board;
+    const fields = columns
+      .filter((c) => c.kind !== "tokens")
+      .map((column) => {
+        const type = column.kind === "flag" ? "checkbox" : "text";
+        return html("label", { class: column.kind, title: column.help || null },
+          html("span", { text: column.title }),
+          html("input", { type, "data-column": column.name, "data-row": row,
+            autocomplete: "off", spellcheck: "false",
+            "aria-label": `${column.title} of row ${row}` }));
+      });
+    this.words = html("p", { class: "row-words" });
+    this.bits = null;
+    this.place = html("div", { class: "chip-place" });
+    this.panel.replaceChildren(this.words, ...fields, ...(data.tokens ? [this.place] : []));
+  }
+
+  told(row, state) {
+    const { data } = this.board;
+    const panel = data.panels[data.numbers];
+    const parts = state.texts.map((text, e) => text && `${data.names[e]} ${text}`);
+    const flips = panel.flips.includes(row) ? " \u2014 flips" : "";
+    const before = data.stale ? " before" : "";
+    const said = parts.filter(Boolean).join(", ");
+    set(this.words, { text: `Row ${row}, ${panel.title}${before}: ${said}${flips}` });
+  }
+
+  chips(row) {
+    const { board } = this;
+    const { data } = board;
+    if (!data.tokens) return;
+    const i = data.columns.findIndex((c) => c.kind === "tokens");
+    const bits = board.outbox.mask(row, data.rows[row][i]);
+    if (this.bits === bits) return;
+    const old = this.place.querySelectorAll(".chip");
+    if (this.bits && old.length === bits.length) {
+      old.forEach((chip, t) => set(chip, { "aria-pressed": bits[t] === "1" ? "true" : "false" }));
+    } else {
+      this.place.replaceChildren(buttons(board, row));
+    }
+    this.bits = bits;
+  }
+}

@@ -1,0 +1,65 @@
+// Moves what is drawn from where it stands to where it belongs.
+
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+export class Glide {
+  constructor() {
+    this.moving = new Map(); // key -> {from, to, start, length, draw}
+    this.now = new Map(); // key -> the numbers drawn last
+    this.frame = 0;
+  }
+
+  // Draws the numbers `to` of this key within so many milliseconds. What
+  // comes for the first time, or in another form, stands there at once.
+  to(key, to, length, draw) {
+    const from = this.now.get(key);
+    const same = from && from.length === to.length;
+    if (!length || still.matches || !same || document.hidden) {
+      this.moving.delete(key);
+      this.now.set(key, to);
+      draw(to);
+      return;
+    }
+    const going = this.moving.get(key);
+    if (equal(going ? going.to : from, to)) {
+      if (going) going.draw = draw;
+      else draw(to);
+      return;
+    }
+    this.moving.set(key, {
+      from, to, draw, length, start: performance.now(),
+    });
+    this.frame ||= requestAnimationFrame((t) => this.step(t));
+  }
+
+  step(time) {
+    this.frame = 0;
+    for (const [key, one] of this.moving) {
+      const share = Math.min(Math.max((time - one.start) / one.length, 0), 1);
+      const eased = one.length > 200 ? ease(share) : share;
+      const at = one.to.map((x, i) => one.from[i] + (x - one.from[i]) * eased);
+      this.now.set(key, at);
+      one.draw(at);
+      if (share === 1) this.moving.delete(key);
+    }
+    if (this.moving.size)
+      this.frame = requestAnimationFrame((t) => this.step(t));
+  }
+
+  // Keys that nothing is drawn for any more.
+  keep(wanted) {
+    for (const key of this.now.keys())
+      if (!wanted.has(key)) {
+        this.now.delete(key);
+        this.moving.delete(key);
+      }
+  }
+
+  stop() {
+    cancelAnimationFrame(this.frame);
+    this.moving.clear();
+  }
+}
+
+const ease = (x) => (x < 0.5 ? 4 * x ** 3 : 1 - (2 - 2 * x) ** 3 / 2);
+const equal = (a, b) => a.every((x, i) => x === b[i]);

@@ -1,0 +1,71 @@
+// The header: names of the columns, and the axes with their numbers.
+
+import { html, set, svg } from "./dom.js";
+import { minus, short } from "./scale.js";
+
+export function head(board) {
+  const { data, layout } = board;
+  const said = JSON.stringify([
+    layout, data.names, data.panels.map((p) => p.title), data.covered, !data.stale,
+    [board.reward, ...board.panels].map((a) => [a.low, a.high, a.unit]),
+  ]);
+  if (said === board.headed) return;
+  board.headed = said;
+  const cells = layout.spans.map((span) => cell(board, span));
+  board.head.replaceChildren(...cells);
+}
+
+function cell(board, span) {
+  const { data, layout } = board;
+  const made = html("div", {
+    role: "columnheader", class: "cell",
+    style: `left:${span.left}px;width:${span.width}px`,
+  });
+  if (span.name === "row") {
+    set(made, { class: "cell number" });
+    made.append(html("span", { text: layout.narrow ? "#" : "row" }));
+  } else if (span.name === "reward axis") {
+    axis(board, made, board.reward, span, layout.narrow ? "reward" : "drag a reward", "reward axis");
+  } else if (span.panel !== undefined) {
+    const title = data.panels[span.panel].title;
+    axis(board, made, board.panels[span.panel], span, title, span.name);
+  } else if (span.engine !== undefined) {
+    set(made, { class: "cell number" });
+    const covered = span.engine === 1 && data.covered;
+    const before = data.stale ? ", before" : "";
+    const name = covered ? "" : data.names[span.engine] + before;
+    made.append(html("span", { text: name }));
+  } else {
+    const { title, help, kind } = span.column;
+    const right = span.name === "reward";
+    set(made, { class: `cell ${right ? "number" : kind}` });
+    const words = html("span", { text: title, title: help || null });
+    if (help) words.classList.add("helped");
+    made.append(words);
+  }
+  return made;
+}
+
+function axis(board, made, axis, span, title, name) {
+  made.classList.add("axis");
+  const line = html("span", { class: "title", text: title });
+  made.append(line);
+  if (axis.bendable) {
+    const other = axis.unit ? "linear" : "symlog";
+    const button = html("button", {
+      type: "button", class: "bend",
+      title: `A ${axis.unit ? "symlog" : "linear"} axis. Change to ${other}.`,
+      text: axis.unit ? "symlog" : "linear",
+    });
+    button.addEventListener("click", () => board.bend(name));
+    line.append(" ", button);
+  }
+  const scale = svg("svg", {
+    class: "numbers", "aria-hidden": "true", width: span.width, height: 18,
+  });
+  for (const tick of axis.ticks(board.layout.narrow ? 26 : 44)) {
+    const x = axis.at(tick) - span.left;
+    scale.append(svg("text", { x, y: 13, text: minus(short(tick)) }));
+  }
+  made.append(scale);
+}

@@ -1,0 +1,100 @@
+// Where everything stands, in pixels, at a given width.
+
+const NARROW = 640;
+const GAP = 10;
+const CHIP = 15; // pixels of a mask chip with its gap, where there is room
+const LEAST_CHIP = 6;
+const AXES = 300; // pixels that the axes get before any optional column
+
+// What a batch looks like at this width: the columns with their places, the
+// axes' spans, what does not fit ("folded", shown for the selected row).
+export function layout(data, width) {
+  const narrow = width < NARROW;
+  const rows = { height: narrow ? 34 : 32 };
+  const columns = data.columns.filter((c) => c.kind !== "list");
+  const wide = new Map(columns.map((c) => [c.name, wanted(c, data, narrow)]));
+  const folded = data.columns.filter((c) => c.kind === "list");
+  const numbers = narrow ? 0 : numberWidth(data);
+  const fixed = (narrow ? 26 : 40) + 2 * numbers + GAP;
+  const rest = () =>
+    width - fixed - [...wide.values()].reduce((sum, w) => sum + w, 0);
+
+  // Optional columns leave from the last to the first until the axes fit.
+  const optional = columns
+    .filter((c) => c.name !== "prompt" && c.name !== "reward")
+    .reverse();
+  const least = narrow ? width - fixed : AXES + 120 * (data.panels.length - 1);
+  for (const column of optional) {
+    if (rest() >= least) break;
+    if (column.kind === "tokens" && !narrow) {
+      const small = Math.max(data.tokens * LEAST_CHIP, 60);
+      const spare = wide.get(column.name) - (least - rest());
+      if (spare >= small) {
+        wide.set(column.name, spare);
+        break;
+      }
+    }
+    wide.delete(column.name);
+    folded.unshift(column);
+  }
+
+  // From left to right: row, label, reward and its axis, the other columns,
+  // the axes of the results, the numbers.
+  const spans = [];
+  let x = narrow ? 26 : 40;
+  const put = (name, w, more = {}) => {
+    spans.push({ name, left: x, width: w, ...more });
+    x += w;
+  };
+  const [before, after] = [["prompt", "reward"], []];
+  for (const c of columns)
+    if (wide.has(c.name) && !before.includes(c.name)) after.push(c);
+  const free = rest();
+  const panels = data.panels.length;
+  const share = panels > 1 ? 0.3 : 0.4;
+  spans.push({ name: "row", left: 0, width: x });
+  for (const name of before)
+    put(name, wide.get(name), { column: columns.find((c) => c.name === name) });
+  put("reward axis", Math.floor(free * share));
+  for (const column of after) put(column.name, wide.get(column.name), { column });
+  const each = Math.floor((free - Math.floor(free * share)) / panels);
+  for (let i = 0; i < panels; i++) put(`panel ${i}`, each, { panel: i });
+  if (numbers) {
+    put("correct", numbers, { engine: 0 });
+    put("faulty", numbers, { engine: 1 });
+  }
+  return { width, narrow, spans, folded, row: rows.height, head: 46 };
+}
+
+// The span of that name, or undefined.
+export const span = (layout, name) =>
+  layout.spans.find((one) => one.name === name);
+
+// Both ends of an axis, with room for half a mark.
+export function ends(layout, name) {
+  const { left, width } = span(layout, name);
+  const room = layout.narrow ? 9 : 14;
+  return [left + room, left + width - room];
+}
+
+function wanted(column, data, narrow) {
+  if (column.kind === "tokens")
+    return Math.max(data.tokens * CHIP, 90) + 2 * GAP;
+  if (column.kind === "flag") return 56;
+  const at = data.columns.indexOf(column);
+  const texts = data.rows.slice(0, 200).map((row) => String(row[at]));
+  const named = narrow ? 1 : column.title.length * 0.9 + 0.5;
+  const longest = Math.max(...texts.map((t) => t.length), named);
+  const letters = narrow ? 7 : 8;
+  if (column.name === "reward")
+    return Math.min(Math.max(longest * letters + 26, narrow ? 52 : 72), 130);
+  if (column.kind === "label")
+    return Math.min(Math.max(longest * letters + 20, narrow ? 28 : 58), narrow ? 56 : 120);
+  return Math.min(Math.max(longest * letters + 18, 58), 110);
+}
+
+function numberWidth(data) {
+  const texts = data.panels[data.numbers].text.flat();
+  const longest = Math.max(...texts.map((t) => t.length), 7);
+  return Math.min(longest * 7.6 + 22, 130);
+}

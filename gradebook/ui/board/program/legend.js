@@ -1,0 +1,48 @@
+// What the marks mean: only those that are drawn.
+
+import { html, svg } from "./dom.js";
+
+const SIGNS = {
+  correct: () => svg("circle", { cx: 8, cy: 8, r: 5.5, class: "correct mark" }),
+  faulty: () => svg("path", { d: "M8,1 L15,8 L8,15 L1,8 Z", class: "faulty mark" }),
+  bracket: () => svg("path", { d: "M12,1 H6 V15 H12", class: "bracket correct near" }),
+  dashed: () => svg("path", { d: "M4,1 H10 V15 H4", class: "bracket faulty near" }),
+  hollow: () => svg("circle", { cx: 8, cy: 8, r: 6, class: "hollow-sign" }),
+  unlike: () => svg("circle", { cx: 8, cy: 8, r: 6, class: "unlike-sign" }),
+  divisor: () => svg("path", { d: "M0,8 H15 M15,4 V12", class: "divisor both" }),
+  arrow: () => svg("path", { d: "M1,8 H14 M10,4 L14,8 L10,12", class: "arrow-sign" }),
+  ghost: () => svg("circle", { cx: 8, cy: 8, r: 4, class: "ghost-sign" }),
+  range: () => svg("rect", { x: 0, y: 3, width: 16, height: 10, rx: 3, class: "range-sign" }),
+};
+
+export function legend(board) {
+  const { data } = board;
+  const said = items(data);
+  const key = JSON.stringify(said);
+  if (board.legend.key === key) return;
+  board.legend.key = key;
+  board.legend.replaceChildren(...said.map(([sign, words]) =>
+    html("span", { class: "item" },
+      svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, SIGNS[sign]()),
+      html("span", { text: words }))));
+}
+
+export function items(data) {
+  const [correct, faulty] = data.names;
+  const shown = [["correct", correct]];
+  if (!data.covered) shown.push(["faulty", faulty]);
+  const grouped = data.causes.some((c) => c.at.some((x) => x !== null));
+  if (grouped) {
+    shown.push(["bracket", `rows compared with each other, at their ${data.baseline}`]);
+    if (data.causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
+  }
+  if (data.causes.some((c) => c.scale)) shown.push(["divisor", "divisor"]);
+  const says = data.causes.map((c) => c.say);
+  if (says[0].includes("0")) shown.push(["hollow", data.hollow]);
+  if (says.length > 1 && says[0] !== says[1])
+    shown.push(["unlike", `${faulty} differs on this`]);
+  if (data.second) shown.push(["arrow", "second normalization"]);
+  if (data.panels.some((p) => p.ghosts)) shown.push(["ghost", "before the edits"]);
+  if (data.panels.some((p) => p.ranges)) shown.push(["range", `${faulty} over 200 draws`]);
+  return shown;
+}

@@ -1,0 +1,127 @@
+// Edits on their way to the server.
+//
+// Each edit has a number. A message carries every edit that the server has
+// not acknowledged, so one that is lost, late or repeated changes nothing.
+// One message is on its way at a time; the newest values follow it.
+
+const PATIENCE = 3000; // ms until a message without an answer goes out again
+const QUICK = 60; // ms in which an idle server answers
+
+export class Outbox {
+  constructor() {
+    this.epoch = null;
+    this.waiting = []; // edits without acknowledgement, in order
+    this.sent = 0; // number of the last edit that was sent
+    this.last = 0; // number of the last edit
+    this.busy = false; // a message is on its way
+    this.gesture = 0;
+    this.trip = 0; // ms that the last answer took
+    this.send = () => {};
+  }
+
+  // What came with the data: another epoch is another draft on the server,
+  // which knows nothing of edits that were meant for the old one.
+  heard(epoch, ack, send) {
+    this.send = send;
+    if (epoch !== this.epoch) {
+      this.epoch = epoch;
+      this.waiting = [];
+      this.last = this.sent = ack;
+      this.busy = false;
+    }
+    this.last = Math.max(this.last, ack);
+    this.waiting = this.waiting.filter((edit) => edit.n > ack);
+    if (this.busy && ack >= this.sent) {
+      this.busy = false;
+      clearTimeout(this.patience);
+      this.trip = performance.now() - this.left;
+    }
+    if (!this.busy && this.waiting.length) this.later();
+  }
+
+  // A new edit. A value of the same gesture that was not sent is replaced.
+  put(edit) {
+    this.last += 1;
+    const before = this.waiting.at(-1);
+    const unsent = before && before.n > this.sent;
+    if (unsent && replaces(edit, before)) this.waiting.pop();
+    this.waiting.push({ ...edit, n: this.last });
+    if (!this.busy) this.later();
+  }
+
+  newGesture() {
+    this.gesture += 1;
+    return this.gesture;
+  }
+
+  // While a hand is moving, a loaded server gets as much time between two
+  // messages as it took beyond an idle one's answer.
+  later() {
+    const moving = this.waiting.every((edit) => edit.final === false);
+    const due = this.left + 2 * this.trip - QUICK;
+    const wait = moving ? Math.min(due - performance.now(), 1000) : 0;
+    clearTimeout(this.pause);
+    if (wait > 0) this.pause = setTimeout(() => this.flush(), wait);
+    else this.flush();
+  }
+
+  flush() {
+    clearTimeout(this.pause);
+    clearTimeout(this.patience);
+    if (!this.waiting.length) return;
+    this.busy = true;
+    this.left = performance.now();
+    this.sent = this.last;
+    const patience = Math.max(PATIENCE, 4 * this.trip);
+    this.patience = setTimeout(() => this.flush(), patience);
+    this.send({ epoch: this.epoch, edits: this.waiting });
+  }
+
+  // The value that a cell will have once the server has heard everything.
+  pending(row, column) {
+    for (let i = this.waiting.length - 1; i >= 0; i--) {
+      const edit = this.waiting[i];
+      if (SHIFTING.has(edit.do)) return undefined;
+      if (edit.do === "cell" && edit.row === row && edit.column === column)
+        return edit.value;
+    }
+    return undefined;
+  }
+
+  // The row's mask ('101...') with the edits that are on their way.
+  mask(row, bits) {
+    if (!this.waiting.length) return bits;
+    let found = bits;
+    for (const edit of this.waiting) {
+      if (edit.do !== "mask" || edit.row !== row) continue;
+      const fill = (edit.value ? "1" : "0").repeat(edit.stop - edit.start);
+      found = found.slice(0, edit.start) + fill + found.slice(edit.stop);
+    }
+    return found;
+  }
+
+  // The row that will be selected.
+  get row() {
+    return this.waiting.findLast((edit) => edit.do === "select")?.row;
+  }
+
+  stop() {
+    clearTimeout(this.pause);
+    clearTimeout(this.patience);
+  }
+}
+
+// After these a row's number may mean another row.
+const SHIFTING = new Set([
+  "add", "remove", "move", "paste", "replace", "undo", "redo", "reset", "go",
+]);
+
+const replaces = (edit, before) =>
+  edit.do === before.do &&
+  before.final !== true &&
+  (edit.do === "select" || edit.do === "go" ||
+    (edit.do === "cell" &&
+      edit.gesture !== undefined &&
+      edit.gesture === before.gesture &&
+      edit.row === before.row &&
+      edit.column === before.column));

@@ -1,0 +1,28 @@
+// Pasting: a block from a spreadsheet at the cell that has the focus, or,
+// in a form of its own, in place of all rows.
+
+import { html } from "./dom.js";
+
+export function paste(board) {
+  board.list.addEventListener("paste", (event) => {
+    const { row, column } = event.target.dataset ?? {};
+    const text = event.clipboardData.getData("text/plain").replace(/\r/g, "");
+    const block = text.replace(/\n$/, "");
+    if (column === undefined || !/[\t\n]/.test(block)) return;
+    event.preventDefault();
+    board.put({ do: "paste", row: Number(row), column, text: block });
+  });
+  const field = html("textarea", { rows: 6, "aria-label": "Block of cells" });
+  const names = html("p", {
+    text: "Copy cells from a spreadsheet and paste them here. A first line"
+      + " of column names is welcome but not needed; a single column is the"
+      + " rewards. The block replaces all rows. To change some cells only,"
+      + " paste into a cell of the board.",
+  });
+  const go = html("button", { type: "button", class: "tool", text: "Replace the rows" });
+  const made = html("div", { class: "block", hidden: true }, names, field, go);
+  go.addEventListener("click", () => {
+    board.put({ do: "replace", text: field.value.replace(/\r/g, "") });
+  });
+  return made;
+}

@@ -1,0 +1,280 @@
+// The batch's rows: numbers, text cells, flags, chips and handles.
+
+import { html, set } from "./dom.js";
+import { chips } from "./chips.js";
+import { minus, parsed, short } from "./scale.js";
+import { span } from "./layout.js";
+
+const PAUSE = 500; // ms without a key after which typing counts as done
+
+export class Rows {
+  constructor(board) {
+    this.board = board;
+    this.all = new Map(); // row -> its element
+    this.typing = null; // {row, column, gesture}: the cell being typed in
+    const { whole } = board;
+    whole.addEventListener("input", (event) => this.typed(event.target));
+    whole.addEventListener("change", ({ target }) => {
+      if (target.matches("input[type=checkbox]")) this.send(target, true);
+    });
+    whole.addEventListener("focusin", (event) => this.entered(event));
+    whole.addEventListener("focusout", (event) => this.left(event.target));
+    board.list.addEventListener("pointerdown", (event) => {
+      const row = event.target.closest?.(".row");
+      if (row) board.select(Number(row.dataset.row));
+    });
+  }
+
+  render() {
+    const { board } = this;
+    const [first, last] = board.shown;
+    this.places = JSON.stringify(board.layout);
+    for (const [row, made] of this.all)
+      if (row < first || row >= last) {
+        made.remove();
+        this.all.delete(row);
+      }
+    let after = null;
+    for (let row = last - 1; row >= first; row--) {
+      const made = this.all.get(row) ?? this.make(row, after);
+      this.draw(made, row);
+      after = made;
+    }
+    set(board.frame, { "aria-rowcount": board.data.rows.length + 1 });
+  }
+
+  make(row, after) {
+    const made = html("div", { role: "row", class: "row", "data-row": row });
+    this.all.set(row, made);
+    this.board.list.insertBefore(made, after);
+    return made;
+  }
+
+  // Draws the row, unless nothing of it has changed.
+  draw(made, row) {
+    const state = this.state(row);
+    const said = JSON.stringify(state) + this.places;
+    if (made.said !== said) {
+      made.said = said;
+      if (made.places !== this.places) this.place(made, row);
+      this.fill(made, row, state);
+    }
+    this.handle(made.querySelector(".handle"), row, state);
+  }
+
+  // Everything that decides what the row looks like, its handle aside.
+  state(row) {
+    const { data, selected, outbox, bands } = this.board;
+    const cells = data.columns.map((column, i) => {
+      if (column.kind === "list") return null;
+      const value = outbox.pending(row, column.name) ?? data.rows[row][i];
+      return column.kind === "tokens" ? outbox.mask(row, value) : value;
+    });
+    return {
+      cells,
+      selected: row === selected,
+      bad: data.columns.map((c) => data.problems[`${row} ${c.name}`] ?? null),
+      band: bands[row],
+      piece: this.piece(row),
+      open: this.open(row),
+      texts: data.panels[data.numbers].text.map((texts) => texts?.[row] ?? ""),
+      say: data.causes.map((cause) => cause.say[row]),
+      flip: data.panels.some((panel) => panel.flips.includes(row)),
+      count: data.rows.length,
+    };
+  }
+
+  // The row continues the rollout of the row above it.
+  piece(row) {
+    const { data, bands } = this.board;
+    const at = data.columns.findIndex((c) => c.name === "rollout");
+    if (at < 0 || !row || bands[row] !== bands[row - 1]) return false;
+    return data.rows[row][at] === data.rows[row - 1][at];
+  }
+
+  // The row can be edited: in a long list only the selected one.
+  open(row) {
+    return !this.board.long || row === this.board.selected;
+  }
+
+  // Puts the cells where they belong. They are made anew only where others
+  // are shown than before, so that a cell keeps its focus.
+  place(made, row) {
+    const { layout } = this.board;
+    const spans = layout.spans.filter((one) => one.panel === undefined);
+    const names = spans.map((one) => one.name).join();
+    if (made.names !== names)
+      made.replaceChildren(...spans.map((one) => this.cell(one, row)));
+    spans.forEach((one, i) => {
+      made.children[i].style.left = `${one.left}px`;
+      made.children[i].style.width = `${one.width}px`;
+    });
+    made.style.top = `${row * layout.row}px`;
+    made.style.height = `${layout.row}px`;
+    made.names = names;
+    made.places = this.places;
+  }
+
+  cell(one, row) {
+    const cell = html("div", {
+      role: one.name === "row" ? "rowheader" : "cell",
+      class: `cell ${one.column?.kind ?? one.name.replace(" ", "-")}`,
+      "data-name": one.column?.name,
+    });
+    cell.append(...this.content(one, row));
+    return cell;
+  }
+
+  content(one, row) {
+    const name = one.column?.name;
+    if (one.name === "row")
+      return [html("button", {
+        type: "button", class: "grip", tabindex: -1,
+        title: "Drag to move the row",
+      })];
+    if (one.name === "reward axis")
+      return [html("div", { class: "handle", role: "slider", "data-row": row })];
+    if (one.engine !== undefined) return [html("span", { class: "result" })];
+    if (one.column.kind === "tokens") return [chips(this.board, row)];
+    const type = one.column.kind === "flag" ? "checkbox" : "text";
+    return [html("input", {
+      type, "data-column": name, "data-row": row, autocomplete: "off",
+      spellcheck: "false", inputmode: name === "reward" ? "text" : null,
+      "aria-label": `${one.column.title} of row ${row}`,
+    })];
+  }
+
+  fill(made, row, state) {
+    const { board } = this;
+    const { data } = board;
+    const classes = ["row", state.band % 2 && "band", state.piece && "piece",
+      state.selected && "selected", state.flip && "flips"];
+    set(made, {
+      class: classes.filter(Boolean).join(" "), "aria-rowindex": row + 2,
+      "aria-selected": null,
+    });
+    const grip = made.querySelector(".grip");
+    set(grip, {
+      text: String(row), "aria-label": `row ${row}`,
+      "aria-current": state.selected ? "true" : null,
+    });
+    for (const input of made.querySelectorAll("input")) {
+      const i = data.columns.findIndex((c) => c.name === input.dataset.column);
+      this.field(input, row, state, i);
+    }
+    const mask = made.querySelector(".mask");
+    if (mask) {
+      const i = data.columns.findIndex((c) => c.kind === "tokens");
+      mask.draw(state.cells[i]);
+    }
+    made.querySelectorAll(".result").forEach((result, engine) => {
+      set(result, { text: state.texts[engine] });
+    });
+  }
+
+  field(input, row, state, i) {
+    const { data, root } = this.board;
+    const column = data.columns[i];
+    const value = state.cells[i];
+    const bad = state.bad[i];
+    const locked = data.locked.includes(column.name) || !state.open;
+    const busy = root.activeElement === input && this.typing?.input === input;
+    if (column.kind === "flag" && typeof value === "boolean") {
+      set(input, { type: "checkbox" });
+      input.checked = value;
+    } else if (!busy) {
+      set(input, { type: "text" });
+      if (input.value !== String(value)) input.value = String(value);
+    }
+    set(input, {
+      "aria-invalid": bad ? "true" : null, title: bad, disabled: locked,
+      tabindex: state.selected || column.name === "reward" ? 0 : -1,
+    });
+  }
+
+  handle(made, row, state) {
+    const { board } = this;
+    const { data, reward: axis } = board;
+    const value = board.value(row);
+    const bad = state.bad[data.columns.findIndex((c) => c.name === "reward")];
+    const left = span(board.layout, "reward axis").left;
+    const at = axis.at(value ?? 0) - left;
+    if (made.at !== at) made.style.transform = `translateX(${at}px)`;
+    made.at = at;
+    const [low, high] = axis.ends;
+    const prompt = state.cells[data.columns.findIndex((c) => c.name === "prompt")];
+    const held = board.held?.row === row;
+    const classes = ["handle", state.say[0] === "0" && "hollow",
+      state.say.length > 1 && state.say[0] !== state.say[1] && "unlike",
+      bad && "bad", held && "held"];
+    set(made, {
+      class: classes.filter(Boolean).join(" "),
+      tabindex: state.open && (state.selected || !row) ? 0 : -1,
+      "aria-label": `Reward of row ${row}, prompt ${prompt}`,
+      "aria-valuemin": low, "aria-valuemax": high,
+      "aria-valuenow": value ?? 0, "aria-valuetext": words(board, row, value),
+    });
+  }
+
+  // A reward that is on its way, as a number.
+  pendingReward(row) {
+    const typed = this.board.outbox.pending(row, "reward");
+    return typed === undefined ? undefined : (parsed(String(typed)) ?? undefined);
+  }
+
+  entered({ target }) {
+    if (target.dataset?.row !== undefined) this.board.select(Number(target.dataset.row));
+    if (target.matches("input[type=text]")) {
+      target.before = target.value;
+      target.select();
+    }
+  }
+
+  typed(input) {
+    if (!input.matches("input[type=text][data-column]")) return;
+    if (this.typing?.input !== input || !this.typing.open) {
+      const gesture = this.board.outbox.newGesture();
+      this.typing = { input, gesture, open: true };
+    }
+    this.send(input, false);
+    clearTimeout(this.pause);
+    this.pause = setTimeout(() => this.done(input), PAUSE);
+  }
+
+  send(input, final) {
+    const value = input.type === "checkbox" ? input.checked : input.value;
+    const { row, column } = input.dataset;
+    const gesture = this.typing?.input === input ? this.typing.gesture : undefined;
+    this.board.put({
+      do: "cell", row: Number(row), column, value, gesture, final,
+    });
+    this.board.render(0);
+  }
+
+  // Typing paused or ended: one step of undo ends here.
+  done(input) {
+    clearTimeout(this.pause);
+    if (this.typing?.input !== input || !this.typing.open) return;
+    this.send(input, true);
+    this.typing.open = false;
+  }
+
+  left(input) {
+    if (this.typing?.input !== input) return;
+    this.done(input);
+    this.typing = null;
+  }
+}
+
+// The row in words, for who does not see it.
+export function words(board, row, value) {
+  const { data } = board;
+  const panel = data.panels[data.numbers];
+  const reward = value === null ? "no number" : minus(short(value));
+  const results = panel.text
+    .map((texts, e) => texts && `${data.names[e]} ${texts[row]}`)
+    .filter(Boolean);
+  const flips = panel.flips.includes(row) ? "; the sign flips" : "";
+  const before = data.stale ? " before" : "";
+  return `${reward}; ${panel.title}${before}: ${results.join(", ")}${flips}`;
+}

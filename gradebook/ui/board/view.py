@@ -1,0 +1,393 @@
+"""What the board draws: a draft and its comparison as plain data.
+
+Pure functions, without Streamlit. All numbers come from the engines' traces;
+the browser draws them and computes nothing. While the faulty engine is
+covered, no number of it is in the data.
+
+The data, in the order of `View`'s fields; the engines are correct, faulty,
+and while covered only the first of them is there:
+
+columns   name, title, kind, help of each column of the table
+rows      the cells as typed, in the columns' order; a mask as '101'
+rewards   each reward as a number; where it cannot be read, the last good one
+stood     the rewards of the case as it came, where rows are the same
+lists     the selected row's lists of numbers, by column
+problems  {"3 reward": what is wrong with that cell}
+panels    one axis each: title, engines (values), text, flips, differ, and
+          ghosts (values of the case as it came), ranges (least and greatest
+          value of many draws) where there are some
+causes    by engine: group labels, `at` (the baseline in units of the reward),
+          `say` ('1' where the row has a say), `counts` ('1' where it counts
+          in the statistics, where that is another thing), `scale` (the
+          divisor)
+second    by engine the values before the second normalization
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradebook.analysis.comparison import Comparison, same, sign
+from gradebook.cases.columns import COLUMNS, number
+from gradebook.cases.draft import Draft
+from gradebook.cases.record import bug
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import digits_apart, settled, signed
+from gradebook.engine.pipeline import Trace
+from gradebook.engine.trainer import eos_by_width
+
+GRADIENT = "gradient"
+"""The tell-tale of a case whose advantages agree."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How the board draws the cause of a bug in one stage.
+
+    say     the trace's field that is false for rows drawn hollow
+    hollow  what such a row is called
+    scale   the divisor is drawn as a bar
+    second  the way from `standardized` to `advantage` is drawn as an arrow
+    """
+
+    say: str = "counted"
+    hollow: str = "row that does not count in its group's statistics"
+    scale: bool = False
+    second: bool = False
+
+
+UNTRAINED = Drawing("trained", "row whose tokens are not trained")
+
+DRAWINGS = {
+    "score": Drawing(scale=True),
+    "credited": Drawing("credited", "row that earns no advantage"),
+    "scale": Drawing(scale=True),
+    "standardized": Drawing(scale=True),
+    "advantage": Drawing(second=True),
+    "trained": UNTRAINED,
+    "loss": UNTRAINED,
+}
+"""By stage. The other stages need only what every board draws: the groups
+with their baselines, and which rows count."""
+
+BASELINES = {
+    "group_mean": "group's mean",
+    "batch_mean": "batch's mean",
+    "leave_one_out": "mean of the others",
+    "length_weighted_mean": "mean weighted by tokens",
+    "second_best": "second best reward",
+}
+
+
+def drawing(bugs: Sequence[str]) -> Drawing:
+    """How the causes of these bugs are drawn together."""
+    found = [DRAWINGS.get(bug(name).stage, Drawing()) for name in bugs]
+    say = next((d for d in found if d.say != Drawing.say), Drawing())
+    return Drawing(
+        say=say.say,
+        hollow=say.hollow,
+        scale=any(d.scale for d in found),
+        second=any(d.second for d in found),
+    )
+
+
+def view(
+    draft: Draft,
+    comparison: Comparison,
+    wrong: Sequence[GradebookError],
+    said: Sequence[str],
+    *,
+    kind: str,
+    covered: bool,
+    before: Comparison | None = None,
+    ranges: Sequence[tuple[float, float]] = (),
+    names: tuple[str, str] = ("correct", "faulty"),
+) -> dict[str, Any]:
+    """The board's data.
+
+    comparison  the draft's, or the last good one where something is `wrong`
+    wrong       what cannot be read now; `said` is the same in words
+    kind        the tell-tale: GRADIENT shows the gradient's parts
+    covered     True keeps everything faulty out
+    before      the comparison of the case as it came, for ghosts
+    ranges      least and greatest faulty value of each row over the draws
+    names       what the two engines are called
+    """
+    state, table = draft.state, draft.table
+    rows = len(table)
+    drawn = drawing(state.bugs)
+    whole = comparison.batch.rows == rows
+    panels = [
+        _panel(title, values, rows, covered)
+        for title, values in _results(comparison, kind)
+    ]
+    shown = _numbered(panels, covered)
+    stood: list[float | int | None] = []
+    if before is not None and before.batch.rows == rows:
+        for panel, (_, values) in zip(panels, _results(before, kind)):
+            panel["ghosts"] = _listed(values, covered)
+        stood = [_short(x) for x in before.batch.reward.tolist()]
+    if ranges and not covered:
+        panels[0]["ranges"] = [[_short(a), _short(b)] for a, b in ranges]
+    data = {
+        "name": draft.scenario.name,
+        "title": draft.scenario.title,
+        "epoch": draft.epoch,
+        "ack": draft.ack,
+        "row": draft.row,
+        "history": [draft.at, len(draft.states)],
+        "edited": draft.edited,
+        "notes": list(draft.notes),
+        "covered": covered,
+        "names": list(names),
+        "stale": _stale(said),
+        "tokens": table.width,
+        "locked": ["eos"] if state.detector else [],
+        "columns": [
+            [c.name, c.title, c.kind, c.help]
+            for c in (COLUMNS[name] for name in table.columns)
+        ],
+        "rows": _rows(draft),
+        "lists": {
+            name: table[name][draft.row]
+            for name in table.columns
+            if COLUMNS[name].kind == "list" and draft.row < rows
+        },
+        "problems": {
+            f"{error.row} {_column(error.key)}": _expected(error)
+            for error in wrong
+            if error.row is not None
+        },
+        "rewards": _rewards(draft, comparison.batch if whole else None),
+        "stood": stood,
+        "panels": panels,
+        "numbers": shown,
+        "baseline": BASELINES.get(comparison.batch.settings.baseline, ""),
+        "hollow": drawn.hollow,
+        "causes": [
+            _cause(comparison.batch, trace, drawn, rows)
+            for trace in _traces(comparison, covered)
+        ],
+        "summary": summary(panels[shown], names, covered, draft.edited),
+    }
+    if drawn.second:
+        data["second"] = [
+            _values(trace.standardized, rows)
+            for trace in _traces(comparison, covered)
+        ]
+    return data
+
+
+def summary(
+    panel: dict[str, Any],
+    names: tuple[str, str],
+    covered: bool,
+    edited: bool,
+) -> str:
+    """The picture in one sentence."""
+    count = len(panel["engines"][0])
+    if not count:
+        return "The batch has no rows."
+    if covered:
+        said = f"The {names[0]} engine. The {names[1]} one is covered."
+        asked = " The question is about the case as it came."
+        return said + asked if edited else said
+    if not panel["differ"]:
+        return f"Both engines agree on all {count} rows."
+    few = f"{len(panel['differ'])} of {count} rows differ in {panel['title']}"
+    flips = panel["flips"]
+    if not flips:
+        return f"{few}."
+    which = ", ".join(map(str, flips[:6]))
+    more = f" and {len(flips) - 6} more" if len(flips) > 6 else ""
+    word = "row" if len(flips) == 1 else "rows"
+    return f"{few}; the sign flips on {word} {which}{more}."
+
+
+Pair = tuple[Tensor, Tensor]
+
+
+def _results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
+    """Title, and both engines' values a row, for each axis."""
+    correct, faulty = comparison.correct, comparison.faulty
+    if kind != GRADIENT or correct.gradient is None:
+        return [("advantage", (correct.advantage, faulty.advantage))]
+    parts = [("policy part of the gradient", "policy_gradient")]
+    if comparison.batch.ref_logp is not None:
+        parts.append(("KL part of the gradient", "kl_gradient"))
+    return [
+        (
+            title,
+            (getattr(correct, name).sum(-1), getattr(faulty, name).sum(-1)),
+        )
+        for title, name in parts
+    ]
+
+
+def _panel(
+    title: str, values: Pair, rows: int, covered: bool
+) -> dict[str, Any]:
+    correct, faulty = values
+    texts = [
+        _texts(a, a if covered else b)
+        for a, b in zip(correct.tolist(), faulty.tolist())
+    ]
+    fits = len(texts) == rows
+    columns = list(zip(*texts)) if fits and rows else [[""] * rows] * 2
+    differ = ~same(correct, faulty)
+    flips = sign(correct) * sign(faulty) < 0
+    return {
+        "title": title,
+        "engines": [
+            _values(one, rows) for one in values[: 1 if covered else 2]
+        ],
+        "text": [list(c) for c in columns[: 1 if covered else 2]],
+        "differ": [] if covered else differ.nonzero().flatten().tolist(),
+        "flips": [] if covered else flips.nonzero().flatten().tolist(),
+    }
+
+
+def _texts(a: float, b: float) -> tuple[str, str]:
+    """Both numbers, with as many digits as tell them apart."""
+    a, b = settled(a), settled(b)
+    digits = digits_apart(a, b)
+    return signed(a, digits), signed(b, digits)
+
+
+def _numbered(panels: list[dict[str, Any]], covered: bool) -> int:
+    """The panel whose numbers stand beside the picture: the first in which
+    the engines differ, else the last."""
+    if not covered:
+        for at, panel in enumerate(panels):
+            if panel["differ"]:
+                return at
+    return len(panels) - 1
+
+
+def _listed(values: Pair, covered: bool) -> list[list[float | None]]:
+    shown = values[:1] if covered else values
+    return [_values(one, len(one)) for one in shown]
+
+
+def _values(values: Tensor, rows: int) -> list[float | None]:
+    """Numbers for the browser, no value as None; none where the table has
+    other rows than the batch that was compared."""
+    if len(values) != rows:
+        return [None] * rows
+    return [_short(settled(x)) for x in values.tolist()]
+
+
+def _short(x: float) -> float | int | None:
+    """Seven significant digits: more than a screen shows, in few bytes."""
+    if not math.isfinite(x):
+        return None
+    short = float(f"{x:.7g}")
+    return int(short) if short.is_integer() and abs(short) < 1e6 else short
+
+
+def _traces(comparison: Comparison, covered: bool) -> list[Trace]:
+    return (
+        [comparison.correct]
+        if covered
+        else [
+            comparison.correct,
+            comparison.faulty,
+        ]
+    )
+
+
+def _cause(
+    batch: Batch, trace: Trace, drawn: Drawing, rows: int
+) -> dict[str, Any]:
+    """One engine's groups, baselines and rows with a say."""
+    if batch.rows != rows:
+        none = [None] * rows
+        return {"group": [-1] * rows, "at": none, "say": "1" * rows}
+    settings = batch.settings
+    group = trace.group
+    if settings.baseline == "batch_mean":
+        group = batch.step_index
+    at: list[float | int | None] = [None] * rows
+    if settings.baseline != "none" and settings.reward_scaling:
+        reward = trace.baseline / settings.reward_scaling
+        at = [_short(x) for x in (reward - settings.reward_bias).tolist()]
+    found = {
+        "group": group.tolist(),
+        "at": at,
+        "say": _flags(getattr(trace, drawn.say)),
+    }
+    if drawn.say != Drawing.say:
+        found["counts"] = _flags(trace.counted)
+    if drawn.scale and settings.reward_scaling:
+        size = trace.scale / abs(settings.reward_scaling)
+        found["scale"] = [_short(x) for x in size.tolist()]
+    return found
+
+
+def _flags(values: Tensor) -> str:
+    return "".join("01"[x] for x in values.tolist())
+
+
+def _rows(draft: Draft) -> list[list[Any]]:
+    """The cells as typed; lists of numbers are left out."""
+    table = draft.table
+    columns: list[Sequence[Any]] = []
+    for name in table.columns:
+        kind = COLUMNS[name].kind
+        if kind == "tokens":
+            columns.append([_bits(mask) for mask in table[name]])
+        elif kind == "list":
+            columns.append([None] * len(table))
+        elif name == "eos" and draft.state.detector:
+            columns.append(_detected(table["mask"]))
+        else:
+            columns.append(table[name])
+    return [list(row) for row in zip(*columns)]
+
+
+def _bits(mask: Sequence[Any]) -> str:
+    return "".join("1" if bit is True else "0" for bit in mask)
+
+
+def _detected(masks: Sequence[Sequence[Any]]) -> list[bool]:
+    """Whether EOS is found by the padded width, row by row."""
+    flags = torch.tensor([[bit is True for bit in mask] for mask in masks])
+    batch = Batch(
+        prompt=torch.zeros(len(flags), dtype=torch.long),
+        reward=torch.zeros(len(flags)),
+        mask=flags,
+    )
+    return eos_by_width(batch).tolist()
+
+
+def _rewards(draft: Draft, good: Batch | None) -> list[float | int | None]:
+    found: list[float | int | None] = []
+    for row, cell in enumerate(draft.table["reward"]):
+        try:
+            found.append(_short(number(cell)))
+        except GradebookError:
+            last = None if good is None else float(good.reward[row])
+            found.append(None if last is None else _short(last))
+    return found
+
+
+def _column(key: str | None) -> str:
+    """The column of a problem: one token's is the mask."""
+    return key if key in COLUMNS else "mask"
+
+
+def _expected(error: GradebookError) -> str:
+    return f"expected {error.expected}, found {error.found}"
+
+
+def _stale(said: Sequence[str]) -> str:
+    """What is wrong, in one line; '' where nothing is."""
+    more = f" And {len(said) - 3} more." if len(said) > 3 else ""
+    return " ".join(said[:3]) + more

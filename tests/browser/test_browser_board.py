@@ -1,0 +1,292 @@
+"""The board under a mouse, a finger and keys, in Chromium."""
+
+import random
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from board import Board
+from playwright.sync_api import expect
+
+from gradebook.analysis.state_comparison import compared
+from gradebook.cases.link import decode
+
+# The report's row 10: (2 - 1) / 1, and (2 - 25.75) / 49.507.
+CORRECT, FAULTY = 1.0, -0.4797
+
+
+def of_the_link(page, name):
+    """The comparison of the state that the page's address says."""
+    query = dict(parse_qsl(urlsplit(page.url).query))
+    return compared(decode(query, default=name).state)
+
+
+def agrees_with_the_link(board, name):
+    """The marks are what the engines compute from the page's address."""
+    found = of_the_link(board.page, name)
+    board.shows(
+        correct=dict(enumerate(found.correct.advantage.tolist())),
+        faulty=dict(enumerate(found.faulty.advantage.tolist())),
+    )
+
+
+def test_a_dragged_reward_moves_every_mark_and_is_one_step_of_undo(read):
+    page = read("partial_groups", "Partial groups").page
+    board = Board(page)
+    board.shows(correct={10: CORRECT}, faulty={10: FAULTY, 11: 1.5})
+
+    board.drag(10, 60, drop=False)
+    held = board.cell(10).input_value()
+    assert float(held) > 2
+    # All of prompt C moves while the hand still holds the handle.
+    page.wait_for_function(
+        "([board, before]) => Number(board.querySelector("
+        "'circle.correct[data-row=\"9\"]').dataset.value) < before",
+        arg=[board.whole.element_handle(), -0.1],
+    )
+    ends = board.handle(10).get_attribute("aria-valuemax")
+    page.mouse.move(*[x + y for x, y in zip(board.centre(10), (15, 0))])
+    assert board.handle(10).get_attribute("aria-valuemax") == ends
+    page.mouse.up()
+    expect(page).to_have_url(lambda url: "r=" in url or "?" in url)
+    agrees_with_the_link(board, "partial_groups")
+
+    expect(board.button("Undo")).to_be_enabled()
+    board.handle(10).press("Control+z")
+    expect(board.cell(10)).to_have_value("2")
+    board.shows(correct={10: CORRECT}, faulty={10: FAULTY})
+    expect(board.button("Undo")).to_be_disabled()
+    board.handle(10).press("Control+Shift+z")
+    expect(board.cell(10)).not_to_have_value("2")
+
+
+def test_whatever_is_typed_stays_and_the_last_good_marks_are_called_before(
+    read,
+):
+    page = read("partial_groups", "Partial groups").page
+    board = Board(page)
+    board.type(10, "5")
+    # Rewards 0, 1, 5: mean 2, deviation 2.6458.
+    board.shows(correct={10: 3 / 2.6458})
+    board.type(11, "1e2")
+    for text, expected in (
+        ("1,5", "a number with a decimal point"),
+        ("1e400", "a number below 1.8e308"),
+        ("abc", "a number"),
+    ):
+        board.type(3, text)
+        expect(board.cell(3)).to_have_attribute("aria-invalid", "true")
+        expect(board.cell(3)).to_have_attribute(
+            "title", f"expected {expected}, found '{text}'"
+        )
+        expect(board.summary).to_contain_text("before")
+        board.shows(correct={10: 3 / 2.6458})
+    board.cell(3).fill("")
+    expect(board.summary).to_contain_text("an empty cell")
+    expect(board.cell(3)).to_have_value("")
+    board.cell(3).fill("-1")
+    expect(board.summary).to_contain_text("rows differ")
+    agrees_with_the_link(board, "partial_groups")
+
+
+def test_keys_alone_reach_and_change_everything(read):
+    page = read("rejected_rows", "Rejected rows").page
+    board = Board(page)
+    handle = board.handle(2)
+    handle.focus()
+    before = float(handle.get_attribute("aria-valuenow"))
+    handle.press("ArrowRight")
+    small = float(handle.get_attribute("aria-valuenow"))
+    handle.press("Shift+ArrowRight")
+    large = float(handle.get_attribute("aria-valuenow"))
+    assert before < small < large
+    assert large - small > 5 * (small - before)
+    handle.press("Home")
+    low = handle.get_attribute("aria-valuemin")
+    expect(handle).to_have_attribute("aria-valuenow", low)
+    expect(handle).to_have_attribute("role", "slider")
+    expect(handle).to_have_attribute("aria-label", "Reward of row 2, prompt A")
+    expect(board.handle(1)).to_have_attribute(
+        "aria-valuetext", pytest_words("1; advantage: correct")
+    )
+    handle.press("PageUp")
+    expect(board.handle(1)).to_be_focused()
+    board.cell(1).focus()
+    board.cell(1).press("ArrowDown")
+    expect(board.cell(2)).to_be_focused()
+
+    chip = board.whole.get_by_role("button", name="token 2")
+    chip.focus()
+    chip.press("Space")
+    expect(chip).to_have_attribute("aria-pressed", "false")
+    chip.press("ArrowRight")
+    expect(board.whole.get_by_role("button", name="token 3")).to_be_focused()
+    board.cell(2).press("Alt+ArrowUp")
+    expect(board.cell(1)).to_have_value(low)
+    agrees_with_the_link(board, "rejected_rows")
+
+
+def pytest_words(start):
+    import re
+
+    return re.compile("^" + re.escape(start))
+
+
+def test_chips_are_painted_and_rows_come_and_go(read):
+    page = read("rejected_rows", "Rejected rows").page
+    board = Board(page)
+    box = board.mask(0).bounding_box()
+    middle = box["y"] + box["height"] / 2
+    pitch = 15
+    start = box["x"] + 10 + pitch / 2
+    page.mouse.move(start, middle)
+    page.mouse.down()
+    page.mouse.move(start + 2 * pitch, middle, steps=6)
+    page.mouse.up()
+    expect(board.mask(0)).to_have_attribute(
+        "aria-label", "response mask of row 0: 3 of 3 tokens unmasked"
+    )
+    # Now all three rows count: mean 34.333, deviation 56.871.
+    board.shows(correct={0: 1.1547}, faulty={0: 1.1547})
+    board.button("Add row").click()
+    expect(board.rows).to_have_count(4)
+    board.button("Remove row").click()
+    expect(board.rows).to_have_count(3)
+    board.button("Undo").click()
+    expect(board.rows).to_have_count(4)
+    board.button("Reset").click()
+    expect(board.rows).to_have_count(3)
+    board.shows(correct={0: 0})
+
+    board.cell(0).focus()
+    page.evaluate(
+        "navigator.clipboard.writeText('7\\n8\\n9\\n10\\n')",
+    )
+    page.keyboard.press("Control+v")
+    expect(board.rows).to_have_count(4)
+    expect(board.cell(3)).to_have_value("10")
+    agrees_with_the_link(board, "rejected_rows")
+
+
+def test_while_covered_the_page_receives_no_faulty_number(desktop, server):
+    page = desktop.new_page()
+    received = []
+
+    def listen(socket):
+        socket.on("framereceived", lambda frame: received.append(frame))
+
+    page.on("websocket", listen)
+    page.goto(f"{server.url}/partial_groups")
+    board = Board(page)
+    board.shows(correct={10: CORRECT})
+    page.locator("[data-test-script-state='notRunning']").wait_for()
+    secrets = ["−0.480".encode(), b"\\u22120.480", b"-0.479733", b"25.75"]
+    sent = b"".join(
+        f if isinstance(f, bytes) else f.encode() for f in received
+    )
+    assert b"partial_groups" in sent
+    assert not [secret for secret in secrets if secret in sent]
+    assert board.values()["faulty"] == {}
+    page.locator("[class*='st-key-skip-'] button").click()
+    board.shows(faulty={10: FAULTY})
+    sent = b"".join(
+        f if isinstance(f, bytes) else f.encode() for f in received
+    )
+    assert b"-0.479733" in sent
+    page.close()
+
+
+def test_a_finger_drags_a_handle_on_a_narrow_screen(chromium, server):
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 800},
+        has_touch=True,
+        is_mobile=True,
+        reduced_motion="reduce",
+    )
+    page = context.new_page()
+    page.goto(f"{server.url}/partial_groups?v=1&s=partial_groups&open=1")
+    board = Board(page)
+    board.shows(faulty={10: FAULTY})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    board.handle(10).scroll_into_view_if_needed()
+    x, y = board.centre(10)
+    touch = context.new_cdp_session(page)
+
+    def send(kind, points):
+        touch.send(
+            "Input.dispatchTouchEvent",
+            {
+                "type": kind,
+                "touchPoints": [{"x": a, "y": b} for a, b in points],
+            },
+        )
+
+    send("touchStart", [(x, y)])
+    for step in range(1, 9):
+        send("touchMove", [(x + 4 * step, y)])
+    send("touchEnd", [])
+    expect(board.cell(10)).not_to_have_value("2")
+    agrees_with_the_link(board, "partial_groups")
+    context.close()
+
+
+def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(
+    desktop, server
+):
+    link = f"{server.url}/partial_groups?v=1&s=partial_groups&open=1"
+    sockets = []
+
+    def proxy(route):
+        route.connect_to_server()
+        sockets.append(route)
+
+    first, second = desktop.new_page(), desktop.new_page()
+    first.route_web_socket(lambda url: "_stcore/stream" in url, proxy)
+    boards = []
+    for page in (first, second):
+        page.goto(link)
+        boards.append(Board(page))
+        boards[-1].shows(faulty={10: FAULTY})
+    one, other = boards
+    first.bring_to_front()
+    one.drag(10, 30, drop=False)
+    sockets[-1].close()
+    x, y = one.centre(10)
+    first.mouse.move(x + 20, y, steps=4)
+    first.mouse.up()
+    wanted = one.cell(10).input_value()
+    first.wait_for_function(
+        "() => document.querySelector('[data-test-connection-state=CONNECTED]')"
+    )
+    expect(one.cell(10)).to_have_value(wanted)
+    first.wait_for_function("(text) => location.href !== text", arg=link)
+    agrees_with_the_link(one, "partial_groups")
+    expect(other.cell(10)).to_have_value("2")
+    other.shows(faulty={10: FAULTY})
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_after_any_edits_picture_server_and_link_agree(read, seed):
+    page = read("rejected_rows", "Rejected rows").page
+    board = Board(page)
+    rng = random.Random(seed)
+    for _ in range(25):
+        count = board.rows.count()
+        row = rng.randrange(count)
+        act = rng.choice(["type", "drag", "key", "chip", "Add row", "Undo"])
+        if act == "type":
+            board.type(row, str(rng.randint(-3, 9)))
+        elif act == "drag":
+            board.drag(row, rng.randint(-40, 40), steps=3)
+        elif act == "key":
+            board.handle(row).focus()
+            board.handle(row).press(rng.choice(["ArrowLeft", "ArrowUp"]))
+        elif act == "chip":
+            board.mask(row).click(
+                position={"x": 17 + 15 * rng.randrange(3), "y": 16}
+            )
+        elif board.button(act).is_enabled():
+            board.button(act).click()
+    page.locator("[data-test-script-state='notRunning']").wait_for()
+    agrees_with_the_link(board, "rejected_rows")

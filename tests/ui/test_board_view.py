@@ -1,0 +1,204 @@
+"""What the board is given to draw."""
+
+import json
+
+import pytest
+
+from gradebook.analysis.comparison import compare
+from gradebook.cases.draft import Draft
+from gradebook.cases.engines import swapped
+from gradebook.cases.record import BUGS
+from gradebook.cases.scenario import load
+from gradebook.core.errors import GradebookError
+from gradebook.ui.board.view import drawing, view
+
+
+def drawn(name, *edits, covered=False, **more):
+    """The board's data of a case after these edits of it."""
+    draft = Draft(load(name))
+    good = compared(draft)
+    numbered = [{"n": n, **edit} for n, edit in enumerate(edits, 1)]
+    draft.apply({"epoch": draft.epoch, "edits": numbered})
+    wrong = draft.state.problems()
+    if not wrong:
+        good = compared(draft)
+    return view(
+        draft,
+        good,
+        wrong,
+        [str(error) for error in wrong],
+        kind=draft.scenario.telltale.kind,
+        covered=covered,
+        **more,
+    )
+
+
+def compared(draft):
+    return compare(swapped(draft.state.bugs), draft.state.batch())
+
+
+def reward(row, value, **more):
+    return {
+        "do": "cell",
+        "row": row,
+        "column": "reward",
+        "value": value,
+        **more,
+    }
+
+
+def test_rows_are_the_cells_as_typed_and_rewards_are_their_numbers():
+    data = drawn("rejected_rows")
+    assert [c[0] for c in data["columns"]] == ["prompt", "reward", "mask"]
+    assert data["rows"] == [
+        ["A", "100", "000"],
+        ["A", "1", "111"],
+        ["A", "2", "111"],
+    ]
+    assert data["rewards"] == [100, 1, 2]
+    assert data["tokens"] == 3
+
+
+def test_a_panel_has_both_engines_values_and_says_where_they_differ():
+    # Rows 1 and 2: (1 - 1.5) / 0.7071 and (1 - 34.333) / 56.871.
+    (panel,) = drawn("rejected_rows")["panels"]
+    correct, faulty = panel["engines"]
+    assert correct == pytest.approx([0, -0.7071, 0.7071], abs=1e-4)
+    assert faulty == pytest.approx([0, -0.5861, -0.5686], abs=1e-4)
+    assert panel["text"][1] == ["0.000", "−0.586", "−0.569"]
+    assert (panel["differ"], panel["flips"]) == ([1, 2], [2])
+
+
+def test_brackets_show_each_engines_groups_at_their_means():
+    # Prompt C has the rewards 0, 1, 2; the stride adds prompt D's 100.
+    correct, faulty = drawn("partial_groups")["causes"]
+    assert correct["at"][8:] == [1, 1, 1, 100]
+    assert faulty["at"][8:] == [25.75] * 4
+    assert len(set(correct["group"][8:])) == 2
+    assert len(set(faulty["group"][8:])) == 1
+
+
+def test_a_row_without_a_say_is_hollow_for_the_engine_that_leaves_it_out():
+    correct, faulty = drawn("rejected_rows")["causes"]
+    assert (correct["say"], faulty["say"]) == ("011", "111")
+    assert correct["at"] == [1.5] * 3
+    assert faulty["at"] == pytest.approx([34.3333] * 3)
+
+
+def test_a_baseline_stands_at_its_reward_where_rewards_are_shifted():
+    # Score = (reward + 1) * 2: the mean score of 0, 1, 2 is 4, which is the
+    # score of reward 1.
+    draft = Draft(load("partial_groups"))
+    typed = {**draft.state.typed, "reward_bias": "1", "reward_scaling": "2"}
+    draft.edit(typed=typed)
+    data = view(
+        draft, compared(draft), [], [], kind="advantage", covered=False
+    )
+    assert data["causes"][0]["at"][8:11] == [1, 1, 1]
+
+
+def test_the_second_normalization_is_an_arrow_from_the_standardized_value():
+    data = drawn("double_normalization")
+    correct, faulty = data["second"]
+    assert correct == faulty
+    assert data["panels"][0]["engines"][0] == correct
+
+
+def test_a_bug_in_the_trained_rows_shows_the_gradients_parts():
+    data = drawn("zero_std_kl")
+    titles = [panel["title"] for panel in data["panels"]]
+    assert titles == ["policy part of the gradient", "KL part of the gradient"]
+    assert data["numbers"] == 1
+    correct, faulty = data["causes"]
+    assert (correct["say"], faulty["say"]) == ("0011", "1111")
+    assert correct["counts"] == faulty["counts"] == "1111"
+    assert data["panels"][1]["engines"][0][:2] == [0, 0]
+
+
+def test_every_bug_has_a_drawing_by_its_stage():
+    for name in BUGS:
+        assert drawing((name,)).hollow
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_while_covered_nothing_faulty_is_in_the_data(name):
+    open_, shut = drawn(name), drawn(name, covered=True)
+    assert len(shut["panels"][0]["engines"]) == 1
+    assert len(shut["panels"][0]["text"]) == 1
+    assert len(shut["causes"]) == 1
+    assert not any(p["differ"] or p["flips"] for p in shut["panels"])
+    sent = json.dumps(shut)
+    panel = open_["panels"][open_["numbers"]]
+    for row in panel["differ"]:
+        text = panel["text"][1][row]
+        if text not in panel["text"][0] and text != "0.000":
+            assert json.dumps(text) not in sent
+            assert str(panel["engines"][1][row]) not in sent
+
+
+def test_while_covered_ghosts_are_the_correct_engines_alone():
+    draft = Draft(load("partial_groups"))
+    before = compared(draft)
+    data = drawn(
+        "partial_groups", reward(10, "3"), covered=True, before=before
+    )
+    (ghosts,) = data["panels"][0]["ghosts"]
+    assert ghosts[10] == pytest.approx(1, abs=1e-4)
+
+
+def test_digits_do_not_give_a_covered_number_away():
+    # The engines differ in the fifth decimal only: as many are printed,
+    # but not before the answer.
+    edits = [reward(row, "1") for row in (8, 9, 10)]
+    edits.append(reward(11, "1.00001"))
+    shut = drawn("partial_groups", *edits, covered=True)
+    for text in shut["panels"][0]["text"][0]:
+        assert len(text.lstrip("+−")) == 5
+
+
+def test_bad_text_stays_and_the_last_good_picture_with_it():
+    data = drawn("partial_groups", reward(3, "1,5"))
+    assert data["rows"][3][1] == "1,5"
+    assert data["rewards"][3] == -1
+    assert data["problems"] == {
+        "3 reward": "expected a number with a decimal point, found '1,5'"
+    }
+    assert data["stale"]
+    assert data["panels"][0]["text"][1][10] == "−0.480"
+
+
+def test_a_stale_picture_of_other_rows_has_no_marks():
+    data = drawn(
+        "partial_groups", {"do": "remove", "row": 0}, reward(3, "abc")
+    )
+    assert len(data["rows"]) == 11
+    assert data["panels"][0]["engines"] == [[None] * 11] * 2
+    assert data["rewards"][3] is None
+
+
+def test_every_row_can_be_removed():
+    edits = [{"do": "remove", "row": 0}] * 12
+    data = drawn("partial_groups", *edits)
+    assert data["rows"] == []
+    assert data["panels"][0]["engines"] == [[], []]
+
+
+def test_the_lists_of_the_selected_row_alone_are_sent():
+    data = drawn("zero_std_kl", {"do": "select", "row": 2})
+    assert set(data["lists"]) == {"logp", "ref_logp"}
+    at = [c[0] for c in data["columns"]].index("logp")
+    assert all(row[at] is None for row in data["rows"])
+
+
+def test_an_edit_of_twelve_rows_is_answered_in_four_kilobytes():
+    draft = Draft(load("partial_groups"))
+    data = drawn("partial_groups", reward(10, "3.25"), before=compared(draft))
+    assert len(json.dumps(data)) < 4000
+
+
+def test_the_summary_says_what_differs_and_what_flips():
+    assert drawn("partial_groups")["summary"] == (
+        "4 of 12 rows differ in advantage; the sign flips on row 10."
+    )
+    with pytest.raises(GradebookError):
+        drawing(("no_such_bug",))
