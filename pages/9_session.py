@@ -1,4 +1,4 @@
-"""Session: an hour over the five bugs, a room, handouts."""
+"""Session: an hour over real bugs, a room, handouts."""
 
 from gradebook.ui.pages.session import session
 

@@ -171,7 +171,7 @@ def test_titles_are_short_and_sentences_end():
     for name in ALL:
         scenario = gradebook.load(name)
         assert len(scenario.title) <= 40, name
-        for key in ("claim", "lesson", "rule", "status_note"):
+        for key in ("teaser", "claim", "lesson", "rule", "status_note"):
             assert getattr(scenario, key).endswith("."), (name, key)
         assert 3 <= scenario.story.count(". ") + 1 <= 4, name
         assert scenario.prediction.question.endswith("?"), name

@@ -20,7 +20,7 @@ def session() -> None:
     require_entry()
     st.title("Session")
     st.markdown(
-        f"{MINUTES} minutes over the five bugs, for a team at one screen or"
+        f"{MINUTES} minutes over real bugs, for a team at one screen or"
         " for a room of learners. Predicting first is what makes it stick:"
         " ask, let everyone answer, then reveal."
     )
