@@ -36,10 +36,9 @@ def docstrings(tree):
     """The constants of the tree that are docstrings."""
     holders = (ast.Module, ast.ClassDef, ast.FunctionDef)
     for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(node, holders) and body:
-            if isinstance(body[0], ast.Expr):
-                yield body[0].value
+        body = getattr(node, "body", None) or [None]
+        if isinstance(node, holders) and isinstance(body[0], ast.Expr):
+            yield body[0].value
 
 
 def named_bugs(source):

@@ -135,7 +135,7 @@ solution = [
 ]
 
 [expected]
-# Mean 2.5, squares 6.25 + 2.25 + 2.25 + 6.25 = 17, std sqrt(17 / 3) = 2.380476.
+# Mean 2.5, squares 6.25 + 2.25 + 2.25 + 6.25 = 17, std sqrt(17 / 3).
 correct = [-1.050210, -0.630126, 0.630126, 1.050210]
 # Each pair: 0.5 / sqrt(0.5).
 faulty = [-0.707107, 0.707107, -0.707107, 0.707107]
@@ -240,7 +240,8 @@ def told(name):
         ],
     }
 
-print(json.dumps({name: told(name) for name in ("rank_groups", "padded_loss")}))
+names = ("rank_groups", "padded_loss")
+print(json.dumps({name: told(name) for name in names}))
 """
 PAGES = """
 import json, sys

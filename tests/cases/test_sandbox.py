@@ -173,8 +173,8 @@ def test_the_pipeline_has_every_stage_the_first_difference_open(page):
     assert [label for label, is_open in opened.items() if is_open] == [
         "3. counted ≠, swapped"
     ]
-    assert "faulty: The row may enter a statistic: it ended" in page.text
-    assert "Why: row 2" in page.text
+    assert "faulty: The row may enter a statistic: it is the first" in page.text
+    assert "the sign flips on row 2" in page.text
 
 
 def test_where_nothing_differs_the_swapped_stage_is_open(page):
