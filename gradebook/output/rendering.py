@@ -28,7 +28,7 @@ def rendered(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
-        autoescape=lambda name: bool(name) and name.endswith(".html"),
+        autoescape=lambda name: ".html" in (name or ""),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
