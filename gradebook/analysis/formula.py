@@ -129,9 +129,9 @@ def _baseline(
         total = " + ".join(f"({x})" if "-" in x else x for x in scores)
         said += f" = ({total}) / {len(heard)}".replace("-", "−")
     lone = kind in ("group_mean", "leave_one_out") and len(heard) <= 1
-    if lone and heard and batch.settings.lone_row == "raw":
-        if kind == "group_mean":
-            said = f"0, {_rows(heard)} is alone and keeps its raw score"
+    raw = batch.settings.lone_row == "raw"
+    if lone and heard and raw and kind == "group_mean":
+        said = f"0, {_rows(heard)} is alone and keeps its raw score"
     return (Part(f"baseline: {said}"),)
 
 

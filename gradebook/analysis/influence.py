@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.core.differences import DUST
+from gradebook.core.differences import same
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
@@ -62,8 +62,9 @@ class Influences:
     @cached_property
     def leaked(self) -> Tensor:
         """Faulty minus correct influence where a row has none to have:
-        across prompts, and in the column of a row without a say. Else 0,
-        dust too. float [R, R].
+        across prompts, and in the column of a row without credit. Else 0,
+        also where the change does not show in the printed advantage.
+        float [R, R].
 
         The difference, since some estimators couple prompts by design;
         elsewhere the correct influence is exactly 0 there.
@@ -71,9 +72,8 @@ class Influences:
         silent = ~CORRECT.credited(self.batch)
         suspect = ~own_prompt(self.batch) | silent
         gap = (self.faulty - self.correct).nan_to_num(0, 0, 0)
-        size = self.faulty.abs() + self.size.abs()[:, None]
-        dust = DUST * size.nan_to_num(0, 0, 0).clamp(min=1)
-        return torch.where(suspect & (gap.abs() > dust), gap, 0)
+        now = self.size[:, None].nan_to_num(0, 0, 0)
+        return torch.where(suspect & ~same(now, now - gap), gap, 0)
 
     @property
     def leaks(self) -> Tensor:
@@ -199,14 +199,14 @@ def _reward_without(batch: Batch, j: int) -> Tensor:
 
 
 def replacements(batch: Batch) -> Tensor:
-    """What each reward is changed to: the mean of its prompt's other raw
-    rewards in its step, counted or not; 0 for a row that is alone.
+    """What each reward is changed to: the mean of the raw rewards of its
+    siblings (`siblings_of`); 0 for a row that has none.
 
     float [R]. Equal siblings give exactly their reward, without rounding.
     """
     if not batch.rows:
         return batch.reward
-    siblings = own_prompt(batch).fill_diagonal_(False)
+    siblings = siblings_of(batch)
     reward = batch.reward.double()
     others = torch.where(siblings, reward, 0)
     mean = others.sum(-1) / siblings.sum(-1).clamp(min=1)
@@ -215,6 +215,13 @@ def replacements(batch: Batch) -> Tensor:
     value = torch.minimum(torch.maximum(mean, lowest), highest)
     value = torch.where(siblings.any(-1), value, 0)
     return value.to(batch.reward.dtype)
+
+
+def siblings_of(batch: Batch) -> Tensor:
+    """[i, j]: j is another row of i's prompt and step, and counts in the
+    correct engine. bool [R, R]."""
+    counted = CORRECT.counted(batch, CORRECT.credited(batch))
+    return own_prompt(batch).fill_diagonal_(False) & counted
 
 
 def own_prompt(batch: Batch) -> Tensor:
@@ -285,7 +292,7 @@ class _Copies(Batch):
 def _copies(batch: Batch, reward: Tensor) -> Batch:
     """`batch` under rewards float [..., R]. Past the door on purpose: a
     Batch takes one reward a row, and detaches it."""
-    batch.prompt_index  # worked out once, for every copy and engine
+    _ = batch.prompt_index  # worked out once, for every copy and engine
     copies = object.__new__(_Copies)
     vars(copies).update(vars(batch))
     vars(copies)["reward"] = reward

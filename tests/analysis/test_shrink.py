@@ -1,13 +1,15 @@
 """The smallest batch that still shows the bug, step by step."""
 
 import random
-from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 import gradebook
+from gradebook.analysis import reductions
 from gradebook.analysis import shrink as shrinking
+from gradebook.analysis.challenges import apply_solution
+from gradebook.analysis.faces import face_of
 from gradebook.analysis.shrink import MOST_RUNS, shrink
 from gradebook.analysis.state_comparison import compared
 from gradebook.cases.edits import replace_rows
@@ -42,7 +44,7 @@ def size(state):
         for cell in table.get(name, ())
     ]
     numbers = [
-        shrinking._roundness(part)
+        reductions._roundness(part)
         for name in ("reward", "logp", "ref_logp")
         for cell in table.get(name, ())
         for part in str(cell).split()
@@ -66,19 +68,24 @@ def rewards(state):
     return list(state.table["reward"])
 
 
-def test_the_reported_batch_shrinks_to_four_rows():
-    # Even division and a full group of two: with two rows that group is
-    # all there is, three do not divide; a row before it shifts the cut and
-    # one after it fills the second cut.
+def test_the_reported_batch_shrinks_to_three_rows():
+    # A row to be better than, the row itself, and a larger reward of another
+    # prompt, cut into one group of three.
     state = last("partial_groups")
-    assert len(state.table) == 4
-    assert state.typed["group_size"] == "2"
-    prompts = list(state.table["prompt"])
-    assert prompts[1] == prompts[2] and len(set(prompts)) == 3
+    assert list(state.table["prompt"]) == ["C", "C", "D"]
+    assert state.typed["group_size"] == "3"
     correct, faulty = shown(state)
-    assert correct[state.row] > 0.5 and faulty[state.row] < -0.5
-    assert set(rewards(state)) <= {"0", "1", "2"}
+    assert correct[state.row] > 0.5 and faulty[state.row] < 0
     assert state.table["prompt"][state.row] == "C"
+
+
+def test_after_the_first_challenge_three_rows_are_enough():
+    # The reward of row 11 is 0: the last answer of C is pulled up by D.
+    scenario = gradebook.load("partial_groups")
+    solution = scenario.challenges[0].solution
+    solved = apply_solution(start(scenario), solution)
+    *_, step = shrink(gradebook.bug("partial_groups"), solved)
+    assert list(step.state.table["prompt"]) == ["C", "C", "D"]
 
 
 def test_the_group_size_stays_where_the_page_has_no_such_control():
@@ -87,14 +94,14 @@ def test_the_group_size_stays_where_the_page_has_no_such_control():
     state = start(replace(scenario, controls=controls))
     state = steps_of(state)[-1].state
     assert state.typed["group_size"] == "4"
-    assert len(state.table) == 8  # a full group of four, and it divides
-    assert max(Counter(state.table["prompt"]).values()) == 4
+    assert len(state.table) == 4  # one cut, over two prompts
+    assert len(set(state.table["prompt"])) > 1
 
 
 def test_an_uneven_batch_keeps_its_tail():
-    # A full group of two needs two rows, and a third is the tail.
+    # Two rows of one prompt, fewer than the group size, are all tail.
     state = last("partial_groups-tail")
-    assert len(state.table) == 3 and state.typed["group_size"] == "2"
+    assert len(state.table) == 2 and state.typed["group_size"] == "4"
     correct, faulty = shown(state)
     assert abs(faulty[state.row]) > 1e4 and abs(correct[state.row]) < 2
 
@@ -204,14 +211,14 @@ def edited(seed, bug="", rows=14):
 def test_every_step_is_smaller_or_rounder_and_shows_the_bug(seed):
     state = edited(seed)
     bug = gradebook.bug(state.scenario.bug)
-    face = shrinking._face(state, compared(state))
+    face = face_of(state, compared(state))
     before, runs = state, 0
     for step in shrink(bug, state):
         assert size(step.state) <= size(before)
         assert not step.state.same(before)
         assert step.sentence.endswith(".")
         assert runs < step.runs <= MOST_RUNS
-        now = shrinking._face(step.state, compared(step.state))
+        now = face_of(step.state, compared(step.state))
         assert (now.kind, now.side) == (face.kind, face.side)
         before, runs = step.state, step.runs
     assert len(before.table) <= 8
@@ -287,7 +294,7 @@ def test_several_steps_become_one():
     table = table.with_column("prompt", list("AAAABBBBCCCD" * 2))
     table = table.with_column("step", ["0"] * 12 + ["1"] * 12)
     small = steps_of(replace(state, table=table))[-1].state
-    assert len(small.table) == 4 and set(small.table["step"]) == {"0"}
+    assert len(small.table) == 3 and set(small.table["step"]) == {"0"}
 
 
 def test_a_thousand_rows_stay_within_the_bound():

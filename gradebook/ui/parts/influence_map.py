@@ -48,9 +48,9 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
         said = (
             "A cell says how much the gradient of the KL part of one row"
             " changes when another row's reward becomes the mean of its"
-            " siblings. A row that is there already, as all rows of a flat"
-            " group are, has no influence by definition. Groups are"
-            " outlined."
+            " siblings, the other rows of its prompt that count. A row"
+            " whose reward is that mean already, as in a flat group, has no"
+            " influence."
         )
         correct = gradient_influence(CORRECT, batch).kl.tolist()
         faulty = gradient_influence(bug.engine, batch).kl.tolist()
@@ -58,9 +58,10 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
     else:
         said = (
             "A cell says how far one row's advantage moves because of"
-            " another row's reward: against that reward being the mean of"
-            " its siblings (0 for a row that is alone). Groups are outlined;"
-            " a thick box is a **leak**."
+            " another row's reward. For this the reward is replaced by the"
+            " mean of its siblings: the other rows of its prompt that count"
+            " in the correct engine. A row without such siblings gets the"
+            " reward 0 instead."
         )
     if draft.state.evaluation:
         said += f" {words.TRAINING_BATCH}"
