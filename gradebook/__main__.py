@@ -67,6 +67,12 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--group-size", type=_size, metavar="N", help="rows per prompt"
     )
+    check.add_argument(
+        "--declared",
+        type=_declared,
+        metavar="NAME=VALUE,...",
+        help="what the trainer was asked for: estimator=grpo,scale=group",
+    )
     check.add_argument("--html", metavar="OUT", help="write a report")
     check.add_argument(
         "--test",
@@ -90,6 +96,13 @@ def _column(text: str) -> tuple[str, str]:
     if not equals or not name:
         raise argparse.ArgumentTypeError(f"expected NAME=THEIRS: {text!r}")
     return name.strip(), theirs.strip()
+
+
+def _declared(text: str) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if not pairs or not all(name.strip() and mark for name, mark, _ in pairs):
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE: {text!r}")
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _weights(text: str) -> tuple[float, ...]:
@@ -125,6 +138,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(f"{error.filename or 'output'}: {error.strerror}")
     except MemoryError:
         return _failed("not enough memory for this log")
+    except Exception as error:  # exit code 1 would mean "suspect"
+        kind = type(error).__name__
+        return _failed(f"unexpected error, please report it: {kind}: {error}")
 
 
 def _run(given: argparse.Namespace) -> int:
@@ -138,11 +154,11 @@ def _run(given: argparse.Namespace) -> int:
 
 def entry() -> NoReturn:
     """The installed command `gradebook`."""
-    entry()
+    sys.exit(main())
 
 
 def _failed(says: str) -> int:
-    print(f"gradebook: {' '.join(says.split())}", file=sys.stderr)
+    print(_printable(f"gradebook: {' '.join(says.split())}"), file=sys.stderr)
     return WRONG
 
 
@@ -152,17 +168,22 @@ def _check(given: argparse.Namespace) -> int:
         columns=dict(given.column),
         weights=given.weights,
         group_size=given.group_size,
+        declared=given.declared,
         progress=_progress(),
     )
     print(verdict.to_json() if given.json else _text(verdict))
     if given.html:
-        Path(given.html).write_text(report(verdict), encoding="utf-8")
+        Path(given.html).write_text(
+            report(verdict), encoding="utf-8", errors="replace"
+        )
     if given.test:
         if verdict.verdict != "suspect":
             print("gradebook: no suspect, so no test", file=sys.stderr)
         else:
             found = test_file(given.files, verdict)
-            Path(given.test).write_text(found.text, encoding="utf-8")
+            Path(given.test).write_text(
+                found.text, encoding="utf-8", errors="replace"
+            )
     return verdict.exit_code
 
 
@@ -195,7 +216,12 @@ def _text(verdict: Verdict) -> str:
         )
     lines += sentences(verdict.what_if)
     lines += [f"  {name}: {theirs}" for name, theirs in _columns(verdict)]
-    lines += [f"Cannot be told from {t.name}: {t.why}." for t in verdict.ties]
+    if verdict.source:
+        lines.append(f"  source: {verdict.source}")
+    lines += [
+        f"Cannot be told from {t.title or t.name}: {t.why}."
+        for t in verdict.ties
+    ]
     lines += verdict.notes
     lines += verdict.broken
     return "\n".join(map(_printable, lines))

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.rollouts import Rollouts, to_rollouts
-from gradebook.logs.candidates.trl import Reading, read_as_trl, rewarded
-from gradebook.logs.check import in_parts, with_groups
-from gradebook.logs.computations import Computation, convention, settled
-from gradebook.logs.judging import Judging, full_groups, undisturbed
-from gradebook.logs.places import decimal_places
+from gradebook.logs.candidates.candidates import Candidate
+from gradebook.logs.candidates.conventions import in_words
+from gradebook.logs.candidates.fit import EXACT, Rounding, rounding_of
+from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.logs.candidates.reading import logged
+from gradebook.logs.candidates.trials import Trials
+from gradebook.logs.candidates.trl import Reading, read_as_trl
+from gradebook.logs.check import in_parts, tried
+from gradebook.logs.notes import notes_of
+from gradebook.logs.quiet import undisturbed
 from gradebook.logs.read.prefetch import prefetched
 from gradebook.logs.read.sources import LIMITS, Limits, Source, sources
-from gradebook.logs.read.whole_steps import Log, pieces
-from gradebook.logs.results import COLUMNS
-from gradebook.logs.search import Search, bases
-from gradebook.logs.verdict.verdict import (
-    Named,
-    Tally,
-    Verdict,
-    convention_notes,
-    named,
+from gradebook.logs.read.whole_steps import Log, whole_steps
+from gradebook.logs.verdict.search import Search, telling_values
+from gradebook.logs.verdict.sentences import (
+    Facts,
+    declared_words,
     sentence_of,
     ties_of,
-    unchecked_notes,
 )
+from gradebook.logs.verdict.steps import (
+    COLUMNS,
+    StepResults,
+    results_of,
+    without_advantages,
+)
+from gradebook.logs.verdict.tally import Named, Tally, named
+from gradebook.logs.verdict.verdict import Verdict
 from gradebook.logs.verdict.what_if import differences
 
 TIMELINE = ("rows", "groups", "flips", "groups_affected")
@@ -37,6 +45,9 @@ TIMELINE = ("rows", "groups", "flips", "groups_affected")
 GATHERED = 2_000_000
 """Rows that are sorted by step in memory where steps do not stand together;
 a longer log has to come sorted."""
+
+MOST = 128
+"""So many candidates that fit some steps are tried on all steps of a part."""
 
 Progress = Callable[[float, int], bool | None]
 """Called with the share done and the steps judged; False cancels."""
@@ -48,61 +59,62 @@ def check_log(
     columns: Mapping[str, str] | None = None,
     weights: Sequence[float] | None = None,
     group_size: int | None = None,
+    declared: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     limits: Limits = LIMITS,
 ) -> Verdict:
     """The verdict on a log: files, directories or uploads.
 
     `columns` names columns by hand ({"reward": "score"}), `weights` are
-    the reward functions', `group_size` the rows per prompt. Raises
+    the reward functions', `group_size` the rows per prompt, `declared` the
+    settings that the trainer was given ({"scale": "group"}). Raises
     GradebookError for what cannot be read at all.
     """
+    asked = Asked(weights, group_size, declared or {}, progress)
+    search = tried(declared, group_size)
     log = Log.of(sources(paths), columns, limits)
     with undisturbed():
-        work = _Work(log, weights, group_size, progress)
+        work = _Work(log, asked, Search(search))
         work.run()
         if log.split_steps and not work.cancelled and log.rows <= GATHERED:
-            again = log.again(gathered=True)
-            work = _Work(again, weights, group_size, progress)
+            work = _Work(log.again(gathered=True), asked, Search(search))
             work.run()
         return work.verdict()
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a person said about a log."""
+
+    weights: Sequence[float] | None = None
+    group_size: int | None = None
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    progress: Progress | None = None
+
+
+@dataclass(eq=False)
 class _Work:
     """A log being judged, part by part."""
 
-    def __init__(
-        self,
-        log: Log,
-        weights: Sequence[float] | None,
-        group_size: int | None,
-        progress: Progress | None,
-    ) -> None:
-        self.log = log
-        self.weights = weights
-        self.group_size = group_size
-        self.progress = progress
-        self.reading: Reading | None = None
-        self.places: int | None = None
-        self.has: frozenset[str] = frozenset()
-        self.tally = Tally()
-        self.frames: list[pd.DataFrame] = []
-        self.differences: list[pd.DataFrame] = []
-        self.facts = {
-            "full": True,
-            "rejected": False,
-            "no_eos": False,
-            "lone": False,
-        }
-        self.search = Search(group_size)
-        self.cancelled = False
-        self.incomplete = False
+    log: Log
+    asked: Asked
+    search: Search
+    reading: Reading | None = None
+    rounding: Rounding = EXACT
+    has: frozenset[str] = frozenset()
+    lone: bool = False
+    tally: Tally = field(default_factory=Tally)
+    frames: list[pd.DataFrame] = field(default_factory=list)
+    differences: list[pd.DataFrame] = field(default_factory=list)
+    rounded: int = 0
+    cancelled: bool = False
+    incomplete: bool = False
 
     def run(self) -> None:
         """Reads and judges the log; a second time where that is needed."""
-        with prefetched(self.rollouts()) as parts:
-            for rollouts in parts:
-                self.judge(rollouts)
+        with prefetched(self.parts(self.log)) as parts:
+            for steps in parts:
+                self.judge(steps)
                 if not self._goes_on(self.log):
                     self.cancelled = True
                     return
@@ -110,115 +122,146 @@ class _Work:
 
     def _goes_on(self, log: Log) -> bool:
         """Tells how far the reading is; false when it is cancelled."""
-        if self.progress is None:
+        if self.asked.progress is None:
             return True
-        return self.progress(log.progress, self.tally.steps) is not False
+        return self.asked.progress(log.progress, self.tally.steps) is not False
 
-    def rollouts(self, log: Log | None = None) -> Iterator[Rollouts]:
+    def parts(self, log: Log) -> Iterator[LoggedSteps]:
         """Whole steps, a part at a time; the first part decides how
         rewards are summed and groups cut."""
-        for table in pieces(log or self.log):
+        for table in whole_steps(log):
             if self.reading is None:
                 self.reading = read_as_trl(
-                    table, self.log.columns, self.weights, self.group_size
+                    table,
+                    self.log.columns,
+                    self.asked.weights,
+                    self.asked.group_size,
                 )
                 if "advantage" in table:
                     values = table["advantage"].to_numpy()
-                    self.places = decimal_places(values)
-            table = with_groups(table, self.log.columns, self.reading)
-            whole = to_rollouts(rewarded(table, self.reading))
-            self.has = whole.has
-            yield from in_parts(whole)
+                    self.rounding = rounding_of(values)
+            steps = logged(table, self.log.columns, self.reading)
+            log.set_apart += len(table) - steps.rows
+            self.has = steps.has
+            yield from in_parts(steps)
 
-    def judge(self, rollouts: Rollouts) -> None:
+    def judge(self, steps: LoggedSteps) -> None:
         """Adds a part's results."""
-        work, results = self.search.judged(rollouts, self.places)
-        self._note_facts(work)
-        self.frames.append(
-            pd.concat([results.frame, results.timeline], axis=1)
+        voters = steps.batch.mask.any(-1) & steps.batch.eos
+        voting = np.bincount(
+            steps.batch.prompt_index.numpy()[voters.numpy()],
+            minlength=len(steps.groups.size),
         )
-        if "advantage" not in rollouts.has:
-            self.tally.add({}, rollouts.steps)
-            size = self.search.group_size
-            self.differences.append(differences(rollouts, size))
+        self.lone |= bool((voting <= 1).any())
+        if "advantage" not in steps.has:
+            self.frames.append(without_advantages(steps))
+            self.tally.steps += steps.step_count
+            size = self.asked.group_size
+            self.differences.append(differences(steps, size))
             return
-        suspect = (results.frame["verdict"] == "suspect").to_numpy()
-        fits = {
-            c: fit if c.bug else replace(fit, fits=fit.fits & ~suspect)
-            for c, fit in work.fits.items()
-        }
-        self.tally.add(fits, rollouts.steps)
+        parts = self.search.run(steps, self.rounding)
+        results = results_of(parts, self._usual())
+        self.frames.append(results.frame)
+        self.rounded += int(results.rounded.sum())
+        self._settle(parts, results)
+        self.tally.add(parts, results)
+
+    def _usual(self) -> Candidate | None:
+        """The correct candidate by which most steps fit so far."""
+        correct = [c for c in self.tally.own if not c.bug and c.listed]
+        return max(correct, key=self.tally.count, default=None)
+
+    def _settle(self, parts: list[Trials], results: StepResults) -> None:
+        """Tries on all steps of the part what was tried on some of them
+        and fits there, and the values that rules have on the steps which
+        tell: a run is configured once."""
+        trials = parts[0]
+        every = np.ones(trials.steps.step_count, dtype=bool)
+        partly = [
+            c
+            for c, fit in trials.fits.items()
+            if fit.loose.any() and np.isinf(fit.residual).any()
+        ]
+        for candidate in partly[:MOST]:
+            del trials.fits[candidate]
+        trials.try_on(every, partly[:MOST])
+        for candidate in list(results.sides):
+            values = telling_values(trials, candidate)
+            settled = candidate
+            for setting, value in values.items():
+                settled = settled.with_value(setting, value)
+            if values and settled not in trials.fits:
+                trials.try_on(every, [settled])
+                results.sides[settled] = results.sides[candidate]
 
     def retry(self) -> bool:
         """Where nothing fits every step, reads the log again, for what
         only some parts called for; false when that is cancelled."""
+        if len(self.frames) < 2 or not self.tally.own:
+            return True
+        whole = any(
+            self.tally.count(c) == self.tally.steps for c in self.tally.own
+        )
         wanted = self.tally.hopeful()
-        if not wanted or self.tally.complete():
+        if not wanted or whole:
             return True
         at, again = 0, self.log.again(self.log.gathered)
-        with prefetched(self.rollouts(again)) as parts:
-            for rollouts in parts:
-                at = self._tried_again(wanted, rollouts, at)
+        with prefetched(self.parts(again)) as parts:
+            for steps in parts:
+                self._try_again(wanted, steps, at)
+                at += steps.step_count
                 if not self._goes_on(again):
                     return False
                 if not wanted:
                     break
         return True
 
-    def _tried_again(
-        self, wanted: list[Computation], rollouts: Rollouts, at: int
-    ) -> int:
+    def _try_again(
+        self, wanted: list[Candidate], steps: LoggedSteps, at: int
+    ) -> None:
         """Tries on a part, whose first step is `at`, what was not tried
-        there; takes what fails from `wanted`. The next part's first step."""
-        search = self.search
-        work = Judging(rollouts, search.places, search.group_size)
-        every = np.ones(rollouts.steps, dtype=bool)
-        missing = [c for c in wanted if at not in self.tally.fits[c]]
-        work.try_all(bases(missing), every)
-        for c in missing:
-            if work.fits[c].fits.all():
-                self.tally.put(c, at, work.fits[c])
+        there; takes what fails from `wanted`."""
+        missing = [c for c in wanted if at not in self.tally.own[c].fits]
+        trials = Trials(steps, self.search.rounding)
+        trials.try_on(np.ones(steps.step_count, dtype=bool), missing)
+        for candidate in missing:
+            fit = trials.fits[candidate]
+            if fit.loose.all():
+                self.tally.put(candidate, at, fit, fit.loose)
             else:
-                wanted.remove(c)
-        return at + rollouts.steps
-
-    def _note_facts(self, work: Judging) -> None:
-        rollouts = work.rollouts
-        groups = rollouts.groups
-        largest = np.zeros(rollouts.steps, dtype="int64")
-        np.maximum.at(largest, groups.step, groups.size)
-        self.facts["full"] &= bool(full_groups(rollouts, largest).all())
-        self.facts["lone"] |= work.facts.lone
-        self.facts["no_eos"] |= work.facts.no_eos
-        if work.facts.muted:
-            kept = rollouts.batch.mask.any(-1)
-            self.facts["rejected"] |= not bool(kept.all())
+                wanted.remove(candidate)
 
     def verdict(self) -> Verdict:
         """What all parts say together."""
-        log = self.log
-        frame = _joined(self.frames)
-        kept = ~frame["step"].isin(list(log.split_steps)).to_numpy()
-        found = named(self.tally, frame)
-        if not kept.all():
-            found = replace(found, verdict=_doubted(found.verdict))
-        c = found.computation
-        lone = self.facts["lone"]
-        size = c.settings.group_size if c and c.bug else None
-        if c and c.bug == "partial_groups" and not size:
-            size = self.search.group_size
-        residual = self.tally.worst(c) if c else np.nan
+        log, frame = self.log, _joined(self.frames)
+        found = self._named(frame)
+        c = found.candidate
+        size = dict(c.guesses).get("group_size") if c and c.bug else None
+        size = size if isinstance(size, int) else None
+        residual = self.tally.own[c].worst if c in self.tally.own else np.nan
         if found.verdict == "none fits" and len(frame):
             residual = float(frame["residual"].max())
         off = frame[frame["verdict"].isin(["suspect", "none fits"])]
         first = off.iloc[0] if len(off) else None
+        facts = Facts(
+            frame,
+            residual,
+            size,
+            log.empty_advantages,
+            declared_words(self.asked.declared),
+        )
+        source = ""
+        if c and c.listed:
+            parts = (c.convention.trainer, c.convention.version)
+            source = " ".join(parts) + f", {c.convention.function}"
         return Verdict(
-            sentence=sentence_of(found, frame, residual, size),
+            sentence=sentence_of(found, facts),
             verdict=found.verdict,
             bug=c.bug if c and found.verdict == "suspect" else "",
             estimator=c.estimator if c else "",
-            convention=convention(c.settings, lone) if c else "",
-            settings=dict(settled(c.settings, lone)) if c else {},
+            convention=in_words(c.settings, self.lone) if c else "",
+            source=source,
+            settings=dict(c.settings) if c else {},
             group_size=size,
             residual=residual,
             correct_residual=float(frame["correct_residual"].max())
@@ -231,83 +274,46 @@ class _Work:
             steps_judged=len(frame),
             steps_read=len(frame) + len(log.broken_steps),
             rows=log.rows,
-            ties=ties_of(found, self.facts),
-            notes=self._notes(found, frame),
+            ties=ties_of(found),
+            notes=notes_of(
+                log,
+                found,
+                frame,
+                reading=self.reading.notes if self.reading else (),
+                rounding=self.rounding if self.rounded else EXACT,
+                unsearched=self.search.unsearched,
+                cancelled=self.cancelled,
+                incomplete=self.incomplete,
+                has=self.has,
+            ),
             columns=log.columns.shown(),
             files=tuple(Path(s.name).name for s in log.sources),
             weights=self.reading.weights if self.reading else (),
             broken=tuple(map(str, log.broken)),
             broken_cells=log.broken_cells,
             broken_files=log.broken_files,
+            empty_advantages=log.empty_advantages,
+            set_apart=log.set_apart,
             gathered=log.gathered,
             cancelled=self.cancelled or self.incomplete,
+            declared=dict(self.asked.declared),
             frame=frame,
             what_if=pd.concat(self.differences, ignore_index=True)
             if self.differences
             else pd.DataFrame(),
         )
 
-    def _notes(self, found: Named, frame: pd.DataFrame) -> tuple[str, ...]:
-        log, notes = self.log, []
-        if self.cancelled:
-            notes.append(
-                f"Cancelled after {len(frame)} steps; the rest is not read."
-            )
-        if self.incomplete:
-            notes.append(
-                "The second reading was cancelled: what only some steps"
-                " called for was not tried on the others."
-            )
-        if log.broken_files:
-            files = len(log.sources)
-            notes.append(
-                f"{log.broken_files} of {files} files could not be read to"
-                " the end; the others are checked."
-            )
-        if log.gathered:
-            notes.append(
-                "Rows of a step stand apart in this log; they were brought"
-                " together in the order in which they stand."
-            )
-        if self.search.unsearched:
-            notes.append(
-                f"{self.search.unsearched} steps that nothing fits were"
-                " tried only with what was found on others."
-            )
-        if log.broken_cells:
-            steps = len(log.broken_steps)
-            notes.append(
-                f"{log.broken_cells} broken cells were left out;"
-                f" {steps} {'step is' if steps == 1 else 'steps are'} not"
-                " judged for it."
-            )
-        if log.split_steps:
-            some = ", ".join(map(str, [*log.split_steps][:5]))
-            notes.append(
-                f"{len(log.split_steps)} steps come back after others"
-                f" ({some}): sort the log by step, so that they are whole."
-            )
-        if self.reading:
-            notes += self.reading.notes
-        if self.places:
-            notes.append(
-                f"Advantages are rounded to {self.places} decimals; that"
-                " much is allowed for where nothing fits exactly."
-            )
-        quiet = int((frame["verdict"] == "cannot tell").sum())
-        if quiet and found.verdict != "cannot tell":
-            notes.append(
-                f"On {quiet} of {len(frame)} steps nothing varies; they"
-                " agree with everything."
-            )
-        notes += convention_notes(found)
-        notes += unchecked_notes(self.has)
-        return tuple(notes)
-
-
-def _doubted(verdict: str) -> str:
-    """With steps that are not whole, nothing is called correct."""
-    return "cannot tell" if verdict == "correct" else verdict
+    def _named(self, frame: pd.DataFrame) -> Named:
+        """What the log is called; with steps that are not whole, nothing
+        is called correct."""
+        if self.differences or not len(frame):
+            none = np.zeros(len(frame), dtype=bool)
+            return Named("cannot tell", None, none, why="no advantages")
+        found = named(self.tally, frame["verdict"].to_numpy())
+        kept = ~frame["step"].isin(list(self.log.split_steps)).to_numpy()
+        if not kept.all() and found.verdict == "correct":
+            return replace(found, verdict="cannot tell", why="split")
+        return found
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:

@@ -85,9 +85,7 @@ def test_strides_keep_the_order_of_the_log():
     frame, paths, verdict = checked("partial_groups", steps=2)
     rows = step_rows(paths, verdict, 2)
     own = frame[frame["step"] == 2]
-    assert list(map(float, rows.table["reward"])) == (
-        own["reward"].tolist()
-    )
+    assert list(map(float, rows.table["reward"])) == (own["reward"].tolist())
     assert rows.settings.group_size == 4
 
 

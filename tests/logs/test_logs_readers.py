@@ -329,7 +329,7 @@ def test_parts_do_not_change_the_verdict(monkeypatch):
     whole = check_log([of(table(log), "log.parquet")])
     monkeypatch.setattr("gradebook.logs.read.whole_steps.ROWS", 50)
     monkeypatch.setattr(
-        "gradebook.logs.read.whole_steps.pieces.__defaults__", (50,)
+        "gradebook.logs.read.whole_steps.whole_steps.__defaults__", (50,)
     )
     cut = check_log([of(table(log), "log.parquet")])
     assert cut.sentence == whole.sentence
@@ -341,7 +341,7 @@ def test_progress_rises_to_1_and_a_no_cancels(tmp_path, monkeypatch):
         log = made(steps=1, seed=step).assign(step=step)
         log.to_csv(tmp_path / f"{step}.csv", index=False)
     monkeypatch.setattr(
-        "gradebook.logs.read.whole_steps.pieces.__defaults__", (16,)
+        "gradebook.logs.read.whole_steps.whole_steps.__defaults__", (16,)
     )
     told = []
     found = check_log([tmp_path], progress=lambda s, _: told.append(s))
@@ -357,7 +357,7 @@ def small_parts(monkeypatch, rows):
     read = "gradebook.logs.read.readers.parts.__defaults__"
     monkeypatch.setattr(read, (rows, LIMITS))
     monkeypatch.setattr(
-        "gradebook.logs.read.whole_steps.pieces.__defaults__", (rows,)
+        "gradebook.logs.read.whole_steps.whole_steps.__defaults__", (rows,)
     )
 
 

@@ -13,10 +13,9 @@ from gradebook.logs.read.sources import Source
 
 @pytest.fixture(autouse=True)
 def large_from_64_rows(monkeypatch):
-    """Search a few steps at a time, and look at a few groups of each
-    first, as in a log of a million rows."""
-    monkeypatch.setattr("gradebook.logs.search.SEARCHED", 64)
-    monkeypatch.setattr("gradebook.logs.judging.PROBED", 16)
+    """Try candidates on samples of a few steps first, as in a log of a
+    million rows."""
+    monkeypatch.setattr("gradebook.logs.verdict.search.FEW", 64)
 
 
 def checked(frame, **said):

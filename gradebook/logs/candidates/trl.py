@@ -7,7 +7,7 @@ reward function before weighting. Both are worked out from the rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import gcd
 
@@ -15,7 +15,13 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.rollouts import to_rollouts
+from gradebook.logs.candidates.candidates import correct_ones
+from gradebook.logs.candidates.conventions import Convention, conventions
+from gradebook.logs.candidates.evaluation import Layout, layout_of
+from gradebook.logs.candidates.fit import ABSOLUTE, FLOAT32, RELATIVE
+from gradebook.logs.candidates.lines import off_line
+from gradebook.logs.candidates.logged_steps import to_logged
+from gradebook.logs.candidates.trials import Trials
 from gradebook.logs.candidates.weights import (
     TRL_EPS,
     centered_in,
@@ -23,15 +29,6 @@ from gradebook.logs.candidates.weights import (
     solved,
     sums,
 )
-from gradebook.logs.computations import (
-    Computation,
-    Facts,
-    computations,
-    variants,
-)
-from gradebook.logs.fits import DUST, tolerance
-from gradebook.logs.judging import Judging, facts_of
-from gradebook.logs.probes import off_line
 from gradebook.logs.read.canonical import summed, unscored
 from gradebook.logs.read.columns import Columns
 
@@ -68,12 +65,14 @@ class Reading:
     notes       what a reader should know about both
     normalized  each function's rewards are normalized in their group
                 before they are summed
+    layout      where rows of evaluation stand, None without any
     """
 
     weights: tuple[float, ...]
     group_size: int | None
     notes: tuple[str, ...] = ()
     normalized: bool = False
+    layout: Layout | None = None
 
 
 def read_as_trl(
@@ -87,6 +86,19 @@ def read_as_trl(
 
     Raises GradebookError when the number of weights is wrong.
     """
+    layout = layout_of(table) if columns.by_place else None
+    if layout is None:
+        return _read(table, columns, weights, group_size)
+    found = _read(layout.training(table), columns, weights, group_size)
+    return replace(found, layout=layout)
+
+
+def _read(
+    table: pd.DataFrame,
+    columns: Columns,
+    weights: Sequence[float] | None,
+    group_size: int | None,
+) -> Reading:
     names = columns.rewards
     if weights is not None and len(weights) != len(names):
         raise GradebookError(
@@ -179,6 +191,8 @@ def _best(
                 if normalized:
                     notes = (*notes, NORMALIZED)
                 enough = best is not None and _explains(best[0], sample)
+                if enough and best[0][1] and best[0][3] >= -_digits(each):
+                    continue  # no shorter weights than those that explain
                 merit = _merit(seen, each, why, enough)
                 if best is None or merit > best[0] and merit[0]:
                     best = merit, Reading(each, size, notes, normalized)
@@ -375,11 +389,11 @@ def _merit(
     seen: _Seen, weights: tuple[float, ...], why: str, only_own: bool = False
 ) -> tuple[float, ...]:
     """How well a reward explains the advantages: steps that one correct
-    computation fits, TRL's own preferred, then the residual, then how
+    convention fits, TRL's own preferred, then the residual, then how
     short the weights are. Solved weights make any advantages raw rewards
     (of weight 1 / eps, say), so that does not count. `only_own`: no other
-    computation than TRL's own is tried."""
-    digits = sum(len(f"{w:g}".strip("-0.")) for w in weights)
+    convention than TRL's own is tried."""
+    digits = _digits(weights)
     reward = seen.rewards @ np.array(weights)
     rows = _straight(seen, reward)
     if not rows.any():
@@ -392,23 +406,18 @@ def _merit(
             "advantage": seen.advantage[rows],
         }
     )
-    rollouts = to_rollouts(table)
-    own = _own(facts_of(rollouts))
-    wanted = frozenset(v for c in own for v in variants(c) if _is_own(v))
-    work = Judging(rollouts, wanted=wanted if only_own else None)
-    every = np.ones(rollouts.steps, dtype=bool)
-    if not only_own:
-        work.try_all(computations("", 1, work.facts), every)
-    work.try_all(own, every)
+    table_of = tuple(c for c in conventions() if not only_own or _is_own(c))
+    trials = Trials(to_logged(table))
+    every = np.ones(trials.steps.step_count, dtype=bool)
+    trials.try_on(every, correct_ones(table_of, trials.seen))
     best: tuple[float, ...] = (-1.0,)
-    for computation, fit in work.fits.items():
-        if why == SOLVED and computation.settings.baseline == "none":
+    for candidate, fit in trials.fits.items():
+        if why == SOLVED and candidate.settings.baseline == "none":
             continue
-        known = _is_own(computation)
-        worst = float(np.where(fit.fits, fit.residual, 0).max())
+        worst = float(np.where(fit.loose, fit.residual, 0).max())
         merit = (
-            float(fit.fits.sum()),
-            float(known),
+            float(fit.loose.sum()),
+            float(_is_own(candidate.convention)),
             -round(worst, 6),
             -digits,
         )
@@ -416,16 +425,15 @@ def _merit(
     return best
 
 
-def _own(facts: Facts) -> list[Computation]:
-    """The computations of TRL's estimators, whatever their eps."""
-    every = (*computations("", 1, facts), *computations("", 2, facts))
-    return [c for c in every if c.estimator in TRL_ESTIMATORS]
+def _digits(weights: tuple[float, ...]) -> int:
+    """How many digits it takes to write the weights."""
+    return sum(len(f"{w:g}".strip("-0.")) for w in weights)
 
 
-def _is_own(computation: Computation) -> bool:
-    """It is one of TRL's own."""
-    s = computation.settings
-    own = computation.estimator in TRL_ESTIMATORS
+def _is_own(convention: Convention) -> bool:
+    """TRL computes so."""
+    s = convention.settings
+    own = convention.estimator in TRL_ESTIMATORS and s.ddof == 1
     return own and (s.scale == "none" or s.eps == TRL_EPS)
 
 
@@ -433,6 +441,7 @@ def _straight(seen: _Seen, reward: np.ndarray) -> np.ndarray:
     """bool [R]: in the row's step, the advantages of every group are a
     straight line through its rewards, as all of TRL's computations are."""
     every = np.ones(len(reward), dtype=bool)
-    dust, allowed = DUST * np.abs(reward), 4 * tolerance(seen.advantage)
+    dust = FLOAT32 * np.abs(reward)
+    allowed = 4 * (ABSOLUTE + RELATIVE * np.abs(seen.advantage))
     _, out = off_line(reward, seen.advantage, every, seen.group, dust, allowed)
     return (np.bincount(seen.step, out) == 0)[seen.step]

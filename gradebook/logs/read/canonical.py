@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from gradebook.core.errors import shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.columns import Columns
+from gradebook.logs.read.sources import BadRow
+from gradebook.logs.read.tokens import TOKENS, by_row
 
 UNKNOWN = -(2**62)
 """The step of a row that names none."""
@@ -20,25 +21,15 @@ FALSE = ("false", "0", "0.0", "no", "f", "n")
 CUT_SHORT = ("length", "max_tokens", "max_length", "truncated", "overlong")
 
 
-@dataclass(frozen=True)
-class Broken:
-    """A cell that cannot be used. `row` counts from 0 in its frame."""
-
-    row: int
-    column: str
-    expected: str
-    found: str
-
-
 def canonical(
     frame: pd.DataFrame, columns: Columns
-) -> tuple[pd.DataFrame, list[Broken]]:
+) -> tuple[pd.DataFrame, list[BadRow]]:
     """The canonical columns of a log's rows, with the reward functions as
     "reward 0", "reward 1", ..., and the cells that cannot be used; a row
     with such a cell is still there, with NaN."""
-    broken: list[Broken] = []
+    broken: list[BadRow] = []
     found: dict[str, np.ndarray | pd.Series] = {}
-    role = columns.role
+    frame, role = by_row(frame, columns, broken), columns.role
     if "step" in role:
         found["step"] = _steps(frame[role["step"]], broken)
     if "prompt" in role:
@@ -55,6 +46,11 @@ def canonical(
     eos = _eos(frame, role, broken)
     if eos is not None:
         found["eos"] = eos
+    if "scored" in role:
+        found["scored"] = _flags(frame[role["scored"]], broken)
+    for name in ("rollout", "rank", "text"):
+        if name in role:
+            found[name] = _labels(frame[role[name]], broken)
     for name in ("steps", "kept_steps"):
         if name in role:
             least = 1 if name == "steps" else 0
@@ -63,7 +59,7 @@ def canonical(
     return pd.DataFrame(found, index=frame.index), broken
 
 
-def _steps(column: pd.Series, broken: list[Broken]) -> np.ndarray:
+def _steps(column: pd.Series, broken: list[BadRow]) -> np.ndarray:
     """Steps as int64 where most are whole numbers, else as text, [R];
     UNKNOWN where a cell names none, which goes to `broken`."""
     if column.dtype.kind in "iu":
@@ -79,7 +75,7 @@ def _steps(column: pd.Series, broken: list[Broken]) -> np.ndarray:
         bad, expected = empty, "a step"
     for row in np.flatnonzero(bad):
         cell = "an empty cell" if empty[row] else shown(column.iloc[row], 40)
-        broken.append(Broken(int(row), str(column.name), expected, cell))
+        broken.append(BadRow(int(row), str(column.name), expected, cell))
     return steps
 
 
@@ -89,7 +85,7 @@ def is_unknown(steps: np.ndarray) -> np.ndarray:
 
 
 def numbers(
-    column: pd.Series, broken: list[Broken], may_be_empty: bool = False
+    column: pd.Series, broken: list[BadRow], may_be_empty: bool = False
 ) -> np.ndarray:
     """float64 [R], NaN where a cell is no finite number; such cells go to
     `broken`, an empty one unless it may be."""
@@ -100,7 +96,7 @@ def numbers(
         bad = ~np.isfinite(values)
     for row in np.flatnonzero(bad):
         cell = "an empty cell" if empty[row] else shown(column.iloc[row], 40)
-        broken.append(Broken(int(row), str(column.name), "a number", cell))
+        broken.append(BadRow(int(row), str(column.name), "a number", cell))
     return values
 
 
@@ -116,10 +112,11 @@ def as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     if texts.any():
         words = cells[texts].map(lambda c: str(c).strip().lower())
         empty[texts] = (words == "").to_numpy()
+        values[texts] = words.map({"true": 1.0, "false": 0.0})
     return values, empty
 
 
-def _labels(column: pd.Series, broken: list[Broken]) -> np.ndarray:
+def _labels(column: pd.Series, broken: list[BadRow]) -> np.ndarray:
     """Prompts as int64 [R]: whole numbers as they are, else a hash of the
     text. An empty cell goes to `broken`."""
     if column.dtype.kind in "iu":
@@ -130,9 +127,20 @@ def _labels(column: pd.Series, broken: list[Broken]) -> np.ndarray:
         codes, texts = pd.factorize(_hashable(column.astype(object)))
     for row in np.flatnonzero(codes < 0):
         name = str(column.name)
-        broken.append(Broken(int(row), name, "a prompt", "an empty cell"))
-    words = np.array([str(t) for t in texts] + [""], dtype=object)
+        broken.append(BadRow(int(row), name, "a prompt", "an empty cell"))
+    words = np.array([_encodable(t) for t in texts] + [""], dtype=object)
     return pd.util.hash_array(words).astype("int64")[codes]
+
+
+def _encodable(value: object) -> str:
+    """As text; half a surrogate pair, which UTF-8 does not have, as the
+    escape that stands for it."""
+    text = str(value)
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _hashable(cells: pd.Series) -> pd.Series:
@@ -153,7 +161,7 @@ def _hashable(cells: pd.Series) -> pd.Series:
 def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
     """The table with one reward, the weighted sum of the functions'; one
     that gave none (NaN) adds nothing, as in TRL. Rows that are `unscored`
-    get length 0: they enter no statistic."""
+    are not scored: they enter no statistic."""
     names = [f"reward {at}" for at in range(len(weights))]
     if len(names) == 1 and weights[0] == 1:
         total = table[names[0]].to_numpy()
@@ -167,31 +175,21 @@ def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
     table = table.drop(columns=names).assign(reward=total)
     if not out.any():
         return table
-    length = table["length"].to_numpy() if "length" in table else 1
-    return table.assign(length=np.where(out, 0, length))
+    scored = table["scored"].to_numpy() if "scored" in table else 1.0
+    return table.assign(scored=np.where(out, 0.0, scored))
 
 
 def unscored(table: pd.DataFrame) -> np.ndarray:
-    """bool [R]: no function gave the row a reward, and the trainer left
-    such rows out, as TRL 1.16 does: every one in the step has advantage
-    0. Where some have another, 0 stands for their reward."""
+    """bool [R]: no function gave the row a reward."""
     names = [name for name in table if name.startswith("reward ")]
     empty = np.ones(len(table), dtype=bool)
     for name in names:
         empty &= np.isnan(table[name].to_numpy())
-    if "advantage" not in table or not empty.any():
-        return np.zeros(len(table), dtype=bool)
-    moved = empty & (table["advantage"].to_numpy() != 0)
-    if not moved.any():
-        return empty
-    if "step" not in table:
-        return np.zeros(len(table), dtype=bool)
-    step = table["step"].to_numpy()
-    return empty & ~np.isin(step, step[moved])
+    return empty
 
 
 def _advantage(
-    frame: pd.DataFrame, columns: Columns, broken: list[Broken]
+    frame: pd.DataFrame, columns: Columns, broken: list[BadRow]
 ) -> np.ndarray:
     """The advantage as logged; what is no number goes to `broken`, but
     NaN and infinity are numbers that a trainer may have computed."""
@@ -209,12 +207,12 @@ def _advantage(
     for row in np.flatnonzero(wrong):
         cell = frame[name].iloc[row]
         found = "an empty cell" if empty[row] else shown(cell, 40)
-        broken.append(Broken(int(row), name, "a number", found))
+        broken.append(BadRow(int(row), name, "a number", found))
     return values
 
 
 def _length(
-    frame: pd.DataFrame, role: dict[str, str], broken: list[Broken]
+    frame: pd.DataFrame, role: dict[str, str], broken: list[BadRow]
 ) -> np.ndarray | None:
     """Unmasked tokens of each row, 0 for a rejected one; None when the log
     does not say."""
@@ -224,6 +222,8 @@ def _length(
         length = _each(column, _ones, "a list of 0 and 1", broken)
     elif "length" in role:
         length = _whole(frame[role["length"]], broken, 0)
+    elif TOKENS in frame:
+        length = frame[TOKENS].to_numpy()
     for name, keeps in (("accepted", 1.0), ("rejected", 0.0)):
         if name in role:
             flags = _flags(frame[role[name]], broken)
@@ -234,7 +234,7 @@ def _length(
 
 
 def _eos(
-    frame: pd.DataFrame, role: dict[str, str], broken: list[Broken]
+    frame: pd.DataFrame, role: dict[str, str], broken: list[BadRow]
 ) -> np.ndarray | None:
     """1 where the row ended with EOS; None when the log does not say."""
     if "eos" in role:
@@ -247,7 +247,7 @@ def _eos(
     return None
 
 
-def _whole(column: pd.Series, broken: list[Broken], least: int) -> np.ndarray:
+def _whole(column: pd.Series, broken: list[BadRow], least: int) -> np.ndarray:
     values = numbers(column, broken)
     with np.errstate(invalid="ignore"):
         odd = np.isfinite(values) & (
@@ -256,12 +256,12 @@ def _whole(column: pd.Series, broken: list[Broken], least: int) -> np.ndarray:
     for row in np.flatnonzero(odd):
         expected = f"a whole number from {least}"
         cell = shown(column.iloc[row], 40)
-        broken.append(Broken(int(row), str(column.name), expected, cell))
+        broken.append(BadRow(int(row), str(column.name), expected, cell))
     values[odd] = np.nan
     return values
 
 
-def _flags(column: pd.Series, broken: list[Broken]) -> np.ndarray:
+def _flags(column: pd.Series, broken: list[BadRow]) -> np.ndarray:
     if column.dtype.kind == "b":
         return column.to_numpy(dtype="float64")
     return _each(column, _flag, "true or false", broken)
@@ -271,7 +271,7 @@ def _each(
     column: pd.Series,
     read: Callable[[object], float],
     expected: str,
-    broken: list[Broken],
+    broken: list[BadRow],
 ) -> np.ndarray:
     """`read` over the cells; NaN and an entry where it refuses. [R]"""
     values = np.full(len(column), np.nan)
@@ -280,7 +280,7 @@ def _each(
             values[row] = read(cell)
         except (TypeError, ValueError):
             broken.append(
-                Broken(row, str(column.name), expected, shown(cell, 40))
+                BadRow(row, str(column.name), expected, shown(cell, 40))
             )
     return values
 
@@ -301,7 +301,7 @@ def _ones(cell: object) -> float:
 
 
 def _check_kept(
-    found: dict, role: dict[str, str], broken: list[Broken]
+    found: dict, role: dict[str, str], broken: list[BadRow]
 ) -> None:
     """At most as many transitions are kept as there were."""
     if "steps" not in found or "kept_steps" not in found:
@@ -310,7 +310,7 @@ def _check_kept(
         more = found["kept_steps"] > found["steps"]
     for row in np.flatnonzero(more):
         broken.append(
-            Broken(
+            BadRow(
                 int(row),
                 role["kept_steps"],
                 "at most the row's steps",

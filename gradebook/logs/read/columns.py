@@ -53,6 +53,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "scores",
         "seq_reward",
         "task_reward",
+        "token_level_scores",
+        "token_level_rewards",
     ),
     "advantage": (
         "advantage",
@@ -120,6 +122,10 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "turns",
         "transitions",
     ),
+    "scored": ("scored", "is_scored", "has_reward"),
+    "rollout": ("rollout", "rollout_id", "trajectory_id", "sample_id"),
+    "rank": ("rank", "process", "dp_rank", "cp_rank"),
+    "text": ("text", "prompt_text", "question_text"),
     "kept_steps": (
         "kept_steps",
         "kept_transitions",
@@ -170,7 +176,10 @@ class Columns:
 
 
 def plain(name: str) -> str:
-    """A column's name without case, prefixes and punctuation."""
+    """A column's name without case, prefixes, units in brackets and
+    punctuation."""
+    bare = re.sub(r"[(\[{][^)\]}]*[)\]}]", "", name)
+    name = bare if bare.strip() else name
     last = re.split(r"[./]", name.strip())[-1] or name
     return re.sub(r"[^a-z0-9]+", "_", last.lower()).strip("_")
 

@@ -70,41 +70,20 @@ def _checked_schema(
             found=f"{meta.num_columns:,}",
         )
     names = unique(list(schema.names), limits)
-    nested = {
-        f.name
-        for f in schema
-        if pa.types.is_nested(f.type)
-        and not (_is_flag_list(f.type) or _is_messages(f.type))
-    }
-    use = [n for n in names if (not wanted or n in wanted)]
-    if wanted:
-        for name in use:
-            if name in nested:
-                raise GradebookError(
-                    key=name,
-                    expected="numbers or text",
-                    found=str(schema.field(name).type)[:60],
-                )
-    use = [n for n in use if n not in nested]
+    use = [n for n in names if not wanted or n in wanted]
     _refuse_bombs(meta, use, source, limits)
     return use
 
 
-def _is_flag_list(kind: Any) -> bool:
+def _is_list_of_numbers(kind: Any) -> bool:
+    """A number, or a flag, for each token."""
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return False
     inside = kind.value_type
-    return pa.types.is_integer(inside) or pa.types.is_boolean(inside)
-
-
-def _is_messages(kind: Any) -> bool:
-    """Lists of texts by name, as a conversation's roles and contents."""
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return False
-    inside = kind.value_type
-    return pa.types.is_struct(inside) and all(
-        pa.types.is_string(f.type) or pa.types.is_large_string(f.type)
-        for f in inside
+    return (
+        pa.types.is_integer(inside)
+        or pa.types.is_floating(inside)
+        or pa.types.is_boolean(inside)
     )
 
 
@@ -150,8 +129,9 @@ def _to_frame(batch: Any, limits: Limits) -> pd.DataFrame:
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
             _refuse_long(name, column, limits)
             table[name] = column.dictionary_encode().to_pandas()
-        elif _is_messages(kind):
-            texts = pa.array([json.dumps(v) for v in column.to_pylist()])
+        elif pa.types.is_nested(kind) and not _is_list_of_numbers(kind):
+            cells = column.to_pylist()
+            texts = pa.array([json.dumps(v, default=str) for v in cells])
             _refuse_long(name, texts, limits)
             table[name] = texts.dictionary_encode().to_pandas()
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ ENDINGS = {
     ".json": "jsonl",
     ".parquet": "parquet",
 }
+PACKED = {".gz": "gzip", ".zst": "zstd"}
+"""Endings of compressed files, and how they are unpacked."""
+
 OF_LOGS = set(ENDINGS) - {".txt", ".json"}
 """What is taken for a log inside a folder, unasked."""
 
@@ -57,7 +61,7 @@ class Source:
     def kind(self) -> str:
         """csv, jsonl or parquet, by the name's ending or the first bytes.
         Raises GradebookError for anything else."""
-        kind = ENDINGS.get(Path(self.name).suffix.lower(), "")
+        kind = ENDINGS.get(_ending(self.name), "")
         if not kind:
             raise GradebookError(
                 file=self.name,
@@ -76,6 +80,16 @@ class Source:
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """The bytes as a file. Raises GradebookError."""
+        packed = PACKED.get(Path(self.name).suffix.lower())
+        if packed:
+            with self._bytes() as file, _unpacked(file, packed, self) as out:
+                yield out
+            return
+        with self._bytes() as file:
+            yield file
+
+    @contextmanager
+    def _bytes(self) -> Iterator[BinaryIO]:
         if self.data is not None:
             yield io.BytesIO(self.data)
             return
@@ -87,6 +101,47 @@ class Source:
             ) from error
         with file:
             yield file
+
+
+def _ending(name: str) -> str:
+    """The ending that tells the format: .csv of run.csv.gz."""
+    path = Path(name)
+    if path.suffix.lower() in PACKED:
+        path = path.with_suffix("")
+    return path.suffix.lower()
+
+
+@contextmanager
+def _unpacked(
+    file: BinaryIO, packed: str, source: Source
+) -> Iterator[BinaryIO]:
+    """A compressed file, unpacked on disk as far as the limits allow.
+    Raises GradebookError for what is larger, or damaged."""
+    import pyarrow as pa
+
+    most = min(max(2**26, source.size * LIMITS.expansion), LIMITS.file_bytes)
+    with tempfile.TemporaryFile() as out:
+        try:
+            with pa.CompressedInputStream(file, packed) as stream:
+                while block := stream.read(2**20):
+                    if out.tell() + len(block) > most:
+                        raise GradebookError(
+                            "the file unpacks to far more than its size",
+                            file=source.name,
+                            expected=f"at most {most:,} bytes",
+                            found="more",
+                        )
+                    out.write(block)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            if isinstance(error, GradebookError):
+                raise
+            raise GradebookError(
+                file=source.name,
+                expected=f"a {packed} file",
+                found=shown(str(error), 120),
+            ) from error
+        out.seek(0)
+        yield out
 
 
 @dataclass(frozen=True)
@@ -128,7 +183,7 @@ def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
         path = Path(path)
         if path.is_dir():
             inside = (p for p in path.iterdir() if p.is_file())
-            logs = [p for p in inside if p.suffix.lower() in OF_LOGS]
+            logs = [p for p in inside if _ending(p.name) in OF_LOGS]
             logs.sort(key=lambda p: natural(p.name))
             found += [Source(str(p), p) for p in logs]
         elif path.is_file():

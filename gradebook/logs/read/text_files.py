@@ -184,7 +184,12 @@ def _text_part(
 def jsonl_parts(
     source: Source, wanted: Sequence[str] | None, rows: int, limits: Limits
 ) -> Iterator[Part]:
-    """The file's parts; without `wanted`, the keys of its first lines."""
+    """The file's parts; without `wanted`, the keys of its first lines. A
+    file that is one JSON value is read whole."""
+    table = _whole_table(source, limits)
+    if table is not None:
+        yield from _table_parts(table, wanted, rows, source, limits)
+        return
     names = list(wanted) if wanted else _keys(source, limits)
     with source.opened() as file:
         counted = _Counted(_lines(file, limits))
@@ -240,9 +245,69 @@ def _json_rows(
 
 
 def _plain(value: Any) -> Any:
-    """A value as a cell; what is nested stays only when it is a list."""
+    """A value as a cell; a mapping as text."""
     if isinstance(value, dict):
-        return shown(value)
+        return json.dumps(value, default=str)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return float("nan") if abs(value) > 1e300 else float(value)
     return value
+
+
+WHOLE = 2**28
+"""Bytes of the largest file that is read as one JSON value."""
+
+
+def _whole_table(source: Source, limits: Limits) -> list[Any] | None:
+    """The rows of a file that is one JSON value: an array of objects, or a
+    table of columns and data, as experiment trackers export it; None for
+    JSON Lines."""
+    with source.opened() as file:
+        start = file.read(2048).lstrip(b"\xef\xbb\xbf \t\r\n")
+        is_array = start.startswith(b"[") and not start.startswith(b"[]")
+        is_table = start.startswith(b"{") and b'"columns"' in start
+        if not (is_array or is_table) or source.size > WHOLE:
+            return None
+        file.seek(0)
+        try:
+            value = json.loads(file.read().decode("utf-8-sig", "replace"))
+        except (ValueError, RecursionError):
+            return None
+    if isinstance(value, dict):
+        names, data = value.get("columns"), value.get("data")
+        if not isinstance(names, list) or not isinstance(data, list):
+            return None
+        names = unique([str(n) for n in names], limits)
+        return [
+            dict(zip(names, row)) if isinstance(row, list) else row
+            for row in data
+        ]
+    some = any(isinstance(row, dict) for row in value[:100])
+    return value if some else None
+
+
+def _table_parts(
+    table: list[Any],
+    wanted: Sequence[str] | None,
+    rows: int,
+    source: Source,
+    limits: Limits,
+) -> Iterator[Part]:
+    """The rows of one JSON value; a line is a row, from 1."""
+    names = list(wanted or ())
+    if not names:
+        keys = (row for row in table[:100] if isinstance(row, dict))
+        names = list(dict.fromkeys(str(k) for row in keys for k in row))
+        unique(names, limits)
+    counted = _Counted(iter(()))
+
+    def found() -> Iterator[_Row]:
+        for number, row in enumerate(table, 1):
+            counted.read = source.size * number // len(table)
+            if not isinstance(row, dict):
+                bad = BadRow(0, "", "a JSON object", shown(row, 40))
+                yield number, [None] * len(names), bad
+                continue
+            cells = [_plain(row.get(name)) for name in names]
+            yield number, *_short(cells, names, None, limits)
+
+    yield from _collected(found(), names, source, counted, rows)

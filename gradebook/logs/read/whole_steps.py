@@ -1,4 +1,4 @@
-"""Pieces: a log's files as canonical tables of whole steps."""
+"""Whole steps: a log's files as canonical tables of whole steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.canonical import Broken, canonical, is_unknown
+from gradebook.logs.read.canonical import canonical, is_unknown
 from gradebook.logs.read.columns import Columns, guessed
 from gradebook.logs.read.readers import ROWS, header, parts
 from gradebook.logs.read.sources import (
@@ -78,6 +78,9 @@ class Log:
     split_steps: dict[object, None] = field(default_factory=dict)
     rows: int = 0
     progress: float = 0.0
+    empty_advantages: int = 0
+    set_apart: int = 0
+    repeated: int = 0
 
     @classmethod
     def of(
@@ -103,7 +106,7 @@ class Log:
         return Log(self.sources, self.columns, self.limits, gathered)
 
 
-def pieces(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
+def whole_steps(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
     """Canonical tables of whole steps, of about `rows` rows.
 
     Rows of one step stand together in a log; a step that comes back later
@@ -216,7 +219,7 @@ def _table(log: Log, part: Part, at: int) -> pd.DataFrame:
     return table.assign(broken=bad)
 
 
-def _note(log: Log, part: Part, wrong: BadRow | Broken) -> None:
+def _note(log: Log, part: Part, wrong: BadRow) -> None:
     log.broken_cells += 1
     if len(log.broken) < NAMED:
         log.broken.append(

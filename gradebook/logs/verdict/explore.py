@@ -8,22 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
+from gradebook.cases.record import bug
 from gradebook.cases.scenario import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
-from gradebook.logs.candidates.rollouts import Rollouts, to_rollouts
-from gradebook.logs.candidates.trl import read_as_trl, rewarded
-from gradebook.logs.check import with_groups
-from gradebook.logs.computations import Computation
-from gradebook.logs.fits import distance, numbers_of
+from gradebook.logs.candidates.candidates import Candidate, is_rule
+from gradebook.logs.candidates.conventions import Convention
+from gradebook.logs.candidates.fit import distance
+from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.logs.candidates.reading import logged
+from gradebook.logs.candidates.trials import advantages
+from gradebook.logs.candidates.trl import read_as_trl
 from gradebook.logs.read.sources import Source, sources
-from gradebook.logs.read.whole_steps import Log, pieces
-from gradebook.logs.results import flipped
+from gradebook.logs.read.whole_steps import Log, whole_steps
+from gradebook.logs.verdict.steps import flipped
 from gradebook.logs.verdict.verdict import Verdict
 
 TIMELINE = (
@@ -127,68 +129,81 @@ def step_rows(
     most `most` rows, in whole groups. Raises GradebookError where the step
     is not there.
     """
-    rollouts = step_rollouts(paths, verdict, step)
-    settings, bug = settings_of(verdict), _bug_of(verdict, step)
-    if bug == "partial_groups":
-        settings = _with_stride(rollouts, verdict, settings)
-    computation = Computation("", verdict.estimator, settings, 1)
-    correct = numbers_of(rollouts, computation)
-    other = rollouts.advantage
-    if "advantage" not in rollouts.has:
-        other = numbers_of(rollouts, replace(computation, bug=bug))
+    steps = logged_step(paths, verdict, step)
+    name = _bug_of(verdict, step)
+    settings = settings_of(verdict)
+    if name:
+        settings = _with_guesses(steps, verdict, settings, name)
+    convention = Convention(verdict.estimator, settings)
+    correct = advantages(steps, Candidate("", convention))
+    other = steps.advantage
+    if "advantage" not in steps.has:
+        other = advantages(steps, Candidate(name, convention))
     away = distance(correct, other)
-    groups = _groups(rollouts, correct, other)
-    order = _picked(rollouts, groups, bug, settings, min(most, MOST_ROWS))
-    table, note = _table(rollouts, order)
-    left = rollouts.batch.rows - len(order)
+    groups = _groups(steps, correct, other)
+    order = _picked(steps, groups, name, settings, min(most, MOST_ROWS))
+    table, note = _table(steps, order)
+    left = steps.batch.rows - len(order)
     if left:
         note += (
-            f" {left} of the step's {rollouts.batch.rows} rows are left out:"
+            f" {left} of the step's {steps.batch.rows} rows are left out:"
             " what depends on the whole step is not as in the log."
         )
     return StepRows(
         table,
         settings,
-        bug,
+        name,
         int(np.argmax(away[order])) if len(order) else 0,
-        rollouts.advantage[order],
+        steps.advantage[order],
         groups,
         note.strip(),
     )
 
 
-def _with_stride(
-    rollouts: Rollouts, verdict: Verdict, settings: Settings
+def _with_guesses(
+    steps: LoggedSteps, verdict: Verdict, settings: Settings, name: str
 ) -> Settings:
-    """The settings with the group size whose strides give the numbers."""
-    named = Computation("partial_groups", verdict.estimator, settings, 1)
-    largest = int(rollouts.groups.size.max())
-    sizes = [settings.group_size or largest, *range(largest, largest + 3)]
-    sizes += [1 << (largest - 1).bit_length(), *range(largest, 1, -1)]
-    off = {}
-    for size in dict.fromkeys(sizes):
-        found = numbers_of(rollouts, named, torch.tensor([size]))
-        away = distance(found, rollouts.advantage)
-        off[size] = float((away / np.maximum(1, np.abs(found))).max())
-    return replace(settings, group_size=min(off, key=lambda s: off[s]))
+    """The settings with what the check guesses for the bug: the values
+    that give the step's numbers."""
+    for setting, choices in bug(name).guesses.items():
+        values: list[Any] = [c for c in choices if not is_rule(setting, c)]
+        if len(values) < len(choices):
+            values += _sizes(steps, settings.group_size)
+        off = {}
+        for value in dict.fromkeys(values):
+            tried = replace(settings, **{setting: value})
+            convention = Convention(verdict.estimator, tried)
+            found = advantages(steps, Candidate(name, convention))
+            away = distance(found, steps.advantage)
+            off[value] = float((away / np.maximum(1, np.abs(found))).max())
+        best = min(off, key=lambda v: off[v])
+        settings = replace(settings, **{setting: best})
+    return settings
 
 
-def step_rollouts(
+def _sizes(steps: LoggedSteps, given: int | None) -> list[int]:
+    """Group sizes that a trainer may have been configured with."""
+    largest = int(steps.groups.size.max())
+    sizes = [given or largest, *range(largest, largest + 3)]
+    return [*sizes, 1 << (largest - 1).bit_length(), *range(largest, 1, -1)]
+
+
+def logged_step(
     paths: Iterable[str | Path | Source], verdict: Verdict, step: object
-) -> Rollouts:
+) -> LoggedSteps:
     """One step's rows as they were judged. Raises GradebookError."""
     log = Log.of(sources(paths), _given(verdict)).again(verdict.gathered)
     reading = None
-    for table in pieces(log):
+    for table in whole_steps(log):
         if reading is None:
             size = verdict.group_size if not log.columns.by_place else None
             weights = verdict.weights or None
             reading = read_as_trl(table, log.columns, weights, size)
         rows = (table["step"].astype(str) == str(step)).to_numpy()
         if rows.any():
-            grouped = with_groups(table, log.columns, reading)[rows]
-            whole = rewarded(grouped, reading)
-            return to_rollouts(whole.reset_index(drop=True))
+            whole = logged(table, log.columns, reading)
+            at = whole.labels.astype(str) == str(step)
+            return whole.of_steps(at)
     raise GradebookError(
         key="step", expected="a step that was judged", found=shown(step, 30)
     )
@@ -196,13 +211,13 @@ def step_rollouts(
 
 def _given(verdict: Verdict) -> dict[str, str]:
     """The log's columns, as they were taken."""
-    return {k: v for k, v in verdict.columns.items()}
+    return dict(verdict.columns)
 
 
 def _bug_of(verdict: Verdict, step: object) -> str:
-    """The bug the step is named by, or else the log."""
+    """The bug that the step is named by, or else the log."""
     own = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
-    named = [bug for bug in own["bug"] if bug]
+    named = [one for one in own["bug"] if one]
     if not named and len(verdict.what_if):
         there = verdict.what_if["step"].astype(str) == str(step)
         would = verdict.what_if[there & (verdict.what_if["rows_off"] > 0)]
@@ -211,19 +226,19 @@ def _bug_of(verdict: Verdict, step: object) -> str:
 
 
 def _groups(
-    rollouts: Rollouts, correct: np.ndarray, other: np.ndarray
+    steps: LoggedSteps, correct: np.ndarray, other: np.ndarray
 ) -> pd.DataFrame:
     """The groups of one step, worst first, by how far `other`, the logged
     or the faulty advantages, is from the correct ones."""
-    code = rollouts.batch.prompt_index.numpy()
+    code = steps.batch.prompt_index.numpy()
     flips = flipped(correct, other)
-    largest = np.zeros(len(rollouts.groups.size))
+    largest = np.zeros(len(steps.groups.size))
     np.maximum.at(largest, code, distance(correct, other))
     found = pd.DataFrame(
         {
             "prompt": np.arange(len(largest)),
-            "first": rollouts.groups.first,
-            "rows": rollouts.groups.size,
+            "first": steps.groups.first,
+            "rows": steps.groups.size,
             "largest": largest,
             "flips": np.bincount(code[flips], minlength=len(largest)),
         }
@@ -234,16 +249,16 @@ def _groups(
 
 
 def _picked(
-    rollouts: Rollouts,
+    steps: LoggedSteps,
     groups: pd.DataFrame,
-    bug: str,
+    name: str,
     settings: Settings,
     most: int,
 ) -> np.ndarray:
     """int64: the rows that are shown, in the order they are shown in."""
-    code = rollouts.batch.prompt_index.numpy()
-    if bug == "partial_groups":
-        return _window(rollouts, groups, settings, most)
+    code = steps.batch.prompt_index.numpy()
+    if name and _reads_order(name):
+        return _window(steps, groups, settings, most)
     taken: list[np.ndarray] = []
     count = 0
     for prompt in groups["prompt"]:
@@ -255,12 +270,21 @@ def _picked(
     return np.concatenate(taken)
 
 
+def _reads_order(name: str) -> bool:
+    """The bug cuts rows by their position."""
+    return any(
+        is_rule(setting, value)
+        for setting, values in bug(name).guesses.items()
+        for value in values
+    )
+
+
 def _window(
-    rollouts: Rollouts, groups: pd.DataFrame, settings: Settings, most: int
+    steps: LoggedSteps, groups: pd.DataFrame, settings: Settings, most: int
 ) -> np.ndarray:
     """Rows in the log's order around the worst group, from a place where a
     stride and a group both begin."""
-    total = rollouts.batch.rows
+    total = steps.batch.rows
     if total <= most:
         return np.arange(total)
     size = settings.group_size or int(groups["rows"].max())
@@ -276,19 +300,19 @@ def _window(
     return np.arange(start, end)
 
 
-def _table(rollouts: Rollouts, order: np.ndarray) -> tuple[Table, str]:
+def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
     """The rows as a table, and what it cannot hold."""
-    b, note = rollouts.batch, ""
+    b, note = steps.batch, ""
     columns: dict[str, list[Any]] = {
         "prompt": [f"p{code}" for code in b.prompt_index.numpy()[order]],
         "reward": b.reward.numpy()[order].tolist(),
     }
-    if "eos" in rollouts.has:
+    if "eos" in steps.has:
         columns["eos"] = b.eos.numpy()[order].tolist()
     for name in ("steps", "kept_steps"):
-        if name in rollouts.has:
+        if name in steps.has:
             columns[name] = getattr(b, name).numpy()[order].tolist()
-    if "length" in rollouts.has:
+    if "length" in steps.has:
         lengths = b.tokens.numpy()[order]
         width = int(max(lengths.max(initial=1), 1))
         if width > MOST_TOKENS:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from gradebook.cases.record import bug
+from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import ESTIMATORS
-from gradebook.engine.pipeline import CORRECT, run
-from gradebook.logs.candidates.rollouts import Rollouts, under
-from gradebook.logs.check import prepared
-from gradebook.logs.fits import distance
-from gradebook.logs.judging import replicas
-from gradebook.logs.results import TINY, flipped
+from gradebook.logs.candidates.candidates import (
+    Candidate,
+    Evidence,
+    faulty_ones,
+)
+from gradebook.logs.candidates.conventions import conventions, title
+from gradebook.logs.candidates.fit import distance
+from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.logs.candidates.reading import prepared
+from gradebook.logs.candidates.trials import advantages
+from gradebook.logs.verdict.steps import TINY, flipped
 
 LIKELY = ("grpo", "dr_grpo", "rloo")
 """The estimators that are tried."""
@@ -42,7 +46,7 @@ def what_if(
     group_size: int | None = None,
     estimators: Sequence[str] = LIKELY,
 ) -> pd.DataFrame:
-    """Where the replicas would differ from the correct engine on these
+    """Where the faulty engines would differ from the correct one on these
     rows: one row for each step, estimator and bug that the columns allow.
 
     Columns: step, estimator, bug, rows_off, flips, groups_affected,
@@ -50,58 +54,73 @@ def what_if(
     step), correct, faulty (the advantages of that row). Most flips first
     within a step. Raises GradebookError for what cannot be read.
     """
-    rollouts, _ = prepared(frame, columns, weights, group_size, None)
-    return differences(rollouts, group_size, estimators)
+    steps = prepared(frame, columns, weights, group_size)
+    return differences(steps, group_size, estimators)
 
 
 def differences(
-    rollouts: Rollouts,
+    steps: LoggedSteps,
     group_size: int | None = None,
     estimators: Sequence[str] = LIKELY,
 ) -> pd.DataFrame:
-    """The same for rollouts."""
+    """The same for logged steps."""
+    given = () if group_size is None else (("group_size", group_size),)
+    seen = Evidence(steps.has, False, (), given)
+    table = tuple(
+        next(c for c in conventions() if c.estimator == name)
+        for name in estimators
+    )
     found = []
-    for estimator in estimators:
-        settings = replace(ESTIMATORS[estimator], group_size=group_size)
-        for name in replicas(rollouts.has):
-            chosen = settings
-            if name == "no_eos_outliers":
-                chosen = replace(settings, mask_no_eos=True)
-            batch = under(rollouts.batch, chosen)
-            correct = run(CORRECT, batch).advantage.numpy()
-            faulty = run(bug(name).engine, batch).advantage.numpy()
-            away = distance(faulty, correct)
-            worst = rollouts.worst(away)
-            first = rollouts.first_at(away, worst)
-            off = away > TINY
-            flips = flipped(correct, faulty)
-            pairs = np.unique(batch.prompt_index.numpy()[off])
-            groups = np.bincount(
-                rollouts.groups.step[pairs], minlength=rollouts.steps
-            )
-            found.append(
-                pd.DataFrame(
-                    {
-                        "step": rollouts.labels,
-                        "estimator": estimator,
-                        "bug": name,
-                        "rows_off": rollouts.total(off.astype("int64")),
-                        "flips": rollouts.total(flips.astype("int64")),
-                        "groups_affected": groups,
-                        "largest": worst,
-                        "row": batch.place.numpy()[first],
-                        "correct": correct[first],
-                        "faulty": faulty[first],
-                    }
-                )
-            )
+    for suspect in _first_of_each(faulty_ones(table, seen, likely=True)):
+        part = _difference(steps, suspect)
+        if part is not None:
+            found.append(part)
     if not found:
         return pd.DataFrame({name: [] for name in COLUMNS})
-    table = pd.concat(found, ignore_index=True)
+    lines = pd.concat(found, ignore_index=True)
     order = np.lexsort(
-        (-table["largest"], -table["flips"], pd.factorize(table["step"])[0])
+        (-lines["largest"], -lines["flips"], pd.factorize(lines["step"])[0])
     )
-    return table.iloc[order].reset_index(drop=True)
+    return lines.iloc[order].reset_index(drop=True)
+
+
+def _first_of_each(suspects: Iterator[Candidate]) -> list[Candidate]:
+    """The first candidate of each bug and estimator."""
+    found: dict[tuple[str, str], Candidate] = {}
+    for suspect in suspects:
+        found.setdefault((suspect.estimator, suspect.bug), suspect)
+    return sorted(found.values(), key=lambda c: LIKELY.index(c.estimator))
+
+
+def _difference(steps: LoggedSteps, suspect: Candidate) -> pd.DataFrame | None:
+    """Where one suspect would differ; None where it cannot be computed."""
+    try:
+        faulty = advantages(steps, suspect)
+        correct = advantages(steps, suspect.correct)
+    except GradebookError:
+        return None
+    away = distance(faulty, correct)
+    worst = steps.worst(away)
+    first = steps.first_at(away, worst)
+    off = away > TINY
+    prompts = np.unique(steps.batch.prompt_index.numpy()[off])
+    groups = np.bincount(
+        steps.groups.step[prompts], minlength=steps.step_count
+    )
+    return pd.DataFrame(
+        {
+            "step": steps.labels,
+            "estimator": suspect.estimator,
+            "bug": suspect.bug,
+            "rows_off": steps.total(off),
+            "flips": steps.total(flipped(correct, faulty)),
+            "groups_affected": groups,
+            "largest": worst,
+            "row": steps.batch.place.numpy()[first],
+            "correct": correct[first],
+            "faulty": faulty[first],
+        }
+    )
 
 
 def by_bug(found: pd.DataFrame) -> pd.DataFrame:
@@ -141,16 +160,19 @@ def sentences(found: pd.DataFrame) -> list[str]:
     estimator under which it would flip most."""
     said = []
     for _, line in by_bug(found).drop_duplicates("bug").iterrows():
-        under_it = f"{line['bug']} under {line['estimator']}"
+        name = bug(line["bug"]).title
         if not line["steps"]:
-            same = f"{line['bug']}: both engines would give the same numbers"
+            same = f"{name}: both engines would give the same numbers"
             said.append(f"{same} on every step of this log.")
             continue
+        flips = int(line["flips"])
+        steps = "step" if line["of"] == 1 else "steps"
+        rows = "1 row" if line["rows_off"] == 1 else f"{line['rows_off']} rows"
         said.append(
-            f"{under_it}: the engines would differ on {line['steps']} of"
-            f" {line['of']} steps, {line['rows_off']} rows, {line['flips']}"
-            f" of them with the other sign; most at step {line['step']}, row"
-            f" {line['row']}: correct {line['correct']:+.3f}, faulty"
-            f" {line['faulty']:+.3f}."
+            f"{name} under {title(line['estimator'])}: the engines would"
+            f" differ on {line['steps']} of {line['of']} {steps}, on {rows},"
+            f" {flips or 'none'} of them with the other sign. They differ"
+            f" most at step {line['step']}, row {line['row']}: correct"
+            f" {line['correct']:+.3f}, faulty {line['faulty']:+.3f}."
         )
     return said

@@ -1,0 +1,232 @@
+"""Candidates: an engine under a convention, with the settings that a log
+does not tell and the check has to guess."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from gradebook.cases.record import BUGS, Bug, bug
+from gradebook.core.settings import CHOICES, FLAGS
+from gradebook.engine.pipeline import CORRECT, Engine
+from gradebook.logs.candidates.conventions import Convention, altered
+
+CLIPS = (20.0, 10.0, 5.0, 1.0)
+"""Reward clips, tried where a reward lies beyond them and nothing fits."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What may have computed a step.
+
+    bug         a name from BUGS, or "" for the correct engine
+    convention  how the trainer computes advantages
+    guesses     setting -> value, or the name of a rule that makes one for
+                each step (gradebook.logs.candidates.strides)
+    freedom     how many of its settings were chosen to fit the log
+    """
+
+    bug: str
+    convention: Convention
+    guesses: tuple[tuple[str, Any], ...] = ()
+    freedom: int = 0
+
+    def __hash__(self) -> int:
+        """The fields' hash, worked out once."""
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((self.bug, self.convention, self.guesses))
+            self.__dict__["_hash"] = known
+        return known
+
+    @property
+    def engine(self) -> Engine:
+        """The correct engine, or the bug's."""
+        return bug(self.bug).engine if self.bug else CORRECT
+
+    @property
+    def estimator(self) -> str:
+        """The convention's estimator."""
+        return self.convention.estimator
+
+    @property
+    def settings(self):
+        """The convention's settings, with the guesses that are values."""
+        values = {k: v for k, v in self.guesses if not is_rule(k, v)}
+        return altered(self.convention.settings, **values)
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """Setting -> the rule that makes its value for each step."""
+        return {k: v for k, v in self.guesses if is_rule(k, v)}
+
+    @property
+    def correct(self) -> Candidate:
+        """The correct engine under the same convention."""
+        return _corrected(self)
+
+    @property
+    def listed(self) -> bool:
+        """A listed trainer computes like that."""
+        return bool(self.convention.trainer)
+
+    @property
+    def couples_prompts(self) -> bool:
+        """A row's advantage may depend on rows of other prompts."""
+        coupled = bool(self.bug) and bug(self.bug).couples_prompts
+        return coupled or self.convention.couples_prompts
+
+    def with_value(self, setting: str, value: object) -> Candidate:
+        """The same with one guess made a value."""
+        guesses = tuple(
+            (k, value if k == setting else v) for k, v in self.guesses
+        )
+        return replace(self, guesses=guesses)
+
+
+@lru_cache(maxsize=65536)
+def _corrected(candidate: Candidate) -> Candidate:
+    kept = tuple(
+        (k, v)
+        for k, v in candidate.guesses
+        if k in ("mask_no_eos", "reward_clip")
+    )
+    return Candidate("", candidate.convention, kept)
+
+
+def is_rule(setting: str, value: Any) -> bool:
+    """A text that is no value of the setting names a rule."""
+    return isinstance(value, str) and value not in CHOICES.get(setting, ())
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a log's columns and rows allow to be tried.
+
+    has     canonical columns of the log
+    no_eos  some row has no EOS
+    clips   those of CLIPS that some reward lies beyond
+    given   settings that a person named: they are not guessed
+    """
+
+    has: frozenset[str]
+    no_eos: bool
+    clips: tuple[float, ...]
+    given: tuple[tuple[str, Any], ...] = ()
+
+
+def tried(has: frozenset[str]) -> tuple[str, ...]:
+    """The bugs that leave a trace in advantages and whose columns the log
+    has."""
+    return tuple(
+        name
+        for name in BUGS
+        if bug(name).in_advantages and can_show(bug(name), has)
+    )
+
+
+def can_show(record: Bug, has: frozenset[str]) -> bool:
+    """The log has the columns that the bug needs."""
+    for column in record.columns:
+        one_of = column if isinstance(column, tuple) else (column,)
+        if not has.intersection(one_of):
+            return False
+    return True
+
+
+def correct_ones(
+    table: tuple[Convention, ...], seen: Evidence
+) -> Iterator[Candidate]:
+    """The correct engine under each convention."""
+    for convention in table:
+        if _needs_lengths(convention, seen.has):
+            continue
+        for guess in _masks(convention, seen):
+            yield Candidate("", convention, guess)
+
+
+def faulty_ones(
+    table: tuple[Convention, ...], seen: Evidence, likely: bool
+) -> Iterator[Candidate]:
+    """Every bug that the columns allow under each convention; `likely`: only
+    the first rule of each guess, else only the others."""
+    for name in tried(seen.has):
+        guesses = bug(name).guesses
+        choices = [_values(k, v, dict(seen.given)) for k, v in guesses.items()]
+        for chosen in product(*choices):
+            first = all(c == each[0] for c, each in zip(chosen, choices))
+            if first != likely:
+                continue
+            freedom = sum(len(each) > 1 for each in choices)
+            own = tuple(zip(guesses, chosen))
+            for convention in table:
+                if _needs_lengths(convention, seen.has):
+                    continue
+                for mask in _masks(convention, seen):
+                    both = tuple({**dict(mask), **dict(own)}.items())
+                    yield Candidate(name, convention, both, freedom)
+
+
+def clipped_ones(
+    table: tuple[Convention, ...], seen: Evidence
+) -> Iterator[Candidate]:
+    """The same with clipped rewards, where a reward lies beyond a clip."""
+    for clip in seen.clips:
+        extra = (("reward_clip", clip),)
+        for each in correct_ones(table, seen):
+            yield replace(each, guesses=each.guesses + extra)
+        for each in faulty_ones(table, seen, likely=True):
+            yield replace(each, guesses=each.guesses + extra)
+
+
+def _needs_lengths(convention: Convention, has: frozenset[str]) -> bool:
+    weighs = convention.settings.baseline == "length_weighted_mean"
+    return weighs and "length" not in has
+
+
+def _masks(
+    convention: Convention, seen: Evidence
+) -> tuple[tuple[tuple[str, Any], ...], ...]:
+    """Whether rows without EOS are masked: both where there are such."""
+    if not seen.no_eos or "mask_no_eos" in dict(seen.given):
+        return ((),)
+    return ((), (("mask_no_eos", not convention.settings.mask_no_eos),))
+
+
+RULES: Mapping[str, tuple[str, ...]] = {
+    "strides": (
+        "largest",
+        "power of two",
+        "one more",
+        "two more",
+        "twice",
+        "one less",
+        "commonest",
+        "smallest",
+    )
+}
+"""Rules that make a configured group size from the groups of a step, the
+likeliest first."""
+
+
+def _values(
+    setting: str, values: tuple[Any, ...], given: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """The values to try: what a person named, or what the record has; a
+    rule's name stands for the rules it has."""
+    if setting in given:
+        own = given[setting]
+        ruled = any(is_rule(setting, v) for v in values)
+        return (own,) if ruled or own in values else ()
+    found: list[Any] = []
+    for value in values:
+        if is_rule(setting, value) and value in RULES:
+            found += RULES[value]
+        elif setting in FLAGS:
+            found.append(bool(value))
+        else:
+            found.append(value)
+    return tuple(found)

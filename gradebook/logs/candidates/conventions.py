@@ -1,0 +1,445 @@
+"""Conventions: how trainers turn rewards into advantages, each with its
+source. Only what stands in this table is called correct."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from itertools import product
+from typing import Any
+
+from gradebook.core.errors import GradebookError, shown
+from gradebook.core.settings import ESTIMATORS, OF_ESTIMATOR, Settings
+
+STANDARD_DEVIATIONS = ("group_std", "batch_std", "others_std")
+"""Scales that add eps to a standard deviation."""
+
+
+@dataclass(frozen=True)
+class Convention:
+    """One way to compute advantages, and who computes them so.
+
+    estimator  a name from ESTIMATORS, or one made from baseline and scale
+    settings   ready to be run
+    trainer    the trainer, "" for a combination that no listed trainer has
+    version    a release or commit of the trainer
+    function   where its code is
+    """
+
+    estimator: str
+    settings: Settings
+    trainer: str = ""
+    version: str = ""
+    function: str = ""
+
+    def __hash__(self) -> int:
+        """The fields' hash, worked out once: a search asks very often."""
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((self.estimator, self.settings, self.trainer))
+            self.__dict__["_hash"] = known
+        return known
+
+    @property
+    def couples_prompts(self) -> bool:
+        """A row's advantage depends on rows of other prompts."""
+        s = self.settings
+        return (
+            s.baseline == "batch_mean"
+            or s.scale in ("batch_std", "nonzero_share")
+            or s.whiten_tokens
+        )
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where conventions come from, and what they have in common."""
+
+    trainer: str
+    version: str
+    function: str
+    common: Mapping[str, Any]
+
+    def has(self, estimator: str, **changes: Any) -> Convention:
+        settings = _settings({**self.common, **changes})
+        return Convention(
+            estimator, settings, self.trainer, self.version, self.function
+        )
+
+
+def _settings(values: Mapping[str, Any]) -> Settings:
+    """Settings of these values, without those that this engine lacks."""
+    known = {field.name for field in fields(Settings)}
+    return Settings(**{k: v for k, v in values.items() if k in known})
+
+
+_CENTERED = {"scale": "none"}
+_OTHERS = {"baseline": "leave_one_out", "scale": "none"}
+_ZERO = {"lone_row": "zero"}
+
+_VERL = _Source("verl", "265c92487", "core_algos.py", {"eps": 1e-6})
+_TRL = _Source(
+    "TRL",
+    "v0.22.2",
+    "GRPOTrainer._generate_and_score_completions",
+    {"eps": 1e-4},
+)
+_TRL_RLOO = _Source(
+    "TRL",
+    "v1.6.0",
+    "RLOOTrainer._generate_and_score_completions",
+    {"eps": 1e-4},
+)
+_AREAL = _Source(
+    "AReaL",
+    "bbc10f0e9",
+    "Normalization.__call__",
+    {"eps": 1e-5, "spread_about": "baseline"},
+)
+_GEM = _Source("GEM", "6de44a1", "train_oat_grpo.py", {"ddof": 0, "eps": 1e-9})
+_OAT = _Source("OAT", "0.2", "ppo.py", {"eps": 1e-8})
+_OPENRLHF = _Source(
+    "OpenRLHF",
+    "3c3be623",
+    "RemoteExperienceMaker.compute_advantages_and_returns",
+    {"eps": 1e-9},
+)
+_SLIME = _Source(
+    "slime",
+    "55d49e4c5",
+    "RolloutManager._post_process_rewards",
+    {"eps": 1e-6},
+)
+_NEMO = _Source(
+    "NeMo-RL",
+    "7ea279abf",
+    "calculate_baseline_and_std_per_prompt",
+    {"eps": 1e-6},
+)
+_INSTRUCT = _Source(
+    "open-instruct",
+    "d736f7ab7",
+    "DataPreparationActor",
+    {"ddof": 0, "eps": 1e-8},
+)
+_PRIME = _Source(
+    "prime-rl", "748158fa6", "_compute_request_rewards", {"eps": 1e-6}
+)
+_SKYRL = _Source(
+    "SkyRL",
+    "9c327905c",
+    "RayPPOTrainer._normalize_advantages",
+    {"eps": 1e-6, "lone_row": "raw", "whiten_tokens": True, "whiten_ddof": 0},
+)
+
+
+def _of_verl() -> list[Convention]:
+    """verl's estimators under its own keys; rLLM and EasyR1 use them."""
+    found = []
+    for name, settings in ESTIMATORS.items():
+        if name != "grpo_vectorized":
+            own = {k: settings[k] for k in OF_ESTIMATOR}
+            found.append(_VERL.has(name, **own))
+    passk = {k: ESTIMATORS["grpo_passk"][k] for k in OF_ESTIMATOR}
+    return [*found, _VERL.has("grpo_passk", **{**passk, **_CENTERED})]
+
+
+BASELINES = ("group_mean", "batch_mean", "leave_one_out", "none")
+
+
+def _of_areal(*eps: float) -> list[Convention]:
+    """AReaL's levels: which mean is subtracted, which deviation divides."""
+    return [
+        _AREAL.has(
+            levels_name(baseline, scale),
+            baseline=baseline,
+            scale=scale,
+            ddof=ddof,
+            eps=one,
+        )
+        for baseline, scale, ddof, one in product(
+            BASELINES, ("group_std", "batch_std"), (1, 0), eps
+        )
+    ]
+
+
+def _centered_by_areal() -> list[Convention]:
+    """AReaL's levels without a deviation."""
+    return [
+        _AREAL.has(
+            levels_name(baseline, "none"), baseline=baseline, **_CENTERED
+        )
+        for baseline in BASELINES
+    ]
+
+
+def levels_name(baseline: str, scale: str) -> str:
+    """The estimator that has this baseline and this scale."""
+    named = {
+        ("group_mean", "group_std"): "grpo",
+        ("group_mean", "batch_std"): "grpo_batch_std",
+        ("group_mean", "none"): "dr_grpo",
+        ("leave_one_out", "none"): "rloo",
+        ("none", "none"): "none",
+    }
+    return named.get((baseline, scale), f"{baseline}/{scale}")
+
+
+@lru_cache
+def conventions() -> tuple[Convention, ...]:
+    """Every listed convention, in the order in which they are preferred
+    when several give the same numbers. Settings that two trainers share
+    stand once, with the trainer that comes first."""
+    table = [
+        *_of_verl(),
+        _TRL.has("grpo"),
+        _TRL.has("grpo_batch_std", scale="batch_std"),
+        _TRL.has("dr_grpo", **_CENTERED),
+        _TRL_RLOO.has("rloo", **_OTHERS),
+        _TRL_RLOO.has(
+            levels_name("leave_one_out", "batch_std"),
+            baseline="leave_one_out",
+            scale="batch_std",
+        ),
+        *_of_areal(1e-5),
+        *_centered_by_areal(),
+        _GEM.has("grpo"),
+        _OAT.has("grpo"),
+        _SLIME.has("grpo"),
+        _PRIME.has("grpo"),
+        _OPENRLHF.has("grpo"),
+        _INSTRUCT.has("grpo"),
+        _NEMO.has(
+            levels_name("leave_one_out", "others_std"),
+            baseline="leave_one_out",
+            scale="others_std",
+        )
+        if "others_std" in _scales()
+        else None,
+        *(_of_skyrl() if _has("whiten_ddof") else ()),
+    ]
+    found: dict[Settings, Convention] = {}
+    for convention in table:
+        if convention is not None:
+            found.setdefault(_without_idle(convention.settings), convention)
+    return tuple(found.values())
+
+
+@lru_cache
+def configured() -> tuple[Convention, ...]:
+    """AReaL under another eps than its own: there it is a setting."""
+    return tuple(_of_areal(1e-3, 0.0))
+
+
+@lru_cache
+def clipping() -> tuple[Convention, ...]:
+    """AReaL, which clips rewards before it compares them."""
+    return (*_of_areal(1e-5, 1e-6), *_centered_by_areal())
+
+
+def _of_skyrl() -> list[Convention]:
+    """SkyRL's estimators with advantage_batch_normalize."""
+    name = "reinforce_plus_plus_baseline"
+    return [
+        _SKYRL.has(f"{name}/grpo"),
+        _SKYRL.has(f"{name}/dr_grpo", **_CENTERED),
+        _SKYRL.has(f"{name}/rloo", **_OTHERS, **_ZERO),
+    ]
+
+
+def _scales() -> tuple[Any, ...]:
+    from gradebook.core.settings import CHOICES
+
+    return CHOICES["scale"]
+
+
+def _has(setting: str) -> bool:
+    return any(field.name == setting for field in fields(Settings))
+
+
+def _without_idle(settings: Settings) -> Settings:
+    """The settings, with what their own scale never reads at its default."""
+    if settings.scale in STANDARD_DEVIATIONS:
+        return settings
+    return altered(settings, ddof=1, eps=0.0, spread_about="mean")
+
+
+EPS = (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 0.0)
+"""What is tried for eps beyond the listed conventions."""
+
+
+@lru_cache
+def unlisted() -> tuple[Convention, ...]:
+    """Combinations that no listed trainer has. A fit under one of them is
+    no clean bill."""
+    known = {_without_idle(c.settings) for c in conventions()}
+    found: dict[Settings, Convention] = {}
+    for baseline, scale, lone, ddof, eps in product(
+        BASELINES, ("group_std", "batch_std", "none"), ("zero", "raw"),
+        (1, 0), EPS,
+    ):  # fmt: skip
+        settings = _without_idle(
+            Settings(
+                baseline=baseline,
+                scale=scale,
+                lone_row=lone,
+                ddof=ddof,
+                eps=eps,
+            )
+        )
+        if settings not in known:
+            name = levels_name(baseline, scale)
+            found.setdefault(settings, Convention(name, settings))
+    return tuple(found.values())
+
+
+def declared_conventions(
+    declared: Mapping[str, Any],
+) -> tuple[Convention, ...]:
+    """The listed conventions under settings that the trainer was given.
+
+    `declared` maps settings to values, and may name an estimator. Short
+    names are welcome: scale=group is scale=group_std. A declared value
+    counts as listed, whoever has it. Raises GradebookError for a setting,
+    a value or an estimator that does not exist.
+    """
+    given = dict(declared)
+    estimator = given.pop("estimator", None)
+    changes = {name: _value(name, value) for name, value in given.items()}
+    table = conventions()
+    if estimator is not None:
+        wanted = str(estimator).lower().replace("-", "_")
+        wanted = {"grpo_vectorized": "grpo"}.get(wanted, wanted)
+        names = list(dict.fromkeys(c.estimator for c in table))
+        table = tuple(c for c in table if c.estimator == wanted)
+        if not table:
+            raise GradebookError(
+                key="estimator",
+                expected="one of " + ", ".join(names),
+                found=shown(estimator),
+            )
+    found: dict[Settings, Convention] = {}
+    for convention in table:
+        settings = replace(convention.settings, **changes)
+        own = settings == convention.settings
+        name = convention.estimator
+        if not own and ("scale" in changes or "baseline" in changes):
+            name = levels_name(settings.baseline, settings.scale)
+        found.setdefault(
+            _without_idle(settings),
+            replace(
+                convention,
+                estimator=name,
+                settings=settings,
+                trainer=convention.trainer if own else "",
+            ),
+        )
+    return tuple(found.values())
+
+
+SHORT = {
+    "group": "group_std",
+    "batch": "batch_std",
+    "true": "group_std",
+    "false": "none",
+}
+"""How trainers' own keys name a scale."""
+
+
+def _value(name: str, value: Any) -> Any:
+    """A declared value, read from text. Raises GradebookError."""
+    known = [field.name for field in fields(Settings)]
+    if name not in known:
+        raise GradebookError(
+            key=name,
+            expected="estimator, or one of " + ", ".join(known),
+            found=shown(name),
+        )
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if name == "scale":
+        return SHORT.get(text.lower(), text)
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+@lru_cache(maxsize=4096)
+def _altered(settings: Settings, changes: tuple) -> Settings:
+    return replace(settings, **dict(changes))
+
+
+def altered(settings: Settings, **changes: object) -> Settings:
+    """The settings with other choices; each is made and checked once."""
+    return _altered(settings, tuple(sorted(changes.items())))
+
+
+TITLES: Mapping[str, str] = {
+    "grpo": "GRPO",
+    "dr_grpo": "Dr. GRPO",
+    "rloo": "RLOO",
+    "rloo_vectorized": "RLOO (vectorized)",
+    "opo": "OPO",
+    "gpg": "GPG",
+    "grpo_passk": "Pass@k",
+    "reinforce_plus_plus_baseline": "REINFORCE++ baseline",
+    "none": "raw reward",
+    "grpo_batch_std": "GRPO over the batch's standard deviation",
+}
+"""Estimators as people write them."""
+
+PHRASES: Mapping[str, str] = {
+    "group_mean": "the group's mean",
+    "batch_mean": "the batch's mean",
+    "leave_one_out": "the mean of the group's other rows",
+    "none": "nothing",
+    "group_std": "divided by the group's standard deviation",
+    "batch_std": "divided by the batch's standard deviation",
+    "others_std": "divided by the standard deviation of the other rows",
+}
+
+
+def title(estimator: str) -> str:
+    """The estimator in a sentence: "GRPO", or what it subtracts and
+    divides by."""
+    if estimator in TITLES:
+        return TITLES[estimator]
+    baseline, _, scale = estimator.partition("/")
+    if baseline in TITLES:
+        return f"{TITLES[scale]} with whitened tokens"
+    words = f"reward less {PHRASES.get(baseline, baseline)}"
+    if baseline == "none":
+        words = "reward"
+    return words + (f", {PHRASES[scale]}" if scale in PHRASES else "")
+
+
+def in_words(settings: Settings, lone: bool = True) -> str:
+    """The settings that matter, in words; `lone`: some group has one
+    counted row."""
+    words = []
+    if settings.scale in STANDARD_DEVIATIONS:
+        words += [f"ddof {settings.ddof}", f"eps {settings.eps:g}"]
+        if settings.spread_about == "baseline":
+            words.append("spread about the baseline")
+    elif settings.scale == "none":
+        words.append("no standard deviation")
+    if lone:
+        alone = "0" if settings.lone_row == "raw" else "its own reward"
+        words.append(f"a lone row's baseline is {alone}")
+    if settings.mask_no_eos:
+        words.append("rows without EOS are masked")
+    if settings.reward_clip is not None:
+        words.append(f"rewards clipped at {settings.reward_clip:g}")
+    return ", ".join(words)
+
+
+def distinct(table: Iterable[Convention]) -> list[str]:
+    """The estimators of a table, each once."""
+    return list(dict.fromkeys(c.estimator for c in table))

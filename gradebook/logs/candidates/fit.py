@@ -1,0 +1,223 @@
+"""Fit: how far a candidate's advantages are from the logged ones, and how
+far they may be. Letters: R rows, S steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.logs.candidates.runs import StageTrace
+
+ABSOLUTE = RELATIVE = 1e-5
+"""How far a float32 advantage with noise of 1e-6 may lie from its value."""
+
+FLOAT32 = 4 * 2.0**-24
+"""Relative rounding of a float32 score and of a mean over such scores."""
+
+CLEAR = 8
+"""Two computations differ clearly on a row when they are this many times
+further apart than the log may be off."""
+
+ALIKE = 3e-6
+"""Residuals below this are all the same: the log's own noise."""
+
+ENOUGH = 24
+"""So many different numbers must agree before a rounding is believed."""
+
+TYPES = (("float16", 2.0**-11), ("bfloat16", 2.0**-8))
+"""Number types with few digits, and their spacing relative to a value."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How the log's numbers were rounded when they were written.
+
+    places    decimals of the advantages, None when they are not rounded
+    kind      the advantages' number type, "" for float32 or better
+    relative  half the type's spacing, relative to the value
+    """
+
+    places: int | None = None
+    kind: str = ""
+    relative: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.places is not None or bool(self.kind)
+
+    def of(self, logged: np.ndarray) -> np.ndarray:
+        """How far rounding may have moved each number. [R]"""
+        size = np.abs(np.where(np.isfinite(logged), logged, 0))
+        moved = self.relative * size
+        if self.places is not None:
+            moved = moved + 0.51 * 10.0**-self.places
+        return moved
+
+    @property
+    def words(self) -> str:
+        """What a note says: "rounded to 3 decimals"."""
+        if self.kind:
+            return f"stored as {self.kind}"
+        return f"rounded to {self.places} decimals"
+
+
+EXACT = Rounding()
+
+
+def rounding_of(logged: np.ndarray) -> Rounding:
+    """The rounding that all of many different numbers share."""
+    sizes = np.unique(np.abs(logged[np.isfinite(logged)]))
+    sizes = sizes[(sizes > 1e-4) & (sizes < 1e4)][:4096]
+    if len(sizes) < ENOUGH:
+        return EXACT
+    for kind, spacing in TYPES:
+        if bool((_as(kind, sizes) == sizes).all()) and not _short(sizes):
+            return Rounding(None, kind, spacing / 2)
+    for places in range(1, 7):
+        away = np.abs(sizes - np.round(sizes, places))
+        if bool((away <= 1e-7 * np.maximum(sizes, 1e-3)).all()):
+            return Rounding(places)
+    return EXACT
+
+
+def _as(kind: str, values: np.ndarray) -> np.ndarray:
+    """The values, rounded to a number type."""
+    if kind == "float16":
+        return values.astype("float16").astype("float64")
+    bits = values.astype("float32").view("uint32")
+    half = ((bits >> 16) & 1) + 0x7FFF
+    return (((bits + half) >> 16) << 16).view("float32").astype("float64")
+
+
+def _short(values: np.ndarray) -> bool:
+    """Short binary fractions, such as quarters, stand in any type."""
+    return bool((values * 64 == np.round(values * 64)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """How one candidate lies with the log. [S]
+
+    residual  float64, the largest distance of a row
+    tight     bool, every row is as close as the log's numbers can tell
+    loose     bool, every row is as close as float32 scores can tell
+    """
+
+    residual: np.ndarray
+    tight: np.ndarray
+    loose: np.ndarray
+
+    @classmethod
+    def none(cls, steps: int) -> Fit:
+        """Nothing computed, or nothing that could be computed."""
+        no = np.zeros(steps, dtype=bool)
+        return cls(np.full(steps, np.inf), no, no.copy())
+
+    def put(self, at: np.ndarray, other: Fit) -> None:
+        """Takes over another's steps; `at`, bool [S], says which."""
+        self.residual[at] = other.residual
+        self.tight[at], self.loose[at] = other.tight, other.loose
+
+
+@dataclass(frozen=True, eq=False)
+class Ruler:
+    """What distances on some logged steps are measured with."""
+
+    steps: LoggedSteps
+    rounding: Rounding = EXACT
+
+    @cached_property
+    def allowed(self) -> np.ndarray:
+        """How far each logged advantage may be off. float64 [R]"""
+        logged = self.steps.advantage
+        size = np.abs(np.where(np.isfinite(logged), logged, 0))
+        return ABSOLUTE + RELATIVE * size + self.rounding.of(logged)
+
+    def fit(self, trace: StageTrace) -> Fit:
+        """How a trace's advantages lie with the log."""
+        steps = self.steps
+        found = trace.advantage.numpy()
+        away = distance(found, steps.advantage)
+        worst = steps.worst(away)
+        tight = steps.worst(away - self.allowed) <= 0
+        if tight.all():
+            return Fit(worst, tight, tight)
+        first = steps.first_at(away, worst)
+        beyond = worst > self.allowed[first] + self.slack(trace, first)
+        if beyond[~tight].all():
+            return Fit(worst, tight, tight)
+        over = np.flatnonzero(away > self.allowed)
+        beyond = away[over] > self.allowed[over] + self.slack(trace, over)
+        loose = np.ones(len(tight), dtype=bool)
+        loose[steps.step_of[over[beyond]]] = False
+        return Fit(worst, tight, loose)
+
+    def slack(self, trace: StageTrace, rows: np.ndarray) -> np.ndarray:
+        """What float32 rounding of scores and means may do to these rows.
+
+        Scores such as 0, 1 or 0.25 have exact sums. A row that is compared
+        with no other row has nothing to round but its own score.
+        [rows]
+        """
+        score = trace.score.numpy()[rows].astype("float64")
+        baseline = np.nan_to_num(trace.baseline.numpy()[rows])
+        scale = np.abs(trace.scale.numpy()[rows])
+        size = np.abs(score) + np.abs(baseline)
+        group = trace.group.numpy() + 1
+        voters = np.bincount(group[trace.counted.numpy()], minlength=1)
+        own = np.minimum(group[rows], len(voters) - 1)
+        alone = (group[rows] == 0) | (voters[own] <= 1)
+        short = (score * 1024 == np.round(score * 1024)) & (size < 4096)
+        exact = short | alone | ~trace.credited.numpy()[rows]
+        dust = FLOAT32 * size / np.where(scale > 0, scale, np.inf)
+        dust = np.where(exact, 0, dust)
+        step = self.steps.step_of[rows]
+        most = np.sqrt(self.steps.batch.step_rows.numpy())[step]
+        return np.minimum(dust, most) * self._gain(trace)[step]
+
+    def _gain(self, trace: StageTrace) -> np.ndarray:
+        """How much the last stage spreads the standardized scores. [S]"""
+        if trace.outputs["advantage"] is trace.outputs["standardized"]:
+            return np.ones(self.steps.step_count)
+        spreads = []
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            for name in ("advantage", "standardized"):
+                values = np.nan_to_num(trace.outputs[name].numpy())
+                high, low = self.steps.worst(values), self.steps.worst(-values)
+                spreads.append(high + low)
+            gain = spreads[0] / spreads[1]
+        return np.where(np.isfinite(gain), gain, 1.0)
+
+    def sides(self, suspect: StageTrace, correct: StageTrace) -> np.ndarray:
+        """int64 [S]: the rows on which the two differ clearly and the log
+        is where the suspect is. Rounding of scores counts only on steps
+        that the suspect needs it for."""
+        every = np.arange(self.steps.rows)
+        found = suspect.advantage.numpy()
+        loose = ~self.fit(suspect).tight[self.steps.step_of]
+        near = self.allowed + loose * self.slack(suspect, every)
+        dust = loose * self.slack(correct, every)
+        apart = distance(found, correct.advantage.numpy())
+        clear = apart > CLEAR * (near + dust)
+        away = distance(found, self.steps.advantage)
+        return self.steps.total(clear & (away <= near))
+
+    def blurred(self, trace: StageTrace) -> np.ndarray:
+        """bool [S]: rounding may move a row by a quarter of the step's
+        largest advantage or more, so that a loose fit tells nothing."""
+        slack = self.slack(trace, np.arange(self.steps.rows))
+        size = self.steps.worst(np.nan_to_num(np.abs(self.steps.advantage)))
+        return self.steps.worst(slack) > 0.25 * size
+
+
+def distance(found: np.ndarray, logged: np.ndarray) -> np.ndarray:
+    """|found - logged|; 0 where both are not finite, inf where one is."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        away = np.abs(found - logged)
+    odd = ~np.isfinite(away)
+    if odd.any():
+        same = np.isfinite(found[odd]) == np.isfinite(logged[odd])
+        away[odd] = np.where(same, 0.0, np.inf)
+    return away

@@ -1,0 +1,320 @@
+"""Logged steps: the rows of whole steps as one batch, with the advantages
+that were logged. Letters: R rows, S steps, G groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
+from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import Settings
+
+CANONICAL = (
+    "step",
+    "prompt",
+    "reward",
+    "advantage",
+    "length",
+    "eos",
+    "steps",
+    "kept_steps",
+    "scored",
+    "rollout",
+    "rank",
+    "text",
+)
+"""The columns of a canonical frame; prompt and reward are always there."""
+
+FLAGS = ("eos", "scored")
+LABELS = ("rollout", "rank", "text")
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedBatch(Batch):
+    """A batch of rows that stand together by step, with response lengths
+    in place of a token matrix.
+
+    lengths  int64 [R] unmasked tokens of the row
+    """
+
+    lengths: Any = None
+
+    @cached_property
+    def tokens(self) -> Tensor:
+        """int64 [R] unmasked tokens of the row: its response length."""
+        return self.lengths
+
+    @cached_property
+    def width(self) -> Tensor:
+        """int64 [S] the step's padded width: its longest response."""
+        longest = torch.ones_like(self.step_rows)
+        return longest.scatter_reduce(0, self.step_index, self.tokens, "amax")
+
+    @cached_property
+    def place(self) -> Tensor:
+        """int64 [R] the row's position among the rows of its step."""
+        starts = self.step_rows.cumsum(0) - self.step_rows
+        return torch.arange(self.rows) - starts[self.step_index]
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of rows that share step and prompt, int64 [G] each.
+
+    first  the group's first row
+    size   how many rows it has
+    step   its step's number
+    """
+
+    first: np.ndarray
+    size: np.ndarray
+    step: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedSteps:
+    """Rows of whole steps, sorted by step, rows of a step in their order.
+
+    batch      the rows
+    advantage  float64 [R] as logged, NaN where the log has none
+    labels     [S] the steps' own names
+    has        the canonical columns that the log has
+    """
+
+    batch: LoggedBatch
+    advantage: np.ndarray
+    labels: np.ndarray
+    has: frozenset[str]
+
+    @cached_property
+    def rows(self) -> int:
+        """R, the number of rows."""
+        return len(self.advantage)
+
+    @cached_property
+    def step_count(self) -> int:
+        """S, the number of steps."""
+        return len(self.labels)
+
+    @cached_property
+    def step_of(self) -> np.ndarray:
+        """int64 [R] the row's step, from 0."""
+        return self.batch.step_index.numpy()
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """int64 [S] first row of each step."""
+        rows = self.batch.step_rows.numpy()
+        return np.cumsum(rows) - rows
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The groups of rows that share step and prompt."""
+        code = self.batch.prompt_index.numpy()
+        size = np.bincount(code)
+        first = np.empty_like(size)
+        first[code[::-1]] = np.arange(len(code))[::-1]
+        return Groups(first, size, self.step_of[first])
+
+    def worst(self, values: np.ndarray) -> np.ndarray:
+        """Largest of each step's values, [S]."""
+        return np.maximum.reduceat(values, self.starts)
+
+    def first_at(self, values: np.ndarray, worst: np.ndarray) -> np.ndarray:
+        """int64 [S] the first row of each step that has its `worst`."""
+        hit = np.flatnonzero(values == worst[self.step_of])
+        step = self.step_of[hit]
+        return hit[np.unique(step, return_index=True)[1]]
+
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """Sum of each step's values, [S]; flags are counted."""
+        if values.dtype == bool:
+            values = values.astype("int64")
+        return np.add.reduceat(values, self.starts)
+
+    def of_steps(self, steps: np.ndarray) -> LoggedSteps:
+        """Only the rows of `steps`, bool [S]."""
+        return self if steps.all() else self.of_rows(steps[self.step_of])
+
+    def of_rows(self, rows: np.ndarray) -> LoggedSteps:
+        """Only these rows, bool [R]."""
+        at = np.flatnonzero(rows)
+        keep = torch.from_numpy(at)
+        b = self.batch
+        step = b.step_index.numpy()[at]
+        new = np.diff(step, prepend=-1) != 0
+        columns = {n: getattr(b, n) for n in _columns()}
+        taken = _batch(
+            {n: v if v is None else v[keep] for n, v in columns.items()},
+            np.cumsum(new) - 1,
+            _renumbered(b.prompt_index.numpy()[at]),
+        )
+        return LoggedSteps(
+            taken, self.advantage[at], self.labels[step[new]], self.has
+        )
+
+
+SHARED = (
+    "step_index",
+    "step_count",
+    "step_rows",
+    "prompt_index",
+    "prompt_rows",
+    "rollout_index",
+    "place",
+    "tokens",
+    "width",
+)
+"""What a batch works out from its rows alone, whatever its settings are."""
+
+
+def under(
+    batch: LoggedBatch,
+    settings: Settings,
+    by_step: Mapping[str, Tensor] | None = None,
+) -> LoggedBatch:
+    """The same rows under other settings, sharing what rows decide;
+    `by_step` has settings that differ between steps, int64 [S] each."""
+    if not batch.__dict__.get("shared"):
+        for name in SHARED:
+            if hasattr(type(batch), name):
+                getattr(batch, name)
+        batch.__dict__["shared"] = True
+    known = batch.__dict__
+    twin = object.__new__(LoggedBatch)
+    kept = {name: known[name] for name in _kept() if name in known}
+    twin.__dict__.update(kept, settings=settings, **(by_step or {}))
+    return twin
+
+
+@lru_cache
+def _kept() -> tuple[str, ...]:
+    return (*SHARED, *_columns(), "shared")
+
+
+@lru_cache
+def _columns() -> tuple[str, ...]:
+    """The names of a batch's columns."""
+    return tuple(f.name for f in fields(LoggedBatch) if f.name != "settings")
+
+
+def _batch(
+    columns: Mapping[str, Tensor | None], step: np.ndarray, group: np.ndarray
+) -> LoggedBatch:
+    """A batch of columns that were checked when the log was read. `step`
+    and `group` are sorted codes 0.., int64 [R]."""
+    batch = object.__new__(LoggedBatch)
+    names = {name: columns.get(name) for name in _columns()}
+    rows = np.bincount(step)
+    batch.__dict__.update(
+        names,
+        settings=Settings(),
+        step_index=torch.from_numpy(step),
+        step_count=len(rows),
+        step_rows=torch.from_numpy(rows),
+        prompt_index=torch.from_numpy(group),
+    )
+    return batch
+
+
+def _renumbered(codes: np.ndarray) -> np.ndarray:
+    """Codes 0.. in order of first appearance, [R]."""
+    heads = np.flatnonzero(np.diff(codes, prepend=codes[:1] - 1))
+    found, unique = pd.factorize(codes[heads])
+    if len(unique) == len(heads):
+        found = np.arange(len(heads))
+    lengths = np.diff(np.append(heads, len(codes)))
+    return np.repeat(found, lengths).astype("int64")
+
+
+def to_logged(frame: pd.DataFrame) -> LoggedSteps:
+    """A canonical frame, its cells checked, as logged steps. Raises
+    GradebookError for a missing column, or no rows."""
+    for name in ("prompt", "reward"):
+        if name not in frame.columns:
+            raise GradebookError(key=name, expected="a column", found="none")
+    if not len(frame):
+        raise GradebookError(key="reward", expected="rows", found="none")
+    step, labels = _steps(frame)
+    if (np.diff(step) < 0).any():
+        order = np.argsort(step, kind="stable")
+        frame, step = frame.iloc[order], step[order]
+    rows = len(frame)
+    lengths = _numbers(frame, "length", 1)
+    steps = _numbers(frame, "steps", None)
+    kept = _numbers(frame, "kept_steps", None)
+    if steps is None:
+        steps = _all(rows, 1) if kept is None else kept.clamp(min=1)
+    group = _groups(step, frame)
+    columns = {
+        "prompt": torch.from_numpy(group),
+        "reward": torch.tensor(frame["reward"].to_numpy("float64")),
+        "mask": (lengths > 0)[:, None],
+        "lengths": lengths,
+        "step": torch.from_numpy(step),
+        "steps": steps,
+        "kept_steps": steps if kept is None else kept,
+        **{n: _numbers(frame, n, 1).bool() for n in FLAGS},
+        "rollout": torch.arange(rows),
+        "rank": _all(rows, 0),
+        "text": torch.from_numpy(group),
+    }
+    for name in LABELS:
+        if name in frame:
+            codes = pd.factorize(frame[name])[0].astype("int64")
+            columns[name] = torch.from_numpy(codes)
+    advantage = np.full(rows, np.nan)
+    if "advantage" in frame:
+        advantage = frame["advantage"].to_numpy("float64", copy=True)
+    has = frozenset(c for c in CANONICAL if c in frame.columns)
+    return LoggedSteps(_batch(columns, step, group), advantage, labels, has)
+
+
+def _all(rows: int, value: int) -> Tensor:
+    return torch.full((rows,), value, dtype=torch.int64)
+
+
+def _numbers(frame: pd.DataFrame, name: str, default: int | None) -> Any:
+    """int64 [R]; all `default` where the log has no such column."""
+    if name not in frame:
+        return None if default is None else _all(len(frame), default)
+    return torch.tensor(frame[name].to_numpy("float64").astype("int64"))
+
+
+def _steps(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Step codes int64 [R] in order of first appearance, and labels."""
+    if "step" not in frame.columns:
+        return np.zeros(len(frame), dtype="int64"), np.zeros(1, "int64")
+    values = frame["step"].to_numpy()
+    if values.dtype.kind in "iu":
+        heads = np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
+        found, labels = pd.factorize(values[heads])
+        lengths = np.diff(np.append(heads, len(values)))
+        return np.repeat(found, lengths).astype("int64"), labels
+    codes, labels = pd.factorize(frame["step"], use_na_sentinel=False)
+    return codes.astype("int64"), np.asarray(labels)
+
+
+def _groups(step: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
+    """Group codes int64 [R], one for each (step, prompt)."""
+    values = frame["prompt"].to_numpy()
+    if values.dtype.kind not in "iu":
+        values = pd.factorize(frame["prompt"], use_na_sentinel=False)[0]
+    values = values.astype("int64", copy=False)
+    new = np.empty(len(step), dtype=bool)
+    new[0] = True
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    new[1:] |= step[1:] != step[:-1]
+    heads = np.flatnonzero(new)
+    prompts = pd.factorize(values[heads])[0]
+    pairs = step[heads] * (len(heads) + 1) + prompts
+    found = pd.factorize(pairs)[0].astype("int64")
+    return np.repeat(found, np.diff(np.append(heads, len(step))))

@@ -1,0 +1,269 @@
+"""Trials: candidates tried on logged steps, and which steps they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gradebook.core.batch import Batch
+from gradebook.engine.pipeline import Engine, run
+from gradebook.logs.candidates.candidates import (
+    CLIPS,
+    Candidate,
+    Evidence,
+    clipped_ones,
+    correct_ones,
+    faulty_ones,
+)
+from gradebook.logs.candidates.conventions import (
+    Convention,
+    clipping,
+    configured,
+    conventions,
+    unlisted,
+)
+from gradebook.logs.candidates.fit import ABSOLUTE, EXACT, Fit, Rounding, Ruler
+from gradebook.logs.candidates.logged_steps import LoggedSteps, under
+from gradebook.logs.candidates.runs import CannotRun, StageRuns, StageTrace
+from gradebook.logs.candidates.strides import made_by
+
+LARGE, FEW = 16_384, 2_048
+"""On steps of so many rows, some whole prompts of so many rows are looked
+at first, to rule a candidate out that couples no prompts."""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a search tries.
+
+    table    the conventions that count as listed
+    given    settings that a person named
+    """
+
+    table: tuple[Convention, ...] = field(default_factory=conventions)
+    given: tuple[tuple[str, object], ...] = ()
+
+    @property
+    def clipping(self) -> tuple[Convention, ...]:
+        """What is tried with clipped rewards."""
+        return clipping() if self.table == conventions() else self.table
+
+    @property
+    def configured(self) -> tuple[Convention, ...]:
+        """What listed trainers compute under other values of a setting."""
+        return configured() if self.table == conventions() else ()
+
+    @property
+    def others(self) -> tuple[Convention, ...]:
+        """Combinations beyond the table; none where a person declared."""
+        return unlisted() if self.table == conventions() else ()
+
+
+@dataclass(eq=False)
+class Trials:
+    """Candidates on some logged steps.
+
+    steps     the steps
+    rounding  how the log's numbers were rounded
+    fits      how each candidate lies with the log; a step that it was not
+              tried on counts as one that it does not fit
+    """
+
+    steps: LoggedSteps
+    rounding: Rounding = EXACT
+    tried: Tried = field(default_factory=Tried)
+    fits: dict[Candidate, Fit] = field(default_factory=dict)
+    _known: dict[tuple, Fit] = field(default_factory=dict)
+    _cannot: dict[tuple, np.ndarray] = field(default_factory=dict)
+    _parts: dict[bytes, Trials] = field(default_factory=dict)
+
+    @cached_property
+    def runs(self) -> StageRuns:
+        """The stages that were run on these steps."""
+        return StageRuns(self.steps)
+
+    @cached_property
+    def ruler(self) -> Ruler:
+        """What distances are measured with."""
+        return Ruler(self.steps, self.rounding)
+
+    @cached_property
+    def seen(self) -> Evidence:
+        """What the rows allow to be tried."""
+        batch = self.steps.batch
+        largest = float(batch.reward.abs().max())
+        return Evidence(
+            self.steps.has,
+            not bool(batch.eos.all()),
+            tuple(c for c in CLIPS if c < largest),
+            self.tried.given,
+        )
+
+    @cached_property
+    def quiet(self) -> np.ndarray:
+        """bool [S]: the rewards of every prompt are equal, and all
+        advantages are 0: whatever was computed, this step tells nothing."""
+        logged = np.nan_to_num(np.abs(self.steps.advantage), nan=1.0)
+        quiet = self.steps.worst(logged) <= ABSOLUTE
+        return quiet & self.flat
+
+    @cached_property
+    def flat(self) -> np.ndarray:
+        """bool [S]: every reward equals those of its prompt."""
+        groups = self.steps.groups
+        reward = self.steps.batch.reward.numpy()
+        first = reward[groups.first][self.steps.batch.prompt_index.numpy()]
+        away = np.abs(reward - first)
+        away -= 1e-6 * np.abs(reward)
+        return self.steps.worst(away) <= 0
+
+    @property
+    def fitted(self) -> np.ndarray:
+        """bool [S]: some candidate fits the step."""
+        found = self.quiet.copy()
+        for fit in self.fits.values():
+            found |= fit.loose
+        return found
+
+    def everything(self) -> None:
+        """Tries every candidate: likely ones on all steps, the others on
+        the steps that nothing fits so far."""
+        table, seen = self.tried.table, self.seen
+        every = np.ones(self.steps.step_count, dtype=bool)
+        self.try_on(every, correct_ones(table, seen))
+        self.try_on(every, faulty_ones(table, seen, likely=True))
+        for more in (
+            faulty_ones(table, seen, likely=False),
+            clipped_ones(self.tried.clipping, seen),
+            correct_ones(self.tried.configured, seen),
+            faulty_ones(self.tried.configured, seen, likely=True),
+            faulty_ones(self.tried.configured, seen, likely=False),
+            correct_ones(self.tried.others, seen),
+        ):
+            left = ~self.fitted
+            if left.any():
+                self.try_on(left, more)
+
+    def try_on(self, at: np.ndarray, wanted: Iterable[Candidate]) -> None:
+        """Tries candidates on the steps `at`, bool [S]."""
+        if at.all():
+            for candidate in wanted:
+                if candidate not in self.fits:
+                    self.fits[candidate] = self._fit(candidate)
+            return
+        part = self.part(at)
+        for candidate in wanted:
+            fit = self.fits.get(candidate)
+            if fit is None:
+                fit = self.fits[candidate] = Fit.none(len(at))
+            fit.put(at, part._fit(candidate))
+
+    def _fit(self, candidate: Candidate) -> Fit:
+        """The candidate's fit on every step."""
+        if self.steps.rows > LARGE and not candidate.couples_prompts:
+            first = self._some._fit(candidate)
+            if not first.loose.any():
+                return first
+        try:
+            return self._measured(self.runs.trace(candidate))
+        except CannotRun as error:
+            return self._fit_where_it_runs(candidate, error.args)
+
+    def _measured(self, trace: StageTrace) -> Fit:
+        key = tuple(trace.numbers.values())
+        if key not in self._known:
+            self._known[key] = self.ruler.fit(trace)
+        return self._known[key]
+
+    def trace(self, candidate: Candidate) -> StageTrace | None:
+        """The candidate's stages, None where it cannot be computed."""
+        try:
+            return self.runs.trace(candidate)
+        except CannotRun:
+            return None
+
+    def part(self, at: np.ndarray) -> Trials:
+        """The trials of the steps `at`, bool [S]; the last ones are kept."""
+        key = at.tobytes()
+        if key not in self._parts:
+            if len(self._parts) > 4:
+                self._parts.clear()
+            steps = self.steps.of_steps(at)
+            self._parts[key] = Trials(steps, self.rounding, self.tried)
+        return self._parts[key]
+
+    @cached_property
+    def _some(self) -> Trials:
+        """Some whole prompts of every step."""
+        groups = self.steps.groups
+        ends = np.cumsum(groups.size)
+        step = groups.step
+        before = np.concatenate([[0], ends[:-1]])
+        first = np.searchsorted(step, np.arange(self.steps.step_count))
+        share = max(FEW // self.steps.step_count, 1)
+        taken = before - before[first][step] < share
+        rows = taken[self.steps.batch.prompt_index.numpy()]
+        return Trials(self.steps.of_rows(rows), self.rounding, self.tried)
+
+    def _fit_where_it_runs(self, candidate: Candidate, why: tuple) -> Fit:
+        """The fit on the steps on which the candidate can be computed."""
+        count = self.steps.step_count
+        fit = Fit.none(count)
+        if count == 1:
+            return fit
+        key = (*why, candidate.settings)
+        if key not in self._cannot:
+            bad = np.ones(count, dtype=bool)
+            self._runs_on(candidate, np.arange(count), bad)
+            self._cannot[key] = bad
+        good = ~self._cannot[key]
+        if good.any():
+            part = Trials(self.steps.of_steps(good), self.rounding)
+            try:
+                fit.put(good, part._measured(part.runs.trace(candidate)))
+            except CannotRun:
+                return fit
+        return fit
+
+    def _runs_on(
+        self, candidate: Candidate, at: np.ndarray, bad: np.ndarray
+    ) -> None:
+        """Clears `bad` on the steps `at` that the candidate runs on."""
+        chosen = np.zeros(len(bad), dtype=bool)
+        chosen[at] = True
+        try:
+            StageRuns(self.steps.of_steps(chosen)).trace(candidate)
+            bad[at] = False
+        except CannotRun:
+            if len(at) > 1:
+                half = len(at) // 2
+                self._runs_on(candidate, at[:half], bad)
+                self._runs_on(candidate, at[half:], bad)
+
+
+@lru_cache
+def without_loss(engine: Engine) -> Engine:
+    """The engine without its question which rows train: advantages do not
+    ask it."""
+    return replace(engine, trained=_not_asked)
+
+
+def _not_asked(
+    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
+) -> Tensor:
+    """Counted rows, in place of `trained`. bool [R]."""
+    return counted
+
+
+def advantages(steps: LoggedSteps, candidate: Candidate) -> np.ndarray:
+    """The candidate's advantages from a plain run of its engine. float64
+    [R]. Raises GradebookError where it cannot be computed."""
+    sizes = made_by(steps, candidate.rules)
+    batch = under(steps.batch, candidate.settings, sizes)
+    found = run(without_loss(candidate.engine), batch).advantage
+    return found.to(torch.float64).numpy()

@@ -1,0 +1,97 @@
+"""Notes: what else a reader of a verdict should know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradebook.core.lazy_pandas import pd
+from gradebook.logs.candidates.fit import Rounding
+from gradebook.logs.read.whole_steps import Log
+from gradebook.logs.verdict.sentences import (
+    convention_notes,
+    count,
+    unchecked_notes,
+)
+from gradebook.logs.verdict.tally import Named
+
+
+def notes_of(
+    log: Log,
+    found: Named,
+    frame: pd.DataFrame,
+    *,
+    reading: Sequence[str],
+    rounding: Rounding,
+    unsearched: int,
+    cancelled: bool,
+    incomplete: bool,
+    has: frozenset[str],
+) -> tuple[str, ...]:
+    """Notes on the reading, then on the verdict."""
+    notes = []
+    if cancelled:
+        steps = count(len(frame), "step")
+        notes.append(f"Cancelled after {steps}; the rest is not read.")
+    if incomplete:
+        notes.append(
+            "The second reading was cancelled: what only some steps called"
+            " for was not tried on the others."
+        )
+    notes += _left_out(log)
+    if unsearched:
+        tried = "was" if unsearched == 1 else "were"
+        notes.append(
+            f"{count(unsearched, 'step')} that nothing fits {tried} tried"
+            " only with what was found on others."
+        )
+    notes += reading
+    if rounding:
+        notes.append(
+            f"Advantages are {rounding.words}; that much is allowed for"
+            " where nothing fits exactly."
+        )
+    quiet = int((frame["verdict"] == "cannot tell").sum())
+    if quiet and found.verdict in ("correct", "suspect"):
+        steps = f"{quiet:,} of {count(len(frame), 'step')}"
+        notes.append(f"{steps} can tell nothing; they agree with the verdict.")
+    notes += convention_notes(found)
+    notes += unchecked_notes(has)
+    return tuple(notes)
+
+
+def _left_out(log: Log) -> list[str]:
+    notes = []
+    if log.broken_files:
+        files = len(log.sources)
+        notes.append(
+            f"{log.broken_files} of {count(files, 'file')} could not be read"
+            " to the end; the others are checked."
+        )
+    if log.set_apart:
+        rows = count(log.set_apart, "row belongs", "rows belong")
+        notes.append(
+            f"{rows} to an evaluation among the training rows, or to a group"
+            " that it cut short; they are set apart and not judged."
+        )
+    if log.gathered:
+        notes.append(
+            "Rows of a step stand apart in this log; they were brought"
+            " together in the order in which they stand."
+        )
+    if log.repeated:
+        notes.append(
+            f"{count(log.repeated, 'step')} stand twice, as after a resumed"
+            " run; each time is judged by itself."
+        )
+    if log.broken_cells:
+        cells = count(log.broken_cells, "broken cell was", "broken cells were")
+        steps = count(len(log.broken_steps), "step is", "steps are")
+        notes.append(f"{cells} left out; {steps} not judged for it.")
+    if log.split_steps:
+        some = ", ".join(map(str, [*log.split_steps][:5]))
+        steps = count(len(log.split_steps), "step comes", "steps come")
+        notes.append(
+            f"{steps} back after others ({some}): sort the log by step, so"
+            " that each is whole."
+        )
+    return notes
