@@ -1,6 +1,7 @@
 """The board under a mouse, a finger and keys, in Chromium."""
 
 import random
+import re
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -9,24 +10,41 @@ from playwright.sync_api import expect
 
 from gradebook.analysis.state_comparison import compared
 from gradebook.cases.link import decode
+from gradebook.core.errors import GradebookError
 
 # The report's row 10: (2 - 1) / 1, and (2 - 25.75) / 49.507.
 CORRECT, FAULTY = 1.0, -0.4797
 
 
-def of_the_link(page, name):
-    """The comparison of the state that the page's address says."""
+def wanted_by_the_link(page, name):
+    """The marks of the state that the page's address says; none while that
+    state cannot be read."""
     query = dict(parse_qsl(urlsplit(page.url).query))
-    return compared(decode(query, default=name).state)
+    try:
+        found = compared(decode(query, default=name).state)
+    except GradebookError:
+        return {}
+    return {
+        side: {
+            str(row): pytest.approx(value, abs=1e-4)
+            for row, value in enumerate(trace.advantage.tolist())
+        }
+        for side, trace in (
+            ("correct", found.correct),
+            ("faulty", found.faulty),
+        )
+    }
 
 
 def agrees_with_the_link(board, name):
-    """The marks are what the engines compute from the page's address."""
-    found = of_the_link(board.page, name)
-    board.shows(
-        correct=dict(enumerate(found.correct.advantage.tolist())),
-        faulty=dict(enumerate(found.faulty.advantage.tolist())),
-    )
+    """The marks are what the engines compute from the page's address, which
+    follows a finished edit."""
+    for _ in range(100):
+        shown, wanted = board.values(), wanted_by_the_link(board.page, name)
+        if shown == wanted:
+            return
+        board.page.wait_for_timeout(100)
+    assert shown == wanted
 
 
 def test_a_dragged_reward_moves_every_mark_and_is_one_step_of_undo(read):
@@ -47,7 +65,6 @@ def test_a_dragged_reward_moves_every_mark_and_is_one_step_of_undo(read):
     page.mouse.move(*[x + y for x, y in zip(board.centre(10), (15, 0))])
     assert board.handle(10).get_attribute("aria-valuemax") == ends
     page.mouse.up()
-    expect(page).to_have_url(lambda url: "r=" in url or "?" in url)
     agrees_with_the_link(board, "partial_groups")
 
     expect(board.button("Undo")).to_be_enabled()
@@ -100,13 +117,13 @@ def test_keys_alone_reach_and_change_everything(read):
     large = float(handle.get_attribute("aria-valuenow"))
     assert before < small < large
     assert large - small > 5 * (small - before)
-    handle.press("Home")
     low = handle.get_attribute("aria-valuemin")
+    handle.press("Home")
     expect(handle).to_have_attribute("aria-valuenow", low)
     expect(handle).to_have_attribute("role", "slider")
     expect(handle).to_have_attribute("aria-label", "Reward of row 2, prompt A")
     expect(board.handle(1)).to_have_attribute(
-        "aria-valuetext", pytest_words("1; advantage: correct")
+        "aria-valuetext", re.compile("1; advantage: correct")
     )
     handle.press("PageUp")
     expect(board.handle(1)).to_be_focused()
@@ -123,12 +140,6 @@ def test_keys_alone_reach_and_change_everything(read):
     board.cell(2).press("Alt+ArrowUp")
     expect(board.cell(1)).to_have_value(low)
     agrees_with_the_link(board, "rejected_rows")
-
-
-def pytest_words(start):
-    import re
-
-    return re.compile("^" + re.escape(start))
 
 
 def test_chips_are_painted_and_rows_come_and_go(read):
@@ -179,7 +190,7 @@ def test_while_covered_the_page_receives_no_faulty_number(desktop, server):
     board = Board(page)
     board.shows(correct={10: CORRECT})
     page.locator("[data-test-script-state='notRunning']").wait_for()
-    secrets = ["−0.480".encode(), b"\\u22120.480", b"-0.479733", b"25.75"]
+    secrets = ["−0.480".encode(), b"\\u22120.480", b"-0.4797", b"25.75"]
     sent = b"".join(
         f if isinstance(f, bytes) else f.encode() for f in received
     )
@@ -191,7 +202,7 @@ def test_while_covered_the_page_receives_no_faulty_number(desktop, server):
     sent = b"".join(
         f if isinstance(f, bytes) else f.encode() for f in received
     )
-    assert b"-0.479733" in sent
+    assert b"-0.4797" in sent
     page.close()
 
 
@@ -255,7 +266,8 @@ def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(
     first.mouse.up()
     wanted = one.cell(10).input_value()
     first.wait_for_function(
-        "() => document.querySelector('[data-test-connection-state=CONNECTED]')"
+        "() => document.querySelector("
+        "'[data-test-connection-state=CONNECTED]')"
     )
     expect(one.cell(10)).to_have_value(wanted)
     first.wait_for_function("(text) => location.href !== text", arg=link)

@@ -5,6 +5,7 @@ import { chips } from "./chips.js";
 import { minus, parsed, short } from "./scale.js";
 import { span } from "./layout.js";
 
+const KINDS = { row: "index", "reward axis": "reward-axis" };
 const PAUSE = 500; // ms without a key after which typing counts as done
 
 export class Rows {
@@ -118,7 +119,7 @@ export class Rows {
   cell(one, row) {
     const cell = html("div", {
       role: one.name === "row" ? "rowheader" : "cell",
-      class: `cell ${one.column?.kind ?? one.name.replace(" ", "-")}`,
+      class: `cell ${one.column?.kind ?? KINDS[one.name] ?? one.name}`,
       "data-name": one.column?.name,
     });
     cell.append(...this.content(one, row));
