@@ -23,7 +23,10 @@ from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError, shown
 
 HISTORY = 200
-"""States that a draft remembers."""
+"""States that a draft remembers at most."""
+MEMORY = 8_000_000
+"""Bytes that they take at most, roughly. Only edits of whole large batches
+come near."""
 
 
 @dataclass
@@ -37,16 +40,16 @@ class Draft:
     """
 
     scenario: Scenario
-    states: list[State] = field(default_factory=list)
+    states: list[State] = field(default_factory=list, init=False)
     at: int = 0
     epoch: str = field(default_factory=lambda: secrets.token_urlsafe(6))
     ack: int = 0
     notes: list[str] = field(default_factory=list)
     _gesture: int | None = None
+    _sizes: list[int] = field(default_factory=lambda: [0])
 
     def __post_init__(self) -> None:
-        if not self.states:
-            self.states = [self.origin]
+        self.states = [self.origin]
 
     @property
     def origin(self) -> State:
@@ -83,17 +86,26 @@ class Draft:
         """Another state of the same case. It takes the place of the one
         before where both belong to one gesture."""
         if gesture is not None and gesture == self._gesture:
-            del self.states[self.at :]
+            del self.states[self.at :], self._sizes[self.at :]
             self.at -= 1
         self.notes = []
         if state.same_batch(self.state):
             self.states[self.at] = state
             self._gesture = None
             return
-        first, *rest = [*self.states[: self.at + 1], state]
-        self.states = [first, *rest[1 - HISTORY :]]
+        del self.states[self.at + 1 :], self._sizes[self.at + 1 :]
+        self._sizes.append(state.table.size_beside(self.state.table))
+        self.states.append(state)
+        self._forget()
         self.at = len(self.states) - 1
         self._gesture = gesture
+
+    def _forget(self) -> None:
+        """Drops the oldest states but the first, while there are too many."""
+        while len(self.states) > HISTORY or (
+            len(self.states) > 3 and sum(self._sizes) > MEMORY
+        ):
+            del self.states[1], self._sizes[1]
 
     def do(
         self,

@@ -21,9 +21,9 @@ from gradebook.cases.schema import (
     read,
     refuse,
 )
+from gradebook.cases.table import MOST_ROWS
 from gradebook.core.errors import GradebookError
 
-MOST_ROWS = 1000
 MOST_TOKENS = 64
 
 KINDS: Mapping[str, Any] = {

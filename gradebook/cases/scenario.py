@@ -46,7 +46,7 @@ from gradebook.cases.schema import (
     refuse,
     under,
 )
-from gradebook.cases.table import Table, rows_to_batch
+from gradebook.cases.table import Table
 from gradebook.cases.toml_file import read_toml
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, shown
@@ -229,7 +229,7 @@ class OtherRun(Part):
 
     def batch(self, settings: Settings) -> Batch:
         """The rows as a batch. Raises GradebookError with column and row."""
-        return rows_to_batch(self.rows, settings)
+        return Table.of(self.rows).batch(settings)
 
 
 Advantages = Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
@@ -384,7 +384,7 @@ class Scenario(Case):
         """
         settings = settings or self.settings
         if table is None:
-            return rows_to_batch(self.rows, settings)
+            return Table.of(self.rows).batch(settings)
         return Table.of_frame(table).batch(settings)
 
 
@@ -582,7 +582,7 @@ def _check_solution(
         except GradebookError as error:
             raise under(error, f"{key}[{place}]") from None
     try:
-        rows_to_batch(rows, settings)
+        Table.of(rows).batch(settings)
     except GradebookError as error:
         raise under(error, key) from None
 

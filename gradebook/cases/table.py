@@ -8,7 +8,7 @@ keeps what was read. What cannot be read stays as typed and is named by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -55,6 +55,23 @@ class Row:
 
     def __hash__(self) -> int:
         return hash(self.cells)
+
+    def size(self, shared: Set[int]) -> int:
+        """Bytes that the row takes beside the cells with the ids `shared`,
+        roughly."""
+        return 200 + sum(
+            _size(cell, value)
+            for cell, value in zip(self.cells, self.values)
+            if id(cell) not in shared
+        )
+
+
+def _size(cell: Cell, value: Any) -> int:
+    """Bytes of a cell and what was read from it, roughly."""
+    if isinstance(cell, tuple):
+        return 60 + 8 * len(cell)
+    numbers = len(value) if isinstance(value, tuple) else 1
+    return 0 if isinstance(cell, bool) else 60 + len(cell) + 32 * numbers
 
 
 @dataclass(frozen=True)
@@ -196,6 +213,18 @@ class Table:
                 cells = np.array(values[name], dtype=kind)
                 values[name] = cells.reshape(len(self), self.width)
         return Batch(**values, settings=settings)
+
+    def size_beside(self, other: Table) -> int:
+        """Bytes that the table takes where `other` is kept too, roughly."""
+        mine, others = set(map(id, self.rows)), set(map(id, other.rows))
+        shared = {
+            id(cell)
+            for row in other.rows
+            if id(row) not in mine
+            for cell in row.cells
+        }
+        new = (row for row in self.rows if id(row) not in others)
+        return sum(row.size(shared) for row in new)
 
     # Changing
 
@@ -364,11 +393,3 @@ def _given(row: Mapping[str, Any], name: str) -> Any:
     """A row's value; a flag that is not named is true."""
     value = row.get(name)
     return value is None or value if COLUMNS[name].kind == "flag" else value
-
-
-def rows_to_batch(
-    rows: Sequence[Mapping[str, Any]], settings: Settings
-) -> Batch:
-    """Rows with a batch's names as a batch. Raises GradebookError with
-    column and row."""
-    return Table.of(rows).batch(settings)

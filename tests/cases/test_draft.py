@@ -1,6 +1,7 @@
 """A draft: what stands, what stood before, and the browser's messages."""
 
 import random
+import tracemalloc
 
 import pytest
 
@@ -8,6 +9,7 @@ import gradebook
 from gradebook.cases import edits, link
 from gradebook.cases.draft import ACTS, HISTORY, Draft
 from gradebook.cases.state import start
+from gradebook.cases.table import Table
 
 CASE = gradebook.load("rejected_rows")  # rewards 100, 1, 2
 
@@ -88,6 +90,64 @@ def test_states_of_other_rows_are_no_same_batch(tmp_path):
     assert mine.name == own.name
     assert not start(mine).same_batch(start(own))
     assert start(own).same_batch(start(own))
+
+
+def large(chance):
+    """128 rows of 64 tokens, with log-probabilities."""
+    return Table.of(
+        [
+            {
+                "prompt": f"prompt {row // 8}",
+                "reward": chance.random(),
+                "mask": [chance.random() < 0.7 for _ in range(64)],
+                "logp": [-chance.random() for _ in range(64)],
+                "ref_logp": [-chance.random() for _ in range(64)],
+            }
+            for row in range(128)
+        ]
+    )
+
+
+def one_cell(draft, chance):
+    row = chance.randrange(128)
+    name = chance.choice(["reward", "logp", "t1", "t64"])
+    cell = not draft.table[name][row]
+    if name == "reward":
+        cell = repr(chance.random())
+    if name == "logp":
+        cell = " ".join(f"{-chance.random():.6f}" for _ in range(64))
+    draft.do(edits.set_cell, row, name, cell)
+
+
+def every_reward(draft, chance):
+    block = "\n".join(repr(chance.random()) for _ in range(128))
+    draft.do(edits.paste, 0, "reward", block)
+
+
+def every_cell(draft, chance):
+    draft.do(edits.set_width, 64 + len(draft.states) % 3)
+
+
+@pytest.mark.parametrize(
+    "edit, times, least",
+    [(one_cell, 200, 200), (every_reward, 200, 200), (every_cell, 20, 4)],
+)
+def test_the_undo_steps_of_a_large_batch_take_less_than_10_mb(
+    edit, times, least
+):
+    """Only where each edit replaces every cell of 128 rows by 64 tokens are
+    there fewer steps than 200."""
+    chance = random.Random(0)
+    draft = Draft(gradebook.load("zero_std_kl"))
+    tracemalloc.start()
+    draft.edit(table=large(chance))
+    for _ in range(times):
+        edit(draft, chance)
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert draft.notes == [] and least <= len(draft.states) <= HISTORY
+    assert draft.states[0] is draft.origin
+    assert taken < 10_000_000
 
 
 # Messages

@@ -3,8 +3,6 @@ rows to a table and back."""
 
 import dataclasses
 import math
-import random
-import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -380,40 +378,3 @@ def test_every_field_of_a_batch_is_a_column():
     assert set(COLUMNS) == known
     for name, column in COLUMNS.items():
         assert column.help.endswith("."), name
-
-
-def test_200_undo_steps_of_a_large_batch_take_less_than_10_mb():
-    """128 rows of 64 tokens, with log-probabilities. An edit is a reward, a
-    mask, a list of log-probabilities, or a row added and another removed."""
-    chance = random.Random(0)
-    rows = [
-        {
-            "prompt": f"prompt {row // 8}",
-            "reward": chance.random(),
-            "mask": [chance.random() < 0.7 for _ in range(64)],
-            "logp": [-chance.random() for _ in range(64)],
-            "ref_logp": [-chance.random() for _ in range(64)],
-        }
-        for row in range(128)
-    ]
-    tracemalloc.start()
-    first = Table.of(rows)
-    history = [first]
-    for step in range(199):
-        row, now = chance.randrange(128), history[-1]
-        if step % 4 == 0:
-            now = now.with_cell(row, "reward", repr(chance.random()))
-        elif step % 4 == 1:
-            mask = [chance.random() < 0.5 for _ in range(64)]
-            now = now.with_cell(row, "mask", mask)
-        elif step % 4 == 2:
-            cell = " ".join(f"{-chance.random():.6f}" for _ in range(64))
-            now = now.with_cell(row, "logp", cell)
-        else:
-            order = [r for r in range(128) if r != row]
-            now = now.take([*order, order[0]])
-        history.append(now)
-    taken = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert len(history) == 200 and not history[-1].problems()
-    assert taken < 10_000_000
