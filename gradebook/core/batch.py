@@ -217,6 +217,11 @@ class Batch:
         return self.step_rows
 
     @cached_property
+    def width(self) -> Tensor:
+        """int64 [S] the padded width of each step: T, in tokens."""
+        return torch.full_like(self.step_rows, self.mask.shape[-1])
+
+    @cached_property
     def tokens(self) -> Tensor:
         """int64 [R] unmasked tokens of the row: its response length."""
         return self.mask.sum(-1)
