@@ -1,5 +1,7 @@
 """What must hold whatever the batch, with drawn batches and settings."""
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import HealthCheck, Phase, assume, find, given
@@ -13,11 +15,14 @@ from gradebook.core.settings import CHOICES
 stable = profile(
     derandomize=True,
     deadline=None,
-    max_examples=40,
+    max_examples=12,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 REPLICAS = {name: gradebook.bug(name).engine for name in gradebook.BUGS}
+BREAKS = {name: gradebook.bug(name).breaks for name in gradebook.BUGS}
 COUPLED = ("batch_std", "nonzero_share")
+ONE_VOTER = ("length_weighted_mean", "second_best")
+"""Baselines that look at the voting row of a rollout alone."""
 TOKENS = 3
 
 # Quarters add and subtract without rounding, so that a flat group is flat.
@@ -29,6 +34,8 @@ any_settings = st.one_of(
         **{name: st.sampled_from(CHOICES[name]) for name in CHOICES},
         eps=st.sampled_from([1e-6, 1e-4, 0.5]),
         group_size=st.sampled_from([None, 1, 2, 3]),
+        prompts_per_step=st.sampled_from([None, 1, 2]),
+        micro_batch=st.sampled_from([None, 1, 2]),
         min_group_size=st.sampled_from([1, 1, 2]),
         mask_no_eos=st.booleans(),
         reward_bias=st.sampled_from([0, -0.5]),
@@ -48,6 +55,14 @@ def columns(draw, least=1, most=9):
     def each(cell, n=count):
         return draw(st.lists(cell, min_size=n, max_size=n))
 
+    prompt, step = each(st.integers(0, 2)), each(st.sampled_from([0, 0, 0, 1]))
+    # All rows are rollouts of their own, or some are cut. Pieces of one
+    # rollout share its reward.
+    whole = draw(st.booleans())
+    rollout = list(range(count)) if whole else each(st.integers(0, 3))
+    reward = {}
+    for key, value in zip(zip(step, prompt, rollout), each(rewards)):
+        reward.setdefault(key, value)
     rejected = each(st.sampled_from([False, False, False, True]))
     mask = [each(st.booleans(), TOKENS) for _ in range(count)]
     mask = [
@@ -60,27 +75,32 @@ def columns(draw, least=1, most=9):
     logp = torch.tensor(logp, dtype=torch.float64).reshape(count, TOKENS)
     gap = torch.tensor(apart, dtype=torch.float64).reshape(count, TOKENS)
     return {
-        "prompt": each(st.integers(0, 2)),
-        "reward": each(rewards),
+        "prompt": prompt,
+        "reward": [reward[key] for key in zip(step, prompt, rollout)],
+        "rollout": rollout,
+        "scored": [True, *each(st.sampled_from([True, True, False]))][:count],
+        "rank": each(st.integers(0, 1)),
+        "text": each(st.integers(0, 1)),
         "mask": mask,
         "eos": [True, *each(st.sampled_from([True, True, False]))][:count],
         "steps": steps,
         "kept_steps": [
             min(n, k) for n, k in zip(steps, each(st.integers(0, 4)))
         ],
-        "step": each(st.sampled_from([0, 0, 0, 1])),
+        "step": step,
         "logp": logp,
         "ref_logp": logp + gap,
     }
 
 
 def traced(rows, settings, engine=CORRECT):
-    """The trace, or none where the step has too few tokens to whiten."""
+    """The trace. An example is left out where the step has too few tokens
+    to whiten, or where the faulty engine stops."""
     batch = Batch(**rows, settings=settings)
     try:
         return gradebook.run(engine, batch)
     except gradebook.GradebookError:
-        assume(not settings.whiten_tokens)
+        assume(not settings.whiten_tokens and engine is CORRECT)
         raise
 
 
@@ -103,13 +123,23 @@ FLOATS = ("score", "baseline", "scale", "standardized", "advantage")
 PER_ROW = (*FLOATS, "credited", "counted", "trained", "gradient")
 
 
+def own_rollouts(rows, settings):
+    """The rows, each a rollout of its own where the baseline looks at the
+    voting row alone."""
+    if settings.baseline not in ONE_VOTER:
+        return rows
+    return {**rows, "rollout": list(range(len(rows["reward"])))}
+
+
 @pytest.mark.parametrize(
-    "engine", ["correct", *(n for n in REPLICAS if n != "partial_groups")]
+    "engine",
+    ["correct", *(n for n in REPLICAS if "permutation" not in BREAKS[n])],
 )
 @stable
 @given(columns(), any_settings, st.randoms(use_true_random=False))
 def test_row_order_does_not_matter(engine, rows, settings, random):
     engine = REPLICAS.get(engine, CORRECT)
+    rows = own_rollouts(rows, settings)
     order = list(range(len(rows["reward"])))
     random.shuffle(order)
     straight = traced(rows, settings, engine)
@@ -124,14 +154,80 @@ def test_row_order_does_not_matter(engine, rows, settings, random):
     near(shuffled.loss, straight.loss)
 
 
-def test_row_order_does_matter_to_strides():
-    rows = {"prompt": [0, 0, 1, 1], "reward": [0, 1, 4, 5]}
-    engine = REPLICAS["partial_groups"]
-    straight = traced(rows, Settings(), engine).baseline.tolist()
-    mixed = traced(taken(rows, [0, 2, 1, 3]), Settings(), engine).baseline
-    # By pairs in order: (0, 1), (4, 5), then (0, 4), (1, 5).
-    assert straight == [0.5, 0.5, 4.5, 4.5]
-    assert mixed.tolist() == [2, 2, 3, 3]
+def of_case(name):
+    """The rows and the settings of a shipped case."""
+    case = gradebook.load(name)
+    columns = {key: [row[key] for row in case.rows] for key in case.rows[0]}
+    return columns, case.settings
+
+
+def differ(a, b):
+    return bool(((a - b).nan_to_num().abs() > 1e-3).any())
+
+
+def reordered(engine, rows, settings):
+    """The engine gives some row another advantage or gradient when the
+    rows come in some other order."""
+    straight = traced(rows, settings, engine)
+    count = len(rows["reward"])
+    for first, second in itertools.combinations(range(count), 2):
+        order = list(range(count))
+        order[first], order[second] = second, first
+        found = traced(taken(rows, order), settings, engine)
+        for name in ("advantage", "gradient"):
+            a, b = getattr(straight, name), getattr(found, name)
+            if a is not None and differ(a[order], b):
+                return True
+    return False
+
+
+def shifted(engine, rows, settings):
+    """A constant added to one prompt's rewards moves a row of it."""
+    return any(
+        differ(a, b)
+        for prompt, a, b in changed_prompts(engine, rows, settings, own=True)
+    )
+
+
+def coupled(engine, rows, settings):
+    """Another reward in one prompt moves a row of another prompt."""
+    return any(
+        differ(a, b)
+        for prompt, a, b in changed_prompts(engine, rows, settings, own=False)
+    )
+
+
+def changed_prompts(engine, rows, settings, own):
+    """For each prompt: the advantages of its own rows, or of all others,
+    before and after 100 was taken from each of its rewards."""
+    before = traced(rows, settings, engine).advantage
+    for prompt in dict.fromkeys(rows["prompt"]):
+        of = torch.tensor([p == prompt for p in rows["prompt"]])
+        reward = [r - 100 * p for r, p in zip(rows["reward"], of.tolist())]
+        after = traced({**rows, "reward": reward}, settings, engine).advantage
+        looked_at = of if own else ~of
+        yield prompt, before[looked_at], after[looked_at]
+
+
+PROOFS = {
+    "permutation": reordered,
+    "shift": shifted,
+    "other prompts": coupled,
+}
+
+
+@pytest.mark.parametrize(
+    "name, broken, case",
+    [
+        (name, broken, case)
+        for name, breaks in BREAKS.items()
+        for broken, case in breaks.items()
+    ],
+)
+def test_a_case_proves_each_property_that_a_bug_breaks(name, broken, case):
+    rows, settings = of_case(case)
+    assert PROOFS[broken](REPLICAS[name], rows, settings)
+    assert not PROOFS[broken](CORRECT, rows, settings)
 
 
 # A constant falls out where the score itself is compared only with its own

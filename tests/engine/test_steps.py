@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import gradebook
-from gradebook import CORRECT, ESTIMATORS, Batch, Settings
+from gradebook import CORRECT, ESTIMATORS, Batch, GradebookError, Settings
 
 ENGINES = {
     "correct": CORRECT,
@@ -31,6 +31,9 @@ MORE = {
     ),
     "trl": Settings(),
     "gem": Settings(ddof=0, eps=1e-9),
+    "nemo": Settings(baseline="leave_one_out", scale="others_std"),
+    "skyrl": Settings(whiten_tokens=True, whiten_ddof=0, lone_row="raw"),
+    "passes": Settings(micro_batch=2, loss="bnpo"),
 }
 SETTINGS = {**ESTIMATORS, **MORE}
 
@@ -64,6 +67,10 @@ def rows_of(count, seed):
         "kept_steps": kept_steps,
         "logp": logp,
         "ref_logp": logp + apart / 4,
+        "scored": draw(6) > 0,
+        "rollout": draw(4),
+        "rank": draw(2),
+        "text": draw(2),
     }
 
 
@@ -71,7 +78,7 @@ COUNTS = {7: 11, 2: 6, 30: 1, 4: 9}
 ALONE = {step: rows_of(n, step) for step, n in COUNTS.items()}
 ALONE[30]["mask"][:] = True  # a single row of three tokens
 for rows in ALONE.values():
-    rows["eos"][0] = True
+    rows["eos"][0] = rows["scored"][0] = True
 
 
 def together(order):
@@ -107,8 +114,20 @@ def exactly_equal(found, expected):
     assert found.nan_to_num().equal(expected.nan_to_num())
 
 
+def stops(engine, settings, rows):
+    try:
+        gradebook.run(engine, Batch(**rows, settings=settings))
+    except GradebookError:
+        return True
+    return False
+
+
 def holds(engine, settings, order):
     batch = Batch(**together(order), settings=settings)
+    if stops(engine, settings, together(order)):
+        # A faulty engine that stops does so because of one of the steps.
+        assert any(stops(engine, settings, rows) for rows in ALONE.values())
+        return
     both = gradebook.run(engine, batch)
     sums = []
     for step, rows in ALONE.items():

@@ -1,0 +1,29 @@
+"""Padded mean: SkyRL issue 1305, open."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from gradebook.core.batch import Batch
+from gradebook.engine.advantages import (
+    enough_tokens,
+    surviving,
+    whitened_about,
+)
+from gradebook.engine.segments import by_step
+
+
+def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
+    """Whitened about a mean that counts padding as tokens with value 0.
+
+    float [R]. The trainer sees every advantage of a padded batch moved,
+    and advantages other than 0 where all values are equal.
+    """
+    if not batch.settings.whiten_tokens:
+        return surviving(batch, standardized)
+    enough_tokens(batch, credited)
+    steps, at = by_step(batch, credited), batch.step_index
+    total = steps.at_rows(steps.sum(standardized * batch.tokens))
+    mean = total / (batch.step_rows * batch.width)[at]
+    a = whitened_about(batch, standardized, credited, mean, at)
+    return surviving(batch, a)

@@ -1,0 +1,30 @@
+"""Swapped scale: TRL issue 3991, fixed by PR 3992 in v0.22.2."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from gradebook.core.batch import Batch
+from gradebook.engine.scales import SCALES
+
+
+def scale(
+    batch: Batch,
+    score: Tensor,
+    counted: Tensor,
+    group: Tensor,
+    baseline: Tensor,
+) -> Tensor:
+    """The divisor of another setting than the one asked for. float [R].
+
+    The trainer sees undivided advantages where it asked for the group's
+    deviation, and the group's deviation where it asked for none.
+    """
+    swapped = {
+        "group_std": "none",
+        "batch_std": "group_std",
+        "none": "group_std",
+    }
+    asked = batch.settings.scale
+    chosen = SCALES[swapped.get(asked, asked)]
+    return chosen(batch, score, counted, group, baseline)

@@ -1,0 +1,5 @@
+"""Filtered first: rows are dropped, then cut into groups by position."""
+
+from gradebook.ui.pages.bug import bug_page
+
+bug_page("filtered_first")
