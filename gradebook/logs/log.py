@@ -251,7 +251,7 @@ class _Work:
             declared_words(self.asked.declared),
         )
         source = ""
-        if c and c.listed:
+        if c and c.convention.trainer:
             parts = (c.convention.trainer, c.convention.version)
             source = " ".join(parts) + f", {c.convention.function}"
         return Verdict(

@@ -70,8 +70,8 @@ class Candidate:
 
     @property
     def listed(self) -> bool:
-        """A listed trainer computes like that."""
-        return bool(self.convention.trainer)
+        """A listed trainer computes like that, or a person declared it."""
+        return bool(self.convention.trainer) or self.convention.declared
 
     @property
     def couples_prompts(self) -> bool:

@@ -25,6 +25,7 @@ class Convention:
     trainer    the trainer, "" for a combination that no listed trainer has
     version    a release or commit of the trainer
     function   where its code is
+    declared   a person said that the trainer was asked for it
     """
 
     estimator: str
@@ -32,6 +33,7 @@ class Convention:
     trainer: str = ""
     version: str = ""
     function: str = ""
+    declared: bool = False
 
     def __hash__(self) -> int:
         """The fields' hash, worked out once: a search asks very often."""
@@ -333,6 +335,7 @@ def declared_conventions(
                 estimator=name,
                 settings=settings,
                 trainer=convention.trainer if own else "",
+                declared=True,
             ),
         )
     return tuple(found.values())
@@ -412,7 +415,7 @@ def title(estimator: str) -> str:
     if estimator in TITLES:
         return TITLES[estimator]
     baseline, _, scale = estimator.partition("/")
-    if baseline in TITLES:
+    if baseline == "reinforce_plus_plus_baseline":
         return f"{TITLES[scale]} with whitened tokens"
     words = f"reward less {PHRASES.get(baseline, baseline)}"
     if baseline == "none":

@@ -27,7 +27,7 @@ ALIKE = 3e-6
 ENOUGH = 24
 """So many different numbers must agree before a rounding is believed."""
 
-TYPES = (("float16", 2.0**-11), ("bfloat16", 2.0**-8))
+TYPES = (("bfloat16", 2.0**-7), ("float16", 2.0**-10))
 """Number types with few digits, and their spacing relative to a value."""
 
 

@@ -222,9 +222,14 @@ def _keys(source: Source, limits: Limits) -> list[str]:
 
 
 def _object(text: str) -> Any:
-    """The line's JSON, or the error."""
+    """The line's JSON, or the error. Half a surrogate pair, which no text
+    can be written with, becomes a question mark."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        if "\\ud" in text.lower():
+            whole = json.dumps(value, ensure_ascii=False)
+            value = json.loads(whole.encode("utf-8", "replace"))
+        return value
     except (ValueError, RecursionError) as error:
         return error
 
@@ -269,8 +274,10 @@ def _whole_table(source: Source, limits: Limits) -> list[Any] | None:
             return None
         file.seek(0)
         try:
-            value = json.loads(file.read().decode("utf-8-sig", "replace"))
-        except (ValueError, RecursionError):
+            value = _object(file.read().decode("utf-8-sig", "replace"))
+        except MemoryError:
+            return None
+        if isinstance(value, Exception):
             return None
     if isinstance(value, dict):
         names, data = value.get("columns"), value.get("data")
