@@ -1,0 +1,93 @@
+"""Bugs of different stages that trainers really had at the same time, with
+the numbers that were measured."""
+
+import pytest
+
+import gradebook
+from gradebook import Batch, Settings
+from gradebook.cases.engines import several
+
+CENTRED = Settings(scale="none", group_size=2)
+VERL = Settings(eps=1e-6, lone_row="raw")
+CUT = {
+    "prompt": ["A", "A", "A", "B", "B"],
+    "rollout": [0, 0, 1, 2, 3],
+    "reward": [1, 1, 0.5, 0, 0],
+}
+RESET = {"prompt": [0] * 3, "rollout": [0, 0, 1], "reward": [1, 1, 0]}
+FLAT = {"prompt": [0] * 7, "reward": [100.1] * 7}
+
+
+@pytest.mark.parametrize(
+    "bugs, settings, rows, advantage",
+    [
+        # miles before PR 2369.
+        (("whole_batch", "fan_out"), CENTRED, CUT, [0.5, 0.5, 0, -0.5, -0.5]),
+        (("fan_out",), CENTRED, CUT, [0.167, 0.167, -0.333, 0, 0]),
+        ((), CENTRED, CUT, [0.25, 0.25, -0.25, 0, 0]),
+        # rLLM with contexts that are reset.
+        (("uid_per_rollout", "fan_out"), VERL, RESET, [0, 0, 0]),
+        (("uid_per_rollout",), VERL, RESET, [1, 1, 0]),
+        (("fan_out",), VERL, RESET, [0.577, 0.577, -1.155]),
+        ((), VERL, RESET, [0.707, 0.707, -0.707]),
+        # verl 0.6.0 to 0.7.1: the floor hides the dust.
+        (("float32_dust", "variance_floor"), VERL, FLAT, [0.0002] * 7),
+        (("float32_dust",), VERL, FLAT, [0.826] * 7),
+        ((), VERL, FLAT, [0] * 7),
+    ],
+)
+def test_a_combination_gives_the_measured_numbers(
+    bugs, settings, rows, advantage
+):
+    batch = Batch(**rows, settings=settings)
+    found = gradebook.run(several(bugs), batch).advantage
+    assert found.tolist() == pytest.approx(advantage, abs=6e-4)
+
+
+def test_all_faults_of_counted_together_let_every_scored_row_vote():
+    batch = Batch(
+        prompt=[0] * 4,
+        rollout=[0, 0, 1, 2],
+        reward=[1, 1, 3, 100],
+        mask=[[1], [1], [0], [1]],
+        eos=[True, True, False, True],
+        scored=[True, True, True, False],
+        settings=Settings(mask_no_eos=True),
+    )
+    counted = [
+        name
+        for name in gradebook.BUGS
+        if gradebook.bug(name).stage == "counted"
+    ]
+    found = gradebook.run(several(counted), batch)
+    assert found.counted.tolist() == [True, True, True, False]
+    assert found.baseline[0].item() == pytest.approx(5 / 3)
+
+
+def test_a_scale_of_one_hides_the_missing_parentheses():
+    batch = Batch([0] * 4, [1, 1, 1, 0])
+    both = several(["swapped_scale", "missing_parentheses"])
+    alone = several(["swapped_scale"])
+    found, expected = (
+        gradebook.run(engine, batch).advantage for engine in (both, alone)
+    )
+    assert found.equal(expected)
+
+
+def test_the_other_fix_of_filtered_first_is_an_older_bug():
+    # open-instruct PR 1794 takes statistics before it drops rows.
+    batch = Batch(
+        prompt=["A"] * 4 + ["B"] * 4,
+        reward=[1, 0, 1, 0, 5, 6, 7, 8],
+        eos=[1, 0, 1, 0, 1, 1, 0, 0],
+        settings=Settings(scale="none", group_size=4, mask_no_eos=True),
+    )
+    advantages = {
+        "correct": [0, 0, 0, 0, -0.5, 0.5, 0, 0],
+        "filtered_first": [-2.25, 0, -2.25, 0, 1.75, 2.75, 0, 0],
+        "no_eos_outliers": [0.5, 0, 0.5, 0, -1.5, -0.5, 0, 0],
+    }
+    for name, expected in advantages.items():
+        engine = several([] if name == "correct" else [name])
+        found = gradebook.run(engine, batch).advantage
+        assert found.tolist() == expected
