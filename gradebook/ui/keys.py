@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import streamlit as st
 
 if TYPE_CHECKING:
+    from gradebook.ui.parts.desk import Desk
     from gradebook.ui.parts.drafts import Draft
     from gradebook.ui.parts.player import Play
 
@@ -84,6 +85,8 @@ PRIMER: Key[list[str]] = Key("primer-typed", lambda: ["1", "0", "0", "1"])
 """The primer's four rewards, as typed."""
 PRIMER_GOOD: Key[list[float]] = Key("primer-good", lambda: [1.0, 0, 0, 1.0])
 """The last four rewards of the primer that were numbers."""
+DESK: Key[Desk | None] = Key("desk", lambda: None)
+"""What the session does on the page of training runs."""
 
 
 def widget(key: str) -> Any:

@@ -84,6 +84,15 @@ def t_quantile(level: float, freedom: int) -> float:
     return sum(term / freedom**n for n, term in enumerate(terms))
 
 
+def question(
+    study: Study, value: float, names: Sequence[str], update: int
+) -> str:
+    """What to predict; `names` of the engines, the correct one first."""
+    asked = study.measured.question.format(names[1], names[0])
+    given = study.slider.said(value)
+    return f"{given[:1].upper()}{given[1:]}: after {update} updates, {asked}"
+
+
 def sentence(
     study: Study, value: float, found: Effect, update: int, faulty: str
 ) -> str:

@@ -23,17 +23,21 @@ class Measure:
     function  float64 [...] of an environment and a policy
     title     the axis of the curves
     unit      what a difference is counted in, times `factor`
+    reach     the lowest and the highest value of the axis
+    question  what to predict, with {} for the faulty and the correct engine
     more, less  what the faulty run does where its value is larger, smaller
-    better    1 where more is better, -1 where less is, 0 where neither is
+    choices   the answers for more, less and no difference
     """
 
     function: Callable[[Environment, Tensor], Tensor]
     title: str
     unit: str
     factor: float
+    reach: tuple[float, float]
+    question: str
     more: str
     less: str
-    better: int
+    choices: tuple[str, str, str]
 
 
 def success(environment: Environment, policy: Tensor) -> Tensor:
@@ -85,29 +89,35 @@ def _rollout(
 MEASURES: Mapping[str, Measure] = {
     "success": Measure(
         success,
-        "success (chance of a rollout)",
+        "chance of success",
         "points",
         100,
+        (0, 1),
+        "is the {} run better or worse than the {} one?",
         "solves {} more",
         "solves {} less",
-        1,
+        ("better", "worse", "no difference"),
     ),
     "wasted_turns": Measure(
         wasted_turns,
         "turns on prompts that nobody can solve",
         "turns",
         1,
+        (0, 8),
+        "is the {} run better or worse than the {} one?",
         "wastes {} more",
         "wastes {} less",
-        -1,
+        ("worse: it wastes more turns", "better", "no difference"),
     ),
     "letters_in_use": Measure(
         letters_in_use,
-        "letters in use where any will do (effective number)",
+        "letters in use where any will do",
         "letters",
         1,
+        (1, 7),
+        "does the {} run keep more unscored letters in use than the {} one?",
         "keeps {} more in use",
         "keeps {} less in use",
-        0,
+        ("more", "fewer", "no difference"),
     ),
 }

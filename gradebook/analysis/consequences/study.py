@@ -98,7 +98,6 @@ class Study:
     """The training runs of one bug.
 
     task      what is trained on, and what a success is
-    question  what to predict, at the slider's default
     why       what explains the result, shown after the prediction
     found     how the conditions were found
     report    the updates after which results are given; the headline is
@@ -108,7 +107,6 @@ class Study:
     bug: str
     order: int
     task: str
-    question: str
     why: str
     found: str
     environment: str

@@ -1,0 +1,179 @@
+"""Does it matter? Two policies trained side by side, live."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.analysis.consequences.effect import (
+    LESS,
+    MORE,
+    SAME,
+    question,
+)
+from gradebook.analysis.consequences.study import (
+    OPTIMIZERS,
+    SEEDS,
+    studied,
+    study,
+)
+from gradebook.cases.scenario import load
+from gradebook.ui import keys
+from gradebook.ui.parts import live, words
+from gradebook.ui.parts.address import OTHERS
+from gradebook.ui.parts.desk import (
+    Desk,
+    default_run,
+    desk,
+    query_of,
+    read_link,
+)
+from gradebook.ui.parts.shell import require_entry
+from gradebook.ui.parts.widget import choosing, picking, showing
+
+LEAD = (
+    "A small policy is trained twice, with the same seeds and the same luck:"
+    " once with the correct engine's advantages, once with the faulty one's."
+    " The policies are tables and not language models. Sizes do not carry"
+    " over; directions and switches do."
+)
+
+
+def consequences() -> None:
+    """The whole page."""
+    require_entry()
+    mine = desk()
+    _arrive(mine)
+    st.title("Does it matter?")
+    st.markdown(LEAD)
+    if mine.problems:
+        lines = "  \n".join(words.plain(text) for text in mine.problems)
+        st.warning(f"The link is not understood in full.  \n{lines}")
+    _bug(mine)
+    st.markdown(words.plain(study(mine.run.bug).task))
+    if mine.covered:
+        _ask(mine)
+    else:
+        _switches(mine)
+        live.live(mine)
+        live.below(mine)
+    _depart(mine)
+
+
+def _arrive(mine: Desk) -> None:
+    """Takes a link, or the browser's Back, into the session."""
+    query = {k: v for k, v in st.query_params.items() if k not in OTHERS}
+    if query and query != mine.written:
+        run, mine.problems = read_link(query)
+        if run != mine.run:
+            mine.run = run
+            mine.want(None)
+    elif query:
+        return
+    mine.written = query
+
+
+def _depart(mine: Desk) -> None:
+    """Writes what stands on the page into the address."""
+    query = query_of(mine.run)
+    if query == mine.written:
+        return
+    kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
+    if keys.ROOM.get():
+        kept["room"] = keys.ROOM.get()
+    st.query_params.from_dict({**query, **kept})
+    mine.written = query
+
+
+def _bug(mine: Desk) -> None:
+    titles = {bug: words.plain(load(bug).title) for bug in studied()}
+
+    def pick(bug: str) -> None:
+        mine.problems = ()
+        mine.want(None)
+        mine.run = default_run(bug)
+
+    st.selectbox(
+        "Bug",
+        format_func=titles.__getitem__,
+        **choosing("training-bug", list(titles), mine.run.bug, pick),
+    )
+
+
+def _ask(mine: Desk) -> None:
+    """The question, before anything faulty is trained."""
+    one = study(mine.run.bug)
+    names = load(mine.run.bug).engine_names
+    asked = question(one, mine.run.value, names, one.report[0])
+    choices = dict(zip((MORE, LESS, SAME), one.measured.choices))
+
+    def answer(kind: str) -> None:
+        mine.guesses[mine.run.bug] = kind, mine.run
+        mine.start()
+
+    with st.container(key=f"predict-training-{mine.run.bug}"):
+        st.markdown(f"**Predict before you look:** {words.plain(asked)}")
+        with st.container(horizontal=True, key="choices"):
+            for kind in (MORE, LESS, SAME):
+                said = choices[kind]
+                st.button(
+                    words.plain(said[:1].upper() + said[1:]),
+                    key=f"training-choice-{kind}",
+                    on_click=answer,
+                    args=(kind,),
+                )
+            st.button(
+                "Skip, show me",
+                key="skip-training",
+                on_click=answer,
+                args=("",),
+                type="tertiary",
+            )
+
+
+def _switches(mine: Desk) -> None:
+    """The one slider, the optimizer and the number of seeds. Another
+    setting starts at once."""
+    slider, run = study(mine.run.bug).slider, mine.run
+    left, middle, right = st.columns([2, 1, 1])
+    with left:
+        st.slider(
+            slider.label,
+            slider.least,
+            slider.most,
+            step=slider.step,
+            format=_decimals(slider.step),
+            **showing(
+                f"training-value-{run.bug}",
+                run.value,
+                lambda value: mine.choose(value=slider.nearest(value)),
+            ),
+        )
+    with middle:
+        st.segmented_control(
+            "Optimizer",
+            list(OPTIMIZERS),
+            format_func=lambda name: OPTIMIZERS[name].title,
+            required=True,
+            **picking(
+                "training-optimizer",
+                run.optimizer,
+                lambda name: mine.choose(optimizer=name),
+            ),
+        )
+    with right:
+        st.segmented_control(
+            "Seeds",
+            list(SEEDS),
+            required=True,
+            **picking(
+                "training-seeds",
+                run.seeds,
+                lambda count: mine.choose(seeds=count),
+            ),
+        )
+
+
+def _decimals(step: float) -> str:
+    """How the slider prints its value."""
+    digits = len(f"{step:g}".partition(".")[2])
+    return f"%.{digits}f"

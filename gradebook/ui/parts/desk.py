@@ -1,0 +1,175 @@
+"""What a session does on the page of training runs, and its link."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import streamlit as st
+
+from gradebook.analysis.consequences.effect import Effect, effect
+from gradebook.analysis.consequences.study import (
+    OPTIMIZERS,
+    SEEDS,
+    Run,
+    studied,
+    study,
+)
+from gradebook.bugs import BUGS
+from gradebook.core.errors import shown
+from gradebook.ui import keys
+from gradebook.ui.runs.pool import Job, Pool, Task
+
+KEYS = ("bug", "value", "optimizer", "seeds")
+"""The parameters of a link."""
+
+
+@dataclass(eq=False)
+class Desk:
+    """One session's runs.
+
+    who       the session, as a watcher of jobs
+    run       what stands on the page
+    wanted    what the session watches now, if anything
+    guesses   bug -> the answer and the run that was asked about; an answer
+              of '' was skipped
+    stopped   run -> how many frames were there when it was stopped
+    tried     run -> the effects of each run that is done, by update
+    """
+
+    run: Run
+    who: str = field(default_factory=lambda: secrets.token_hex(8))
+    wanted: Task | None = None
+    guesses: dict[str, tuple[str, Run]] = field(default_factory=dict)
+    stopped: dict[Run, int] = field(default_factory=dict)
+    tried: dict[Run, dict[int, Effect]] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+    @property
+    def covered(self) -> bool:
+        """The learner has neither predicted nor skipped for this bug."""
+        return self.run.bug not in self.guesses
+
+    def choose(self, **changes: object) -> None:
+        """Another run stands on the page, and starts unless it is covered
+        or was stopped."""
+        self.run = replace(self.run, **changes)
+        if not self.covered:
+            self.start()
+
+    def start(self) -> None:
+        """Trains what stands on the page, from its first update."""
+        self.stopped.pop(self.run, None)
+        self.want(Task(self.run))
+
+    def want(self, task: Task | None) -> None:
+        """Watches another job, or none."""
+        if self.wanted is not None and self.wanted != task:
+            pool().leave(self.wanted, self.who)
+        self.wanted = task
+
+    def job(self) -> Job | None:
+        """The job that the session watches; says that it still does."""
+        if self.wanted is None:
+            return None
+        return pool().watch(self.wanted, self.who)
+
+    def keep(self, job: Job) -> None:
+        """Keeps the effects of a run that is done."""
+        one, by_update = study(job.task.run.bug), {}
+        for frame in job.frames:
+            if frame["update"] in one.report:
+                by_update[frame["update"]] = effect(
+                    *frame["values"][one.measure]
+                )
+        self.tried[job.task.run] = by_update
+
+
+@st.cache_resource(show_spinner=False)
+def pool() -> Pool:
+    """The server's workers, started at the first visit."""
+    return Pool()
+
+
+def desk() -> Desk:
+    """The session's desk."""
+    found = keys.DESK.get()
+    if found is None:
+        found = Desk(default_run(studied()[0]))
+        keys.DESK.put(found)
+    return found
+
+
+def default_run(bug: str) -> Run:
+    """The run that a bug's study begins with."""
+    return Run(bug, study(bug).slider.default)
+
+
+def query_of(run: Run) -> dict[str, str]:
+    """The link's parameters."""
+    return {
+        "bug": run.bug,
+        "value": f"{run.value:g}",
+        "optimizer": run.optimizer,
+        "seeds": str(run.seeds),
+    }
+
+
+def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
+    """The run of a link, and a sentence for everything in it that could not
+    be understood. Never raises."""
+    problems: list[str] = []
+
+    def wrong(key: str, expected: str, then: str) -> None:
+        problems.append(
+            f"In this link {key!r} should be {expected}, but is"
+            f" {shown(query[key])}; {then}."
+        )
+
+    for key in query:
+        if key not in KEYS:
+            problems.append(
+                f"This page has no parameter {shown(key)}; it is left out."
+            )
+    bug = query.get("bug", studied()[0])
+    if bug not in studied():
+        then = f"{studied()[0]} is taken"
+        if bug in BUGS:
+            then = f"this bug has no training runs; {then}"
+        wrong("bug", "one of " + ", ".join(studied()), then)
+        bug = studied()[0]
+    run, slider = default_run(bug), study(bug).slider
+    if "value" in query:
+        value = _number(query["value"])
+        bounds = f"a number from {slider.least:g} to {slider.most:g}"
+        if value is None or not slider.least <= value <= slider.most:
+            wrong("value", bounds, f"{slider.default:g} is taken")
+        else:
+            run = replace(run, value=slider.nearest(value))
+            if abs(run.value - value) > 1e-9:
+                steps = f"{bounds} in steps of {slider.step:g}"
+                wrong("value", steps, f"{run.value:g} is taken")
+    if "optimizer" in query:
+        if query["optimizer"] in OPTIMIZERS:
+            run = replace(run, optimizer=query["optimizer"])
+        else:
+            one_of = "one of " + ", ".join(OPTIMIZERS)
+            wrong("optimizer", one_of, f"{run.optimizer} is taken")
+    if "seeds" in query:
+        if query["seeds"] in map(str, SEEDS):
+            run = replace(run, seeds=int(query["seeds"]))
+        else:
+            one_of = "one of " + ", ".join(map(str, SEEDS))
+            wrong("seeds", one_of, f"{run.seeds} is taken")
+    return run, tuple(problems)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

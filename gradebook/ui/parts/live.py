@@ -1,0 +1,313 @@
+"""A training run on the page: the curves as they grow, what they show, and
+what can be taken from them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.analysis.consequences.effect import (
+    LESS,
+    MORE,
+    SAME,
+    Effect,
+    effect,
+    sentence,
+)
+from gradebook.analysis.consequences.study import UPDATES, Run, study
+from gradebook.cases.scenario import load
+from gradebook.output.curves import (
+    Curves,
+    Dose,
+    curves_csv,
+    curves_svg,
+    dose_svg,
+    saved,
+)
+from gradebook.ui.parts import one_update, words
+from gradebook.ui.parts.desk import Desk, pool
+from gradebook.ui.parts.svg import show_svg
+from gradebook.ui.parts.tables import table
+from gradebook.ui.runs.pool import DONE, ENDED, RUNNING, WAITING, Job, Task
+
+BEAT = 0.08
+"""Seconds from one drawing to the next while a run trains."""
+
+
+def live(mine: Desk) -> None:
+    """The headline, the curves and the button that starts or stops. Draws
+    by itself while the run trains."""
+    trains = mine.wanted == Task(mine.run)
+    over = mine.run in mine.tried or mine.run in mine.stopped
+    beat = BEAT if trains and not over else None
+    st.fragment(_live, run_every=beat)(mine, mine.run)
+
+
+def _live(mine: Desk, run: Run) -> None:
+    job = mine.job() if mine.wanted == Task(run) else None
+    frames = _frames(mine, run, job)
+    with st.container(key="training"):
+        _headline(mine, run, job, frames)
+        _picture(run, frames)
+        _buttons(mine, run, job, len(frames))
+    if job is None or run in mine.stopped or run in mine.tried:
+        return
+    if job.state == DONE and not job.error:
+        mine.keep(job)
+    if job.state in (DONE, ENDED) or job.error:
+        st.rerun()
+
+
+def _frames(mine: Desk, run: Run, job: Job | None) -> list[dict]:
+    """What has been trained of the run; after Stop, what was there then."""
+    if job is None:
+        return []
+    return job.frames[: mine.stopped.get(run, len(job.frames))]
+
+
+def _headline(
+    mine: Desk, run: Run, job: Job | None, frames: list[dict]
+) -> None:
+    """What the run shows, in words; before that, how far it is."""
+    if job is not None and job.error:
+        st.error(f"The run stopped: {words.plain(job.error)}.")
+        return
+    said = _verdict(mine, run, frames) or _progress(mine, run, job, frames)
+    st.markdown(f"### {said}")
+
+
+def _progress(
+    mine: Desk, run: Run, job: Job | None, frames: list[dict]
+) -> str:
+    if job is None:
+        return "This setting has not been trained yet."
+    if run in mine.stopped:
+        return f"Stopped after {_reached(frames)} of {UPDATES} updates."
+    if job.state == WAITING:
+        place = pool().place(job)
+        return (
+            f"Waiting: place {place} in the queue." if place else "Starting."
+        )
+    return f"Training: {_reached(frames)} of {UPDATES} updates."
+
+
+def _reached(frames: list[dict]) -> int:
+    return frames[-1]["update"] if frames else 0
+
+
+def _verdict(mine: Desk, run: Run, frames: list[dict]) -> str:
+    """The result at the first update of the report that was reached."""
+    one, found = study(run.bug), _reported(run, frames)
+    if one.report[0] not in found:
+        return ""
+    first = found[one.report[0]]
+    faulty = load(run.bug).engine_names[1]
+    said = words.plain(sentence(one, run.value, first, one.report[0], faulty))
+    return _guessed(mine, run, first) + said
+
+
+def _guessed(mine: Desk, run: Run, found: Effect) -> str:
+    """The guess beside the truth, on the run that was asked about."""
+    guess, asked = mine.guesses.get(run.bug, ("", run))
+    if not guess or asked != run:
+        return ""
+    choices = dict(zip((MORE, LESS, SAME), study(run.bug).measured.choices))
+    said = f"You said {choices[guess]}"
+    if guess == found.kind:
+        return f"{said}, and that is right. "
+    return f"{said}. "
+
+
+def _reported(run: Run, frames: list[dict]) -> dict[int, Effect]:
+    """The effects at the updates of the report that were reached."""
+    one = study(run.bug)
+    return {
+        frame["update"]: effect(*frame["values"][one.measure])
+        for frame in frames
+        if frame["update"] in one.report
+    }
+
+
+def _picture(run: Run, frames: list[dict]) -> None:
+    show_svg(curves_svg(curves(run, frames)), key="curves")
+    diverged = _diverged(run, frames)
+    if diverged:
+        st.warning(diverged)
+
+
+def curves(run: Run, frames: list[dict]) -> Curves:
+    """The frames as a picture of the run's own measure."""
+    one = study(run.bug)
+    names = load(run.bug).engine_names
+    series = [frame["values"][one.measure] for frame in frames]
+
+    def seeds(engine: int) -> list[list[float]]:
+        return [list(values) for values in zip(*(s[engine] for s in series))]
+
+    return Curves(
+        title=_summary(run, frames),
+        axis=one.measured.title,
+        names=names,
+        updates=[frame["update"] for frame in frames],
+        correct=seeds(0),
+        faulty=seeds(1),
+        reach=one.measured.reach,
+        last=UPDATES,
+    )
+
+
+def _diverged(run: Run, frames: list[dict]) -> str:
+    """How many seeds have no number any more."""
+    if not frames:
+        return ""
+    last = effect(*frames[-1]["values"][study(run.bug).measure])
+    if not last.diverged:
+        return ""
+    return (
+        f"{last.diverged} of {run.seeds} seeds diverged: their policy is not"
+        " a number any more. Their curves end there, and the result is over"
+        " the other seeds."
+    )
+
+
+def _summary(run: Run, frames: list[dict]) -> str:
+    """The picture in words."""
+    if not frames:
+        return "No curve yet."
+    one = study(run.bug)
+    right, wrong = load(run.bug).engine_names
+    first = effect(*frames[0]["values"][one.measure])
+    last = effect(*frames[-1]["values"][one.measure])
+    return (
+        f"{one.measured.title[:1].upper()}{one.measured.title[1:]}, mean of"
+        f" {run.seeds} seeds. Both runs start at {first.correct:.3f}. After"
+        f" {_reached(frames)} updates the {right} run is at"
+        f" {last.correct:.3f} and the {wrong} run at {last.faulty:.3f}."
+    )
+
+
+def _buttons(mine: Desk, run: Run, job: Job | None, count: int) -> None:
+    going = job is not None and job.state in (WAITING, RUNNING)
+
+    def stop() -> None:
+        mine.stopped[run] = count
+        pool().leave(Task(run), mine.who)
+        st.rerun()
+
+    def start() -> None:
+        mine.start()
+        st.rerun()
+
+    if going and run not in mine.stopped:
+        st.button("Stop", key="training-stop", on_click=stop)
+    elif job is None or run in mine.stopped or job.error:
+        st.button("Start", key="training-start", on_click=start)
+
+
+def below(mine: Desk) -> None:
+    """What the finished or stopped run says, all settings tried, one
+    update's batch, and files."""
+    run = mine.run
+    if mine.wanted != Task(run) or not (
+        run in mine.tried or run in mine.stopped
+    ):
+        return
+    job = mine.job()
+    frames = _frames(mine, run, job)
+    if len(frames) < 2:
+        return
+    st.markdown(words.plain(_summary(run, frames)))
+    one = study(run.bug)
+    with st.expander("The numbers as a table"):
+        _table(run, frames)
+    st.markdown(f"**Why:** {words.plain(one.why)}")
+    st.markdown(
+        f"**How these conditions were found:** {words.plain(one.found)} They"
+        " were searched for, to see where the bug hurts; the slider also"
+        " shows where it does not. Intervals cover the chance in training"
+        " and nothing else."
+    )
+    _dose(mine)
+    one_update.choose(mine, _reached(frames))
+    _files(run, frames)
+
+
+def _table(run: Run, frames: list[dict]) -> None:
+    one = study(run.bug)
+    right, wrong = load(run.bug).engine_names
+    body = []
+    for frame in frames:
+        if frame["update"] % 25:
+            continue
+        found = effect(*frame["values"][one.measure])
+        low = found.difference - found.half_width
+        high = found.difference + found.half_width
+        numbers = (found.correct, found.faulty, found.difference, low, high)
+        body.append([str(frame["update"]), *(_three(n) for n in numbers)])
+    head = ["updates", right, wrong, "difference", "from", "to"]
+    table(head, body, range(1, 6), heads=1, label=one.measured.title)
+
+
+def _three(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−").replace("nan", "no value")
+
+
+def _dose(mine: Desk) -> None:
+    """The difference at every setting tried with this optimizer and this
+    number of seeds."""
+    run, one = mine.run, study(mine.run.bug)
+    update = one.report[0]
+    points = [
+        (tried.value, by_update[update])
+        for tried, by_update in mine.tried.items()
+        if update in by_update
+        and (tried.bug, tried.optimizer, tried.seeds)
+        == (run.bug, run.optimizer, run.seeds)
+    ]
+    if not points:
+        return
+    said = (
+        "Every setting that you try adds a point: the difference between"
+        f" both runs after {update} updates, with its 95 % interval. Above 0"
+        " the faulty run has more."
+    )
+    st.markdown(words.titled("All settings tried", said))
+    picture = Dose(
+        title=f"The difference at {len(points)} settings tried.",
+        axis=f"difference, {one.measured.title}",
+        across=one.slider.label,
+        points=[(v, e.difference, e.half_width) for v, e in points],
+        reach=(one.slider.least, one.slider.most),
+        at=run.value,
+    )
+    show_svg(dose_svg(picture), key="dose")
+    with st.expander("The settings tried as a table"):
+        body = [
+            [f"{v:g}", _three(e.difference), _three(e.half_width)]
+            for v, e in sorted(points, key=lambda point: point[0])
+        ]
+        head = [one.slider.label, "difference", "± (95 %)"]
+        table(head, body, range(3), label="settings tried")
+
+
+def _files(run: Run, frames: list[dict]) -> None:
+    name = f"{run.bug}-{run.value:g}-{run.optimizer}-{run.seeds}-seeds"
+    one = study(run.bug)
+    title = f"{load(run.bug).title}: {one.slider.said(run.value)}"
+    with st.container(horizontal=True):
+        st.download_button(
+            "Picture (SVG)",
+            lambda: saved(curves_svg(curves(run, frames)), title),
+            file_name=f"{name}.svg",
+            mime="image/svg+xml",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Curves (CSV)",
+            lambda: curves_csv(
+                ((f["update"], f["values"]) for f in frames),
+                load(run.bug).engine_names,
+            ),
+            file_name=f"{name}.csv",
+            mime="text/csv",
+            on_click="ignore",
+        )

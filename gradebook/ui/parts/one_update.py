@@ -1,0 +1,78 @@
+"""One update of a training run, opened as a batch on the bug's page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from gradebook.analysis.consequences.study import study
+from gradebook.cases.fields import typed_settings
+from gradebook.cases.scenario import load
+from gradebook.cases.state import State, start
+from gradebook.cases.table import Table
+from gradebook.ui import keys
+from gradebook.ui.parts import drafts, predict, words
+from gradebook.ui.parts.desk import Desk, pool
+from gradebook.ui.runs.pool import DONE, ENDED, Task
+
+
+def choose(mine: Desk, last: int) -> None:
+    """Which update of which seed to open, and the button that does it."""
+    run = mine.run
+    said = (
+        "Every update trains on one batch for each seed. Open one on the"
+        " bug's page, to see which row of which group turned the run. It is"
+        f" the batch that the {load(run.bug).engine_names[1]} run sampled."
+    )
+    st.markdown(words.titled("Watch one update", said))
+    left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
+    with left:
+        update = st.slider(
+            "Update", 1, max(last, 2), min(10, last), key="training-update"
+        )
+    with middle:
+        seed = st.number_input(
+            "Seed", 0, run.seeds - 1, 0, key="training-seed"
+        )
+    with right:
+        wanted = st.button("Open this batch", key="training-open")
+    if wanted:
+        st.session_state["training-opening"] = Task(run, int(seed), update)
+    task = st.session_state.get("training-opening")
+    if task is not None:
+        st.fragment(_opening, run_every=0.2)(mine, task)
+
+
+def _opening(mine: Desk, task: Task) -> None:
+    """Waits until the batch has been sampled again, then opens it."""
+    job = pool().watch(task, mine.who)
+    if job.state not in (DONE, ENDED):
+        st.markdown(f"Training up to update {task.update}.")
+        return
+    del st.session_state["training-opening"]
+    if job.error:
+        st.error(words.plain(job.error))
+        return
+    state = opened(task, job.rows)
+    draft = drafts.of(state.scenario)
+    draft.become(state)
+    bug = task.run.bug
+    keys.CASES.get()[bug] = bug
+    if predict.covered(bug):
+        predict.answer(bug, predict.SKIPPED)
+    from gradebook.ui.parts.shell import bug_files
+
+    st.switch_page(bug_files()[bug])
+
+
+def opened(task: Task, rows: list[dict]) -> State:
+    """The bug's own case with the rows of an update and its settings."""
+    _, _, settings = study(task.run.bug).at(task.run.value)
+    own = start(load(task.run.bug))
+    return replace(
+        own,
+        table=Table.of(rows),
+        typed=typed_settings(settings),
+        row=0,
+    )

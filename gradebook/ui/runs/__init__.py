@@ -1,0 +1,1 @@
+"""Training runs beside the server, in processes of their own."""
