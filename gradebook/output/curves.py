@@ -16,7 +16,7 @@ from statistics import fmean
 
 CORRECT = "#0072B2"
 FAULTY = "#D55E00"
-WIDTH, HEIGHT = 720, 360
+WIDTH, NARROW, HEIGHT = 720, 480, 330
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 30, 46
 MARKED = 25
 """Updates from one mark on a mean to the next."""
@@ -82,7 +82,7 @@ def curves_svg(picture: Curves) -> str:
         ]
         for update, value in marked:
             parts.append(_mark(at, scale.x(update), scale.y(value)))
-        x = LEFT + 10 + 150 * at
+        x = LEFT + 10 + 130 * at
         parts += [_mark(at, x, 14), _text(x + 12, 18, name)]
     return _svg(parts, picture.title)
 
@@ -98,10 +98,10 @@ def dose_svg(picture: Dose) -> str:
     ]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = 0.08 * (high - low) or 1.0
-    scale = _Scale(picture.reach, (low - room, high + room))
+    scale = _Scale(picture.reach, (low - room, high + room), NARROW)
     parts = [_frame(scale, picture.axis, picture.across)]
     parts.append(
-        f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{scale.y(0):.1f}"'
+        f'<line x1="{LEFT}" x2="{scale.right}" y1="{scale.y(0):.1f}"'
         f' y2="{scale.y(0):.1f}" stroke="currentColor" stroke-width="1.5"/>'
     )
     for value, size, half in sorted(picture.points):
@@ -121,7 +121,7 @@ def dose_svg(picture: Dose) -> str:
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{6 if here else 4}"'
             f' fill="{fill}" stroke="currentColor" stroke-width="2"/>'
         )
-    return _svg(parts, picture.title)
+    return _svg(parts, picture.title, NARROW)
 
 
 def saved(svg: str, title: str) -> str:
@@ -163,14 +163,17 @@ class _Scale:
     """Data to pixels."""
 
     def __init__(
-        self, across: tuple[float, float], up: tuple[float, float]
+        self,
+        across: tuple[float, float],
+        up: tuple[float, float],
+        width: int = WIDTH,
     ) -> None:
-        self.across, self.up = across, up
+        self.across, self.up, self.right = across, up, width - RIGHT
 
     def x(self, value: float) -> float:
         low, high = self.across
         share = (value - low) / ((high - low) or 1)
-        return LEFT + share * (WIDTH - LEFT - RIGHT)
+        return LEFT + share * (self.right - LEFT)
 
     def y(self, value: float) -> float:
         low, high = self.up
@@ -195,7 +198,7 @@ def _frame(scale: _Scale, up: str, across: str) -> str:
     for value in ticks(*scale.up):
         y = scale.y(value)
         parts.append(
-            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}"'
+            f'<line x1="{LEFT}" x2="{scale.right}" y1="{y:.1f}"'
             f' y2="{y:.1f}" stroke="currentColor" opacity="0.15"/>'
         )
         parts.append(_text(LEFT - 8, y + 5, _number(value), "end"))
@@ -207,9 +210,9 @@ def _frame(scale: _Scale, up: str, across: str) -> str:
             ' stroke="currentColor" opacity="0.5"/>'
         )
         parts.append(_text(x, foot + 20, _number(value), "middle"))
-    middle = (LEFT + WIDTH - RIGHT) / 2
+    middle = (LEFT + scale.right) / 2
     parts.append(_text(middle, HEIGHT - 6, across, "middle"))
-    parts.append(_text(WIDTH - RIGHT, 18, up, "end"))
+    parts.append(_text(scale.right, 18, up, "end"))
     return "".join(parts)
 
 
@@ -259,13 +262,14 @@ def _mark(engine: int, x: float, y: float) -> str:
 def _text(x: float, y: float, said: str, anchor: str = "start") -> str:
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-        f' font-size="14" fill="currentColor">{escape(said)}</text>'
+        f' font-size="13" fill="currentColor">{escape(said)}</text>'
     )
 
 
-def _svg(parts: Sequence[str], label: str) -> str:
+def _svg(parts: Sequence[str], label: str, width: int = WIDTH) -> str:
+    style = "width:100%;max-width:60rem;height:auto;display:block"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img"'
-        f' aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-        f' style="width:100%;height:auto;display:block">{"".join(parts)}</svg>'
+        f' aria-label="{escape(label)}" viewBox="0 0 {width} {HEIGHT}"'
+        f' style="{style}">{"".join(parts)}</svg>'
     )

@@ -85,7 +85,7 @@ def _depart(mine: Desk) -> None:
 
 
 def _bug(mine: Desk) -> None:
-    titles = {bug: words.plain(load(bug).title) for bug in studied()}
+    titles = {bug: load(bug).title for bug in studied()}
 
     def pick(bug: str) -> None:
         mine.problems = ()

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 
 import streamlit as st
 
-from gradebook.analysis.consequences.effect import Effect, effect
 from gradebook.analysis.consequences.study import (
     OPTIMIZERS,
     SEEDS,
@@ -35,18 +34,24 @@ class Desk:
     wanted    what the session watches now, if anything
     guesses   bug -> the answer and the run that was asked about; an answer
               of '' was skipped
-    stopped   run -> how many frames were there when it was stopped
-    tried     run -> the effects of each run that is done, by update
+    results   run -> the frames of each run that is done or was stopped
+    written   the link's parameters as they stand in the address
+    opening   the batch that is to be opened, while it is sampled again
+    opened    the batch that was opened last
+    problems  what the link said that was not understood
+    error     why the last run ended early, if it did
     """
 
     run: Run
     who: str = field(default_factory=lambda: secrets.token_hex(8))
     wanted: Task | None = None
     guesses: dict[str, tuple[str, Run]] = field(default_factory=dict)
-    stopped: dict[Run, int] = field(default_factory=dict)
-    tried: dict[Run, dict[int, Effect]] = field(default_factory=dict)
+    results: dict[Run, list[dict]] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
+    opening: Task | None = None
+    opened: Task | None = None
     problems: tuple[str, ...] = ()
+    error: str = ""
 
     @property
     def covered(self) -> bool:
@@ -54,15 +59,18 @@ class Desk:
         return self.run.bug not in self.guesses
 
     def choose(self, **changes: object) -> None:
-        """Another run stands on the page, and starts unless it is covered
-        or was stopped."""
+        """Another run stands on the page, and starts where its result is
+        not known yet."""
         self.run = replace(self.run, **changes)
-        if not self.covered:
+        if self.run in self.results:
+            self.want(None)
+        else:
             self.start()
 
     def start(self) -> None:
         """Trains what stands on the page, from its first update."""
-        self.stopped.pop(self.run, None)
+        self.results.pop(self.run, None)
+        self.error = ""
         self.want(Task(self.run))
 
     def want(self, task: Task | None) -> None:
@@ -77,15 +85,10 @@ class Desk:
             return None
         return pool().watch(self.wanted, self.who)
 
-    def keep(self, job: Job) -> None:
-        """Keeps the effects of a run that is done."""
-        one, by_update = study(job.task.run.bug), {}
-        for frame in job.frames:
-            if frame["update"] in one.report:
-                by_update[frame["update"]] = effect(
-                    *frame["values"][one.measure]
-                )
-        self.tried[job.task.run] = by_update
+    def settle(self, frames: list[dict]) -> None:
+        """The run is done or was stopped: keeps its frames."""
+        self.results[self.run] = frames
+        self.want(None)
 
 
 @st.cache_resource(show_spinner=False)

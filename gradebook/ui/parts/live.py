@@ -27,66 +27,59 @@ from gradebook.ui.parts import one_update, words
 from gradebook.ui.parts.desk import Desk, pool
 from gradebook.ui.parts.svg import show_svg
 from gradebook.ui.parts.tables import table
-from gradebook.ui.runs.pool import DONE, ENDED, RUNNING, WAITING, Job, Task
+from gradebook.ui.runs.pool import DONE, ENDED, WAITING, Job, Task
 
 BEAT = 0.08
 """Seconds from one drawing to the next while a run trains."""
 
 
 def live(mine: Desk) -> None:
-    """The headline, the curves and the button that starts or stops. Draws
-    by itself while the run trains."""
-    trains = mine.wanted == Task(mine.run)
-    over = mine.run in mine.tried or mine.run in mine.stopped
-    beat = BEAT if trains and not over else None
-    st.fragment(_live, run_every=beat)(mine, mine.run)
+    """The headline, the curves and the button that starts or stops, drawn
+    by themselves while the run trains; beside them all settings tried."""
+    beat = BEAT if mine.wanted == Task(mine.run) else None
+    left, right = st.columns([3, 2])
+    with left:
+        st.fragment(_live, run_every=beat)(mine, mine.run)
+    with right:
+        _dose(mine)
 
 
 def _live(mine: Desk, run: Run) -> None:
     job = mine.job() if mine.wanted == Task(run) else None
-    frames = _frames(mine, run, job)
+    frames = mine.results.get(run, []) if job is None else list(job.frames)
     with st.container(key="training"):
         _headline(mine, run, job, frames)
         _picture(run, frames)
-        _buttons(mine, run, job, len(frames))
-    if job is None or run in mine.stopped or run in mine.tried:
-        return
-    if job.state == DONE and not job.error:
-        mine.keep(job)
-    if job.state in (DONE, ENDED) or job.error:
+        _button(mine, run, frames)
+    if job is not None and job.state in (DONE, ENDED):
+        if job.error:
+            mine.want(None)
+        else:
+            mine.settle(frames)
+        mine.error = job.error
         st.rerun()
-
-
-def _frames(mine: Desk, run: Run, job: Job | None) -> list[dict]:
-    """What has been trained of the run; after Stop, what was there then."""
-    if job is None:
-        return []
-    return job.frames[: mine.stopped.get(run, len(job.frames))]
 
 
 def _headline(
     mine: Desk, run: Run, job: Job | None, frames: list[dict]
 ) -> None:
     """What the run shows, in words; before that, how far it is."""
-    if job is not None and job.error:
-        st.error(f"The run stopped: {words.plain(job.error)}.")
-        return
-    said = _verdict(mine, run, frames) or _progress(mine, run, job, frames)
-    st.markdown(f"### {said}")
+    said = _verdict(mine, run, frames) or _progress(mine, job, frames)
+    st.subheader(said, anchor=False)
 
 
-def _progress(
-    mine: Desk, run: Run, job: Job | None, frames: list[dict]
-) -> str:
+def _progress(mine: Desk, job: Job | None, frames: list[dict]) -> str:
+    if job is None and mine.error:
+        return words.plain(f"The run ended: {mine.error}.")
+    if job is None and frames:
+        return f"Stopped after {_reached(frames)} of {UPDATES} updates."
     if job is None:
         return "This setting has not been trained yet."
-    if run in mine.stopped:
-        return f"Stopped after {_reached(frames)} of {UPDATES} updates."
+    place = pool().place(job)
+    if place > 1:
+        return f"Waiting: place {place} in the queue."
     if job.state == WAITING:
-        place = pool().place(job)
-        return (
-            f"Waiting: place {place} in the queue." if place else "Starting."
-        )
+        return "Waiting for the training process."
     return f"Training: {_reached(frames)} of {UPDATES} updates."
 
 
@@ -185,38 +178,33 @@ def _summary(run: Run, frames: list[dict]) -> str:
     )
 
 
-def _buttons(mine: Desk, run: Run, job: Job | None, count: int) -> None:
-    going = job is not None and job.state in (WAITING, RUNNING)
+def _button(mine: Desk, run: Run, frames: list[dict]) -> None:
+    """Stop while the run trains; Start where it is not done."""
 
     def stop() -> None:
-        mine.stopped[run] = count
-        pool().leave(Task(run), mine.who)
+        mine.settle(frames)
         st.rerun()
 
     def start() -> None:
         mine.start()
         st.rerun()
 
-    if going and run not in mine.stopped:
+    if mine.wanted == Task(run):
         st.button("Stop", key="training-stop", on_click=stop)
-    elif job is None or run in mine.stopped or job.error:
+    elif _reached(frames) < UPDATES:
         st.button("Start", key="training-start", on_click=start)
 
 
 def below(mine: Desk) -> None:
-    """What the finished or stopped run says, all settings tried, one
-    update's batch, and files."""
+    """What the finished or stopped run says, one update's batch, and
+    files."""
     run = mine.run
-    if mine.wanted != Task(run) or not (
-        run in mine.tried or run in mine.stopped
-    ):
-        return
-    job = mine.job()
-    frames = _frames(mine, run, job)
+    frames = mine.results.get(run, [])
     if len(frames) < 2:
         return
     st.markdown(words.plain(_summary(run, frames)))
     one = study(run.bug)
+    _files(run, frames)
     with st.expander("The numbers as a table"):
         _table(run, frames)
     st.markdown(f"**Why:** {words.plain(one.why)}")
@@ -226,9 +214,7 @@ def below(mine: Desk) -> None:
         " shows where it does not. Intervals cover the chance in training"
         " and nothing else."
     )
-    _dose(mine)
     one_update.choose(mine, _reached(frames))
-    _files(run, frames)
 
 
 def _table(run: Run, frames: list[dict]) -> None:
@@ -257,20 +243,14 @@ def _dose(mine: Desk) -> None:
     run, one = mine.run, study(mine.run.bug)
     update = one.report[0]
     points = [
-        (tried.value, by_update[update])
-        for tried, by_update in mine.tried.items()
-        if update in by_update
-        and (tried.bug, tried.optimizer, tried.seeds)
+        (tried.value, _reported(tried, frames)[update])
+        for tried, frames in mine.results.items()
+        if (tried.bug, tried.optimizer, tried.seeds)
         == (run.bug, run.optimizer, run.seeds)
+        and _reached(frames) >= update
     ]
-    if not points:
-        return
-    said = (
-        "Every setting that you try adds a point: the difference between"
-        f" both runs after {update} updates, with its 95 % interval. Above 0"
-        " the faulty run has more."
-    )
-    st.markdown(words.titled("All settings tried", said))
+    right, wrong = load(run.bug).engine_names
+    st.subheader("All settings tried", anchor=False)
     picture = Dose(
         title=f"The difference at {len(points)} settings tried.",
         axis=f"difference, {one.measured.title}",
@@ -280,6 +260,12 @@ def _dose(mine: Desk) -> None:
         at=run.value,
     )
     show_svg(dose_svg(picture), key="dose")
+    st.markdown(
+        f"Each setting that you try adds a point: {wrong} minus {right} after"
+        f" {update} updates, with its 95 % interval."
+    )
+    if not points:
+        return
     with st.expander("The settings tried as a table"):
         body = [
             [f"{v:g}", _three(e.difference), _three(e.half_width)]

@@ -14,7 +14,11 @@ from gradebook.cases.table import Table
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts, predict, words
 from gradebook.ui.parts.desk import Desk, pool
+from gradebook.ui.parts.shell import page_files
 from gradebook.ui.runs.pool import DONE, ENDED, Task
+
+BEAT = 0.2
+"""Seconds from one look at the worker to the next."""
 
 
 def choose(mine: Desk, last: int) -> None:
@@ -38,10 +42,9 @@ def choose(mine: Desk, last: int) -> None:
     with right:
         wanted = st.button("Open this batch", key="training-open")
     if wanted:
-        st.session_state["training-opening"] = Task(run, int(seed), update)
-    task = st.session_state.get("training-opening")
-    if task is not None:
-        st.fragment(_opening, run_every=0.2)(mine, task)
+        mine.opening = Task(run, int(seed), update)
+    if mine.opening is not None:
+        st.fragment(_opening, run_every=BEAT)(mine, mine.opening)
 
 
 def _opening(mine: Desk, task: Task) -> None:
@@ -50,20 +53,18 @@ def _opening(mine: Desk, task: Task) -> None:
     if job.state not in (DONE, ENDED):
         st.markdown(f"Training up to update {task.update}.")
         return
-    del st.session_state["training-opening"]
+    mine.opening = None
     if job.error:
         st.error(words.plain(job.error))
         return
     state = opened(task, job.rows)
-    draft = drafts.of(state.scenario)
-    draft.become(state)
+    drafts.of(state.scenario).become(state)
+    mine.opened = task
     bug = task.run.bug
     keys.CASES.get()[bug] = bug
     if predict.covered(bug):
         predict.answer(bug, predict.SKIPPED)
-    from gradebook.ui.parts.shell import bug_files
-
-    st.switch_page(bug_files()[bug])
+    st.switch_page(page_files()[bug])
 
 
 def opened(task: Task, rows: list[dict]) -> State:

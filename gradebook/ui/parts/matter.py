@@ -1,0 +1,57 @@
+"""From a bug's page to its training runs, and back to them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.analysis.consequences.study import Run, studied
+from gradebook.ui import keys
+from gradebook.ui.parts import words
+
+PAGE = "consequences"
+
+
+def matter(bug: str) -> None:
+    """The section "does it matter?", where the bug has training runs."""
+    if bug not in studied():
+        return
+    said = (
+        "Train two small policies side by side, one with each engine, and"
+        " watch what becomes of them."
+    )
+    st.markdown(words.titled("Does it matter?", said))
+    _link("Train two policies", _run(bug))
+
+
+def back(bug: str) -> None:
+    """Above the board, what was opened from a training run, and the way
+    back to its curves."""
+    mine = keys.DESK.get()
+    if mine is None or mine.opened is None or mine.opened.run.bug != bug:
+        return
+    opened = mine.opened
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"The batch of update {opened.update}, seed {opened.seed}, of a"
+            " training run was opened here."
+        )
+        _link("Back to the curves", opened.run)
+
+
+def _run(bug: str) -> Run:
+    """The session's own run of the bug, or the one to begin with."""
+    from gradebook.ui.parts.desk import default_run
+
+    mine = keys.DESK.get()
+    if mine is not None and mine.run.bug == bug:
+        return mine.run
+    return default_run(bug)
+
+
+def _link(label: str, run: Run) -> None:
+    from gradebook.ui.parts.desk import query_of
+    from gradebook.ui.parts.shell import page_files
+
+    files = page_files()
+    if PAGE in files:
+        st.page_link(files[PAGE], label=label, query_params=query_of(run))
