@@ -18,6 +18,7 @@ from gradebook.ui.parts import (
     deeper,
     drafts,
     listings,
+    matter,
     predict,
     present,
     report,
@@ -82,6 +83,7 @@ def _head(draft: Draft, one: Swap, covered: bool) -> None:
         label_visibility="collapsed",
         **picking(f"case-{scenario.bug}", scenario.name, pick),
     )
+    matter.back(scenario.bug)
 
 
 def _case(scenario: Scenario) -> str:
@@ -146,6 +148,7 @@ def _below(draft: Draft, one: Swap, comparison: Comparison) -> None:
     listings.the_code(one, main)
     report.affected(draft.scenario)
     report.dispute(main)
+    matter.matter(main.name)
 
 
 def _keys(

@@ -24,6 +24,7 @@ from gradebook.ui.parts.desk import (
     Desk,
     default_run,
     desk,
+    pool,
     query_of,
     read_link,
 )
@@ -41,6 +42,7 @@ LEAD = (
 def consequences() -> None:
     """The whole page."""
     require_entry()
+    pool()  # its processes start while the learner reads and predicts
     mine = desk()
     _arrive(mine)
     st.title("Does it matter?")

@@ -21,7 +21,7 @@ from gradebook.analysis.consequences.study import Run
 from gradebook.core.project import PACKAGE
 
 COMMAND = (sys.executable, "-m", "gradebook.analysis.consequences")
-UNWATCHED = 2.0
+UNWATCHED = 5.0
 """Seconds after which a silent watcher has gone."""
 KEPT = 200
 """Jobs that are done and kept."""
@@ -78,7 +78,8 @@ class Worker:
             },
         )
         self._heard = heard
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def tell(self, message: dict[str, Any]) -> None:
         """Sends a message; a process that has ended does not hear it."""
@@ -88,10 +89,15 @@ class Worker:
         except (BrokenPipeError, ValueError):
             pass
 
+    def end(self) -> None:
+        """Ends the process, which ends where its input does."""
+        self.process.stdin.close()
+        self._listener.join()
+
     def _listen(self) -> None:
-        for line in self.process.stdout:
-            self._heard(self, json.loads(line))
-        self.process.wait()
+        with self.process:
+            for line in self.process.stdout:
+                self._heard(self, json.loads(line))
         self._heard(self, {"gone": True})
 
 
@@ -142,8 +148,7 @@ class Pool:
         with self._lock:
             workers, self.workers = self.workers, []
         for worker in workers:
-            worker.process.stdin.close()
-            worker.process.wait()
+            worker.end()
 
     def _end_unwatched(self, job: Job) -> None:
         """Ends the job where nobody watches it."""

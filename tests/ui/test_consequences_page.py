@@ -1,0 +1,106 @@
+"""The page of training runs: prediction, switches, link, result."""
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from gradebook.analysis.consequences.study import Run, studied
+from gradebook.ui.parts.desk import query_of, read_link
+
+ROOT = Path(__file__).parents[2]
+
+
+def page(**query):
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    for key, value in query.items():
+        at.query_params[key] = value
+    at.run()
+    at.switch_page("pages/7_consequences.py").run()
+    assert not at.exception
+    return at
+
+
+def said(at):
+    return "\n".join(
+        str(one.value)
+        for kind in ("markdown", "subheader", "warning", "title")
+        for one in at.get(kind)
+    )
+
+
+def test_the_page_asks_before_it_trains_anything():
+    at = page()
+    assert "Predict before you look" in said(at)
+    assert not at.slider
+    assert {b.label for b in at.button} == {
+        "Better",
+        "Worse",
+        "No difference",
+        "Skip, show me",
+    }
+
+
+def test_a_guess_starts_the_run_that_was_asked_about():
+    at = page()
+    first = studied()[0]
+    next(b for b in at.button if b.label == "Worse").click().run()
+    assert not at.exception
+    assert at.slider[0].value == pytest.approx(1.1)
+    assert at.button[0].label == "Stop"
+    assert at.query_params["bug"] in (first, [first])
+
+
+def test_the_link_of_a_run_leads_to_that_run():
+    run = Run("partial_groups", 2.5, "sgd", 32)
+    assert read_link(query_of(run)) == (run, ())
+
+
+@pytest.mark.parametrize(
+    "query, run, found",
+    [
+        (
+            {"bug": "partial_groups", "value": "1e9"},
+            Run("partial_groups", 1.0),
+            "a number from 0 to 20",
+        ),
+        (
+            {"bug": "partial_groups", "value": "nan"},
+            Run("partial_groups", 1.0),
+            "'nan'",
+        ),
+        (
+            {"bug": "partial_groups", "value": "1.3"},
+            Run("partial_groups", 1.5),
+            "in steps of 0.5",
+        ),
+        ({"bug": "x"}, Run("no_eos_outliers", 1.1), "'bug'"),
+        (
+            {"bug": "partial_groups", "seeds": "1000000"},
+            Run("partial_groups", 1.0),
+            "one of 8, 16, 32",
+        ),
+        (
+            {"bug": "partial_groups", "optimizer": "<b>"},
+            Run("partial_groups", 1.0),
+            "one of adam",
+        ),
+        (
+            {"bug": "partial_groups", "colour": "red"},
+            Run("partial_groups", 1.0),
+            "'colour'",
+        ),
+    ],
+)
+def test_a_link_with_bad_values_is_told_and_still_opens(query, run, found):
+    got, problems = read_link(query)
+    assert got == run
+    assert len(problems) == 1 and found in problems[0]
+
+
+def test_each_bug_s_page_links_to_its_training_runs():
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+    at.switch_page("pages/1_partial_groups.py").run()
+    next(b for b in at.button if b.label == "Skip, show me").click().run()
+    assert not at.exception
+    assert "Does it matter?" in said(at)
