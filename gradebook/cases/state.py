@@ -63,6 +63,17 @@ class State:
         return self.bugs[0]
 
     @property
+    def engine_names(self) -> tuple[str, str]:
+        """What the engines are called, correct and faulty.
+
+        The detector may flag a row that has ended. Both engines believe its
+        flags then, so their names say no more than that.
+        """
+        if self.detector:
+            return "correct by the flags", "faulty by the flags"
+        return self.scenario.engine_names
+
+    @property
     def rows(self) -> int:
         """How many rows the table has."""
         return len(self.table)

@@ -8,8 +8,8 @@ import pytest
 
 import gradebook
 from gradebook.analysis.influence import influences
-from gradebook.output import tables
 from gradebook.output.figures import MapPicture, Panel, RowPicture, Timeline
+from gradebook.output.tables import table_csv
 from gradebook.ui.parts import numbers
 
 
@@ -107,14 +107,14 @@ def test_a_map_in_numbers_keeps_every_digit_in_its_file():
     drawn = MapPicture([[1 / 3]], [[-2.0]], [[False]], ["=1+1"], (0, 0))
     correct, faulty = numbers.of_map(drawn)
     lines = list(
-        csv.reader(io.StringIO(tables.table_csv(correct.head, correct.body)))
+        csv.reader(io.StringIO(table_csv(correct.head, correct.body)))
     )
     assert lines == [["row moved", "by 0 =1+1"], ["0 =1+1", repr(1 / 3)]]
     assert faulty.body == [["0 =1+1", -2.0]]
 
 
 def test_no_cell_of_a_file_is_a_formula():
-    text = tables.table_csv(["=a"], [["=1+1"], ["@x"]])
+    text = table_csv(["=a"], [["=1+1"], ["@x"]])
     assert text.split() == ["'=a", "'=1+1", "'@x"]
 
 

@@ -233,7 +233,8 @@ def _pipeline(
                 st.markdown(meaning(one, stage))
                 stage_table(draft, comparison, stage)
     with right:
-        workings(comparison, min(draft.row, comparison.batch.rows - 1))
+        row = min(draft.row, comparison.batch.rows - 1)
+        workings(comparison, row, draft.state.engine_names)
 
 
 # The matrix

@@ -38,7 +38,7 @@ def deeper(draft: Draft, one: Swap, comparison: Comparison) -> None:
     folded(
         "What must hold, and what both engines make of it here",
         "laws",
-        lambda: _laws(bug(one.name), batch, draft.state.evaluation),
+        lambda: _laws(draft, bug(one.name), batch),
     )
     if scenario.estimators:
         folded(
@@ -54,9 +54,9 @@ def deeper(draft: Draft, one: Swap, comparison: Comparison) -> None:
         )
 
 
-def _laws(one: Bug, batch: Batch, evaluation: bool) -> None:
+def _laws(draft: Draft, one: Bug, batch: Batch) -> None:
     """Each law in words, and what both engines make of it here."""
-    if evaluation:
+    if draft.state.evaluation:
         st.markdown(words.TRAINING_BATCH)
     body = []
     for law in laws(one):
@@ -65,7 +65,7 @@ def _laws(one: Bug, batch: Batch, evaluation: bool) -> None:
             said += " (disputed)"
         outcomes = [law.check(e, batch) for e in (CORRECT, one.engine)]
         body.append([said, *map(_outcome, outcomes)])
-    table(["what must hold", "correct", "faulty"], body)
+    table(["what must hold", *draft.state.engine_names], body)
 
 
 def _outcome(found: Outcome) -> str:

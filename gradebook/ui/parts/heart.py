@@ -45,7 +45,7 @@ def heart(
         covered=covered,
         before=own(draft, one) if draft.edited else None,
         ranges=() if covered else _ranges(draft, one, comparison),
-        names=draft.scenario.engine_names,
+        names=draft.state.engine_names,
     )
     board(draft, data, lambda: st.rerun(["heart", *rest]))
 

@@ -86,6 +86,7 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
         prompts_of(draft.table, comparison),
         (victim, culprit),
         ink(),
+        draft.state.engine_names,
     )
     said = _moving(correct, faulty) if by_gradient else _totals(found)
     chart(
@@ -105,7 +106,7 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
             " what the faulty engine adds to that."
         )
     _pickers(draft, batch.rows - 1, victim, culprit)
-    _cell(bug, batch, victim, culprit, by_gradient)
+    _cell(draft, bug, batch, victim, culprit, by_gradient)
 
 
 def _measure(draft: Draft) -> str:
@@ -206,14 +207,20 @@ def _pickers(draft: Draft, last: int, victim: int, culprit: int) -> None:
 
 
 def _cell(
-    bug: Swap, batch: Batch, victim: int, culprit: int, by_gradient: bool
+    draft: Draft,
+    bug: Swap,
+    batch: Batch,
+    victim: int,
+    culprit: int,
+    by_gradient: bool,
 ) -> None:
     """The chosen cell in numbers: what the map shows, before and after."""
     what, change = f"advantage of row {victim}", changed
     if by_gradient:
         what, change = f"KL gradient of row {victim}", changed_kl
     body = []
-    for side, engine in (("correct", CORRECT), ("faulty", bug.engine)):
+    engines = (CORRECT, bug.engine)
+    for side, engine in zip(draft.state.engine_names, engines):
         one = change(engine, batch, victim, culprit)
         before, after = settled(one.before), settled(one.after)
         digits = digits_apart(before, after)

@@ -23,7 +23,7 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
     said += f" The trainer's own code: {link}. {words.plain(source.note)}"
     st.markdown(words.titled("The code", said))
     listings = beside(bug.correct, bug.faulty)
-    sides = zip(("correct", "faulty"), listings, ("off-c", "off-f"))
+    sides = zip(scenario.engine_names, listings, ("off-c", "off-f"))
     shown = "".join(_listing(*side) for side in sides)
     st.html(f'<div class="gb-two">{shown}</div>')
 

@@ -104,7 +104,7 @@ def of_map(picture: MapPicture) -> list[Numbers]:
     """Both engines' matrices: a line for each moved row, a column for each
     row that moves it, the prompt beside the number."""
     named = [f"{r} {prompt}" for r, prompt in enumerate(picture.prompts)]
-    sides = (("correct", picture.correct), ("faulty", picture.faulty))
+    sides = zip(picture.names, (picture.correct, picture.faulty))
     return [
         Numbers(
             f"{side}: row moved, by row",

@@ -40,7 +40,7 @@ def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
             lambda: stage_table(draft, comparison, stage),
         )
     with right:
-        workings(comparison, row)
+        workings(comparison, row, draft.state.engine_names)
 
 
 def _plot(draft: Draft, comparison: Comparison, stage: str, row: int) -> None:
@@ -49,6 +49,7 @@ def _plot(draft: Draft, comparison: Comparison, stage: str, row: int) -> None:
         comparison,
         stage,
         row,
+        names=draft.state.engine_names,
         ink=ink(),
         prompts=prompts_of(draft.table, comparison),
     )

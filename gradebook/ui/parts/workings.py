@@ -12,10 +12,11 @@ from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.words import safe
 
 
-def workings(comparison: Comparison, row: int) -> None:
+def workings(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     """The formula of one row, correct above faulty; what differs is bold."""
     st.markdown(words.titled(f"Row {row} in numbers", level=3))
-    sides = zip(("correct ●", "faulty ◇"), worked(comparison, row))
+    marked = [f"{name} {mark}" for name, mark in zip(names, "●◇")]
+    sides = zip(marked, worked(comparison, row))
     st.html("".join(_formula(name, side) for name, side in sides))
     if comparison.correct.gradient is not None:
         _tokens(comparison, row)
