@@ -90,5 +90,15 @@ DESK: Key[Desk | None] = Key("desk", lambda: None)
 
 
 def widget(key: str) -> Any:
-    """The value of the widget with this key, in its callback."""
-    return st.session_state[key]
+    """The value of the widget with this key; None before it was drawn."""
+    return st.session_state.get(key)
+
+
+def show(key: str, value: Any) -> None:
+    """The widget with this key shows the value where it is drawn next."""
+    st.session_state[key] = value
+
+
+def begin(key: str, value: Any) -> None:
+    """The widget with this key shows the value where it shows none yet."""
+    st.session_state.setdefault(key, value)

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from gradebook.cases.draft import Draft
+from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 
 _mount = st.components.v2.component("gradebook_board", js=stub())
@@ -21,7 +22,7 @@ def key(draft: Draft) -> str:
 def take(draft: Draft) -> bool:
     """Carries out what the browser sent last and was not taken yet. True
     where the rest of the page has to follow."""
-    sent = st.session_state.get(key(draft), {})
+    sent = keys.widget(key(draft)) or {}
     return draft.apply(sent.get("message"))
 
 

@@ -135,7 +135,7 @@ def _chosen(draft: Draft, rows: int, found: Influences) -> tuple[int, int]:
 
 
 def _clicked(draft: Draft, key: str) -> None:
-    points = st.session_state[key].selection.points
+    points = keys.widget(key).selection.points
     if points:
         victim, culprit = map(int, points[0]["customdata"][:2])
         _choose(draft, victim, culprit)

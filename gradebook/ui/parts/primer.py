@@ -39,7 +39,7 @@ def _typed() -> list[float] | None:
     kept = keys.PRIMER.get()
     for r, part in enumerate(st.columns(4)):
         key = f"primer-{r}"
-        st.session_state.setdefault(key, kept[r])
+        keys.begin(key, kept[r])
         kept[r] = part.text_input(f"Reward of rollout {r}", key=key)
     rewards = []
     for r, text in enumerate(kept):

@@ -34,7 +34,7 @@ def shortcuts(
     here = keys.SHORTCUTS.get()
 
     def pressed() -> None:
-        message = st.session_state["shortcuts"].get("pressed") or {}
+        message = keys.widget("shortcuts").get("pressed") or {}
         if message.get("epoch") != here["epoch"]:
             return  # from before the server's or the session's restart
         fresh = [k for k in message["keys"] if k[0] > here["seen"]]
