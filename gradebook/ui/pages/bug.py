@@ -31,7 +31,7 @@ from gradebook.ui.parts import (
 )
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import computed, heart, listed, own
-from gradebook.ui.parts.pictures import panels, values_of
+from gradebook.ui.parts.pictures import GRADIENT, values_of
 from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.terms import terms
@@ -95,13 +95,15 @@ def _numbers(draft: Draft, one: Swap, covered: bool) -> str:
     about the case as it came, as the question is."""
     kind, row = draft.scenario.telltale.kind, draft.scenario.focus
     comparison = own(draft, one)
-    named = panels(comparison, kind)[-1].title.split(" (")[0]
     correct, faulty = values_of(comparison, kind)
+    named = f"row {row}'s advantage"
+    if kind == GRADIENT and comparison.correct.gradient is not None:
+        named = f"the KL part of row {row}'s gradient"
     if covered:
-        return f"In the correct engine, row {row} has {named} {correct[row]}."
+        return f"In the correct engine, {named} is {correct[row]}."
     return (
-        f"Row {row} has {named} {correct[row]} in the correct engine and"
-        f" {faulty[row]} in the faulty one."
+        f"In the correct engine, {named} is {correct[row]}; in the faulty"
+        f" one it is {faulty[row]}."
     )
 
 
