@@ -1,10 +1,17 @@
 """How fast a page answers, in real Chromium, beside an empty Streamlit app.
 
-    python tests/bench/page.py [edits] [case ...]     20 edits, every case
-    cases: typed table cold join learners
+    python tests/bench/page.py [turns] [case ...]     20 turns, every case
+    cases: edits cold join crowd drags hundred cost
 
 Every time is printed as a multiple of the empty app's in the same run: the
 number of milliseconds belongs to the machine, the ratio to Gradebook.
+
+edits    one learner on a whole page: a keystroke, a drag, a flag, a chip
+cold     a started server's first page; join: a new learner's page
+crowd    30 learners who type every two seconds, beside one
+drags    30 learners who drag at once
+hundred  100 learners who type every five seconds
+cost     what an edit costs the server, by part: bytes and CPU
 """
 
 from __future__ import annotations
@@ -22,6 +29,8 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,11 +40,13 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "tests" / "browser")]
 
-from glide import Grid  # noqa: E402
+from board import Board  # noqa: E402
 from sessions import learners  # noqa: E402
 
-DEBOUNCE = 150
-"""Milliseconds that Streamlit's table waits before it sends an edit."""
+from gradebook.cases.link import encode, query_string  # noqa: E402
+from gradebook.cases.scenario import load  # noqa: E402
+from gradebook.cases.state import start  # noqa: E402
+from gradebook.cases.table import Table  # noqa: E402
 
 EMPTY = """\
 import streamlit as st
@@ -44,18 +55,42 @@ st.text(f"value is {value}")
 """
 
 OPEN = "partial_groups?v=1&s=partial_groups&open=1"
+FLAGS = "no_eos_outliers?v=1&s=no_eos_outliers&open=1"
 SETTLED = (
     "[data-testid=stApp][data-test-script-state=notRunning]:not("
     ":has([data-stale=true]))"
 )
 
+BOARD = ".board .over .faulty[data-row]"
+
+DEEP = """
+window.gbFind = (selector) => {
+  const roots = [document];
+  for (const at of document.querySelectorAll('*'))
+    if (at.shadowRoot) roots.push(at.shadowRoot);
+  for (const root of roots) {
+    const found = root.querySelector(selector);
+    if (found) return found;
+  }
+  return null;
+};
+window.gbMarks = () => {
+  gbBoard = window.gbBoard?.isConnected ? gbBoard : gbFind('.board');
+  if (!gbBoard) return null;
+  return [...gbBoard.querySelectorAll('.over [data-row]')]
+    .map((mark) => mark.dataset.value).join();
+};
+window.gbText = () =>
+  document.querySelector('[data-testid=stText]')?.textContent ?? null;
+"""
+"""What the page shows: the board's marks, or the empty app's text."""
+
 CLOCK = """
-(read) => {
-  const now = Function('return (' + read + ')()');
+([read, kind]) => {
+  const now = window[read];
   const before = now();
-  window.gbDone = new Promise(done => {
-    addEventListener('keydown', event => {
-      if (event.key !== 'Enter') return;
+  window.gbDone = new Promise((done) => {
+    addEventListener(kind, () => {
       const start = performance.now();
       const look = () => {
         const value = now();
@@ -69,21 +104,28 @@ CLOCK = """
   });
 }
 """
-"""Milliseconds from the next Enter to the end of the frame that shows another
-value: the task with the highest priority comes when it is painted."""
+"""Milliseconds from the next event of a kind to the end of the frame that
+shows another value: the task of the highest priority comes when the frame is
+painted."""
 
-TEXT = """() => {
-  const at = document.querySelector('[data-testid=stText]');
-  return at ? at.textContent : null;
-}"""
-
-PICTURE = """() => {
-  const at = document.querySelector('.st-key-fresh .js-plotly-plot');
-  if (!at || !at._fullData || !at.querySelector('.scatterlayer .point'))
-    return null;
-  if (getComputedStyle(at).visibility !== 'visible') return null;
-  return JSON.stringify(at._fullData.map(d => Array.from(d.x || [])));
-}"""
+STROLL = """
+() => {
+  const found = window.gbStroll = { answers: 0, frames: 0, moves: 0 };
+  let before = gbMarks(), hand = null;
+  const until = performance.now() + 3000;
+  const look = () => {
+    found.frames += 1;
+    const value = gbMarks();
+    if (value !== before) found.answers += 1;
+    before = value;
+    const at = gbBoard.querySelector('.handle[aria-grabbed], .handle.held')
+      ?? gbBoard.querySelector('.handle:active');
+    if (performance.now() < until) requestAnimationFrame(look);
+  };
+  requestAnimationFrame(look);
+}
+"""
+"""Counts frames and drawn answers for three seconds."""
 
 
 # Servers
@@ -144,51 +186,102 @@ def opened(browser: Browser, address: str, ready: str) -> Page:
     page = browser.new_context(
         viewport={"width": 1280, "height": 800}
     ).new_page()
+    page.add_init_script(DEEP)
     page.goto(address, wait_until="commit")
     page.wait_for_selector(ready, state="attached", timeout=60_000)
     page.wait_for_selector(SETTLED, state="attached", timeout=60_000)
     return page
 
 
-# Edits
+# One learner's edits
 
 
-def timed(page: Page, read: str, edit: Callable[[], None]) -> float:
-    """Milliseconds from the Enter of `edit` to the frame that shows it."""
-    page.evaluate(CLOCK, read)
-    edit()
+def timed(page: Page, read: str, kind: str, act: Callable[[], None]) -> float:
+    """Milliseconds from an event to the painted frame that shows it."""
+    page.evaluate(CLOCK, [read, kind])
+    act()
     found = page.evaluate("window.gbDone")
     page.wait_for_selector(SETTLED, state="attached")
+    page.wait_for_timeout(150)
     return found
 
 
-def typed_times(page: Page, field: str, read: str, edits: int) -> np.ndarray:
-    """Milliseconds of edits typed into a text field."""
-    box = page.locator(field).first
+def keystrokes(page: Page, turns: int) -> np.ndarray:
+    """One key into a reward cell: from its input to the marks."""
+    cell = Board(page).cell(11)
     found = []
-    for turn in range(edits + 3):
-        box.fill(f"{3 + turn / 8:g}")
-        found.append(timed(page, read, lambda: box.press("Enter")))
-        page.wait_for_timeout(120)
+    for turn in range(turns + 3):
+        cell.click()
+        cell.press("Control+a")
+        key = str(1 + turn % 9)
+        found.append(
+            timed(page, "gbMarks", "input", lambda: page.keyboard.type(key))
+        )
     return np.array(found[3:])
 
 
-def table_times(page: Page, edits: int) -> np.ndarray:
-    """Milliseconds of edits made in the table."""
-    grid = Grid(page)
+def drag_messages(page: Page, turns: int, row: int) -> np.ndarray:
+    """One move of a held handle: from the pointer to the marks."""
+    board = Board(page)
+    board.handle(row).scroll_into_view_if_needed()
+    x, y = board.centre(row)
+    page.mouse.move(x, y)
+    page.mouse.down()
     found = []
-    for turn in range(edits + 3):
-        grid.select(10, "reward")
-        page.keyboard.press("Enter")
-        editor = page.get_by_test_id("portal").locator("input, textarea")
-        editor.first.fill(f"{turn / 8 - 4:g}")
-        found.append(timed(page, PICTURE, lambda: editor.first.press("Enter")))
-        page.wait_for_timeout(250)
+    for turn in range(turns + 3):
+        to = x - 10 - 9 * (turn % 2) - turn / 2
+        found.append(
+            timed(
+                page, "gbMarks", "pointermove", lambda: page.mouse.move(to, y)
+            )
+        )
+    page.mouse.up()
     return np.array(found[3:])
 
 
-REWARD = '[class*="st-key-reward-partial_groups__at__"] input'
-CHART = ".st-key-fresh .js-plotly-plot .scatterlayer .point"
+def stroll(page: Page, row: int) -> tuple[float, float]:
+    """Answers drawn and frames a second while a handle is dragged."""
+    board = Board(page)
+    board.handle(row).scroll_into_view_if_needed()
+    x, y = board.centre(row)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.evaluate(STROLL)
+    until, turn = time.monotonic() + 3, 0
+    while time.monotonic() < until:
+        turn += 1
+        page.mouse.move(x - 40 + 40 * np.cos(turn / 15), y)
+    page.mouse.up()
+    found = page.evaluate("gbStroll")
+    return found["answers"] / 3, found["frames"] / 3
+
+
+def flags(page: Page, turns: int) -> np.ndarray:
+    """A click on a flag or a chip: from the click to the marks."""
+    box = Board(page).whole.locator(
+        "input[type=checkbox], .mask .chip, .mask rect"
+    ).first
+    box.scroll_into_view_if_needed()
+    found = [
+        timed(page, "gbMarks", "pointerdown", box.click)
+        for _ in range(turns + 3)
+    ]
+    return np.array(found[3:])
+
+
+def large() -> str:
+    """The address of a batch of 32 rows with 16 tokens each."""
+    origin = start(load("rejected_rows"))
+    rows = [
+        {
+            "prompt": "ABCDEFGH"[r // 4],
+            "reward": (r * 7 % 11) / 10,
+            "mask": [int(t < 16 - r % 5) for t in range(16)],
+        }
+        for r in range(32)
+    ]
+    state = replace(origin, table=Table.of(rows))
+    return f"rejected_rows?{query_string(encode(state, covered=False))}"
 
 
 def line(name: str, times: np.ndarray, ruler: float, aim: str) -> None:
@@ -201,38 +294,51 @@ def line(name: str, times: np.ndarray, ruler: float, aim: str) -> None:
     )
 
 
-def typed_and_table(browser: Browser, edits: int, cases: set[str]) -> None:
-    """One learner's edits, beside the empty app's."""
+def one_learner(browser: Browser, turns: int) -> None:
+    """One learner's edits on whole pages, beside the empty app's."""
     with empty_app() as script, served(script) as address:
         answers(address)
         page = opened(browser, address, "[data-testid=stText]")
-        ruler = typed_times(page, "input[type=number]", TEXT, edits)
+        box = page.locator("input[type=number]").first
+        ruler = []
+        for turn in range(turns + 3):
+            box.fill(f"{3 + turn / 8:g}")
+            press = partial(box.press, "Enter")
+            ruler.append(timed(page, "gbText", "keydown", press))
         page.context.close()
-    floor = float(np.median(ruler))
-    line("empty app: input to text", ruler, floor, "the ruler")
+    floor = float(np.median(ruler[3:]))
+    line("empty app: input to text", np.array(ruler[3:]), floor, "the ruler")
     with served(ROOT / "app.py") as address:
         answers(address)
-        page = opened(browser, f"{address}/{OPEN}", CHART)
-        if "typed" in cases:
-            times = typed_times(page, REWARD, PICTURE, edits)
-            line("typed edit to picture", times, floor, "aim 1.5")
-        if "table" in cases:
-            times = table_times(page, edits)
-            line("table edit over its debounce", times, DEBOUNCE, "aim 1.7")
+        page = opened(browser, f"{address}/{OPEN}", BOARD)
+        line("keystroke, 12 rows", keystrokes(page, turns), floor, "aim 0.8")
+        line("drag, 12 rows", drag_messages(page, turns, 11), floor, "aim 0.8")
+        drawn, frames = stroll(page, 11)
+        print(
+            f"  a drag draws {drawn:.0f} answers (aim 15) and {frames:.0f}"
+            " frames (aim 50) a second"
+        )
+        page.context.close()
+        page = opened(browser, f"{address}/{FLAGS}", BOARD)
+        line("a flag or a chip", flags(page, turns), floor, "aim 0.8")
+        page.context.close()
+        page = opened(browser, f"{address}/{large()}", BOARD)
+        times = drag_messages(page, turns, 5)
+        line("drag, 32 rows of 16 tokens", times, floor, "aim 1.0")
         page.context.close()
 
 
 # Starts
 
 
-WATCH = """
+WATCH = DEEP + """
 window.gbSeen = {};
 const marks = {
   number: () => Array.from(
       document.querySelectorAll('[data-testid=stMain] p, pre, [data-testid=stText]'),
     ).some(at => /[+−][0-9]\\.[0-9]{3}|value is [0-9]/.test(at.textContent)),
-  table: () => document.querySelector('[data-testid=stDataFrame] canvas'),
-  picture: () => document.querySelector('.js-plotly-plot .point'),
+  board: () => gbFind('.board .over .correct[data-row]'),
+  plot: () => document.querySelector('.js-plotly-plot .point'),
 };
 const look = () => {
   for (const [name, there] of Object.entries(marks))
@@ -252,7 +358,7 @@ busy."""
 def first_seen(
     playwright, script: Path, path: str, last: str, warm: bool
 ) -> dict[str, float]:
-    """Milliseconds to the first number, table and picture, up to `last`:
+    """Milliseconds to the first number, board and plot, up to `last`:
     from the start of the process, or when `warm` from the second learner's
     arrival at a running server. A fresh browser each time."""
     browser = launched(playwright)
@@ -291,59 +397,98 @@ def starts(playwright, warm: bool, runs: int = 5) -> None:
             found.append(
                 [
                     first_seen(playwright, script, "", "number", warm),
-                    first_seen(playwright, app, OPEN, "picture", warm),
-                    first_seen(playwright, app, "", "picture", warm),
+                    first_seen(playwright, app, OPEN, "plot", warm),
+                    first_seen(playwright, app, "", "board", warm),
                 ]
             )
     empty, bug, home = zip(*found)
     name = "new learner" if warm else "cold start"
-    aim = "aim 1.2" if warm else "aim 1.5"
     floor = float(np.median([seen["number"] for seen in empty]))
 
     def said(title: str, runs: tuple, mark: str, aim: str) -> None:
         line(title, np.array([seen[mark] for seen in runs]), floor, aim)
 
+    first = ("", "") if warm else ("aim 1.45", "aim 1.55")
     said(f"empty app: {name}", empty, "number", "the ruler")
-    said(f"{name}, a bug's page", bug, "number", aim)
-    said("  its table", bug, "table", "")
-    said("  its picture", bug, "picture", "")
-    said(f"{name}, Home", home, "number", aim)
-    said("  its first picture", home, "picture", "")
+    said(f"{name}, a bug's page", bug, "number", first[0])
+    said("  its board", bug, "board", "aim 1.8")
+    said("  its plot of a stage", bug, "plot", "")
+    said(f"{name}, Home", home, "number", first[1])
+    said("  its board", home, "board", "aim 1.8")
 
 
-# Thirty learners
+# Many learners
 
 
-def crowd(browser: Browser, edits: int, others: int = 29) -> None:
-    """A learner in Chromium alone, and beside others who edit every five
+def crowd(browser: Browser, turns: int, others: int = 29) -> None:
+    """A learner in Chromium alone, and beside others who type every two
     seconds over real sessions."""
     with served(ROOT / "app.py") as address:
         answers(address)
-        page = opened(browser, f"{address}/{OPEN}", CHART)
-        alone = typed_times(page, REWARD, PICTURE, edits)
-        stop = threading.Event()
-        ready = threading.Event()
-        told: dict[str, float] = {}
-
-        def run() -> None:
-            told.update(
-                asyncio.run(learners(address, OPEN, others, stop, ready))
-            )
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        ready.wait(120)
-        beside = typed_times(page, REWARD, PICTURE, edits)
-        stop.set()
-        thread.join(60)
+        page = opened(browser, f"{address}/{OPEN}", BOARD)
+        alone = keystrokes(page, turns)
+        with beside(address, others, think=2) as told:
+            crowded = keystrokes(page, turns)
         page.context.close()
     floor = float(np.percentile(alone, 95))
     line("one learner", alone, floor, "the ruler: its p95")
-    line(f"beside {others} others", beside, floor, "aim p95 1.3")
+    line(f"beside {others} others", crowded, floor, "aim p95 1.5")
+    _others(told)
+
+
+def drags(browser: Browser, turns: int, others: int = 29) -> None:
+    """A learner who types in Chromium, beside others who drag."""
+    with served(ROOT / "app.py") as address:
+        answers(address)
+        page = opened(browser, f"{address}/{OPEN}", BOARD)
+        with beside(address, others, think=0, drag=True) as told:
+            times = keystrokes(page, turns)
+        page.context.close()
+    line(f"typing beside {others} who drag", times, 1000, "aim p95 1.0 s")
+    print(f"  each who drags gets {told['edits'] / told['seconds'] / others:.1f} answers a second (aim 1)")
+    _others(told)
+
+
+def hundred() -> None:
+    """100 learners without a browser, who type every five seconds."""
+    with served(ROOT / "app.py") as address:
+        answers(address)
+        with beside(address, 100, think=5) as told:
+            time.sleep(30)
+    line("100 learners", np.array([told["p50"], told["p95"]]), 1000, "aim p95 1 s")
+    _others(told)
+
+
+@contextmanager
+def beside(
+    address: str, count: int, think: float, drag: bool = False
+) -> Iterator[dict[str, float]]:
+    """Learners over websockets, meanwhile; what became of them, afterwards."""
+    stop, ready = threading.Event(), threading.Event()
+    told: dict[str, float] = {}
+
+    def run() -> None:
+        told.update(
+            asyncio.run(
+                learners(address, OPEN, count, stop, ready, think, drag)
+            )
+        )
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    ready.wait(300)
+    try:
+        yield told
+    finally:
+        stop.set()
+        thread.join(120)
+
+
+def _others(told: dict[str, float]) -> None:
     print(
         f"  the others: {told['edits']:.0f} edits, p50"
         f" {told['p50']:.0f} ms, p95 {told['p95']:.0f} ms, errors"
-        f" {told['errors']:.0f}"
+        f" {told['errors']:.0f} {told['error']}"
     )
 
 
@@ -359,21 +504,28 @@ def launched(playwright) -> Browser:
 
 
 def main() -> None:
-    every = ("typed", "table", "cold", "join", "learners")
-    edits = int(next((a for a in sys.argv[1:] if a.isdecimal()), 20))
+    every = ("edits", "cold", "join", "crowd", "drags", "hundred", "cost")
+    turns = int(next((a for a in sys.argv[1:] if a.isdecimal()), 20))
     cases = set(sys.argv[1:]) & set(every) or set(every)
     print("load", os.getloadavg(), "cores", os.cpu_count())
     print(f"{'':34}times the ruler")
     with sync_playwright() as playwright:
         browser = launched(playwright)
-        if cases & {"typed", "table"}:
-            typed_and_table(browser, edits, cases)
-        if "learners" in cases:
-            crowd(browser, edits)
+        for name, run in (
+            ("edits", one_learner),
+            ("crowd", crowd),
+            ("drags", drags),
+        ):
+            if name in cases:
+                run(browser, turns)
         browser.close()
         for name in ("cold", "join"):
             if name in cases:
                 starts(playwright, warm=name == "join")
+    if "hundred" in cases:
+        hundred()
+    if "cost" in cases:
+        cost()
 
 
 if __name__ == "__main__":
