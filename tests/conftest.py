@@ -38,6 +38,8 @@ class Visit:
             self.app.run()
         else:
             self.app._run(states)
+        if not self.app.title and not self.app.exception:
+            self.app.run()  # fragments ran alone: AppTest forgets the rest
         assert [e.value for e in self.app.exception] == []
         return self
 

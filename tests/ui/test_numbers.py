@@ -91,18 +91,6 @@ def test_the_picture_has_both_panels_and_what_was_before(visit):
     ]
 
 
-def test_the_cards_cover_what_the_page_covers(visit):
-    home = visit().put("numbers-cards", True)
-    assert home.text.count("rows differ in") == 5
-    faulty = [h for h in home.app.html if ">faulty</th>" in h.value]
-    assert len(faulty) == 5
-    covered = visit()
-    covered.app.session_state["answers"] = {}
-    covered.put("numbers-cards", True)
-    assert [h for h in covered.app.html if "faulty</th>" in h.value] == []
-    assert covered.text.count("The correct side; predict") == 5
-
-
 def test_a_map_in_numbers_keeps_every_digit_in_its_file():
     drawn = MapPicture([[1 / 3]], [[-2.0]], [[False]], ["=1+1"], (0, 0))
     correct, faulty = numbers.of_map(drawn)

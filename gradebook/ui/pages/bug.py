@@ -47,9 +47,8 @@ def bug_page(name: str) -> None:
     room.bar(name, scenario, draft)
     covered = predict.covered(name)
     _head(draft, bug(name), covered)
-    above = st.container()
-    work = st.container(key="work")
-    with work:
+    with st.container(key="work"):
+        above = st.container(key="above")
         beside = st.container(key="beside")
         with st.container(key="board"):
             heart(draft, scenario.telltale.kind, covered)
@@ -96,15 +95,12 @@ def _numbers(draft: Draft, one: Swap, covered: bool) -> str:
     kind, row = draft.scenario.telltale.kind, draft.scenario.focus
     comparison = own(draft, one)
     correct, faulty = values_of(comparison, kind)
-    named = f"row {row}'s advantage"
+    named = f"Row {row}'s advantage"
     if kind == GRADIENT and comparison.correct.gradient is not None:
-        named = f"the KL part of row {row}'s gradient"
-    if covered:
-        return f"In the correct engine, {named} is {correct[row]}."
-    return (
-        f"In the correct engine, {named} is {correct[row]}; in the faulty"
-        f" one it is {faulty[row]}."
-    )
+        named = f"The KL part of row {row}'s gradient"
+    names = draft.scenario.engine_names
+    said = f"{named}: {names[0]} {correct[row]}"
+    return f"{said}." if covered else f"{said}, {names[1]} {faulty[row]}."
 
 
 @st.fragment(key="rest")

@@ -8,9 +8,9 @@ import streamlit as st
 
 
 def redraw() -> NoReturn:
-    """Draws the page again after a callback has changed the draft.
+    """Draws board and rest again after a callback has changed the draft.
 
     Called last in a callback, since it raises, as `st.rerun` does. Without
     it only the fragment would run again in which the widget stands.
     """
-    st.rerun()
+    st.rerun(["heart", "rest"])

@@ -57,7 +57,7 @@ def solved(name: str) -> int:
 def _said(draft: Draft, task: Challenge, at: int, missing: str) -> str:
     """The challenge, and what is still missing."""
     count = len(draft.scenario.challenges)
-    marks = " ".join(
+    marks = "\u00a0".join(
         "✓" if (draft.scenario.name, i) in keys.SOLVED.get() else "○"
         for i in range(count)
     )
