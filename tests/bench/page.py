@@ -258,9 +258,11 @@ def stroll(page: Page, row: int) -> tuple[float, float]:
 
 def flags(page: Page, turns: int) -> np.ndarray:
     """A click on a flag or a chip: from the click to the marks."""
-    box = Board(page).whole.locator(
-        "input[type=checkbox], .mask .chip, .mask rect"
-    ).first
+    box = (
+        Board(page)
+        .whole.locator("input[type=checkbox], .mask .chip, .mask rect")
+        .first
+    )
     box.scroll_into_view_if_needed()
     found = [
         timed(page, "gbMarks", "pointerdown", box.click)
@@ -331,7 +333,9 @@ def one_learner(browser: Browser, turns: int) -> None:
 # Starts
 
 
-WATCH = DEEP + """
+WATCH = (
+    DEEP
+    + """
 window.gbSeen = {};
 const marks = {
   number: () => Array.from(
@@ -350,6 +354,7 @@ const look = () => {
 };
 requestAnimationFrame(look);
 """
+)
 """When the frame was painted in which each first stood, by the wall clock.
 Kept in the page: to ask it from outside takes up to a second while it is
 busy."""
@@ -445,7 +450,9 @@ def drags(browser: Browser, turns: int, others: int = 29) -> None:
             times = keystrokes(page, turns)
         page.context.close()
     line(f"typing beside {others} who drag", times, 1000, "aim p95 1.0 s")
-    print(f"  each who drags gets {told['edits'] / told['seconds'] / others:.1f} answers a second (aim 1)")
+    print(
+        f"  each who drags gets {told['edits'] / told['seconds'] / others:.1f} answers a second (aim 1)"
+    )
     _others(told)
 
 
@@ -455,7 +462,12 @@ def hundred() -> None:
         answers(address)
         with beside(address, 100, think=5) as told:
             time.sleep(30)
-    line("100 learners", np.array([told["p50"], told["p95"]]), 1000, "aim p95 1 s")
+    line(
+        "100 learners",
+        np.array([told["p50"], told["p95"]]),
+        1000,
+        "aim p95 1 s",
+    )
     _others(told)
 
 

@@ -35,6 +35,7 @@ WINDOWS = {
         "device_scale_factor": 2,
     },
 }
+# ruff: noqa: E501
 FAULTS = r"""
 () => {
   const main = document.querySelector('[data-testid="stMain"]');
