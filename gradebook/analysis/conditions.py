@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gradebook.analysis.attempt import Attempt
 from gradebook.analysis.comparison import sign
-from gradebook.cases.challenge import (
+from gradebook.cases.conditions import (
     ROWS,
     Advantage,
     Agree,

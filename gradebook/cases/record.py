@@ -11,7 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from gradebook.bugs import BUGS, Swap, swap
-from gradebook.cases.scenario import Record, load
+from gradebook.cases.case import Record
+from gradebook.cases.scenario import load
 
 __all__ = ["BUGS", "Bug", "bug"]
 

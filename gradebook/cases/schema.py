@@ -193,6 +193,12 @@ each_once = AfterValidator(_each_once)
 """For a list in which nothing comes twice."""
 
 
+def check_index(key: str, index: int, count: int, of: str) -> None:
+    """Raises GradebookError unless `index` is one into so many."""
+    if not 0 <= index < count:
+        raise refuse(f"0 to {count - 1}, an index into {of}", index, key)
+
+
 def part_by(key: str, parts: Mapping[str, type]) -> PlainValidator:
     """For a table that is one of several parts, named by the value of
     `key`."""

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gradebook.bugs import BUGS
+from gradebook.cases.case import Lesson
 from gradebook.cases.link import encode
 from gradebook.cases.record import bug
-from gradebook.cases.scenario import Lesson, Scenario, load, names, variants
+from gradebook.cases.scenario import Scenario, load, names, variants
 from gradebook.cases.state import start
 from gradebook.core.errors import GradebookError
 

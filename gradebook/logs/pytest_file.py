@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from gradebook.cases.fields import typed_settings
-from gradebook.cases.scenario import MOST_ROWS, load
+from gradebook.cases.rows import MOST_ROWS
+from gradebook.cases.scenario import load
 from gradebook.cases.state import State, start
 from gradebook.core.errors import GradebookError
 from gradebook.logs.read.sources import Source

@@ -12,7 +12,7 @@ from typing import Any
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.cases.columns import COLUMNS
 from gradebook.cases.record import bug
-from gradebook.cases.scenario import MOST_ROWS, MOST_TOKENS
+from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.state import State
 from gradebook.cases.toml_file import LARGEST_FILE, MOST_DOTS
 from gradebook.core.batch import Batch

@@ -10,7 +10,6 @@ from gradebook.analysis.attempt import changes
 from gradebook.analysis.challenges import Verdict, apply_solution, judge
 from gradebook.analysis.conditions import JUDGES
 from gradebook.cases.challenge import (
-    CONDITIONS,
     AddRow,
     Cell,
     Challenge,
@@ -18,6 +17,7 @@ from gradebook.cases.challenge import (
     RemoveRow,
     Setting,
 )
+from gradebook.cases.conditions import CONDITIONS
 from gradebook.cases.scenario import names
 from gradebook.cases.schema import read
 from gradebook.cases.state import start

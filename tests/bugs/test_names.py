@@ -17,8 +17,6 @@ FILES = sorted(
     for path in ROOT.glob(pattern)
     if OWN not in path.parents
 )
-BEING_REPLACED = ("gradebook/logs/",)
-"""The old check of logs, which is being replaced, still names bugs."""
 ASSETS = sorted(
     path
     for ending in ("js", "css", "jinja", "html")
@@ -61,12 +59,7 @@ def relative(path):
     return str(path.relative_to(ROOT))
 
 
-MODULES = [
-    path
-    for path in FILES
-    if path.parent.name != "pages"
-    and not relative(path).startswith(BEING_REPLACED)
-]
+MODULES = [path for path in FILES if path.parent.name != "pages"]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)

@@ -9,7 +9,8 @@ import torch
 
 import gradebook
 from gradebook.cases import scenario as module
-from gradebook.cases.scenario import KINDS, names, variants
+from gradebook.cases.case import KINDS
+from gradebook.cases.scenario import names, variants
 from gradebook.cases.table import Table
 
 FOLDER = Path(__file__).parents[2] / "scenarios"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import gradebook
-from gradebook.cases.scenario import Case, names, variants
+from gradebook.cases.case import Case
+from gradebook.cases.scenario import names, variants
 from gradebook.cases.toml_file import LARGEST_FILE
 
 FOLDER = Path(__file__).parents[2] / "scenarios"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradebook.cases.record import bug
-from gradebook.cases.scenario import MOST_ROWS, MOST_TOKENS
+from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, shown

@@ -5,13 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from gradebook.cases import edits
+from gradebook.cases.case import SPECIAL_CONTROLS
 from gradebook.cases.fields import (
     FIELDS,
     TEXTS,
     title,
     typed_settings,
 )
-from gradebook.cases.scenario import SPECIAL_CONTROLS
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import ESTIMATORS, OF_ESTIMATOR
 from gradebook.engine.trainer import NORMALIZATIONS, subsampled

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.cases.scenario import Scenario, Source
+from gradebook.cases.case import Source
+from gradebook.cases.scenario import Scenario
 from gradebook.ui.parts import words
 
 

@@ -11,7 +11,7 @@ from gradebook.analysis.comparison import (
     trained_tokens,
 )
 from gradebook.bugs import Swap
-from gradebook.cases.scenario import SPECIAL_CONTROLS
+from gradebook.cases.case import SPECIAL_CONTROLS
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain

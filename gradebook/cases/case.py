@@ -1,0 +1,297 @@
+"""The keys of a scenario file and of its tables, with their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import PlainValidator
+
+from gradebook.bugs import BUGS
+from gradebook.cases.challenge import Challenge
+from gradebook.cases.rows import MOST_ROWS, Rows
+from gradebook.cases.schema import (
+    Commit,
+    Count,
+    Flag,
+    Number,
+    NumberOrNone,
+    Part,
+    Text,
+    Url,
+    Whole,
+    between,
+    check_index,
+    check_keys,
+    each_once,
+    one_of,
+    read,
+    refuse,
+)
+from gradebook.cases.table import Table
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import ESTIMATORS, Settings
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+KINDS = ("shows", "face", "hides")
+"""Shows the bug, another face of it, or hides it; in teaching order."""
+STATUSES = ("fixed", "open", "disputed", "by design", "not confirmed")
+TELLTALES = ("sign", "scale", "influence", "gradient")
+SPECIAL_CONTROLS = ("padded_width", "subsample", "phase", "guard")
+"""Controls of a page that are no field of Settings."""
+CONTROLS = (*Settings().keys(), "estimator", *SPECIAL_CONTROLS)
+PROPERTIES = ("steps", "permutation", "shift", "other prompts")
+"""Properties of an engine that a bug can break: many steps in one call,
+rows in another order, all rewards of a prompt shifted, rewards of another
+prompt changed."""
+
+BugName = Annotated[str, one_of(*BUGS)]
+SettingName = Annotated[str, one_of(*Settings().keys())]
+
+
+@dataclass(frozen=True)
+class Source(Part):
+    """Where the bug was reported or fixed."""
+
+    label: Text
+    url: Url = ""
+    commit: Commit = ""
+    note: Text = ""
+
+
+@dataclass(frozen=True)
+class Dispute(Part):
+    """Two views of a report that is disputed, and the fix's own trap."""
+
+    maintainer: Text
+    other_view: Text
+    trap: Text
+
+
+@dataclass(frozen=True)
+class Affected(Part):
+    """Am I affected?"""
+
+    trainer: Text
+    versions: Text
+    keys: Annotated[tuple[Text, ...], between(1), each_once]
+    look: Text
+    workaround: Text
+
+
+@dataclass(frozen=True)
+class Kin(Part):
+    """A relative of the bug that has no page of its own."""
+
+    title: Text
+    text: Text
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prediction(Part):
+    """The question to ask before the faulty engine is shown."""
+
+    question: Text
+    choices: Annotated[tuple[Text, ...], between(2, 4), each_once]
+    answer: Whole
+    why: Text
+
+    def __post_init__(self) -> None:
+        check_index("answer", self.answer, len(self.choices), "choices")
+
+
+@dataclass(frozen=True)
+class Lesson(Part):
+    """What a lead needs to teach the case.
+
+    minutes  how long it takes
+    usual    the tempting choice of the prediction, an index
+    why      why it tempts
+    do       what to do after the reveal
+    next     the case to open when there is time left, or ""
+    place    the place in the plan of an hour; 0 for a case outside it
+    """
+
+    minutes: Count
+    usual: Count
+    why: Text
+    do: Text
+    next: Text = ""
+    place: Count = 0
+
+
+@dataclass(frozen=True)
+class Telltale(Part):
+    """The number that gives this bug away."""
+
+    kind: Annotated[str, one_of(*TELLTALES)]
+    text: Text
+
+
+def _column(value: Any) -> str | tuple[str, ...]:
+    """A log column, or a list of columns of which one is enough."""
+    if isinstance(value, (list, tuple)):
+        return read(Annotated[tuple[Text, ...], between(2)], value)
+    return read(Text, value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record(Part):
+    """What the check of a log and the laws must know about a bug.
+
+    columns          log columns that the check needs to try the bug; a
+                     tuple inside stands for one of several
+    in_advantages    False: the bug leaves no trace in advantages
+    couples_prompts  a row's faulty advantage may depend on the rows of
+                     other prompts, whatever the settings are
+    phrase           what a verdict calls the faulty computation
+    correct_phrase   what a verdict calls the correct one
+    tells            what a log must hold for the bug to be tried
+    would_tell       what a step must hold for the bug to show
+    guesses          setting -> values to try in the check; a text that is
+                     no value of the setting names a rule that makes values
+    laws             names of laws in analysis/laws, the first to show first
+    breaks           property, one of PROPERTIES -> the case that proves
+                     that the faulty engine breaks it
+    """
+
+    columns: tuple[
+        Annotated[str | tuple[str, ...], PlainValidator(_column)], ...
+    ]
+    in_advantages: Flag
+    couples_prompts: Flag
+    phrase: Text
+    correct_phrase: Text
+    tells: Text
+    would_tell: Text
+    laws: Annotated[tuple[Text, ...], between(1), each_once]
+    guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = (
+        field(default_factory=dict)
+    )
+    breaks: Mapping[Annotated[str, one_of(*PROPERTIES)], Text] = field(
+        default_factory=dict
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OtherRun(Part):
+    """A second batch, run beside the first."""
+
+    title: Text
+    rows: Rows
+    note: Text
+
+    def table(self) -> DataFrame:
+        """The rows as a data frame to edit: text, and flags as booleans."""
+        return Table.of(self.rows).frame()
+
+    def batch(self, settings: Settings) -> Batch:
+        """The rows as a batch. Raises GradebookError with column and row."""
+        return Table.of(self.rows).batch(settings)
+
+
+Advantages = Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
+
+
+@dataclass(frozen=True)
+class Expected(Part):
+    """What a hand finds: advantages of each engine, NaN where a row has
+    none, and the loss."""
+
+    correct: Advantages | None = None
+    faulty: Advantages | None = None
+    correct_loss: Number | None = None
+    faulty_loss: Number | None = None
+
+    def __post_init__(self) -> None:
+        names = [field.name for field in fields(self)]
+        if all(getattr(self, name) is None for name in names):
+            raise GradebookError(
+                expected="one or more of " + ", ".join(names),
+                found="none of them",
+            )
+
+
+def _settings(value: Any) -> Settings:
+    if isinstance(value, Settings):
+        return value
+    if not isinstance(value, dict):
+        raise refuse("a table", value)
+    check_keys(value, Settings().keys())
+    return Settings(**value)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Case(Part):
+    """The keys of a scenario file.
+
+    teaser        one sentence that sets the scene, shown before the answer
+    claim         one sentence that says what goes wrong, shown after it
+    engine_names  what the two engines are called where "correct" and
+                  "faulty" would take a side
+    also          bugs that are on together with `bug`: a combination
+    kin           relatives of the bug that have no page
+    """
+
+    bug: BugName
+    title: Text
+    kind: Annotated[str, one_of(*KINDS)]
+    claim: Text
+    story: Text
+    lesson: Text
+    trainer: Text
+    status: Annotated[str, one_of(*STATUSES)]
+    status_note: Text
+    sources: Annotated[tuple[Source, ...], between(1)]
+    affected: Affected
+    rule: Text
+    settings: Annotated[Settings, PlainValidator(_settings)]
+    controls: Annotated[
+        tuple[Annotated[str, one_of(*CONTROLS)], ...], between(1), each_once
+    ]
+    rows: Rows
+    focus: Whole
+    prediction: Prediction
+    telltale: Telltale
+    record: Record
+    expected: Expected
+    teaser: Text = ""
+    engine_names: Annotated[tuple[Text, ...], between(2, 2), each_once] = (
+        "correct",
+        "faulty",
+    )
+    also: Annotated[tuple[BugName, ...], between(1), each_once] = ()
+    plan: Lesson | None = None
+    dispute: Dispute | None = None
+    kin: tuple[Kin, ...] = ()
+    estimators: Annotated[
+        tuple[Annotated[str, one_of(*ESTIMATORS)], ...],
+        between(1),
+        each_once,
+    ] = ()
+    estimators_note: Text = ""
+    other_run: OtherRun | None = None
+    eos_by_width: Flag = False
+    challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
+
+
+FROM_MAIN = (
+    "trainer",
+    "status",
+    "status_note",
+    "sources",
+    "dispute",
+    "affected",
+    "rule",
+    "controls",
+    "telltale",
+    "record",
+    "engine_names",
+    "kin",
+)
+"""What a variant may leave to its bug's main file."""
