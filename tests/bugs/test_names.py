@@ -30,6 +30,10 @@ COUNT = re.compile(
 )
 
 
+HEADERS = {"gradebook/logs/read/columns.py": ["prompt_text"]}
+"""Headers of trainers' logs that happen to read as a bug's name."""
+
+
 def docstrings(tree):
     """The constants of the tree that are docstrings."""
     holders = (ast.Module, ast.ClassDef, ast.FunctionDef)
@@ -64,7 +68,8 @@ MODULES = [path for path in FILES if path.parent.name != "pages"]
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)
 def test_no_module_names_a_bug(path):
-    assert [*named_bugs(path.read_text())] == []
+    found = [*named_bugs(path.read_text())]
+    assert found == HEADERS.get(relative(path), [])
 
 
 @pytest.mark.parametrize("path", ASSETS, ids=relative)
