@@ -31,6 +31,9 @@ class Board:
     def handle(self, row):
         return self.whole.locator(f".handle[data-row='{row}']")
 
+    def number(self, row):
+        return self.whole.get_by_role("button", name=f"row {row}", exact=True)
+
     def mask(self, row):
         return self.whole.locator(f".mask[data-row='{row}']")
 

@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from glide import Grid
+from board import Board
 from playwright.sync_api import Page, expect, sync_playwright
 
 HERE = Path(__file__).parent
@@ -34,17 +34,6 @@ FLAGS = (
     "--disable-component-update",
     "--no-first-run",
 )
-MARKS = """([key, wanted]) => {
-  const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
-  if (!chart || !chart._fullData) return false;
-  return Object.entries(wanted).every(([name, rows]) => {
-    const [trace] = chart._fullData.filter((t) => t.name === name);
-    if (!trace) return false;
-    const found = Object.fromEntries(trace.customdata);
-    const near = ([r, v]) => r in found && Math.abs(found[r] - v) < 1e-3;
-    return Object.entries(rows).every(near);
-  });
-}"""
 
 
 def found_browser():
@@ -213,8 +202,8 @@ class Reader:
         expect(stale).to_have_count(0, timeout=60_000)
 
     @property
-    def grid(self):
-        return Grid(self.page)
+    def board(self):
+        return Board(self.page)
 
     def keyed(self, key):
         """The element with this key of Streamlit, with or without the
@@ -230,12 +219,10 @@ class Reader:
         box.fill(text)
         box.press("Enter")
 
-    def marks(self, case, **wanted):
-        """Waits until the picture shows these values: correct={row: value},
+    def marks(self, **wanted):
+        """Waits until the board's marks stand there: correct={row: value},
         faulty={row: value}."""
-        self.page.wait_for_function(
-            MARKS, arg=[f"picture-{case}", wanted], timeout=40_000
-        )
+        self.board.shows(**wanted)
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def test_a_suspect_is_named_and_its_step_opens_on_the_bugs_page(
     heading = page.get_by_role("heading", level=1)
     expect(heading).to_have_text("Partial groups", timeout=60_000)
     # TRUTH: row 10 is -0.480 faulty, +1.000 correct.
-    visitor.marks("partial_groups", correct={10: 1.0}, faulty={10: -0.480})
+    visitor.marks(correct={10: 1.0}, faulty={10: -0.480})
 
 
 def test_a_file_that_is_no_log_is_refused_in_words(visitor, tmp_path):

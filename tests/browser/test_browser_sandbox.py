@@ -24,19 +24,16 @@ def test_a_link_restores_everything_in_a_fresh_browser(read, chromium):
     reader = read("sandbox", "Sandbox")
     reader.page.get_by_role("combobox", name="Start from").click()
     reader.page.get_by_role("option", name="Partial groups").first.click()
-    name = "sandbox-partial_groups"
-    reader.marks(name, correct={10: 1}, faulty={10: -0.47973})
-    reader.grid.write(11, "reward", "0")
+    reader.marks(correct={10: 1}, faulty={10: -0.47973})
+    reader.board.type(11, "0")
     # 0 1 2 0 under partial groups: mean 0.75, deviation 0.957427.
-    reader.marks(name, faulty={10: 1.30557})
+    reader.marks(faulty={10: 1.30557})
     bug(reader, "Double normalization").click()
     chosen(reader, "Double normalization")
     reader.page.wait_for_url("**bugs=**")
-    row = reader.keyed(f"row-{name}").get_by_role("spinbutton")
-    row.fill("9")
-    row.press("Enter")
-    expect(reader.grid.at(9, "row")).to_have_text("▸ 9")
-    shown = reader.grid.at(9, "faulty").text_content()
+    reader.board.handle(9).focus()
+    expect(reader.board.number(9)).to_have_attribute("aria-current", "true")
+    shown = reader.board.values()["faulty"]["9"]
     reader.page.wait_for_url("**row=9**")
     address = reader.page.url.split("/")[-1]
     elsewhere = chromium.new_context(**FRESH)
@@ -44,9 +41,9 @@ def test_a_link_restores_everything_in_a_fresh_browser(read, chromium):
     chosen(other, "Double normalization")
     chosen(other, "Partial groups")
     chosen(other, "Zero-std KL", pressed=False)
-    expect(other.grid.at(9, "row")).to_have_text("▸ 9")
-    expect(other.grid.at(11, "reward")).to_have_text("0")
-    expect(other.grid.at(9, "faulty")).to_have_text(shown)
+    expect(other.board.number(9)).to_have_attribute("aria-current", "true")
+    expect(other.board.cell(11)).to_have_value("0")
+    other.marks(faulty={9: shown})
     expect(other.page.locator("code", has_text=address)).to_be_visible()
     assert other.page.url == reader.page.url
 

@@ -279,7 +279,7 @@ def test_the_navigation_keeps_the_room_in_the_address(read):
 def test_the_presenter_views_table_shows_its_last_row_whole(read):
     address = "partial_groups?v=1&s=partial_groups&open=1&present=1"
     reader = read(address, "Partial groups")
-    reader.marks("partial_groups", faulty={10: -0.47973})
+    reader.marks(faulty={10: -0.47973})
     reader.page.wait_for_timeout(1000)  # larger type draws the table anew
     scroller = reader.page.locator(".dvn-scroller").first
     hidden = scroller.evaluate("(e) => e.scrollHeight - e.clientHeight")

@@ -109,6 +109,7 @@ def view(
     before: Comparison | None = None,
     ranges: Sequence[tuple[float, float]] = (),
     names: tuple[str, str] = ("correct", "faulty"),
+    invite: int | None = None,
 ) -> dict[str, Any]:
     """The board's data.
 
@@ -119,6 +120,7 @@ def view(
     before      the comparison of the case as it came, for ghosts
     ranges      least and greatest faulty value of each row over the draws
     names       what the two engines are called
+    invite      the row whose handle moves a little until the first edit
     """
     state, table = draft.state, draft.table
     rows = len(table)
@@ -142,6 +144,7 @@ def view(
         "epoch": draft.epoch,
         "ack": draft.ack,
         "row": draft.row,
+        "invite": None if draft.edited else invite,
         "history": [draft.at, len(draft.states)],
         "edited": draft.edited,
         "notes": list(draft.notes),

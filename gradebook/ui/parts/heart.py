@@ -25,13 +25,18 @@ from gradebook.ui.parts.pictures import haunted, panels, prompts_of
 
 @st.fragment(key="heart")
 def heart(
-    draft: Draft, kind: str, covered: bool, rest: Sequence[str] = ("rest",)
+    draft: Draft,
+    kind: str,
+    covered: bool,
+    rest: Sequence[str] = ("rest",),
+    invite: int | None = None,
 ) -> None:
     """The board of the draft.
 
     kind     what the results are: the tell-tale of the case
     covered  True keeps everything faulty out of what is sent
     rest     the fragments that follow a finished edit
+    invite   the row whose handle asks to be dragged
     """
     take(draft)
     one = swapped(draft.state.bugs)
@@ -46,6 +51,7 @@ def heart(
         before=own(draft, one) if draft.edited else None,
         ranges=() if covered else _ranges(draft, one, comparison),
         names=draft.state.engine_names,
+        invite=invite,
     )
     board(draft, data, lambda: st.rerun(["heart", *rest]))
 

@@ -207,7 +207,7 @@ export class Rows {
     const held = board.held?.row === row;
     const classes = ["handle", state.say[0] === "0" && "hollow",
       state.say.length > 1 && state.say[0] !== state.say[1] && "unlike",
-      bad && "bad", held && "held"];
+      bad && "bad", held && "held", data.invite === row && "invite"];
     set(made, {
       class: classes.filter(Boolean).join(" "),
       tabindex: state.open && (state.selected || !row) ? 0 : -1,
