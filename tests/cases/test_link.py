@@ -133,7 +133,7 @@ def settled(state):
     return replace(state, row=min(state.row, max(state.rows - 1, 0)))
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(60))
 def test_edits_come_back_from_the_query_string(seed):
     chance = random.Random(seed)
     state = start(gradebook.load(chance.choice(names())))
@@ -149,7 +149,7 @@ def test_edits_come_back_from_the_query_string(seed):
     assert back.covered is covered
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(40))
 def test_edits_of_the_sandbox_come_back_from_the_query_string(seed):
     chance = random.Random(seed)
     state = start(case(chance.choice(starts())))
@@ -223,7 +223,7 @@ def edited(rows, wide, chance):
     return Table.of_columns(cells)
 
 
-@pytest.mark.parametrize("wide", [1, 8, 16])
+@pytest.mark.parametrize("wide", [16])
 @pytest.mark.parametrize("name", [*names(), *starts()])
 def test_32_fully_edited_rows_fit(name, wide):
     state = replace(start(case(name)), bugs=("partial_groups",))
@@ -399,7 +399,7 @@ def test_there_are_fifty_damaged_links():
     assert len(DAMAGED) >= 50
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(40))
 def test_one_changed_letter_of_a_table_is_noticed(seed):
     chance = random.Random(seed)
     at = chance.randrange(len(GOOD) - 1)  # the last one holds spare bits
@@ -410,7 +410,7 @@ def test_one_changed_letter_of_a_table_is_noticed(seed):
     assert back.state.same(start(gradebook.load("partial_groups")))
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", range(120))
 def test_no_input_raises(seed):
     chance = random.Random(seed)
     deep = [[[{"a": [None, 10**400, "\ud800", -0.0, {}]}]]]
