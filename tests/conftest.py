@@ -255,3 +255,40 @@ def both():
 def marked():
     """Numbers a row, to be compared with one side of a page's marks."""
     return values
+
+
+def _one_bug_a_stage():
+    """For each stage the bug whose page comes first, and so for each kind
+    of bug one that is tested everywhere."""
+    pages = sorted(
+        (int(file.stem.split("_")[0]), file.stem.split("_", 1)[1])
+        for file in (ROOT / "pages").glob("[0-9]*_*.py")
+    )
+    chosen = {}
+    for _, name in pages:
+        if name in gradebook.BUGS:
+            chosen.setdefault(gradebook.bug(name).stage, name)
+    return set(chosen.values())
+
+
+EVERY_BUG = ("bugs", "engine")
+"""Folders whose tests run for every bug, long or not."""
+
+
+def pytest_collection_modifyitems(items):
+    """Marks as long what repeats a test for one more bug of a stage."""
+    chosen = _one_bug_a_stage()
+    others = set(gradebook.BUGS) - chosen
+    for item in items:
+        if set(EVERY_BUG) & set(item.path.parts):
+            continue
+        values = getattr(item, "callspec", None)
+        named = (
+            [v for v in values.params.values() if isinstance(v, str)]
+            if (values)
+            else []
+        )
+        if any(
+            v.removeprefix("sandbox-").split("-")[0] in others for v in named
+        ):
+            item.add_marker(pytest.mark.long)

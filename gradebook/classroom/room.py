@@ -1,7 +1,8 @@
 """Rooms: a lead asks, learners predict, the lead reveals.
 
-Kept in memory and nowhere else, by code and by seats that are random
-tokens: who sits there is never asked. Safe to use from many threads.
+A room is kept in the server's memory and nowhere else. A seat is a random
+token; nobody is asked for a name. Every method is safe to call from many
+threads.
 """
 
 from __future__ import annotations
@@ -18,36 +19,59 @@ from gradebook.core.errors import GradebookError, shown
 
 ALPHABET = "CDFGHJKMNPQRTVWX34679"
 """No two of these look alike, and they spell no words."""
-LENGTH = 4
+LENGTH = 6
+"""Characters of a code: 21 to the power of 6 is 86 million codes."""
 MOST_ROOMS = 20
+MOST_OF_ONE = 3
+"""Rooms that one browser may have open."""
 MOST_SEATS = 200
 MOST_QUESTIONS = 100
 MOST_CHOICES = 20
 LONGEST_TEXT = 100
+LONGEST_LINK = 65_536
 IDLE = 2 * 3600.0
 """Seconds after which a room that nobody touches is gone."""
 LONGEST = 12 * 3600.0
 """Seconds after which a room is gone in any case."""
 GONE = 60.0
 """Seconds after which a silent seat no longer counts as in the room."""
+LONGEST_WAIT = 60.0
+"""Seconds that a client waits at most after a wrong code."""
+FORGOTTEN = 600.0
+"""Seconds after which a client's wrong codes are forgotten."""
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where the lead is: the case, the selected row, the open stage."""
+    """Where the lead is.
 
-    bug: str
-    scenario: str
-    row: int
+    page      the page's name in its address
+    question  the scenario that stands there
+    link      the lead's state as the query of a link, edits and selected
+              row included
+    stage     the stage that is open
+    """
+
+    page: str
+    question: str
+    link: str = ""
     stage: str = ""
+
+
+@dataclass
+class _Seat:
+    heard: float
+    question: str
 
 
 @dataclass
 class _Room:
     key: str
+    lead: str
     opened: float
     touched: float
-    seats: dict[str, float] = field(default_factory=dict)
+    seats: dict[str, _Seat] = field(default_factory=dict)
+    looked: set[tuple[str, str]] = field(default_factory=set)
     votes: dict[str, dict[str, int]] = field(default_factory=dict)
     revealed: set[str] = field(default_factory=set)
     position: Position | None = None
@@ -76,24 +100,29 @@ class Rooms:
         self._rooms: dict[str, _Room] = {}
         self._lock = RLock()
 
-    def open(self) -> tuple[str, str]:
-        """A new room's code and the key of its lead.
+    def open(self, lead: str) -> tuple[str, str]:
+        """Opens a room for the browser `lead`: its code and its lead's key.
 
-        Raises GradebookError when the server has as many as it takes.
+        Where the server is full, a room closes in which nobody was active
+        for GONE seconds. Raises GradebookError when `lead` has MOST_OF_ONE
+        rooms open, and when every room of a full server is active.
         """
         with self._lock:
             self._sweep()
-            if len(self._rooms) >= self.most_rooms:
+            own = sum(room.lead == lead for room in self._rooms.values())
+            if own >= MOST_OF_ONE:
                 raise GradebookError(
                     key="room",
-                    expected=f"at most {self.most_rooms} rooms on a server",
+                    expected=f"at most {MOST_OF_ONE} open rooms of one lead",
                     found="one more",
                 )
+            if len(self._rooms) >= self.most_rooms:
+                self._close_a_silent_room()
             code = _code()
             while code in self._rooms:
                 code = _code()
             key, now = secrets.token_urlsafe(12), self._clock()
-            self._rooms[code] = _Room(key, now, now)
+            self._rooms[code] = _Room(key, _text("lead", lead), now, now)
             return code, key
 
     def close(self, code: str, key: str) -> None:
@@ -116,8 +145,10 @@ class Rooms:
 
     # The learners' side
 
-    def join(self, code: str, seat: str) -> None:
-        """Takes the seat, or says that it is still there.
+    def join(self, code: str, seat: str, question: str = "") -> None:
+        """Takes the seat, or says that it is still taken.
+
+        question  the scenario that the learner sees; '' for none
 
         Raises GradebookError when the room is full.
         """
@@ -125,7 +156,8 @@ class Rooms:
             room = self._room(code)
             if seat not in room.seats:
                 self._make_place(room)
-            room.seats[_text("seat", seat)] = room.touched
+            _text("question", question or "-")
+            room.seats[_text("seat", seat)] = _Seat(room.touched, question)
 
     def leave(self, code: str, seat: str) -> None:
         """The seat is free, and its votes are gone."""
@@ -135,16 +167,19 @@ class Rooms:
     def seats(self, code: str) -> int:
         """Seats that were heard of in the last GONE seconds."""
         with self._lock:
-            room = self._room(code)
-            return sum(
-                room.touched - heard <= GONE for heard in room.seats.values()
-            )
+            return len(_present(self._room(code)))
+
+    def seats_at(self, code: str, question: str) -> int:
+        """Those of `seats` that see the question."""
+        with self._lock:
+            present = _present(self._room(code))
+            return sum(seat.question == question for seat in present)
 
     def vote(self, code: str, seat: str, question: str, choice: int) -> None:
-        """The seat's choice, in place of an earlier one.
+        """The seat's choice. It replaces an earlier one.
 
         Raises GradebookError after the reveal, for a seat that has not
-        joined and for what no question has.
+        joined or has looked at the answer, and for an impossible choice.
         """
         with self._lock:
             room = self._room(code)
@@ -156,6 +191,10 @@ class Rooms:
                 raise GradebookError(
                     key="vote", expected="a seat that has joined"
                 )
+            if (seat, question) in room.looked:
+                raise GradebookError(
+                    key="vote", expected="a vote before a look at the answer"
+                )
             if not 0 <= choice < MOST_CHOICES:
                 raise GradebookError(
                     key="vote",
@@ -164,12 +203,20 @@ class Rooms:
                 )
             self._votes(room, question)[seat] = choice
 
-    def withdraw(self, code: str, seat: str, question: str) -> None:
-        """The seat has no choice; after the reveal nothing changes."""
+    def look(self, code: str, seat: str, question: str) -> None:
+        """The seat looks at the answer: it has no vote on this question any
+        more. After the reveal nothing changes."""
         with self._lock:
             room = self._room(code)
             if question not in room.revealed:
-                room.votes.get(question, {}).pop(seat, None)
+                self._votes(room, question).pop(seat, None)
+                if seat in room.seats:
+                    room.looked.add((seat, question))
+
+    def looked(self, code: str, seat: str, question: str) -> bool:
+        """The seat looked at the answer before the reveal."""
+        with self._lock:
+            return (seat, question) in self._room(code).looked
 
     def choice(self, code: str, seat: str, question: str) -> int | None:
         """What the seat chose, if anything."""
@@ -200,10 +247,15 @@ class Rooms:
             return question in self._room(code).revealed
 
     def move(self, code: str, key: str, position: Position) -> None:
-        """The lead stands at `position`. Raises GradebookError for a
-        wrong key."""
+        """The lead stands at `position`.
+
+        Raises GradebookError for a wrong key, and for a link of more than
+        LONGEST_LINK characters.
+        """
         with self._lock:
-            self._led(code, key).position = position
+            room = self._led(code, key)
+            _text("link", position.link or "-", LONGEST_LINK)
+            room.position = position
 
     def position(self, code: str) -> Position | None:
         """Where the lead stands; none before the first case."""
@@ -235,13 +287,24 @@ class Rooms:
             if idle > self.idle or age > self.longest:
                 del self._rooms[code]
 
+    def _close_a_silent_room(self) -> None:
+        """Closes the room that was silent longest."""
+        code = min(self._rooms, key=lambda c: self._rooms[c].touched)
+        if self._clock() - self._rooms[code].touched <= GONE:
+            raise GradebookError(
+                key="room",
+                expected=f"at most {self.most_rooms} rooms on a server",
+                found="one more",
+            )
+        del self._rooms[code]
+
     def _make_place(self, room: _Room) -> None:
-        """In a full room the seats that went silent are freed."""
+        """Frees the seats of a full room that went silent."""
         if len(room.seats) < self.most_seats:
             return
-        for seat, heard in list(room.seats.items()):
-            if room.touched - heard > GONE:
-                _empty(room, seat)
+        for name, seat in list(room.seats.items()):
+            if room.touched - seat.heard > GONE:
+                _empty(room, name)
         if len(room.seats) >= self.most_seats:
             raise GradebookError(
                 key="room",
@@ -256,6 +319,42 @@ class Rooms:
                 key="vote", expected=f"at most {MOST_QUESTIONS} questions"
             )
         return room.votes.setdefault(_text("question", question), {})
+
+
+class WrongCodes:
+    """Slows down whoever types one wrong code after another.
+
+    The first `free` wrong codes of a client cost nothing. From then on each
+    one doubles the wait before the next try, up to LONGEST_WAIT seconds. A
+    client that stays away for FORGOTTEN seconds starts anew.
+    """
+
+    def __init__(
+        self, free: int = 5, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.free = free
+        self._clock = clock
+        self._wrong: dict[str, tuple[int, float]] = {}
+        self._lock = RLock()
+
+    def wait(self, client: str) -> float:
+        """Seconds until the client may try a code; 0 for now."""
+        with self._lock:
+            count, last = self._wrong.get(client, (0, 0.0))
+            if count <= self.free:
+                return 0.0
+            pause = min(2.0 ** (count - self.free), LONGEST_WAIT)
+            return max(0.0, last + pause - self._clock())
+
+    def note(self, client: str) -> None:
+        """The client typed a wrong code."""
+        with self._lock:
+            now = self._clock()
+            for name, (_, last) in list(self._wrong.items()):
+                if now - last > FORGOTTEN:
+                    del self._wrong[name]
+            count = self._wrong.get(client, (0, 0.0))[0]
+            self._wrong[client] = (count + 1, now)
 
 
 def normal(typed: str) -> str:
@@ -274,15 +373,20 @@ def _same(key: str, other: str) -> bool:
 
 def _empty(room: _Room, seat: str) -> None:
     room.seats.pop(seat, None)
+    room.looked = {one for one in room.looked if one[0] != seat}
     for votes in room.votes.values():
         votes.pop(seat, None)
 
 
-def _text(name: str, text: str) -> str:
-    if not 0 < len(text) <= LONGEST_TEXT:
+def _present(room: _Room) -> list[_Seat]:
+    return [s for s in room.seats.values() if room.touched - s.heard <= GONE]
+
+
+def _text(name: str, text: str, most: int = LONGEST_TEXT) -> str:
+    if not 0 < len(text) <= most:
         raise GradebookError(
             key=name,
-            expected=f"1 to {LONGEST_TEXT} characters",
+            expected=f"1 to {most} characters",
             found=str(len(text)),
         )
     return text

@@ -56,21 +56,21 @@ def test_a_room_votes_reveals_and_follows(read, elsewhere):
 
     lead.page.get_by_role("link", name="Open the case").first.click()
     expect(button(lead.page, "room-reveal")).to_be_visible()
-    one.page.get_by_role("link", name="Go where the lead is").click()
-    two.page.get_by_text("Follow the lead").click()
+    # Both follow the lead, unless they switch it off.
     button(one.page, "choice-partial_groups-0").click()
     button(two.page, "choice-partial_groups-2").click()
     bar = lead.keyed("room-bar")
     expect(bar).to_contain_text("2 answers", timeout=40_000)
+    expect(bar).to_contain_text("2 of 2 are at this question")
     expect(bar).to_contain_text("Positive: 1")
-    expect(one.keyed("room-bar")).to_contain_text("You say Positive")
+    expect(one.keyed("room-bar")).to_contain_text("You said Positive")
     button(one.page, "choice-partial_groups-1").click()
     expect(bar).to_contain_text("Zero: 1", timeout=40_000)
     for reader in (lead, one, two):
         expect(button(reader.page, "skip-partial_groups")).to_be_visible()
 
     one.page.reload()
-    expect(one.keyed("room-bar")).to_contain_text("You say Zero")
+    expect(one.keyed("room-bar")).to_contain_text("You said Zero")
     lead.page.reload()
     expect(bar).to_contain_text("you lead", timeout=60_000)
     expect(bar).to_contain_text("2 answers")
@@ -84,7 +84,14 @@ def test_a_room_votes_reveals_and_follows(read, elsewhere):
     strip = lead.page.locator("[class*='st-key-stage-'] button")
     strip.filter(has_text="baseline").click()
     expect(stage(two.page)).to_contain_text("baseline", timeout=60_000)
-    expect(stage(one.page)).to_contain_text("group")
+    expect(stage(one.page)).to_contain_text("baseline", timeout=60_000)
+    one.page.get_by_text("Follow the lead").click()
+    expect(stage(one.page)).to_contain_text("group", timeout=60_000)
+
+    # An address without the room, and Home, keep the learner in the room.
+    two.page.goto(two.page.url.split("/partial_groups")[0])
+    two.page.goto(two.page.url.rstrip("/") + "/partial_groups")
+    expect(two.keyed("room-bar")).to_contain_text(code, timeout=60_000)
 
 
 LATE = """
@@ -122,7 +129,7 @@ def test_a_late_question_of_the_page_before_takes_no_page_away(
 
     learner.on("websocket", listen)
     learner.goto(f"{server.url}/partial_groups?room={code}")
-    expect(learner.get_by_text(f"In room {code}")).to_be_visible()
+    expect(learner.get_by_text(f"Room {code}")).to_be_visible()
     seen = len(asked)
     while len(asked) < seen + 2:  # the room's own questions
         learner.wait_for_timeout(100)

@@ -173,7 +173,9 @@ def test_the_pipeline_has_every_stage_the_first_difference_open(page):
     assert [label for label, is_open in opened.items() if is_open] == [
         "3. counted ≠, swapped"
     ]
-    assert "faulty: The row may enter a statistic: it is the first" in page.text
+    assert (
+        "faulty: The row may enter a statistic: it is the first" in page.text
+    )
     assert "the sign flips on row 2" in page.text
 
 

@@ -11,6 +11,7 @@ from gradebook.classroom.room import (
     MOST_QUESTIONS,
     Position,
     Rooms,
+    WrongCodes,
     normal,
 )
 from gradebook.core.errors import GradebookError
@@ -45,8 +46,8 @@ def refused(call, *args):
 
 
 def test_a_code_is_short_and_unambiguous(rooms):
-    code, key = rooms.open()
-    assert len(code) == 4 and set(code) <= set(ALPHABET)
+    code, key = rooms.open("lead")
+    assert len(code) == 6 and set(code) <= set(ALPHABET)
     assert not set("0O1IL5S8B2ZUV") - set("V") & set(ALPHABET)
     assert normal(f" {code[:2].lower()}-{code[2:].lower()} ") == code
     assert rooms.leads(code, key) and not rooms.leads(code, "another")
@@ -54,7 +55,7 @@ def test_a_code_is_short_and_unambiguous(rooms):
 
 
 def test_a_vote_may_change_until_the_reveal(rooms):
-    code, key = rooms.open()
+    code, key = rooms.open("lead")
     for seat in ("a", "b"):
         rooms.join(code, seat)
     rooms.vote(code, "a", Q, 0)
@@ -65,26 +66,92 @@ def test_a_vote_may_change_until_the_reveal(rooms):
     rooms.reveal(code, key, Q)
     assert rooms.revealed(code, Q) and not rooms.revealed(code, "other")
     assert "before the reveal" in refused(rooms.vote, code, "a", Q, 1)
-    rooms.withdraw(code, "a", Q)
+    rooms.look(code, "a", Q)
     assert rooms.counts(code, Q) == {2: 2}
+    assert not rooms.looked(code, "a", Q)
     rooms.vote(code, "a", "other", 1)
     assert rooms.counts(code, "other") == {1: 1}
 
 
-def test_a_vote_can_be_withdrawn_and_leaves_with_its_seat(rooms):
-    code, _ = rooms.open()
+def test_whoever_looks_first_has_no_vote(rooms):
+    code, _ = rooms.open("lead")
     for seat in ("a", "b"):
         rooms.join(code, seat)
         rooms.vote(code, seat, Q, 1)
-    rooms.withdraw(code, "a", Q)
+    rooms.look(code, "a", Q)
     assert rooms.counts(code, Q) == {1: 1}
+    assert "before a look" in refused(rooms.vote, code, "a", Q, 0)
+    rooms.join(code, "a")  # a reload does not bring the vote back
+    assert rooms.looked(code, "a", Q) and not rooms.looked(code, "b", Q)
+    rooms.vote(code, "a", "other", 0)
+
+
+def test_a_vote_leaves_with_its_seat(rooms):
+    code, _ = rooms.open("lead")
+    for seat in ("a", "b"):
+        rooms.join(code, seat)
+        rooms.vote(code, seat, Q, 1)
     rooms.leave(code, "b")
-    assert rooms.counts(code, Q) == {} and rooms.seats(code) == 1
+    assert rooms.counts(code, Q) == {1: 1} and rooms.seats(code) == 1
+
+
+def test_the_lead_sees_how_many_are_at_the_question(rooms, clock):
+    code, _ = rooms.open("lead")
+    rooms.join(code, "a", Q)
+    rooms.join(code, "b", "other")
+    rooms.join(code, "c", Q)
+    assert (rooms.seats_at(code, Q), rooms.seats(code)) == (2, 3)
+    rooms.join(code, "a", "other")
+    assert rooms.seats_at(code, Q) == 1
+    clock.now += GONE + 1
+    rooms.join(code, "b", Q)
+    assert (rooms.seats_at(code, Q), rooms.seats(code)) == (1, 1)
+
+
+def test_one_browser_cannot_take_all_rooms(clock):
+    rooms = Rooms(most_rooms=5, clock=clock)
+    for _ in range(3):
+        rooms.open("greedy")
+    assert "3 open rooms of one lead" in refused(rooms.open, "greedy")
+    rooms.open("honest")
+
+
+def test_a_full_server_closes_the_room_that_was_silent_longest(rooms, clock):
+    codes = []
+    for lead in "abc":
+        codes.append(rooms.open(lead)[0])
+        clock.now += 1
+    assert "at most 3 rooms" in refused(rooms.open, "d")
+    clock.now += GONE - 2
+    rooms.join(codes[0], "learner")
+    clock.now += 2
+    new, _ = rooms.open("d")
+    assert not rooms.is_open(codes[1])
+    assert rooms.is_open(codes[0]) and rooms.is_open(new)
+
+
+def test_wrong_codes_slow_a_client_down(clock):
+    wrong = WrongCodes(free=2, clock=clock)
+    for _ in range(2):
+        wrong.note("one")
+        assert wrong.wait("one") == 0
+    wrong.note("one")
+    assert wrong.wait("one") == 2 and wrong.wait("another") == 0
+    wrong.note("one")
+    assert wrong.wait("one") == 4
+    for _ in range(20):
+        wrong.note("one")
+    assert wrong.wait("one") == 60
+    clock.now += 601
+    wrong.note("another")
+    assert wrong.wait("one") == 0
 
 
 def test_only_the_lead_reveals_moves_and_closes(rooms):
-    code, key = rooms.open()
-    place = Position(Q, "partial_groups-tail", 10, "group")
+    code, key = rooms.open("lead")
+    place = Position(
+        Q, "partial_groups-tail", "s=partial_groups-tail", "group"
+    )
     for act in (
         lambda k: rooms.reveal(code, k, Q),
         lambda k: rooms.move(code, k, place),
@@ -101,25 +168,25 @@ def test_only_the_lead_reveals_moves_and_closes(rooms):
 
 @pytest.mark.parametrize("choice", [-1, MOST_CHOICES])
 def test_what_no_question_has_is_no_vote(rooms, choice):
-    code, _ = rooms.open()
+    code, _ = rooms.open("lead")
     rooms.join(code, "a")
     assert "a choice from 0" in refused(rooms.vote, code, "a", Q, choice)
     assert rooms.counts(code, Q) == {}
 
 
 def test_who_has_not_joined_has_no_vote(rooms):
-    code, _ = rooms.open()
+    code, _ = rooms.open("lead")
     assert "joined" in refused(rooms.vote, code, "a", Q, 0)
 
 
 def test_rooms_and_seats_and_texts_are_limited(rooms):
-    code, _ = rooms.open()
+    code, _ = rooms.open("lead")
     for seat in "abcd":
         rooms.join(code, seat)
     assert "at most 4 learners" in refused(rooms.join, code, "e")
     rooms.join(code, "a")
-    rooms.open(), rooms.open()
-    assert "at most 3 rooms" in refused(rooms.open)
+    rooms.open("lead 2"), rooms.open("lead 3")
+    assert "at most 3 rooms" in refused(rooms.open, "lead 4")
     for n in range(MOST_QUESTIONS):
         rooms.vote(code, "a", f"q{n}", 0)
     assert "questions" in refused(rooms.vote, code, "a", "one more", 0)
@@ -129,7 +196,7 @@ def test_rooms_and_seats_and_texts_are_limited(rooms):
 
 
 def test_silent_seats_make_place_in_a_full_room(rooms, clock):
-    code, _ = rooms.open()
+    code, _ = rooms.open("lead")
     for seat in "abcd":
         rooms.join(code, seat)
     rooms.vote(code, "a", Q, 0)
@@ -141,7 +208,7 @@ def test_silent_seats_make_place_in_a_full_room(rooms, clock):
 
 
 def test_an_idle_room_is_gone(rooms, clock):
-    code, _ = rooms.open()
+    code, _ = rooms.open("lead")
     clock.now += 99
     rooms.join(code, "a")
     clock.now += 99
@@ -152,7 +219,7 @@ def test_an_idle_room_is_gone(rooms, clock):
 
 
 def test_no_room_outlives_its_longest_time(rooms, clock):
-    code, _ = rooms.open()
+    code, _ = rooms.open("lead")
     for _ in range(11):
         assert rooms.is_open(code)
         rooms.join(code, "a")
@@ -162,14 +229,14 @@ def test_no_room_outlives_its_longest_time(rooms, clock):
 
 def test_an_expired_room_makes_place_for_another(rooms, clock):
     for _ in range(3):
-        rooms.open()
+        rooms.open("lead")
     clock.now += 101
-    rooms.open()
+    rooms.open("lead")
 
 
 def test_thirty_threads_lose_no_vote():
     rooms = Rooms()
-    code, key = rooms.open()
+    code, key = rooms.open("lead")
 
     def sit(seat):
         rooms.join(code, seat)
@@ -187,20 +254,3 @@ def test_thirty_threads_lose_no_vote():
         thread.join()
     assert rooms.counts(code, Q) == {1: 30} and rooms.seats(code) == 30
     rooms.reveal(code, key, Q)
-
-
-def test_only_codes_seats_and_choices_are_kept(rooms):
-    code, key = rooms.open()
-    rooms.join(code, "a")
-    rooms.vote(code, "a", Q, 0)
-    (room,) = rooms._rooms.values()
-    assert set(vars(room)) == {
-        "key",
-        "opened",
-        "touched",
-        "seats",
-        "votes",
-        "revealed",
-        "position",
-    }
-    assert room.seats == {"a": 0.0} and room.votes == {Q: {"a": 0}}

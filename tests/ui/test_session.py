@@ -4,9 +4,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import gradebook
+from gradebook.cases import edits
 from gradebook.cases.link import decode
+from gradebook.cases.state import start
 from gradebook.classroom.plan import plan
-from gradebook.ui.parts import room as widgets
+from gradebook.ui.rooms import follow
+from gradebook.ui.rooms import seat as widgets
 
 Q = "partial_groups"
 
@@ -16,13 +19,17 @@ def bug_page():
     import streamlit as st
 
     from gradebook.cases.scenario import load
-    from gradebook.ui.parts import drafts, predict, present, room, stages
+    from gradebook.ui.parts import address, drafts, predict, present, stages
+    from gradebook.ui.rooms import bar as room
 
     name = st.session_state.get("case", "partial_groups")
-    scenario = load(name)
+    bug = load(name).bug
+    st.session_state.setdefault("cases", {})[bug] = name
+    room.before(bug)
+    scenario = address.case(bug)
     draft = drafts.of(scenario)
     present.view()
-    room.bar(scenario.bug, scenario, draft)
+    room.bar(bug, scenario)
     if predict.covered(scenario.bug):
         predict.ask(scenario, False)
     else:
@@ -37,7 +44,7 @@ def bug_page():
 class Seat:
     """A browser at a bug's page, in a room."""
 
-    def __init__(self, room="", key="", **query):
+    def __init__(self, room="", key="", seat="", follow=True, **query):
         self.app = AppTest.from_function(bug_page, default_timeout=30)
         self.room = room
         if room:
@@ -45,7 +52,10 @@ class Seat:
         for name, value in query.items():
             self.app.query_params[name] = value
         if key:
-            self.app.session_state[f"lead-{room}"] = key
+            self.app.session_state["lead-keys"] = {room: key}
+        if seat:
+            self.app.session_state["seat"] = seat
+        self.app.session_state["room-following"] = follow
         self.run()
 
     def run(self):
@@ -75,10 +85,16 @@ class Seat:
 def led():
     """A room, its lead at the page, and what opens its lead's acts."""
     rooms = widgets.rooms()
-    code, key = rooms.open()
+    code, key = rooms.open("the lead")
     yield Seat(code, key), code, key
     if rooms.is_open(code):
         rooms.close(code, key)
+
+
+@pytest.fixture
+def no_links(monkeypatch):
+    """A page that is run alone has no navigation to link into."""
+    monkeypatch.setattr(follow.st, "page_link", lambda file, **given: None)
 
 
 @pytest.fixture
@@ -95,6 +111,8 @@ def test_the_page_has_the_whole_hour(sheet):
     for step in plan():
         end = step.begin + step.minutes
         time = f"{step.begin:02d}\u2013{end:02d} min"
+        if step.begin < 0:
+            time = "Past the hour"
         assert any(t.startswith(time) for t in titles)
         assert step.ask in text and step.why in text
 
@@ -138,15 +156,16 @@ def test_opening_a_room_shows_its_code_and_carries_it(sheet):
 def test_joining_by_the_code(visit, led):
     _, code, _ = led
     page = visit("session")
+    page.app.session_state["room-following"] = False
     page.widget("room-code").set_value(f" {code.lower()} ")
     page.widget("room-join").click()
     page.run()
-    assert f"In room **{code}**" in page.text
+    assert f"You are in room **{code}**" in page.text
     assert widgets.rooms().seats(code) == 1
     (link,) = [
         e.proto
         for e in page.app.get("page_link")
-        if e.proto.label == "Go where the lead is"
+        if e.proto.label.startswith("The lead is at")
     ]
     assert "s=partial_groups" in link.query_string
     assert f"room={code}" in link.query_string
@@ -169,7 +188,7 @@ def test_the_lead_takes_a_room_back(visit, led):
     page.widget("room-back-key").set_value("wrong")
     page.widget("room-back").click()
     page.run()
-    assert "open no room" in page.app.warning[0].value
+    assert "not the room's lead key" in page.app.warning[0].value
     page.widget("room-back-key").set_value(key)
     page.widget("room-back").click()
     page.run()
@@ -187,11 +206,11 @@ def test_without_a_room_nothing_shows():
 def test_an_answer_is_a_vote_and_the_page_stays_covered(led):
     lead, code, _ = led
     seat = Seat(code).press("choice-partial_groups-0")
-    assert seat.covered and "You say **Positive**" in seat.text
+    assert seat.covered and "You said **Positive**" in seat.text
     assert widgets.rooms().counts(code, Q) == {0: 1}
     seat.press("choice-partial_groups-2")
     assert widgets.rooms().counts(code, Q) == {2: 1}
-    assert "**1 answer**; 1 learner is here" in lead.run().text
+    assert "**1 answer**; 1 of 1 is at this question" in lead.run().text
     assert "Negative: <b>1</b>" in lead.text
 
 
@@ -216,11 +235,14 @@ def test_who_skips_has_no_vote(led):
     assert not seat.covered and "no vote" in seat.text
     assert widgets.rooms().counts(code, Q) == {}
     assert not seat.run().covered
+    again = Seat(code, seat=seat.app.session_state["seat"])  # a reload
+    assert not again.covered and "no vote" in again.text
 
 
+@pytest.mark.usefixtures("no_links")
 def test_an_answer_from_before_the_room_is_no_vote(led):
     _, code, _ = led
-    seat = Seat().press("choice-partial_groups-2")
+    seat = Seat(follow=False).press("choice-partial_groups-2")
     assert not seat.covered
     seat.app.query_params["room"] = code
     seat.app.session_state["case"] = "rejected_rows"
@@ -230,9 +252,10 @@ def test_an_answer_from_before_the_room_is_no_vote(led):
     assert widgets.rooms().counts(code, Q) == {}
 
 
+@pytest.mark.usefixtures("no_links")
 def test_each_case_has_its_own_question(led):
     lead, code, _ = led
-    seat = Seat(code).press("choice-partial_groups-2")
+    seat = Seat(code, follow=False).press("choice-partial_groups-2")
     lead.press("room-reveal")
     assert not seat.run().covered
     seat.app.session_state["case"] = "partial_groups-tail"
@@ -272,27 +295,47 @@ def test_the_lead_reveals_by_the_pages_own_buttons_too(led):
 def test_a_learner_cannot_reveal(led):
     _, code, _ = led
     seat = Seat(code, "no-key-at-all")
-    assert not seat.has("room-reveal") and "In room" in seat.text
+    assert not seat.has("room-reveal") and "Room **" in seat.text
 
 
-def test_a_follower_gets_the_leads_row_and_stage(led):
+def test_following_shows_the_leads_batch_and_keeps_the_learners(led):
     lead, code, _ = led
     lead.press("room-reveal")
     seat = Seat(code)
-    assert "row 10" in seat.text
+    seat.app.toggle(key="room-follow").set_value(False)
+    seat.run()
+    own = seat.app.session_state["drafts"][Q]
+    own.do(edits.set_cell, 0, "reward", "7")
+    history = list(own.states)
+    lead.app.session_state["drafts"][Q].do(edits.set_cell, 11, "reward", "3")
     lead.app.session_state["drafts"][Q].select(4)
     lead.app.session_state["pick"] = "score"
     lead.run()
     lead.run()
-    assert "row 10" in seat.run().text
-    seat.app.toggle(key="room-follow-toggle").set_value(True)
-    assert "row 4" in seat.run().text
-    assert "stage score" in seat.text
-    seat.app.session_state["drafts"][Q].select(7)
-    assert "row 7" in seat.run().text
+    assert "row 4" not in seat.run().text
+    seat.app.toggle(key="room-follow").set_value(True)
+    seat.run()
+    assert "row 4" in seat.run().text and "stage score" in seat.text
+    shown = seat.app.session_state["room-followed"][Q]
+    assert shown.state.batch().reward[11] == 3
+    assert shown.state.batch().reward[0] == 0.5
+    assert own.states == history
+    seat.app.toggle(key="room-follow").set_value(False)
+    seat.run()
+    assert seat.app.session_state["room-followed"] == {}
+    assert seat.app.session_state["drafts"][Q].state.batch().reward[0] == 7
 
 
-def test_a_follower_goes_to_the_leads_case(led, monkeypatch):
+def test_an_edit_while_following_changes_nothing(led):
+    state = start(gradebook.load(Q))
+    draft = follow.LeadsDraft(state.scenario)
+    edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "9"}
+    draft.apply({"epoch": draft.epoch, "edits": [edit]})
+    assert draft.ack == 1 and draft.state.same_batch(state)
+    assert "Stop following" in draft.notes[0]
+
+
+def test_a_follower_goes_to_the_leads_page(led, monkeypatch):
     lead, code, _ = led
     lead.app.session_state["case"] = "rejected_rows"
     lead.run()
@@ -301,14 +344,47 @@ def test_a_follower_goes_to_the_leads_case(led, monkeypatch):
     def go(page, query_params):
         gone.append((page.name, query_params))
 
-    monkeypatch.setattr(widgets.st, "switch_page", go)
-    seat = Seat(code)
-    assert gone == []
-    seat.app.toggle(key="room-follow-toggle").set_value(True)
-    seat.run()
+    monkeypatch.setattr(follow.st, "switch_page", go)
+    Seat(code)
     (file, query), *_ = gone
     assert file == "4_rejected_rows.py"
     assert query == {"v": "1", "s": "rejected_rows", "room": code}
+
+
+def test_who_does_not_follow_is_told_where_the_lead_is(led, monkeypatch):
+    lead, code, _ = led
+    links = []
+    monkeypatch.setattr(
+        follow.st, "page_link", lambda file, **given: links.append(given)
+    )
+    seat = Seat(code, follow=False)
+    lead.app.session_state["case"] = "partial_groups-tail"
+    lead.run()
+    seat.run()
+    title = gradebook.load("partial_groups-tail").title
+    assert links[-1]["label"] == f"The lead is at “{title}”. Go there"
+    assert links[-1]["query_params"]["s"] == "partial_groups-tail"
+
+
+@pytest.mark.usefixtures("no_links")
+def test_the_lead_sees_how_many_are_at_the_question(led):
+    lead, code, _ = led
+    for case in (Q, Q, "partial_groups-tail"):
+        seat = Seat(code, follow=False)
+        seat.app.session_state["case"] = case
+        seat.run()
+    assert "2 of 3 are at this question" in lead.run().text
+
+
+def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
+    monkeypatch.setattr(widgets.wrong_codes(), "free", -100)
+    monkeypatch.setattr(widgets, "client", lambda: "one machine")
+    sheet.widget("room-code").set_value("AAAAAA")
+    for _ in range(2):
+        sheet.widget("room-join").click()
+        sheet.run()
+    assert "Too many wrong codes" in sheet.app.warning[0].value
+    widgets.wrong_codes.clear()
 
 
 def test_a_closed_room_is_said_and_can_be_left(led):
@@ -322,7 +398,8 @@ def test_a_closed_room_is_said_and_can_be_left(led):
 
 def test_a_room_that_never_was_is_said():
     seat = Seat("<b>**")
-    assert "never open here" in seat.text and "<b>" not in seat.text
+    text = "\n".join(e.value for e in seat.app.warning)
+    assert "No room with the code B is open" in text
 
 
 def test_a_full_room_is_said(led, monkeypatch):
@@ -344,7 +421,7 @@ def test_the_presenter_view_is_on_by_the_address_alone():
 
 def test_presenting_hides_the_split_until_the_reveal():
     rooms = widgets.rooms()
-    code, key = rooms.open()
+    code, key = rooms.open("the lead")
     lead = Seat(code, key, present="1")
     Seat(code).press("choice-partial_groups-0")
     assert "**1 answer**" in lead.run().text

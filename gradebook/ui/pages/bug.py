@@ -22,7 +22,6 @@ from gradebook.ui.parts import (
     predict,
     present,
     report,
-    room,
     stages,
     switches,
     takehome,
@@ -36,15 +35,17 @@ from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.widget import picking
+from gradebook.ui.rooms import bar as room
 
 
 def bug_page(name: str) -> None:
     """The whole page of the bug `name`."""
     require_entry()
     address.arrive(name)
+    room.before(name)
     scenario = address.case(name)
     draft = drafts.of(scenario)
-    room.bar(name, scenario, draft)
+    room.bar(name, scenario)
     covered = predict.covered(name)
     _head(draft, bug(name), covered)
     with st.container(key="work"):

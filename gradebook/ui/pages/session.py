@@ -11,8 +11,10 @@ from gradebook.cases.scenario import load
 from gradebook.classroom.plan import MINUTES, Step, plan, query
 from gradebook.output.handout import handout
 from gradebook.ui.pages.home import home
-from gradebook.ui.parts import present, room, words
+from gradebook.ui.parts import present, words
 from gradebook.ui.parts.shell import bug_files, require_entry
+from gradebook.ui.rooms import seat
+from gradebook.ui.rooms.panel import panel
 
 
 def session() -> None:
@@ -24,11 +26,8 @@ def session() -> None:
         " for a room of learners. Predicting first is what makes it stick:"
         " ask, let everyone answer, then reveal."
     )
-    room.panel()
-    if room.learning():
-        with st.expander("The lead's plan; it holds the answers"):
-            _plan()
-    else:
+    panel()
+    if not seat.learning():
         st.header("The plan")
         _plan()
     _handouts()
@@ -80,14 +79,14 @@ def _links(step: Step) -> None:
     if step.bug not in files:
         st.page_link(_home(), label="Open Home")
         return
-    opened = query(step.scenario) | room.carried()
+    opened = query(step.scenario) | seat.carried()
     presented = opened | {present.PARAMETER: "1"}
     file = files[step.bug]
     st.page_link(file, label="Open the case", query_params=opened)
     st.page_link(file, label="Presenter view", query_params=presented)
     if step.next:
         title = load(step.next).title
-        after = query(step.next) | room.carried()
+        after = query(step.next) | seat.carried()
         label = f"Next, if there is time: {words.plain(title)}"
         st.page_link(file, label=label, query_params=after)
 

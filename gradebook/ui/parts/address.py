@@ -34,6 +34,8 @@ def arrive(page: str) -> None:
     that was written last. Where this run also brought an edit, the browser
     only does not know the new address yet.
     """
+    if keys.FOLLOWED.get():
+        return  # the page shows the lead's batch, not the learner's
     here, query, standing = _here(), _query(), _standing(page)
     if here.get("page") != page:
         own = drafts.of(sandbox.case(page)).origin
@@ -65,6 +67,8 @@ def depart(page: str, edited: bool = False) -> None:
             differs from the one written last is out of date and is written
             again; otherwise the next run would take it for Back.
     """
+    if keys.FOLLOWED.get():
+        return
     here = _here()
     draft = _draft(page)
     code = encode(draft.state, predict.covered(page))

@@ -62,7 +62,14 @@ class Draft(drafts.Draft):
 
 
 def of(scenario: Scenario) -> Draft:
-    """The session's draft of the scenario, made at the first visit."""
+    """The draft of the scenario that stands on the page: the lead's while
+    the learner follows, else the session's own, made at the first visit."""
+    followed = keys.FOLLOWED.get().get(scenario.name)
+    return own_of(scenario) if followed is None else followed
+
+
+def own_of(scenario: Scenario) -> Draft:
+    """The session's own draft of the scenario."""
     known = keys.DRAFTS.get()
     if scenario.name not in known:
         known[scenario.name] = Draft(scenario)

@@ -1,0 +1,88 @@
+"""Following the lead: a learner sees the lead's page, batch, row and stage.
+
+The lead's batch stands in a draft of its own. The learner's draft and its
+history are left alone, and come back when the learner stops following.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import parse_qsl
+
+import streamlit as st
+
+from gradebook.cases.link import decode
+from gradebook.cases.scenario import load
+from gradebook.cases.state import State
+from gradebook.classroom.plan import query
+from gradebook.classroom.room import Position
+from gradebook.ui import keys
+from gradebook.ui.parts import stages, words
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.shell import bug_files
+from gradebook.ui.rooms.seat import carried
+
+
+class LeadsDraft(Draft):
+    """The lead's batch on a learner's screen. An edit here changes nothing:
+    it is acknowledged, and the board shows the lead's batch again."""
+
+    def become(self, state: State, gesture: int | None = None) -> None:
+        if not state.same_batch(self.state):
+            self.notes = [
+                "This is the lead's batch. Stop following to edit your own."
+            ]
+
+
+def following() -> bool:
+    """The learner follows the lead; on until switched off."""
+    return keys.FOLLOWING.get()
+
+
+def switch(on: bool) -> None:
+    """Follows the lead, or shows the learner's own drafts again."""
+    keys.FOLLOWING.put(on)
+    keys.SEEN.drop()
+    if not on:
+        keys.FOLLOWED.drop()
+
+
+def follow(place: Position | None, page: str) -> None:
+    """To the lead's page and case, once for each of the lead's moves."""
+    if not following() or place is None or place == keys.SEEN.get():
+        return
+    if place.page not in bug_files():
+        return
+    if place.page != page:
+        st.switch_page(
+            bug_files()[place.page],
+            query_params=query(place.question) | carried(),
+        )
+    state = _state(place)
+    held = keys.FOLLOWED.get().get(place.question)
+    if held is None or not held.state.same_batch(state):
+        held = LeadsDraft(state.scenario)
+    held.states[held.at] = state
+    keys.FOLLOWED.put({place.question: held})
+    keys.CASES.get()[page] = place.question
+    stages.choose_stage(held, place.stage)
+    keys.SEEN.put(place)
+
+
+def _state(place: Position) -> State:
+    link: Mapping[str, str] = dict(parse_qsl(place.link, True))
+    return decode(link, default=place.page).state
+
+
+def way_to(place: Position | None, question: str) -> None:
+    """Where the lead is, with a link to it, where that is elsewhere."""
+    if place is None or place.page not in bug_files():
+        return
+    if place.question == question:
+        return
+    title = words.plain(load(place.question).title)
+    st.page_link(
+        bug_files()[place.page],
+        label=f"The lead is at “{title}”. Go there",
+        query_params=query(place.question) | carried(),
+    )

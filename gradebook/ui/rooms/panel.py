@@ -1,0 +1,131 @@
+"""The room on the session page: open one, join one, or what goes on in it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.classroom.room import LENGTH, normal
+from gradebook.core.errors import GradebookError
+from gradebook.ui import keys
+from gradebook.ui.parts import words
+from gradebook.ui.parts.words import safe
+from gradebook.ui.rooms import follow, seat
+from gradebook.ui.rooms.bar import (
+    STYLE,
+    joined,
+    learners,
+    leave_button,
+    problem,
+    toggle,
+    watch,
+)
+
+
+def panel() -> None:
+    """The section of the session page that is about the room."""
+    st.html(STYLE)
+    st.header("The room")
+    room = seat.code()
+    problem()
+    if not room:
+        seat.forget()
+        return _door()
+    try:
+        if seat.leading(room):
+            _lead(room)
+        elif not seat.rooms().is_open(room):
+            shut(room)
+        elif joined(room, ""):
+            _learner(room)
+    except GradebookError:  # the room was closed while the page ran
+        st.rerun()
+
+
+def _door() -> None:
+    left, right = st.columns(2)
+    with left.container(border=True, height="stretch"):
+        st.markdown(
+            "**Lead.** Opens a room with a short code. The server counts the"
+            " learners' predictions without names, in memory only. They are"
+            " gone when the room closes."
+        )
+        st.button("Open a room", key="room-open", on_click=seat.open_room)
+        with st.expander("Take a room back"):
+            st.text_input("Code of the room", key="room-back-code")
+            st.text_input("Lead key", key="room-back-key", type="password")
+            st.button("Take it back", key="room-back", on_click=_taken_back)
+    with right.container(border=True, height="stretch"):
+        st.markdown(
+            f"**Learn.** The lead shows a code of {LENGTH} characters."
+        )
+        st.text_input("Code", key="room-code", max_chars=12)
+        st.button("Join", key="room-join", on_click=_typed)
+
+
+def _typed() -> None:
+    typed = normal(keys.widget("room-code"))
+    if seat.admitted(typed):
+        seat.enter(typed)
+
+
+def _taken_back() -> None:
+    room = normal(keys.widget("room-back-code"))
+    seat.take_back(room, keys.widget("room-back-key").strip())
+
+
+def shut(room: str) -> None:
+    """Says that the room is closed, with the way out."""
+    st.warning(f"Room {words.plain(room)} is closed.")
+    leave_button(room)
+
+
+def _lead(room: str) -> None:
+    seat.remember(room)
+    with st.container(border=True, key="room-panel"):
+        st.html(f'<div class="gb-code">{safe(room)}</div>')
+        st.markdown("Learners open this link, or type the code on this page:")
+        st.code(_address(room), language=None, wrap_lines=True)
+        _heads(room)
+        st.markdown(
+            "The links of the plan below take the room along. On a bug's page"
+            " you see how many learners have answered. **Reveal** shows the"
+            " answer to everybody at once."
+        )
+        with st.expander("Keep the lead"):
+            st.markdown(
+                "A reload keeps it. On another device, take the room back"
+                " with this key:"
+            )
+            st.code(seat.lead_key(room), language=None)
+        st.button(
+            "Close the room",
+            key="room-close",
+            on_click=seat.close,
+            args=(room,),
+        )
+
+
+def _address(room: str) -> str:
+    here = str(st.context.url or "").split("?")[0]
+    return f"{here}?{seat.PARAMETER}={room}"
+
+
+@st.fragment(run_every=1)
+def _heads(room: str) -> None:
+    if not seat.rooms().is_open(room):
+        st.rerun(scope="app")
+    st.markdown(f"**{learners(seat.rooms().seats(room))}**")
+
+
+def _learner(room: str) -> None:
+    place = seat.rooms().position(room)
+    follow.follow(place, "session")
+    with st.container(border=True, key="room-panel"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"You are in room **{room}**.")
+            toggle()
+            leave_button(room)
+        if place is None:
+            st.markdown("The lead has not opened a bug yet. This page waits.")
+        follow.way_to(place, "")
+        watch(room, "", False, place)
