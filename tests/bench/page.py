@@ -28,20 +28,22 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
+from websockets.asyncio.client import connect
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "tests" / "browser")]
 
 from board import Board  # noqa: E402
-from sessions import learners  # noqa: E402
+from sessions import Learner, learners  # noqa: E402
 
 from gradebook.cases.link import encode, query_string  # noqa: E402
 from gradebook.cases.scenario import load  # noqa: E402
@@ -502,6 +504,50 @@ def _others(told: dict[str, float]) -> None:
         f" {told['p50']:.0f} ms, p95 {told['p95']:.0f} ms, errors"
         f" {told['errors']:.0f} {told['error']}"
     )
+
+
+def cost(turns: int = 40) -> None:
+    """What one edit costs: bytes received, and the server's CPU."""
+
+    async def edits(address: str, process: int) -> tuple[float, float]:
+        async with connect(
+            address.replace("http", "ws") + "/_stcore/stream",
+            subprotocols=["streamlit"],
+            max_size=2**26,
+        ) as socket:
+            learner = Learner(socket, OPEN)
+            await learner.open()
+            await learner.edit(0, "1")
+            before, sent = cpu_seconds(process), 0
+            for turn in range(turns):
+                await learner.edit(0, str(turn % 7), final=final)
+                sent += learner.bytes
+            spent = cpu_seconds(process) - before
+            return sent / turns, 1000 * spent / turns
+
+    with served(ROOT / "app.py") as address:
+        answers(address)
+        for final in (False, True):
+            name = "with all that follows" if final else "the board alone"
+            sent, spent = asyncio.run(edits(address, server_of(address)))
+            print(f"  an edit, {name}: {sent:.0f} bytes, {spent:.0f} ms CPU")
+
+
+def server_of(address: str) -> int:
+    """The process that listens at the address."""
+    wanted = f"--server.port={urlsplit(address).port}".encode()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if wanted in path.read_bytes().split(b"\0"):
+                return int(path.parent.name)
+    raise LookupError(address)
+
+
+def cpu_seconds(process: int) -> float:
+    """Seconds of CPU that the process has used so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2]
+    user, system = fields.split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def launched(playwright) -> Browser:

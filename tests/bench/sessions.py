@@ -1,12 +1,13 @@
 """Learners without a browser: real Streamlit sessions over websockets.
 
-Each joins a bug's page, then types another reward into the selected row's
-field about every five seconds, as the page's own front end would send it.
+Each joins a bug's page and then edits a reward on its board again and again,
+with the messages that the board itself would send.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import threading
 import time
@@ -18,8 +19,9 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
 
-THINK = 5.0
-"""Seconds between two edits of a learner, give or take half."""
+QUICK = 0.12
+"""Seconds that an idle server's answer takes at most. While a hand moves, the
+board waits after an answer as long as it took beyond that."""
 
 
 class Learner:
@@ -29,25 +31,46 @@ class Learner:
         self.socket = socket
         parts = urlsplit(path)
         self.page, self.query, self.hash = parts.path, parts.query, ""
-        self.fields: dict[str, tuple[str, str]] = {}
+        self.board, self.fragment = "", ""
+        self.data: dict[str, Any] = {}
+        self.bytes = 0
 
-    async def run(self, field: str = "", text: str = "") -> float:
-        """Runs the page, with a text in one field; milliseconds."""
+    async def open(self) -> float:
+        """Opens the page; milliseconds until it stands."""
+        return await self._run(BackMsg())
+
+    async def edit(self, row: int, value: str, final: bool = True) -> float:
+        """Gives a row another reward; milliseconds until the page's run is
+        over. `final` is false while a drag goes on."""
         message = BackMsg()
+        edit = {
+            "n": self.data["ack"] + 1,
+            "do": "cell",
+            "row": row,
+            "column": "reward",
+            "value": value,
+            "final": final,
+        }
+        if not final:
+            edit["gesture"] = 1
+        sent = {"epoch": self.data["epoch"], "edits": [edit]}
+        state = message.rerun_script.widget_states.widgets.add(id=self.board)
+        state.json_value = json.dumps({"message": sent})
+        message.rerun_script.fragment_id = self.fragment
+        return await self._run(message)
+
+    async def _run(self, message: BackMsg) -> float:
         asked = message.rerun_script
         asked.page_name, asked.query_string = self.page, self.query
         asked.page_script_hash = self.hash
-        if field:
-            name, asked.fragment_id = self.fields[field]
-            state = asked.widget_states.widgets.add(id=name)
-            state.string_value = text
         start = time.perf_counter()
         await self.socket.send(message.SerializeToString())
+        self.bytes = 0
         while True:
+            received = await asyncio.wait_for(self.socket.recv(), 60)
+            self.bytes += len(received)
             answer = ForwardMsg()
-            answer.ParseFromString(
-                await asyncio.wait_for(self.socket.recv(), 60)
-            )
+            answer.ParseFromString(received)
             kind = answer.WhichOneof("type")
             if kind == "script_finished" and (
                 answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
@@ -59,17 +82,19 @@ class Learner:
                 self._note(answer.delta)
 
     def _note(self, delta) -> None:
-        """Remembers the text fields' ids and fragments by their keys."""
+        """Remembers the board's id, its fragment and what it shows."""
         if delta.WhichOneof("type") != "new_element":
             return
         element = delta.new_element
         kind = element.WhichOneof("type")
         if kind == "exception":
             raise RuntimeError(element.exception.message)
-        if kind == "text_input":
-            full = element.text_input.id
-            key = full.split("-", 2)[-1]
-            self.fields[key] = (full, delta.fragment_id)
+        if kind != "bidi_component":
+            return
+        if "board" in element.bidi_component.component_name:
+            self.board = element.bidi_component.id
+            self.fragment = delta.fragment_id
+            self.data = json.loads(element.bidi_component.json)
 
 
 async def learners(
@@ -78,13 +103,22 @@ async def learners(
     count: int,
     stop: threading.Event,
     ready: threading.Event,
+    think: float = 5.0,
+    drag: bool = False,
 ) -> dict[str, Any]:
-    """Runs `count` learners until `stop`; `ready` is set when all have
-    joined and edited once. How many edits there were, and how long, to the
-    end of the page's run."""
+    """Runs `count` learners until `stop`.
+
+    ready  set when all have joined and edited once
+    think  seconds between two edits of a learner, give or take half
+    drag   each learner drags one handle all the time, without thinking
+
+    How many edits there were after `ready`, in how many seconds, and how
+    long each took to the end of the page's run.
+    """
     times: list[float] = []
     errors: list[BaseException] = []
     joined = [0]
+    began = [time.perf_counter()]
     url = address.replace("http", "ws") + "/_stcore/stream"
 
     async def one(seed: int) -> None:
@@ -94,16 +128,21 @@ async def learners(
                 url, subprotocols=["streamlit"], max_size=2**26
             ) as socket:
                 learner = Learner(socket, path)
-                await learner.run()
-                name = next(f for f in learner.fields if "reward-" in f)
-                await learner.run(name, "2.5")
+                await learner.open()
+                took = await learner.edit(0, "2.5")
                 joined[0] += 1
                 if joined[0] == count:
+                    began[0] = time.perf_counter()
                     ready.set()
                 while not stop.is_set():
-                    await asyncio.sleep(THINK * chance.uniform(0.5, 1.5))
+                    pause = think * chance.uniform(0.5, 1.5)
+                    if drag:
+                        pause = max(took / 1000 - QUICK, 0)
+                    await asyncio.sleep(pause)
                     value = str(round(chance.uniform(0, 9), 1))
-                    times.append(await learner.run(name, value))
+                    took = await learner.edit(0, value, final=not drag)
+                    if ready.is_set():
+                        times.append(took)
         except Exception as error:
             errors.append(error)
             ready.set()
@@ -112,6 +151,7 @@ async def learners(
     p50, p95 = np.percentile(times or [np.nan], [50, 95])
     return {
         "edits": len(times),
+        "seconds": time.perf_counter() - began[0],
         "p50": float(p50),
         "p95": float(p95),
         "errors": len(errors),

@@ -94,7 +94,7 @@ class Source:
             yield io.BytesIO(self.data)
             return
         try:
-            file = open(str(self.path), "rb")
+            file = open(str(self.path), "rb")  # noqa: SIM115, closed below
         except OSError as error:
             raise GradebookError(
                 file=self.name, expected="a readable file", found=str(error)

@@ -278,7 +278,7 @@ def _standing(
 
 def toggle() -> None:
     """Follow the lead, or not. The choice holds on every page."""
-    st.session_state["room-follow"] = follow.following()
+    keys.show("room-follow", follow.following())
     st.toggle(
         "Follow the lead",
         key="room-follow",
