@@ -40,7 +40,7 @@ from websockets.asyncio.client import connect
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT / "tests" / "browser")]
+sys.path[:0] = [str(HERE), str(ROOT / "tests" / "browser"), str(ROOT)]
 
 from board import Board  # noqa: E402
 from sessions import Learner, learners  # noqa: E402

@@ -19,7 +19,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
 
-QUICK = 0.12
+QUICK = 0.06
 """Seconds that an idle server's answer takes at most. While a hand moves, the
 board waits after an answer as long as it took beyond that."""
 
