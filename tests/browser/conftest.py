@@ -19,6 +19,9 @@ import pytest
 from board import Board
 from playwright.sync_api import Page, expect, sync_playwright
 
+# A machine under load is slow, not wrong.
+expect.set_options(timeout=30_000)
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 NAMES = ("chromium", "chromium-browser", "google-chrome")
