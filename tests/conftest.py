@@ -4,15 +4,33 @@ import json
 import math
 import re
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.testing.v1 import AppTest, app_test
 from streamlit.util import calc_hash
 
 import gradebook
 
 ROOT = Path(__file__).parent.parent
+
+
+def pages_of(app):
+    """The registry of pages that a server keeps for the app's session.
+
+    AppTest makes an empty one for each run, in which fragments that run
+    alone would find no page to link to.
+    """
+
+    class Pages(PagesManager):
+        def __init__(self, *args, **more):
+            PagesManager.uses_pages_directory = None
+            super().__init__(*args, **more)
+            self._pages = app._registered_pages or None
+
+    return Pages
 
 
 class Visit:
@@ -34,12 +52,13 @@ class Visit:
 
     def run(self, states=None):
         """The page once more, as after a visitor's act."""
-        if states is None:
-            self.app.run()
-        else:
-            self.app._run(states)
-        if not self.app.title and not self.app.exception:
-            self.app.run()  # fragments ran alone: AppTest forgets the rest
+        with patch.object(app_test, "PagesManager", pages_of(self.app)):
+            if states is None:
+                self.app.run()
+            else:
+                self.app._run(states)
+            if not self.app.title and not self.app.exception:
+                self.app.run()  # fragments ran alone: the rest is forgotten
         assert [e.value for e in self.app.exception] == []
         return self
 

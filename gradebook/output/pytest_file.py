@@ -242,8 +242,10 @@ def _written(one: Bug, cases: list[_Case], link: str, rule: str) -> str:
     extra = [n for n in EXTRA if n in given or n in str(one.columns)]
     arguments = ["rewards", "prompt_ids", "response_mask", "eos", "steps"]
     arguments = [*arguments, "kept_steps", *extra, "settings"]
+    held = {name for case in cases for name in case.columns}
+    policies = [name for name in ("logp", "ref_logp") if name in held]
     if gradient:
-        arguments = ["logp", "ref_logp", *arguments]
+        arguments = [*policies, *arguments]
     used = dict.fromkeys(test.name for case in cases for test in case.tests)
     laws = [LAWS[name] for name in LAWS if name in used]
     parts = [
@@ -259,6 +261,7 @@ def _written(one: Bug, cases: list[_Case], link: str, rule: str) -> str:
         function="loss" if gradient else "advantages",
         gradient=gradient,
         arguments=arguments,
+        policies=policies,
         extra=extra,
         sources="\n\n".join(map(inspect.getsource, [*parts, *laws])).strip(),
         cases=[_batch(number, case) for number, case in enumerate(cases, 1)],

@@ -420,7 +420,8 @@ def run_pytest(folder, *arguments, path=""):
     outcomes = {}
     for one in ET.parse(report).getroot().iter("testcase"):
         parts = one.get("classname").split(".")
-        found = [bad.get("message") for bad in one]
+        # The message alone may be cut short.
+        found = [f"{bad.get('message')}\n{bad.text}" for bad in one]
         place = tuple(parts[-2:])
         outcomes.setdefault(place, []).append(found[0] if found else "")
     assert outcomes, done.stdout + done.stderr
@@ -433,44 +434,64 @@ def written(folder, files):
         (folder / side).mkdir()
         (folder / side / "conftest.py").write_text(HARNESS)
         for name, text in files.items():
-            path = folder / side / f"test_{name}.py"
+            path = folder / side / f"{name}.py"
             path.write_text(text, encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory):
-    """What pytest says of every generated file, in one run."""
-    folder = tmp_path_factory.mktemp("generated")
-    files = {
-        f"{bug}__{seed}": pytest_file(edited(bug, seed), LINK)
-        for bug in gradebook.BUGS
-        for seed in range(EDITS)
-    }
+def every_file():
+    """Names of the generated files: `bug-case_...` is a case as it came,
+    `bug-sandbox` the blank batch, `bug-edited_...` a random batch."""
     for name in names():
         bug, _, rest = name.partition("-")
-        file = pytest_file(opened(name), LINK)
-        files[f"{bug}__case_{rest}"] = file
+        marks = [pytest.mark.long] if rest else []
+        yield pytest.param(f"{bug}-case_{rest}", marks=marks)
     for bug in gradebook.BUGS:
-        blank = replace(start(case("sandbox")), bugs=(bug,))
-        files[f"{bug}__sandbox"] = pytest_file(blank, LINK)
-    written(folder, {name: file.text for name, file in files.items()})
+        yield f"{bug}-sandbox"
+        yield f"{bug}-edited_0"
+        for seed in range(1, EDITS):
+            yield pytest.param(f"{bug}-edited_{seed}", marks=pytest.mark.long)
+
+
+def file_of(name):
+    bug, _, kind = name.partition("-")
+    if kind == "sandbox":
+        state = replace(start(case("sandbox")), bugs=(bug,))
+    elif kind.startswith("edited_"):
+        state = edited(bug, kind.removeprefix("edited_"))
+    else:
+        rest = kind.removeprefix("case_")
+        state = opened(f"{bug}-{rest}" if rest else bug)
+    return pytest_file(state, LINK).text
+
+
+def module_of(name):
+    return "test_" + name.replace("-", "__")
+
+
+@pytest.fixture(scope="module")
+def outcomes(request, tmp_path_factory):
+    """What pytest says of the files that are asked for, in one run."""
+    folder = tmp_path_factory.mktemp("generated")
+    asked = {
+        item.callspec.params["generated"]
+        for item in request.session.items
+        if "outcomes" in getattr(item, "fixturenames", ())
+    }
+    written(folder, {module_of(name): file_of(name) for name in asked})
     return run_pytest(folder, path=str(ROOT))
 
 
-EVERY = [f"{b}__{seed}" for b in gradebook.BUGS for seed in range(EDITS)]
-EVERY += [f"{n}-".replace("-", "__case_", 1)[:-1] for n in names() if "-" in n]
-EVERY += [f"{bug}__case_" for bug in gradebook.BUGS]
-EVERY += [f"{bug}__sandbox" for bug in gradebook.BUGS]
+EVERY = list(every_file())
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_a_file_passes_on_the_correct_engine(name, outcomes):
-    assert set(outcomes["correct", f"test_{name}"]) == {""}
+@pytest.mark.parametrize("generated", EVERY)
+def test_a_file_passes_on_the_correct_engine(generated, outcomes):
+    assert set(outcomes["correct", module_of(generated)]) == {""}
 
 
-@pytest.mark.parametrize("name", EVERY)
-def test_a_file_fails_on_the_faulty_engine(name, outcomes):
-    failures = [f for f in outcomes["faulty", f"test_{name}"] if f]
+@pytest.mark.parametrize("generated", EVERY)
+def test_a_file_fails_on_the_faulty_engine(generated, outcomes):
+    failures = [f for f in outcomes["faulty", module_of(generated)] if f]
     assert failures
     for failure in failures:
         assert failure.startswith("AssertionError")

@@ -430,12 +430,12 @@ def test_among_many_rows_the_selected_rows_group_comes_first():
     assert figure.layout.annotations[-1].text == "40 more rows are not drawn."
 
 
-def test_every_stage_of_every_case_can_be_drawn():
-    for name in names():
-        scenario = gradebook.load(name)
-        found = compare(gradebook.bug(scenario.bug), scenario.batch())
-        for of in found.stages:
-            go.Figure(stage_figure(found, of, scenario.focus))
+@pytest.mark.parametrize("name", names())
+def test_every_stage_of_a_case_can_be_drawn(name):
+    scenario = gradebook.load(name)
+    found = compare(gradebook.bug(scenario.bug), scenario.batch())
+    for of in found.stages:
+        go.Figure(stage_figure(found, of, scenario.focus))
 
 
 def test_the_map_has_a_legend():

@@ -6,8 +6,10 @@ from dataclasses import replace
 import pytest
 
 import gradebook
+from gradebook.core.errors import GradebookError
 from gradebook.core.settings import CHOICES, FLAGS
 from gradebook.engine.trainer import draws
+from gradebook.ui.parts.words import place
 
 ONE_STEP = ("baseline", "scale", "spread_about", "ddof", "lone_row", "eps")
 SPECIAL = ("padded_width", "subsample", "phase", "guard")
@@ -21,7 +23,10 @@ TYPED = {
     "min_group_size": ["2", "4"],
     "max_tokens": ["7", ""],
     "accumulation": ["4"],
+    "micro_batch": ["1", "3", ""],
+    "prompts_per_step": ["1", "8", ""],
 }
+WHOLE = ("max_tokens", "accumulation", "micro_batch", "prompts_per_step")
 
 
 def values_of(control):
@@ -40,7 +45,7 @@ def under(scenario, control, value):
         names = (*ONE_STEP, "whiten_tokens")
         return replace(settings, **{name: chosen[name] for name in names})
     if isinstance(value, str) and control not in CHOICES:
-        whole = "size" in control or control in ("max_tokens", "accumulation")
+        whole = "size" in control or control in WHOLE
         value = None if not value else (int if whole else float)(value)
     return replace(settings, **{control: value})
 
@@ -57,19 +62,30 @@ def set_to(page, control, value):
     return page.put(f"set-{control}-{page.case}", value)
 
 
+def a_row(values):
+    """One value a row, from one a row or one a token."""
+    return values.sum(-1) if values.ndim == 2 else values
+
+
 @pytest.mark.parametrize("bug, control", SETTINGS)
 def test_every_setting_reaches_both_engines(visit, both, marked, bug, control):
-    page, rows = visit(bug), gradebook.load(bug).rows
+    page, scenario = visit(bug), gradebook.load(bug)
+    parts = ["advantage"]
+    if scenario.telltale.kind == "gradient":
+        parts = ["policy_gradient", "kl_gradient"]
+        parts = parts[: 2 if "ref_logp" in scenario.rows[0] else 1]
     for value in values_of(control):
         set_to(page, control, value)
-        traces = both(bug, rows, under(bug, control, value))
-        if traces[0].gradient is None:
-            wanted = [[marked(t.advantage.tolist()) for t in traces]]
-        else:
-            wanted = [
-                [marked(getattr(t, part).sum(-1).tolist()) for t in traces]
-                for part in ("policy_gradient", "kl_gradient")
-            ]
+        try:
+            traces = both(bug, scenario.rows, under(bug, control, value))
+        except GradebookError as error:
+            assert page.errors == [place(error)], f"{control} {value}"
+            assert page.stale
+            continue
+        wanted = [
+            [marked(a_row(getattr(t, part)).tolist()) for t in traces]
+            for part in parts
+        ]
         found = [page.marks(panel) for panel in range(len(wanted))]
         assert found == wanted, f"{control} {value}"
         assert not page.errors
