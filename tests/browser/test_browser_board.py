@@ -278,9 +278,7 @@ def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(
     second.close()
 
 
-@pytest.mark.parametrize(
-    "seed", [1, pytest.param(2, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_after_any_edits_picture_server_and_link_agree(read, seed):
     page = read("rejected_rows", "Rejected rows").page
     board = Board(page)
