@@ -317,7 +317,10 @@ def test_the_steps_of_shrinking_stand_beside_the_shrunk_batch_alone(visit):
     assert "**Shrunk**" not in page.text
     page.press("redo").press("play-end")
     assert page.widget("play-end-partial_groups").disabled
-    assert len(page.board["rows"]) == 4  # the report has 12 rows
+    # Of the report's 12 rows, two of one prompt and one of another.
+    prompts = page.table["prompt"]
+    assert len(prompts) == 3 and len(set(prompts)) == 2
+    assert page.board["panels"][0]["differ"]
 
 
 def test_a_pasted_cell_that_is_no_number_is_kept_and_named(visit):
