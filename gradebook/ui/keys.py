@@ -70,6 +70,8 @@ FOLLOWING: Key[bool] = Key("room-following", lambda: True)
 """The learner follows the lead."""
 FOLLOWED: Key[dict[str, Draft]] = Key("room-followed", dict)
 """The lead's draft, by case; it is shown in place of the learner's."""
+OWN_CASES: Key[dict[str, str]] = Key("room-own-cases", dict)
+"""The learner's own case by page, while the lead's stands there."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
 """The lead's position that the learner's page shows."""
 ANSWERS: Key[dict[str, int]] = Key("answers", dict)
@@ -83,7 +85,7 @@ CHALLENGE: Key[dict[str, int]] = Key("challenge", dict)
 PLAYS: Key[dict[str, Play]] = Key("plays", dict)
 """What was played on the board last, by case."""
 STAGES: Key[dict[str, str]] = Key("stages", dict)
-"""The stage that was chosen on the page of a case, by case."""
+"""The stage that was chosen, by the name of the draft's stage."""
 ARRIVED: Key[bool] = Key("arrived", bool)
 """The browser has drawn the session's first screen."""
 SHORTCUTS: Key[dict[str, Any]] = Key(

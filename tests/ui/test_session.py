@@ -323,6 +323,7 @@ def test_following_shows_the_leads_batch_and_keeps_the_learners(led):
     seat.app.toggle(key="room-follow").set_value(False)
     seat.run()
     assert seat.app.session_state["room-followed"] == {}
+    assert "stage score" not in seat.run().text
     assert seat.app.session_state["drafts"][Q].state.batch().reward[0] == 7
 
 

@@ -75,12 +75,12 @@ def first_difference(comparison: Comparison) -> str:
 
 def open_stage(draft: Draft) -> str:
     """The stage that the learner chose, or '' for the first that differs."""
-    return keys.STAGES.get().get(draft.scenario.name, "")
+    return keys.STAGES.get().get(draft.named("stage"), "")
 
 
 def choose_stage(draft: Draft, stage: str) -> None:
     """Opens another stage of this case's path; '' the first that differs."""
-    keys.STAGES.get()[draft.scenario.name] = stage
+    keys.STAGES.get()[draft.named("stage")] = stage
 
 
 def shown_stage(draft: Draft, one: Swap, comparison: Comparison) -> str:

@@ -27,6 +27,9 @@ class LeadsDraft(Draft):
     """The lead's batch on a learner's screen. An edit here changes nothing:
     it is acknowledged, and the board shows the lead's batch again."""
 
+    def named(self, part: str) -> str:
+        return f"{part}-of-the-lead-{self.scenario.name}"
+
     def become(self, state: State, gesture: int | None = None) -> None:
         if not state.same_batch(self.state):
             self.notes = [
@@ -45,6 +48,8 @@ def switch(on: bool) -> None:
     keys.SEEN.drop()
     if not on:
         keys.FOLLOWED.drop()
+        keys.CASES.get().update(keys.OWN_CASES.get())
+        keys.OWN_CASES.drop()
 
 
 def follow(place: Position | None, page: str) -> None:
@@ -64,7 +69,9 @@ def follow(place: Position | None, page: str) -> None:
         held = LeadsDraft(state.scenario)
     held.states[held.at] = state
     keys.FOLLOWED.put({place.question: held})
-    keys.CASES.get()[page] = place.question
+    cases = keys.CASES.get()
+    keys.OWN_CASES.get().setdefault(page, cases.get(page, page))
+    cases[page] = place.question
     stages.choose_stage(held, place.stage)
     keys.SEEN.put(place)
 
