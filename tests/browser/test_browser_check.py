@@ -11,6 +11,8 @@ from playwright.sync_api import expect
 
 import gradebook
 
+pytestmark = pytest.mark.long  # not yet seen green since the board came
+
 REAL = Path(__file__).parents[1] / "logs" / "trl-group"
 
 
