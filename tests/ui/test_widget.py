@@ -24,8 +24,17 @@ def script():
 
         return then
 
-    for name in ("a", "b"):
-        st.text_input(name, **showing(name, kept[name], take(name)))
+    # A callback draws the fragments "heart" and "rest" again.
+    @st.fragment(key="heart")
+    def heart():
+        st.text_input("a", **showing("a", kept["a"], take("a")))
+
+    @st.fragment(key="rest")
+    def rest():
+        st.text_input("b", **showing("b", kept["b"], take("b")))
+
+    heart()
+    rest()
 
 
 @pytest.fixture
