@@ -35,9 +35,12 @@ def shown(bug, scenario, both):
     traces = both(bug, scenario.rows, scenario.settings)
     if scenario.telltale.kind != "gradient":
         return [[trace.advantage.tolist() for trace in traces]]
+    parts = ["policy_gradient"]
+    if any("ref_logp" in row for row in scenario.rows):
+        parts.append("kl_gradient")
     return [
         [getattr(trace, part).sum(-1).tolist() for trace in traces]
-        for part in ("policy_gradient", "kl_gradient")
+        for part in parts
     ]
 
 
