@@ -107,7 +107,7 @@ def test_bad_input_is_one_line_and_exits_2(run, arguments):
 
 def test_without_a_command_there_is_the_usage(run):
     code, _, err = run()
-    assert code == 2 and err.startswith("usage: python -m gradebook")
+    assert code == 2 and err.startswith("usage: gradebook")
 
 
 def test_nothing_reaches_a_shell_as_a_traceback(tmp_path):
@@ -140,7 +140,7 @@ def test_the_report_and_the_test_file_are_written(run, faulty, tmp_path):
     page, test = tmp_path / "out.html", tmp_path / "test_out.py"
     code, _, _ = run("check", faulty, "--html", page, "--test", test)
     assert code == 1
-    assert page.read_text().startswith("<!doctype html>")
+    assert page.read_text().lower().startswith("<!doctype html>")
     compile(test.read_text(), str(test), "exec")
 
 
