@@ -226,6 +226,10 @@ def _settings(value: Any) -> Settings:
     return Settings(**value)
 
 
+SettingsTable = Annotated[Settings, PlainValidator(_settings)]
+"""The table [settings]: names of settings, each with a value it can take."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Case(Part):
     """The keys of a scenario file.
@@ -250,7 +254,7 @@ class Case(Part):
     sources: Annotated[tuple[Source, ...], between(1)]
     affected: Affected
     rule: Text
-    settings: Annotated[Settings, PlainValidator(_settings)]
+    settings: SettingsTable
     controls: Annotated[
         tuple[Annotated[str, one_of(*CONTROLS)], ...], between(1), each_once
     ]

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from gradebook.analysis.consequences.effect import question
+from gradebook.analysis.consequences.measures import KINDS
+from gradebook.analysis.consequences.study import studied, study
 from gradebook.bugs import BUGS
 from gradebook.cases.case import Lesson
 from gradebook.cases.link import encode
@@ -29,6 +32,7 @@ class Step:
 
     begin     minute at which it begins; -1 for a step outside the plan
     scenario  the case to open; '' for a step without one
+    trains    the step opens the bug's training runs, and no case
     ask       the question, as it stands on the page
     usual     the tempting answer
     why       why it tempts
@@ -42,6 +46,7 @@ class Step:
     title: str
     bug: str = ""
     scenario: str = ""
+    trains: bool = False
     ask: str = ""
     choices: tuple[str, ...] = ()
     usual: str = ""
@@ -94,17 +99,20 @@ def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
     """
     chosen = tuple(dict.fromkeys(bugs))
     if chosen or minutes != MINUTES:
-        cases = _fitting(chosen or BUGS, minutes)
+        held = [
+            _step(case, length)
+            for case, length in _fitting(chosen or BUGS, minutes)
+        ]
     else:
-        cases = _of_the_hour()
+        held = _of_the_hour()
     steps, begin = [OPENING], OPENING.minutes
-    for scenario, length in cases:
-        steps.append(_step(scenario, begin, length))
-        begin += length
+    for step in held:
+        steps.append(replace(step, begin=begin))
+        begin += step.minutes
     steps.append(replace(CLOSING, begin=begin))
-    held = {step.bug for step in steps}
-    left_out = (load(name) for name in BUGS if name not in held)
-    return (*steps, *(_step(one, -1, _minutes(one)) for one in left_out))
+    taught = {step.bug for step in steps}
+    left_out = (load(name) for name in BUGS if name not in taught)
+    return (*steps, *(_step(one, _minutes(one)) for one in left_out))
 
 
 def query(scenario: str, covered: bool = True) -> dict[str, str]:
@@ -112,16 +120,17 @@ def query(scenario: str, covered: bool = True) -> dict[str, str]:
     return encode(start(load(scenario)), covered)
 
 
-def _of_the_hour() -> list[tuple[Scenario, int]]:
-    """The cases that have a place in the hour, with their minutes."""
-    cases = [load(name) for name in names()]
-    placed = [
-        (case.plan.place, case, case.plan.minutes)
-        for case in cases
-        if case.plan and case.plan.place
-    ]
-    placed.sort(key=lambda one: one[0])
-    return [(case, minutes) for _, case, minutes in placed]
+def _of_the_hour() -> list[Step]:
+    """The cases and the training runs that have a place in the hour."""
+    placed: list[tuple[int, Step]] = []
+    for case in map(load, names()):
+        if case.plan and case.plan.place:
+            placed.append((case.plan.place, _step(case, case.plan.minutes)))
+    for name in studied():
+        lesson = study(name).plan
+        if lesson and lesson.place:
+            placed.append((lesson.place, _training(name, lesson)))
+    return [step for _, step in sorted(placed, key=lambda one: one[0])]
 
 
 def _fitting(bugs: Sequence[str], minutes: int) -> list[tuple[Scenario, int]]:
@@ -168,10 +177,32 @@ def _minutes(case: Scenario) -> int:
     return case.plan.minutes if case.plan else LEAST
 
 
-def _step(scenario: Scenario, begin: int, minutes: int) -> Step:
+def _training(name: str, lesson: Lesson) -> Step:
+    """The bug's training runs, with the slider at its default."""
+    one, main = study(name), load(name)
+    update = one.report[0]
+    asked = question(one, one.slider.default, main.engine_names, update)
+    choices = tuple(
+        said[:1].upper() + said[1:] for said in one.measured.choices
+    )
+    step = Step(
+        begin=-1,
+        minutes=lesson.minutes,
+        title=f"Does it matter? {main.title}",
+        bug=name,
+        trains=True,
+        ask=asked,
+        choices=choices,
+        truth=f"{choices[KINDS.index(one.answer)]}. {one.why}",
+    )
+    return _with_notes(step, lesson)
+
+
+def _step(scenario: Scenario, minutes: int) -> Step:
+    """A case, its begin not set yet."""
     asked, lesson = scenario.prediction, scenario.plan
     step = Step(
-        begin=begin,
+        begin=-1,
         minutes=minutes,
         title=_title(scenario),
         bug=scenario.bug,

@@ -59,7 +59,7 @@ def test_a_plan_of_chosen_bugs_fills_the_time(bugs, minutes):
 
 def test_more_time_opens_more_cases_of_every_bug():
     bugs = ["partial_groups", "zero_std_kl"]
-    short, long = plan(bugs, 25), plan(bugs, 60)
+    short, long = plan(bugs, 22), plan(bugs, 60)
     cases = [[s.scenario for s in x if s.bug in bugs] for x in (short, long)]
     assert cases[0] == ["partial_groups", "zero_std_kl"]
     assert cases[1] == [
@@ -111,6 +111,23 @@ def test_a_link_opens_the_case_covered(step):
     assert read.state.scenario.name == step.scenario
     assert read.covered and read.problems == ()
     assert not decode(query(step.scenario, covered=False)).covered
+
+
+def test_two_steps_of_the_hour_train_policies_no_eos_outliers_first():
+    """Each asks what the page of training runs asks, after the case of its
+    bug, and the tempting answer is a wrong one."""
+    trained = [step for step in HOUR if step.trains]
+    assert [step.bug for step in trained] == [
+        "no_eos_outliers",
+        "partial_groups",
+    ]
+    for step in trained:
+        cases = [one for one in OPENED if one.bug == step.bug]
+        assert all(one.begin < step.begin for one in cases)
+        assert step.ask.endswith("better or worse than the correct one?")
+        assert step.choices == ("Better", "Worse", "No difference")
+        assert step.truth.startswith("Worse. ")
+        assert step.usual == "No difference."
 
 
 def test_a_case_that_is_gone_is_no_step(monkeypatch):

@@ -117,12 +117,13 @@ def test_the_page_has_the_whole_hour(sheet):
         assert step.ask in text and step.why in text
 
 
-def test_each_step_is_a_link_to_its_case(sheet):
-    queries = [
+def test_each_step_is_a_link_to_its_case_or_its_training_runs(sheet):
+    links = [
         dict(pair.split("=") for pair in e.proto.query_string.split("&"))
         for e in sheet.app.get("page_link")
         if e.proto.query_string
     ]
+    queries = [q for q in links if "s" in q]
     opened = [q for q in queries if "present" not in q]
     presented = [q for q in queries if q.get("present") == "1"]
     named = {step.scenario for step in plan() if step.scenario}
@@ -132,6 +133,8 @@ def test_each_step_is_a_link_to_its_case(sheet):
     for query in queries:
         found = decode(query, others=("room", "present"))
         assert found.covered and found.problems == ()
+    trained = [q["bug"] for q in links if "s" not in q]
+    assert trained == [step.bug for step in plan() if step.trains]
 
 
 def test_there_is_a_handout_for_every_bug(sheet):

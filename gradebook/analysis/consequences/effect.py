@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, stdev
 
+from gradebook.analysis.consequences.measures import LESS, MORE, SAME
 from gradebook.analysis.consequences.study import Study
-
-MORE, LESS, SAME = "more", "less", "same"
-"""What the faulty run's measure is, beside the correct one's."""
 
 
 @dataclass(frozen=True)

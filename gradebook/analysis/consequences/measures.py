@@ -15,6 +15,11 @@ from torch import Tensor
 
 from gradebook.analysis.consequences.environments import Environment
 
+MORE, LESS, SAME = "more", "less", "same"
+"""What the faulty run's measure is, beside the correct one's."""
+KINDS = (MORE, LESS, SAME)
+"""In the order of a measure's choices."""
+
 
 @dataclass(frozen=True)
 class Measure:

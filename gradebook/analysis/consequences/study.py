@@ -8,15 +8,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 from gradebook.analysis.consequences.environments import (
     ENVIRONMENTS,
     Environment,
 )
-from gradebook.analysis.consequences.measures import MEASURES, Measure
+from gradebook.analysis.consequences.measures import (
+    KINDS,
+    MEASURES,
+    Measure,
+)
 from gradebook.bugs import BUGS
+from gradebook.cases.case import Lesson, SettingsTable
 from gradebook.cases.scenario import FOLDER
+from gradebook.cases.schema import (
+    Count,
+    Flag,
+    Number,
+    Part,
+    Text,
+    between,
+    check_index,
+    one_of,
+    read,
+)
 from gradebook.cases.toml_file import read_toml
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.settings import Settings
@@ -43,7 +59,7 @@ OPTIMIZERS = {
 
 
 @dataclass(frozen=True)
-class Conditions:
+class Conditions(Part):
     """What happens to rollouts between the policy and the trainer.
 
     lost       share of the rollouts that never arrive
@@ -53,13 +69,13 @@ class Conditions:
     bonus      reward added to rejected rollouts
     """
 
-    lost: float = 0.0
-    sampler: float = 0.0
-    bonus: float = 0.0
+    lost: Number = 0.0
+    sampler: Number = 0.0
+    bonus: Number = 0.0
 
 
 @dataclass(frozen=True)
-class Slider:
+class Slider(Part):
     """The one condition that a learner moves.
 
     name     of a setting, of a condition or of the task's own argument
@@ -68,15 +84,15 @@ class Slider:
     off      a value at which the bug changes nothing or helps
     """
 
-    name: str
-    label: str
-    phrase: str
-    least: float
-    most: float
-    step: float
-    default: float
-    off: float
-    percent: bool = False
+    name: Text
+    label: Text
+    phrase: Text
+    least: Number
+    most: Number
+    step: Number
+    default: Number
+    off: Number
+    percent: Flag = False
 
     def of(self, value: float) -> float:
         """The condition's value for the slider's."""
@@ -93,30 +109,38 @@ class Slider:
         return round(self.least + steps * self.step, 6)
 
 
-@dataclass(frozen=True)
-class Study:
-    """The training runs of one bug.
+@dataclass(frozen=True, kw_only=True)
+class Study(Part):
+    """The training runs of one bug, as its file has them.
 
+    order     the place on the page
     task      what is trained on, and what a success is
     why       what explains the result, shown after the prediction
     found     how the conditions were found
+    answer    what the faulty run's measure is at the slider's default
     report    the updates after which results are given; the headline is
               about the first one
+    plan      what a lead says about it, where it is a step of the session
     """
 
-    bug: str
-    order: int
-    task: str
-    why: str
-    found: str
-    environment: str
-    measure: str
+    order: Count
+    task: Text
+    why: Text
+    found: Text
+    answer: Annotated[str, one_of(*KINDS)]
+    environment: Annotated[str, one_of(*ENVIRONMENTS)]
+    measure: Annotated[str, one_of(*MEASURES)]
     slider: Slider
-    rollouts: int = 8
-    report: tuple[int, ...] = (UPDATES,)
-    arguments: dict[str, float] = field(default_factory=dict)
+    rollouts: Count = 8
+    report: Annotated[tuple[Count, ...], between(1)] = (UPDATES,)
+    arguments: dict[str, int | float] = field(default_factory=dict)
     conditions: Conditions = Conditions()
-    settings: Settings = Settings()
+    settings: SettingsTable = Settings()
+    plan: Lesson | None = None
+
+    def __post_init__(self) -> None:
+        if self.plan is not None:
+            check_index("plan.usual", self.plan.usual, len(KINDS), "choices")
 
     @property
     def measured(self) -> Measure:
@@ -132,8 +156,9 @@ class Study:
             self.conditions,
             self.settings,
         )
-        if name in dict(Settings()):
-            settings = replace(settings, **{name: value})
+        if name in tuple(settings):
+            changed: dict[str, Any] = {name: value}
+            settings = replace(settings, **changed)
         elif hasattr(on, name):
             on = replace(on, **{name: value})
         else:
@@ -154,15 +179,15 @@ class Run:
 @lru_cache
 def studied() -> tuple[str, ...]:
     """The bugs that have a study, in the order of the page."""
-    stems = [path.stem for path in STUDIES.glob("*.toml")]
-    found = [study(bug) for bug in stems if bug in BUGS]
-    return tuple(one.bug for one in sorted(found, key=lambda one: one.order))
+    found = [path.stem for path in STUDIES.glob("*.toml")]
+    return tuple(sorted(found, key=lambda bug: study(bug).order))
 
 
 @lru_cache
 def study(bug: str) -> Study:
     """The study of the bug. Raises GradebookError for a bug without one,
-    and for a file with a key that is unknown or missing."""
+    and for a file that is not one, with the key, what was expected and what
+    was found."""
     path = STUDIES / f"{bug}.toml"
     if bug not in BUGS or not path.exists():
         raise GradebookError(
@@ -170,18 +195,7 @@ def study(bug: str) -> Study:
             expected="a bug that has training runs",
             found=shown(bug),
         )
-    table = read_toml(path)
     try:
-        return Study(bug=bug, **(table | _parts(table)))
-    except TypeError as error:
-        raise GradebookError(str(error), file=path.name) from None
-
-
-def _parts(table: dict[str, Any]) -> dict[str, Any]:
-    """The file's inner tables as the values that they stand for."""
-    return {
-        "slider": Slider(**table.get("slider", {})),
-        "report": tuple(table.get("report", (UPDATES,))),
-        "conditions": Conditions(**table.get("conditions", {})),
-        "settings": Settings(**table.get("settings", {})),
-    }
+        return read(Study, read_toml(path))
+    except GradebookError as error:
+        raise error.inside(str(path)) from error.__cause__

@@ -11,7 +11,8 @@ from gradebook.cases.scenario import load
 from gradebook.classroom.plan import MINUTES, Step, plan, query
 from gradebook.output.handout import handout
 from gradebook.ui.pages.home import home
-from gradebook.ui.parts import present, words
+from gradebook.ui.parts import matter, present, words
+from gradebook.ui.parts.desk import default_run
 from gradebook.ui.parts.shell import bug_files, require_entry
 from gradebook.ui.rooms import seat
 from gradebook.ui.rooms.panel import panel
@@ -78,6 +79,10 @@ def _links(step: Step) -> None:
     files = bug_files()
     if step.bug not in files:
         st.page_link(_home(), label="Open Home")
+        return
+    if step.trains:
+        run = default_run(step.bug)
+        matter.link("Open the training runs", run, **seat.carried())
         return
     opened = query(step.scenario) | seat.carried()
     presented = opened | {present.PARAMETER: "1"}

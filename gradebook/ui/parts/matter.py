@@ -20,7 +20,7 @@ def matter(bug: str) -> None:
         " watch what becomes of them."
     )
     st.markdown(words.titled("Does it matter?", said))
-    _link("Train two policies", _run(bug))
+    link("Train two policies", _run(bug))
 
 
 def back(bug: str) -> None:
@@ -35,7 +35,7 @@ def back(bug: str) -> None:
             f"The batch of update {opened.update}, seed {opened.seed}, of a"
             " training run was opened here."
         )
-        _link("Back to the curves", opened.run)
+        link("Back to the curves", opened.run)
 
 
 def _run(bug: str) -> Run:
@@ -48,10 +48,12 @@ def _run(bug: str) -> Run:
     return default_run(bug)
 
 
-def _link(label: str, run: Run) -> None:
+def link(label: str, run: Run, **others: str) -> None:
+    """A link to the curves of the run; `others` are more parameters."""
     from gradebook.ui.parts.desk import query_of
     from gradebook.ui.parts.shell import page_files
 
     files = page_files()
     if PAGE in files:
-        st.page_link(files[PAGE], label=label, query_params=query_of(run))
+        query = query_of(run) | others
+        st.page_link(files[PAGE], label=label, query_params=query)
