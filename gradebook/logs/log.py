@@ -12,7 +12,12 @@ import numpy as np
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import Candidate
 from gradebook.logs.candidates.conventions import in_words
-from gradebook.logs.candidates.fit import EXACT, Rounding, rounding_of
+from gradebook.logs.candidates.fit import (
+    EXACT,
+    Rounding,
+    rounding_of,
+    rounding_of_type,
+)
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import logged
 from gradebook.logs.candidates.trials import Trials
@@ -67,12 +72,15 @@ def check_log(
 
     `columns` names columns by hand ({"reward": "score"}), `weights` are
     the reward functions', `group_size` the rows per prompt, `declared` the
-    settings that the trainer was given ({"scale": "group"}). Raises
+    settings that the trainer was given ({"scale": "group"}). A recording
+    says all of this itself; what is given here counts before it. Raises
     GradebookError for what cannot be read at all.
     """
+    log = Log.of(sources(paths), columns, limits)
+    if log.recording is not None:
+        declared = {**log.recording.declared, **(declared or {})}
     asked = Asked(weights, group_size, declared or {}, progress)
     search = tried(declared, group_size)
-    log = Log.of(sources(paths), columns, limits)
     with undisturbed():
         work = _Work(log, asked, Search(search))
         work.run()
@@ -139,7 +147,7 @@ class _Work:
                 )
                 if "advantage" in table:
                     values = table["advantage"].to_numpy()
-                    self.rounding = rounding_of(values)
+                    self.rounding = _rounding(log, values)
             steps = logged(table, self.log.columns, self.reading)
             log.set_apart += len(table) - steps.rows
             self.has = steps.has
@@ -250,6 +258,7 @@ class _Work:
             log.empty_advantages,
             declared_words(self.asked.declared),
         )
+        missing = log.recording.missing() if log.recording else {}
         source = ""
         if c and c.convention.trainer:
             parts = (c.convention.trainer, c.convention.version)
@@ -272,7 +281,7 @@ class _Work:
             flips=int(frame["flips"].sum()) if len(frame) else 0,
             steps_fitted=int(found.fits.sum()),
             steps_judged=len(frame),
-            steps_read=len(frame) + len(log.broken_steps),
+            steps_read=len(frame) + len(log.broken_steps) + len(missing),
             rows=log.rows,
             ties=ties_of(found),
             notes=notes_of(
@@ -297,6 +306,8 @@ class _Work:
             gathered=log.gathered,
             cancelled=self.cancelled or self.incomplete,
             declared=dict(self.asked.declared),
+            missing_ranks=missing,
+            problems=log.recording.problems if log.recording else (),
             frame=frame,
             what_if=pd.concat(self.differences, ignore_index=True)
             if self.differences
@@ -314,6 +325,14 @@ class _Work:
         if not kept.all() and found.verdict == "correct":
             return replace(found, verdict="cannot tell", why="split")
         return found
+
+
+def _rounding(log: Log, advantage: np.ndarray) -> Rounding:
+    """How advantages were rounded: a recording says so, of another log it
+    is guessed."""
+    if log.recording is None:
+        return rounding_of(advantage)
+    return rounding_of_type(log.recording.types["advantage"])
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.fit import Rounding
@@ -13,6 +15,12 @@ from gradebook.logs.verdict.sentences import (
     unchecked_notes,
 )
 from gradebook.logs.verdict.tally import Named
+
+if TYPE_CHECKING:
+    from gradebook.logs.recording.read import Recording
+
+NAMED = 5
+"""So many steps, or problems, are named; the rest are counted."""
 
 
 def notes_of(
@@ -38,6 +46,8 @@ def notes_of(
             " for was not tried on the others."
         )
     notes += _left_out(log)
+    if log.recording is not None:
+        notes += _recorded(log.recording)
     if unsearched:
         tried = "was" if unsearched == 1 else "were"
         notes.append(
@@ -57,6 +67,42 @@ def notes_of(
     notes += convention_notes(found)
     notes += unchecked_notes(has)
     return tuple(notes)
+
+
+def _recorded(recording: Recording) -> list[str]:
+    """What a recording lacks."""
+    notes = []
+    missing = recording.missing()
+    if missing:
+        some = "; ".join(
+            f"step {step}: {_ranks(ranks)}"
+            for step, ranks in islice(missing.items(), NAMED)
+        )
+        more = "; …" if len(missing) > NAMED else ""
+        steps = count(len(missing), "step is", "steps are")
+        notes.append(
+            f"{steps} not judged, since rows of some ranks are missing"
+            f" ({some}{more})."
+        )
+    if recording.problems:
+        problems = count(len(recording.problems), "problem")
+        some = "; ".join(recording.problems[:NAMED])
+        more = "; …" if len(recording.problems) > NAMED else ""
+        notes.append(f"The recording has {problems}: {some}{more}")
+    if "advantage_by_token" in recording.columns:
+        notes.append(
+            "Advantages differ between the tokens of a row; the mean over"
+            " its unmasked tokens is judged."
+        )
+    return notes
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    """'rank 1', 'ranks 1 and 2', 'ranks 1, 2 and 3'."""
+    names = [str(rank) for rank in ranks]
+    if len(names) == 1:
+        return f"rank {names[0]}"
+    return f"ranks {', '.join(names[:-1])} and {names[-1]}"
 
 
 def _left_out(log: Log) -> list[str]:

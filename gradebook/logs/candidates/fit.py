@@ -66,6 +66,12 @@ class Rounding:
 EXACT = Rounding()
 
 
+def rounding_of_type(kind: str) -> Rounding:
+    """The rounding of numbers that were handed over in a float type."""
+    spacing = dict(TYPES).get(kind)
+    return EXACT if spacing is None else Rounding(None, kind, spacing / 2)
+
+
 def rounding_of(logged: np.ndarray) -> Rounding:
     """The rounding that all of many different numbers share."""
     sizes = np.unique(np.abs(logged[np.isfinite(logged)]))

@@ -34,7 +34,9 @@ def canonical(
         found["step"] = _steps(frame[role["step"]], broken)
     if "prompt" in role:
         found["prompt"] = _labels(frame[role["prompt"]], broken)
-    several = len(columns.rewards) > 1 or columns.by_place
+    # A row without a reward is no mistake where functions are summed, or
+    # where the log says which rows were scored.
+    several = len(columns.rewards) > 1 or columns.by_place or "scored" in role
     for at, name in enumerate(columns.rewards):
         values = numbers(frame[name], broken, may_be_empty=several)
         found[f"reward {at}"] = values

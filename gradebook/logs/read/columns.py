@@ -224,6 +224,15 @@ def guessed(
     return Columns(role, tuple(rewards), by_place)
 
 
+def recorded_columns(
+    names: Sequence[str], given: Mapping[str, str] | None = None
+) -> Columns:
+    """The columns of a recording, by their own names; `given` as for
+    `guessed`, and raises as it does."""
+    own = {role: role if role in names else "" for role in NAMES}
+    return guessed(names, names, {**own, **(given or {})})
+
+
 def _given_rewards(
     given: dict[str, str], names: Sequence[str]
 ) -> tuple[str, ...]:

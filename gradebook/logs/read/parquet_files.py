@@ -38,7 +38,7 @@ def parquet_parts(
             batches = log.iter_batches(batch_size=rows, columns=names)
             row, total = 1, max(log.metadata.num_rows, 1)
             for batch in batches:
-                frame = _to_frame(batch, limits)
+                frame = to_frame(batch, limits)
                 lines = np.arange(row, row + len(frame))
                 row += len(frame)
                 read = int(source.size * (row - 1) / total)
@@ -118,7 +118,7 @@ def _refuse_bombs(
         )
 
 
-def _to_frame(batch: Any, limits: Limits) -> pd.DataFrame:
+def to_frame(batch: Any, limits: Limits) -> pd.DataFrame:
     """A record batch as a frame; text as categories."""
     table: dict[str, Any] = {}
     for name, column in zip(batch.schema.names, batch.columns):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.canonical import canonical, is_unknown
-from gradebook.logs.read.columns import Columns, guessed
+from gradebook.logs.read.columns import Columns, guessed, recorded_columns
 from gradebook.logs.read.readers import ROWS, header, parts
 from gradebook.logs.read.sources import (
     LIMITS,
@@ -21,6 +22,9 @@ from gradebook.logs.read.sources import (
     Source,
     number_in,
 )
+
+if TYPE_CHECKING:
+    from gradebook.logs.recording.read import Recording
 
 NAMED = 100
 """So many broken rows are named; the rest are counted."""
@@ -65,6 +69,7 @@ class Log:
     split_steps    steps that came back after others
     rows           rows read
     progress       share of the bytes read, 0 to 1
+    recording      what a recorder wrote, where the files are its own
     """
 
     sources: Sequence[Source]
@@ -81,6 +86,7 @@ class Log:
     empty_advantages: int = 0
     set_apart: int = 0
     repeated: int = 0
+    recording: Recording | None = None
 
     @classmethod
     def of(
@@ -91,6 +97,10 @@ class Log:
     ) -> Log:
         """The log in these files; the header of the first that can be read
         decides the columns. Raises GradebookError when none can."""
+        found = _recording(sources)
+        if found is not None:
+            columns = recorded_columns(found.columns, given)
+            return cls(sources, columns, limits, recording=found)
         errors = []
         for source in sources:
             try:
@@ -103,7 +113,13 @@ class Log:
 
     def again(self, gathered: bool = False) -> Log:
         """The same log, to be read from its start."""
-        return Log(self.sources, self.columns, self.limits, gathered)
+        return Log(
+            self.sources,
+            self.columns,
+            self.limits,
+            gathered,
+            recording=self.recording,
+        )
 
 
 def whole_steps(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
@@ -155,6 +171,9 @@ def tables(log: Log) -> Iterator[pd.DataFrame]:
     """Every part of every file, with its broken rows marked; a file that
     cannot be read is noted, and the next one is read. Raises
     GradebookError when none can be read."""
+    if log.recording is not None:
+        yield from _recorded(log, log.recording)
+        return
     total = max(sum(source.size for source in log.sources), 1)
     before = 0
     for at, source in enumerate(log.sources):
@@ -170,6 +189,40 @@ def tables(log: Log) -> Iterator[pd.DataFrame]:
             _leave_out(log, source, error, last)
         before += source.size
         log.progress = min(before / total, 1.0)
+
+
+def _recording(sources: Sequence[Source]) -> Recording | None:
+    """The recording that the files are; none for other logs."""
+    if not sources or sources[0].kind != "parquet":
+        return None
+    try:
+        from gradebook.logs.recording.read import recorded, recording
+    except ImportError:  # the reader of the files says what is missing
+        return None
+    try:
+        if not recorded(sources[0]):
+            return None
+    except GradebookError:  # so does it for a file that cannot be read
+        return None
+    return recording(sources)
+
+
+def _recorded(log: Log, found: Recording) -> Iterator[pd.DataFrame]:
+    """The rows of a recording's whole steps, a part at a time."""
+    from gradebook.logs.read.parquet_files import to_frame
+
+    total = max(sum(found.rows(step) for step in found.steps), 1)
+    folder = Source(str(Path(log.sources[0].name).parent))
+    for table in found.tables(ROWS):
+        if not table.num_rows:
+            continue
+        kept = table.select(log.columns.used).combine_chunks()
+        (batch,) = kept.to_batches()
+        lines = np.arange(log.rows, log.rows + batch.num_rows) + 1
+        log.rows += batch.num_rows
+        log.progress = log.rows / total
+        part = Part(to_frame(batch, log.limits), folder, lines)
+        yield _table(log, part, 0)
 
 
 def _leave_out(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gradebook.core.errors import GradebookError
-from gradebook.logs.recording.recorder import FORMAT, recorded_facts
+from gradebook.core.errors import GradebookError, shown
+from gradebook.logs.read.sources import Source
+from gradebook.logs.recording.recorder import FORMAT, KEY
+
+COARSE = ("float64", "float32", "float16", "bfloat16")
+"""Float types, the finest first."""
 
 
 @dataclass(frozen=True)
@@ -21,31 +27,69 @@ class Part:
     first    the step's first row in the file
     rows     how many there are
     session  when the recorder started: the latest one counts
+    written  when the step was recorded
     width    the padded width of the step's mask; none without a mask
     """
 
-    path: Path
+    source: Source
     first: int
     rows: int
     session: int
+    written: int
     ranks: int
     width: int | None
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A folder of recordings.
+    """A folder of recordings. It is small and can be sent to a worker: the
+    rows are read where `tables` is called.
 
     parts     step -> rank -> where its rows stand, steps in order
     declared  what the trainer was configured with
-    types     column -> the float type that the trainer handed over
-    problems  lines that recorders wrote where something went wrong
+    types     column -> the float type that the trainer handed over, the
+              coarsest one where steps differ
+    columns   the columns that every step has
+    problems  lines that recorders wrote where something went wrong, and
+              files that cannot be read
     """
 
     parts: Mapping[int, Mapping[int, Part]]
     declared: Mapping[str, Any]
     types: Mapping[str, str]
+    columns: tuple[str, ...]
     problems: tuple[str, ...] = field(default=())
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The steps of which every rank's part is there, in order."""
+        absent = self.missing()
+        return tuple(step for step in self.parts if step not in absent)
+
+    def rows(self, step: int) -> int:
+        """How many rows the step has, on all ranks."""
+        return sum(part.rows for part in self.parts[step].values())
+
+    def split(self, count: int) -> list[Recording]:
+        """At most `count` recordings of whole steps, one after the other,
+        of about as many rows each. Raises GradebookError for a count below
+        1."""
+        if count < 1:
+            raise GradebookError(
+                key="count", expected="1 or more", found=shown(count)
+            )
+        steps = self.steps
+        sizes = [self.rows(step) for step in steps]
+        share = max(-(-sum(sizes) // count), 1)
+        chunks: dict[int, list[int]] = {}
+        before = 0
+        for step, size in zip(steps, sizes):
+            chunks.setdefault(before // share, []).append(step)
+            before += size
+        return [
+            replace(self, parts={s: self.parts[s] for s in chunk}, problems=())
+            for chunk in chunks.values()
+        ]
 
     def missing(self) -> dict[int, tuple[int, ...]]:
         """Step -> the ranks whose rows are not there."""
@@ -63,16 +107,17 @@ class Recording:
         out."""
         absent = self.missing()
         held: list[pa.Table] = []
-        open_files: dict[Path, pa.Table] = {}
+        open_files: dict[Source, pa.Table] = {}
         for step, parts in self.parts.items():
             if step in absent:
                 continue
-            used = {part.path for part in parts.values()}
+            used = {part.source for part in parts.values()}
             open_files = {
-                path: open_files.get(path) or _table(path) for path in used
+                source: open_files.get(source) or _table(source)
+                for source in used
             }
             held += [
-                open_files[parts[rank].path].slice(
+                open_files[parts[rank].source].slice(
                     parts[rank].first, parts[rank].rows
                 )
                 for rank in sorted(parts)
@@ -84,78 +129,189 @@ class Recording:
             yield _joined(held)
 
 
-def _table(path: Path) -> pa.Table:
-    return pq.ParquetFile(path).read().replace_schema_metadata(None)
+def _table(source: Source) -> pa.Table:
+    with source.opened() as file:
+        table = pq.ParquetFile(file).read()
+    return table.replace_schema_metadata(None)
 
 
 def _joined(tables: list[pa.Table]) -> pa.Table:
-    """One table; a column that some of them lack is null there."""
+    """One table. A column that some of them lack is null there; `scored` is
+    recorded only where a row has no score, and true elsewhere."""
     full = [table for table in tables if table.num_rows] or tables[:1]
-    return pa.concat_tables(full, promote_options="permissive")
+    table = pa.concat_tables(full, promote_options="permissive")
+    if "scored" not in table.column_names:
+        return table
+    at = table.column_names.index("scored")
+    return table.set_column(at, "scored", pc.fill_null(table["scored"], True))
 
 
-def recording(paths: Iterable[Path]) -> Recording | None:
+def recorded(source: Source) -> bool:
+    """The file is a recorder's. Raises GradebookError where it cannot be
+    read."""
+    return source.kind == "parquet" and KEY in (_schema(source).metadata or {})
+
+
+def recording(paths: Iterable[Path | Source]) -> Recording | None:
     """The recording in these files or folders; none where there is none.
 
     Raises GradebookError for a file of a later format, and where files
     declare different settings.
     """
-    found: dict[int, dict[int, Part]] = {}
-    files: list[tuple[Path, dict[str, Any]]] = []
+    found: dict[int, dict[int, list[Part]]] = {}
     declared: Mapping[str, Any] | None = None
     types: dict[str, str] = {}
-    problems: list[str] = []
-    for path in _files(paths):
-        if path.suffix == ".txt":
-            problems += path.read_text("utf-8").splitlines()
+    columns: dict[str, None] | None = None
+    sources, problems = _files(paths)
+    for source in sources:
+        try:
+            schema = _schema(source)
+        except GradebookError as error:
+            problems.append(error.text())
             continue
-        facts = recorded_facts(path)
-        if not facts:
+        if KEY not in (schema.metadata or {}):
+            problems.append(f"{Path(source.name).name}: not of the recording")
             continue
-        if facts["format"] > FORMAT:
-            raise GradebookError(
-                file=str(path),
-                expected=f"a recording of format {FORMAT} or earlier",
-                found=f"format {facts['format']}",
-            )
-        if declared is not None and declared != facts["declared"]:
-            raise GradebookError(
-                file=str(path),
-                key="declared",
-                expected=f"{declared}, as in the other files",
-                found=f"{facts['declared']}",
-            )
+        facts = json.loads(schema.metadata[KEY])
+        _refuse_other(source, facts, declared)
         declared = facts["declared"]
-        types |= facts["types"]
-        files.append((path, facts))
-    # Of two records of one step, the later one counts.
-    files.sort(key=lambda one: (one[1]["session"], one[0].name))
-    for path, facts in files:
-        first = 0
-        for step, width, rows in zip(
-            facts["steps"], facts["widths"], facts["rows"]
-        ):
-            part = Part(
-                path, first, rows, facts["session"], facts["ranks"], width
+        for name, kind in facts["types"].items():
+            types[name] = max(kind, types.get(name, kind), key=COARSE.index)
+        names = dict.fromkeys(schema.names)
+        columns = names if columns is None else _shared(columns, names)
+        for step, part in _parts(source, facts):
+            found.setdefault(step, {}).setdefault(facts["rank"], []).append(
+                part
             )
-            found.setdefault(step, {})[facts["rank"]] = part
-            first += rows
     if declared is None:
         return None
-    parts = {step: _current(ranks) for step, ranks in sorted(found.items())}
-    return Recording(parts, declared, types, tuple(problems))
+    started: dict[int, int] = {}
+    for ranks in found.values():
+        for rank, parts in ranks.items():
+            first = min(part.session for part in parts)
+            started[rank] = min(first, started.get(rank, first))
+    whole = {
+        step: _current(ranks, started) for step, ranks in sorted(found.items())
+    }
+    return Recording(
+        whole, declared, types, tuple(columns or ()), tuple(problems)
+    )
 
 
-def _current(parts: dict[int, Part]) -> dict[int, Part]:
-    """Without the ranks that the latest run no longer has."""
-    ranks = max(parts.values(), key=lambda p: p.session).ranks
-    return {rank: part for rank, part in parts.items() if rank < ranks}
+def _refuse_other(
+    source: Source,
+    facts: Mapping[str, Any],
+    declared: Mapping[str, Any] | None,
+) -> None:
+    if facts["format"] > FORMAT:
+        raise GradebookError(
+            file=source.name,
+            expected=f"a recording of format {FORMAT} or earlier",
+            found=f"format {facts['format']}",
+        )
+    if declared is not None and declared != facts["declared"]:
+        raise GradebookError(
+            file=source.name,
+            key="declared",
+            expected=f"{declared}, as in the other files",
+            found=f"{facts['declared']}",
+        )
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
+def _shared(
+    columns: dict[str, None], names: dict[str, None]
+) -> dict[str, None]:
+    """The columns that both have, and `scored` where one has it."""
+    both = {name: None for name in columns if name in names}
+    if "scored" in columns or "scored" in names:
+        both["scored"] = None
+    return both
+
+
+def _parts(
+    source: Source, facts: Mapping[str, Any]
+) -> Iterator[tuple[int, Part]]:
+    """Step and part, for every step in the file."""
+    first = 0
+    for step, width, rows, written in zip(
+        facts["steps"], facts["widths"], facts["rows"], facts["written"]
+    ):
+        yield (
+            step,
+            Part(
+                source,
+                first,
+                rows,
+                facts["session"],
+                written,
+                facts["ranks"],
+                width,
+            ),
+        )
+        first += rows
+
+
+def _current(
+    ranks: Mapping[int, list[Part]], started: Mapping[int, int]
+) -> dict[int, Part]:
+    """The latest part of each rank. Where the recorder of one rank has been
+    started again since another rank wrote its part, that part is of the run
+    that is being repeated, and does not count. `started`: rank -> when its
+    first recorder started."""
+    latest = {
+        rank: max(parts, key=lambda p: (p.session, p.written))
+        for rank, parts in ranks.items()
+    }
+    count = max(latest.values(), key=lambda p: p.session).ranks
+    again = [
+        part.session
+        for rank, part in latest.items()
+        if part.session > started[rank]
+    ]
+    return {
+        rank: part
+        for rank, part in latest.items()
+        if rank < count and all(part.written > start for start in again)
+    }
+
+
+def _schema(source: Source) -> pa.Schema:
+    try:
+        with source.opened() as file:
+            return pq.read_schema(file)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, GradebookError):
+            raise
+        raise GradebookError(
+            file=Path(source.name).name,
+            expected="a Parquet file",
+            found=shown(str(error).splitlines()[0], 120),
+        ) from error
+
+
+def _files(
+    paths: Iterable[Path | Source],
+) -> tuple[list[Source], list[str]]:
+    """Parquet files, and what recorders wrote beside them."""
+    sources: list[Source] = []
+    folders: dict[Path, None] = {}
     for path in paths:
-        if path.is_dir():
-            yield from sorted(path.glob("*.parquet"))
-            yield from sorted(path.glob("problems-rank*.txt"))
+        if isinstance(path, Source):
+            if path.kind != "parquet":
+                continue
+            sources.append(path)
+            if path.path is not None:
+                folders[path.path.parent] = None
+        elif path.is_dir():
+            folders[path] = None
+            sources += [
+                Source(str(p), p) for p in sorted(path.glob("*.parquet"))
+            ]
         elif path.suffix == ".parquet":
-            yield path
+            folders[path.parent] = None
+            sources.append(Source(str(path), path))
+    problems: list[str] = []
+    for folder in folders:
+        for note in sorted(folder.glob("problems-rank*.txt")):
+            problems += note.read_text("utf-8", "replace").splitlines()
+    return sources, problems

@@ -28,11 +28,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gradebook.core.errors import GradebookError, shown
+from gradebook.logs.candidates.conventions import declared_conventions
 from gradebook.logs.recording.intake import LABELS, StepRows, step_rows
 
 KEY = b"gradebook"
 """The key of a recording's facts in a Parquet file's metadata."""
 FORMAT = 1
+BY_STEP = ("steps", "widths", "rows", "written")
+"""The facts that have a value for each step of a file."""
 MERGED = 64
 """So many small files become one, or fewer that hold HELD bytes."""
 HELD = 2**23
@@ -78,14 +81,7 @@ class Recorder:
             raise GradebookError(
                 key="rank", expected=f"0 to {ranks - 1}", found=shown(rank)
             )
-        try:
-            json.dumps(dict(declared or {}))
-        except (TypeError, ValueError) as error:
-            raise GradebookError(
-                key="declared",
-                expected="names and plain values",
-                found=shown(declared),
-            ) from error
+        declared_conventions(declared or {})
         self.folder = Path(folder)
         self.declared = dict(declared or {})
         self.rank = rank
@@ -171,9 +167,9 @@ class Recorder:
 
     def _write(self, step: int, rows: StepRows) -> None:
         table = self._table(step, rows)
-        if self._small and table.schema != self._small[0].table.schema:
-            self._merge()
         facts = self._facts(step, rows)
+        if self._small and not self._small[0].joins(table, facts):
+            self._merge()
         path = self._put(table, facts)
         self._small.append(_Small(path, table, facts))
         self._held += table.nbytes
@@ -207,6 +203,7 @@ class Recorder:
             "steps": [step],
             "widths": [rows.width],
             "rows": [rows.rows],
+            "written": [time.time_ns()],
         }
 
     def _put(self, table: pa.Table, facts: dict[str, Any]) -> Path:
@@ -237,7 +234,7 @@ class Recorder:
         if len(small) < 2:
             return
         facts = dict(small[0].facts)
-        for name in ("steps", "widths", "rows"):
+        for name in BY_STEP:
             facts[name] = [one.facts[name][0] for one in small]
         self._put(pa.concat_tables(one.table for one in small), facts)
         for one in small:
@@ -263,12 +260,6 @@ class Recorder:
             )
 
 
-def recorded_facts(path: Path) -> dict[str, Any]:
-    """What a recording's file says of itself; {} for another file."""
-    metadata = pq.read_schema(path).metadata or {}
-    return json.loads(metadata[KEY]) if KEY in metadata else {}
-
-
 @dataclass(frozen=True)
 class _Small:
     """A file of one step, and what stands in it."""
@@ -276,3 +267,8 @@ class _Small:
     path: Path
     table: pa.Table
     facts: dict[str, Any]
+
+    def joins(self, table: pa.Table, facts: dict[str, Any]) -> bool:
+        """Another step may stand in one file with this one."""
+        same = self.table.schema == table.schema
+        return same and self.facts["types"] == facts["types"]

@@ -38,7 +38,10 @@ class Verdict:
     empty_advantages  rows that were left out for an empty advantage
     set_apart         rows that are no training rows, and were set apart
     gathered          steps did not stand together, and were brought so
-    declared          settings that a person named
+    declared          settings that a person or a recorder named
+    missing_ranks     step of a recording -> the ranks without a part of it;
+                      such a step is not judged
+    problems          what a recorder could not record
     frame             one row a step: the columns of `check`, and rows,
                       groups, flips, groups_affected
     cancelled         not all was read
@@ -76,6 +79,8 @@ class Verdict:
     gathered: bool = False
     cancelled: bool = False
     declared: Mapping[str, object] = field(default_factory=dict)
+    missing_ranks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
     frame: pd.DataFrame = field(default_factory=pd.DataFrame)
     what_if: pd.DataFrame = field(default_factory=pd.DataFrame)
 
@@ -85,7 +90,8 @@ class Verdict:
         if self.verdict == "suspect":
             return 1
         broken = self.broken_cells or self.broken_files
-        whole = not self.cancelled and not broken
+        unrecorded = self.missing_ranks or self.problems
+        whole = not (self.cancelled or broken or unrecorded)
         return 0 if self.verdict == "correct" and whole else 2
 
     def to_json(self, indent: int | None = 2) -> str:

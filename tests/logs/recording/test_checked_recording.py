@@ -1,0 +1,193 @@
+"""The check reads a recording with nothing guessed."""
+
+import io
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from logs.made import made
+
+import gradebook
+from gradebook.__main__ import main
+from gradebook.logs.log import check_log
+from gradebook.logs.read.sources import Source
+from gradebook.logs.recording.read import recording
+
+GRPO = {"scale": "group", "eps": 1e-4}
+
+
+def rows(step, rank=0, kind=torch.float64):
+    """Two prompts of four rows, and their GRPO advantages (ddof 1, eps
+    1e-4), worked out here."""
+    chance = np.random.default_rng((step, rank))
+    reward = chance.normal(size=(2, 4))
+    away = reward - reward.mean(1, keepdims=True)
+    advantage = away / (reward.std(1, ddof=1, keepdims=True) + 1e-4)
+    return {
+        "prompt": np.repeat([2 * rank, 2 * rank + 1], 4),
+        "reward": reward.ravel(),
+        "advantage": torch.tensor(advantage.ravel()).to(kind),
+        "mask": np.ones((8, 3)),
+    }
+
+
+def record(folder, steps, rank=0, ranks=1, declared=GRPO, **given):
+    with gradebook.Recorder(
+        folder, declared=declared, rank=rank, ranks=ranks, strict=True
+    ) as recorder:
+        for step in steps:
+            recorder.step(step, **rows(step, rank), **given)
+
+
+def test_the_declared_settings_are_those_of_the_check(tmp_path):
+    record(tmp_path, range(3))
+    verdict = check_log([tmp_path])
+    assert verdict.verdict == "correct" and verdict.exit_code == 0
+    assert verdict.declared == GRPO
+    assert "This is what scale=group, eps=0.0001 asks for." in verdict.sentence
+    # Asked for no deviation, the same numbers are another computation.
+    other = check_log([tmp_path], declared={"scale": "none"})
+    assert other.declared == GRPO | {"scale": "none"}
+    assert other.verdict != "correct"
+
+
+def test_columns_keep_the_names_that_the_recorder_gave_them(tmp_path):
+    extra = {"eos": [True] * 8, "text": ["one"] * 8, "rollout": range(8)}
+    record(tmp_path, range(2), **extra)
+    columns = check_log([tmp_path]).columns
+    expected = ("step", "prompt", "reward", "advantage", "length", "eos")
+    for name in (*expected, "text", "rollout", "rank"):
+        assert columns[name] == name
+    assert set(columns) == {*expected, "text", "rollout", "rank"}
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+def test_coarse_advantages_are_allowed_their_rounding(tmp_path, kind):
+    with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
+        for step in range(3):
+            recorder.step(step, **rows(step, kind=getattr(torch, kind)))
+    verdict = check_log([tmp_path])
+    assert verdict.verdict == "correct"
+    assert any(f"stored as {kind}" in note for note in verdict.notes)
+
+
+def test_float32_advantages_are_not_allowed_a_guessed_rounding(tmp_path):
+    with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
+        for step in range(8):
+            given = rows(step)
+            given["advantage"] = given["advantage"].mul(8).round().div(8)
+            recorder.step(step, **given)
+    assert check_log([tmp_path]).verdict == "none fits"
+
+
+def test_a_step_without_a_rank_is_named_and_not_judged(tmp_path, capsys):
+    record(tmp_path, [1, 2, 3], rank=0, ranks=3)
+    record(tmp_path, [1, 2], rank=1, ranks=3)
+    record(tmp_path, [1, 3], rank=2, ranks=3)
+    verdict = check_log([tmp_path])
+    assert verdict.missing_ranks == {2: (2,), 3: (1,)}
+    assert verdict.frame["step"].tolist() == [1]
+    assert (verdict.steps_judged, verdict.steps_read) == (1, 3)
+    assert main(["check", str(tmp_path)]) == 2  # only partly read
+    said = capsys.readouterr().out
+    assert "correct" in said
+    assert (
+        "2 steps are not judged, since rows of some ranks are missing"
+        " (step 2: rank 2; step 3: rank 1)." in said
+    )
+
+
+def test_no_whole_step_is_no_verdict(tmp_path):
+    record(tmp_path, [1], rank=0, ranks=2)
+    verdict = check_log([tmp_path])
+    assert verdict.verdict == "cannot tell"
+    assert "no step of this log could be judged" in verdict.sentence
+
+
+def test_a_problem_of_the_recorder_is_told(tmp_path):
+    with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
+        recorder.step(0, **rows(0))
+        with pytest.warns(RuntimeWarning):
+            recorder.step(1, **rows(1) | {"reward": [float("inf")] * 8})
+    verdict = check_log([tmp_path])
+    assert verdict.verdict == "correct" and verdict.exit_code == 2
+    (note,) = (n for n in verdict.notes if "problem" in n)
+    assert "1 problem: step 1: key 'reward', row 0" in note
+
+
+def test_a_damaged_file_and_another_log_are_named(tmp_path):
+    record(tmp_path, range(2))
+    (tmp_path / "zz.parquet").write_bytes(b"PAR1 cut off")
+    made(steps=1).to_parquet(tmp_path / "zzz.parquet")
+    verdict = check_log([tmp_path])
+    assert verdict.verdict == "correct" and verdict.exit_code == 2
+    assert len(verdict.problems) == 2
+    assert "zz.parquet" in verdict.problems[0]
+    assert "zzz.parquet: not of the recording" in verdict.problems[1]
+
+
+def test_rows_without_a_reward_are_unscored(tmp_path):
+    """By hand: 1 and 0 have mean 0.5; the row without a reward has none."""
+    three = {"prompt": [0, 0, 0]}
+    with gradebook.Recorder(
+        tmp_path, declared={"scale": "none"}, strict=True
+    ) as recorder:
+        recorder.step(
+            0, **three, reward=[1.0, 0.0, None], advantage=[0.5, -0.5, 0.0]
+        )
+        recorder.step(
+            1, **three, reward=[1.0, 0.0, 2.0], advantage=[0.0, -1.0, 1.0]
+        )
+    verdict = check_log([tmp_path])
+    assert verdict.verdict == "correct" and verdict.broken_cells == 0
+
+
+def test_a_resumed_run_supersedes_the_steps_that_it_repeats(tmp_path):
+    record(tmp_path, range(4))
+    wrong = rows(9)["advantage"]
+    with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
+        recorder.step(3, **rows(3) | {"advantage": wrong})
+    frame = check_log([tmp_path]).frame
+    assert frame["verdict"].tolist() == ["correct"] * 3 + ["none fits"]
+
+
+def test_parts_of_a_run_that_was_repeated_do_not_meet_those_of_the_new_one(
+    tmp_path,
+):
+    record(tmp_path, [1, 2], rank=0, ranks=2)
+    record(tmp_path, [1, 2], rank=1, ranks=2)
+    record(tmp_path, [2], rank=0, ranks=2)  # resumed; rank 1 died in step 2
+    assert recording([tmp_path]).missing() == {2: (1,)}
+
+
+def test_uploads_and_files_are_read_like_the_folder(tmp_path):
+    record(tmp_path, range(3))
+    direct = check_log([tmp_path])
+    (path,) = tmp_path.glob("*.parquet")
+    upload = Source(path.name, data=io.BytesIO(path.read_bytes()).getvalue())
+    for given in ([path], [upload]):
+        verdict = check_log(given)
+        assert verdict.sentence == direct.sentence
+        assert verdict.declared == GRPO
+
+
+def test_a_recording_can_be_moved(tmp_path):
+    record(tmp_path / "one", range(2))
+    shutil.move(tmp_path / "one", tmp_path / "two")
+    assert check_log([tmp_path / "two"]).verdict == "correct"
+
+
+def test_the_recorder_refuses_settings_that_do_not_exist(tmp_path):
+    with pytest.raises(gradebook.GradebookError, match="scail"):
+        gradebook.Recorder(tmp_path, declared={"scail": "group"})
+
+
+def test_a_recording_splits_into_whole_steps(tmp_path):
+    record(tmp_path, range(5))
+    found = recording([tmp_path])
+    for count in (1, 2, 3, 5, 50):
+        parts = found.split(count)
+        assert len(parts) <= count
+        assert [s for part in parts for s in part.steps] == list(range(5))
+    assert [len(part.steps) for part in found.split(3)] == [2, 2, 1]
