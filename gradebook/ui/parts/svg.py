@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-PROGRAM = """export default ({ data, parentElement }) => {
+PROGRAM = """export default ({ data, parentElement, setTriggerValue }) => {
   let box = parentElement.querySelector('div.svg');
   if (!box) {
     box = document.createElement('div');
@@ -16,12 +16,22 @@ PROGRAM = """export default ({ data, parentElement }) => {
     parentElement.appendChild(box);
   }
   box.innerHTML = data;
+  // A link that the server opens, so that the session goes on. With a key
+  // held down the browser opens it, in a tab of its own.
+  box.onclick = (event) => {
+    const link = event.target.closest('a[data-name]');
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    setTriggerValue('opened', link.dataset.name);
+  };
 };"""
 component = st.components.v2.component(
     "gradebook_svg", js=PROGRAM, isolate_styles=False
 )
 
 
-def show_svg(svg: str, key: str) -> None:
-    """The picture, in the text's colour and font."""
-    component(key=key, data=svg)
+def show_svg(svg: str, key: str) -> str:
+    """The picture, in the text's colour and font. The data-name of the link
+    that was clicked in it, or ''."""
+    shown = component(key=key, data=svg, on_opened_change=lambda: None)
+    return shown.opened or ""
