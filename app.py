@@ -28,6 +28,12 @@ else:
 
         return file(request.path_params["name"])
 
+    async def card_picture(request):
+        """A card's small picture, drawn when a browser asks for it."""
+        from gradebook.ui.parts.thumbnail import file
+
+        return file(request.path_params["name"])
+
     def prepare():
         """Imports what a page needs and takes it out of garbage collection.
 
@@ -45,5 +51,8 @@ else:
         threading.Thread(target=prepare, daemon=True).start()
         yield {}
 
-    files = [Route("/board-program/{version}/{name}", program)]
+    files = [
+        Route("/board-program/{version}/{name}", program),
+        Route("/card-pictures/{version}/{name}", card_picture),
+    ]
     app = st.App(__file__, lifespan=lifespan, routes=files)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -12,10 +11,10 @@ from gradebook.analysis.formula import worked
 from gradebook.analysis.source import beside, first_sentence
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
-from gradebook.core.differences import flips
 from gradebook.core.formatting import digits_apart, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.figures import Panel, squashes
+from gradebook.output.panels import panels, telling
 from gradebook.output.rendering import rendered
 from gradebook.output.svg import picture
 
@@ -28,8 +27,8 @@ def handout(bug_name: str) -> str:
     one = bug(bug_name)
     scenario = load(bug_name)
     comparison = compare(one, scenario.batch())
-    panels = _panels(scenario, comparison)
-    log = squashes(panels) is not None
+    shown = panels(comparison, scenario.telltale.kind)
+    log = squashes(shown) is not None
     prompts = [str(row["prompt"]) for row in scenario.rows]
     sides = zip(
         worked(comparison, scenario.focus),
@@ -40,9 +39,9 @@ def handout(bug_name: str) -> str:
         scenario=scenario,
         names=scenario.engine_names,
         stage=one.stage,
-        batch=_batch(scenario, panels[-1]),
+        batch=_batch(scenario, telling(shown)),
         symlog=log,
-        pictures=[Markup(picture(panel, prompts, log)) for panel in panels],
+        pictures=[Markup(picture(panel, prompts, log)) for panel in shown],
         worked=[
             {
                 "lines": side.lines,
@@ -86,29 +85,6 @@ def _pair(a: float, b: float) -> tuple[str, str]:
     a, b = settled(a), settled(b)
     digits = digits_apart(a, b)
     return signed(a, digits), signed(b, digits)
-
-
-def _panels(scenario: Scenario, comparison: Comparison) -> list[Panel]:
-    """What gives the bug away: the gradient's parts, or the advantage."""
-    traces = (comparison.correct, comparison.faulty)
-    if scenario.telltale.kind != "gradient" or traces[0].gradient is None:
-        sides = [trace.advantage for trace in traces]
-        return [_panel("advantage", sides)]
-    return [
-        _panel(
-            f"gradient, {title} part, summed over tokens",
-            [getattr(trace, part).sum(-1) for trace in traces],
-        )
-        for part, title in (
-            ("policy_gradient", "policy"),
-            ("kl_gradient", "KL"),
-        )
-    ]
-
-
-def _panel(title: str, sides: Sequence[Any]) -> Panel:
-    turned = flips(*sides).tolist()
-    return Panel(title, sides[0].tolist(), sides[1].tolist(), turned)
 
 
 def _gradient(

@@ -12,6 +12,7 @@ from gradebook.bugs import Swap
 from gradebook.cases.engines import swapped
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load, variants
+from gradebook.output.panels import panels, telling
 from gradebook.ui import keys
 from gradebook.ui.parts import (
     address,
@@ -30,7 +31,7 @@ from gradebook.ui.parts import (
 )
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import computed, heart, listed, own
-from gradebook.ui.parts.pictures import GRADIENT, values_of
+from gradebook.ui.parts.pictures import values_of
 from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.terms import terms
@@ -96,9 +97,8 @@ def _numbers(draft: Draft, one: Swap, covered: bool) -> str:
     kind, row = draft.scenario.telltale.kind, draft.scenario.focus
     comparison = own(draft, one)
     correct, faulty = values_of(comparison, kind)
-    named = f"Row {row}'s advantage"
-    if kind == GRADIENT and comparison.correct.gradient is not None:
-        named = f"The KL part of row {row}'s gradient"
+    title = telling(panels(comparison, kind)).title
+    named = f"Row {row}'s {title}"
     names = draft.scenario.engine_names
     said = f"{named}: {names[0]} {correct[row]}"
     return f"{said}." if covered else f"{said}, {names[1]} {faulty[row]}."

@@ -9,7 +9,7 @@ import streamlit as st
 
 from gradebook.cases.scenario import Scenario, load
 from gradebook.ui.parts import drafts, words
-from gradebook.ui.parts.cards import cards
+from gradebook.ui.parts.cards import catalogue
 from gradebook.ui.parts.heart import heart
 from gradebook.ui.parts.primer import primer
 
@@ -45,7 +45,8 @@ def home() -> None:
             " numbers; predict the faulty ones, and the card shows them too.",
         )
     )
-    cards(files)
+    st.page_link(tool_files()["map"], label="See all of them on one map")
+    catalogue(files)
     st.markdown("Nothing you type leaves the machine that serves this page.")
 
 

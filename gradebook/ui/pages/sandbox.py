@@ -15,6 +15,7 @@ from gradebook.cases.scenario import load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.core.settings import ESTIMATORS
+from gradebook.output.panels import GRADIENT
 from gradebook.ui import keys
 from gradebook.ui.parts import (
     address,
@@ -25,7 +26,6 @@ from gradebook.ui.parts import (
 )
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import computed, heart
-from gradebook.ui.parts.pictures import GRADIENT
 from gradebook.ui.parts.redraw import redraw
 from gradebook.ui.parts.shell import bug_files, require_entry
 from gradebook.ui.parts.shortcuts import shortcuts

@@ -16,11 +16,12 @@ from gradebook.cases.engines import swapped
 from gradebook.core.errors import GradebookError
 from gradebook.engine.trainer import NORMALIZATIONS, draws
 from gradebook.output.figures import RowPicture
+from gradebook.output.panels import panels
 from gradebook.ui.board.component import board, take
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import numbers, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.pictures import haunted, panels, prompts_of
+from gradebook.ui.parts.pictures import haunted, prompts_of
 
 
 @st.fragment(key="heart")

@@ -9,40 +9,10 @@ import streamlit as st
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.cases.table import Table
-from gradebook.core.differences import flips, same
+from gradebook.core.differences import same
 from gradebook.core.formatting import digits_apart, settled, signed
 from gradebook.output.figures import INK, Figure, Panel, Ready
-
-GRADIENT = "gradient"
-
-
-def panels(comparison: Comparison, kind: str) -> list[Panel]:
-    """The panels of a tell-tale: the gradient's two parts, or the
-    advantage."""
-    if kind == GRADIENT and comparison.correct.gradient is not None:
-        return [
-            _gradient(comparison, "policy_gradient", "policy part"),
-            _gradient(comparison, "kl_gradient", "KL part"),
-        ]
-    return [
-        Panel(
-            title="advantage",
-            correct=comparison.correct.advantage.tolist(),
-            faulty=comparison.faulty.advantage.tolist(),
-            flips=comparison.flips.tolist(),
-        )
-    ]
-
-
-def _gradient(comparison: Comparison, part: str, title: str) -> Panel:
-    correct = getattr(comparison.correct, part).sum(-1)
-    faulty = getattr(comparison.faulty, part).sum(-1)
-    return Panel(
-        title=f"gradient, {title} (sum over tokens)",
-        correct=correct.tolist(),
-        faulty=faulty.tolist(),
-        flips=flips(correct, faulty).tolist(),
-    )
+from gradebook.output.panels import panels, telling
 
 
 def haunted(now: list[Panel], before: list[Panel]) -> list[Panel]:
@@ -78,8 +48,8 @@ def prompts_of(table: Table, comparison: Comparison) -> list[str]:
 def values_of(
     comparison: Comparison, kind: str
 ) -> tuple[list[str], list[str]]:
-    """The last panel's numbers as text, correct and faulty."""
-    panel = panels(comparison, kind)[-1]
+    """The telling panel's numbers as text, correct and faulty."""
+    panel = telling(panels(comparison, kind))
     pairs = [
         (settled(a), settled(b))
         for a, b in zip(panel.correct, panel.faulty, strict=True)
@@ -93,7 +63,7 @@ def values_of(
 
 def summary(comparison: Comparison, kind: str) -> str:
     """The picture in words, in one line."""
-    chosen = panels(comparison, kind)[-1]
+    chosen = telling(panels(comparison, kind))
     named = chosen.title.split(" (")[0]
     apart = [
         row

@@ -1,55 +1,107 @@
-"""A small picture of a case for its card: one line a row, as an image."""
+"""A small picture of a case for its card: one line a row, as an image.
+
+The images are files of the server, so that a browser asks for one when its
+card comes into sight, and the server draws none before.
+"""
 
 from __future__ import annotations
 
-import base64
 import math
+import secrets
 from functools import lru_cache
 
-from gradebook.analysis.comparison import compare
+from starlette.responses import PlainTextResponse, Response
+
+from gradebook.analysis.comparison import Comparison, compare
+from gradebook.bugs import BUGS
 from gradebook.cases.record import bug
-from gradebook.cases.scenario import Scenario
+from gradebook.cases.scenario import Scenario, load
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import settled
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.figures import Panel, squashes, symlog
-from gradebook.ui.parts.pictures import panels, summary
+from gradebook.output.panels import panels, telling
+from gradebook.ui.parts.pictures import summary
 from gradebook.ui.parts.words import safe
 
+PLACE = "card-pictures"
+VERSION = secrets.token_hex(4)
+"""Of this server's pictures: a browser keeps them until the next start."""
 WIDTH, HEIGHT, EDGE = 320, 120, 12
 GREY = "#888888"
+COVERED = "The correct engine's numbers. Predict the faulty ones."
+STOPS = "The faulty trainer stops with an error on this batch."
 
 
-@lru_cache(maxsize=256)
-def thumbnail(scenario: Scenario, covered: bool) -> tuple[str, str]:
-    """The case as it came, as HTML, and what it shows in a sentence.
+def thumbnail(scenario: Scenario, covered: bool) -> str:
+    """The picture of the case as it came, as an HTML image.
 
     covered  True leaves everything faulty out
     """
+    said = COVERED if covered else told(scenario)
+    side = "covered" if covered else "whole"
+    return (
+        f'<img alt="{safe(f"{scenario.title}: {said}")}" loading="lazy"'
+        f' width="{WIDTH}" height="{HEIGHT}"'
+        f' src="/{PLACE}/{VERSION}/{scenario.bug}-{side}.svg">'
+    )
+
+
+@lru_cache(maxsize=256)
+def told(scenario: Scenario) -> str:
+    """What the picture shows, in a sentence."""
+    found = _compared(scenario)
     kind = scenario.telltale.kind
-    try:
-        comparison = compare(bug(scenario.bug), scenario.batch())
-    except GradebookError:
+    return STOPS if found is None else summary(found, kind)
+
+
+def file(name: str) -> Response:
+    """A picture by its file's name."""
+    case, _, side = name.removesuffix(".svg").rpartition("-")
+    if case not in BUGS or side not in ("covered", "whole"):
+        return PlainTextResponse("not found", 404)
+    return Response(
+        drawn(case, side == "covered"),
+        media_type="image/svg+xml",
+        headers={"Cache-Control": "public, max-age=31536000, immutable"},
+    )
+
+
+@lru_cache(maxsize=256)
+def drawn(name: str, covered: bool) -> str:
+    """The picture of a bug's report, as SVG."""
+    scenario = load(name)
+    found = _compared(scenario)
+    if found is None:
         correct = run(CORRECT, scenario.batch()).advantage.tolist()
         panel = Panel("advantage", correct, [math.nan] * len(correct))
-        said = "The faulty trainer stops with an error on this batch."
     else:
-        panel, said = panels(comparison, kind)[-1], summary(comparison, kind)
-    if covered:
-        said = "The correct engine's numbers. Predict the faulty ones."
-    return _svg(panel, covered, f"{scenario.title}: {said}"), said
+        shown = panels(found, scenario.telltale.kind)
+        panel = shown[-1] if covered else telling(shown)
+    return _svg(panel, covered)
 
 
-def _svg(panel: Panel, covered: bool, label: str) -> str:
-    pairs = list(zip(panel.correct, panel.faulty))
-    bent = not covered and squashes([panel]) is not None
-    shown = [tuple(map(symlog if bent else float, pair)) for pair in pairs]
-    seen = [v for pair in shown for v in pair[: 1 if covered else 2]]
-    reach = max([abs(v) for v in seen if math.isfinite(v)] + [1e-9])
+def _compared(scenario: Scenario) -> Comparison | None:
+    """Both engines on the case; None where the faulty trainer stops."""
+    try:
+        return compare(bug(scenario.bug), scenario.batch())
+    except GradebookError:
+        return None
+
+
+def _svg(panel: Panel, covered: bool) -> str:
+    pairs = [
+        (settled(a), settled(b)) for a, b in zip(panel.correct, panel.faulty)
+    ]
+    if not covered and squashes([panel]) is not None:
+        pairs = [(symlog(a), symlog(b)) for a, b in pairs]
+    seen = [v for pair in pairs for v in pair[: 1 if covered else 2]]
+    reach = max([abs(v) for v in seen if math.isfinite(v)], default=0) or 1
     middle, half = WIDTH / 2, WIDTH / 2 - EDGE
-    gap = (HEIGHT - EDGE) / max(len(shown), 1)
+    gap = (HEIGHT - EDGE) / max(len(pairs), 1)
     size = min(4.5, gap / 2 + 1)
     marks = []
-    for row, (correct, faulty) in enumerate(shown):
+    for row, (correct, faulty) in enumerate(pairs):
         y = EDGE / 2 + gap * (row + 0.5)
         x = middle + half * correct / reach
         if not covered and math.isfinite(faulty) and math.isfinite(correct):
@@ -72,14 +124,9 @@ def _svg(panel: Panel, covered: bool, label: str) -> str:
                 f' {r:.1f}l{-r:.1f} {-r:.1f}z" fill="none"'
                 ' stroke="#D55E00" stroke-width="1.8"/>'
             )
-    drawn = (
-        '<svg xmlns="http://www.w3.org/2000/svg"'
-        f' viewBox="0 0 {WIDTH} {HEIGHT}"><line x1="{middle}" x2="{middle}"'
-        f' y1="0" y2="{HEIGHT}" stroke="#888888"/>'
-        f"{''.join(marks)}</svg>"
-    )
-    data = base64.b64encode(drawn.encode()).decode()
     return (
-        f'<img alt="{safe(label)}" width="{WIDTH}" height="{HEIGHT}"'
-        f' src="data:image/svg+xml;base64,{data}">'
+        '<svg xmlns="http://www.w3.org/2000/svg"'
+        f' viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">'
+        f'<line x1="{middle}" x2="{middle}" y1="0" y2="{HEIGHT}"'
+        f' stroke="#888888"/>{"".join(marks)}</svg>'
     )
