@@ -83,18 +83,17 @@ def token_weight(batch: Batch, learns: Tensor, of: Tensor) -> Tensor:
     """
     s = batch.settings
     sets = by_group(of, torch.ones(batch.rows, dtype=torch.bool))
-    rows = sets.at_rows(sets.n)
-    length = learns.sum(-1)
-    if s.loss == "grpo":
-        share = rows * length.clamp(min=1) * s.accumulation
-    elif s.loss == "bnpo":
-        share = sets.at_rows(sets.sum(length)).clamp(min=1)
-        share = share * s.accumulation
-    elif s.loss == "dr_grpo":
-        longest = s.max_tokens or batch.mask.shape[-1]
-        share = rows * longest * s.accumulation
-    else:
+    if s.loss == "dapo":
         share = sets.at_rows(sets.sum(batch.tokens)).clamp(min=1)
+    elif s.loss == "bnpo":
+        share = sets.at_rows(sets.sum(learns.sum(-1))).clamp(min=1)
+        share = share * s.accumulation
+    else:
+        share = sets.at_rows(sets.n) * s.accumulation
+        if s.loss == "grpo":
+            share = share * learns.sum(-1).clamp(min=1)
+        else:
+            share = share * (s.max_tokens or batch.mask.shape[-1])
     return 1 / share.double()
 
 
@@ -114,11 +113,12 @@ def weighted_loss(
     rho = (logp - logp.detach()).exp()
     policy = -rho * a * weight
     beta = batch.settings.beta
+    policy = _per_step(batch, policy)
     if beta == 0:
-        return Loss(_per_step(batch, policy), _per_step(batch, logp * 0))
+        return Loss(policy, torch.zeros_like(policy))
     near = torch.where(learns, logp, batch.ref_logp)
     kl = beta * token_kl(batch, near) * weight
-    return Loss(_per_step(batch, policy), _per_step(batch, kl))
+    return Loss(policy, _per_step(batch, kl))
 
 
 def token_kl(batch: Batch, logp: Tensor) -> Tensor:

@@ -127,6 +127,8 @@ def _loss_and_gradient(
         parts = engine.loss(batch, trace.advantage, trace.trained, logp)
         gradients = [
             torch.autograd.grad(part.sum(), logp, retain_graph=True)[0]
+            if part.requires_grad
+            else torch.zeros_like(logp)
             for part in parts
         ]
     policy, kl = (part.detach() for part in parts)

@@ -132,7 +132,7 @@ def test_one_update_is_the_optimizer_s_step_along_the_engine_s_gradient():
     made.luck = iter([luck])
     policy = sum(before).log_softmax(-1)
     batch, _ = made.batches(policy, luck)[0]
-    chosen = made._rollouts(policy, luck).index[0]
+    chosen = made._rollouts(policy, luck).chosen[0]
     advantage = training.run(CORRECT, batch).advantage
     tokens = int(batch.mask.sum())
 

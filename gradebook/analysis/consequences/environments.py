@@ -21,7 +21,8 @@ class Environment:
     A policy does not see the whole state, only its place: the position in
     the word, for example.
 
-    after     int64 [P, K, A] the state after an action
+    after     int64 [P, K, A] the state after an action; where a rollout has
+              ended, the same state
     place     int64 [K] what the policy sees of a state
     ends      bool [K] a rollout ends in this state
     succeeds  bool [K] a rollout that stops in this state is a success
@@ -67,6 +68,7 @@ def spell(free: int = 0) -> Environment:
     length = word + free
     wrong, missed, right = length + 1, 2 * length + 2, 2 * length + 3
     after = torch.full((PROMPTS, right + 1, eos + 1), missed)
+    after[:, right] = right
     chance = torch.zeros(PROMPTS, length + 1, eos + 1, dtype=torch.float64)
     for prompt, sure in enumerate(_falling(0.9, 0.2)):
         for place in range(length):
@@ -111,6 +113,7 @@ def lock(failure: float = 0.0, unsolvable: int = 0) -> Environment:
     """
     wrong, quit, opened = 5, 3, 4
     after = torch.zeros((PROMPTS, opened + 1, wrong + 1), dtype=torch.int64)
+    after[:, quit], after[:, opened] = quit, opened
     chance = torch.zeros(PROMPTS, 3, wrong + 1, dtype=torch.float64)
     solvable = torch.arange(PROMPTS) < PROMPTS - unsolvable
     for prompt, sure in enumerate(_falling(0.85, 0.35)):
@@ -152,6 +155,7 @@ def ramble(unfinished: float = 1.0) -> Environment:
     """
     eos = 5
     after = torch.zeros((PROMPTS, 4, eos + 1), dtype=torch.int64)
+    after[:, 2], after[:, 3] = 2, 3
     chance = torch.zeros(PROMPTS, 2, eos + 1, dtype=torch.float64)
     for prompt, sure in enumerate(_falling(0.4, 0.1)):
         answer = prompt % eos

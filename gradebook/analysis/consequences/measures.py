@@ -81,7 +81,6 @@ def _rollout(
     onward = torch.nn.functional.one_hot(after, states).to(policy.dtype)
     # float64 [..., P, K, K]: the chance to go from one state to another.
     move = (acts[..., None, :] @ onward).squeeze(-2)
-    move[..., ends, :] = torch.eye(states, dtype=policy.dtype)[ends]
     at = policy.new_zeros(*move.shape[:-2], 1, states)
     at[..., 0] = 1
     turns = policy.new_zeros(move.shape[:-2])
