@@ -283,6 +283,11 @@ class Case(Part):
     eos_by_width: Flag = False
     challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
 
+    @property
+    def bugs(self) -> tuple[str, ...]:
+        """What the faulty engine has."""
+        return (self.bug, *self.also)
+
 
 FROM_MAIN = (
     "trainer",

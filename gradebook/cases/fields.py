@@ -240,7 +240,7 @@ FIELDS: Mapping[str, Field] = MappingProxyType(
                 "bugs",
                 "bugs",
                 *_text_of("bugs"),
-                default=lambda scenario: (scenario.bug, *scenario.also),
+                default=lambda scenario: scenario.bugs,
                 page="sandbox",
             ),
             Field(

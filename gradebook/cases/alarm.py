@@ -1,0 +1,181 @@
+"""False alarms: reports that looked like a bug and were none, as data.
+
+scenarios/alarms/<name>.toml holds one report with the batch that settles it.
+Its numbers are computed by gradebook.analysis.evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import PlainValidator
+
+from gradebook.cases.case import BugName, SettingsTable, Source
+from gradebook.cases.plain import PlainCase
+from gradebook.cases.rows import MOST_ROWS, Rows
+from gradebook.cases.scenario import FOLDER as SCENARIOS
+from gradebook.cases.schema import (
+    Count,
+    NumberOrNone,
+    Part,
+    Text,
+    between,
+    check_index,
+    check_keys,
+    one_of,
+    read,
+    refuse,
+    under,
+)
+from gradebook.cases.table import Table
+from gradebook.cases.toml_file import read_toml
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import Settings, check_setting
+from gradebook.engine.pipeline import STAGES
+
+FOLDER = SCENARIOS / "alarms"
+STATUSES = ("open", "closed", "disputed")
+PICTURES = ("advantage", "gradient")
+BY_ENGINE = (
+    *STAGES[:-1],
+    "loss",
+    "gradient",
+    "kl_gradient",
+    "batch_scale",
+    "mean_over_rows",
+    "mean_over_tokens",
+)
+"""What the engine can show of a batch: a stage's results, or numbers made of
+them."""
+BY_FORMULA = (
+    "std_of_bracketed",
+    "times_reciprocal_root",
+    "times_deviation",
+    "normalized_reward",
+    "centred_reward",
+)
+"""What a formula computes from the rewards alone, since the report is about
+code that the engine does not have."""
+
+
+def _some_settings(value: Any) -> dict[str, Any]:
+    """Some of the settings, each with a value that it can take."""
+    if not isinstance(value, dict):
+        raise refuse("a table", value)
+    check_keys(value, Settings().keys())
+    for name, one in value.items():
+        check_setting(name, one)
+    return value
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Evidence(Part):
+    """Numbers that help to settle the report.
+
+    says      what the numbers are, in a phrase
+    show      what is computed; gradebook.analysis.evidence computes it
+    settings  settings that differ from the report's
+    rows      another batch than the report's
+    bug       runs the engine with this bug instead of the correct one
+    expected  what a hand, or the trainer itself, found
+    """
+
+    says: Text
+    show: Annotated[str, one_of(*BY_ENGINE, *BY_FORMULA)]
+    expected: Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
+    settings: Annotated[Mapping[str, Any], PlainValidator(_some_settings)] = (
+        field(default_factory=dict)
+    )
+    rows: Rows | None = None
+    bug: BugName = ""
+
+    def batch(self, batch: Batch) -> Batch:
+        """The batch of this evidence, where the report's is `batch`."""
+        if self.rows is not None:
+            batch = Table.of(self.rows).batch(batch.settings)
+        return batch.under(replace(batch.settings, **self.settings))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AlarmFile(Part):
+    """The keys of a false alarm's file.
+
+    scene    one sentence that sets the scene, shown with the claim
+    claim    what the report says is wrong
+    verdict  why it is no bug
+    lesson   what to remember, in one sentence
+    picture  what the board shows: advantages, or the parts of the gradient
+    note     what was inferred or emulated
+    """
+
+    title: Text
+    trainer: Text
+    status: Annotated[str, one_of(*STATUSES)]
+    sources: Annotated[tuple[Source, ...], between(1)]
+    scene: Text
+    claim: Text
+    verdict: Text
+    lesson: Text
+    settings: SettingsTable
+    rows: Rows
+    evidence: Annotated[tuple[Evidence, ...], between(1)]
+    focus: Count = 0
+    picture: Annotated[str, one_of(*PICTURES)] = "advantage"
+    note: Text = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Alarm(AlarmFile):
+    """A report that looked like a bug and was none. `name` is the file's.
+
+    Raises GradebookError where its batch, or one of its evidence, cannot be
+    read.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        check_index("focus", self.focus, len(self.rows), "rows")
+        for place, one in enumerate(self.evidence):
+            try:
+                one.batch(self.batch())
+            except GradebookError as error:
+                raise under(error, f"evidence[{place}]") from None
+
+    def batch(self) -> Batch:
+        """The report's batch."""
+        return Table.of(self.rows).batch(self.settings)
+
+    def case(self, name: str, title: str) -> PlainCase:
+        """The batch for a draft and a board, under another name."""
+        return PlainCase(
+            name=name,
+            title=title,
+            rows=self.rows,
+            settings=self.settings,
+            focus=self.focus,
+        )
+
+
+def load_alarm(path: Path) -> Alarm:
+    """The false alarm in the file. Raises GradebookError with file, key,
+    row, expected and found."""
+    try:
+        document = read_toml(path)
+        check_keys(document, [one.name for one in fields(AlarmFile)])
+        found = read(AlarmFile, document)
+        values = {one.name: getattr(found, one.name) for one in fields(found)}
+        return Alarm(name=path.stem, **values)
+    except GradebookError as error:
+        raise error.inside(str(path)) from error.__cause__
+
+
+@cache
+def alarms() -> tuple[Alarm, ...]:
+    """Every false alarm that is shipped, by its file's name."""
+    return tuple(load_alarm(path) for path in sorted(FOLDER.glob("*.toml")))

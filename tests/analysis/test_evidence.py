@@ -1,0 +1,73 @@
+"""The numbers that settle a false alarm are computed, and are those that the
+trainers gave and a hand finds."""
+
+import pytest
+import torch
+
+from gradebook.analysis.evidence import (
+    ENGINE,
+    FORMULAS,
+    by_engine,
+    in_words,
+    numbers,
+)
+from gradebook.cases.alarm import BY_ENGINE, BY_FORMULA, alarms
+from gradebook.cases.state import start
+
+ALL = [
+    pytest.param(alarm, at, id=f"{alarm.name}-{at}")
+    for alarm in alarms()
+    for at in range(len(alarm.evidence))
+]
+
+
+@pytest.mark.parametrize("alarm, at", ALL)
+def test_the_numbers_are_those_of_the_report(alarm, at):
+    one = alarm.evidence[at]
+    found = numbers(one, alarm.batch()).double()
+    expected = torch.tensor(one.expected).double()
+    torch.testing.assert_close(found, expected, rtol=0, atol=6e-4)
+
+
+def test_every_false_alarm_but_those_of_other_code_has_the_engines_numbers():
+    beside = {a.name for a in alarms() if not any(map(by_engine, a.evidence))}
+    assert beside == {"mean_not_subtracted"}
+
+
+def test_every_name_that_a_file_may_use_can_be_computed():
+    assert set(ENGINE) == set(BY_ENGINE)
+    assert set(FORMULAS) == set(BY_FORMULA)
+
+
+def test_the_numbers_follow_an_edited_batch():
+    """1 1 0 0 instead of 1 0 0 1 0.5: a deviation of sqrt(1/3)."""
+    (alarm,) = (a for a in alarms() if a.name == "extra_brackets")
+    case = alarm.case("x", "X").as_scenario()
+    table = (
+        start(case)
+        .table.take(range(4))
+        .with_column("reward", ["1", "1", "0", "0"])
+    )
+    batch = table.batch(case.settings)
+    for one in alarm.evidence:
+        found = numbers(one, batch).tolist()
+        assert found == pytest.approx([0.866, 0.866, -0.866, -0.866], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "values, said",
+    [
+        ([1.5, -0.5, -0.5], "+1.500, \u22120.500 ×2"),
+        ([0.5, 0.5], "0.500 ×2"),
+        ([0.0], "0.000"),
+        ([0.0098] * 4, "0.0098 ×4"),
+        ([0.9, -0.9] * 8, "8 times: +0.900, \u22120.900"),
+        ([0.9, -0.9] * 2, "+0.900, \u22120.900, +0.900, \u22120.900"),
+    ],
+)
+def test_numbers_in_words(values, said):
+    assert in_words(torch.tensor(values)) == said
+
+
+def test_whole_numbers_in_words():
+    assert in_words(torch.tensor([0, 1, 2] * 4)) == "4 times: 0, 1, 2"

@@ -1,0 +1,123 @@
+"""False alarms are data that is checked when it is read, and a seed deals
+them out among real bugs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import gradebook
+from gradebook.cases.alarm import FOLDER, alarms, load_alarm
+from gradebook.cases.reports import AGREED, ROUNDS, game
+from gradebook.core.errors import GradebookError
+
+SEEDS = [f"seed{n}" for n in range(40)]
+WRONG = {
+    "claimed = 'x'": "a known key, nearest 'claim'",
+    "status = 'maybe'": "key 'status': expected one of open, closed",
+    "focus = 9": "key 'focus': expected 0 to 4",
+    "picture = 'loss'": "key 'picture': expected one of advantage, gradient",
+    "lesson = ''": "key 'lesson': expected text that is not empty",
+    "evidence = []": "key 'evidence': expected 1 to 100 values, found 0",
+    "settings = {eps = -1}": "key 'settings.eps': expected a number of 0",
+}
+DEEP = {
+    'show = "advantage"': ('bug = "unknown"', "evidence[0].bug"),
+    "eps = 1e-6": ("ddof = 7", "settings"),
+    "expected = [1, -1, -1, 1, 0]": (
+        'settings = {scale = "x"}',
+        "evidence[0].settings.scale",
+    ),
+    'says = "Advantages without the brackets"': (
+        "rows = [{prompt = 'A'}]",
+        "evidence[0].rows",
+    ),
+}
+
+
+def text():
+    return (FOLDER / "extra_brackets.toml").read_text("utf-8")
+
+
+def without(document, key):
+    return re.sub(rf"(?m)^{key} = .*\n", "", document, count=1)
+
+
+def test_the_twelve_are_there_and_each_has_a_source():
+    titles = [one.title for one in alarms()]
+    assert len(titles) == len(set(titles)) == 12
+    assert all(one.sources and one.lesson for one in alarms())
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_wrong_file_is_refused_with_its_place(tmp_path, line):
+    key = line.split(" ")[0]
+    document = text()
+    if key == "settings":
+        document = re.sub(r"(?s)\[settings\].*?(?=\[\[)", "", document)
+    if key == "evidence":
+        document = document[: document.index("[[evidence]]")]
+    path = tmp_path / "wrong.toml"
+    path.write_text(f"{line}\n{without(document, key)}", "utf-8")
+    with pytest.raises(GradebookError) as told:
+        load_alarm(path)
+    assert WRONG[line] in str(told.value) and str(path) in str(told.value)
+
+
+@pytest.mark.parametrize("line", DEEP)
+def test_wrong_evidence_is_refused_with_its_place(tmp_path, line):
+    more, place = DEEP[line]
+    path = tmp_path / "wrong.toml"
+    assert line in text()
+    path.write_text(text().replace(line, f"{line}\n{more}", 1), "utf-8")
+    with pytest.raises(GradebookError, match=re.escape(place)):
+        load_alarm(path)
+
+
+def test_a_seed_deals_the_same_game_and_another_seed_another_one():
+    names = [[r.source.name for r in game(seed)] for seed in SEEDS]
+    assert names[0] == [r.source.name for r in game(SEEDS[0])]
+    assert len({tuple(one) for one in names}) == len(SEEDS)
+    assert {name for one in names for name in one} > {
+        one.name for one in alarms()
+    }
+
+
+def test_the_number_of_bugs_in_a_game_cannot_be_counted_on():
+    counts = {sum(r.is_bug for r in game(seed)) for seed in SEEDS}
+    assert counts == {5, 6, 7}
+    assert {len(game(seed)) for seed in SEEDS} == {ROUNDS}
+
+
+def test_the_long_game_has_every_false_alarm_and_as_many_bugs():
+    reports = game("a", every=True)
+    lures = {r.source.name for r in reports if not r.is_bug}
+    assert lures == {one.name for one in alarms()}
+    assert len(reports) == 2 * len(lures)
+
+
+def test_no_disputed_report_is_dealt_as_a_bug():
+    dealt = {r.source.name for seed in SEEDS for r in game(seed) if r.is_bug}
+    status = {gradebook.bug(name).status for name in dealt}
+    assert status <= set(AGREED)
+    disputed = {
+        name
+        for name in gradebook.BUGS
+        if gradebook.bug(name).status not in AGREED
+    }
+    assert disputed and not disputed & dealt
+
+
+@pytest.mark.parametrize("report", game("a", every=True), ids=str)
+def test_an_open_question_names_no_bug_and_no_title(report):
+    case = report.case(answered=False)
+    said = f"{case.name} {case.title} {report.question}"
+    assert case.bugs == () and report.source.name not in said
+    assert report.source.title not in said
+
+
+def test_the_files_are_in_no_list_of_scenarios():
+    assert Path(FOLDER).is_dir()
+    from gradebook.cases.scenario import names
+
+    assert not {one.name for one in alarms()} & set(names())
