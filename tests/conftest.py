@@ -37,7 +37,7 @@ class Visit:
     """One visitor's session. Every run fails where the page shows a
     traceback."""
 
-    def __init__(self, page=""):
+    def __init__(self, page="", state=None, **query):
         self.app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
         if page:
             # As a deep link does: Home is not drawn first.
@@ -48,6 +48,10 @@ class Visit:
         skipped = dict.fromkeys(gradebook.BUGS, -1)
         self.app.session_state["answers"] = skipped
         self.app.session_state["arrived"] = True  # as the browser says it
+        for name, value in (state or {}).items():
+            self.app.session_state[name] = value
+        for name, value in query.items():
+            self.app.query_params[name] = value
         self.run()
 
     def run(self, states=None):
@@ -252,7 +256,9 @@ def values(numbers):
 
 @pytest.fixture(scope="session")
 def visit():
-    """Opens a page in a session of its own: `visit("partial_groups")`."""
+    """Opens a page in a session of its own: `visit("partial_groups")`, with
+    `state` of the session and parameters of the address where they are
+    given."""
     return Visit
 
 

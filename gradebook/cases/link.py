@@ -143,6 +143,19 @@ def decode(
     if not mine:
         return Decoded(start(case(default)), True)
     scenario, known = _scenario(reader, default)
+    return _decoded(reader, scenario, known)
+
+
+def decode_of(scenario: Scenario, query: Mapping[str, str]) -> Decoded:
+    """The state of this very case that a link's parameters describe. Never
+    raises. Nothing stands for the case as it came."""
+    if not query:
+        return Decoded(start(scenario), True)
+    return _decoded(_Reader(query), scenario, known=True)
+
+
+def _decoded(reader: _Reader, scenario: Scenario, known: bool) -> Decoded:
+    """`known` is false where the link is of another scenario."""
     _check_keys(reader, keys_of(scenario))
     state = start(scenario)
     covered = not _is_open(reader)

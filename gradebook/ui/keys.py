@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gradebook.ui.parts.desk import Desk
     from gradebook.ui.parts.drafts import Draft
     from gradebook.ui.parts.player import Play
+    from gradebook.ui.parts.quiz import Quiz
 
 T = TypeVar("T")
 
@@ -103,6 +104,10 @@ PRIMER: Key[list[str]] = Key("primer-typed", lambda: ["1", "0", "0", "1"])
 """The primer's four rewards, as typed."""
 PRIMER_GOOD: Key[list[float]] = Key("primer-good", lambda: [1.0, 0, 0, 1.0])
 """The last four rewards of the primer that were numbers."""
+QUIZ: Key[Quiz | None] = Key("quiz", lambda: None)
+"""The visitor's own game of "Bug or not?"."""
+BALLOT: Key[Quiz | None] = Key("ballot", lambda: None)
+"""The game of the room's lead, as this learner sees it."""
 DESK: Key[Desk | None] = Key("desk", lambda: None)
 """What the session does on the page of training runs."""
 

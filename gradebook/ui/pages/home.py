@@ -46,6 +46,10 @@ def home() -> None:
         )
     )
     st.page_link(tool_files()["map"], label="See all of them on one map")
+    st.page_link(
+        tool_files()["bug_or_not"],
+        label="Bug or not? Judge reports, false alarms among them",
+    )
     catalogue(files)
     st.markdown("Nothing you type leaves the machine that serves this page.")
 

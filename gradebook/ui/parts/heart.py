@@ -31,6 +31,7 @@ def heart(
     covered: bool,
     rest: Sequence[str] = ("rest",),
     invite: int | None = None,
+    said: str = "",
 ) -> None:
     """The board of the draft.
 
@@ -38,6 +39,7 @@ def heart(
     covered  True keeps everything faulty out of what is sent
     rest     the fragments that follow a finished edit
     invite   the row whose handle asks to be dragged
+    said     the picture in one sentence, where the board's own will not do
     """
     take(draft)
     one = swapped(draft.state.bugs)
@@ -54,6 +56,8 @@ def heart(
         names=draft.state.engine_names,
         invite=invite,
     )
+    if said:
+        data["summary"] = said
     board(draft, data, lambda: st.rerun(["heart", *rest]))
 
 

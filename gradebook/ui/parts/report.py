@@ -33,7 +33,7 @@ def affected(scenario: Scenario) -> None:
         f"**Status.** {words.plain(scenario.status_note)}\n\n"
         "**Sources**\n"
     )
-    sources = "\n".join(f"- {_cited(one)}" for one in scenario.sources)
+    sources = "\n".join(f"- {cited(one)}" for one in scenario.sources)
     st.markdown(words.titled("Am I affected?", said + sources))
 
 
@@ -57,7 +57,8 @@ def _link(source: Source) -> str:
     return f"[{name}]({source.url})" if source.url else name
 
 
-def _cited(source: Source) -> str:
+def cited(source: Source) -> str:
+    """A source as Markdown: its link, its commit and what is said of it."""
     commit = f", commit `{source.commit}`" if source.commit else ""
     note = f": {words.plain(source.note)}" if source.note else ""
     return f"{_link(source)}{commit}{note}"

@@ -45,7 +45,7 @@ def navigation() -> dict[str, list]:
         for bug, file in bug_files().items()
     ]
     tools = [
-        st.Page(file, title=_title(file), url_path=name)
+        st.Page(file, title=page_title(file), url_path=name)
         for name, file in tool_files().items()
     ]
     first = st.Page(home, title="Home", url_path="home", default=True)
@@ -54,7 +54,8 @@ def navigation() -> dict[str, list]:
 
 
 @st.cache_resource(show_spinner=False)
-def _title(file: Path) -> str:
+def page_title(file: Path) -> str:
+    """What a tool's page is called: its docstring up to the colon."""
     doc = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or file.stem
     return doc.split(":")[0].strip()
 

@@ -11,12 +11,14 @@ function isTyping(target) {
     target.getAttribute('aria-expanded') === 'true';
 }
 
-function pressed(event, presenter) {
+function pressed(event, { presenter, letters }) {
   if (event.defaultPrevented || event.altKey) return '';
   const target = event.composedPath()[0];
   const command = event.ctrlKey || event.metaKey;
   if (command && event.key?.toLowerCase() === 'z')
     return isTyping(target) ? '' : event.shiftKey ? 'redo' : 'undo';
+  const letter = command || event.repeat ? '' : letters[event.key];
+  if (letter) return isTyping(target) ? '' : letter;
   if (!presenter || command || event.shiftKey || event.repeat) return '';
   if (target !== document.body && target.closest?.(
     'button, a, input, select, textarea, summary, [role], [tabindex="0"]'))
@@ -28,7 +30,7 @@ function pressed(event, presenter) {
 function mounted(parentElement) {
   const own = { waiting: [], last: 0 };
   own.listen = (event) => {
-    const name = pressed(event, own.data.presenter);
+    const name = pressed(event, own.data);
     if (!name) return;
     event.preventDefault();
     own.last += 1;

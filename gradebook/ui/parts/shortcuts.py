@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import streamlit as st
 
@@ -17,6 +18,7 @@ from gradebook.ui import keys
 from gradebook.ui.parts.redraw import redraw
 
 PROGRAM = Path(__file__).with_name("shortcuts.js").read_text("utf-8")
+NO_LETTERS: Mapping[str, str] = MappingProxyType({})
 component = st.components.v2.component("gradebook_shortcuts", js=PROGRAM)
 
 
@@ -24,12 +26,18 @@ def shortcuts(
     acts: Mapping[str, Callable[[], None]],
     presenter: bool = False,
     focus: str = "",
+    letters: Mapping[str, str] = NO_LETTERS,
+    then: Callable[[], None] = redraw,
 ) -> None:
     """Listens for keys on the whole page.
 
-    acts       "undo", "redo", "back", "on" or "reveal" -> what it does
+    acts       "undo", "redo", "back", "on", "reveal", or a value of
+               `letters` -> what it does
     presenter  the arrow keys and space act, too
     focus      a new text moves a lost focus to the verdict
+    letters    more keys of the browser (KeyboardEvent.key) that act outside
+               of text fields -> the name of what they do
+    then       draws what the act changed
     """
     here = keys.SHORTCUTS.get()
 
@@ -43,7 +51,7 @@ def shortcuts(
             if name in acts:
                 acts[name]()
         if fresh:
-            redraw()
+            then()
 
     def drawn() -> None:
         keys.ARRIVED.put(True)
@@ -56,6 +64,7 @@ def shortcuts(
             "drawn": arrived(),
             "presenter": presenter,
             "focus": focus,
+            "letters": dict(letters),
         },
         height=1,
         on_pressed_change=pressed,

@@ -6,10 +6,11 @@ the lead or not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.link import encode, query_string
 from gradebook.cases.scenario import Scenario
@@ -53,8 +54,7 @@ def bar(page: str, scenario: Scenario) -> None:
         problem()
         seat.forget()
         return
-    st.html(STYLE)
-    with st.container(border=True, key="room-bar"):
+    with framed():
         try:
             if seat.leading(room):
                 _lead(room, page, scenario)
@@ -65,6 +65,12 @@ def bar(page: str, scenario: Scenario) -> None:
                 _learn(room, page, scenario)
         except GradebookError:  # the room was closed while the page ran
             st.rerun()
+
+
+def framed() -> DeltaGenerator:
+    """The frame around what is about the room."""
+    st.html(STYLE)
+    return st.container(border=True, key="room-bar")
 
 
 def problem() -> None:
@@ -143,9 +149,17 @@ def _lead(room: str, page: str, scenario: Scenario) -> None:
             value=revealed or not present.on(),
             key=f"room-split-{present.on()}-{revealed}",
         )
-        _tally(room, scenario)
+        tally(room, scenario.name)
     if split:
-        _live_split(room, scenario, revealed)
+        live_split(room, scenario.name, *_choices(scenario, revealed))
+
+
+def _choices(
+    scenario: Scenario, truth: bool
+) -> tuple[Sequence[str], int | None]:
+    """The choices of the question; with `truth`, which one is right."""
+    asked = scenario.prediction
+    return asked.choices, asked.answer if truth else None
 
 
 def _reveal(room: str, question: str) -> None:
@@ -154,13 +168,13 @@ def _reveal(room: str, question: str) -> None:
 
 
 @st.fragment(run_every=EVERY_LEAD)
-def _tally(room: str, scenario: Scenario) -> None:
+def tally(room: str, question: str) -> None:
     """How many have answered, and how many see this question, live."""
     known = seat.rooms()
     if not known.is_open(room):
         st.rerun(scope="app")
-    total = sum(known.counts(room, scenario.name).values())
-    at, here = known.seats_at(room, scenario.name), known.seats(room)
+    total = sum(known.counts(room, question).values())
+    at, here = known.seats_at(room, question), known.seats(room)
     verb = "is" if at == 1 else "are"
     st.markdown(
         f"**{_answers(total)}**; {at} of {here} {verb} at this question."
@@ -168,29 +182,36 @@ def _tally(room: str, scenario: Scenario) -> None:
 
 
 @st.fragment(run_every=EVERY_LEAD)
-def _live_split(room: str, scenario: Scenario, truth: bool) -> None:
-    """How the answers split so far; with `truth`, which one is right."""
+def live_split(
+    room: str, question: str, choices: Sequence[str], answer: int | None
+) -> None:
+    """How the answers split so far; `answer` is the right one, where it is
+    revealed."""
     with suppress(GradebookError):
-        _split(scenario, seat.rooms().counts(room, scenario.name), truth)
+        split(choices, seat.rooms().counts(room, question), answer)
 
 
 def _answers(total: int) -> str:
     return "1 answer" if total == 1 else f"{total} answers"
 
 
-def _split(
-    scenario: Scenario,
+def split(
+    choices: Sequence[str],
     counts: Mapping[int, int],
-    truth: bool = False,
+    answer: int | None = None,
     mine: int | None = None,
 ) -> None:
-    """How the answers split, as numbers and as bars."""
+    """How the answers split, as numbers and as bars.
+
+    answer  the right choice, once it may be shown
+    mine    this learner's choice
+    """
     most = max([*counts.values(), 1])
     lines = []
-    for choice, text in enumerate(scenario.prediction.choices):
+    for choice, text in enumerate(choices):
         count = counts.get(choice, 0)
         marks = [", yours"] if choice == mine else []
-        if truth and choice == scenario.prediction.answer:
+        if choice == answer:
             marks.append(", so it is")
         lines.append(
             f"<div>{safe(minus(text))}: <b>{count}</b>{''.join(marks)}"
@@ -238,7 +259,8 @@ def _learn(room: str, page: str, scenario: Scenario) -> None:
         leave_button(room)
         follow.way_to(place, name)
     if revealed:
-        _split(scenario, known.counts(room, name), truth=True, mine=mine)
+        choices, answer = _choices(scenario, truth=True)
+        split(choices, known.counts(room, name), answer, mine)
     watch(room, name, revealed, place)
 
 

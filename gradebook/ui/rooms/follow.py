@@ -19,7 +19,7 @@ from gradebook.classroom.room import Position
 from gradebook.ui import keys
 from gradebook.ui.parts import stages, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.shell import bug_files
+from gradebook.ui.parts.shell import bug_files, page_files, page_title
 from gradebook.ui.rooms.seat import carried
 
 
@@ -56,13 +56,26 @@ def follow(place: Position | None, page: str) -> None:
     """To the lead's page and case, once for each of the lead's moves."""
     if not following() or place is None or place == keys.SEEN.get():
         return
-    if place.page not in bug_files():
+    if place.page not in page_files():
         return
     if place.page != page:
         st.switch_page(
-            bug_files()[place.page],
-            query_params=query(place.question) | carried(),
+            page_files()[place.page], query_params=_query(place) | carried()
         )
+    if page in bug_files():
+        _show(place, page)
+    keys.SEEN.put(place)
+
+
+def _query(place: Position) -> dict[str, str]:
+    """The address of the lead's page, without the lead's edits."""
+    if place.page in bug_files():
+        return query(place.question)
+    return dict(parse_qsl(place.link, True))
+
+
+def _show(place: Position, page: str) -> None:
+    """The lead's batch, row and stage stand on this bug's page."""
     state = _state(place)
     held = keys.FOLLOWED.get().get(place.question)
     if held is None or not held.state.same_batch(state):
@@ -73,7 +86,6 @@ def follow(place: Position | None, page: str) -> None:
     keys.OWN_CASES.get().setdefault(page, cases.get(page, page))
     cases[page] = place.question
     stages.choose_stage(held, place.stage)
-    keys.SEEN.put(place)
 
 
 def _state(place: Position) -> State:
@@ -83,13 +95,16 @@ def _state(place: Position) -> State:
 
 def way_to(place: Position | None, question: str) -> None:
     """Where the lead is, with a link to it, where that is elsewhere."""
-    if place is None or place.page not in bug_files():
+    if place is None or place.page not in page_files():
         return
     if place.question == question:
         return
-    title = words.plain(load(place.question).title)
+    file = page_files()[place.page]
+    title = page_title(file)
+    if place.page in bug_files():
+        title = load(place.question).title
     st.page_link(
-        bug_files()[place.page],
-        label=f"The lead is at “{title}”. Go there",
-        query_params=query(place.question) | carried(),
+        file,
+        label=f"The lead is at “{words.plain(title)}”. Go there",
+        query_params=_query(place) | carried(),
     )

@@ -8,6 +8,7 @@ from gradebook.classroom.room import LENGTH, normal
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import words
+from gradebook.ui.parts.shell import tool_files
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import follow, seat
 from gradebook.ui.rooms.bar import (
@@ -90,6 +91,11 @@ def _lead(room: str) -> None:
             "The links of the plan below take the room along. On a bug's page"
             " you see how many learners have answered. **Reveal** shows the"
             " answer to everybody at once."
+        )
+        st.page_link(
+            tool_files()["bug_or_not"],
+            label="Play “Bug or not?” with the room",
+            query_params=seat.carried(),
         )
         with st.expander("Keep the lead"):
             st.markdown(

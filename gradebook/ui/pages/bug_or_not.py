@@ -1,0 +1,244 @@
+"""Bug or not?: reports to judge, real bugs among false alarms.
+
+Alone, a visitor plays at their own pace and the address is the link of the
+game. In a room the lead goes from report to report, learners vote, and the
+lead reveals. Before its answer nothing about a report's kind is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import streamlit as st
+
+from gradebook.cases.engines import swapped
+from gradebook.cases.reports import ROUNDS, Report
+from gradebook.core.errors import GradebookError
+from gradebook.ui import keys
+from gradebook.ui.parts import game_link, present, quiz, settled, words
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.heart import computed, heart
+from gradebook.ui.parts.quiz import CHOICES, Quiz
+from gradebook.ui.parts.shell import require_entry
+from gradebook.ui.parts.shortcuts import shortcuts
+from gradebook.ui.parts.tables import table
+from gradebook.ui.rooms import ballot, bar, seat
+
+PAGE = "bug_or_not"
+KEYS = {"b": "bug", "n": "not", "ArrowRight": "next"}
+
+
+def bug_or_not() -> None:
+    """The whole page."""
+    require_entry()
+    bar.before(PAGE)
+    st.title("Bug or not?")
+    try:
+        if seat.leads():
+            one = _game()
+            ballot.lead(PAGE, one, _shown)
+            game_link.depart(PAGE, quiz.round_link(one), _standing(one))
+        elif ballot.asked(PAGE):
+            ballot.learn(PAGE, _shown)
+        else:
+            ballot.elsewhere()
+            _alone(_game())
+    except GradebookError:  # the room was closed while the page ran
+        st.rerun()
+
+
+def _game() -> Quiz:
+    """The session's game, or the one that the address describes."""
+    found = keys.QUIZ.get()
+    query = game_link.arrived(PAGE, _standing(found))
+    if query is not None:
+        found = quiz.read(query)
+    elif found is None:
+        found = Quiz(game_link.new_seed())
+    keys.QUIZ.put(found)
+    return found
+
+
+def _standing(one: Quiz | None) -> Hashable:
+    """What an act of the visitor changes."""
+    if one is None:
+        return None
+    report = one.report
+    state = None
+    if report is not None:
+        state = id(one.draft(report, one.at in one.answers).state)
+    return one.seed, one.every, one.at, tuple(one.answers.items()), state
+
+
+# Alone
+
+
+def _alone(one: Quiz) -> None:
+    for said in one.problems:
+        st.warning(words.plain(said))
+    report = one.report
+    if report is None:
+        _result(one)
+    else:
+        made = one.answers.get(one.at)
+        _head(one)
+        with st.container(key="predict-report"):
+            st.markdown(settled.claim(report))
+            if made is None:
+                _choices(one)
+        if made is not None:
+            right = made == quiz.truth(report)
+            said = f"You said **{CHOICES[made].lower()}**, and that is"
+            settled.answer(report, f"{said} {'right' if right else 'wrong'}.")
+            _next(one)
+        _shown(one, report, made is not None)
+    _keys(one, report)
+
+
+def _head(one: Quiz) -> None:
+    count, done = len(one.reports), len(one.answers)
+    so_far = quiz.score(one.right(one.answers), done) if done else ""
+    st.markdown(
+        "Reports about trainers. Some are of real bugs, others looked like"
+        " bugs and were none. Judge each from its claim and its batch."
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**Report {one.at + 1} of {count}**"
+            + (f" · {so_far}" if so_far else "")
+        )
+        if not done and not one.at:
+            st.button(
+                f"Play {ROUNDS} reports"
+                if one.every
+                else "Play with every false alarm",
+                key="quiz-other",
+                type="tertiary",
+                on_click=_new,
+                args=(not one.every,),
+            )
+
+
+def _choices(one: Quiz) -> None:
+    st.markdown("**Is that a bug?**")
+    with st.container(horizontal=True, key="choices"):
+        for choice, name in enumerate(("bug", "not")):
+            st.button(
+                CHOICES[choice],
+                key=f"quiz-{name}",
+                help=f"Key: {name[0]}",
+                on_click=_answer,
+                args=(one, choice),
+            )
+
+
+def _answer(one: Quiz, choice: int) -> None:
+    one.answers.setdefault(one.at, choice)
+
+
+def _next(one: Quiz) -> None:
+    last = one.at + 1 == len(one.reports)
+    st.button(
+        "See the score" if last else "Next report",
+        key="quiz-next",
+        type="primary",
+        help="Key: →",
+        on_click=_go,
+        args=(one, one.at + 1),
+    )
+
+
+def _go(one: Quiz, at: int) -> None:
+    one.at = at
+
+
+def _new(every: bool) -> None:
+    keys.QUIZ.put(Quiz(game_link.new_seed(), every))
+
+
+def _keys(one: Quiz, report: Report | None) -> None:
+    """b and n answer, the right arrow goes on, Ctrl+Z undoes an edit."""
+    answered = one.at in one.answers
+    acts = {}
+    if report is not None:
+        draft = one.draft(report, answered)
+        acts = {"undo": draft.undo, "redo": draft.redo}
+        if answered:
+            acts["next"] = lambda: _go(one, one.at + 1)
+        else:
+            acts["bug"] = lambda: _answer(one, 0)
+            acts["not"] = lambda: _answer(one, 1)
+    shortcuts(
+        acts,
+        presenter=present.on(),
+        focus=f"{one.seed}-{one.at}" if answered else "",
+        letters=KEYS,
+        then=_whole,
+    )
+
+
+def _whole() -> None:
+    """Draws the whole page, as the callback of a component does by itself."""
+
+
+# The batch
+
+
+def _shown(one: Quiz, report: Report, answered: bool) -> None:
+    """The board, and after the answer the numbers that settle the report."""
+    draft = one.draft(report, answered)
+    bug = answered and report.is_bug
+    said = "" if bug else "The correct engine on the batch of the report."
+    heart(draft, report.picture, covered=not bug, said=said)
+    _rest(one, report, draft, answered)
+
+
+@st.fragment(key="rest")
+def _rest(one: Quiz, report: Report, draft: Draft, answered: bool) -> None:
+    """What a finished edit draws again."""
+    comparison, wrong = computed(draft, swapped(draft.state.bugs))
+    if answered:
+        with st.container(key="stale-below" if wrong else "below"):
+            settled.numbers_of(report, draft, comparison)
+    if one is keys.QUIZ.get() and not seat.leads():
+        _depart(one)
+
+
+def _depart(one: Quiz) -> None:
+    game_link.depart(PAGE, one.link(), _standing(one))
+
+
+# The result
+
+
+def _result(one: Quiz) -> None:
+    right = one.right(one.answers)
+    st.header(f"Your score: {quiz.score(right, len(one.reports))}")
+    table(
+        ["", "report", "it is", "you said", ""],
+        quiz.marked(one.reports, one.answers),
+        label="the reports and your answers",
+    )
+    with st.container(horizontal=True):
+        st.button(
+            f"Play {ROUNDS} others",
+            key="quiz-again",
+            type="primary",
+            on_click=_new,
+            args=(False,),
+        )
+        st.button(
+            "Play with every false alarm",
+            key="quiz-every",
+            on_click=_new,
+            args=(True,),
+        )
+        st.button(
+            "Look at them again",
+            key="quiz-back",
+            on_click=_go,
+            args=(one, 0),
+        )
+    st.markdown("The same reports for a colleague, from the start:")
+    st.code(game_link.whole(quiz.start_of(one)), language=None)
+    _depart(one)

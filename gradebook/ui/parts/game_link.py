@@ -1,0 +1,73 @@
+"""The address of a game's page is the link of the game.
+
+The page reads the address when it is opened and after the browser's Back or
+Forward, and writes it after every change.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Hashable, Mapping
+
+import streamlit as st
+
+from gradebook.cases.link import VERSION, excess, fits, query_string
+from gradebook.classroom.room import ALPHABET
+from gradebook.ui import keys
+from gradebook.ui.parts import words
+from gradebook.ui.parts.address import OTHERS
+
+SEED = 8
+"""Characters of a seed."""
+LONGEST = 40
+
+
+def new_seed() -> str:
+    """The seed of a new game."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(SEED))
+
+
+def seed_of(query: Mapping[str, str]) -> str:
+    """The link's seed, or a new one where it has none that is usable."""
+    found = query.get("seed", "")
+    usable = found.isascii() and found.isalnum() and len(found) <= LONGEST
+    return found if usable else new_seed()
+
+
+def arrived(page: str, standing: Hashable) -> dict[str, str] | None:
+    """The address, where the visitor came with it: by a link, or by Back or
+    Forward. None where it is the one that was written last.
+
+    standing  what an act of the visitor would have changed. Where it did
+              change, the browser only does not know the new address yet.
+    """
+    here, query = keys.ADDRESS.get(), _query()
+    if here.get("page") != page:
+        here.clear()
+        here |= {"page": page, "query": query}
+        return query or None
+    moved = query != here["query"] and standing == here.get("standing")
+    return query if moved else None
+
+
+def depart(page: str, link: Mapping[str, str], standing: Hashable) -> None:
+    """Writes the game's link into the address; says where it is too long."""
+    here, query = keys.ADDRESS.get(), {"v": VERSION, **link}
+    if not fits(query):
+        st.markdown(words.plain(excess(query)))
+    elif query != _query():
+        kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
+        st.query_params.from_dict({**query, **kept})
+        here["query"] = query
+    here["standing"] = standing
+
+
+def whole(link: Mapping[str, str]) -> str:
+    """The link with this page's address in front of it, to be sent."""
+    here = str(st.context.url or "").split("?")[0]
+    return f"{here}?{query_string({'v': VERSION, **link})}"
+
+
+def _query() -> dict[str, str]:
+    shown = st.query_params.to_dict()
+    return {k: v for k, v in shown.items() if k not in OTHERS}

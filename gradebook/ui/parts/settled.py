@@ -1,0 +1,118 @@
+"""What settles a report: the answer, the numbers, the lesson."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.evidence import by_engine, in_words, numbers
+from gradebook.cases.alarm import Alarm
+from gradebook.cases.reports import Report
+from gradebook.cases.scenario import Scenario
+from gradebook.core.errors import GradebookError
+from gradebook.output.panels import GRADIENT
+from gradebook.ui.parts import words
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.pictures import prompts_of, values_of
+from gradebook.ui.parts.report import cited
+from gradebook.ui.parts.shell import bug_files
+from gradebook.ui.parts.tables import table
+from gradebook.ui.rooms.seat import carried
+
+
+def claim(report: Report) -> str:
+    """The report as Markdown: the scene and the claim."""
+    return (
+        f"{words.plain(report.scene)}  \n**The report says:**"
+        f" {words.plain(report.claim)}"
+    )
+
+
+def answer(report: Report, said: str) -> None:
+    """The verdict card. `said` is what the visitor answered, as a sentence
+    or ''."""
+    source = report.source
+    if isinstance(source, Scenario):
+        truth = "A bug"
+        why, lesson = source.prediction.why, source.rule
+    else:
+        truth = "Not a bug"
+        if source.status == "disputed":
+            truth = "Not a bug, although that is disputed"
+        why, lesson = source.verdict, source.lesson
+    with st.container(border=True, key="verdict"):
+        st.markdown(
+            f"{said} **{truth}: {words.plain(source.title)}.**"
+            f" {words.plain(why)}  \n"
+            f"**The lesson:** {words.plain(lesson)}"
+        )
+
+
+def numbers_of(report: Report, draft: Draft, found: Comparison) -> None:
+    """The numbers that settle it, from the batch on the board, and the
+    report with its sources.
+
+    found  the draft's comparison, or the last good one
+    """
+    source = report.source
+    if isinstance(source, Scenario):
+        _of_bug(source, draft, found)
+    else:
+        _of_alarm(source, found)
+    told = f"{words.plain(source.trainer)}, {source.status}."
+    if isinstance(source, Scenario):
+        told += f" {words.plain(source.status_note)}"
+    listed = "\n".join(f"- {cited(one)}" for one in source.sources)
+    st.markdown(words.titled("The report", f"{told}\n\n{listed}", level=3))
+    if isinstance(source, Scenario):
+        st.page_link(
+            bug_files()[source.bug],
+            label=f"Open: {words.plain(source.title)}",
+            query_params=carried(),
+        )
+
+
+TITLE = "The numbers that settle it"
+
+
+def _of_alarm(alarm: Alarm, found: Comparison) -> None:
+    body, beside = [], False
+    for one in alarm.evidence:
+        try:
+            said = in_words(numbers(one, found.batch))
+        except GradebookError as error:
+            said = words.place(error)
+        mark = ""
+        if not by_engine(one):
+            mark, beside = " †", True
+        where = "another batch" if one.rows is not None else "the board's"
+        body.append([f"{one.says}{mark}", said, where])
+    told = []
+    if any(map(by_engine, alarm.evidence)):
+        told.append("The engine computes them now, and again after each edit.")
+    if beside:
+        told.append(
+            "† Not by the engine: a formula beside it computes this now,"
+            " since the report is about code that the engine does not have."
+        )
+    told += [words.plain(alarm.note)] if alarm.note else []
+    st.markdown(words.titled(TITLE, " ".join(told), level=3))
+    table(["what", "numbers", "batch"], body, label="what settles the report")
+
+
+def _of_bug(scenario: Scenario, draft: Draft, found: Comparison) -> None:
+    kind = scenario.telltale.kind
+    numbers = values_of(found, kind)
+    prompts = prompts_of(draft.table, found)
+    rewards = [f"{x:g}" for x in found.batch.reward.tolist()]
+    rows = range(found.batch.rows)
+    body = [
+        list(line) for line in zip(map(str, rows), prompts, rewards, *numbers)
+    ]
+    told = "The engines compute them now, and again after each edit."
+    if found.diverging:
+        told += f" The first stage that differs is `{found.diverging[0]}`."
+    st.markdown(words.titled(TITLE, told, level=3))
+    what = GRADIENT if kind == GRADIENT else "advantage"
+    sides = [f"{what}, {name}" for name in draft.state.engine_names]
+    table(["row", "prompt", "reward", *sides], body, numbers=(2, 3, 4))

@@ -1,0 +1,269 @@
+""" "Bug or not?" in a room: the lead goes from report to report, learners
+vote, and the lead reveals.
+
+Learners see the lead's report, whether they follow or not. A report's kind
+is sent to nobody before its reveal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from urllib.parse import parse_qsl
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from gradebook.cases.link import query_string
+from gradebook.cases.reports import Report
+from gradebook.classroom.room import Position
+from gradebook.core.errors import GradebookError
+from gradebook.ui import keys
+from gradebook.ui.parts import quiz, settled, words
+from gradebook.ui.parts.quiz import CHOICES, Quiz
+from gradebook.ui.parts.tables import table
+from gradebook.ui.rooms import bar, follow, seat
+
+Shown = Callable[[Quiz, Report, bool], None]
+"""Draws the batch of a report; after its reveal also what settles it."""
+
+
+def asked(page: str) -> bool:
+    """This browser learns in a room whose lead is at this page."""
+    with suppress(GradebookError):
+        if seat.learning():
+            place = seat.rooms().position(seat.code())
+            return place is not None and place.page == page
+    return False
+
+
+def elsewhere() -> None:
+    """The room of a learner whose lead is at another page; else nothing."""
+    room = seat.code()
+    if not room or not seat.learning():
+        bar.problem()
+        seat.forget()
+        return
+    with bar.framed():
+        if bar.joined(room, ""):
+            place = seat.rooms().position(room)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"Room **{room}**. You play alone here.")
+                bar.toggle()
+                bar.leave_button(room)
+            follow.way_to(place, "")
+            bar.watch(room, "", False, place)
+
+
+# The lead
+
+
+def lead(page: str, one: Quiz, shown: Shown) -> None:
+    """The page of the room's lead."""
+    room, report = seat.code(), one.report
+    question = _question(one)
+    link = query_string(quiz.round_link(one))
+    known = seat.rooms()
+    known.move(room, seat.lead_key(room), Position(page, question, link))
+    seat.remember(room)
+    revealed = known.revealed(room, question)
+    with bar.framed():
+        if report is None:
+            _room_result(room, one)
+        else:
+            _lead_bar(room, one, revealed)
+    if report is not None:
+        _report(report, revealed, "")
+        shown(one, report, revealed)
+
+
+def _question(one: Quiz) -> str:
+    """What stands on the page, in the room."""
+    report = one.report
+    return report.question if report else f"result-{one.seed}"
+
+
+def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
+    question = _question(one)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"Room **{room}**, you lead."
+            f" **Report {one.at + 1} of {len(one.reports)}**"
+        )
+        if not revealed:
+            st.button(
+                "Reveal to the room",
+                key="ballot-reveal",
+                type="primary",
+                on_click=_reveal,
+                args=(room, question),
+            )
+        last = one.at + 1 == len(one.reports)
+        st.button(
+            "Show the result" if last else "Next report",
+            key="ballot-next",
+            type="primary" if revealed else "secondary",
+            on_click=_go,
+            args=(one, one.at + 1),
+        )
+        if one.at:
+            st.button(
+                "Back",
+                key="ballot-back",
+                type="tertiary",
+                on_click=_go,
+                args=(one, one.at - 1),
+            )
+        bar.tally(room, question)
+    answer = quiz.truth(one.reports[one.at]) if revealed else None
+    bar.live_split(room, question, CHOICES, answer)
+
+
+def _reveal(room: str, question: str) -> None:
+    with suppress(GradebookError):  # closed meanwhile; the next run says so
+        seat.rooms().reveal(room, seat.lead_key(room), question)
+
+
+def _go(one: Quiz, at: int) -> None:
+    one.at = at
+
+
+def _room_result(room: str, one: Quiz) -> None:
+    """How the room judged every report that was revealed."""
+    known, body, right, votes = seat.rooms(), [], 0, 0
+    for report in one.reports:
+        if not known.revealed(room, report.question):
+            continue
+        counts = known.counts(room, report.question)
+        truth = quiz.truth(report)
+        right, votes = (
+            right + counts.get(truth, 0),
+            votes + sum(counts.values()),
+        )
+        said = [str(counts.get(choice, 0)) for choice in range(len(CHOICES))]
+        number = str(report.number + 1)
+        body.append([number, report.source.title, CHOICES[truth], *said])
+    st.markdown(
+        f"Room **{room}**, you lead. **{right} of {votes} votes were right.**"
+    )
+    heads = [f"votes: {choice.lower()}" for choice in CHOICES]
+    table(["", "report", "it is", *heads], body, label="the room's votes")
+    with st.container(horizontal=True):
+        st.button(
+            "Play other reports",
+            key="ballot-again",
+            type="primary",
+            on_click=_again,
+        )
+        st.button(
+            "Back",
+            key="ballot-back",
+            type="tertiary",
+            on_click=_go,
+            args=(one, one.at - 1),
+        )
+
+
+def _again() -> None:
+    keys.QUIZ.drop()
+
+
+# A learner
+
+
+def learn(page: str, shown: Shown) -> None:
+    """The page of a learner whose lead is here."""
+    room = seat.code()
+    place = seat.rooms().position(room)
+    if place is None or place.page != page:
+        st.rerun()
+    one = _of_lead(place)
+    question, report = _question(one), one.report
+    with bar.framed():
+        if not bar.joined(room, question):
+            return
+        revealed = seat.rooms().revealed(room, question)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(_standing(room, one, question, revealed))
+            bar.leave_button(room)
+        if revealed and report is not None:
+            counts = seat.rooms().counts(room, question)
+            mine = seat.rooms().choice(room, seat.seat(), question)
+            bar.split(CHOICES, counts, quiz.truth(report), mine)
+        bar.watch(room, question if report else "", revealed, place)
+    if report is None:
+        return _own_result(room, one)
+    mine = seat.rooms().choice(room, seat.seat(), question)
+    said = "" if mine is None else f"You said **{CHOICES[mine].lower()}**."
+    with _report(report, revealed, said):
+        if not revealed:
+            _choices(room, question)
+    shown(one, report, revealed)
+
+
+def _choices(room: str, question: str) -> None:
+    st.markdown("**Is that a bug?**")
+    with st.container(horizontal=True, key="choices"):
+        for choice, text in enumerate(CHOICES):
+            st.button(
+                text,
+                key=f"ballot-vote-{choice}",
+                on_click=_vote,
+                args=(room, question, choice),
+            )
+
+
+def _of_lead(place: Position) -> Quiz:
+    """The lead's game and round, with this learner's own batches."""
+    told = quiz.read(dict(parse_qsl(place.link, True)))
+    held = keys.BALLOT.get()
+    if held is None or (held.seed, held.every) != (told.seed, told.every):
+        held = told
+    held.at = told.at
+    keys.BALLOT.put(held)
+    return held
+
+
+def _standing(room: str, one: Quiz, question: str, revealed: bool) -> str:
+    if one.report is None:
+        return f"Room **{room}**. The lead shows the result."
+    said = f"Room **{room}**. **Report {one.at + 1} of {len(one.reports)}.** "
+    if revealed:
+        return said + "The lead has revealed the answer."
+    mine = seat.rooms().choice(room, seat.seat(), question)
+    if mine is None:
+        return said + "Answer below. Nobody sees who said what."
+    chosen = CHOICES[mine].lower()
+    return said + f"You said **{chosen}**. You can change it until the reveal."
+
+
+def _vote(room: str, question: str, choice: int) -> None:
+    try:
+        seat.rooms().vote(room, seat.seat(), question, choice)
+    except GradebookError as error:
+        keys.ROOM_PROBLEM.put(words.place(error))
+
+
+def _own_result(room: str, one: Quiz) -> None:
+    """What this learner said of each report that was revealed."""
+    known, mine = seat.rooms(), seat.seat()
+    revealed = [r for r in one.reports if known.revealed(room, r.question)]
+    made = {r.number: known.choice(room, mine, r.question) for r in revealed}
+    answers = {at: choice for at, choice in made.items() if choice is not None}
+    right = one.right(answers)
+    st.header(f"Your score: {quiz.score(right, len(revealed))}")
+    lines = quiz.marked(one.reports, answers)
+    table(
+        ["", "report", "it is", "you said", ""],
+        [lines[report.number] for report in revealed],
+        label="the reports and your answers",
+    )
+
+
+def _report(report: Report, revealed: bool, said: str) -> DeltaGenerator:
+    """The claim, and after the reveal the answer below it."""
+    asked = st.container(key="predict-report")
+    asked.markdown(settled.claim(report))
+    if revealed:
+        settled.answer(report, said)
+    return asked

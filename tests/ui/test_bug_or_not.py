@@ -1,0 +1,207 @@
+"""The page "Bug or not?": alone, by link, and in a room."""
+
+import pytest
+
+from gradebook.cases.reports import game
+from gradebook.ui.parts import quiz
+from gradebook.ui.rooms import seat as rooms_of
+
+PAGE = "bug_or_not"
+SEED = "FIRST"
+REPORTS = game(SEED)
+ALARM = next(r for r in REPORTS if not r.is_bug)
+BUG = next(r for r in REPORTS if r.is_bug)
+
+
+def keys(page):
+    return {button.key for button in page.app.button}
+
+
+def press(page, key):
+    page.app.button(key=key).click()
+    return page.run()
+
+
+def address(page):
+    return {k: "".join(v) for k, v in page.app.query_params.items()}
+
+
+def said(page):
+    """All that is sent to the browser."""
+    return str(page.app._tree)
+
+
+def judge(page, right=True):
+    """Answers the report that stands there, and goes on."""
+    at = page.app.session_state["quiz"].at
+    choice = quiz.truth(REPORTS[at]) if right else 1 - quiz.truth(REPORTS[at])
+    press(page, ("quiz-bug", "quiz-not")[choice])
+    return press(page, "quiz-next")
+
+
+def test_a_whole_game_ends_with_the_score(visit):
+    page = visit(PAGE, seed=SEED)
+    for at in range(len(REPORTS)):
+        judge(page, right=at != 3)
+    assert "11 of 12 right" in page.text
+    for report in REPORTS:
+        assert report.source.title in page.text
+    assert address(page)["round"] == "13"
+    again = visit(PAGE, **address(page))
+    assert "11 of 12 right" in again.text
+    press(page, "quiz-again")
+    assert address(page)["seed"] != SEED and "quiz-bug" in keys(page)
+
+
+@pytest.mark.parametrize("report", [ALARM, BUG], ids=["alarm", "bug"])
+def test_nothing_of_the_answer_is_sent_before_it(visit, report):
+    page = visit(PAGE, seed=SEED, round=str(report.number + 1))
+    source = report.source
+    hidden = [source.title, source.name, source.sources[0].label]
+    hidden += [source.rule, source.prediction.why] if report.is_bug else []
+    hidden += [] if report.is_bug else [source.lesson, source.verdict]
+    assert report.claim in page.text
+    sent = said(page).replace("\\", "")
+    # The navigation names every bug, on every page.
+    assert not [text for text in hidden if text in page.text + str(page.board)]
+    assert not [text for text in hidden[2:] if text in sent]
+    assert page.board["covered"] and len(page.board["causes"]) == 1
+    press(page, ("quiz-bug", "quiz-not")[quiz.truth(report)])
+    shown = page.text.replace("\u2212", "-")
+    assert "that is right" in shown
+    assert source.title in shown
+
+
+def test_an_alarm_shows_its_numbers_and_they_follow_the_board(visit):
+    reports = game(SEED, every=True)
+    (at,) = (r.number for r in reports if r.source.name == "centred_deviation")
+    page = visit(PAGE, seed=SEED, every="1", round=str(at + 1))
+    press(page, "quiz-bug")
+    assert "that is wrong" in page.text and "Not a bug" in page.text
+    assert "<td>0.500 ×4</td>" in page.text
+    # 2 0 0 0: twice the distances, so twice the deviation.
+    page.cell(0, reward="2")
+    assert "<td>1.000 ×4</td>" in page.text
+    assert "<td>0.500 ×4</td>" in page.text  # the other batch stays
+    page.cell(0, reward="two")
+    assert page.stale and "<td>1.000 ×4</td>" in page.text
+
+
+def test_a_formula_is_not_called_the_engines(visit):
+    reports = game(SEED, every=True)
+    (at,) = (
+        r.number for r in reports if r.source.name == "mean_not_subtracted"
+    )
+    page = visit(PAGE, seed=SEED, every="1", round=str(at + 1))
+    press(page, "quiz-not")
+    assert "Not by the engine" in page.text
+    assert "The engine computes" not in page.text
+
+
+def test_a_bug_shows_both_engines_and_a_link_to_its_page(visit):
+    page = visit(PAGE, seed=SEED, round=str(BUG.number + 1))
+    press(page, "quiz-bug")
+    assert not page.board["covered"] and len(page.board["causes"]) == 2
+    links = [e.proto.label for e in page.app.get("page_link")]
+    assert [one for one in links if BUG.source.title in one]
+
+
+def test_the_link_has_answers_and_edits(visit):
+    page = visit(PAGE, seed=SEED)
+    judge(page)
+    page.cell(0, reward="7.5")
+    link = address(page)
+    assert link["round"] == "2" and len(link["a"]) == 1 and "t" in link
+    again = visit(PAGE, **link)
+    assert again.table["reward"][0] == "7.5"
+    assert "1 of 1 right" in again.text and "quiz-bug" in keys(again)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"seed": "\u00fc" * 9},
+        {"seed": SEED, "round": "99", "a": "zzzz"},
+        {"seed": SEED, "round": "x", "every": "2", "t": "nonsense"},
+        {"seed": SEED, "nobody": "knows"},
+    ],
+)
+def test_a_link_that_makes_no_sense_still_opens_a_game(visit, query):
+    page = visit(PAGE, **query)
+    assert page.app.title[0].value == "Bug or not?"
+    assert "quiz-bug" in keys(page) or "Your score" in page.text
+
+
+# In a room
+
+
+@pytest.fixture
+def led(visit):
+    """The lead's page in a room, two learners, and the room's code."""
+    rooms = rooms_of.rooms()
+    code, key = rooms.open("the lead")
+    lead = visit(PAGE, {"lead-keys": {code: key}}, room=code, seed=SEED)
+    learners = [
+        visit(PAGE, {"seat": f"learner-{n}"}, room=code) for n in range(2)
+    ]
+    yield lead, learners, code
+    if rooms.is_open(code):
+        rooms.close(code, key)
+
+
+def test_a_room_votes_and_the_lead_reveals(led):
+    lead, (one, two), code = led
+    first = REPORTS[0]
+    right = quiz.truth(first)
+    for page in (lead, one, two):
+        assert first.claim in page.text
+    press(one, f"ballot-vote-{right}")
+    press(two, f"ballot-vote-{right}")
+    press(two, f"ballot-vote-{1 - right}")
+    assert "You said" in one.text and "2 answers" in lead.run().text
+    hidden = first.source.rule if first.is_bug else first.source.lesson
+    for page in (lead, one, two):
+        assert hidden not in page.text and page.board["covered"]
+    press(lead, "ballot-reveal")
+    for page in (one.run(), two.run(), lead):
+        assert hidden in page.text
+    assert "yours, so it is" in one.text and "yours" in two.text
+    assert "ballot-vote-0" not in keys(one)
+    assert rooms_of.rooms().counts(code, first.question) == {0: 1, 1: 1}
+
+
+def test_learners_go_along_and_the_result_counts_the_votes(led):
+    lead, (one, two), _ = led
+    for report in REPORTS:
+        right = quiz.truth(report)
+        assert report.claim in one.run().text
+        press(one, f"ballot-vote-{right}")
+        if report.number < 6:
+            press(two.run(), f"ballot-vote-{1 - right}")
+        press(lead, "ballot-reveal")
+        press(lead, "ballot-next")
+    assert "12 of 18 votes were right" in lead.text
+    assert "12 of 12 right" in one.run().text
+    assert "0 of 12 right" in two.run().text
+
+
+def test_a_learner_takes_no_game_from_an_address(led, visit):
+    """The answers of a link are the visitor's own, and no votes."""
+    _, (one, _), code = led
+    late = visit(PAGE, {"seat": "late"}, room=code, seed="OTHER", a="bbb")
+    assert REPORTS[0].claim in late.text and late.board["covered"]
+
+
+def test_whoever_follows_comes_along_to_this_page(led, visit):
+    _, _, code = led
+    page = visit("partial_groups", {"seat": "follower"}, room=code)
+    assert page.app.title[0].value == "Bug or not?"
+    assert REPORTS[0].claim in page.text
+
+
+def test_who_does_not_follow_plays_alone_elsewhere(led, visit):
+    lead, (one, _), code = led
+    one.app.session_state["room-following"] = False
+    lead.go("partial_groups")
+    one.run()
+    assert "You play alone here" in one.text and "quiz-bug" in keys(one)
