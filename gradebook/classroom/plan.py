@@ -6,14 +6,17 @@ What a lead says about a case stands in its scenario file, in the table
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import zip_longest
 
 from gradebook.analysis.consequences.effect import question
 from gradebook.analysis.consequences.measures import KINDS
 from gradebook.analysis.consequences.study import studied, study
 from gradebook.bugs import BUGS
 from gradebook.cases.case import Lesson
+from gradebook.cases.catalogue import FILTERS, choices, chosen
 from gradebook.cases.link import encode
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load, names, variants
@@ -87,24 +90,54 @@ CLOSING = Step(
 )
 
 
+@dataclass(frozen=True)
+class Shelved:
+    """A plan on the shelf: its title, and its bugs in teaching order."""
+
+    title: str
+    bugs: tuple[str, ...]
+
+
+HOUR, OWN = "hour", "own"
+"""The plan that the scenario files describe, and the lead's own choice."""
+
+
+@lru_cache
+def shelf() -> dict[str, Shelved]:
+    """The plans by name, today's hour first: then for each trainer and each
+    stage its bugs, where there are two or more."""
+    own = dict.fromkeys(step.bug for step in _of_the_hour())
+    found = {HOUR: Shelved("The hour", tuple(own))}
+    for kind in ("trainer", "stage"):
+        for value in choices(kind):
+            bugs = tuple(chosen(BUGS, {kind: value}))
+            if len(bugs) > 1:
+                title = f"{FILTERS[kind].title}: {value}"
+                found[f"{kind}-{value}"] = Shelved(title, bugs)
+    return found
+
+
+def least(bugs: Collection[str]) -> int:
+    """The fewest minutes that a plan of these bugs takes."""
+    return OPENING.minutes + CLOSING.minutes + LEAST * len(bugs)
+
+
 def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
     """A session, step after step, then the bugs that it leaves out.
 
-    Without `bugs` it is the hour that the scenario files describe. With
-    them it holds each of these bugs, and more of their cases as time
-    permits; its steps take `minutes` in all.
+    Without `bugs` it is the hour that the scenario files describe, or a
+    plan of the hour's bugs in other minutes. It holds each of the bugs, and
+    more of their cases and training runs as time permits; its steps take
+    `minutes` in all.
 
     Raises GradebookError for an unknown bug, and where there are too few
     minutes for the bugs.
     """
-    chosen = tuple(dict.fromkeys(bugs))
-    if chosen or minutes != MINUTES:
-        held = [
-            _step(case, length)
-            for case, length in _fitting(chosen or BUGS, minutes)
-        ]
-    else:
+    wanted = tuple(dict.fromkeys(bugs))
+    if not wanted and minutes == MINUTES:
         held = _of_the_hour()
+    else:
+        held = _fitting(wanted or shelf()[HOUR].bugs, minutes)
     steps, begin = [OPENING], OPENING.minutes
     for step in held:
         steps.append(replace(step, begin=begin))
@@ -133,43 +166,49 @@ def _of_the_hour() -> list[Step]:
     return [step for _, step in sorted(placed, key=lambda one: one[0])]
 
 
-def _fitting(bugs: Sequence[str], minutes: int) -> list[tuple[Scenario, int]]:
-    """The bugs' cases, with minutes that fill the session."""
-    room = minutes - OPENING.minutes - CLOSING.minutes
+def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
+    """The bugs' steps, with minutes that fill the session."""
     mains = [load(bug(name).name) for name in bugs]
-    if room < LEAST * len(mains):
-        least = minutes - room + LEAST * len(mains)
+    if minutes < least(bugs):
         raise GradebookError(
             key="minutes",
-            expected=f"at least {least} for {len(mains)} bugs",
+            expected=f"at least {least(bugs)} for {len(mains)} bugs",
             found=str(minutes),
         )
-    lengths = {case.name: _minutes(case) for case in mains}
-    more = [
-        case
-        for main in mains
-        for case in variants(main.bug)[1:]
-        if case.plan is not None
-    ]
-    for case in sorted(more, key=lambda case: _rank(case, more)):
-        if sum(lengths.values()) + _minutes(case) <= room:
-            lengths[case.name] = _minutes(case)
-    while sum(lengths.values()) > room:
-        lengths[max(lengths, key=lambda name: lengths[name])] -= 1
-    while sum(lengths.values()) < room:
-        lengths[min(lengths, key=lambda name: lengths[name])] += 1
+    room = minutes - OPENING.minutes - CLOSING.minutes
+    by_bug = [_steps(main) for main in mains]
+    kept = {steps[0]: steps[0].minutes for steps in by_bug}
+    for step in _in_turn([steps[1:] for steps in by_bug]):
+        if sum(kept.values()) + step.minutes <= room:
+            kept[step] = step.minutes
+    while sum(kept.values()) > room:
+        kept[max(kept, key=lambda step: kept[step])] -= 1
+    while sum(kept.values()) < room:
+        kept[min(kept, key=lambda step: kept[step])] += 1
     return [
-        (case, lengths[case.name])
-        for main in mains
-        for case in variants(main.bug)
-        if case.name in lengths
+        replace(step, minutes=kept[step])
+        for steps in by_bug
+        for step in steps
+        if step in kept
     ]
 
 
-def _rank(case: Scenario, cases: Sequence[Scenario]) -> int:
-    """How many cases of the same bug come before this one, so that every
-    bug gets a second case before one gets a third."""
-    return [one.name for one in cases if one.bug == case.bug].index(case.name)
+def _steps(main: Scenario) -> list[Step]:
+    """All that can be taught of a bug: its report, the cases that have notes
+    for a lead, and its training runs."""
+    others = [case for case in variants(main.bug)[1:] if case.plan]
+    steps = [_step(case, _minutes(case)) for case in (main, *others)]
+    if main.bug in studied():
+        lesson = study(main.bug).plan
+        steps += [_training(main.bug, lesson)] if lesson else []
+    return steps
+
+
+def _in_turn(by_bug: Sequence[Sequence[Step]]) -> list[Step]:
+    """One step of each bug, then another of each: every bug gets a second
+    step before one gets a third."""
+    turns = zip_longest(*by_bug)
+    return [step for turn in turns for step in turn if step is not None]
 
 
 def _minutes(case: Scenario) -> int:

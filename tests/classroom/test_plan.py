@@ -60,7 +60,10 @@ def test_a_plan_of_chosen_bugs_fills_the_time(bugs, minutes):
 def test_more_time_opens_more_cases_of_every_bug():
     bugs = ["partial_groups", "zero_std_kl"]
     short, long = plan(bugs, 22), plan(bugs, 60)
-    cases = [[s.scenario for s in x if s.bug in bugs] for x in (short, long)]
+    cases = [
+        [s.scenario for s in steps if s.scenario and s.bug in bugs]
+        for steps in (short, long)
+    ]
     assert cases[0] == ["partial_groups", "zero_std_kl"]
     assert cases[1] == [
         "partial_groups",
@@ -68,6 +71,44 @@ def test_more_time_opens_more_cases_of_every_bug():
         "zero_std_kl",
         "zero_std_kl-one_generation",
     ]
+
+
+@pytest.mark.parametrize("name", plans.shelf())
+@pytest.mark.parametrize("minutes", [35, 75])
+def test_every_plan_on_the_shelf_fills_the_time(name, minutes):
+    bugs = plans.shelf()[name].bugs
+    held = [s for s in plan(bugs, minutes) if s.begin >= 0]
+    assert lasts(held) == minutes
+    assert {step.bug for step in held if step.bug} == {*bugs}
+
+
+def test_the_shelf_has_the_hour_first_then_trainers_and_stages():
+    shelf = plans.shelf()
+    assert next(iter(shelf)) == plans.HOUR
+    assert shelf[plans.HOUR].bugs == tuple(
+        dict.fromkeys(step.bug for step in OPENED)
+    )
+    assert {*shelf["trainer-TRL"].bugs} == {
+        "swapped_scale",
+        "unscored_rows",
+        "zero_std_kl",
+    }
+    assert "trainer-GEM" not in shelf  # it has one bug
+    records = map(gradebook.bug, shelf["stage-group"].bugs)
+    assert {one.stage for one in records} == {"group"}
+
+
+def test_the_hours_bugs_fit_into_other_minutes():
+    steps = [step for step in plan(minutes=40) if step.begin >= 0]
+    assert lasts(steps) == 40
+    opened = {step.bug for step in steps if step.scenario}
+    assert opened == {step.bug for step in OPENED}
+
+
+def test_more_time_also_opens_training_runs():
+    steps = [s for s in plan(["no_eos_outliers"], 60) if s.begin >= 0]
+    assert [step.trains for step in steps].count(True) == 1
+    assert lasts(steps) == 60
 
 
 def test_too_little_time_is_said():

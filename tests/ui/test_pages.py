@@ -246,12 +246,12 @@ def test_the_catalogue_is_chosen_from_by_what_the_records_say(visit):
         return [t for e in found for t in re.findall("<h3>(.+?)</h3>", e)]
 
     assert len(titles()) == len(gradebook.BUGS)
-    home.put("filter-trainer", "TRL")
+    home.put("trainer", "TRL")
     assert titles() == ["Zero-std KL", "Unscored rows", "Swapped scale"]
-    home.put("filter-log", "no")
+    home.put("log", "no")
     assert titles() == ["Zero-std KL"]
     assert f"1 of {len(gradebook.BUGS)} bugs: 1 uncovered, 0 of" in home.text
-    home.put("filter-status", "open")
+    home.put("status", "open")
     assert titles() == [] and "No bug has all of this." in home.text
     # The choice outlives a visit to another page.
     home.go("map").go("")

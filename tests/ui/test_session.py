@@ -112,9 +112,42 @@ def test_the_page_has_the_whole_hour(sheet):
         end = step.begin + step.minutes
         time = f"{step.begin:02d}\u2013{end:02d} min"
         if step.begin < 0:
-            time = "Past the hour"
+            time = "Not in this plan"
         assert any(t.startswith(time) for t in titles)
         assert step.ask in text and step.why in text
+
+
+def test_a_lead_takes_a_plan_from_the_shelf_or_makes_one(visit):
+    page = visit("session")
+
+    def steps():
+        """(begin, end) of the plan's steps, and the titles between the
+        opening and the closing."""
+        found = [e.value.split(" · ", 1) for e in page.app.subheader]
+        held = [(t, said) for t, said in found if t.endswith("min")]
+        times = [tuple(map(int, t[:-4].split("\u2013"))) for t, _ in held]
+        return times, [said.replace("\\", "") for _, said in held[1:-1]]
+
+    def adds_up(minutes):
+        times, titles = steps()
+        assert times[0][0] == 0 and times[-1][1] == minutes
+        assert all(a[1] == b[0] for a, b in zip(times, times[1:]))
+        return {title.split(":")[0] for title in titles}
+
+    assert adds_up(60) >= {"Partial groups", "Zero-std KL"}
+    page.put("plan", "trainer-TRL")
+    # TRL has three bugs; the plan still takes the hour.
+    assert adds_up(60) == {"Swapped scale", "Unscored rows", "Zero-std KL"}
+    page.put("minutes", 25)
+    assert adds_up(25) == {"Swapped scale", "Unscored rows", "Zero-std KL"}
+    page.put("minutes", 17)
+    # Four to open, five to close, three for each bug.
+    assert "3 bugs take at least 18 minutes, 17 are too few." in page.text
+    assert page.widget("plan").value == "trainer-TRL"
+    page.put("plan", "own")
+    assert "Choose the bugs of your plan." in page.text
+    page.put("bugs", ["fan_out"])
+    assert adds_up(17) == {"Fan-out"}
 
 
 def test_each_step_is_a_link_to_its_case_or_its_training_runs(sheet):

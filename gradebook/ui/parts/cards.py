@@ -47,9 +47,9 @@ def _filter(name: str) -> str:
         one.title,
         ["", *choices(name)],
         format_func=lambda value: value or one.every,
-        key=f"filter-{name}",
+        key=name,
         width=172,
-        persist_state="session",
+        bind="query-params",
     )
 
 

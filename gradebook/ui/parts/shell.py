@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load
@@ -48,9 +49,13 @@ def navigation() -> dict[str, list]:
         st.Page(file, title=page_title(file), url_path=name)
         for name, file in tool_files().items()
     ]
-    first = st.Page(home, title="Home", url_path="home", default=True)
-    pages = {"": [first], "The bugs": bugs, "The tools": tools}
+    pages = {"": [first_page()], "The bugs": bugs, "The tools": tools}
     return {section: listed for section, listed in pages.items() if listed}
+
+
+def first_page() -> StreamlitPage:
+    """Home, as the navigation has it."""
+    return st.Page(home, title="Home", url_path="home", default=True)
 
 
 @st.cache_resource(show_spinner=False)
