@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import streamlit as st
 
 if TYPE_CHECKING:
+    from gradebook.ui.checks.checking import Checking
     from gradebook.ui.parts.desk import Desk
     from gradebook.ui.parts.drafts import Draft
     from gradebook.ui.parts.player import Play
@@ -108,6 +109,10 @@ QUIZ: Key[Quiz | None] = Key("quiz", lambda: None)
 """The visitor's own game of "Bug or not?"."""
 BALLOT: Key[Quiz | None] = Key("ballot", lambda: None)
 """The game of the room's lead, as this learner sees it."""
+CHECKING: Key[Checking | None] = Key("checking", lambda: None)
+"""The log that the session checks."""
+CHECK_OPTIONS: Key[dict[str, str]] = Key("check-options", dict)
+"""What was typed into the check's options, by field."""
 DESK: Key[Desk | None] = Key("desk", lambda: None)
 """What the session does on the page of training runs."""
 

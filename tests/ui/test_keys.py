@@ -46,5 +46,4 @@ def test_the_session_state_is_used_through_the_registry_alone():
         for path in UI.rglob("*.py")
         if "session_state" in path.read_text("utf-8")
     }
-    # The check page keeps its own keys so far.
-    assert others <= {"keys.py", "pages/check.py"}
+    assert others == {"keys.py"}

@@ -31,6 +31,7 @@ from gradebook.logs.candidates.fit import ABSOLUTE, EXACT, Fit, Rounding, Ruler
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
 from gradebook.logs.candidates.runs import CannotRun, StageRuns, StageTrace
 from gradebook.logs.candidates.strides import made_by
+from gradebook.logs.candidates.ticking import tick
 
 LARGE, FEW = 16_384, 2_048
 """On steps of so many rows, some whole prompts of so many rows are looked
@@ -165,6 +166,7 @@ class Trials:
 
     def _fit(self, candidate: Candidate) -> Fit:
         """The candidate's fit on every step."""
+        tick()
         if self.steps.rows > LARGE and not candidate.couples_prompts:
             first = self._some._fit(candidate)
             if not first.loose.any():

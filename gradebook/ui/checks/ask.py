@@ -1,0 +1,187 @@
+"""What a check is asked for: an example, files or a table, and options.
+
+Whatever is chosen last starts a check by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from gradebook.core.errors import GradebookError
+from gradebook.core.project import PROJECT
+from gradebook.logs.read.columns import NAMES
+from gradebook.logs.read.pasted import pasted
+from gradebook.logs.read.sources import Source, natural
+from gradebook.ui import keys
+from gradebook.ui.checks.checking import Checking, options_of
+from gradebook.ui.parts import words
+
+KINDS = ["parquet", "csv", "tsv", "jsonl", "json", "gz", "zst"]
+PASTED = "the pasted table"
+FOLDER = PROJECT / "scenarios" / "logs"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A log that comes with the app; scenarios/logs/README.md says where
+    each is from."""
+
+    file: str
+    title: str
+    about: str
+
+
+EXAMPLES = (
+    Example(
+        "trl.parquet",
+        "A correct run",
+        "What TRL 1.16 logged over 12 steps, as it was written.",
+    ),
+    Example(
+        "lost-rollouts.csv",
+        "A faulty run: lost rollouts",
+        "The same rollouts, 12 of them lost. The advantages were computed by"
+        " Gradebook's replica of AReaL's bug.",
+    ),
+    Example(
+        "rejected-answers.jsonl",
+        "A faulty run: rejected answers",
+        "The same rollouts, long answers rejected. The advantages were"
+        " computed by Gradebook's replica of verl's bug.",
+    ),
+)
+OPTIONS = ("columns", "declared", "weights", "size")
+
+
+def ask() -> None:
+    """The fields of the page."""
+    st.file_uploader(
+        "Log files",
+        type=KINDS,
+        accept_multiple_files=True,
+        key="check-files",
+        on_change=_dropped,
+        help="TRL's completions_*.parquet, CSV, JSON Lines or Parquet, with"
+        " any column names. Several files are read in the order of their"
+        " names.",
+    )
+    _examples()
+    with st.expander("Paste a table instead"):
+        st.text_area(
+            "A table with a first line of column names",
+            key="check-text",
+            height=160,
+            on_change=_typed,
+        )
+        st.button("Check this table", key="check-paste", on_click=_pasted)
+    _options()
+
+
+def again() -> None:
+    """Checks the same log under the options as they stand."""
+    held = keys.CHECKING.get()
+    if held is not None:
+        _begin(held.files, held.title)
+
+
+def _begin(files: Sequence[Source], title: str) -> None:
+    """Another log, or other options: a new check."""
+    checking = Checking(files, title)
+    try:
+        checking.options = options_of(keys.CHECK_OPTIONS.get())
+    except GradebookError as error:
+        checking.error = str(error)
+    keys.CHECKING.put(checking)
+
+
+def _dropped() -> None:
+    files = keys.widget("check-files") or []
+    if not files:
+        keys.CHECKING.drop()
+        return
+    ordered = sorted(files, key=lambda file: natural(file.name))
+    title = ordered[0].name
+    if len(ordered) > 1:
+        title += f" and {len(ordered) - 1} more"
+    if not any(file.size for file in files):
+        keys.CHECKING.put(Checking([], title, error=f"{title}: empty."))
+        return
+    _begin([Source(f.name, data=f.getvalue()) for f in ordered], title)
+
+
+def _typed() -> None:
+    if (keys.widget("check-text") or "").strip():
+        _pasted()
+
+
+def _pasted() -> None:
+    """Checks the table. A click on the button leaves the field first, so
+    that the same check may have begun already."""
+    held = keys.CHECKING.get()
+    if held is not None and held.title == PASTED and held.waiting:
+        return
+    try:
+        source = pasted(keys.widget("check-text") or "")
+    except GradebookError as error:
+        keys.CHECKING.put(Checking([], PASTED, error=str(error)))
+    else:
+        _begin([source], PASTED)
+
+
+def _examples() -> None:
+    st.markdown("**No log at hand?** Check one of these:")
+    for part, example in zip(st.columns(len(EXAMPLES)), EXAMPLES):
+        with part:
+            st.button(
+                example.title,
+                key=f"check-example-{example.file.split('.')[0]}",
+                on_click=_chosen,
+                args=(example,),
+                width="stretch",
+            )
+            st.caption(words.plain(example.about))
+
+
+def _chosen(example: Example) -> None:
+    path = FOLDER / example.file
+    _begin([Source(path.name, path)], f"the example “{example.title}”")
+
+
+def _options() -> None:
+    typed = keys.CHECK_OPTIONS.get()
+    for name in OPTIONS:
+        keys.begin(f"check-{name}", typed.get(name, ""))
+    with st.expander("What the trainer was asked for, and names of columns"):
+        st.text_input(
+            "Settings that the trainer was asked for, between commas",
+            key="check-declared",
+            placeholder="estimator=grpo, scale=group",
+            on_change=_altered,
+            help="Some bugs give exactly another setting's correct numbers."
+            " With the settings that were asked for, the check tells them"
+            " apart.",
+        )
+        st.text_area(
+            "Columns, one “name = your column” a line",
+            key="check-columns",
+            height=100,
+            on_change=_altered,
+            help="Names are guessed, and the verdict's evidence shows the"
+            " guesses. Names: " + ", ".join(f"`{n}`" for n in NAMES) + ".",
+        )
+        st.text_input(
+            "Weights of the reward functions, between commas",
+            key="check-weights",
+            on_change=_altered,
+        )
+        st.text_input("Rows per prompt", key="check-size", on_change=_altered)
+
+
+def _altered() -> None:
+    """An option was typed: the same log is checked again."""
+    found = {name: keys.widget(f"check-{name}") or "" for name in OPTIONS}
+    keys.CHECK_OPTIONS.put(found)
+    again()

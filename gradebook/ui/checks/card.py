@@ -1,0 +1,152 @@
+"""The verdict on a log: one card, and below it what speaks for it."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import partial
+
+import streamlit as st
+
+from gradebook.cases.scenario import load
+from gradebook.logs.pytest_file import test_file
+from gradebook.logs.report import report
+from gradebook.logs.verdict.verdict import Verdict
+from gradebook.ui.checks.checking import Checking
+from gradebook.ui.checks.open_step import open_step
+from gradebook.ui.parts import words
+from gradebook.ui.parts.shell import bug_files
+from gradebook.ui.parts.tables import table
+
+HEADS = {
+    "correct": "✓ Correct",
+    "suspect": "◆ Suspect",
+    "none fits": "? Nothing fits",
+    "cannot tell": "? Cannot tell",
+}
+FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+
+
+def card(checking: Checking, verdict: Verdict) -> None:
+    """What was found, and what to do."""
+    with st.container(key="check-verdict"):
+        head = HEADS[verdict.verdict]
+        if verdict.bug:
+            head += f": {words.plain(load(verdict.bug).title)}"
+        found, *rest = FIRST_SENTENCE.split(verdict.sentence, maxsplit=1)
+        st.markdown(
+            f"### {head}\n\n{words.plain(found)}\n\n"
+            + " ".join(map(words.plain, rest))
+        )
+        if checking.near is not None:
+            near = f"{checking.near.found} {checking.near.do}"
+            st.markdown(words.plain(near))
+        if verdict.bug in bug_files():
+            _ways(checking, verdict)
+
+
+def _ways(checking: Checking, verdict: Verdict) -> None:
+    """To the bug's page: as it is, or with the first step that is off."""
+    title = words.plain(load(verdict.bug).title)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if verdict.step is not None:
+            step = words.plain(str(verdict.step))
+            st.button(
+                f"Open step {step} on the page {title}",
+                key="check-open-first",
+                on_click=open_step,
+                args=(checking, verdict.step, verdict.bug),
+            )
+        st.page_link(
+            bug_files()[verdict.bug], label=f"Read about the bug: {title}"
+        )
+
+
+def evidence(checking: Checking, verdict: Verdict) -> None:
+    """Everything else that the check knows, folded; and files."""
+    _ties(verdict)
+    with st.expander("Evidence", key="check-evidence"):
+        table(["evidence", "value"], _facts(verdict))
+    if verdict.notes:
+        with st.expander("Notes, and what was not checked"):
+            st.markdown(_listed(verdict.notes))
+    if verdict.broken:
+        with st.expander("Left out, since it cannot be read", expanded=True):
+            st.markdown(_listed(verdict.broken))
+    _take_home(checking, verdict)
+
+
+def _listed(texts: tuple[str, ...]) -> str:
+    return "\n".join(f"- {words.plain(text)}" for text in texts)
+
+
+def _ties(verdict: Verdict) -> None:
+    if not verdict.ties:
+        return
+    with st.expander("What this log cannot tell", key="check-ties"):
+        for tie in verdict.ties:
+            title = words.plain(tie.title or tie.name)
+            if tie.name in bug_files():
+                st.page_link(bug_files()[tie.name], label=title)
+                st.markdown(words.plain(tie.why))
+            else:
+                st.markdown(f"{title}: {words.plain(tie.why)}")
+
+
+def _facts(verdict: Verdict) -> list[list[str]]:
+    judged = f"{verdict.steps_judged:,} of {verdict.steps_read:,}"
+    rows = [
+        ["steps judged", judged],
+        ["steps that it fits", f"{verdict.steps_fitted:,}"],
+        ["rollouts", f"{verdict.rows:,}"],
+    ]
+    if verdict.declared:
+        asked = ", ".join(f"{k}={v}" for k, v in verdict.declared.items())
+        rows.append(["the trainer was asked for", asked])
+    if verdict.convention:
+        rows.append(["convention", verdict.convention])
+    if verdict.source:
+        rows.append(["where it is computed so", verdict.source])
+    if math.isfinite(verdict.residual):
+        off = f"{verdict.residual:.2g}"
+        rows.append(["largest distance from this computation", off])
+    if math.isfinite(verdict.correct_residual):
+        off = f"{verdict.correct_residual:.3g}"
+        rows.append(["largest distance from the correct one", off])
+    if verdict.step is not None:
+        where = f"step {verdict.step}, row {verdict.row}"
+        rows.append(["first off the correct numbers", where])
+    if math.isfinite(verdict.correct_residual):
+        rows.append(["rows whose sign flips", f"{verdict.flips:,}"])
+    for name, theirs in verdict.columns.items():
+        rows.append([f"column for {name}", str(theirs)])
+    if verdict.weights:
+        weights = ", ".join(f"{w:g}" for w in verdict.weights)
+        rows.append(["weights of the rewards", weights])
+    return rows
+
+
+def _take_home(checking: Checking, verdict: Verdict) -> None:
+    with st.container(horizontal=True):
+        st.download_button(
+            "Verdict as JSON",
+            data=verdict.to_json,
+            file_name="gradebook-verdict.json",
+            key="check-json",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Report as HTML",
+            data=partial(report, verdict),
+            file_name="gradebook-report.html",
+            key="check-html",
+            on_click="ignore",
+        )
+        if verdict.verdict == "suspect":
+            st.download_button(
+                "Smallest failing step as pytest file",
+                data=lambda: test_file(checking.files, verdict).text,
+                file_name=f"test_{verdict.bug}.py",
+                key="check-test",
+                on_click="ignore",
+            )

@@ -1,0 +1,165 @@
+"""A checked log step by step: the timeline, the worst steps, one step."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from gradebook.cases.scenario import load
+from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import settled, signed
+from gradebook.logs.verdict.explore import timeline, worst_steps
+from gradebook.logs.verdict.verdict import Verdict
+from gradebook.logs.verdict.what_if import by_bug, sentences
+from gradebook.output.figures import Timeline, timeline_figure
+from gradebook.ui import keys
+from gradebook.ui.checks.checking import Checking
+from gradebook.ui.checks.open_step import open_step, rows_of
+from gradebook.ui.parts import numbers, words
+from gradebook.ui.parts.pictures import chart, ink
+from gradebook.ui.parts.shell import bug_files
+from gradebook.ui.parts.tables import table
+
+CHART = "check-timeline"
+CHOSEN = "check-step"
+
+
+def picture(verdict: Verdict) -> None:
+    """The timeline of a log with advantages: a mark for each step."""
+    frame = timeline(verdict)
+    steps = [str(s) for s in frame["step"]]
+    drawn = Timeline(
+        steps,
+        frame["verdict"].tolist(),
+        frame["correct_residual"].fillna(0).tolist(),
+        frame["flips"].tolist(),
+        ink(),
+    )
+    chart(
+        timeline_figure(drawn),
+        key=CHART,
+        on_select=lambda: _clicked(steps),
+        selection_mode="points",
+        config={"displayModeBar": False},
+        alt="Each step's verdict and its distance from the correct numbers",
+    )
+    counts = frame["verdict"].value_counts()
+    said = ", ".join(f"{n:,} {one}" for one, n in counts.items())
+    flips, groups = frame["flips"].sum(), frame["groups_affected"].sum()
+    st.markdown(
+        f"Steps: {said}. Rows whose sign flips: {int(flips):,}. Groups that"
+        f" are off: {int(groups):,}. A click on a mark opens its step below."
+    )
+    numbers.offered(
+        "the timeline's numbers", CHART, lambda: numbers.of_timeline(drawn)
+    )
+
+
+def would_compute(verdict: Verdict) -> None:
+    """For a log without advantages: how the engines would differ on it."""
+    lines = by_bug(verdict.what_if).drop_duplicates("bug")
+    differ = lines[lines["steps"] > 0]
+    st.markdown(
+        words.titled(
+            "What each engine would compute",
+            "The rewards alone tell where a bug would change the advantages"
+            " of these rows, if the trainer had it.",
+            level=3,
+        )
+    )
+    table(
+        ["bug", "estimator", "steps", "rows", "flips", "largest"],
+        [
+            [
+                load(line["bug"]).title,
+                line["estimator"],
+                f"{line['steps']:,} of {line['of']:,}",
+                f"{line['rows_off']:,}",
+                f"{line['flips']:,}",
+                f"{line['largest']:.3f}",
+            ]
+            for _, line in differ.iterrows()
+        ],
+        numbers=(3, 4, 5),
+    )
+    with st.container(horizontal=True):
+        for name in differ["bug"]:
+            if name in bug_files():
+                title = words.plain(load(name).title)
+                st.page_link(bug_files()[name], label=title)
+    with st.expander("In words, bug by bug"):
+        said = [words.plain(s) for s in sentences(verdict.what_if)]
+        st.markdown("\n".join(f"- {one}" for one in said))
+
+
+def steps(checking: Checking, verdict: Verdict) -> None:
+    """The worst steps, and one step that is opened."""
+    frame = timeline(verdict)
+    labels = [str(s) for s in frame["step"]]
+    worst = worst_steps(verdict)
+    if len(worst):
+        would = len(verdict.what_if) > 0
+        title = "The steps that are furthest off"
+        if would:
+            title = "The steps on which the engines would differ most"
+        st.markdown(words.titled(title, level=3))
+        table(
+            ["step", "named", "off by", "flips", "groups affected"],
+            [
+                [
+                    str(row["step"]),
+                    load(row["bug"]).title if row["bug"] else row["verdict"],
+                    f"{row['correct_residual']:.3g}",
+                    str(int(row["flips"])),
+                    f"{int(row['groups_affected'])} of {int(row['groups'])}",
+                ]
+                for _, row in worst.iterrows()
+            ],
+            numbers=(2, 3),
+        )
+    if keys.widget(CHOSEN) not in labels:
+        first = str(worst["step"].iloc[0]) if len(worst) else labels[0]
+        keys.show(CHOSEN, first)
+    chosen = st.selectbox("Open a step", labels, key=CHOSEN, width=240)
+    _step(checking, verdict, frame["step"].tolist()[labels.index(chosen)])
+
+
+def _clicked(labels: list[str]) -> None:
+    points = keys.widget(CHART).selection.points
+    if points:
+        keys.show(CHOSEN, labels[int(points[0]["customdata"][0])])
+
+
+def _step(checking: Checking, verdict: Verdict, step: object) -> None:
+    try:
+        rows = rows_of(checking, step)
+    except GradebookError as error:
+        st.error(words.plain(str(error)))
+        return
+    if rows.note:
+        st.markdown(words.plain(rows.note))
+    table(
+        ["group", "first row", "rows", "off by", "flips"],
+        [
+            [
+                str(int(g["prompt"])),
+                str(int(g["first"])),
+                str(int(g["rows"])),
+                signed(settled(float(g["largest"]))),
+                str(int(g["flips"])),
+            ]
+            for _, g in rows.groups.head(12).iterrows()
+        ],
+        numbers=(1, 2, 3, 4),
+        label=f"groups of step {step}",
+    )
+    if len(rows.groups) > 12:
+        more = len(rows.groups) - 12
+        st.markdown(f"The step has {more:,} more groups, which are less off.")
+    name = rows.bug or verdict.bug or next(iter(bug_files()))
+    title = words.plain(load(name).title)
+    st.button(
+        f"Open step {words.plain(str(step))} on the page {title}",
+        key="check-open",
+        on_click=open_step,
+        args=(checking, step, name),
+    )

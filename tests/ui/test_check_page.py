@@ -1,0 +1,239 @@
+"""The page "Check your run", from the example to the step on a bug's page."""
+
+import pytest
+
+from gradebook.cases.scenario import load
+from gradebook.core.errors import GradebookError
+from gradebook.logs.candidates.ticking import ticking
+from gradebook.logs.log import check_log
+from gradebook.logs.read.pasted import pasted
+from gradebook.ui.checks.ask import EXAMPLES, FOLDER
+from gradebook.ui.checks.checking import options_of
+
+NO_ADVANTAGES = "step,prompt,reward\n1,a,0\n1,a,1\n1,a,1\n2,b,1\n2,b,3\n"
+ONE_TAIL = "step,prompt,reward,advantage\n" + "".join(
+    f"{step},{prompt},{reward},{advantage}\n"
+    for step in (1, 2, 3)
+    # (reward - 2) / (1 + 1e-4), and a last row that is something else.
+    for prompt, reward, advantage in (
+        ("a", 1, -0.9999),
+        ("a", 2, 0),
+        ("a", 3, 0.9999),
+        ("b", 1, -0.9999),
+        ("b", 2, 0),
+        ("b", 3, 0.25),
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def opened(visit):
+    """The page, visited once: each test begins another check on it."""
+    return visit("check")
+
+
+@pytest.fixture
+def page(opened):
+    yield opened
+    for field in ("declared", "columns", "weights", "size"):
+        opened.app.session_state["check-options"] = {}
+        opened.app.session_state[f"check-{field}"] = ""
+
+
+def paste(page, text):
+    page.app.session_state["checking"] = None
+    return page.put("check-text", text)
+
+
+def press(page, key):
+    page.widget(key).click()
+    return page.run()
+
+
+def alone(page, kind):
+    return [one.value.replace("\\", "") for one in page.app.get(kind)]
+
+
+def links(page):
+    return [
+        one.proto.label.replace("\\", "") for one in page.app.get("page_link")
+    ]
+
+
+def test_nothing_is_judged_before_a_log_is_chosen(visit):
+    page = visit("check")
+    assert "The verdict" not in page.text
+    assert page.pictures == []
+
+
+@pytest.mark.parametrize(
+    "example, head, bug",
+    [
+        ("trl", "✓ Correct", ""),
+        ("lost-rollouts", "◆ Suspect: Partial groups", "partial_groups"),
+        ("rejected-answers", "◆ Suspect: Rejected rows", "rejected_rows"),
+    ],
+)
+def test_an_example_is_checked_by_one_click(page, example, head, bug):
+    press(page, f"check-example-{example}")
+    assert head in page.text
+    assert "12 of 12 steps" in page.text
+    # One mark a step.
+    (drawn,) = page.pictures
+    assert sum(len(trace["x"]) for trace in drawn["data"]) == 12
+    if bug:
+        title = load(bug).title
+        assert f"Read about the bug: {title}" in links(page)
+
+
+def test_the_timeline_stands_directly_under_the_card(page):
+    press(page, "check-example-lost-rollouts")
+    kinds = [node.type for node in everything(page.app.main)]
+    keys = [getattr(node, "key", "") for node in everything(page.app.main)]
+    begin = keys.index("check-open-first")
+    chart = kinds.index("plotly_chart")
+    assert kinds[begin:chart] == ["button", "page_link"]
+
+
+def everything(block):
+    for node in getattr(block, "children", {}).values():
+        if not hasattr(node, "children"):
+            yield node
+        yield from everything(node)
+
+
+def test_a_step_opens_on_the_bugs_page_and_says_what_it_is(page):
+    press(page, "check-example-lost-rollouts")
+    press(page, "check-open-first")
+    try:
+        assert page.app.title[0].value == "Partial groups"
+        page.case = "partial_groups"
+        assert len(page.board["rows"]) == 12  # step 4 lost 4 of 16
+        said = "These rows are step 4 of the example"
+        assert page.board["notes"][0].startswith(said)
+    finally:
+        page.go("check")
+    # The verdict is still there.
+    assert "◆ Suspect: Partial groups" in page.text
+
+
+def test_a_chosen_step_shows_its_groups(page):
+    press(page, "check-example-lost-rollouts")
+    page.put("check-step", "7")
+    assert "groups of step 7" in page.text
+    assert "Open step 7 on the page Partial groups" in [
+        button.label for button in page.app.button
+    ]
+
+
+def test_declared_settings_change_the_verdict(page):
+    """Dr. GRPO's numbers are swapped scale where GRPO was asked for."""
+    log = "step,prompt,reward,advantage\n" + "".join(
+        f"{step},{prompt},{reward},{float(reward) - mean}\n"
+        for step in (1, 2, 3)
+        for prompt, rewards in (("a", (0, 1, 5)), ("b", (2, 2, 8)))
+        for mean in [sum(rewards) / 3]
+        for reward in rewards
+    )
+    paste(page, log)
+    assert "✓ Correct" in page.text
+    assert "If you asked for scale=group_std" in page.text
+    page.put("check-declared", "estimator=grpo, scale=group")
+    assert "◆ Suspect" in page.text
+    page.put("check-declared", "scale=grup")
+    assert any("grup" in said for said in alone(page, "error"))
+    assert page.widget("check-declared").value == "scale=grup"
+
+
+def test_a_near_miss_is_explained(page):
+    paste(page, ONE_TAIL)
+    assert "? Nothing fits" in page.text
+    assert "Near miss: " in page.text
+    assert "Only the last rows of each step miss: a tail." in page.text
+
+
+def test_a_log_without_advantages_draws_no_timeline(page):
+    paste(page, NO_ADVANTAGES)
+    assert "? Cannot tell" in page.text
+    assert page.pictures == []
+    assert "What each engine would compute" in page.text
+    assert load("swapped_scale").title in links(page)
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("prompt,reward\n", "expected columns and rows, found none"),
+        ("x,y\n1,2\n", "expected a column of rewards"),
+        ("{}", "expected one JSON object a line"),
+    ],
+)
+def test_a_broken_log_ends_in_a_sentence(page, text, said):
+    paste(page, text)
+    (error,) = alone(page, "error")
+    assert error.startswith("There is no verdict.") and said in error
+    assert page.app.get("progress") == []
+    assert "check-cancel" not in [one.key for one in page.app.button]
+    assert page.widget("check-text").value == text
+
+
+def test_a_check_that_was_cancelled_can_be_repeated(page, monkeypatch):
+    """The press arrives while the check runs: here, as it begins."""
+    held = page.app.session_state
+
+    def pressed(files, progress, **_):
+        progress(0.5, 3)
+        held["checking"].cancelled = True
+        raise GradebookError("the run was ended")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gradebook.ui.pages.check.check_log", pressed)
+        paste(page, ONE_TAIL)
+    assert "no verdict" in alone(page, "warning")[0]
+    press(page, "check-again")
+    assert "? Nothing fits" in page.text
+
+
+def test_every_example_is_shipped():
+    for example in EXAMPLES:
+        assert (FOLDER / example.file).is_file()
+    assert {path.name for path in FOLDER.iterdir()} == {
+        "README.md",
+        *(example.file for example in EXAMPLES),
+    }
+
+
+def test_options_are_read_as_typed():
+    assert options_of({}) == {
+        "columns": None,
+        "weights": None,
+        "group_size": None,
+        "declared": None,
+    }
+    assert options_of(
+        {
+            "columns": "reward = score\n\nprompt=uid",
+            "weights": "1, 0.5",
+            "size": "8",
+            "declared": "estimator=grpo, scale = group",
+        }
+    ) == {
+        "columns": {"reward": "score", "prompt": "uid"},
+        "weights": [1.0, 0.5],
+        "group_size": 8,
+        "declared": {"estimator": "grpo", "scale": "group"},
+    }
+    with pytest.raises(GradebookError, match="name = value"):
+        options_of({"declared": "grpo"})
+
+
+def test_a_search_can_be_ended_between_two_candidates():
+    """Cancel takes effect in the middle of a part of the log."""
+    source = pasted(ONE_TAIL)
+
+    def stop():
+        raise InterruptedError
+
+    with ticking(stop), pytest.raises(InterruptedError):
+        check_log([source])
+    assert check_log([source]).verdict == "none fits"
