@@ -47,8 +47,7 @@ def group_std(
 
     A row in no group has standard deviation 0.
     """
-    groups = by_group(group, counted)
-    return std(batch, score, baseline, groups) + batch.settings.eps
+    return std(batch, score, baseline, by_group(group, counted))
 
 
 def batch_std(
@@ -59,8 +58,7 @@ def batch_std(
     baseline: Tensor,
 ) -> Tensor:
     """Standard deviation of the row's step + eps. float [R]."""
-    steps = by_step(batch, counted)
-    return std(batch, score, baseline, steps) + batch.settings.eps
+    return std(batch, score, baseline, by_step(batch, counted))
 
 
 def nonzero_share(
@@ -147,7 +145,8 @@ SCALES: Mapping[str, Scale] = {
 def std(
     batch: Batch, score: Tensor, baseline: Tensor, among: Segments
 ) -> Tensor:
-    """Standard deviation of the counted scores, at each row. float [R].
+    """Standard deviation of the counted scores + eps, at each row.
+    float [R].
 
     About the mean or about the baseline (AReaL), by `spread_about`. With
     ddof 1, at most one counted row has standard deviation 1.
@@ -161,4 +160,4 @@ def std(
     if s.ddof == 1:
         spread = torch.where(among.n <= 1, 1, spread)
         spread[..., 0] = 0
-    return among.at_rows(spread)
+    return among.at_rows(spread) + s.eps

@@ -58,6 +58,41 @@ def plain_layout(ink: str) -> dict[str, Any]:
     }
 
 
+def row_layout(
+    labels: Sequence[str],
+    *,
+    line: int,
+    top: int,
+    foot: int,
+    left: int,
+    ink: str,
+) -> dict[str, Any]:
+    """The layout of a figure with one line for each label, from top to
+    bottom; all lengths in pixels."""
+    count = len(labels)
+    return plain_layout(ink) | {
+        "height": top + line * max(count, 1) + foot,
+        "margin": {
+            "l": left,
+            "r": 12,
+            "t": top,
+            "b": foot,
+            "autoexpand": False,
+        },
+        "yaxis": {
+            "range": [count - 0.5, -0.5],
+            "tickmode": "array",
+            "tickvals": list(range(count)),
+            "ticktext": list(labels),
+            "showgrid": False,
+            "zeroline": False,
+            "fixedrange": True,
+        },
+        "shapes": [],
+        "annotations": [],
+    }
+
+
 def colour_axes(layout: dict[str, Any], ink: str) -> None:
     """Every axis' text in one colour."""
     for name in [n for n in layout if n.startswith(("xaxis", "yaxis"))]:

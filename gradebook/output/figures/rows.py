@@ -20,7 +20,7 @@ from gradebook.output.figures.base import (
     Figure,
     colour_axes,
     marks,
-    plain_layout,
+    row_layout,
     segments,
     symlog,
     symlog_ticks,
@@ -95,15 +95,18 @@ def rows_figure(picture: RowPicture) -> Figure:
         picture = replace(picture, panels=[_bare(p) for p in picture.panels])
     count = len(picture.prompts)
     foot = 50 if len(picture.panels) == 1 else 68
-    layout = plain_layout(picture.ink) | {
-        "height": HEADER + ROW_HEIGHT * max(count, 1) + foot,
-        "margin": {
-            "l": 34,
-            "r": 12,
-            "t": HEADER,
-            "b": foot,
-            "autoexpand": False,
-        },
+    labels = [
+        f"<b>{r} ▸</b>" if r == picture.selected else str(r)
+        for r in range(count)
+    ]
+    layout = row_layout(
+        labels,
+        line=ROW_HEIGHT,
+        top=HEADER,
+        foot=foot,
+        left=34,
+        ink=picture.ink,
+    ) | {
         "legend": {
             "orientation": "h",
             "x": 0,
@@ -111,32 +114,13 @@ def rows_figure(picture: RowPicture) -> Figure:
             "yanchor": "bottom",
             "font": {"size": 13},
         },
-        "yaxis": _row_axis(picture),
         "shapes": _bands(picture),
-        "annotations": [],
     }
     data: list[dict[str, Any]] = []
     for column, panel in enumerate(picture.panels):
         _draw(data, layout, panel, picture, column)
     colour_axes(layout, picture.ink)
     return {"data": data, "layout": layout}
-
-
-def _row_axis(picture: RowPicture) -> dict[str, Any]:
-    """Row numbers from top to bottom, the selected one marked."""
-    count = len(picture.prompts)
-    return {
-        "range": [count - 0.5, -0.5],
-        "tickmode": "array",
-        "tickvals": list(range(count)),
-        "ticktext": [
-            f"<b>{r} ▸</b>" if r == picture.selected else str(r)
-            for r in range(count)
-        ],
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-    }
 
 
 def _bare(panel: Panel) -> Panel:

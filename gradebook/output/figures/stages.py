@@ -19,7 +19,7 @@ from gradebook.output.figures.base import (
     SQUASHED,
     Figure,
     colour_axes,
-    plain_layout,
+    row_layout,
     symlog,
     symlog_ticks,
 )
@@ -126,26 +126,11 @@ def _labels(
 def _drawn(
     lines: Sequence[Line], names: tuple[str, str], ink: str, left_out: int
 ) -> Figure:
-    count = len(lines)
     foot = 62 if left_out else 42
-    layout = plain_layout(ink) | {
-        "height": 34 + LINE * max(count, 1) + foot,
-        "margin": {"l": 76, "r": 6, "t": 34, "b": foot, "autoexpand": False},
-        "showlegend": False,
-        "shapes": [],
-        "annotations": [],
-        "yaxis": {
-            "range": [count - 0.5, -0.5],
-            "tickmode": "array",
-            "tickvals": list(range(count)),
-            "ticktext": [
-                f"{one.label} {'≠' if one.differs else ' '}" for one in lines
-            ],
-            "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-        },
-    }
+    labels = [f"{one.label} {'≠' if one.differs else ' '}" for one in lines]
+    layout = row_layout(
+        labels, line=LINE, top=34, foot=foot, left=76, ink=ink
+    ) | {"showlegend": False}
     data: list[dict[str, Any]] = []
     for column, name in enumerate(names):
         axis = "x" if column == 0 else "x2"
