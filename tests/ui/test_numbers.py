@@ -62,7 +62,7 @@ def test_the_gradients_map_has_its_numbers_and_its_words(visit):
     page = visit("zero_std_kl").open("influence")
     page.put("numbers-map-zero_std_kl", True)
     assert len(tables(page)) == 2
-    assert "cells move a row in the correct engine" in page.text
+    assert "cells move a row under" in page.text
 
 
 def test_many_rows_are_a_file(visit):

@@ -175,6 +175,21 @@ def test_the_disputed_report_gives_both_views(visit):
         assert said in text
 
 
+def test_a_disputed_report_names_its_engines_in_every_table(visit):
+    page = visit("zero_std_kl")
+    for part in ("stage", "estimators", "other-run", "laws"):
+        page.open(part)
+    page.put("numbers-picture-zero_std_kl", True)
+    heads = [
+        head
+        for e in page.app.get("html")
+        for head in re.findall("<th[^>]*>([^<]*)</th>", e.value)
+    ]
+    assert sum("with the guard" in head for head in heads) >= 4
+    assert not any(re.search("correct|faulty", head) for head in heads)
+    assert "correct: " not in page.text and "faulty: " not in page.text
+
+
 def card(home, main):
     """The card of a bug on Home, as HTML."""
     (found,) = [

@@ -230,7 +230,7 @@ def _pipeline(
                 label += ", swapped"
             with st.expander(label, expanded=stage == first):
                 one = by_stage.get(stage)
-                st.markdown(meaning(one, stage))
+                st.markdown(meaning(one, stage, draft.state.engine_names))
                 stage_table(draft, comparison, stage)
     with right:
         row = min(draft.row, comparison.batch.rows - 1)

@@ -9,7 +9,6 @@ from gradebook.analysis.law_check import Broken, Held, Outcome, laws
 from gradebook.analysis.matrix import matrix
 from gradebook.bugs import Swap
 from gradebook.cases.record import Bug, bug
-from gradebook.cases.scenario import Scenario
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import minus, settled, signed
 from gradebook.engine.pipeline import CORRECT, run
@@ -44,13 +43,13 @@ def deeper(draft: Draft, one: Swap, comparison: Comparison) -> None:
         folded(
             "This batch under other estimators",
             "estimators",
-            lambda: _estimators(scenario, one, batch, draft.edited),
+            lambda: _estimators(draft, one, batch),
         )
     if scenario.other_run is not None:
         folded(
             "Two runs side by side",
             "other-run",
-            lambda: _other_run(scenario, one, batch),
+            lambda: _other_run(draft, one, batch),
         )
 
 
@@ -76,15 +75,15 @@ def _outcome(found: Outcome) -> str:
     return f"cannot be tested here. {found.sentence}"
 
 
-def _other_run(scenario: Scenario, one: Swap, batch: Batch) -> None:
+def _other_run(draft: Draft, one: Swap, batch: Batch) -> None:
     """A second run beside this one, and the difference token by token."""
-    other = scenario.other_run
+    other = draft.scenario.other_run
     if other is None:
         return
     st.markdown(words.plain(other.note))
     second = other.batch(batch.settings)
     body = []
-    for name, engine in (("correct", CORRECT), ("faulty", one.engine)):
+    for name, engine in zip(draft.state.engine_names, (CORRECT, one.engine)):
         a = token_advantage(batch, run(engine, batch))
         b = token_advantage(second, run(engine, second))
         diff = "shapes differ"
@@ -101,13 +100,12 @@ def _matrix(values: list[list[float]]) -> str:
     return "[" + ", ".join(f"[{row}]" for row in rows) + "]"
 
 
-def _estimators(
-    scenario: Scenario, one: Swap, batch: Batch, edited: bool
-) -> None:
-    """This batch under each estimator of the case, correct and faulty."""
+def _estimators(draft: Draft, one: Swap, batch: Batch) -> None:
+    """This batch under each estimator of the case, with both engines."""
+    scenario = draft.scenario
     note = words.plain(scenario.estimators_note)
     if note:
-        lead = "In the unedited case: " if edited else ""
+        lead = "In the unedited case: " if draft.edited else ""
         st.markdown(lead + note)
     body = []
     for line in matrix(batch, one.engine, scenario.estimators):
@@ -117,7 +115,7 @@ def _estimators(
         sides = [_row(side.tolist()) for side in (line.correct, line.faulty)]
         said = "differs" if line.rows else "same"
         body.append([line.estimator, *sides, said])
-    table(["estimator", "correct", "faulty", ""], body)
+    table(["estimator", *draft.state.engine_names, ""], body)
 
 
 def _row(values: list[float]) -> str:

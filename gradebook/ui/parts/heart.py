@@ -110,7 +110,9 @@ def listed(draft: Draft, one: Swap, comparison: Comparison, kind: str) -> None:
         if ranges:
             shown = [replace(panel, ranges=ranges) for panel in shown]
         prompts = prompts_of(draft.table, comparison)
-        return numbers.of_rows(RowPicture(shown, prompts, draft.row))
+        names = draft.state.engine_names
+        picture = RowPicture(shown, prompts, draft.row, names=names)
+        return numbers.of_rows(picture)
 
     name = f"picture-{draft.scenario.name}"
     numbers.offered("the board's numbers", name, made)

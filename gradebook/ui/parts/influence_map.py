@@ -60,8 +60,8 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
             "A cell says how far one row's advantage moves because of"
             " another row's reward. For this the reward is replaced by the"
             " mean of its siblings: the other rows of its prompt that count"
-            " in the correct engine. A row without such siblings gets the"
-            " reward 0 instead."
+            f" under “{draft.state.engine_names[0]}”. A row without such"
+            " siblings gets the reward 0 instead."
         )
     if draft.state.evaluation:
         said += f" {words.TRAINING_BATCH}"
@@ -88,14 +88,15 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
         ink(),
         draft.state.engine_names,
     )
-    said = _moving(correct, faulty) if by_gradient else _totals(found)
+    right, wrong = draft.state.engine_names
+    said = _moving(draft, correct, faulty) if by_gradient else _totals(found)
     chart(
         map_figure(drawn),
         key=key,
         on_select=lambda: _clicked(draft, key),
         selection_mode="points",
         config={"displayModeBar": False},
-        alt=f"Influence of each row on each, correct and faulty. {said}",
+        alt=f"Influence of each row on each, {right} and {wrong}. {said}",
     )
     st.markdown(said)
     numbers.offered("the map's numbers", key, lambda: numbers.of_map(drawn))
@@ -103,7 +104,7 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
         st.markdown(
             "These settings compare rows of all prompts by design"
             f" ({words.plain(couples_prompts(batch.settings))}), so a leak is"
-            " what the faulty engine adds to that."
+            f" what “{wrong}” adds to “{right}”."
         )
     _pickers(draft, batch.rows - 1, victim, culprit)
     _cell(draft, bug, batch, victim, culprit, by_gradient)
@@ -165,16 +166,19 @@ def _totals(found: Influences) -> str:
     )
 
 
-def _moving(correct: list[list[float]], faulty: list[list[float]]) -> str:
+def _moving(
+    draft: Draft, correct: list[list[float]], faulty: list[list[float]]
+) -> str:
     """How many cells of each map move a row."""
     first, second = (
         sum(bool(settled(cell)) for line in side for cell in line)
         for side in (correct, faulty)
     )
     cells = len(correct) ** 2
+    right, wrong = draft.state.engine_names
     return (
-        f"{first} of {cells} cells move a row in the correct engine,"
-        f" {second} in the faulty one."
+        f"{first} of {cells} cells move a row under “{right}”, {second}"
+        f" under “{wrong}”."
     )
 
 

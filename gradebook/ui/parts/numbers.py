@@ -86,16 +86,17 @@ def _panel(picture: RowPicture, at: int) -> Numbers:
     columns: dict[str, Sequence[Any]] = {
         "row": list(map(str, range(len(picture.prompts)))),
         "prompt": picture.prompts,
-        "correct": panel.correct,
+        picture.names[0]: panel.correct,
     }
     if not picture.covered:
-        columns["faulty"] = panel.faulty
+        columns[picture.names[1]] = panel.faulty
         columns[""] = ["FLIP" if flip else "" for flip in panel.flips]
-        for side, values in zip(("correct", "faulty"), panel.ghosts):
+        for side, values in zip(picture.names, panel.ghosts):
             columns[f"{side}, before edits"] = values
         if panel.ranges:
-            columns["least faulty draw"] = [low for low, _ in panel.ranges]
-            columns["greatest"] = [high for _, high in panel.ranges]
+            low, high = zip(*panel.ranges)
+            columns |= {f"least {picture.names[1]} draw": low}
+            columns |= {"greatest": high}
     body = [list(cells) for cells in zip(*columns.values())]
     return Numbers(panel.title, list(columns), body, 2)
 

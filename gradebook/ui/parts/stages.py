@@ -30,7 +30,11 @@ def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
     row = min(draft.row, comparison.batch.rows - 1)
     with left:
         said = words.titled(stage, level=3)
-        said += meaning(one if stage == one.stage else None, stage)
+        said += meaning(
+            one if stage == one.stage else None,
+            stage,
+            draft.state.engine_names,
+        )
         st.markdown(said, help=terms(said))
         if arrived():  # Plotly takes long to load, and comes after the board
             _plot(draft, comparison, stage, row)
@@ -57,7 +61,8 @@ def _plot(draft: Draft, comparison: Comparison, stage: str, row: int) -> None:
         figure,
         key=f"plot-{draft.scenario.name}",
         config={"displayModeBar": False},
-        alt=f"The stage {stage}, row by row, correct and faulty.",
+        alt=f"The stage {stage}, row by row,"
+        f" {' and '.join(draft.state.engine_names)}.",
     )
 
 
@@ -118,14 +123,14 @@ def _path(draft: Draft, one: Swap, comparison: Comparison) -> str:
     return now
 
 
-def meaning(bug: Swap | None, stage: str) -> str:
+def meaning(bug: Swap | None, stage: str, names: tuple[str, str]) -> str:
     """What the stage computes, as Markdown; with what both functions say of
     it where `bug` swaps it."""
     said = words.plain(words.STAGES.get(stage, ""))
     if bug is not None:
         said += (
-            f"\n\ncorrect: {words.plain(first_sentence(bug.correct))}  \n"
-            f"faulty: {words.plain(first_sentence(bug.faulty))}"
+            f"\n\n{names[0]}: {words.plain(first_sentence(bug.correct))}  \n"
+            f"{names[1]}: {words.plain(first_sentence(bug.faulty))}"
         )
     return said
 
@@ -133,7 +138,7 @@ def meaning(bug: Swap | None, stage: str) -> str:
 def stage_table(draft: Draft, comparison: Comparison, stage: str) -> None:
     """Both engines' results of one stage, row by row."""
     if stage == "loss":
-        return _loss(comparison)
+        return _loss(comparison, draft.state.engine_names)
     a, b = (
         getattr(comparison.correct, stage),
         getattr(comparison.faulty, stage),
@@ -145,14 +150,14 @@ def stage_table(draft: Draft, comparison: Comparison, stage: str) -> None:
         shown = _pair(x, y, 3)
         body.append([str(row), prompts[row], *shown, "≠" if off[row] else ""])
     table(
-        ["row", "prompt", "correct", "faulty", ""],
+        ["row", "prompt", *draft.state.engine_names, ""],
         body,
         numbers=(2, 3),
         at=draft.row,
     )
 
 
-def _loss(comparison: Comparison) -> None:
+def _loss(comparison: Comparison, names: tuple[str, str]) -> None:
     """The loss and its two parts."""
     correct, faulty = comparison.correct, comparison.faulty
     rows = [
@@ -165,7 +170,7 @@ def _loss(comparison: Comparison) -> None:
         [name, *_pair(float(x), float(y), 6), "≠" if off else ""]
         for name, x, y, off in rows
     ]
-    table(["", "correct", "faulty", ""], body, numbers=(1, 2))
+    table(["", *names, ""], body, numbers=(1, 2))
 
 
 def _pair(

@@ -19,7 +19,7 @@ def workings(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     sides = zip(marked, worked(comparison, row))
     st.html("".join(_formula(name, side) for name, side in sides))
     if comparison.correct.gradient is not None:
-        _tokens(comparison, row)
+        _tokens(comparison, row, names)
 
 
 def _formula(name: str, side: Worked) -> str:
@@ -35,7 +35,7 @@ def _formula(name: str, side: Worked) -> str:
     return '<div class="gb">' + "".join(lines) + "</div>"
 
 
-def _tokens(comparison: Comparison, row: int) -> None:
+def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     """The gradient of the row, token by token, with what it is made of."""
     batch = comparison.batch
     beta = batch.settings.beta
@@ -61,7 +61,7 @@ def _tokens(comparison: Comparison, row: int) -> None:
             cells += [signed(settled(v), 5) for v in (a, b)]
         cells += [plain(w, 5) for w in weights]
         body.append(cells)
-    named = ["weight, correct", "weight, faulty"]
+    named = [f"weight, {name}" for name in names]
     if weights[0] == weights[1]:
         named = ["weight"]
         body = [cells[:-1] for cells in body]
@@ -69,10 +69,11 @@ def _tokens(comparison: Comparison, row: int) -> None:
         [
             "token",
             "ref − logp",
-            "policy, correct",
-            "policy, faulty",
-            "KL, correct",
-            "KL, faulty",
+            *(
+                f"{part}, {name}"
+                for part in ("policy", "KL")
+                for name in names
+            ),
             *named,
         ],
         body,
