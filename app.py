@@ -14,6 +14,7 @@ if __name__ == "__main__":
 
     page()
 else:
+    import asyncio
     import gc
     import importlib
     import threading
@@ -35,20 +36,23 @@ else:
         return file(request.path_params["name"])
 
     def prepare():
-        """Imports what a page needs and takes it out of garbage collection.
-
-        Streamlit collects garbage after every run of a page. Without this,
-        each collection visits all of torch's objects, which takes ten times
-        as long as a small page.
-        """
+        """Imports what a page needs and takes it out of garbage collection,
+        which would visit all of torch's objects each time."""
         importlib.import_module("gradebook.ui.pages.bug")
         gc.collect()
         gc.freeze()
+
+    def collect(loop):
+        """Frees what learners who left have used: now, and every minute."""
+        gc.collect()
+        loop.call_later(60, collect, loop)
 
     @asynccontextmanager
     async def lifespan(_server):
         """The server answers its first visitor while torch is imported."""
         threading.Thread(target=prepare, daemon=True).start()
+        loop = asyncio.get_running_loop()
+        loop.call_later(60, collect, loop)
         yield {}
 
     files = [

@@ -55,8 +55,8 @@ print(gc.get_freeze_count())
 
 
 def test_torch_is_out_of_garbage_collection_and_stays_so():
-    """Streamlit collects garbage after every run of a page; over torch that
-    takes 0.1 s. A check of a log gives nothing back that was taken out."""
+    """A garbage collection that visits torch's objects takes 0.1 s. A check
+    of a log gives nothing back that was taken out."""
     run = [sys.executable, "-c", PREPARED]
     found = subprocess.run(run, cwd=ROOT, capture_output=True, text=True)
     collected, frozen = found.stdout.split()
