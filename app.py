@@ -1,7 +1,5 @@
-"""Gradebook's app: `streamlit run app.py`.
-
-Streamlit imports this file to serve it, and runs it for every learner.
-"""
+"""Gradebook's app. `streamlit run app.py` imports this file to serve it, and
+runs it for every learner."""
 
 import os
 
@@ -16,8 +14,6 @@ if __name__ == "__main__":
 else:
     import asyncio
     import gc
-    import importlib
-    import threading
     from contextlib import asynccontextmanager
 
     import streamlit as st
@@ -36,23 +32,24 @@ else:
         return file(request.path_params["name"])
 
     def prepare():
-        """Imports what a page needs and takes it out of garbage collection,
+        """Imports what a page needs, and takes it out of garbage collection,
         which would visit all of torch's objects each time."""
-        importlib.import_module("gradebook.ui.pages.bug")
+        import gradebook.ui.pages.bug  # noqa: F401
+
         gc.collect()
         gc.freeze()
 
-    def collect(loop):
-        """Frees what learners who left have used: now, and every minute."""
+    def tidy(loop):
+        """Frees once a minute what learners who left have used."""
         gc.collect()
-        loop.call_later(60, collect, loop)
+        loop.call_later(60, tidy, loop)
 
     @asynccontextmanager
     async def lifespan(_server):
         """The server answers its first visitor while torch is imported."""
-        threading.Thread(target=prepare, daemon=True).start()
         loop = asyncio.get_running_loop()
-        loop.call_later(60, collect, loop)
+        loop.run_in_executor(None, prepare)
+        loop.call_later(60, tidy, loop)
         yield {}
 
     files = [

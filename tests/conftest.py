@@ -52,6 +52,7 @@ class Visit:
             self.app.session_state[name] = value
         for name, value in query.items():
             self.app.query_params[name] = value
+        self.app.session_state["open-settings"] = True
         self.run()
 
     def run(self, states=None):
@@ -70,6 +71,7 @@ class Visit:
         """Another page, through the navigation."""
         self.app._page_hash = calc_hash(page)
         self.page = self.case = page
+        self.app.session_state["open-settings"] = True
         return self.run()
 
     def choose(self, case):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -47,6 +48,8 @@ class Comparison:
         a, b = getattr(self.correct, stage), getattr(self.faulty, stage)
         if a is None or b is None:
             return torch.tensor(False)
+        if torch.equal(a, b):
+            return torch.zeros(a.shape, dtype=torch.bool)
         return ~same(a, b)
 
     @property
@@ -54,7 +57,7 @@ class Comparison:
         """The stages that ran, in order: the loss only with logp."""
         return ROW_STAGES if self.correct.loss is None else STAGES
 
-    @property
+    @cached_property
     def diverging(self) -> tuple[str, ...]:
         """The stages whose results differ, in order."""
         return tuple(s for s in self.stages if bool(self.differs(s).any()))

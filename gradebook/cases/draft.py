@@ -4,8 +4,7 @@ messages that a browser sends about it.
 A message is a dict, {"epoch": .., "edits": [edit, ..]}. An edit is a dict
 too: "n" counts the browser's edits, "do" names one of ACTS, and the other
 keys are that act's. An edit is carried out once, whatever comes late or
-twice. Edits of one "gesture", such as a drag, are one step of undo; the last
-of them is "final".
+twice. Edits of one "gesture", such as a drag, are one step of undo.
 """
 
 from __future__ import annotations
@@ -143,29 +142,25 @@ class Draft:
 
     # Messages from the browser
 
-    def apply(self, message: Any) -> bool:
-        """Carries out the edits of a message that were not taken yet. True
-        where one of them was final, so that the whole page has to follow.
-        Never raises: what cannot be carried out is said in `notes`."""
+    def apply(self, message: Any) -> None:
+        """Carries out the edits of a message that were not taken yet. Never
+        raises: what cannot be carried out is said in `notes`."""
         if not isinstance(message, Mapping):
-            return False
+            return
         if message.get("epoch") != self.epoch:
-            return False
+            return
         told = message.get("edits")
         new = [
             edit
             for edit in (told if isinstance(told, list) else [])
             if isinstance(edit, Mapping) and type(edit.get("n")) is int
         ]
-        final = False
         for edit in new:
             if edit["n"] > self.ack:
                 self.ack = edit["n"]
-                final |= self._take(edit)
-        return final
+                self._take(edit)
 
-    def _take(self, edit: Mapping[str, Any]) -> bool:
-        """Carries out one edit; whether it was final."""
+    def _take(self, edit: Mapping[str, Any]) -> None:
         gesture = edit.get("gesture")
         gesture = gesture if type(gesture) is int else None
         try:
@@ -177,10 +172,6 @@ class Draft:
                 getattr(self, act)(*given)
             else:
                 self.do(EDITS[act], *given, gesture=gesture)
-        final = bool(edit.get("final", gesture is None))
-        if final:
-            self._gesture = None
-        return final
 
 
 EDITS: Mapping[str, Callable[..., State]] = {

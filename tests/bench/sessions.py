@@ -31,7 +31,7 @@ class Learner:
         self.socket = socket
         parts = urlsplit(path)
         self.page, self.query, self.hash = parts.path, parts.query, ""
-        self.board, self.fragment = "", ""
+        self.board, self.keys, self.asked = ("", ""), ("", ""), 0
         self.data: dict[str, Any] = {}
         self.bytes = 0
 
@@ -40,23 +40,33 @@ class Learner:
         return await self._run(BackMsg())
 
     async def edit(self, row: int, value: str, final: bool = True) -> float:
-        """Gives a row another reward; milliseconds until the page's run is
-        over. `final` is false while a drag goes on."""
-        message = BackMsg()
+        """Gives a row another reward; milliseconds until the board's answer
+        is there. After it the rest of the page follows, unless a drag goes
+        on and the edit is not `final`."""
         edit = {
             "n": self.data["ack"] + 1,
             "do": "cell",
             "row": row,
             "column": "reward",
             "value": value,
-            "final": final,
         }
         if not final:
             edit["gesture"] = 1
         sent = {"epoch": self.data["epoch"], "edits": [edit]}
-        state = message.rerun_script.widget_states.widgets.add(id=self.board)
-        state.json_value = json.dumps({"message": sent})
-        message.rerun_script.fragment_id = self.fragment
+        self.bytes = 0
+        took = await self._send(self.board, {"message": sent})
+        if final:
+            self.asked += 1
+            await self._send(self.keys, {"settled": self.asked})
+        return took
+
+    async def _send(self, component: tuple[str, str], value: Any) -> float:
+        """A component's state, which makes its fragment run."""
+        message = BackMsg()
+        name, fragment = component
+        state = message.rerun_script.widget_states.widgets.add(id=name)
+        state.json_value = json.dumps(value)
+        message.rerun_script.fragment_id = fragment
         return await self._run(message)
 
     async def _run(self, message: BackMsg) -> float:
@@ -65,7 +75,6 @@ class Learner:
         asked.page_script_hash = self.hash
         start = time.perf_counter()
         await self.socket.send(message.SerializeToString())
-        self.bytes = 0
         while True:
             received = await asyncio.wait_for(self.socket.recv(), 60)
             self.bytes += len(received)
@@ -82,7 +91,7 @@ class Learner:
                 self._note(answer.delta)
 
     def _note(self, delta) -> None:
-        """Remembers the board's id, its fragment and what it shows."""
+        """Remembers the components, their fragments, what the board shows."""
         if delta.WhichOneof("type") != "new_element":
             return
         element = delta.new_element
@@ -91,10 +100,12 @@ class Learner:
             raise RuntimeError(element.exception.message)
         if kind != "bidi_component":
             return
-        if "board" in element.bidi_component.component_name:
-            self.board = element.bidi_component.id
-            self.fragment = delta.fragment_id
-            self.data = json.loads(element.bidi_component.json)
+        component = element.bidi_component
+        if component.component_name == "gradebook_board":
+            self.board = component.id, delta.fragment_id
+            self.data = json.loads(component.json)
+        elif component.component_name == "gradebook_shortcuts":
+            self.keys = component.id, delta.fragment_id
 
 
 async def learners(

@@ -24,7 +24,7 @@ def send(draft, *edits, epoch=None):
     numbered = [
         {"n": draft.ack + 1 + at, **edit} for at, edit in enumerate(edits)
     ]
-    return draft.apply({"epoch": epoch or draft.epoch, "edits": numbered})
+    draft.apply({"epoch": epoch or draft.epoch, "edits": numbered})
 
 
 def cell(value, **more):
@@ -172,13 +172,13 @@ def test_the_undo_steps_of_a_large_batch_take_less_than_10_mb(
 def test_an_edit_is_taken_once():
     draft = Draft(CASE)
     message = {"epoch": draft.epoch, "edits": [{"n": 1, **cell("7")}]}
-    assert draft.apply(message) is True
+    draft.apply(message)
     assert (draft.ack, rewards(draft)) == (1, ["100", "7"])
     draft.undo()
-    assert draft.apply(message) is False  # sent again after a time-out
+    draft.apply(message)  # sent again after a time-out
     assert draft.at == 0
     late = {"epoch": draft.epoch, "edits": [{"n": 0, **cell("8")}]}
-    assert draft.apply(late) is False
+    draft.apply(late)
     assert rewards(draft) == ["100", "7"]
 
 
@@ -192,7 +192,7 @@ def test_numbers_may_have_gaps():
 def test_a_message_about_another_draft_changes_nothing():
     draft, other = Draft(CASE), Draft(CASE)
     assert draft.epoch != other.epoch
-    assert send(draft, cell("7"), epoch=other.epoch) is False
+    send(draft, cell("7"), epoch=other.epoch)
     assert (draft.ack, rewards(draft)) == (0, ["100"])
 
 
@@ -200,11 +200,11 @@ def test_a_drag_is_one_step():
     draft = Draft(CASE)
     edited(draft, "1")
     for value in ("2", "3", "4"):
-        assert not send(draft, cell(value, gesture=1))
+        send(draft, cell(value, gesture=1))
     assert draft.table["reward"][0] == "4"
-    assert send(draft, cell("5", gesture=1, final=True)) is True
+    send(draft, cell("5", gesture=1))
     assert rewards(draft) == ["100", "1", "5"]
-    send(draft, cell("6", gesture=2), cell("7", gesture=2, final=True))
+    send(draft, cell("6", gesture=2), cell("7", gesture=2))
     assert rewards(draft) == ["100", "1", "5", "7"]
     draft.undo()
     draft.undo()
@@ -215,7 +215,7 @@ def test_a_drag_back_to_where_it_began_is_no_step():
     draft = Draft(CASE)
     send(draft, cell("7", gesture=1), cell("100", gesture=1))
     assert rewards(draft) == ["100"]
-    send(draft, cell("8", gesture=1, final=True))
+    send(draft, cell("8", gesture=1))
     assert rewards(draft) == ["100", "8"]
 
 
@@ -330,7 +330,7 @@ def test_what_is_no_message_changes_nothing(message):
     draft = Draft(CASE)
     if isinstance(message, dict) and message.get("epoch") == "?":
         message = {**message, "epoch": draft.epoch}
-    assert draft.apply(message) is False
+    draft.apply(message)
     assert (draft.ack, draft.states) == (0, [draft.origin])
 
 
@@ -372,7 +372,6 @@ def anything(chance, rows, at):
         "tokens": chance.randrange(1, 6),
         "at": chance.randrange(at + 2),
         **chance.choice([{}, {"gesture": chance.randrange(3)}]),
-        **chance.choice([{}, {"final": True}]),
     }
 
 

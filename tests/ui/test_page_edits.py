@@ -114,7 +114,6 @@ def test_a_drag_is_one_step_of_undo(visit):
                 "column": "reward",
                 "value": reward,
                 "gesture": 1,
-                "final": reward == "3",
             }
         )
     assert page.table["reward"][10] == "3"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -11,7 +10,7 @@ from gradebook.cases.draft import Draft
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 
-_mount = st.components.v2.component("gradebook_board", js=stub())
+_mount = st.components.v2.component("gradebook_board", js=stub("main.js"))
 
 
 def key(draft: Draft) -> str:
@@ -19,21 +18,12 @@ def key(draft: Draft) -> str:
     return f"board-{draft.scenario.name}"
 
 
-def take(draft: Draft) -> bool:
-    """Carries out what the browser sent last and was not taken yet. True
-    where the rest of the page has to follow."""
+def take(draft: Draft) -> None:
+    """Carries out what the browser sent last and was not taken yet."""
     sent = keys.widget(key(draft)) or {}
-    return draft.apply(sent.get("message"))
+    draft.apply(sent.get("message"))
 
 
-def board(
-    draft: Draft, data: dict[str, Any], on_final: Callable[[], None]
-) -> None:
-    """The board with `data` (see `view`). `on_final` is called after an edit
-    that the rest of the page has to follow."""
-
-    def sent() -> None:
-        if take(draft):
-            on_final()
-
-    _mount(key=key(draft), data=data, on_message_change=sent)
+def board(draft: Draft, data: dict[str, Any]) -> None:
+    """The board with `data` (see `view`)."""
+    _mount(key=key(draft), data=data, on_message_change=lambda: take(draft))

@@ -1,8 +1,9 @@
-"""The board's program: plain JavaScript modules and a style sheet, served
-as files of the app, and the component that calls them.
+"""The program of the board and of the page's keys: plain JavaScript modules
+and a style sheet, served as files of the app.
 
-Streamlit sends a component's own source with every answer. This one's is
-two lines that call the program, so an answer holds little besides its data.
+Streamlit sends a component's own source with every answer. These components
+are two lines that call the program, so an answer holds little besides its
+data.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ FOLDER = Path(__file__).with_name("program")
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 PLACE = "board-program"
 
-STUB = """const program = import(new URL("%s/main.js", location.origin).href);
+STUB = """const program = import(new URL("%s/%s", location.origin).href);
 export default async (component) => (await program).draw(component);"""
 
 
@@ -48,6 +49,6 @@ def file(name: str) -> Response:
     )
 
 
-def stub() -> str:
-    """The component's own source."""
-    return STUB % address()
+def stub(name: str) -> str:
+    """The source of the component that the program's file `name` draws."""
+    return STUB % (address(), name)

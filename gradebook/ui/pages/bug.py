@@ -30,6 +30,7 @@ from gradebook.ui.parts import (
     words,
 )
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.folding import folded
 from gradebook.ui.parts.heart import computed, heart, listed, own
 from gradebook.ui.parts.pictures import values_of
 from gradebook.ui.parts.shell import require_entry
@@ -50,11 +51,17 @@ def bug_page(name: str) -> None:
     covered = predict.covered(name)
     _head(draft, bug(name), covered)
     with st.container(key="work"):
-        above = st.container(key="above")
+        if not covered:
+            numbers = _numbers(draft, bug(name), covered)
+            predict.verdict(draft.scenario, numbers)
         beside = st.container(key="beside")
         with st.container(key="board"):
             heart(draft, scenario.telltale.kind, covered)
-    rest(name, draft, covered, above, beside)
+    why = st.container(key="why")
+    if not covered:
+        _lasting(draft)
+        takehome.take_home(draft)
+    rest(name, draft, covered, beside, why)
 
 
 def _head(draft: Draft, one: Swap, covered: bool) -> None:
@@ -109,26 +116,28 @@ def rest(
     name: str,
     draft: Draft,
     covered: bool,
-    above: DeltaGenerator,
     beside: DeltaGenerator,
+    why: DeltaGenerator,
 ) -> None:
-    """Everything but the head and the board: what a finished edit draws."""
+    """What a finished edit draws again, apart from the board. Every element
+    here costs each edit time; what edits do not change stands outside."""
     one = swapped(draft.state.bugs)
     comparison, wrong = computed(draft, one)
     if not covered:
-        with above:
-            numbers = _numbers(draft, bug(name), covered)
-            predict.verdict(draft.scenario, draft.edited, numbers)
         with beside:
             tryit.challenge(draft, comparison, bool(wrong))
-            told = tryit.needs_settings(draft)
-            with st.expander("Settings", expanded=told, key="settings"):
-                switches.switches(draft, one, comparison)
-        with st.container(key="stale-below" if wrong else "below"):
-            _below(draft, one, comparison)
-        listed(draft, one, comparison, draft.scenario.telltale.kind)
+            folded(
+                "Settings",
+                "settings",
+                lambda: switches.switches(draft, one, comparison),
+                at_first=tryit.needs_settings(draft),
+            )
+        with why, st.container(key="stale-below" if wrong else "below"):
+            if comparison.batch.rows:
+                stages.where(draft, one, comparison)
+            listed(draft, one, comparison, draft.scenario.telltale.kind)
         if not wrong:
-            takehome.take_home(draft)
+            takehome.link(draft)
         if comparison.batch.rows:
             deeper.deeper(draft, one, comparison)
     _keys(draft, one, comparison, covered)
@@ -136,15 +145,14 @@ def rest(
     address.depart(name, edited=True)
 
 
-def _below(draft: Draft, one: Swap, comparison: Comparison) -> None:
-    """Why it is so, the code, the lesson and the report."""
-    if comparison.batch.rows:
-        stages.where(draft, one, comparison)
-    lead = "Notice, in the unedited case:" if draft.edited else "Notice:"
-    lesson = draft.scenario.lesson
-    st.markdown(f"**{lead}** {words.plain(lesson)}", help=terms(lesson))
-    main = load(draft.scenario.bug)
-    listings.the_code(one, main)
+def _lasting(draft: Draft) -> None:
+    """The lesson, the code and the report, which no edit changes."""
+    main, lesson = load(draft.scenario.bug), draft.scenario.lesson
+    st.markdown(
+        f"**Notice, in the case as it came:** {words.plain(lesson)}",
+        help=terms(lesson),
+    )
+    listings.the_code(swapped(draft.state.bugs), main)
     report.affected(draft.scenario)
     report.dispute(main)
     matter.matter(main.name)
@@ -162,6 +170,7 @@ def _keys(
             "on": partial(stages.step, draft, one, comparison, 1),
             "reveal": partial(room.reveal, draft.scenario),
         },
+        draft.ack,
         presenter=present.on(),
         focus="" if covered else draft.scenario.bug,
     )

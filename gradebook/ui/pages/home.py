@@ -31,7 +31,7 @@ def home() -> None:
     )
     st.markdown(f"**Try it.** {words.plain(scenario.lesson)}")
     draft = drafts.of(scenario)
-    heart(draft, scenario.telltale.kind, covered=False, rest=(), invite=3)
+    heart(draft, scenario.telltale.kind, covered=False, invite=3)
     with st.container(horizontal=True, key="ways"):
         if st.button("Predict the first bug", type="primary", key="first-bug"):
             st.switch_page(next(iter(files.values())))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.matrix import Line, matrix
@@ -67,27 +68,31 @@ def sandbox() -> None:
         return
     _told(draft.state.bugs, parts)
     heart(draft, kind, covered=False)
-    rest(draft)
+    below = st.container()
+    takehome.take_home(draft)
+    rest(draft, below)
 
 
 @st.fragment(key="rest")
-def rest(draft: Draft) -> None:
-    """Everything below the board: what a finished edit draws again."""
+def rest(draft: Draft, below: DeltaGenerator) -> None:
+    """What a finished edit draws again, apart from the board."""
     parts, one = swaps(draft.state.bugs), swapped(draft.state.bugs)
     comparison, wrong = computed(draft, one)
-    _columns(draft)
-    _settings(draft)
-    if comparison.batch.rows:
-        with st.container(key="stale-below" if wrong else "below"):
-            _pipeline(draft, parts, comparison)
-            _matrix(draft, one, comparison)
+    with below:
+        _columns(draft)
+        _settings(draft)
+        if comparison.batch.rows:
+            with st.container(key="stale-below" if wrong else "below"):
+                _pipeline(draft, parts, comparison)
+                _matrix(draft, one, comparison)
     if not wrong:
-        takehome.take_home(draft)
+        takehome.link(draft)
     shortcuts(
         {
             "undo": lambda: draft.go(draft.at - 1),
             "redo": lambda: draft.go(draft.at + 1),
-        }
+        },
+        draft.ack,
     )
     address.depart(PAGE, edited=True)
 

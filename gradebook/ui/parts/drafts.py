@@ -24,7 +24,6 @@ class Draft(drafts.Draft):
     seed       of the last draw of a subsample, -1 before the first
     good       the comparison of the last state that could be computed
     done       the last state that was computed; `faults` is what was wrong
-    drawn      the last state that the page was drawn with
     """
 
     estimator: str = ""
@@ -32,7 +31,6 @@ class Draft(drafts.Draft):
     good: Comparison | None = None
     done: State | None = None
     faults: list[str] = field(default_factory=list)
-    drawn: State | None = None
     _own: tuple[tuple[str, ...], Comparison] | None = None
 
     @property

@@ -1,10 +1,10 @@
 """The board with its batch and both engines' results: what every edit draws
-again first."""
+again first. When it is drawn, the browser asks the rest of the page to
+follow (`shortcuts`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -29,7 +29,6 @@ def heart(
     draft: Draft,
     kind: str,
     covered: bool,
-    rest: Sequence[str] = ("rest",),
     invite: int | None = None,
     said: str = "",
 ) -> None:
@@ -37,7 +36,6 @@ def heart(
 
     kind     what the results are: the tell-tale of the case
     covered  True keeps everything faulty out of what is sent
-    rest     the fragments that follow a finished edit
     invite   the row whose handle asks to be dragged
     said     the picture in one sentence, where the board's own will not do
     """
@@ -58,7 +56,7 @@ def heart(
     )
     if said:
         data["summary"] = said
-    board(draft, data, lambda: st.rerun(["heart", *rest]))
+    board(draft, data)
 
 
 def computed(draft: Draft, one: Swap) -> tuple[Comparison, list[str]]:

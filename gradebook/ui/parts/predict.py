@@ -69,13 +69,13 @@ def ask(scenario: Scenario, edited: bool, now: str = "") -> None:
             )
 
 
-def verdict(scenario: Scenario, edited: bool, numbers: str = "") -> None:
+def verdict(scenario: Scenario, numbers: str = "") -> None:
     """The guess beside the truth, why it is so, and the rule to carry home.
 
     numbers  both engines' numbers for the row of the question, in a sentence
 
-    All of it is about the case as it came, also where the batch is `edited`
-    by now; it says so.
+    All of it is about the case as it came, and says so, since the batch may
+    be edited by now.
     """
     asked = scenario.prediction
     truth = words.plain(_inside(asked.choices[asked.answer]))
@@ -87,10 +87,10 @@ def verdict(scenario: Scenario, edited: bool, numbers: str = "") -> None:
     else:
         mine = words.plain(_inside(asked.choices[chosen]))
         said = f"You said **{mine}**. It is **{truth}**."
-    lead = "In the case as it came: " if edited else ""
     with st.container(border=True, key="verdict"):
         st.markdown(
-            f"{lead}{said} {numbers} {words.plain(asked.why)}  \n"
+            f"In the case as it came: {said} {numbers}"
+            f" {words.plain(asked.why)}  \n"
             f"**The rule:** {words.plain(scenario.rule)}",
             help=terms(asked.why, scenario.rule),
         )

@@ -1,38 +1,42 @@
-"""Page-wide keys, as messages from the browser.
+"""What the browser tells the rest of the page: keys, and finished edits.
 
 Ctrl+Z and Ctrl+Shift+Z outside a text field undo and redo. In the presenter
 view the left and right arrow keys step along the stages, and space reveals.
-The component also says when the browser has drawn a session's first screen,
-so that what takes long to load is sent after it.
+The component also says when the board has the answer to a finished edit, so
+that the fragment it stands in follows, and when the browser has drawn a
+session's first screen, so that what takes long to load is sent after it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 
 import streamlit as st
 
 from gradebook.ui import keys
+from gradebook.ui.board.program import stub
 from gradebook.ui.parts.redraw import redraw
 
-PROGRAM = Path(__file__).with_name("shortcuts.js").read_text("utf-8")
 NO_LETTERS: Mapping[str, str] = MappingProxyType({})
-component = st.components.v2.component("gradebook_shortcuts", js=PROGRAM)
+component = st.components.v2.component(
+    "gradebook_shortcuts", js=stub("shortcuts.js")
+)
 
 
 def shortcuts(
     acts: Mapping[str, Callable[[], None]],
+    ack: int,
     presenter: bool = False,
     focus: str = "",
     letters: Mapping[str, str] = NO_LETTERS,
     then: Callable[[], None] = redraw,
 ) -> None:
-    """Listens for keys on the whole page.
+    """Listens for keys on the whole page, and for the board.
 
     acts       "undo", "redo", "back", "on", "reveal", or a value of
                `letters` -> what it does
+    ack        the number of the board's last edit that this run has drawn
     presenter  the arrow keys and space act, too
     focus      a new text moves a lost focus to the verdict
     letters    more keys of the browser (KeyboardEvent.key) that act outside
@@ -61,6 +65,7 @@ def shortcuts(
         data={
             "epoch": here["epoch"],
             "seen": here["seen"],
+            "ack": ack,
             "drawn": arrived(),
             "presenter": presenter,
             "focus": focus,
@@ -69,7 +74,12 @@ def shortcuts(
         height=1,
         on_pressed_change=pressed,
         on_drawn_change=drawn,
+        on_settled_change=_draw_again,
     )
+
+
+def _draw_again() -> None:
+    """The message alone makes the fragment run."""
 
 
 def arrived() -> bool:

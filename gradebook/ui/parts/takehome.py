@@ -13,50 +13,34 @@ from gradebook.output.scenario_file import scenario_file
 from gradebook.output.tables import csv
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.folding import folded
 
 
 def take_home(draft: Draft) -> None:
-    """The section. Files are made when they are asked for."""
+    """The files. Each is made of the batch as it stands when it is asked
+    for, so an edit does not draw this section again."""
     state = draft.state
-    asks = not is_start(state.scenario.name)
-    link = address_of(draft)
-    too_long = excess(encode(state, covered=False))
-    covered = "; the covered one asks the question first" if asks else ""
-    said = (
-        "**The link** opens this page as it stands, for anyone who reaches"
-        f" this server{covered}."
-    )
-    st.markdown(words.titled("Take it home", said))
-    if too_long:
-        st.markdown(words.plain(too_long))
-    else:
-        st.code(link, language=None, wrap_lines=True)
-        if asks:
-            with st.popover("The covered link"):
-                st.code(
-                    address_of(draft, covered=True),
-                    language=None,
-                    wrap_lines=True,
-                )
+    name = state.scenario.name
+    asks = not is_start(name)
+    st.markdown(words.titled("Take it home"))
     if len(state.bugs) != 1:
         st.markdown(
             "The pytest file and the scenario file hold exactly one bug;"
             f" {_many(len(state.bugs))} chosen."
         )
-    name = state.scenario.name
     with st.container(horizontal=True):
         if len(state.bugs) == 1:
             _file(
                 "pytest file",
                 f"test_{name}.py",
-                lambda: pytest_file(state, link).text,
+                lambda: pytest_file(draft.state, address_of(draft)).text,
             )
-        _file("CSV", f"{name}.csv", lambda: csv(state))
+        _file("CSV", f"{name}.csv", lambda: csv(draft.state))
         if len(state.bugs) == 1:
             _file(
                 "Scenario file",
                 f"{state.bug}-mine.toml",
-                lambda: scenario_file(state),
+                lambda: scenario_file(draft.state),
             )
     said = "The **CSV** holds every stage of both engines."
     if len(state.bugs) == 1:
@@ -67,10 +51,31 @@ def take_home(draft: Draft) -> None:
             f" file** becomes a case of {page} when it is put into"
             " `scenarios/`."
         )
-    st.markdown(said + " The camera above the picture saves it as SVG.")
-    note = _note(draft) if len(state.bugs) == 1 else ""
+    st.markdown(f"{said} The board saves as SVG and PNG.")
+
+
+def link(draft: Draft) -> None:
+    """The link of the batch as it stands, and what its files cannot hold."""
+    too_long = excess(encode(draft.state, covered=False))
+    if too_long:
+        st.markdown(words.plain(too_long))
+    else:
+        folded("The link to this page", "link", lambda: _links(draft))
+    note = _note(draft) if len(draft.state.bugs) == 1 else ""
     if note:
         st.markdown(note)
+
+
+def _links(draft: Draft) -> None:
+    st.markdown(
+        "The link opens this page as it stands, for anyone who reaches this"
+        " server. The address of this page is the same link."
+    )
+    st.code(address_of(draft), language=None, wrap_lines=True)
+    if is_start(draft.scenario.name):
+        return
+    st.markdown("The covered link asks the question first.")
+    st.code(address_of(draft, covered=True), language=None, wrap_lines=True)
 
 
 def _note(draft: Draft) -> str:

@@ -27,6 +27,8 @@ export class Board {
   constructor(root) {
     this.root = root;
     this.outbox = new Outbox();
+    this.outbox.settled = (ack) =>
+      dispatchEvent(new CustomEvent("gradebook-settled", { detail: ack }));
     this.glide = new Glide();
     this.held = null; // the row and value under the learner's hand
     this.data = null;
@@ -189,10 +191,8 @@ export class Board {
   // hand rests, or with the next edit, which may be the start of a drag.
   select(row) {
     if (row === this.selected || row < 0) return;
-    this.put({ do: "select", row, final: false });
-    this.calm = setTimeout(
-      () => this.outbox.put({ do: "select", row, final: true }), CALM,
-    );
+    this.put({ do: "select", row, gesture: 0 });
+    this.calm = setTimeout(() => this.outbox.finish(), CALM);
     this.render(0);
   }
 

@@ -59,22 +59,22 @@ export function paint(board, target, row, token, event) {
   const value = bitsOf(board, row)[first] !== "1";
   const gesture = board.outbox.newGesture();
   let last = first;
-  const put = (start, stop, final) => {
-    board.put({ do: "mask", row, start, stop, value, gesture, final });
+  const put = (start, stop) => {
+    board.put({ do: "mask", row, start, stop, value, gesture });
     board.render(0);
   };
-  put(first, first + 1, false);
+  put(first, first + 1);
   const move = (now) => {
     const at = token(now);
     if (at === last) return;
-    put(Math.min(at, last), Math.max(at, last) + 1, false);
+    put(Math.min(at, last), Math.max(at, last) + 1);
     last = at;
   };
   const drop = () => {
     target.removeEventListener("pointermove", move);
     target.removeEventListener("pointerup", drop);
     target.removeEventListener("pointercancel", drop);
-    put(last, last + 1, true);
+    board.outbox.finish();
   };
   target.addEventListener("pointermove", move);
   target.addEventListener("pointerup", drop);

@@ -33,15 +33,15 @@ function hold(board, handle, event) {
     moved = true;
     if (value === board.held.value) return;
     board.held = { row, value };
-    set(board, row, value, gesture, false);
+    set(board, row, value, gesture);
   };
   const drop = () => {
     handle.removeEventListener("pointermove", move);
     for (const end of ENDS) handle.removeEventListener(end, drop);
-    const held = board.held;
     board.held = null;
-    if (moved && held) set(board, row, held.value, gesture, true);
+    if (moved) board.outbox.finish();
     else board.put({ do: "select", row });
+    board.render(0);
   };
   handle.addEventListener("pointermove", move);
   for (const end of ENDS) handle.addEventListener(end, drop);
@@ -49,9 +49,9 @@ function hold(board, handle, event) {
 
 const ENDS = ["pointerup", "pointercancel", "lostpointercapture"];
 
-export function set(board, row, value, gesture, final) {
+export function set(board, row, value, gesture) {
   const text = short(value);
-  board.put({ do: "cell", row, column: "reward", value: text, gesture, final });
+  board.put({ do: "cell", row, column: "reward", value: text, gesture });
   const input = board.rows.all.get(row)?.querySelector("[data-column=reward]");
   if (input && parsed(input.value) !== value) input.value = text;
   board.render(0);

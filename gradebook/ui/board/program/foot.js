@@ -32,9 +32,9 @@ export class Foot {
     const put = (edit) => () => board.put({ ...edit, ...(edit.row === null && { row: row() }) });
     const move = (by) => () => board.put({ do: "move", row: row(), to: row() + by });
     this.history = html("input", { type: "range", min: 0, "aria-label": "History of edits" });
-    for (const [kind, final] of [["input", false], ["change", true]])
-      this.history.addEventListener(kind, () =>
-        board.put({ do: "go", at: Number(this.history.value), final }));
+    this.history.addEventListener("input", () =>
+      board.put({ do: "go", at: Number(this.history.value), gesture: 0 }));
+    this.history.addEventListener("change", () => board.outbox.finish());
     const group = (...children) => html("span", { class: "group" }, ...children);
     this.tools.append(
       group(

@@ -32,7 +32,7 @@ export function keyboard(board) {
       if (moving?.row !== row)
         moving = { row, gesture: board.outbox.newGesture() };
       board.held = { row, value };
-      set(board, row, value, moving.gesture, false);
+      set(board, row, value, moving.gesture);
     } else if (target.matches(".row input[type=text]")) {
       cell(board, event);
     } else if (target.matches(".row input[type=checkbox]") && STEPS[key]) {
@@ -47,11 +47,10 @@ export function keyboard(board) {
 
   const settle = () => {
     if (!moving) return;
-    const { row, gesture } = moving;
-    const { value } = board.held ?? {};
     moving = null;
     board.held = null;
-    if (value !== undefined) set(board, row, value, gesture, true);
+    board.outbox.finish();
+    board.render(0);
   };
   board.whole.addEventListener("keyup", settle);
   board.list.addEventListener("focusout", settle);

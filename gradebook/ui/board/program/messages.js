@@ -3,6 +3,10 @@
 // Each edit has a number. A message carries every edit that the server has
 // not acknowledged, so one that is lost, late or repeated changes nothing.
 // One message is on its way at a time; the newest values follow it.
+//
+// Edits with one gesture (a drag, typing in a cell) are one act, which ends
+// with `finish`; an edit without a gesture is an act by itself. When the
+// server has answered a finished act, the rest of the page hears of it.
 
 const PATIENCE = 3000; // ms until a message without an answer goes out again
 const QUICK = 60; // ms in which an idle server answers
@@ -14,9 +18,12 @@ export class Outbox {
     this.sent = 0; // number of the last edit that was sent
     this.last = 0; // number of the last edit
     this.busy = false; // a message is on its way
-    this.gesture = 0;
+    this.finished = 0; // number of the last edit of a finished act
+    this.told = 0; // what the rest of the page has heard of
+    this.gesture = Date.now(); // another number than before a reload
     this.trip = 0; // ms that the last answer took
     this.send = () => {};
+    this.settled = () => {};
   }
 
   // What came with the data: another epoch is another draft on the server,
@@ -26,7 +33,7 @@ export class Outbox {
     if (epoch !== this.epoch) {
       this.epoch = epoch;
       this.waiting = [];
-      this.last = this.sent = ack;
+      this.last = this.sent = this.finished = this.told = ack;
       this.busy = false;
     }
     this.last = Math.max(this.last, ack);
@@ -36,7 +43,7 @@ export class Outbox {
       clearTimeout(this.patience);
       this.trip = performance.now() - this.left;
     }
-    if (!this.busy && this.waiting.length) this.later();
+    this.next();
   }
 
   // A new edit. A value of the same gesture that was not sent is replaced.
@@ -46,7 +53,23 @@ export class Outbox {
     const unsent = before && before.n > this.sent;
     if (unsent && replaces(edit, before)) this.waiting.pop();
     this.waiting.push({ ...edit, n: this.last });
-    if (!this.busy) this.later();
+    if (edit.gesture === undefined) this.finished = this.last;
+    this.next();
+  }
+
+  // The act of the last edit has ended.
+  finish() {
+    this.finished = this.last;
+    this.next();
+  }
+
+  next() {
+    if (this.busy) return;
+    if (this.waiting.length) this.later();
+    else if (this.finished > this.told) {
+      this.told = this.finished;
+      this.settled(this.told);
+    }
   }
 
   newGesture() {
@@ -57,7 +80,7 @@ export class Outbox {
   // While a hand is moving, a loaded server gets as much time between two
   // messages as it took beyond an idle one's answer.
   later() {
-    const moving = this.waiting.every((edit) => edit.final === false);
+    const moving = this.finished < this.last;
     const due = this.left + 2 * this.trip - QUICK;
     const wait = moving ? Math.min(due - performance.now(), 1000) : 0;
     clearTimeout(this.pause);
@@ -118,7 +141,6 @@ const SHIFTING = new Set([
 
 const replaces = (edit, before) =>
   edit.do === before.do &&
-  before.final !== true &&
   (edit.do === "select" || edit.do === "go" ||
     (edit.do === "cell" &&
       edit.gesture !== undefined &&

@@ -16,7 +16,7 @@ export class Rows {
     const { whole } = board;
     whole.addEventListener("input", (event) => this.typed(event.target));
     whole.addEventListener("change", ({ target }) => {
-      if (target.matches("input[type=checkbox]")) this.send(target, true);
+      if (target.matches("input[type=checkbox]")) this.send(target);
     });
     whole.addEventListener("focusin", (event) => this.entered(event));
     whole.addEventListener("focusout", (event) => this.left(event.target));
@@ -237,18 +237,16 @@ export class Rows {
       const gesture = this.board.outbox.newGesture();
       this.typing = { input, gesture, open: true };
     }
-    this.send(input, false);
+    this.send(input);
     clearTimeout(this.pause);
     this.pause = setTimeout(() => this.done(input), PAUSE);
   }
 
-  send(input, final) {
+  send(input) {
     const value = input.type === "checkbox" ? input.checked : input.value;
     const { row, column } = input.dataset;
     const gesture = this.typing?.input === input ? this.typing.gesture : undefined;
-    this.board.put({
-      do: "cell", row: Number(row), column, value, gesture, final,
-    });
+    this.board.put({ do: "cell", row: Number(row), column, value, gesture });
     this.board.render(0);
   }
 
@@ -256,8 +254,8 @@ export class Rows {
   done(input) {
     clearTimeout(this.pause);
     if (this.typing?.input !== input || !this.typing.open) return;
-    this.send(input, true);
     this.typing.open = false;
+    this.board.outbox.finish();
   }
 
   left(input) {

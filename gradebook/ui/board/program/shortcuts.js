@@ -1,5 +1,9 @@
-// Page-wide keys. Each press is a numbered message to the server; those that
-// the server has not acknowledged are sent again with the next one.
+// What the rest of the page sends: page-wide keys, and that it has to follow
+// an edit of the board.
+//
+// Each key press is a numbered message to the server; those that the server
+// has not acknowledged are sent again with the next one.
+const PATIENCE = 3000; // ms until the rest is asked again to follow
 const TEXT = 'textarea, [contenteditable="true"], input:not(' +
   '[type="checkbox"], [type="radio"], [type="range"], [type="button"])';
 const live = new WeakMap();
@@ -40,18 +44,28 @@ function mounted(parentElement) {
       document.querySelector('.st-key-path')
         ?.scrollIntoView({ block: 'start' });
   };
+  // The board has its answer to edit number `detail`: the rest follows.
+  own.follow = ({ detail }) => {
+    own.wanted = detail;
+    own.asked = (own.asked ?? 0) + 1;
+    own.send('settled', own.asked);
+    clearTimeout(own.patience);
+    own.patience = setTimeout(() => own.follow({ detail }), PATIENCE);
+  };
   document.addEventListener('keydown', own.listen);
+  addEventListener('gradebook-settled', own.follow);
   live.set(parentElement, own);
   return own;
 }
 
-export default function ({ data, parentElement, setStateValue }) {
+export function draw({ data, parentElement, setStateValue }) {
   const own = live.get(parentElement) || mounted(parentElement);
   if (own.data?.epoch !== data.epoch) own.waiting = [];
   own.data = data;
   own.send = setStateValue;
   own.last = Math.max(own.last, data.seen);
   own.waiting = own.waiting.filter(([number]) => number > data.seen);
+  if (data.ack >= own.wanted) clearTimeout(own.patience);
   if (!data.drawn && !own.told) {
     own.told = true;
     requestIdleCallback(() => own.send('drawn', data.epoch),
@@ -69,6 +83,8 @@ export default function ({ data, parentElement, setStateValue }) {
   return () => {
     if (parentElement.isConnected) return; // an earlier call's end
     document.removeEventListener('keydown', own.listen);
+    removeEventListener('gradebook-settled', own.follow);
+    clearTimeout(own.patience);
     live.delete(parentElement);
   };
 }
