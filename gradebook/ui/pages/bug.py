@@ -170,7 +170,6 @@ def _keys(
             "on": partial(stages.step, draft, one, comparison, 1),
             "reveal": partial(room.reveal, draft.scenario),
         },
-        draft.ack,
         presenter=present.on(),
         focus="" if covered else draft.scenario.bug,
     )

@@ -159,10 +159,9 @@ def _new(every: bool) -> None:
 def _keys(one: Quiz, report: Report | None) -> None:
     """b and n answer, the right arrow goes on, Ctrl+Z undoes an edit."""
     answered = one.at in one.answers
-    acts, ack = {}, 0
+    acts = {}
     if report is not None:
         draft = one.draft(report, answered)
-        ack = draft.ack
         acts = {"undo": draft.undo, "redo": draft.redo}
         if answered:
             acts["next"] = lambda: _go(one, one.at + 1)
@@ -171,7 +170,6 @@ def _keys(one: Quiz, report: Report | None) -> None:
             acts["not"] = lambda: _answer(one, 1)
     shortcuts(
         acts,
-        ack,
         presenter=present.on(),
         focus=f"{one.seed}-{one.at}" if answered else "",
         letters=KEYS,

@@ -92,7 +92,6 @@ def rest(draft: Draft, below: DeltaGenerator) -> None:
             "undo": lambda: draft.go(draft.at - 1),
             "redo": lambda: draft.go(draft.at + 1),
         },
-        draft.ack,
     )
     address.depart(PAGE, edited=True)
 

@@ -26,7 +26,6 @@ component = st.components.v2.component(
 
 def shortcuts(
     acts: Mapping[str, Callable[[], None]],
-    ack: int,
     presenter: bool = False,
     focus: str = "",
     letters: Mapping[str, str] = NO_LETTERS,
@@ -36,7 +35,6 @@ def shortcuts(
 
     acts       "undo", "redo", "back", "on", "reveal", or a value of
                `letters` -> what it does
-    ack        the number of the board's last edit that this run has drawn
     presenter  the arrow keys and space act, too
     focus      a new text moves a lost focus to the verdict
     letters    more keys of the browser (KeyboardEvent.key) that act outside
@@ -65,7 +63,7 @@ def shortcuts(
         data={
             "epoch": here["epoch"],
             "seen": here["seen"],
-            "ack": ack,
+            "heard": (keys.widget("shortcuts") or {}).get("settled", 0),
             "drawn": arrived(),
             "presenter": presenter,
             "focus": focus,

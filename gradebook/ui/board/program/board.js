@@ -27,8 +27,7 @@ export class Board {
   constructor(root) {
     this.root = root;
     this.outbox = new Outbox();
-    this.outbox.settled = (ack) =>
-      dispatchEvent(new CustomEvent("gradebook-settled", { detail: ack }));
+    this.outbox.settled = () => dispatchEvent(new Event("gradebook-settled"));
     this.glide = new Glide();
     this.held = null; // the row and value under the learner's hand
     this.data = null;

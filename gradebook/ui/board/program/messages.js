@@ -68,7 +68,7 @@ export class Outbox {
     if (this.waiting.length) this.later();
     else if (this.finished > this.told) {
       this.told = this.finished;
-      this.settled(this.told);
+      this.settled();
     }
   }
 

@@ -44,13 +44,12 @@ function mounted(parentElement) {
       document.querySelector('.st-key-path')
         ?.scrollIntoView({ block: 'start' });
   };
-  // The board has its answer to edit number `detail`: the rest follows.
-  own.follow = ({ detail }) => {
-    own.wanted = detail;
-    own.asked = (own.asked ?? 0) + 1;
+  // The board has its answer to a finished edit: the rest follows.
+  own.follow = () => {
+    own.asked = Date.now();
     own.send('settled', own.asked);
     clearTimeout(own.patience);
-    own.patience = setTimeout(() => own.follow({ detail }), PATIENCE);
+    own.patience = setTimeout(own.follow, PATIENCE);
   };
   document.addEventListener('keydown', own.listen);
   addEventListener('gradebook-settled', own.follow);
@@ -65,7 +64,7 @@ export function draw({ data, parentElement, setStateValue }) {
   own.send = setStateValue;
   own.last = Math.max(own.last, data.seen);
   own.waiting = own.waiting.filter(([number]) => number > data.seen);
-  if (data.ack >= own.wanted) clearTimeout(own.patience);
+  if (data.heard >= own.asked) clearTimeout(own.patience);
   if (!data.drawn && !own.told) {
     own.told = true;
     requestIdleCallback(() => own.send('drawn', data.epoch),
