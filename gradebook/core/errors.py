@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class GradebookError(ValueError):
     """Input that cannot be used, with its place.
@@ -52,6 +54,15 @@ class GradebookError(ValueError):
             expected=self.expected,
             found=self.found,
         )
+
+
+class StepsError(GradebookError):
+    """Some steps of a batch cannot be computed. `steps` says which, bool
+    [S]."""
+
+    def __init__(self, steps: Any, message: str = "", **place: Any) -> None:
+        self.steps = steps
+        super().__init__(message, **place)
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import StepsError
 from gradebook.engine.segments import by_group, by_step, weighted_mean
 
 
@@ -30,7 +30,7 @@ def whitened(batch: Batch, values: Tensor, credited: Tensor) -> Tensor:
     """Values whitened over the tokens of the step, on credited rows, else
     0. float [R]. Unchanged where `whiten_tokens` is off.
 
-    Raises GradebookError for a step with too few tokens.
+    Raises StepsError for steps with too few tokens.
     """
     if not batch.settings.whiten_tokens:
         return values
@@ -61,8 +61,8 @@ def whitened_about(
 
 
 def enough_tokens(batch: Batch, credited: Tensor) -> None:
-    """Raises GradebookError for the first step with too few tokens on
-    credited rows to whiten: fewer than 1 + `whiten_ddof`."""
+    """Raises StepsError for the first step with too few tokens on credited
+    rows to whiten: fewer than 1 + `whiten_ddof`."""
     steps = by_step(batch, credited)
     tokens = steps.sum(batch.tokens)[1:]
     least = 1 + batch.settings.whiten_ddof
@@ -70,7 +70,8 @@ def enough_tokens(batch: Batch, credited: Tensor) -> None:
     if bool(short.any()):
         step = int(short.int().argmax())
         many = "two unmasked tokens" if least == 2 else "one unmasked token"
-        raise GradebookError(
+        raise StepsError(
+            short,
             f"step {int(batch.step[batch.step_index == step][0])} cannot be"
             " whitened",
             key="mask",

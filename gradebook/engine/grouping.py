@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import StepsError
 from gradebook.engine.segments import is_first
 
 
@@ -97,7 +97,7 @@ def divisible(batch: Batch, kept: Tensor | None = None) -> None:
     """Passes when the rows of every step, or those `kept`, bool [R], divide
     by the group size. It says nothing about which rows form a group.
 
-    Raises GradebookError naming the first step that does not divide.
+    Raises StepsError naming the first step that does not divide.
     """
     of = batch.step_index if kept is None else batch.step_index[kept]
     rows = torch.bincount(of, minlength=batch.step_count)
@@ -106,7 +106,8 @@ def divisible(batch: Batch, kept: Tensor | None = None) -> None:
     if bool(uneven.any()):
         at = int(uneven.int().argmax())
         step = int(batch.step[batch.step_index == at][0])
-        raise GradebookError(
+        raise StepsError(
+            uneven,
             f"step {step}: {int(rows[at])} rows do not divide"
-            f" by the group size {int(size[at])}"
+            f" by the group size {int(size[at])}",
         )

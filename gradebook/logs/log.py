@@ -243,6 +243,7 @@ class _Work:
         """What all parts say together."""
         log, frame = self.log, _joined(self.frames)
         found = self._named(frame)
+        frame = _named_alike(frame, found)
         c = found.candidate
         size = dict(c.guesses).get("group_size") if c and c.bug else None
         size = size if isinstance(size, int) else None
@@ -333,6 +334,25 @@ def _rounding(log: Log, advantage: np.ndarray) -> Rounding:
     if log.recording is None:
         return rounding_of(advantage)
     return rounding_of_type(log.recording.types["advantage"])
+
+
+def _named_alike(frame: pd.DataFrame, found: Named) -> pd.DataFrame:
+    """The frame, with the log's own bug first wherever it is tied: a step
+    of few rows alone may fit several."""
+    name = found.candidate.bug if found.candidate else ""
+    if found.verdict != "suspect" or found.segments:
+        return frame
+    tied = np.array([name in ties for ties in frame["ties"]], dtype=bool)
+    tied &= (frame["verdict"] == "suspect").to_numpy()
+    if not tied.any():
+        return frame
+    frame = frame.copy()
+    for at in np.flatnonzero(tied):
+        own = frame["bug"].iloc[at]
+        ties = [own if t == name else t for t in frame["ties"].iloc[at]]
+        frame.at[at, "ties"] = tuple(ties)
+    frame.loc[tied, "bug"] = name
+    return frame
 
 
 def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:

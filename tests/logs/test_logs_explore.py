@@ -96,10 +96,6 @@ def test_a_large_step_is_cut_and_says_so():
     assert "220 of the step's 240 rows are left out" in rows.note
 
 
-@pytest.mark.xfail(
-    reason="A bug that refuses a batch is not left out of this test yet.",
-    strict=False,
-)
 def test_a_window_of_a_large_step_flips_as_the_whole_does():
     _, paths, verdict = checked("partial_groups", steps=1, groups=60)
     rows = step_rows(paths, verdict, 1, most=40)

@@ -325,10 +325,6 @@ def test_verl_dumps_have_their_step_in_the_name(tmp_path):
 # Large logs in parts
 
 
-@pytest.mark.xfail(
-    reason="Ties of one step differ where parts are cut otherwise.",
-    strict=False,
-)
 def test_parts_do_not_change_the_verdict(monkeypatch):
     log = made("rejected_rows", steps=30)
     whole = check_log([of(table(log), "log.parquet")])

@@ -120,12 +120,14 @@ class Evidence:
 
 def tried(has: frozenset[str]) -> tuple[str, ...]:
     """The bugs that leave a trace in advantages and whose columns the log
-    has."""
-    return tuple(
+    has. Those that need fewer columns come first: where two give the same
+    numbers, the simpler one is named."""
+    found = [
         name
         for name in BUGS
         if bug(name).in_advantages and can_show(bug(name), has)
-    )
+    ]
+    return tuple(sorted(found, key=lambda name: len(bug(name).columns)))
 
 
 def can_show(record: Bug, has: frozenset[str]) -> bool:

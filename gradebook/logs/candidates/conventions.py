@@ -89,7 +89,7 @@ _TRL = _Source(
 )
 _TRL_RLOO = _Source(
     "TRL",
-    "v1.6.0",
+    "00313f219",
     "RLOOTrainer._generate_and_score_completions",
     {"eps": 1e-4},
 )
@@ -100,7 +100,12 @@ _AREAL = _Source(
     {"eps": 1e-5, "spread_about": "baseline"},
 )
 _GEM = _Source("GEM", "6de44a1", "train_oat_grpo.py", {"ddof": 0, "eps": 1e-9})
-_OAT = _Source("OAT", "0.2", "ppo.py", {"eps": 1e-8})
+_OAT = _Source(
+    "OAT",
+    "f3ccb7f48",
+    "PPOLearner.compute_monte_carlo_advantages",
+    {"eps": 1e-8},
+)
 _OPENRLHF = _Source(
     "OpenRLHF",
     "3c3be623",
@@ -144,7 +149,12 @@ def _of_verl() -> list[Convention]:
             own = {k: settings[k] for k in OF_ESTIMATOR}
             found.append(_VERL.has(name, **own))
     passk = {k: ESTIMATORS["grpo_passk"][k] for k in OF_ESTIMATOR}
-    return [*found, _VERL.has("grpo_passk", **{**passk, **_CENTERED})]
+    whitened = {"baseline": "none", "whiten_tokens": True, "lone_row": "raw"}
+    return [
+        *found,
+        _VERL.has("grpo_passk", **{**passk, **_CENTERED}),
+        _VERL.has("reinforce_plus_plus", **whitened, **_CENTERED),
+    ]
 
 
 BASELINES = ("group_mean", "batch_mean", "leave_one_out", "none")
@@ -203,6 +213,7 @@ def conventions() -> tuple[Convention, ...]:
             levels_name("leave_one_out", "batch_std"),
             baseline="leave_one_out",
             scale="batch_std",
+            spread_about="baseline",
         ),
         *_of_areal(1e-5),
         *_centered_by_areal(),
@@ -392,6 +403,7 @@ TITLES: Mapping[str, str] = {
     "opo": "OPO",
     "gpg": "GPG",
     "grpo_passk": "Pass@k",
+    "reinforce_plus_plus": "REINFORCE++",
     "reinforce_plus_plus_baseline": "REINFORCE++ baseline",
     "none": "raw reward",
     "grpo_batch_std": "GRPO over the batch's standard deviation",

@@ -3,7 +3,7 @@ far they may be. Letters: R rows, S steps."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -133,6 +133,7 @@ class Ruler:
 
     steps: LoggedSteps
     rounding: Rounding = EXACT
+    _voters: dict[tuple, np.ndarray] = field(default_factory=dict)
 
     @cached_property
     def allowed(self) -> np.ndarray:
@@ -144,21 +145,31 @@ class Ruler:
     def fit(self, trace: StageTrace) -> Fit:
         """How a trace's advantages lie with the log."""
         steps = self.steps
-        found = trace.advantage.numpy()
-        away = distance(found, steps.advantage)
+        away = distance(trace.advantage.numpy(), steps.advantage)
         worst = steps.worst(away)
-        tight = steps.worst(away - self.allowed) <= 0
-        if tight.all():
-            return Fit(worst, tight, tight)
-        first = steps.first_at(away, worst)
-        beyond = worst > self.allowed[first] + self.slack(trace, first)
-        if beyond[~tight].all():
-            return Fit(worst, tight, tight)
         over = np.flatnonzero(away > self.allowed)
-        beyond = away[over] > self.allowed[over] + self.slack(trace, over)
-        loose = np.ones(len(tight), dtype=bool)
-        loose[steps.step_of[over[beyond]]] = False
+        tight = np.ones(len(worst), dtype=bool)
+        tight[steps.step_of[over]] = False
+        if not len(over):
+            return Fit(worst, tight, tight)
+        loose = tight.copy()
+        open_, first = np.unique(steps.step_of[over], return_index=True)
+        beyond = self._beyond(trace, over[first], away)
+        hopeful = np.zeros(len(worst), dtype=bool)
+        hopeful[open_[~beyond]] = True
+        if hopeful.any():
+            over = over[hopeful[steps.step_of[over]]]
+            beyond = self._beyond(trace, over, away)
+            loose |= hopeful
+            loose[steps.step_of[over[beyond]]] = False
         return Fit(worst, tight, loose)
+
+    def _beyond(
+        self, trace: StageTrace, rows: np.ndarray, away: np.ndarray
+    ) -> np.ndarray:
+        """bool [rows]: rounding of scores does not explain the distance,
+        float64 [R]."""
+        return away[rows] > self.allowed[rows] + self.slack(trace, rows)
 
     def slack(self, trace: StageTrace, rows: np.ndarray) -> np.ndarray:
         """What float32 rounding of scores and means may do to these rows.
@@ -171,21 +182,31 @@ class Ruler:
         baseline = np.nan_to_num(trace.baseline.numpy()[rows])
         scale = np.abs(trace.scale.numpy()[rows])
         size = np.abs(score) + np.abs(baseline)
-        group = trace.group.numpy() + 1
-        voters = np.bincount(group[trace.counted.numpy()], minlength=1)
-        own = np.minimum(group[rows], len(voters) - 1)
-        alone = (group[rows] == 0) | (voters[own] <= 1)
         short = (score * 1024 == np.round(score * 1024)) & (size < 4096)
-        exact = short | alone | ~trace.credited.numpy()[rows]
+        exact = short | ~trace.credited.numpy()[rows]
         dust = FLOAT32 * size / np.where(scale > 0, scale, np.inf)
         dust = np.where(exact, 0, dust)
+        if not dust.any():
+            return dust
+        dust = np.where(self._alone(trace, rows), 0, dust)
         step = self.steps.step_of[rows]
         most = np.sqrt(self.steps.batch.step_rows.numpy())[step]
         return np.minimum(dust, most) * self._gain(trace)[step]
 
+    def _alone(self, trace: StageTrace, rows: np.ndarray) -> np.ndarray:
+        """bool [rows]: no other row of the row's group counts."""
+        key = (trace.numbers["group"], trace.numbers["counted"])
+        if key not in self._voters:
+            group = trace.group.numpy() + 1
+            counted = group[trace.counted.numpy()]
+            most = int(group.max()) + 1
+            self._voters[key] = np.bincount(counted, minlength=most)
+        own = trace.group.numpy()[rows] + 1
+        return (own == 0) | (self._voters[key][own] <= 1)
+
     def _gain(self, trace: StageTrace) -> np.ndarray:
         """How much the last stage spreads the standardized scores. [S]"""
-        if trace.outputs["advantage"] is trace.outputs["standardized"]:
+        if not trace.moved:
             return np.ones(self.steps.step_count)
         spreads = []
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -199,7 +220,8 @@ class Ruler:
     def sides(self, suspect: StageTrace, correct: StageTrace) -> np.ndarray:
         """int64 [S]: the rows on which the two differ clearly and the log
         is where the suspect is. Rounding of scores counts only on steps
-        that the suspect needs it for."""
+        that the suspect needs it for. A row without a finite advantage is
+        no evidence: every division by 0 gives such a one."""
         every = np.arange(self.steps.rows)
         found = suspect.advantage.numpy()
         loose = ~self.fit(suspect).tight[self.steps.step_of]
@@ -208,6 +230,7 @@ class Ruler:
         apart = distance(found, correct.advantage.numpy())
         clear = apart > CLEAR * (near + dust)
         away = distance(found, self.steps.advantage)
+        clear &= np.isfinite(self.steps.advantage)
         return self.steps.total(clear & (away <= near))
 
     def blurred(self, trace: StageTrace) -> np.ndarray:

@@ -11,11 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import StepsError
 from gradebook.core.settings import Settings
+from gradebook.engine.pipeline import Stage
 from gradebook.logs.candidates.candidates import Candidate
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
 from gradebook.logs.candidates.strides import made_by
@@ -34,8 +36,12 @@ INPUTS = {
 
 
 class CannotRun(Exception):
-    """A stage cannot be computed on some of the rows. `args` tell the
-    stage and the rules that its settings come from."""
+    """A stage cannot be computed on some steps. `steps` says on which,
+    bool [S]."""
+
+    def __init__(self, steps: np.ndarray) -> None:
+        super().__init__()
+        self.steps = steps
 
 
 class _Watched:
@@ -62,22 +68,52 @@ class StageTrace:
     def __getattr__(self, name: str) -> Tensor:
         return self.outputs[name]
 
+    @property
+    def moved(self) -> bool:
+        """The last stage changed the standardized scores."""
+        return not _same_bits(self.advantage, self.standardized)
+
+
+@dataclass(eq=False)
+class _Known:
+    """What a stage gives on one input: which setting it reads next, and
+    what follows for each value; at the end, the number of its output, or
+    the steps that it cannot compute."""
+
+    reads: str = ""
+    values: dict[Any, _Known] = field(default_factory=dict)
+    output: int | np.ndarray | None = None
+
+    def found(self, settings: Settings) -> int | np.ndarray | None:
+        """The output under these settings; None where it is not known."""
+        at: _Known | None = self
+        while at is not None and at.output is None:
+            value = getattr(settings, at.reads) if at.reads else None
+            at = at.values.get(value)
+        return None if at is None else at.output
+
+    def learn(self, read: dict[str, Any], output: int | np.ndarray) -> None:
+        """Notes an output and the settings that were read for it, in the
+        order in which the stage read them."""
+        at = self
+        for at.reads, value in read.items():
+            at = at.values.setdefault(value, _Known())
+        at.output = output
+
 
 @dataclass(eq=False)
 class StageRuns:
     """The stages that were run on some logged steps."""
 
     steps: LoggedSteps
-    _calls: dict[tuple, list[tuple[dict[str, Any], int]]] = field(
-        default_factory=dict
-    )
+    _calls: dict[tuple, _Known] = field(default_factory=dict)
     _outputs: dict[str, list[Tensor]] = field(default_factory=dict)
     _prints: dict[tuple, list[int]] = field(default_factory=dict)
     _by_rule: dict[tuple, dict[str, Tensor]] = field(default_factory=dict)
 
     def trace(self, candidate: Candidate) -> StageTrace:
         """Every stage up to the advantage. Raises CannotRun where a stage
-        cannot be computed on these rows."""
+        cannot be computed on some steps."""
         engine, settings = candidate.engine, candidate.settings
         rules = tuple(candidate.rules.items())
         outputs: dict[str, Tensor] = {}
@@ -85,40 +121,39 @@ class StageRuns:
         for name, inputs in INPUTS.items():
             stage = getattr(engine, name)
             key = (stage, rules, *(numbers[i] for i in inputs))
-            number = self._known(key, settings)
+            known = self._calls.setdefault(key, _Known())
+            number = known.found(settings)
             if number is None:
                 takes = [outputs[i] for i in inputs]
-                number = self._run(name, key, settings, takes)
-            if number < 0:
-                raise CannotRun(stage, rules)
+                number = self._run(name, stage, rules, known, settings, takes)
+            if isinstance(number, np.ndarray):
+                raise CannotRun(number)
             numbers[name] = number
             outputs[name] = self._outputs[name][number]
         return StageTrace(outputs, numbers)
 
-    def _known(self, key: tuple, settings: Settings) -> int | None:
-        """The number of the output, where the stage ran on this input with
-        equal values of all settings that it read; -1 where it failed."""
-        for read, number in self._calls.get(key, ()):
-            if all(getattr(settings, k) == v for k, v in read.items()):
-                return number
-        return None
-
     def _run(
-        self, name: str, key: tuple, settings: Settings, takes: list[Tensor]
-    ) -> int:
+        self,
+        name: str,
+        stage: Stage,
+        rules: tuple,
+        known: _Known,
+        settings: Settings,
+        takes: list[Tensor],
+    ) -> int | np.ndarray:
         """Runs a stage and notes which settings it reads."""
-        stage, rules = key[0], key[1]
         if rules not in self._by_rule:
             self._by_rule[rules] = made_by(self.steps, dict(rules))
         watched: Any = _Watched(settings)
         batch = under(self.steps.batch, watched, self._by_rule[rules])
+        found: int | np.ndarray
         try:
             args = takes if name == "standardized" else [batch, *takes]
-            number = self._number(name, stage(*args))
-        except GradebookError:
-            number = -1
-        self._calls.setdefault(key, []).append((watched.read, number))
-        return number
+            found = self._number(name, stage(*args))
+        except StepsError as error:
+            found = error.steps.numpy()
+        known.learn(watched.read, found)
+        return found
 
     def _number(self, name: str, output: Tensor) -> int:
         """The number of an output among those of its stage."""
@@ -139,7 +174,8 @@ def _fingerprint(output: Tensor) -> tuple:
 
 
 def _same_bits(one: Tensor, other: Tensor) -> bool:
-    return torch.equal(_bits(one), _bits(other))
+    same_type = one.dtype == other.dtype
+    return same_type and torch.equal(_bits(one), _bits(other))
 
 
 def _bits(values: Tensor) -> Tensor:

@@ -80,7 +80,6 @@ class Trials:
     tried: Tried = field(default_factory=Tried)
     fits: dict[Candidate, Fit] = field(default_factory=dict)
     _known: dict[tuple, Fit] = field(default_factory=dict)
-    _cannot: dict[tuple, np.ndarray] = field(default_factory=dict)
     _parts: dict[bytes, Trials] = field(default_factory=dict)
 
     @cached_property
@@ -174,7 +173,11 @@ class Trials:
         try:
             return self._measured(self.runs.trace(candidate))
         except CannotRun as error:
-            return self._fit_where_it_runs(candidate, error.args)
+            fit = Fit.none(self.steps.step_count)
+            if not error.steps.all():
+                part = self.part(~error.steps)
+                fit.put(~error.steps, part._fit(candidate))
+            return fit
 
     def _measured(self, trace: StageTrace) -> Fit:
         key = tuple(trace.numbers.values())
@@ -193,7 +196,7 @@ class Trials:
         """The trials of the steps `at`, bool [S]; the last ones are kept."""
         key = at.tobytes()
         if key not in self._parts:
-            if len(self._parts) > 4:
+            if len(self._parts) >= 16:
                 self._parts.clear()
             steps = self.steps.of_steps(at)
             self._parts[key] = Trials(steps, self.rounding, self.tried)
@@ -211,41 +214,6 @@ class Trials:
         taken = before - before[first][step] < share
         rows = taken[self.steps.batch.prompt_index.numpy()]
         return Trials(self.steps.of_rows(rows), self.rounding, self.tried)
-
-    def _fit_where_it_runs(self, candidate: Candidate, why: tuple) -> Fit:
-        """The fit on the steps on which the candidate can be computed."""
-        count = self.steps.step_count
-        fit = Fit.none(count)
-        if count == 1:
-            return fit
-        key = (*why, candidate.settings)
-        if key not in self._cannot:
-            bad = np.ones(count, dtype=bool)
-            self._runs_on(candidate, np.arange(count), bad)
-            self._cannot[key] = bad
-        good = ~self._cannot[key]
-        if good.any():
-            part = Trials(self.steps.of_steps(good), self.rounding)
-            try:
-                fit.put(good, part._measured(part.runs.trace(candidate)))
-            except CannotRun:
-                return fit
-        return fit
-
-    def _runs_on(
-        self, candidate: Candidate, at: np.ndarray, bad: np.ndarray
-    ) -> None:
-        """Clears `bad` on the steps `at` that the candidate runs on."""
-        chosen = np.zeros(len(bad), dtype=bool)
-        chosen[at] = True
-        try:
-            StageRuns(self.steps.of_steps(chosen)).trace(candidate)
-            bad[at] = False
-        except CannotRun:
-            if len(at) > 1:
-                half = len(at) // 2
-                self._runs_on(candidate, at[:half], bad)
-                self._runs_on(candidate, at[half:], bad)
 
 
 @lru_cache

@@ -18,7 +18,12 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import correct_ones
 from gradebook.logs.candidates.conventions import Convention, conventions
 from gradebook.logs.candidates.evaluation import Layout, layout_of
-from gradebook.logs.candidates.fit import ABSOLUTE, FLOAT32, RELATIVE
+from gradebook.logs.candidates.fit import (
+    ABSOLUTE,
+    ALIKE,
+    FLOAT32,
+    RELATIVE,
+)
 from gradebook.logs.candidates.lines import off_line
 from gradebook.logs.candidates.logged_steps import to_logged
 from gradebook.logs.candidates.trials import Trials
@@ -45,6 +50,10 @@ SAMPLE_ROWS = 4096
 LONGEST, FEW, STRIDED_ROWS = 16, 6, 256
 """Where nothing else fits: strides up to here, with so many weights each,
 over so many rows."""
+
+VARIANTS = ((False, False), (True, False), (False, True))
+"""Whether each function's rewards are normalized before they are summed,
+and whether a row without any reward counts as 0 (TRL before v1.6.0)."""
 
 SOLVED = "the logged advantages determine them"
 STRIDED = "fixed strides with these weights give the logged advantages"
@@ -182,16 +191,20 @@ def _best(
             return Reading((1.0,), sizes[0], notes)
     best: tuple[tuple[float, ...], Reading] | None = None
     for size in sizes:
-        for normalized in (False, True):
-            if normalized and best and _explains(best[0], sample):
+        for normalized, zeros in VARIANTS:
+            rare = normalized or zeros
+            if rare and best and _explains(best[0], sample):
                 continue
-            seen = _Seen.of(sample, size, normalized)
+            if zeros and not out.any():
+                continue
+            seen = _Seen.of(sample, size, normalized, zeros)
             for each, why in _tried(seen, given):
                 notes = _notes(columns, each, why, size, sample)
                 if normalized:
                     notes = (*notes, NORMALIZED)
                 enough = best is not None and _explains(best[0], sample)
-                if enough and best[0][1] and best[0][3] >= -_digits(each):
+                exact = enough and best[0][2] >= -ALIKE
+                if exact and best[0][1] and best[0][3] >= -_digits(each):
                     continue  # no shorter weights than those that explain
                 merit = _merit(seen, each, why, enough)
                 if best is None or merit > best[0] and merit[0]:
@@ -244,15 +257,20 @@ class _Seen:
 
     @classmethod
     def of(
-        cls, sample: pd.DataFrame, size: int | None, normalized: bool
+        cls,
+        sample: pd.DataFrame,
+        size: int | None,
+        normalized: bool,
+        zeros: bool = False,
     ) -> _Seen:
-        """The sample with groups of `size` rows."""
+        """The sample with groups of `size` rows; `zeros`: a row without
+        any reward counts, with the reward 0."""
         names = [n for n in sample if n.startswith("reward ")]
         step, group = _group(sample, size)
         rewards = sample[names].to_numpy()
         if normalized:
             rewards = _normalized(rewards, group)
-        in_ = ~unscored(sample)
+        in_ = ~unscored(sample) | zeros
         return cls(
             np.nan_to_num(rewards[in_], posinf=0, neginf=0),
             sample["advantage"].to_numpy()[in_],

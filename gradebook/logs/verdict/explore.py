@@ -173,11 +173,15 @@ def _with_guesses(
         for value in dict.fromkeys(values):
             tried = replace(settings, **{setting: value})
             convention = Convention(verdict.estimator, tried)
-            found = advantages(steps, Candidate(name, convention))
+            try:
+                found = advantages(steps, Candidate(name, convention))
+            except GradebookError:  # the trainer stops with this value
+                continue
             away = distance(found, steps.advantage)
             off[value] = float((away / np.maximum(1, np.abs(found))).max())
-        best = min(off, key=lambda v: off[v])
-        settings = replace(settings, **{setting: best})
+        if off:
+            best = min(off, key=lambda v: off[v])
+            settings = replace(settings, **{setting: best})
     return settings
 
 

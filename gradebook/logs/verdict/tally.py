@@ -171,6 +171,8 @@ def named(tally: Tally, told: np.ndarray) -> Named:
         return Named("cannot tell", chosen, ~none, alive, why="rounding")
     partly = [c for c in every if c.bug and c.listed and _covers(tally, c)]
     proven = [c for c in partly if tally.own[c].sides > c.freedom]
+    if not proven and (quiet | (told == "correct")).all():
+        return _changing(tally, quiet)
     for wanted, verdict, why in (
         (proven, "suspect", ""),
         (partly, "cannot tell", "no evidence"),
@@ -181,6 +183,12 @@ def named(tally: Tally, told: np.ndarray) -> Named:
             chosen = tally.preferred(whole or wanted)
             mixed = not whole
             return Named(verdict, chosen, ~none, tuple(wanted), mixed, why)
+    return _changing(tally, quiet)
+
+
+def _changing(tally: Tally, quiet: np.ndarray) -> Named:
+    """Several computations in turn, or none that fits."""
+    every = list(tally.own)
     found = segments(tally, quiet)
     suspects = [
         s.candidate
@@ -189,11 +197,13 @@ def named(tally: Tally, told: np.ndarray) -> Named:
         and tally.own[s.candidate].sides > s.candidate.freedom
     ]
     if suspects:
+        all_ = np.ones(tally.steps, dtype=bool)
         return Named(
-            "suspect", suspects[0], ~none, tuple(suspects), segments=found
+            "suspect", suspects[0], all_, tuple(suspects), segments=found
         )
     best = max(every, key=tally.count, default=None)
-    fits = none if best is None else tally.fitted(best)
+    fits = np.zeros(tally.steps, dtype=bool)
+    fits = fits if best is None else tally.fitted(best)
     return Named("none fits", best, fits, segments=found)
 
 
