@@ -24,9 +24,10 @@ MARKED = 25
 
 @dataclass(frozen=True)
 class Curves:
-    """Both policies' measure over the updates, one list for each seed.
+    """The policies' measure over the updates.
 
-    names   of the engines, the correct one first
+    names   of the runs: correct, faulty, and a third one where there is one
+    seeds   for each run a list for each seed
     reach   the lowest and the highest value of the axis
     last    the last update of a whole run
     """
@@ -35,8 +36,7 @@ class Curves:
     axis: str
     names: Sequence[str]
     updates: Sequence[int]
-    correct: Sequence[Sequence[float]]
-    faulty: Sequence[Sequence[float]]
+    seeds: Sequence[Sequence[Sequence[float]]]
     reach: tuple[float, float]
     last: int
 
@@ -58,20 +58,23 @@ class Dose:
     at: float
 
 
+STROKES = ((CORRECT, ""), (FAULTY, "7 4"), ("currentColor", "2 4"))
+"""Colour and dashes of each run's line."""
+
+
 def curves_svg(picture: Curves) -> str:
     """Thin lines for seeds, thick ones for means: the correct one solid
-    with filled circles, the faulty one dashed with open diamonds."""
+    with filled circles, the faulty one dashed with open diamonds, a third
+    one dotted in ink with open squares."""
     scale = _Scale((0, picture.last), picture.reach)
     parts = [_frame(scale, picture.axis, "updates")]
-    pair = (
-        (picture.names[0], picture.correct, CORRECT, ""),
-        (picture.names[1], picture.faulty, FAULTY, "7 4"),
-    )
-    for _, seeds, colour, _ in pair:
+    for seeds, (colour, _) in zip(picture.seeds, STROKES):
         for values in seeds:
             line = scale.path(picture.updates, values)
             parts.append(_line(line, colour, 1, opacity=0.22))
-    for at, (name, seeds, colour, dash) in enumerate(pair):
+    named = zip(picture.names, picture.seeds, STROKES)
+    x: float = LEFT + 10
+    for at, (name, seeds, (colour, dash)) in enumerate(named):
         means = [_mean(values) for values in zip(*seeds)]
         line = scale.path(picture.updates, means)
         parts.append(_line(line, colour, 3, dash))
@@ -82,8 +85,8 @@ def curves_svg(picture: Curves) -> str:
         ]
         for update, value in marked:
             parts.append(_mark(at, scale.x(update), scale.y(value)))
-        x = LEFT + 10 + 130 * at
         parts += [_mark(at, x, 14), _text(x + 12, 18, name)]
+        x += 40 + 8 * len(name)
     return _svg(parts, picture.title)
 
 
@@ -249,10 +252,15 @@ def _line(
 
 
 def _mark(engine: int, x: float, y: float) -> str:
-    """A filled circle for the correct engine, an open diamond for the
-    faulty one."""
+    """A filled circle for the correct run, an open diamond for the faulty
+    one, an open square for a third."""
     if engine == 0:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{CORRECT}"/>'
+    if engine == 2:
+        return (
+            f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10"'
+            ' fill="none" stroke="currentColor" stroke-width="2"/>'
+        )
     return (
         f'<path d="M{x:.1f} {y - 7:.1f}l7 7l-7 7l-7 -7z" fill="none"'
         f' stroke="{FAULTY}" stroke-width="2.2"/>'

@@ -110,10 +110,10 @@ def sentence(
     low = (found.difference - found.half_width) * measure.factor
     high = (found.difference + found.half_width) * measure.factor
     if found.kind == SAME:
-        ends = " to ".join(_signed(end, measure.factor) for end in (low, high))
+        least, most = (_signed(end, measure.factor) for end in (low, high))
         return (
             f"{given} there is no difference {when} that {found.seeds} seeds"
-            f" can show (95 % interval {ends} {measure.unit})."
+            f" can show (95 % interval {least} to {most} {measure.unit})."
         )
     ends = sorted((abs(low), abs(high)))
     size = _size(abs(found.difference) * measure.factor, measure.factor)

@@ -52,46 +52,48 @@ WORDS = (
 the same letter at the same position, so they can learn from each other."""
 
 
-def spell(free: int = 0) -> Environment:
+def spell(
+    free: int = 0, right: float = 1.0, wrong: float = 0.0
+) -> Environment:
     """Write the prompt's word of two letters, then EOS.
 
-    Eight tokens: seven letters and EOS. The exact word earns 1, all else
-    0. The reference policy's chance of each right token falls from 0.9 to
-    0.2 over the prompts. `free` more letters, which may be any, stand
-    between the word and EOS; there the reference policy writes each letter
-    with equal chance, and EOS with chance 0.02.
+    Eight tokens: seven letters and EOS. The exact word earns `right`, all
+    else `wrong`. The reference policy's chance of each right token falls
+    from 0.9 to 0.2 over the prompts. `free` more letters, which may be any,
+    stand between the word and EOS; there the reference policy writes each
+    letter with equal chance, and EOS with chance 0.02.
 
     States: right so far, by position; wrong, by position; ended wrong;
     ended right. The place is the position.
     """
     eos, word = 7, 2
     length = word + free
-    wrong, missed, right = length + 1, 2 * length + 2, 2 * length + 3
-    after = torch.full((PROMPTS, right + 1, eos + 1), missed)
-    after[:, right] = right
+    off, missed, done = length + 1, 2 * length + 2, 2 * length + 3
+    after = torch.full((PROMPTS, done + 1, eos + 1), missed)
+    after[:, done] = done
     chance = torch.zeros(PROMPTS, length + 1, eos + 1, dtype=torch.float64)
     for prompt, sure in enumerate(_falling(0.9, 0.2)):
         for place in range(length):
             on = place + 1
-            after[prompt, wrong + place, :eos] = wrong + on
+            after[prompt, off + place, :eos] = off + on
             if place < word:
                 letter = WORDS[prompt][place]
-                after[prompt, place, :eos] = wrong + on
+                after[prompt, place, :eos] = off + on
                 after[prompt, place, letter] = on
                 chance[prompt, place] = _chances(eos + 1, {letter: sure})
             else:
                 after[prompt, place, :eos] = on
                 chance[prompt, place] = _chances(eos + 1, {eos: 0.02})
-        after[prompt, length, eos] = right
+        after[prompt, length, eos] = done
         chance[prompt, length] = _chances(eos + 1, {eos: sure})
-    succeeds = _only(right, right + 1)
+    succeeds = _only(done, done + 1)
     positions = torch.arange(length + 1)
     return Environment(
         after,
         place=torch.cat([positions, positions, torch.zeros(2).long()]),
-        ends=_only(missed, right + 1) | succeeds,
+        ends=_only(missed, done + 1) | succeeds,
         succeeds=succeeds,
-        reward=succeeds.double(),
+        reward=torch.where(succeeds, right, wrong).double(),
         chance=chance,
         most=length + 1,
         solvable=torch.ones(PROMPTS, dtype=torch.bool),

@@ -35,7 +35,7 @@ from gradebook.cases.schema import (
 )
 from gradebook.cases.toml_file import read_toml
 from gradebook.core.errors import GradebookError, shown
-from gradebook.core.settings import Settings
+from gradebook.core.settings import AT_LEAST_ONE, Settings
 
 STUDIES = FOLDER / "consequences"
 UPDATES = 200
@@ -67,11 +67,16 @@ class Conditions(Part):
                above 0, a rollout whose sequence ratio is outside
                [1/2, 2] is rejected: its whole mask is 0
     bonus      reward added to rejected rollouts
+    unscored   share of the rollouts that no reward function scores; each
+               gets 0 as a filler
+    cut        share of the rollouts that are cut into one row a token
     """
 
     lost: Number = 0.0
     sampler: Number = 0.0
     bonus: Number = 0.0
+    unscored: Number = 0.0
+    cut: Number = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,6 @@ class Slider(Part):
     name     of a setting, of a condition or of the task's own argument
     percent  the slider shows percent; the condition is a share
     phrase   the value in a sentence, with {} for the value
-    off      a value at which the bug changes nothing or helps
     """
 
     name: Text
@@ -91,7 +95,6 @@ class Slider(Part):
     most: Number
     step: Number
     default: Number
-    off: Number
     percent: Flag = False
 
     def of(self, value: float) -> float:
@@ -121,6 +124,8 @@ class Study(Part):
     report    the updates after which results are given; the headline is
               about the first one
     plan      what a lead says about it, where it is a step of the session
+    third     the name of a third run that can be added: the faulty engine
+              with advantage 0 for rows in no group; "" for none
     """
 
     order: Count
@@ -137,6 +142,7 @@ class Study(Part):
     conditions: Conditions = Conditions()
     settings: SettingsTable = Settings()
     plan: Lesson | None = None
+    third: str = ""
 
     def __post_init__(self) -> None:
         if self.plan is not None:
@@ -157,7 +163,8 @@ class Study(Part):
             self.settings,
         )
         if name in tuple(settings):
-            changed: dict[str, Any] = {name: value}
+            kind = int if name in AT_LEAST_ONE else float
+            changed: dict[str, Any] = {name: kind(value)}
             settings = replace(settings, **changed)
         elif hasattr(on, name):
             on = replace(on, **{name: value})
@@ -168,12 +175,14 @@ class Study(Part):
 
 @dataclass(frozen=True)
 class Run:
-    """What is trained. Equal runs give equal curves."""
+    """What is trained. Equal runs give equal curves. With `third`, the
+    study's third run is trained beside the two."""
 
     bug: str
     value: float
     optimizer: str = "adam"
     seeds: int = 16
+    third: bool = False
 
 
 @lru_cache

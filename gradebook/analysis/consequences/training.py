@@ -82,20 +82,30 @@ def batch_at(chosen: Run, seed: int, update: int) -> Batch:
     return training.batches(policy, next(training.luck))[1][0]
 
 
-def engines(bug: str) -> tuple[Engine, Engine]:
-    """The correct and the faulty engine of a training run.
+def engines(chosen: Run) -> tuple[Engine, ...]:
+    """The correct and the faulty engine of a training run, and where it is
+    chosen the faulty one without advantages for rows in no group.
 
-    No trainer leaves the rows of a flat group out of its loss, so both
+    No trainer leaves the rows of a flat group out of its loss, so all
     engines train every row that has tokens; except where the bug is about
     just that stage.
     """
-    swapped = swap(bug)
+    swapped = swap(chosen.bug)
+    found = [CORRECT, swapped.engine]
+    if chosen.third:
+        found.append(replace(swapped.engine, baseline=_own_score_outside))
     if swapped.stage == "trained":
-        return CORRECT, swapped.engine
-    correct, faulty = (
-        replace(one, trained=_every_row) for one in (CORRECT, swapped.engine)
-    )
-    return correct, faulty
+        return tuple(found)
+    return tuple(replace(one, trained=_every_row) for one in found)
+
+
+def _own_score_outside(
+    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
+) -> Tensor:
+    """The correct baseline; for a row in no group its own score, so that
+    its advantage is 0. float [R]."""
+    found = CORRECT.baseline(batch, score, counted, group)
+    return torch.where(group < 0, score, found)
 
 
 def _every_row(
@@ -110,7 +120,8 @@ class Luck(NamedTuple):
 
     order    int64 [S, P] the prompt at each place of the batch
     gumbel   float32 [T, S, P, G, A] noise that chooses the actions
-    uniform  float64 [S, P, G] decides what happens to a rollout
+    uniform  float64 [S, P, G] decides whether a rollout is lost, scored
+             and cut
     normal   float64 [S, P, L, A] what the sampler's logits are off by
     """
 
@@ -141,7 +152,7 @@ class Training:
     def __init__(self, chosen: Run, seeds: Sequence[int]) -> None:
         self.study = study(chosen.bug)
         self.task, self.on, self.settings = self.study.at(chosen.value)
-        self.engines = engines(chosen.bug)
+        self.engines = engines(chosen)
         self.seeds = len(seeds)
         self.updates = 0
         self.luck = self._luck(seeds)
@@ -217,29 +228,32 @@ class Training:
         seed = torch.arange(self.seeds).repeat_interleave(
             len(rollouts.prompt) // self.seeds
         )
-        prompt = rollouts.prompt
         arrived = luck.uniform.reshape(-1) >= self.on.lost
         arrived &= finite[engine][seed]
         rows = arrived.nonzero().squeeze(-1)
-        index, mask, final = (
-            part[engine].index_select(0, rows)
-            for part in (rollouts.chosen, rollouts.mask, rollouts.final)
-        )
-        seed, prompt = seed[rows], prompt[rows]
+        mask = rollouts.mask[engine].index_select(0, rows)
+        chance = luck.uniform.reshape(-1)
+        if self.on.cut:
+            rows, mask = _pieces(rows, mask, (chance < self.on.cut)[rows])
+        index = rollouts.chosen[engine].index_select(0, rows)
+        final = rollouts.final[engine][rows]
         logp = _taken(policy, index)
-        reward = self.task.reward[final]
+        scored = chance[rows] >= self.on.unscored
+        reward = torch.where(scored, self.task.reward[final], 0)
         steps = mask.sum(-1)
         if self.on.sampler:
             near = _near(logp.detach(), _taken(sampler, index), mask)
             reward = torch.where(near, reward, reward + self.on.bonus)
             mask = mask & near[:, None]
         batch = Batch(
-            prompt=prompt,
+            prompt=rollouts.prompt[rows],
             reward=reward,
             mask=mask,
             eos=self.task.ends[final],
-            step=seed,
+            step=seed[rows],
             steps=steps,
+            scored=scored,
+            rollout=rows,
             logp=logp,
             ref_logp=self._reference(index) if self.settings.beta else None,
             settings=self.settings,
@@ -326,6 +340,17 @@ class Training:
                     uniform[:, update],
                     normal[:, update],
                 )
+
+
+def _pieces(rows: Tensor, mask: Tensor, cut: Tensor) -> tuple[Tensor, Tensor]:
+    """Rollouts, int64 [R], as rows: one that is `cut`, bool [R], has a row
+    for each of its tokens, the others one. int64 [R'] the rollout of each
+    row, and bool [R', T] its mask."""
+    many = torch.where(cut, mask.sum(-1), 1)
+    of = torch.arange(len(rows)).repeat_interleave(many)
+    nth = torch.arange(len(of)) - (many.cumsum(0) - many)[of]
+    alone = torch.arange(mask.shape[1]) == nth[:, None]
+    return rows[of], mask[of] & (alone | ~cut[of, None])
 
 
 def _taken(values: Tensor, index: Tensor) -> Tensor:

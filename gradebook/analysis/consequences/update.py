@@ -23,6 +23,8 @@ def rows_of(batch: Batch) -> list[dict[str, Any]]:
         columns["kept_steps"] = batch.kept_steps.tolist()
     if not bool(batch.scored.all()):
         columns["scored"] = batch.scored.tolist()
+    if bool((batch.rollout[1:] == batch.rollout[:-1]).any()):
+        columns["rollout"] = [f"r{one}" for one in batch.rollout.tolist()]
     if batch.settings.beta:
         for name in ("logp", "ref_logp"):
             values = getattr(batch, name).tolist()

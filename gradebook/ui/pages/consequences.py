@@ -173,6 +173,16 @@ def _switches(mine: Desk) -> None:
                 lambda count: mine.choose(seeds=count),
             ),
         )
+    third = study(run.bug).third
+    if third:
+        st.toggle(
+            f"Third line: {third}",
+            **showing(
+                f"training-third-{run.bug}",
+                run.third,
+                lambda on: mine.choose(third=on),
+            ),
+        )
 
 
 def _decimals(step: float) -> str:

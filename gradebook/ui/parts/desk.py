@@ -6,6 +6,7 @@ import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import streamlit as st
 
@@ -21,7 +22,7 @@ from gradebook.core.errors import shown
 from gradebook.ui import keys
 from gradebook.ui.runs.pool import Job, Pool, Task
 
-KEYS = ("bug", "value", "optimizer", "seeds")
+KEYS = ("bug", "value", "optimizer", "seeds", "third")
 """The parameters of a link."""
 
 
@@ -58,7 +59,7 @@ class Desk:
         """The learner has neither predicted nor skipped for this bug."""
         return self.run.bug not in self.guesses
 
-    def choose(self, **changes: object) -> None:
+    def choose(self, **changes: Any) -> None:
         """Another run stands on the page, and starts where its result is
         not known yet."""
         self.run = replace(self.run, **changes)
@@ -113,12 +114,13 @@ def default_run(bug: str) -> Run:
 
 def query_of(run: Run) -> dict[str, str]:
     """The link's parameters."""
-    return {
+    query = {
         "bug": run.bug,
         "value": f"{run.value:g}",
         "optimizer": run.optimizer,
         "seeds": str(run.seeds),
     }
+    return query | ({"third": "1"} if run.third else {})
 
 
 def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
@@ -167,6 +169,12 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
         else:
             one_of = "one of " + ", ".join(map(str, SEEDS))
             wrong("seeds", one_of, f"{run.seeds} is taken")
+    if "third" in query:
+        if query["third"] == "1" and study(bug).third:
+            run = replace(run, third=True)
+        else:
+            has = "1" if study(bug).third else "left out for this bug"
+            wrong("third", has, "no third line is drawn")
     return run, tuple(problems)
 
 

@@ -114,10 +114,16 @@ def _reported(run: Run, frames: list[dict]) -> dict[int, Effect]:
     """The effects at the updates of the report that were reached."""
     one = study(run.bug)
     return {
-        frame["update"]: effect(*frame["values"][one.measure])
+        frame["update"]: _effect(run, frame)
         for frame in frames
         if frame["update"] in one.report
     }
+
+
+def _effect(run: Run, frame: dict) -> Effect:
+    """The faulty run beside the correct one, by the run's own measure."""
+    correct, faulty, *_ = frame["values"][study(run.bug).measure]
+    return effect(correct, faulty)
 
 
 def _picture(run: Run, frames: list[dict]) -> None:
@@ -130,29 +136,33 @@ def _picture(run: Run, frames: list[dict]) -> None:
 def curves(run: Run, frames: list[dict]) -> Curves:
     """The frames as a picture of the run's own measure."""
     one = study(run.bug)
-    names = load(run.bug).engine_names
     series = [frame["values"][one.measure] for frame in frames]
-
-    def seeds(engine: int) -> list[list[float]]:
-        return [list(values) for values in zip(*(s[engine] for s in series))]
-
+    names = lines(run)
     return Curves(
         title=_summary(run, frames),
         axis=one.measured.title,
         names=names,
         updates=[frame["update"] for frame in frames],
-        correct=seeds(0),
-        faulty=seeds(1),
+        seeds=[
+            [list(values) for values in zip(*(s[at] for s in series))]
+            for at in range(len(names))
+        ],
         reach=one.measured.reach,
         last=UPDATES,
     )
+
+
+def lines(run: Run) -> tuple[str, ...]:
+    """What the run's lines are called, the correct one first."""
+    named = tuple(load(run.bug).engine_names)
+    return (*named, study(run.bug).third) if run.third else named
 
 
 def _diverged(run: Run, frames: list[dict]) -> str:
     """How many seeds have no number any more."""
     if not frames:
         return ""
-    last = effect(*frames[-1]["values"][study(run.bug).measure])
+    last = _effect(run, frames[-1])
     if not last.diverged:
         return ""
     return (
@@ -166,16 +176,25 @@ def _summary(run: Run, frames: list[dict]) -> str:
     """The picture in words."""
     if not frames:
         return "No curve yet."
-    one = study(run.bug)
+    title = study(run.bug).measured.title
     right, wrong = load(run.bug).engine_names
-    first = effect(*frames[0]["values"][one.measure])
-    last = effect(*frames[-1]["values"][one.measure])
-    return (
-        f"{one.measured.title[:1].upper()}{one.measured.title[1:]}, mean of"
-        f" {run.seeds} seeds. Both runs start at {first.correct:.3f}. After"
-        f" {_reached(frames)} updates the {right} run is at"
-        f" {last.correct:.3f} and the {wrong} run at {last.faulty:.3f}."
+    first, last = _effect(run, frames[0]), _effect(run, frames[-1])
+    said = (
+        f"{title[:1].upper()}{title[1:]}, mean of {run.seeds} seeds. Both runs"
+        f" start at {_three(first.correct)}. After {_reached(frames)} updates"
+        f" the {right} run is at {_three(last.correct)} and the {wrong} run at"
+        f" {_three(last.faulty)}"
     )
+    if run.third:
+        third = _three(_mean_of_third(run, frames[-1]))
+        said += f", and with {study(run.bug).third} it is at {third}"
+    return f"{said}."
+
+
+def _mean_of_third(run: Run, frame: dict) -> float:
+    """Of the seeds that did not diverge; NaN where none is left."""
+    correct, _, third = frame["values"][study(run.bug).measure]
+    return effect(correct, third).faulty
 
 
 def _button(mine: Desk, run: Run, frames: list[dict]) -> None:
@@ -224,13 +243,17 @@ def _table(run: Run, frames: list[dict]) -> None:
     for frame in frames:
         if frame["update"] % 25:
             continue
-        found = effect(*frame["values"][one.measure])
+        found = _effect(run, frame)
         low = found.difference - found.half_width
         high = found.difference + found.half_width
+        numbers: tuple[float, ...]
         numbers = (found.correct, found.faulty, found.difference, low, high)
+        if run.third:
+            numbers = (*numbers, _mean_of_third(run, frame))
         body.append([str(frame["update"]), *(_three(n) for n in numbers)])
     head = ["updates", right, wrong, "difference", "from", "to"]
-    table(head, body, range(1, 6), heads=1, label=one.measured.title)
+    head += [one.third] if run.third else []
+    table(head, body, range(1, len(head)), heads=1, label=one.measured.title)
 
 
 def _three(value: float) -> str:
@@ -242,13 +265,14 @@ def _dose(mine: Desk) -> None:
     number of seeds."""
     run, one = mine.run, study(mine.run.bug)
     update = one.report[0]
-    points = [
-        (tried.value, _reported(tried, frames)[update])
+    found = {
+        tried.value: _reported(tried, frames)[update]
         for tried, frames in mine.results.items()
         if (tried.bug, tried.optimizer, tried.seeds)
         == (run.bug, run.optimizer, run.seeds)
         and _reached(frames) >= update
-    ]
+    }
+    points = sorted(found.items())
     right, wrong = load(run.bug).engine_names
     st.subheader("All settings tried", anchor=False)
     picture = Dose(
@@ -269,7 +293,7 @@ def _dose(mine: Desk) -> None:
     with st.expander("The settings tried as a table"):
         body = [
             [f"{v:g}", _three(e.difference), _three(e.half_width)]
-            for v, e in sorted(points, key=lambda point: point[0])
+            for v, e in points
         ]
         head = [one.slider.label, "difference", "± (95 %)"]
         table(head, body, range(3), label="settings tried")
@@ -291,7 +315,7 @@ def _files(run: Run, frames: list[dict]) -> None:
             "Curves (CSV)",
             lambda: curves_csv(
                 ((f["update"], f["values"]) for f in frames),
-                load(run.bug).engine_names,
+                lines(run),
             ),
             file_name=f"{name}.csv",
             mime="text/csv",

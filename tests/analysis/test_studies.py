@@ -1,0 +1,122 @@
+"""What training runs say: the effect, its words, and the studies' files."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from gradebook.analysis.consequences import study as studies
+from gradebook.analysis.consequences.effect import (
+    MORE,
+    effect,
+    sentence,
+    t_quantile,
+)
+from gradebook.analysis.consequences.study import studied, study
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import Settings
+
+# The numbers of an effect, and its words
+
+
+def test_the_interval_is_student_s():
+    """Differences 1, 2, 3: mean 2, standard error 1 / sqrt 3. Quantiles
+    from the usual tables."""
+    assert t_quantile(0.975, 7) == pytest.approx(2.365, abs=0.005)
+    assert t_quantile(0.975, 15) == pytest.approx(2.131, abs=0.001)
+    assert t_quantile(0.975, 31) == pytest.approx(2.040, abs=0.001)
+    found = effect([0.0] * 8, [1, 2, 3, 4, 5, 6, 7, 8])
+    assert found.difference == 4.5
+    assert found.half_width == pytest.approx(2.365 * 2.4495 / 2.8284, rel=2e-3)
+    assert found.kind == MORE
+
+
+def test_a_seed_that_diverged_is_left_out_and_counted():
+    found = effect([0.5, 0.5, 0.5], [0.4, math.nan, 0.2])
+    assert (found.seeds, found.diverged) == (2, 1)
+    assert found.difference == pytest.approx(-0.2)
+
+
+def words(correct, faulty, bug="partial_groups", value=1.0):
+    return sentence(study(bug), value, effect(correct, faulty), 50, "faulty")
+
+
+def test_the_headline_says_size_and_interval():
+    said = words([0.9] * 4, [0.68, 0.66, 0.67, 0.67])
+    assert said == (
+        "With 1 % of the rollouts lost the faulty run solves 23 points less"
+        " after 50 updates (95 % interval 22 to 24)."
+    )
+
+
+def test_the_headline_says_that_nothing_can_be_shown():
+    said = words([0.5, 0.6, 0.5, 0.6], [0.51, 0.59, 0.49, 0.61])
+    assert "no difference after 50 updates that 4 seeds can show" in said
+    assert "−1.8 to +1.8 points" in said
+
+
+def test_the_headline_says_exactly_no_difference():
+    assert "exactly no difference" in words([0.5, 0.6], [0.5, 0.6])
+
+
+def test_the_headline_says_that_a_run_diverged():
+    assert "diverged" in words([0.5, 0.5], [math.nan, math.nan])
+
+
+# The studies
+
+
+def test_the_first_study_is_the_one_whose_sign_turns():
+    assert studied()[:2] == ("no_eos_outliers", "partial_groups")
+
+
+@pytest.mark.parametrize("bug", studied())
+def test_a_study_s_slider_sets_something_and_stands_at_its_own_values(bug):
+    one = study(bug)
+    slider = one.slider
+    for value in (slider.default, slider.least, slider.most):
+        assert slider.nearest(value) == pytest.approx(value)
+        one.at(value)
+    task = one.at(slider.least), one.at(slider.most)
+    assert (
+        task[0][1:] != task[1][1:]
+        or task[0][0].reward.tolist() != task[1][0].reward.tolist()
+    )
+    assert "{}" in slider.phrase
+
+
+def test_a_slider_s_percent_is_a_share():
+    _, on, settings = study("partial_groups").at(5.0)
+    assert on.lost == 0.05
+    assert settings.group_size == 8
+    _, _, settings = study("zero_std_kl").at(0.1)
+    assert settings == replace(Settings(eps=1e-4), beta=0.1)
+
+
+@pytest.mark.parametrize(
+    "key, value, said",
+    [
+        ("measure", "'speed'", "key 'measure': expected one of success"),
+        ("rollouts", "0.5", "key 'rollouts': expected a whole number"),
+        ("colour", "'red'", "key 'colour': expected a known key"),
+        ("answer", "'better'", "key 'answer': expected one of more, less"),
+    ],
+)
+def test_a_study_s_file_that_is_wrong_is_told_by_its_key(
+    key, value, said, monkeypatch, tmp_path
+):
+    text = (studies.STUDIES / "partial_groups.toml").read_text()
+    lines = [n for n in text.splitlines() if not n.startswith(f"{key} =")]
+    (tmp_path / "partial_groups.toml").write_text(
+        "\n".join([f"{key} = {value}", *lines])
+    )
+    monkeypatch.setattr(studies, "STUDIES", tmp_path)
+    with pytest.raises(GradebookError) as caught:
+        study.__wrapped__("partial_groups")
+    assert said in str(caught.value)
+    assert "partial_groups.toml" in str(caught.value)
+
+
+def test_a_bug_without_a_study_is_told():
+    with pytest.raises(GradebookError, match="bug"):
+        study("nothing")
