@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from gradebook.core.errors import GradebookError
+from gradebook.logs.ci import github, junit
 from gradebook.logs.log import check_log
 from gradebook.logs.pytest_file import test_file
 from gradebook.logs.report import report
@@ -49,7 +50,19 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="a .parquet, .csv, .tsv or .jsonl file, or a directory of them",
     )
-    check.add_argument("--json", action="store_true", help="for machines")
+    check.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="text",
+        help="text; json; github, as annotations; or junit, as a report",
+    )
+    check.add_argument(
+        "--json",
+        action="store_const",
+        dest="format",
+        const="json",
+        help="the same as --format json",
+    )
     check.add_argument(
         "--column",
         action="append",
@@ -171,7 +184,7 @@ def _check(given: argparse.Namespace) -> int:
         declared=given.declared,
         progress=_progress(),
     )
-    print(verdict.to_json() if given.json else _text(verdict))
+    print(FORMATS[given.format](verdict, _place(given.files)))
     if given.html:
         Path(given.html).write_text(
             report(verdict), encoding="utf-8", errors="replace"
@@ -185,6 +198,12 @@ def _check(given: argparse.Namespace) -> int:
                 found.text, encoding="utf-8", errors="replace"
             )
     return verdict.exit_code
+
+
+def _place(files: Sequence[str]) -> str:
+    """What was checked, for a title."""
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return _printable(files[0]) + more
 
 
 def _progress() -> Callable[[float, object], None] | None:
@@ -225,6 +244,15 @@ def _text(verdict: Verdict) -> str:
     lines += verdict.notes
     lines += verdict.broken
     return "\n".join(map(_printable, lines))
+
+
+FORMATS: Mapping[str, Callable[[Verdict, str], str]] = {
+    "text": lambda verdict, _: _text(verdict),
+    "json": lambda verdict, _: verdict.to_json(),
+    "github": github,
+    "junit": junit,
+}
+"""How the verdict is printed. Exit codes are the same in every format."""
 
 
 def _columns(verdict: Verdict) -> list[tuple[str, str]]:
