@@ -4,11 +4,14 @@ scenario = gradebook.load("partial_groups")
 batch = scenario.batch()
 correct = gradebook.run(gradebook.CORRECT, batch)
 faulty = gradebook.run(gradebook.bug("partial_groups").engine, batch)
+both = gradebook.compare(gradebook.bug("partial_groups"), batch)
 steps = gradebook.check(frame)  # a run's log: one row a step
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
+from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
@@ -19,32 +22,58 @@ from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
 from gradebook.logs.check import check
 
 if TYPE_CHECKING:
+    from gradebook.logs.guard import Finding, Guard, WrongAdvantages
+    from gradebook.logs.recording.read import recording
     from gradebook.logs.recording.recorder import Recorder
+    from gradebook.output import figures
+
+LATE = {
+    "Finding": "gradebook.logs.guard",
+    "Guard": "gradebook.logs.guard",
+    "Recorder": "gradebook.logs.recording.recorder",
+    "WrongAdvantages": "gradebook.logs.guard",
+    "recording": "gradebook.logs.recording.read",
+}
+"""Names that are imported when they are first used: a page can do without
+them, and without pyarrow."""
 
 
 def __getattr__(name: str) -> object:
-    """The recorder is imported when it is first named: it needs pyarrow,
-    which a page can do without."""
-    if name == "Recorder":
-        from gradebook.logs.recording.recorder import Recorder
-
-        return Recorder
+    if name == "figures":
+        return import_module("gradebook.output.figures")
+    if name in LATE:
+        return getattr(import_module(LATE[name]), name)
     raise AttributeError(f"module 'gradebook' has no attribute {name!r}")
 
+
+def _in_a_notebook(comparison: Comparison) -> str:
+    from gradebook.output.notebook import html
+
+    return html(comparison)
+
+
+Comparison.shown_as = staticmethod(_in_a_notebook)
 
 __all__ = [
     "BUGS",
     "CORRECT",
     "ESTIMATORS",
     "Batch",
+    "Comparison",
     "Engine",
+    "Finding",
     "GradebookError",
+    "Guard",
     "Recorder",
     "Scenario",
     "Settings",
     "Trace",
+    "WrongAdvantages",
     "bug",
     "check",
+    "compare",
+    "figures",
     "load",
+    "recording",
     "run",
 ]

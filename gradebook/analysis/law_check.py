@@ -155,6 +155,31 @@ class _Found:
         return Broken(self.row, a, b, said[0].upper() + said[1:] + ".")
 
 
+def broken_as_it_is(
+    batch: Batch, rows: list[int], advantage: list[float], allowed: list[float]
+) -> Broken | None:
+    """The clearest counterexample among the laws that speak of a step as it
+    is (that of zero sums, say), for advantages that any trainer computed.
+    None where all of them hold, or none can be tested.
+
+    batch      whole prompts of one training step, with its settings
+    rows       the rows' numbers in that step, for the sentence
+    advantage  a number a row; `allowed` is how far it may be off
+    """
+    (step,) = columns_of(batch)
+    step["row"] = rows
+    found = [
+        one
+        for law in LAWS.values()
+        if law not in GRADIENT_LAWS
+        for change in law(step, dict(batch.settings))
+        if not change.what
+        for one in _compared(change, advantage, advantage, allowed, False)
+    ]
+    worst = max(found, key=lambda one: one.size, default=None)
+    return worst.broken() if worst is not None and worst.size > 0 else None
+
+
 def _tried(name: str, engine: Engine, batch: Batch) -> Iterator[_Found]:
     """Every value that the law speaks of, under each change."""
     gradient = LAWS[name] in GRADIENT_LAWS
@@ -168,17 +193,26 @@ def _tried(name: str, engine: Engine, batch: Batch) -> Iterator[_Found]:
             run(engine, batch)  # raises what the engine has to say
             continue
         for change, after, noise in _changed(engine, batch, changes, gradient):
-            for at, expected, found in due(change, before, after):
-                place = change.rows[at]
-                allowed = noise[place]
-                if change.total:  # as much as the sum of what is printed
-                    allowed = sum(noise[r] for r in change.rows)
-                    allowed += SHOWS * sum(abs(after[r]) for r in change.rows)
-                if noise[place] <= LARGEST_ROUNDING:
-                    row = change.step["row"][place]
-                    yield _judged(
-                        change, row, expected, found, allowed, gradient
-                    )
+            yield from _compared(change, before, after, noise, gradient)
+
+
+def _compared(
+    change: Change,
+    before: list[Any],
+    after: list[Any],
+    noise: list[float],
+    gradient: bool,
+) -> Iterator[_Found]:
+    """The values of the changed step beside those that are due."""
+    for at, expected, found in due(change, before, after):
+        place = change.rows[at]
+        allowed = noise[place]
+        if change.total:  # as much as the sum of what is printed
+            allowed = sum(noise[r] for r in change.rows)
+            allowed += SHOWS * sum(abs(after[r]) for r in change.rows)
+        if noise[place] <= LARGEST_ROUNDING:
+            row = change.step["row"][place]
+            yield _judged(change, row, expected, found, allowed, gradient)
 
 
 def _judged(

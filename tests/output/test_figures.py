@@ -20,7 +20,6 @@ from gradebook.output.figures import (
     ROW_HEIGHT,
     MapPicture,
     Panel,
-    Ready,
     RowPicture,
     Timeline,
     card_figure,
@@ -31,6 +30,7 @@ from gradebook.output.figures import (
     symlog,
     timeline_figure,
 )
+from gradebook.output.figures.ready import Ready
 from gradebook.output.figures.rows import CARD_HEIGHT
 from gradebook.ui.parts.pictures import panels
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
+from gradebook.core.columns import codes
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
@@ -247,34 +248,55 @@ def to_logged(frame: pd.DataFrame) -> LoggedSteps:
     if (np.diff(step) < 0).any():
         order = np.argsort(step, kind="stable")
         frame, step = frame.iloc[order], step[order]
-    rows = len(frame)
-    lengths = _numbers(frame, "length", 1)
-    steps = _numbers(frame, "steps", None)
-    kept = _numbers(frame, "kept_steps", None)
+    group = _groups(step, frame)
+    names = [name for name in CANONICAL if name in frame.columns]
+    columns = {name: frame[name].to_numpy() for name in names}
+    return _assembled(columns, step, group, labels)
+
+
+def one_step(label: int, columns: Mapping[str, np.ndarray]) -> LoggedSteps:
+    """One step's canonical columns, checked before, as logged steps. Needs
+    no pandas."""
+    rows = len(columns["reward"])
+    step = np.zeros(rows, dtype="int64")
+    group = codes(columns["prompt"])
+    return _assembled(columns, step, group, np.array([label]))
+
+
+def _assembled(
+    given: Mapping[str, np.ndarray],
+    step: np.ndarray,
+    group: np.ndarray,
+    labels: np.ndarray,
+) -> LoggedSteps:
+    """Canonical columns as logged steps. `step` and `group` are sorted
+    codes 0.., int64 [R]; `labels` [S]."""
+    rows = len(step)
+    lengths = _numbers(given, "length", 1)
+    steps = _numbers(given, "steps", None)
+    kept = _numbers(given, "kept_steps", None)
     if steps is None:
         steps = _all(rows, 1) if kept is None else kept.clamp(min=1)
-    group = _groups(step, frame)
     columns = {
         "prompt": torch.from_numpy(group),
-        "reward": torch.tensor(frame["reward"].to_numpy("float64")),
+        "reward": torch.tensor(given["reward"].astype("float64")),
         "mask": (lengths > 0)[:, None],
         "lengths": lengths,
         "step": torch.from_numpy(step),
         "steps": steps,
         "kept_steps": steps if kept is None else kept,
-        **{n: _numbers(frame, n, 1).bool() for n in FLAGS},
+        **{n: _numbers(given, n, 1).bool() for n in FLAGS},
         "rollout": torch.arange(rows),
         "rank": _all(rows, 0),
         "text": torch.from_numpy(group),
     }
     for name in LABELS:
-        if name in frame:
-            codes = pd.factorize(frame[name])[0].astype("int64")
-            columns[name] = torch.from_numpy(codes)
+        if name in given:
+            columns[name] = torch.from_numpy(codes(given[name]))
     advantage = np.full(rows, np.nan)
-    if "advantage" in frame:
-        advantage = frame["advantage"].to_numpy("float64", copy=True)
-    has = frozenset(c for c in CANONICAL if c in frame.columns)
+    if "advantage" in given:
+        advantage = given["advantage"].astype("float64")
+    has = frozenset(c for c in CANONICAL if c in given)
     return LoggedSteps(_batch(columns, step, group), advantage, labels, has)
 
 
@@ -282,11 +304,17 @@ def _all(rows: int, value: int) -> Tensor:
     return torch.full((rows,), value, dtype=torch.int64)
 
 
-def _numbers(frame: pd.DataFrame, name: str, default: int | None) -> Any:
+def _numbers(
+    given: Mapping[str, np.ndarray], name: str, default: int | None
+) -> Any:
     """int64 [R]; all `default` where the log has no such column."""
-    if name not in frame:
-        return None if default is None else _all(len(frame), default)
-    return torch.tensor(frame[name].to_numpy("float64").astype("int64"))
+    if name not in given:
+        rows = len(given["reward"])
+        return None if default is None else _all(rows, default)
+    values = given[name]
+    if values.dtype.kind not in "iub":
+        values = values.astype("float64")
+    return torch.tensor(values.astype("int64"))
 
 
 def _steps(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

@@ -57,6 +57,31 @@ class StepRows:
         return len(self.columns["reward"])
 
 
+class LabelKinds:
+    """Whether each label is a number or a string, as the first step has
+    it."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, str] = {}
+
+    def check(self, rows: StepRows) -> None:
+        """Raises GradebookError where a label's kind changes between
+        steps."""
+        for name in LABELS:
+            if name not in rows.columns or not rows.rows:
+                continue
+            text = rows.columns[name].dtype == object
+            kind = "strings" if text else "whole numbers"
+            before = self._kinds.setdefault(name, kind)
+            if kind != before:
+                raise GradebookError(
+                    key=name,
+                    row=0,
+                    expected=f"{before}, as in the steps before",
+                    found=shown(rows.columns[name].tolist()[0]),
+                )
+
+
 def step_rows(arguments: Mapping[str, Any]) -> StepRows:
     """Checks what a trainer handed over for one step.
 

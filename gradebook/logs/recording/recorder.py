@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 
 from gradebook.core.errors import GradebookError, shown
 from gradebook.logs.candidates.conventions import declared_conventions
-from gradebook.logs.recording.intake import LABELS, StepRows, step_rows
+from gradebook.logs.recording.intake import LabelKinds, StepRows, step_rows
 
 KEY = b"gradebook"
 """The key of a recording's facts in a Parquet file's metadata."""
@@ -91,7 +91,7 @@ class Recorder:
         self.session = time.time_ns()
         self._small: list[_Small] = []
         self._held = 0  # bytes of those tables
-        self._kinds: dict[str, str] = {}
+        self._kinds = LabelKinds()
         self._files = 0
         self._warned = False
         self._closed = False
@@ -150,19 +150,7 @@ class Recorder:
 
     def _checked(self, columns: Mapping[str, Any]) -> StepRows:
         rows = step_rows(columns)
-        for name in LABELS:
-            if name not in rows.columns or not rows.rows:
-                continue
-            text = rows.columns[name].dtype == object
-            kind = "strings" if text else "whole numbers"
-            before = self._kinds.setdefault(name, kind)
-            if kind != before:
-                raise GradebookError(
-                    key=name,
-                    row=0,
-                    expected=f"{before}, as in the steps before",
-                    found=shown(rows.columns[name].tolist()[0]),
-                )
+        self._kinds.check(rows)
         return rows
 
     def _write(self, step: int, rows: StepRows) -> None:

@@ -1,7 +1,7 @@
 """Numbers to Plotly figures: lists in, figures out, without Streamlit.
 
-A figure is a plain dict of data and layout, as plotly.js takes it; in a
-notebook, `plotly.graph_objects.Figure(figure)` shows it.
+A figure is a dict of data and layout, as plotly.js takes it. A notebook
+shows it as a picture where Plotly is installed; to make one needs no Plotly.
 """
 
 from gradebook.output.figures.base import (
@@ -11,7 +11,6 @@ from gradebook.output.figures.base import (
     INK,
     NAMES,
     Figure,
-    Ready,
     symlog,
 )
 from gradebook.output.figures.maps import MapPicture, map_figure
@@ -43,7 +42,6 @@ __all__ = [
     "Figure",
     "MapPicture",
     "Panel",
-    "Ready",
     "RowPicture",
     "Timeline",
     "card_figure",

@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from plotly.basedatatypes import BaseFigure
-
 from gradebook.core.formatting import settled
 
 CORRECT = "#0072B2"
@@ -23,21 +21,17 @@ BAND = "rgba(128,128,128,0.10)"
 SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
 
-Figure = dict[str, Any]
-"""Data and layout, as plotly.js takes them."""
 
+class Figure(dict[str, Any]):
+    """Data and layout, as plotly.js takes them. A notebook shows it as a
+    picture where Plotly is installed."""
 
-class Ready(BaseFigure):
-    """A figure for whoever wants one of Plotly's own, that is what it was
-    given: Plotly's checks that and copies it three times, which takes longer
-    than all else on a page. The tests check instead."""
-
-    def __init__(self, figure: Figure) -> None:
-        self._ready = figure
-
-    def to_dict(self) -> Figure:
-        """The figure itself, not a copy."""
-        return self._ready
+    def _repr_mimebundle_(self, **asked: Any) -> dict[str, Any]:
+        try:
+            from plotly.graph_objects import Figure as Shown
+        except ImportError:
+            return {"text/plain": repr(self)}
+        return Shown(self)._repr_mimebundle_(None, None)
 
 
 def plain_layout(ink: str) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def map_figure(picture: MapPicture) -> Figure:
             }
         )
     colour_axes(layout, picture.ink)
-    return {"data": data, "layout": layout}
+    return Figure(data=data, layout=layout)
 
 
 def _map_axis(count: int, title: str) -> dict[str, Any]:

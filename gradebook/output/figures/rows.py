@@ -120,7 +120,7 @@ def rows_figure(picture: RowPicture) -> Figure:
     for column, panel in enumerate(picture.panels):
         _draw(data, layout, panel, picture, column)
     colour_axes(layout, picture.ink)
-    return {"data": data, "layout": layout}
+    return Figure(data=data, layout=layout)
 
 
 def _bare(panel: Panel) -> Panel:

@@ -148,7 +148,7 @@ def _drawn(
         said = f"{left_out} more rows are not drawn."
         layout["annotations"].append(_said(said, "x", 0, -34))
     colour_axes(layout, ink)
-    return {"data": data, "layout": layout}
+    return Figure(data=data, layout=layout)
 
 
 def _side(

@@ -84,4 +84,4 @@ def timeline_figure(picture: Timeline) -> Figure:
         },
     }
     colour_axes(layout, picture.ink)
-    return {"data": data, "layout": layout}
+    return Figure(data=data, layout=layout)

@@ -11,7 +11,8 @@ from gradebook.analysis.comparison import Comparison
 from gradebook.cases.table import Table
 from gradebook.core.differences import same
 from gradebook.core.formatting import digits_apart, settled, signed
-from gradebook.output.figures import INK, Figure, Panel, Ready
+from gradebook.output.figures import INK, Figure, Panel
+from gradebook.output.figures.ready import Ready
 from gradebook.output.panels import panels, telling
 
 

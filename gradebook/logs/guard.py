@@ -1,0 +1,266 @@
+"""Guard: judges each training step as it is trained.
+
+    guard = gradebook.Guard(declared={"estimator": "grpo"}, action="raise")
+    for step in range(steps):
+        ...
+        guard.step(step, prompt=uid, reward=reward, advantage=advantage,
+                   mask=response_mask)
+
+On a healthy step only the declared computation runs. Where the trainer's
+advantages are not what it gives, the known bugs are tried, and the guard
+says what the check of a log would say.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradebook.analysis.law_check import broken_as_it_is
+from gradebook.core.errors import GradebookError, shown
+from gradebook.core.formatting import digits_apart, signed
+from gradebook.logs.candidates.candidates import Candidate, correct_ones
+from gradebook.logs.candidates.fit import Ruler, distance, rounding_of_type
+from gradebook.logs.candidates.logged_steps import (
+    CANONICAL,
+    LoggedSteps,
+    one_step,
+    under,
+)
+from gradebook.logs.candidates.runs import CannotRun, StageRuns
+from gradebook.logs.candidates.trials import Trials, Tried, advantages
+from gradebook.logs.check import tried
+from gradebook.logs.quiet import undisturbed
+from gradebook.logs.recording.intake import LabelKinds, StepRows, step_rows
+from gradebook.logs.verdict.one_step import StepVerdict, judged
+
+ACTIONS = ("warn", "raise")
+
+WORST = 8
+"""So many rows are looked at, with their prompts, for a broken law."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The first step whose advantages are wrong.
+
+    step      its number
+    row       the row that is off most, counted from 0
+    correct   that row's advantage as declared
+    trained   the advantage that the trainer computed
+    bug       a name from BUGS, or "" where no known bug computes the step
+    law       where no bug is named: how the step breaks a law, or ""
+    sentence  what the check would say of the step
+    """
+
+    step: int
+    row: int
+    correct: float
+    trained: float
+    bug: str
+    law: str
+    sentence: str
+
+    def __str__(self) -> str:
+        digits = digits_apart(self.correct, self.trained)
+        numbers = (
+            f"Step {self.step}, row {self.row}: correct"
+            f" {signed(self.correct, digits)}, trained"
+            f" {signed(self.trained, digits)}."
+        )
+        said = (self.sentence, numbers, self.law)
+        return " ".join(part for part in said if part)
+
+
+class WrongAdvantages(RuntimeError):
+    """Raised by a guard whose action is "raise". `finding` has the facts."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(str(finding))
+        self.finding = finding
+
+
+class Guard:
+    """Judges each step's rows, until it has found something.
+
+    declared  what the trainer was configured with, by the names of
+              gradebook.Settings, or {"estimator": ...}. Without it, every
+              listed trainer's computation counts as correct
+    action    "warn"; "raise" a WrongAdvantages; or a function that is
+              called with the Finding
+
+    `finding` is what was found, None so far. Where statistics of the whole
+    batch are declared, hand over the rows of all ranks. Raises
+    GradebookError for a bad argument here; a bad argument of `step` is
+    raised with the action "raise", else it is warned of once.
+    """
+
+    def __init__(
+        self,
+        *,
+        declared: Mapping[str, Any] | None = None,
+        action: str | Callable[[Finding], object] = "warn",
+    ) -> None:
+        if action not in ACTIONS and not callable(action):
+            raise GradebookError(
+                key="action",
+                expected=f"{', '.join(ACTIONS)} or a function",
+                found=shown(action),
+            )
+        self.declared = dict(declared or {})
+        self.action = action
+        self.finding: Finding | None = None
+        self._tried = tried(self.declared, None)
+        self._kinds = LabelKinds()
+        self._alive: list[Candidate] = []
+        self._warned = False
+
+    def step(self, step: int, **columns: Any) -> Finding | None:
+        """Judges one step's rows: the arguments of `Recorder.step`. What was
+        found, at this step or before; None so far."""
+        if self.finding is not None:
+            return self.finding
+        try:
+            rows = step_rows(columns)
+            self._kinds.check(rows)
+            if not rows.rows:
+                return None
+            with undisturbed():
+                self.finding = self._judged(_logged(step, rows), rows)
+        except GradebookError as error:
+            self._note(step, error)
+            return None
+        if self.finding is not None:
+            self._act(self.finding)
+        return self.finding
+
+    def _note(self, step: int, error: GradebookError) -> None:
+        """A step that cannot be judged: raised, or warned of once."""
+        if self.action == "raise":
+            raise error
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"gradebook could not judge step {step}: {error}. Training"
+                " goes on; further such steps are not told.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+
+    def _act(self, finding: Finding) -> None:
+        if callable(self.action):
+            self.action(finding)
+        elif self.action == "raise":
+            raise WrongAdvantages(finding)
+        else:
+            warnings.warn(str(finding), RuntimeWarning, stacklevel=3)
+
+    def _judged(self, steps: LoggedSteps, rows: StepRows) -> Finding | None:
+        rounding = rounding_of_type(rows.types["advantage"])
+        runs, ruler = StageRuns(steps), Ruler(steps, rounding)
+        if self._alive and _fits(self._alive[0], runs, ruler):
+            return None
+        trials = Trials(steps, rounding, self._tried)
+        if trials.quiet.all():
+            return None
+        known = self._alive or self._correct(trials)
+        fitting = [c for c in known if _fits(c, runs, ruler)]
+        if fitting:
+            self._alive = fitting
+            return None
+        return self._named(trials, rows)
+
+    def _named(self, trials: Trials, rows: StepRows) -> Finding | None:
+        """What the check says of the step. The conventions that the steps
+        before followed are tried first."""
+        tables = [trials]
+        if self._alive:
+            own = tuple(dict.fromkeys(c.convention for c in self._alive))
+            narrow = Tried(own, self._tried.given)
+            tables.insert(0, Trials(trials.steps, trials.rounding, narrow))
+        found = [judged(one, self.declared) for one in tables[:1]]
+        if found[0].verdict != "suspect":
+            found += [judged(one, self.declared) for one in tables[1:]]
+        told = next((f for f in found if f.verdict == "suspect"), found[0])
+        if told.verdict == "correct":
+            return None
+        if told.verdict == "suspect" and told.candidate is not None:
+            correct = told.candidate.correct
+        else:
+            correct = next(iter(self._alive or self._correct(trials)))
+        return self._finding(told, correct, trials)
+
+    def _correct(self, trials: Trials) -> list[Candidate]:
+        """The correct computations that count as declared."""
+        return list(correct_ones(self._tried.table, trials.seen))
+
+    def _finding(
+        self, told: StepVerdict, correct: Candidate, trials: Trials
+    ) -> Finding | None:
+        """The facts of a step that is wrong. None where no known bug
+        computes it, no law is broken and nothing was declared."""
+        steps = trials.steps
+        due = advantages(steps, correct)
+        away = distance(due, steps.advantage)
+        row = int(np.argmax(away))
+        bug, law = "", ""
+        if told.verdict == "suspect" and told.candidate is not None:
+            bug = told.candidate.bug
+        else:
+            law = _law(trials, correct, away)
+        if not (bug or law or self.declared):
+            return None
+        if told.verdict == "cannot tell" and not law:
+            return None
+        return Finding(
+            step=steps.labels[0],
+            row=row,
+            correct=float(due[row]),
+            trained=float(steps.advantage[row]),
+            bug=bug,
+            law=law,
+            sentence=told.sentence,
+        )
+
+
+def _fits(candidate: Candidate, runs: StageRuns, ruler: Ruler) -> bool:
+    """The candidate computes the step, up to the rounding of its numbers,
+    where that rounding is not as large as the numbers."""
+    try:
+        trace = runs.trace(candidate)
+    except CannotRun:
+        return False
+    fit = ruler.fit(trace)
+    if fit.tight.all():
+        return True
+    return bool(fit.loose.all()) and not ruler.blurred(trace).any()
+
+
+def _law(trials: Trials, correct: Candidate, away: np.ndarray) -> str:
+    """The law that the prompts of the rows that are off most break, with
+    its numbers; "" where they break none."""
+    steps = trials.steps
+    trace = trials.runs.trace(correct)
+    prompt = steps.batch.prompt_index.numpy()
+    worst = np.argsort(-away, kind="stable")[:WORST]
+    chosen = np.isin(prompt, prompt[worst])
+    rows = np.flatnonzero(chosen)
+    allowed = trials.ruler.allowed[rows] + trials.ruler.slack(trace, rows)
+    broken = broken_as_it_is(
+        under(steps.of_rows(chosen).batch, correct.settings),
+        rows.tolist(),
+        steps.advantage[rows].tolist(),
+        allowed.tolist(),
+    )
+    return broken.sentence if broken else ""
+
+
+def _logged(step: int, rows: StepRows) -> LoggedSteps:
+    """The rows as a logged step. A row without a reward is not scored."""
+    columns = {k: v for k, v in rows.columns.items() if k in CANONICAL}
+    columns["reward"] = np.nan_to_num(columns["reward"])
+    return one_step(step, columns)

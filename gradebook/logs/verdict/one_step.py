@@ -1,0 +1,53 @@
+"""One step: the verdict on a single step, in the words of the check."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradebook.logs.candidates.candidates import Candidate
+from gradebook.logs.candidates.trials import Trials
+from gradebook.logs.verdict.sentences import (
+    Facts,
+    declared_words,
+    sentence_of,
+)
+from gradebook.logs.verdict.steps import results_of
+from gradebook.logs.verdict.tally import Tally, named
+
+
+@dataclass(frozen=True)
+class StepVerdict:
+    """What one step is called.
+
+    candidate  what it is named by, or the closest to it
+    """
+
+    verdict: str
+    candidate: Candidate | None
+    sentence: str
+
+
+def judged(trials: Trials, declared: Mapping[str, Any]) -> StepVerdict:
+    """The verdict on the one step of these trials, after trying everything
+    on it. `declared` are the settings that a person named."""
+    trials.everything()
+    results = results_of([trials])
+    tally = Tally()
+    tally.add([trials], results)
+    found = named(tally, results.frame["verdict"].to_numpy())
+    own = found.candidate
+    size = dict(own.guesses).get("group_size") if own and own.bug else None
+    worst = tally.own[own].worst if own in tally.own else np.nan
+    if found.verdict == "none fits":
+        worst = float(results.frame["residual"].max())
+    facts = Facts(
+        results.frame,
+        worst,
+        size if isinstance(size, int) else None,
+        declared=declared_words(declared),
+    )
+    return StepVerdict(found.verdict, own, sentence_of(found, facts))

@@ -1,0 +1,66 @@
+"""Comparisons and figures display themselves in a notebook."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+import gradebook
+from gradebook.output.notebook import html, summary
+
+ROOT = Path(__file__).parents[2]
+BUG = gradebook.bug("partial_groups")
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """The outputs of the notebook's cells, one dict of data each."""
+    path = Path(__file__).with_name("example.ipynb")
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook, resources={"metadata": {"path": ROOT}}, timeout=120
+    )
+    client.execute()
+    return [
+        [output.data for output in cell.outputs if "data" in output]
+        for cell in notebook.cells
+    ]
+
+
+def test_a_comparison_shows_verdict_rows_and_stages(cells):
+    (shown,) = cells[0]
+    text = shown["text/html"]
+    # The scenario's numbers, worked out by hand: row 10 is +1 and -0.480.
+    assert "<b>+1.000 → −0.480</b>" in text
+    assert "The engines part at the stage group." in text
+    assert "<svg" in text and "FLIP" in text
+    assert "<script" not in text
+
+
+def test_a_figure_shows_itself(cells):
+    shown = cells[1][-1]
+    figure = shown["application/vnd.plotly.v1+json"]
+    assert len(figure["data"]) > 1
+    assert figure["layout"]["legend"]["orientation"] == "h"
+
+
+def test_engines_that_agree_are_said_to_agree():
+    batch = gradebook.Batch(["a", "a"], [1.0, 0.0])
+    found = gradebook.compare(BUG, batch)
+    assert summary(found) == "Both engines agree on all 2 rows."
+    assert "→" not in html(found).split("</summary>")[1]
+
+
+def test_prompts_are_text_and_long_batches_are_cut():
+    rows = 100
+    batch = gradebook.Batch(
+        torch_labels(rows), [float(r % 7) for r in range(rows)]
+    )
+    text = html(gradebook.compare(BUG, batch))
+    assert "76 more rows are not shown." in text
+
+
+def torch_labels(rows):
+    """Groups of four, the first one short of a row."""
+    return [(row + 1) // 4 for row in range(rows)]
