@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.conventions import declared_conventions
-from gradebook.logs.candidates.fit import Rounding, rounding_of
+from gradebook.logs.candidates.fit import (
+    Rounding,
+    rounding_of,
+    rounding_of_type,
+)
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import prepared
 from gradebook.logs.candidates.trials import Tried
 from gradebook.logs.quiet import undisturbed
+from gradebook.logs.read.columns import own_names
 from gradebook.logs.verdict.search import Search
 from gradebook.logs.verdict.steps import COLUMNS, results_of
+
+if TYPE_CHECKING:
+    from gradebook.logs.recording.read import Recording
 
 AT_ONCE = 131_072
 """Rows that go through the engine together, in whole steps."""
 
 
 def check(
-    frame: pd.DataFrame,
+    frame: pd.DataFrame | Recording,
     *,
     columns: Mapping[str, str] | None = None,
     weights: Sequence[float] | None = None,
@@ -34,6 +42,8 @@ def check(
 
     `frame` has whole steps, one row a rollout, in the log's order. Names
     of columns are guessed; `columns` says otherwise ({"reward": "score"}).
+    It may also be a recording, or a part of one (`Recording.split`), which
+    says by itself what it holds and what was declared.
     `places` are the decimals that advantages were rounded to, `declared`
     settings that the trainer was given ({"scale": "group"}).
 
@@ -53,17 +63,32 @@ def check(
     >>> check(frame)[["verdict", "estimator"]].values.tolist()
     [['correct', 'dr_grpo']]
     """
+    frames: Iterable[pd.DataFrame] = [frame]
+    kind = None
+    if not isinstance(frame, pd.DataFrame):
+        declared = {**frame.declared, **(declared or {})}
+        columns = {**own_names(frame.columns), **(columns or {})}
+        kind, frames = (
+            rounding_of_type(frame.types["advantage"]),
+            frame.frames(),
+        )
     search = Search(tried(declared, group_size))
+    found = []
     with undisturbed():
-        steps = prepared(frame, columns, weights, group_size)
-        rounding = rounding_of(steps.advantage)
-        if places is not None:
-            rounding = Rounding(places)
-        parts = [
-            results_of(search.run(part, rounding)).frame
-            for part in in_parts(steps)
-        ]
-    return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+        for one in frames:
+            steps = prepared(one, columns, weights, group_size)
+            rounding = kind
+            if rounding is None:
+                rounding = rounding_of(steps.advantage)
+            if places is not None:
+                rounding = Rounding(places)
+            found += [
+                results_of(search.run(part, rounding)).frame
+                for part in in_parts(steps)
+            ]
+    if not found:
+        return pd.DataFrame({name: [] for name in COLUMNS})
+    return pd.concat(found, ignore_index=True)[list(COLUMNS)]
 
 
 def tried(declared: Mapping[str, Any] | None, group_size: int | None) -> Tried:

@@ -35,7 +35,12 @@ from gradebook.logs.candidates.runs import CannotRun, StageRuns
 from gradebook.logs.candidates.trials import Trials, Tried, advantages
 from gradebook.logs.check import tried
 from gradebook.logs.quiet import undisturbed
-from gradebook.logs.recording.intake import LabelKinds, StepRows, step_rows
+from gradebook.logs.recording.intake import (
+    LabelKinds,
+    StepRows,
+    step_number,
+    step_rows,
+)
 from gradebook.logs.verdict.one_step import StepVerdict, judged
 
 ACTIONS = ("warn", "raise")
@@ -130,22 +135,24 @@ class Guard:
             if not rows.rows:
                 return None
             with undisturbed():
-                self.finding = self._judged(_logged(step, rows), rows)
-        except GradebookError as error:
+                number = step_number(step)
+                self.finding = self._judged(_logged(number, rows), rows)
+        except Exception as error:
             self._note(step, error)
             return None
         if self.finding is not None:
             self._act(self.finding)
         return self.finding
 
-    def _note(self, step: int, error: GradebookError) -> None:
+    def _note(self, step: int, error: Exception) -> None:
         """A step that cannot be judged: raised, or warned of once."""
         if self.action == "raise":
             raise error
         if not self._warned:
             self._warned = True
+            said = str(error) or type(error).__name__
             warnings.warn(
-                f"gradebook could not judge step {step}: {error}. Training"
+                f"gradebook could not judge step {step}: {said}. Training"
                 " goes on; further such steps are not told.",
                 RuntimeWarning,
                 stacklevel=3,
@@ -217,7 +224,7 @@ class Guard:
         if told.verdict == "cannot tell" and not law:
             return None
         return Finding(
-            step=steps.labels[0],
+            step=int(steps.labels[0]),
             row=row,
             correct=float(due[row]),
             trained=float(steps.advantage[row]),

@@ -89,7 +89,7 @@ def _recorded(recording: Recording) -> list[str]:
         some = "; ".join(recording.problems[:NAMED])
         more = "; …" if len(recording.problems) > NAMED else ""
         notes.append(f"The recording has {problems}: {some}{more}")
-    if "advantage_by_token" in recording.columns:
+    if recording.by_token:
         notes.append(
             "Advantages differ between the tokens of a row; the mean over"
             " its unmasked tokens is judged."

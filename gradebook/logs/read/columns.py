@@ -229,8 +229,12 @@ def recorded_columns(
 ) -> Columns:
     """The columns of a recording, by their own names; `given` as for
     `guessed`, and raises as it does."""
-    own = {role: role if role in names else "" for role in NAMES}
-    return guessed(names, names, {**own, **(given or {})})
+    return guessed(names, names, {**own_names(names), **(given or {})})
+
+
+def own_names(names: Sequence[str]) -> dict[str, str]:
+    """Role -> the column of just that name, "" where there is none."""
+    return {role: role if role in names else "" for role in NAMES}
 
 
 def _given_rewards(

@@ -209,20 +209,15 @@ def _recording(sources: Sequence[Source]) -> Recording | None:
 
 def _recorded(log: Log, found: Recording) -> Iterator[pd.DataFrame]:
     """The rows of a recording's whole steps, a part at a time."""
-    from gradebook.logs.read.parquet_files import to_frame
-
     total = max(sum(found.rows(step) for step in found.steps), 1)
     folder = Source(str(Path(log.sources[0].name).parent))
-    for table in found.tables(ROWS):
-        if not table.num_rows:
-            continue
-        kept = table.select(log.columns.used).combine_chunks()
-        (batch,) = kept.to_batches()
-        lines = np.arange(log.rows, log.rows + batch.num_rows) + 1
-        log.rows += batch.num_rows
+    for frame in found.frames(ROWS):
+        lines = np.arange(log.rows, log.rows + len(frame)) + 1
+        log.rows += len(frame)
         log.progress = log.rows / total
-        part = Part(to_frame(batch, log.limits), folder, lines)
-        yield _table(log, part, 0)
+        yield _table(
+            log, Part(frame[list(log.columns.used)], folder, lines), 0
+        )
 
 
 def _leave_out(

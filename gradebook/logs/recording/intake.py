@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,18 @@ class StepRows:
     def rows(self) -> int:
         """R, the number of rollouts."""
         return len(self.columns["reward"])
+
+
+def step_number(step: Any) -> int:
+    """The step's number. Raises GradebookError for anything else."""
+    whole = isinstance(step, Integral) and not isinstance(step, bool)
+    if not whole or abs(int(step)) >= 2**53:
+        raise GradebookError(
+            key="step",
+            expected="a whole number below 2**53",
+            found=shown(step),
+        )
+    return int(step)
 
 
 class LabelKinds:
@@ -147,7 +160,7 @@ def _check_length(name: str, twice: bool) -> None:
 def _tensor(key: str, value: Any) -> Tensor:
     """`value` as a tensor without its graph, on the device it is on."""
     if isinstance(value, Tensor):
-        return value.detach()
+        return _dense(key, value)
     try:
         array = np.asarray(value)
         if array.dtype == object:  # None among numbers
@@ -157,6 +170,17 @@ def _tensor(key: str, value: Any) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array))
     except (TypeError, ValueError, OverflowError) as error:
         raise _odd_cell(key, value) from error
+
+
+def _dense(key: str, tensor: Tensor) -> Tensor:
+    """The tensor without its graph, its values in rows and columns."""
+    if tensor.is_meta or tensor.is_quantized:
+        kind = "a meta tensor" if tensor.is_meta else str(tensor.dtype)
+        raise GradebookError(
+            key=key, expected="a tensor with plain values", found=kind
+        )
+    tensor = tensor.detach()
+    return tensor if tensor.layout == torch.strided else tensor.to_dense()
 
 
 def _odd_cell(key: str, value: Any) -> GradebookError:
@@ -262,7 +286,10 @@ def _a_row(
 def _labels(key: str, value: Any, rows: int) -> np.ndarray:
     """int64 [R], or an array of strings [R]."""
     if isinstance(value, Tensor):
-        value = value.detach().cpu().numpy()
+        value = _dense(key, value).cpu()
+        if value.is_floating_point():
+            value = value.double()
+        value = value.numpy()
     cells = np.asarray(value)
     if cells.ndim != 1 or len(cells) != rows:
         raise GradebookError(

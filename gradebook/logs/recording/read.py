@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gradebook.core.errors import GradebookError, shown
-from gradebook.logs.read.sources import Source
-from gradebook.logs.recording.recorder import FORMAT, KEY
+from gradebook.core.lazy_pandas import pd
+from gradebook.logs.read.parquet_files import to_frame
+from gradebook.logs.read.sources import LIMITS, Source
+from gradebook.logs.recording.recorder import BY_TOKEN, FORMAT, KEY
 
 COARSE = ("float64", "float32", "float16", "bfloat16")
 """Float types, the finest first."""
@@ -59,6 +61,11 @@ class Recording:
     types: Mapping[str, str]
     columns: tuple[str, ...]
     problems: tuple[str, ...] = field(default=())
+
+    @property
+    def by_token(self) -> bool:
+        """Some row's advantages differ between its tokens."""
+        return BY_TOKEN in self.columns
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -128,6 +135,19 @@ class Recording:
         if held:
             yield _joined(held)
 
+    def frames(self, rows: int = 65_536) -> Iterator[pd.DataFrame]:
+        """The same as data frames, with the columns that every step has;
+        advantages by token are left out."""
+        names = [name for name in self.columns if name != BY_TOKEN]
+        for table in self.tables(rows):
+            if not table.num_rows:
+                continue
+            full = [name for name in names if name in table.column_names]
+            (batch,) = table.select(full).combine_chunks().to_batches()
+            frame = to_frame(batch, LIMITS)
+            missing = [name for name in names if name not in full]
+            yield frame.assign(**dict.fromkeys(missing, True))
+
 
 def _table(source: Source) -> pa.Table:
     with source.opened() as file:
@@ -152,12 +172,16 @@ def recorded(source: Source) -> bool:
     return source.kind == "parquet" and KEY in (_schema(source).metadata or {})
 
 
-def recording(paths: Iterable[Path | Source]) -> Recording | None:
+def recording(
+    paths: Iterable[str | Path | Source] | str | Path,
+) -> Recording | None:
     """The recording in these files or folders; none where there is none.
 
     Raises GradebookError for a file of a later format, and where files
     declare different settings.
     """
+    if isinstance(paths, (str, Path)):
+        paths = [paths]
     found: dict[int, dict[int, list[Part]]] = {}
     declared: Mapping[str, Any] | None = None
     types: dict[str, str] = {}
@@ -290,12 +314,14 @@ def _schema(source: Source) -> pa.Schema:
 
 
 def _files(
-    paths: Iterable[Path | Source],
+    paths: Iterable[str | Path | Source],
 ) -> tuple[list[Source], list[str]]:
     """Parquet files, and what recorders wrote beside them."""
     sources: list[Source] = []
     folders: dict[Path, None] = {}
     for path in paths:
+        if isinstance(path, str):
+            path = Path(path)
         if isinstance(path, Source):
             if path.kind != "parquet":
                 continue

@@ -19,7 +19,6 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,17 @@ import pyarrow.parquet as pq
 
 from gradebook.core.errors import GradebookError, shown
 from gradebook.logs.candidates.conventions import declared_conventions
-from gradebook.logs.recording.intake import LabelKinds, StepRows, step_rows
+from gradebook.logs.recording.intake import (
+    LabelKinds,
+    StepRows,
+    step_number,
+    step_rows,
+)
 
 KEY = b"gradebook"
 """The key of a recording's facts in a Parquet file's metadata."""
+BY_TOKEN = "advantage_by_token"
+"""The column with the advantages of each row's unmasked tokens."""
 FORMAT = 1
 BY_STEP = ("steps", "widths", "rows", "written")
 """The facts that have a value for each step of a file."""
@@ -142,11 +148,7 @@ class Recorder:
             raise GradebookError(
                 key="step", expected="an open recorder", found="a closed one"
             )
-        if not isinstance(step, Integral) or isinstance(step, bool):
-            raise GradebookError(
-                key="step", expected="a whole number", found=shown(step)
-            )
-        return int(step)
+        return step_number(step)
 
     def _checked(self, columns: Mapping[str, Any]) -> StepRows:
         rows = step_rows(columns)
@@ -176,7 +178,7 @@ class Recorder:
             arrays[name] = pa.array(values, from_pandas=name == "reward")
         arrays.setdefault("rank", np.full(rows.rows, self.rank))
         if rows.by_token is not None:
-            arrays["advantage_by_token"] = pa.array(list(rows.by_token))
+            arrays[BY_TOKEN] = pa.array(list(rows.by_token))
         return pa.table(arrays)
 
     def _facts(self, step: int, rows: StepRows) -> dict[str, Any]:

@@ -1,0 +1,2 @@
+"""Recorder and guard inside trainers that are known by name. None of these
+modules imports its trainer."""

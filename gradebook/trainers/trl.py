@@ -1,0 +1,154 @@
+"""TRL: a mixin for `GRPOTrainer` that records and guards its training.
+
+    from gradebook.trainers.trl import Watched
+
+    class Trainer(Watched, GRPOTrainer):
+        pass
+
+    trainer = Trainer(model=..., reward_funcs=..., args=..., ...)
+    trainer.watch("run-7", guard="warn")
+    trainer.train()
+
+Tested with TRL 1.16.0. It overrides two methods of the trainer:
+`_calculate_rewards`, whose answer holds the rewards of all processes, and
+`_generate_and_score_completions`, whose answer holds the advantages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradebook.core.errors import GradebookError, shown
+from gradebook.logs.guard import Finding, Guard
+from gradebook.logs.recording.recorder import Recorder
+
+SCALES = {"group": "group_std", "batch": "batch_std", "none": "none"}
+"""What TRL's `scale_rewards` is called in gradebook.Settings."""
+EPS = 1e-4
+"""What TRL adds to a standard deviation."""
+
+
+def declared(args: Any) -> dict[str, Any]:
+    """How a trainer with this `GRPOConfig` computes advantages, by the names
+    of gradebook.Settings. Raises GradebookError for a configuration that
+    these settings cannot say."""
+    way = getattr(args, "multi_objective_aggregation", "sum_then_normalize")
+    if way != "sum_then_normalize":
+        raise GradebookError(
+            key="multi_objective_aggregation",
+            expected="sum_then_normalize",
+            found=shown(way),
+        )
+    return {
+        "baseline": "group_mean",
+        "scale": SCALES[str(args.scale_rewards)],
+        "ddof": 1,
+        "eps": EPS,
+        "mask_no_eos": False,
+    }
+
+
+class Watched:
+    """A mixin for `trl.GRPOTrainer`; it stands before it in the bases.
+
+    Each generation is one step, recorded and judged once, in training and
+    not in evaluation. The main process handles the rows of all processes.
+    """
+
+    _recorder: Recorder | None = None
+    _guard: Guard | None = None
+    _folder: str | os.PathLike[str] | None = None
+    _strict = False
+    _rewards: Tensor | None = None
+    _generations = (-1, 0)
+
+    def watch(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        guard: str | Callable[[Finding], object] | None = None,
+        strict: bool = False,
+    ) -> None:
+        """Before `train`: record into `folder`, and judge each step with a
+        guard whose action is `guard`. `strict` is the recorder's."""
+        own: Any = self
+        settings = declared(own.args)
+        if guard is not None:
+            self._guard = Guard(declared=settings, action=guard)
+        self._folder, self._strict = folder, strict
+
+    def train(self, *args: Any, **more: Any) -> Any:
+        """As the trainer's own, with the recorder open."""
+        own: Any = self
+        if self._folder is not None and own.accelerator.is_main_process:
+            self._recorder = Recorder(
+                self._folder, declared=declared(own.args), strict=self._strict
+            )
+        try:
+            return super().train(*args, **more)  # type: ignore[misc]
+        finally:
+            if self._recorder is not None:
+                self._recorder.close()
+                self._recorder = None
+
+    def _calculate_rewards(self, *args: Any, **more: Any) -> Tensor:
+        found = super()._calculate_rewards(*args, **more)  # type: ignore[misc]
+        self._rewards = found
+        return found
+
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        own: Any = self
+        training = own.model.training
+        output = super()._generate_and_score_completions(inputs)  # type: ignore[misc]
+        watching = self._folder is not None or self._guard is not None
+        if training and watching:
+            rows = self.generated_rows(output)
+            step = self._step_number()
+            if self._recorder is not None:
+                self._recorder.step(step, **rows)
+            if self._guard is not None and own.accelerator.is_main_process:
+                self._guard.step(step, **rows)
+        return output
+
+    def generated_rows(self, output: Any) -> dict[str, Any]:
+        """The rows of the generation that made `output`, of all processes,
+        as `Recorder.step` takes them. TRL's groups are `num_generations`
+        rows that stand together."""
+        own: Any = self
+        assert self._rewards is not None
+        mask = output["completion_mask"]
+        if "tool_mask" in output:
+            mask = mask * output["tool_mask"]
+        ends = torch.tensor(own.eos_token_ids, device=mask.device)
+        eos = torch.isin(output["completion_ids"], ends).any(-1)
+        process = torch.full_like(mask[:, 0], own.accelerator.process_index)
+        gather = own.accelerator.gather
+        reward = self._rewards
+        weights = own.reward_weights.to(reward.device)
+        total = (reward * weights).nansum(-1)
+        total[reward.isnan().all(-1)] = torch.nan
+        rows = torch.arange(len(total))
+        return {
+            "prompt": rows // own.num_generations,
+            "reward": total,
+            "advantage": gather(output["advantages"]),
+            "length": gather(mask.sum(-1)),
+            "eos": gather(eos.int()),
+            "rank": gather(process),
+        }
+
+    def _step_number(self) -> int:
+        """The optimizer's step in which the rows were generated; where one
+        such step generates several times, the number of the generation."""
+        own: Any = self
+        args, step = own.args, own.state.global_step
+        before, count = self._generations
+        count = count + 1 if before == step else 0
+        self._generations = (step, count)
+        each = args.steps_per_generation * own.num_iterations
+        return step * -(-args.gradient_accumulation_steps // each) + count

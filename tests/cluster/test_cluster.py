@@ -1,0 +1,126 @@
+"""A folder of recordings, checked with Dask and with Ray Data on two workers.
+
+Runs in the virtual environment of requirements.txt; .ci/run makes it.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gradebook
+
+ROOT = Path(__file__).parents[2]
+PARTS = 6
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twelve steps of two ranks, divided as declared but for the last four,
+    which nothing divides; of one more step a rank is missing."""
+    there = tmp_path_factory.mktemp("run")
+    chance = np.random.default_rng(0)
+    for rank in (0, 1):
+        with gradebook.Recorder(
+            there,
+            declared={"scale": "group", "eps": 1e-4},
+            rank=rank,
+            ranks=2,
+            strict=True,
+        ) as recorder:
+            for step in range(12 + rank):
+                reward = chance.normal(size=(4, 8))
+                away = reward - reward.mean(1, keepdims=True)
+                spread = reward.std(1, ddof=1, keepdims=True) + 1e-4
+                right = away / spread if step < 8 else away
+                recorder.step(
+                    step,
+                    prompt=np.repeat(np.arange(4) + 4 * rank, 8),
+                    reward=reward.ravel(),
+                    advantage=right.ravel(),
+                )
+    return there
+
+
+@pytest.fixture(scope="module")
+def direct(folder):
+    """The answer on one machine."""
+    found = gradebook.check(gradebook.recording(folder))
+    assert found["verdict"].tolist() == ["correct"] * 8 + ["suspect"] * 4
+    return found
+
+
+def same(found, direct):
+    names = ["step", "verdict", "bug", "estimator", "row"]
+    found = found.sort_values("step").reset_index(drop=True)
+    pd.testing.assert_frame_equal(
+        found[names], direct[names], check_dtype=False
+    )
+
+
+def dying(marker, part):
+    """Judges a part; the first worker that is asked to dies instead."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return gradebook.check(part)
+    os._exit(1)
+
+
+@pytest.fixture(scope="module")
+def dask_client():
+    distributed = pytest.importorskip("distributed")
+    os.environ["PYTHONPATH"] = str(ROOT)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_dask_gives_the_verdicts_of_one_machine(
+    dask_client, folder, direct, tmp_path, dies
+):
+    import dask.bag
+
+    judge = partial(dying, tmp_path / "died") if dies else gradebook.check
+    parts = gradebook.recording(folder).split(PARTS)
+    bag = dask.bag.from_sequence(parts, npartitions=len(parts)).map(judge)
+    assert bag.npartitions == PARTS
+    same(pd.concat(bag.compute()), direct)
+    assert (tmp_path / "died").exists() == dies
+
+
+@pytest.fixture(scope="module")
+def ray_data():
+    ray = pytest.importorskip("ray")
+    data = pytest.importorskip("ray.data")
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        runtime_env={"env_vars": {"PYTHONPATH": str(ROOT)}},
+        _node_ip_address="127.0.0.1",
+    )
+    yield data
+    ray.shutdown()
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_ray_data_gives_the_verdicts_of_one_machine(
+    ray_data, folder, direct, tmp_path, dies
+):
+    judge = partial(dying, tmp_path / "died") if dies else gradebook.check
+    parts = gradebook.recording(folder).split(PARTS)
+    rows = ray_data.from_items(parts, override_num_blocks=len(parts))
+    found = rows.flat_map(
+        lambda row: judge(row["item"]).to_dict("records")
+    ).take_all()
+    same(pd.DataFrame(found), direct)
+    assert (tmp_path / "died").exists() == dies

@@ -1,0 +1,121 @@
+"""Whatever a trainer hands over, the answer is one clear error or none."""
+
+import tempfile
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gradebook
+from gradebook.logs.recording.intake import COLUMNS
+
+GOOD = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
+ODD = (
+    None,
+    1,
+    1.5,
+    "a",
+    b"a",
+    [],
+    [1.0],
+    [1.0, 2.0, 3.0],
+    [[1.0, 2.0], [3.0]],
+    [[], []],
+    [[1], [0]],
+    [None, 1],
+    [1, "a"],
+    ["a", 1],
+    ["a", "\ud800"],
+    ["a", None],
+    [2**70, 1],
+    [-1, 1],
+    [float("inf"), 1.0],
+    [float("nan"), float("nan")],
+    [1e308, -1e308],
+    {"a": 1},
+    {1, 2},
+    object(),
+    range(2),
+    (True, False),
+    np.array([1, 2]),
+    np.array(["a", "b"]),
+    np.array([None, 1.0], dtype=object),
+    np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]"),
+    np.zeros((2, 3)),
+    np.ones((2, 3)),
+    np.ones((3, 2)),
+    np.float32(3),
+    np.zeros(2, dtype=[("a", "f4")]),
+    np.array([1.0, 2.0], dtype=">f8"),
+    np.array([2**63, 1], dtype="uint64"),
+    torch.zeros(2),
+    torch.zeros(0),
+    torch.ones(2, 3),
+    torch.tensor(1),
+    torch.tensor([True, False]),
+    torch.zeros(2, dtype=torch.complex64),
+    torch.tensor([1.0, 2.0], dtype=torch.bfloat16),
+    torch.tensor([1.0, 0.0], requires_grad=True),
+    torch.eye(2).to_sparse(),
+    torch.zeros(2, device="meta"),
+)
+columns = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.sampled_from(ODD) for name in (*COLUMNS, "rewards", "")
+    },
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(columns, st.sampled_from([0, 7, -1, 2**70, 1.5, "1", None, True]))
+def test_an_argument_is_recorded_or_is_one_error_with_its_place(odd, step):
+    given = GOOD | odd
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = gradebook.Recorder(folder, strict=True)
+        try:
+            recorder.step(step, **given)
+        except gradebook.GradebookError as error:
+            assert error.key in (*given, "step")
+            assert error.expected and "Traceback" not in str(error)
+        else:
+            recorder.close()
+            found = gradebook.recording(folder)
+            rows = sum(len(frame) for frame in found.frames())
+            assert rows == np.size(given["reward"])
+        guard = gradebook.Guard(declared={"scale": "none"}, action="raise")
+        try:
+            guard.step(step, **given)
+        except gradebook.GradebookError as error:
+            assert error.key in (*given, "step")
+        except gradebook.WrongAdvantages:
+            assert guard.finding is not None
+
+
+@settings(max_examples=40, deadline=None)
+@given(columns)
+def test_training_goes_on_with_at_most_one_warning_each(odd):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(record=True) as said,
+    ):
+        warnings.simplefilter("always")
+        guard = gradebook.Guard(declared={"scale": "none"})
+        with gradebook.Recorder(folder) as recorder:
+            for step in range(3):
+                recorder.step(step, **(GOOD | odd))
+                guard.step(step, **(GOOD | odd))
+    assert len(said) <= 2
+    assert all(issubclass(one.category, RuntimeWarning) for one in said)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_reward_that_is_missing_is_no_error(tmp_path, missing):
+    with gradebook.Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **GOOD | {"reward": [1.0, missing]})
+    (table,) = gradebook.recording(tmp_path).tables()
+    assert table["reward"].to_pylist() == [1.0, None]
+    assert table["scored"].to_pylist() == [True, False]

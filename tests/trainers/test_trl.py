@@ -1,0 +1,265 @@
+"""TRL's GRPOTrainer trains a tiny random model with recorder and guard.
+
+Runs in the virtual environment of trl.txt; .ci/run makes it.
+"""
+
+import warnings
+from functools import partial
+
+import pandas as pd
+import pytest
+
+trl = pytest.importorskip("trl")
+pytestmark = pytest.mark.filterwarnings("default")
+
+import torch  # noqa: E402
+from datasets import Dataset  # noqa: E402
+from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
+from transformers import (  # noqa: E402
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+)
+
+import gradebook  # noqa: E402
+from gradebook.core.differences import same  # noqa: E402
+from gradebook.logs.candidates.candidates import can_show  # noqa: E402
+from gradebook.logs.log import check_log  # noqa: E402
+from gradebook.trainers.trl import Watched, declared  # noqa: E402
+
+NUMBERS = ["one", "two", "three", "four", "five", "six"]
+WORDS = ["[PAD]", "[EOS]", "[UNK]", *NUMBERS]
+COLUMNS = frozenset(
+    ["step", "prompt", "reward", "advantage", "length", "eos", "rank"]
+)
+"""What TRL's rows have; it has no transitions and no texts beside."""
+PROMPTS = ["one two", "three", "four five six", "two six"]
+
+
+def model_and_tokenizer():
+    """One layer and nine words, both made here."""
+    words = {word: at for at, word in enumerate(WORDS)}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=len(WORDS),
+        n_positions=64,
+        n_embd=16,
+        n_layer=1,
+        n_head=2,
+        bos_token_id=1,
+        eos_token_id=1,
+        pad_token_id=0,
+    )
+    return GPT2LMHeadModel(config), PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        eos_token="[EOS]",
+        unk_token="[UNK]",
+        padding_side="left",
+    )
+
+
+def sixes(completions, **_):
+    return [float(text.count("six")) for text in completions]
+
+
+def brevity(completions, **_):
+    return [1.0 / (1 + len(text.split())) for text in completions]
+
+
+def unsure(completions, **_):
+    """No reward for a completion that begins with "one"."""
+    return [
+        None if text.startswith("one") else float(len(text))
+        for text in completions
+    ]
+
+
+class Logging(trl.GRPOTrainer):
+    """The trainer, with what TRL logs of each training generation."""
+
+    def _generate_and_score_completions(self, inputs):
+        training = self.model.training
+        output = super()._generate_and_score_completions(inputs)
+        if training:
+            rows = len(output["advantages"])
+            logged = list(self._logs["advantages"])[-rows:]
+            self.__dict__.setdefault("logged", []).append(logged)
+        return output
+
+
+class Faulty(Logging):
+    """The trainer with one stage replaced, another one in each generation,
+    and a new guard for each.
+
+    expected  bug -> whether its numbers differ from the correct ones
+    found     bug -> what the guard said
+    same      bug -> the bugs that give the same numbers on those rows
+    """
+
+    def _generate_and_score_completions(self, inputs):
+        output = super()._generate_and_score_completions(inputs)
+        if not self.model.training:
+            return output
+        name = next(self.faults)
+        self.watch(guard=partial(self.found.__setitem__, name))
+        rows = self.generated_rows(output)
+        correct = run(gradebook.CORRECT, rows, self.args)
+        every = {
+            other: run(gradebook.bug(other).engine, rows, self.args)
+            for other in gradebook.BUGS
+        }
+        wrong = every[name]
+        self.expected[name] = not bool(same(correct, wrong).all())
+        self.same[name] = {
+            other for other in every if torch.equal(every[other], wrong)
+        }
+        output["advantages"] = wrong.float()
+        return output
+
+
+class Trainer(Watched, Logging):
+    pass
+
+
+class FaultyTrainer(Watched, Faulty):
+    pass
+
+
+def run(engine, rows, args):
+    """An engine's advantages of the rows that a trainer generated. Where it
+    cannot run, as a trainer would stop, the correct ones."""
+    length = rows["length"]
+    batch = gradebook.Batch(
+        rows["prompt"],
+        rows["reward"].nan_to_num().double(),
+        mask=torch.arange(int(length.max()) + 1) < length[:, None],
+        eos=rows["eos"],
+        scored=~rows["reward"].isnan(),
+        settings=gradebook.Settings(**declared(args)),
+    )
+    try:
+        return gradebook.run(engine, batch).advantage
+    except gradebook.GradebookError:
+        return gradebook.run(gradebook.CORRECT, batch).advantage
+
+
+def trainer(folder, functions=(sixes, brevity), kind=Trainer, **changed):
+    settings = {
+        "num_generations": 4,
+        "per_device_train_batch_size": 8,
+        "max_completion_length": 6,
+        "max_steps": 3,
+        "learning_rate": 1e-3,
+        "logging_steps": 1,
+        "log_completions": True,
+        "report_to": [],
+        "use_cpu": True,
+        "bf16": False,
+        "save_strategy": "no",
+        "seed": 1,
+    }
+    args = trl.GRPOConfig(output_dir=str(folder), **(settings | changed))
+    model, tokenizer = model_and_tokenizer()
+    rows = Dataset.from_dict({"prompt": PROMPTS * 4})
+    return kind(
+        model=model,
+        reward_funcs=list(functions),
+        args=args,
+        train_dataset=rows,
+        eval_dataset=rows.select(range(4)),
+        processing_class=tokenizer,
+    )
+
+
+def recorded(folder):
+    tables = gradebook.recording([folder]).tables()
+    return pd.concat([table.to_pandas() for table in tables])
+
+
+@pytest.mark.parametrize(
+    "changed, generations",
+    [
+        ({"scale_rewards": "group"}, 3),
+        ({"scale_rewards": "batch", "reward_weights": [2.0, -0.5]}, 3),
+        ({"scale_rewards": "none"}, 3),
+        ({"eval_strategy": "steps", "eval_steps": 1}, 3),
+        ({"gradient_accumulation_steps": 2}, 3),
+        # Two generations for each of the three optimizer steps,
+        ({"gradient_accumulation_steps": 4, "steps_per_generation": 2}, 6),
+        # and one generation for two of them.
+        ({"num_iterations": 2, "max_steps": 4}, 2),
+    ],
+    ids=str,
+)
+def test_what_is_recorded_is_what_trl_logs(tmp_path, changed, generations):
+    one = trainer(tmp_path / "trl", **changed)
+    one.watch(tmp_path / "run", guard="raise", strict=True)
+    before = [p.detach().clone() for p in one.model.parameters()]
+    one.train()
+    moved = zip(before, one.model.parameters())
+    assert any(not torch.equal(a, b) for a, b in moved)  # it really trained
+    rows = recorded(tmp_path / "run")
+    steps = [list(part) for _, part in rows.groupby("step")["advantage"]]
+    assert steps == one.logged
+    assert len(steps) == generations
+    verdict = check_log([tmp_path / "run"])
+    assert verdict.verdict == "correct", verdict.sentence
+    assert verdict.declared == declared(one.args)
+
+
+def test_the_files_that_trl_writes_hold_the_same_rows(tmp_path):
+    one = trainer(tmp_path / "trl")
+    one.watch(tmp_path / "run", strict=True)
+    one.train()
+    files = sorted((tmp_path / "trl").rglob("completions_*.parquet"))
+    written = pd.concat([pd.read_parquet(path) for path in files])
+    rows = recorded(tmp_path / "run")
+    assert rows["advantage"].tolist() == written["advantage"].tolist()
+    total = written["sixes"] + written["brevity"]
+    assert rows["reward"].tolist() == pytest.approx(total.tolist())
+    words = [len(text.split()) for text in written["completion"]]
+    # A completion that ends early has one token more, [EOS].
+    assert all(
+        length >= count
+        for length, count in zip(rows["length"].tolist(), words)
+    )
+
+
+def test_rows_that_no_function_scored_are_unscored(tmp_path):
+    one = trainer(tmp_path / "trl", [unsure], max_steps=4)
+    one.watch(tmp_path / "run", guard="raise", strict=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TRL warns of each such row
+        one.train()
+    rows = recorded(tmp_path / "run")
+    none = rows["reward"].isna()
+    assert none.any() and (rows["advantage"][none] == 0).all()
+    assert check_log([tmp_path / "run"]).verdict == "correct"
+
+
+@pytest.mark.parametrize("scale", ["group", "batch", "none"])
+def test_the_guard_names_the_stage_that_was_replaced(tmp_path, scale):
+    """Where a bug's numbers differ from TRL's on a generation's rows, and
+    only there. Rows without a score and rows of no length are among them."""
+    one = trainer(
+        tmp_path / "trl",
+        [unsure],
+        FaultyTrainer,
+        scale_rewards=scale,
+        mask_truncated_completions=True,
+        log_completions=False,
+        per_device_train_batch_size=16,
+        max_steps=len(gradebook.BUGS),
+    )
+    one.faults = iter(gradebook.BUGS)
+    one.expected, one.found, one.same = {}, {}, {}
+    one.train()
+    assert set(one.found) == {n for n, off in one.expected.items() if off}
+    told = {n for n in one.found if can_show(gradebook.bug(n), COLUMNS)}
+    assert len(told) > 3
+    for name, finding in one.found.items():
+        named = one.same[name] if name in told else {""}
+        assert finding.bug in named, str(finding)
