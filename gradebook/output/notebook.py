@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from gradebook.analysis.comparison import Comparison
+from gradebook.core.differences import same
 from gradebook.core.formatting import digits_apart, settled, signed
 from gradebook.output.figures import Panel
+from gradebook.output.panels import GRADIENT, panels, telling
 from gradebook.output.rendering import rendered
 from gradebook.output.svg import picture
 
@@ -38,6 +40,12 @@ def summary(comparison: Comparison) -> str:
         return f"Both engines agree on all {count} rows."
     apart, flipped = int(differs.sum()), comparison.flips.nonzero().flatten()
     said = f"The engines part at the stage {first}."
+    if not apart:
+        rows = int(comparison.gradient_differs.sum())
+        return (
+            f"{said} No advantage differs; the gradient of {rows} of"
+            f" {count} rows does."
+        )
     said += f" {apart} of {count} rows have another advantage"
     if len(flipped):
         some = ", ".join(map(str, flipped.tolist()[:6]))
@@ -50,21 +58,26 @@ def summary(comparison: Comparison) -> str:
 
 def html(comparison: Comparison) -> str:
     """The comparison as HTML: summary, picture of the rows, stages."""
-    rows = _shown(comparison)
-    at = [int(row) for row in rows]
-    correct, faulty = (
-        trace.advantage[at].tolist()
-        for trace in (comparison.correct, comparison.faulty)
+    told = comparison.differs("advantage")
+    kind = "advantage" if bool(told.any()) else GRADIENT
+    whole = telling(panels(comparison, kind))
+    rows = _shown(
+        [not same(a, b) for a, b in zip(whole.correct, whole.faulty)]
     )
-    panel = Panel("advantage", correct, faulty, comparison.flips[at].tolist())
-    prompts = [str(p) for p in comparison.batch.prompt[at].tolist()]
+    panel = Panel(
+        whole.title,
+        [whole.correct[row] for row in rows],
+        [whole.faulty[row] for row in rows],
+        [whole.flips[row] for row in rows],
+    )
+    prompts = [str(p) for p in comparison.batch.prompt[rows].tolist()]
     return rendered(
         "notebook.html.jinja",
         summary=summary(comparison),
         picture=Markup(picture(panel, prompts)),
         rows=rows,
         stages=[
-            _stage(comparison, name, at)
+            _stage(comparison, name, rows)
             for name in comparison.stages
             if name != "loss"
         ],
@@ -72,10 +85,9 @@ def html(comparison: Comparison) -> str:
     )
 
 
-def _shown(comparison: Comparison) -> list[int]:
+def _shown(differs: list[bool]) -> list[int]:
     """The rows to show, in the batch's order; where there are many, those
     that differ come first."""
-    differs = comparison.differs("advantage").tolist()
     rows = sorted(range(len(differs)), key=lambda r: not differs[r])[:MOST]
     return sorted(rows)
 

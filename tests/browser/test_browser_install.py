@@ -1,6 +1,7 @@
-"""The wheel, installed into fresh environments and used from elsewhere.
+"""The wheel, installed into a fresh environment and used from elsewhere:
+first without the app, then with it.
 
-Marked long: each test installs torch.
+Marked long: it installs torch.
 """
 
 import os
@@ -21,12 +22,22 @@ batch = gradebook.load("partial_groups").batch()
 faulty = gradebook.run(gradebook.bug("partial_groups").engine, batch)
 assert round(faulty.advantage[10].item(), 3) == -0.48
 assert "streamlit" not in sys.modules
-with gradebook.Recorder("run", strict=True) as recorder:
+declared = {"estimator": "dr_grpo"}
+guard = gradebook.Guard(declared=declared, action="raise")
+rows = {"prompt": [0, 0, 1, 1], "reward": [1.0, 0.0, 0.5, 2.5]}
+with gradebook.Recorder("run", declared=declared, strict=True) as recorder:
     for step in range(4):
-        recorder.step(
-            step, prompt=[0, 0, 1, 1], reward=[1.0, 0.0, 0.5, 2.5],
-            advantage=[0.5, -0.5, -1.0, 1.0],
-        )
+        right = [0.5, -0.5, -1.0, 1.0]
+        recorder.step(step, **rows, advantage=right)
+        guard.step(step, **rows, advantage=right)
+try:
+    guard.step(4, **rows, advantage=rows["reward"])
+except gradebook.WrongAdvantages as wrong:
+    assert "row 2: correct -1.000, trained +0.500" in str(wrong).replace(
+        "\u2212", "-"
+    ), wrong
+else:
+    raise AssertionError
 frame = pandas.read_parquet("run")
 print(gradebook.check(frame)["verdict"].tolist())
 """
@@ -57,10 +68,18 @@ def wheel(tmp_path_factory):
     return found
 
 
-def installed(wheel, folder, extra=""):
+@pytest.fixture(scope="module")
+def tools(wheel, tmp_path_factory):
     """The `bin` folder of a fresh environment with the wheel in it."""
+    folder = tmp_path_factory.mktemp("environment")
     run(sys.executable, "-m", "venv", folder / "venv", folder=folder)
     tools = folder / "venv" / "bin"
+    install(tools, wheel)
+    return tools
+
+
+def install(tools, wheel, extra=""):
+    """Installs the wheel with an extra, under the project's own pins."""
     run(
         *(tools / "python", "-m", "pip", "install", "-q"),
         *(
@@ -68,13 +87,11 @@ def installed(wheel, folder, extra=""):
             ROOT / "requirements.txt",
             f"gradebook{extra} @ file://{wheel}",
         ),
-        folder=folder,
+        folder=tools,
     )
-    return tools
 
 
-def test_the_base_install_needs_neither_streamlit_nor_plotly(wheel, tmp_path):
-    tools = installed(wheel, tmp_path)
+def test_the_base_install_needs_neither_streamlit_nor_plotly(tools, tmp_path):
     packages = run(tools / "python", "-m", "pip", "list", folder=tmp_path)
     assert "torch" in packages
     assert "streamlit" not in packages and "plotly" not in packages
@@ -93,9 +110,11 @@ def test_the_base_install_needs_neither_streamlit_nor_plotly(wheel, tmp_path):
     assert "pip install 'gradebook[app]'" in refused.stderr
 
 
-def test_the_app_runs_from_a_read_only_install(wheel, tmp_path, chromium):
-    tools = installed(wheel, tmp_path, "[app]")
-    (package,) = (tmp_path / "venv").glob("lib/*/site-packages/gradebook")
+def test_the_app_runs_from_a_read_only_install(
+    tools, wheel, tmp_path, chromium
+):
+    install(tools, wheel, "[app]")
+    (package,) = tools.parent.glob("lib/*/site-packages/gradebook")
     for path in [package, *package.rglob("*")]:
         path.chmod(path.stat().st_mode & ~0o222)
     port = "8571"

@@ -14,6 +14,7 @@ import pytest
 import gradebook
 
 ROOT = Path(__file__).parents[2]
+PATHS = [str(ROOT), str(Path(__file__).parent)]
 PARTS = 6
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -74,7 +75,7 @@ def dying(marker, part):
 @pytest.fixture(scope="module")
 def dask_client():
     distributed = pytest.importorskip("distributed")
-    os.environ["PYTHONPATH"] = str(ROOT)
+    os.environ["PYTHONPATH"] = os.pathsep.join(PATHS)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None
@@ -100,13 +101,14 @@ def test_dask_gives_the_verdicts_of_one_machine(
 
 @pytest.fixture(scope="module")
 def ray_data():
+    # Ray listens on the loopback address, whatever its name says.
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     ray = pytest.importorskip("ray")
     data = pytest.importorskip("ray.data")
     ray.init(
         num_cpus=2,
         include_dashboard=False,
-        runtime_env={"env_vars": {"PYTHONPATH": str(ROOT)}},
-        _node_ip_address="127.0.0.1",
+        runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(PATHS)}},
     )
     yield data
     ray.shutdown()

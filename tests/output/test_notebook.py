@@ -52,15 +52,27 @@ def test_engines_that_agree_are_said_to_agree():
     assert "→" not in html(found).split("</summary>")[1]
 
 
+def test_a_bug_in_the_loss_shows_in_the_gradient():
+    record = next(
+        gradebook.bug(name)
+        for name in gradebook.BUGS
+        if not gradebook.bug(name).in_advantages
+    )
+    batch = gradebook.load(record.name).batch()
+    found = gradebook.compare(record, batch)
+    assert "No advantage differs; the gradient of" in summary(found)
+    assert "gradient, policy part" in html(found)
+
+
 def test_prompts_are_text_and_long_batches_are_cut():
     rows = 100
     batch = gradebook.Batch(
-        torch_labels(rows), [float(r % 7) for r in range(rows)]
+        prompts_of(rows), [float(r % 7) for r in range(rows)]
     )
     text = html(gradebook.compare(BUG, batch))
     assert "76 more rows are not shown." in text
 
 
-def torch_labels(rows):
+def prompts_of(rows):
     """Groups of four, the first one short of a row."""
     return [(row + 1) // 4 for row in range(rows)]

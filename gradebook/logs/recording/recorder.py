@@ -45,6 +45,8 @@ BY_STEP = ("steps", "widths", "rows", "written")
 MERGED = 64
 """So many small files become one, or fewer that hold HELD bytes."""
 HELD = 2**23
+LARGE = 2**19
+"""A step of so many bytes stays a file of its own."""
 PROMPTS = ("global", "per rank")
 
 
@@ -160,7 +162,10 @@ class Recorder:
         facts = self._facts(step, rows)
         if self._small and not self._small[0].joins(table, facts):
             self._merge()
-        path = self._put(table, facts)
+        if table.nbytes >= LARGE:
+            self._put(table, facts, "lz4")
+            return
+        path = self._put(table, facts, "none")
         self._small.append(_Small(path, table, facts))
         self._held += table.nbytes
         if len(self._small) >= MERGED or self._held >= HELD:
@@ -196,7 +201,9 @@ class Recorder:
             "written": [time.time_ns()],
         }
 
-    def _put(self, table: pa.Table, facts: dict[str, Any]) -> Path:
+    def _put(
+        self, table: pa.Table, facts: dict[str, Any], compression: str
+    ) -> Path:
         """Writes a file aside and renames it: it is there whole or not."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._files += 1
@@ -205,13 +212,14 @@ class Recorder:
         aside = self.folder / f".{name}.part"
         metadata = {KEY: json.dumps(facts).encode()}
         try:
-            pq.write_table(
-                table.replace_schema_metadata(metadata),
-                aside,
-                compression="lz4",
-                write_statistics=False,
-                use_dictionary=["step"],
-            )
+            with pa.OSFile(str(aside), "wb") as file:
+                pq.write_table(
+                    table.replace_schema_metadata(metadata),
+                    file,
+                    compression=compression,
+                    write_statistics=False,
+                    use_dictionary=["step", "rank"],
+                )
             os.replace(aside, path)
         except BaseException:
             aside.unlink(missing_ok=True)
@@ -226,7 +234,8 @@ class Recorder:
         facts = dict(small[0].facts)
         for name in BY_STEP:
             facts[name] = [one.facts[name][0] for one in small]
-        self._put(pa.concat_tables(one.table for one in small), facts)
+        every = pa.concat_tables(one.table for one in small)
+        self._put(every, facts, "lz4")
         for one in small:
             one.path.unlink(missing_ok=True)
 

@@ -1,0 +1,30 @@
+"""The README's Python runs as it stands there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gradebook.__main__ import main
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
+
+
+def test_the_library_example_prints_what_it_says(capsys):
+    (block,) = [b for b in BLOCKS if "gradebook.load" in b]
+    exec(block, {})
+    printed = re.findall(r"-?[0-9]+\.[0-9]+", capsys.readouterr().out)
+    assert [float(n) for n in printed[:2]] == pytest.approx(
+        [1.0, -0.48], abs=1e-3
+    )
+
+
+def test_the_recorded_example_is_correct(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (block,) = [b for b in BLOCKS if "gradebook.Recorder" in b]
+    exec(block, {})
+    assert main(["check", "run-7"]) == 0
+    assert (
+        "This is what estimator=dr_grpo asks for." in capsys.readouterr().out
+    )
