@@ -140,6 +140,20 @@ def _column(value: Any) -> str | tuple[str, ...]:
     return read(Text, value)
 
 
+LOST_NUMBERS = ("mean", "variance")
+"""What a number type can lose: the mean that is the baseline, or the
+variance under the scale."""
+NUMBER_TYPES = ("float32", "bfloat16")
+
+
+@dataclass(frozen=True)
+class LostNumber(Part):
+    """The number that a bug of number types loses, and the type."""
+
+    number: Annotated[str, one_of(*LOST_NUMBERS)]
+    type: Annotated[str, one_of(*NUMBER_TYPES)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Record(Part):
     """What the check of a log and the laws must know about a bug.
@@ -158,6 +172,8 @@ class Record(Part):
     laws             names of laws in analysis/laws, the first to show first
     breaks           property, one of PROPERTIES -> the case that proves
                      that the faulty engine breaks it
+    lost             the number that a number type cannot hold, where that
+                     is the bug
     """
 
     columns: tuple[
@@ -176,6 +192,7 @@ class Record(Part):
     breaks: Mapping[Annotated[str, one_of(*PROPERTIES)], Text] = field(
         default_factory=dict
     )
+    lost: LostNumber | None = None
 
 
 @dataclass(frozen=True, eq=False)

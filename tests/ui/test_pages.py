@@ -92,7 +92,7 @@ def test_a_case_says_what_it_claims_and_teaches(unedited, bug, case):
 def test_a_page_names_source_status_and_stage(unedited, bug):
     page, main = unedited(bug, bug), gradebook.load(bug)
     assert page.app.title[0].value.replace("\\", "") == main.title
-    first = page.app.markdown[0].value
+    first = page.app.markdown[0].value.replace("\\", "")
     assert f"[{main.status}]" in first and main.trainer in first
     assert main.sources[0].url in first
     assert f"`{gradebook.bug(bug).stage}`" in first
@@ -336,3 +336,28 @@ def test_home_keeps_the_last_good_numbers_beside_a_bad_reward(visit):
     home.go("check").go("")
     assert home.widget("primer-0").value == "5"
     assert home.widget("primer-1").value == "abc"
+
+
+def test_a_bug_of_number_types_shows_the_number_that_was_lost(visit):
+    page = visit("float32_dust")
+
+    def cells():
+        (found,) = [
+            e.value
+            for e in page.app.get("html")
+            if "exact value</th>" in e.value
+        ]
+        return re.findall("<t[dh][^>]*>([^<]*)</t", found)
+
+    assert cells()[-5:] == [
+        "mean",
+        "100.099998474",
+        "100.099998474",
+        "100.099990845",
+        "\u22121 ulp",
+    ]
+    page.press("remove")  # the mean of six is exact
+    assert cells()[-1] == "0"
+    page.cell(0, reward="abc")
+    assert "The number that was lost" not in page.text
+    assert "number that was lost" not in visit("partial_groups").text

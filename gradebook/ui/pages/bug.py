@@ -19,6 +19,7 @@ from gradebook.ui.parts import (
     deeper,
     drafts,
     listings,
+    lost_number,
     matter,
     predict,
     present,
@@ -135,6 +136,7 @@ def rest(
         with why, st.container(key="stale-below" if wrong else "below"):
             if comparison.batch.rows:
                 stages.where(draft, one, comparison)
+                lost_number.section(draft, comparison)
             listed(draft, one, comparison, draft.scenario.telltale.kind)
         if not wrong:
             takehome.link(draft)
