@@ -212,6 +212,16 @@ class OtherRun(Part):
         return Table.of(self.rows).batch(settings)
 
 
+@dataclass(frozen=True)
+class OtherFix(Part):
+    """Another fix that was offered for the bug. It computes what the engine
+    of another bug computes."""
+
+    bug: BugName
+    title: Text
+    note: Text
+
+
 Advantages = Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
 
 
@@ -297,6 +307,7 @@ class Case(Part):
     ] = ()
     estimators_note: Text = ""
     other_run: OtherRun | None = None
+    other_fix: OtherFix | None = None
     eos_by_width: Flag = False
     challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
 
@@ -319,5 +330,6 @@ FROM_MAIN = (
     "record",
     "engine_names",
     "kin",
+    "other_fix",
 )
 """What a variant may leave to its bug's main file."""

@@ -6,7 +6,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from gradebook.cases.scenario import FOLDER, Scenario, load, names
+from gradebook.cases.scenario import (
+    FOLDER,
+    Scenario,
+    combinations,
+    load,
+    names,
+)
 from gradebook.core.settings import Settings
 
 NAME = "sandbox"
@@ -16,7 +22,8 @@ SETTINGS = ("estimator", *Settings().keys())
 
 def starts() -> tuple[str, ...]:
     """The names of the starts, the blank one first."""
-    return (NAME, *(f"{NAME}-{name}" for name in names()))
+    together = (one.name for one in combinations())
+    return (NAME, *(f"{NAME}-{name}" for name in (*names(), *together)))
 
 
 def is_start(name: str) -> bool:
@@ -29,7 +36,9 @@ def start_case(name: str) -> Scenario:
     """The start of that name. Raises GradebookError as `load` does."""
     if name == NAME:
         return blank()
-    return _start_of(load(name.removeprefix(f"{NAME}-")))
+    shipped = name.removeprefix(f"{NAME}-")
+    together = {one.name: one for one in combinations()}
+    return _start_of(together.get(shipped) or load(shipped))
 
 
 def case(name: str) -> Scenario:

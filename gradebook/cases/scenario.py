@@ -162,8 +162,11 @@ def variants(bug: str) -> tuple[Scenario, ...]:
 
 
 def combinations() -> tuple[Scenario, ...]:
-    """The cases with several bugs on together."""
-    return tuple(one for one in map(load, names()) if one.also)
+    """The sandbox's cases with several bugs on together, that a trainer had
+    at the same time."""
+    folder = FOLDER / "sandbox"
+    found = map(_shipped, sorted(folder.glob("*-with_*.toml")))
+    return tuple(one for one in found if one.also)
 
 
 @cache

@@ -5,7 +5,12 @@ import pytest
 
 import gradebook
 from gradebook import Batch, Settings
+from gradebook.analysis.state_comparison import compared
 from gradebook.cases.engines import several
+from gradebook.cases.link import decode, encode
+from gradebook.cases.sandbox import start_case
+from gradebook.cases.scenario import combinations, names
+from gradebook.cases.state import start
 
 CENTRED = Settings(scale="none", group_size=2)
 VERL = Settings(eps=1e-6, lone_row="raw")
@@ -91,3 +96,22 @@ def test_the_other_fix_of_filtered_first_is_an_older_bug():
         engine = several([] if name == "correct" else [name])
         found = gradebook.run(engine, batch).advantage
         assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("case", combinations(), ids=lambda one: one.name)
+def test_the_sandbox_opens_each_combination_with_its_numbers(case):
+    state = start(start_case(f"sandbox-{case.name}"))
+    assert {*state.bugs} == {*case.bugs} and len(case.bugs) == 2
+    found = compared(state)
+    for side in ("correct", "faulty"):
+        advantage = getattr(found, side).advantage.tolist()
+        expected = getattr(case.expected, side)
+        assert advantage == pytest.approx(expected, abs=2e-5)
+    link = encode(state, covered=False)
+    opened = decode(link, default="sandbox")
+    assert not opened.problems and {*opened.state.bugs} == {*case.bugs}
+
+
+def test_the_sandbox_has_three_combinations():
+    assert len(combinations()) == 3
+    assert not {one.name for one in combinations()} & {*names()}

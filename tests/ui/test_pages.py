@@ -361,3 +361,35 @@ def test_a_bug_of_number_types_shows_the_number_that_was_lost(visit):
     page.cell(0, reward="abc")
     assert "The number that was lost" not in page.text
     assert "number that was lost" not in visit("partial_groups").text
+
+
+def test_three_engines_stand_side_by_side_where_two_fixes_disagree(visit):
+    """By hand: A keeps 1 and 1, mean 1; B keeps 5 and 6, mean 5.5. PR 1794
+    takes the means of all rows, 0.5 and 6.5. The faulty mean of 1 1 5 6 is
+    3.25. Dropped rows get 0."""
+    page = visit("filtered_first")
+    (found,) = [
+        e.value
+        for e in page.app.get("html")
+        if "<th class=n>PR 1794&#x27;s fix</th>" in e.value
+    ]
+    cells = re.findall("<td class=n>([^<]*)</td>", found)
+    assert [*map(number, cells)] == [
+        *(0, 0.5, -2.25),
+        *(0, 0, 0),
+        *(0, 0.5, -2.25),
+        *(0, 0, 0),
+        *(-0.5, -1.5, 1.75),
+        *(0.5, -0.5, 2.75),
+        *(0, 0, 0),
+        *(0, 0, 0),
+    ]
+
+
+def test_the_sandbox_opens_a_combination_with_one_click(visit):
+    page = visit("sandbox")
+    page.widget("together-whole_batch-with_fan_out").click()
+    page.run()
+    page.case = "sandbox-whole_batch-with_fan_out"
+    assert [*page.marks()[1].values()] == [0.5, 0.5, 0, -0.5, -0.5]
+    assert "miles before PR 2369." in page.text

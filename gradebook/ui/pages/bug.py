@@ -21,6 +21,7 @@ from gradebook.ui.parts import (
     listings,
     lost_number,
     matter,
+    other_fix,
     predict,
     present,
     report,
@@ -137,6 +138,7 @@ def rest(
             if comparison.batch.rows:
                 stages.where(draft, one, comparison)
                 lost_number.section(draft, comparison)
+                other_fix.section(draft, comparison)
             listed(draft, one, comparison, draft.scenario.telltale.kind)
         if not wrong:
             takehome.link(draft)

@@ -12,7 +12,7 @@ from gradebook.cases import edits
 from gradebook.cases import sandbox as starts
 from gradebook.cases.columns import titled
 from gradebook.cases.engines import swapped, swaps
-from gradebook.cases.scenario import load, variants
+from gradebook.cases.scenario import combinations, load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.core.settings import ESTIMATORS
@@ -53,6 +53,7 @@ def sandbox() -> None:
         " circle) and one with every chosen bug (open diamond) run on it,"
         " stage by stage and under every estimator."
     )
+    _combinations()
     first, second, third = st.columns([7, 12, 4])
     with first:
         _start(draft)
@@ -67,6 +68,8 @@ def sandbox() -> None:
         address.depart(PAGE)
         return
     _told(draft.state.bugs, parts)
+    if draft.scenario.also:
+        st.markdown(words.plain(draft.scenario.story))
     heart(draft, kind, covered=False)
     below = st.container()
     takehome.take_home(draft)
@@ -107,9 +110,11 @@ def _start(draft: Draft) -> None:
         titles[f"{PAGE}-{main.name}"] = main.title
         for other in others:
             titles[f"{PAGE}-{other.name}"] = f"{main.title}: {other.title}"
+    for one in combinations():
+        titles[f"{PAGE}-{one.name}"] = f"Together: {one.title}"
 
     def pick(name: str) -> None:
-        keys.CASES.get()[PAGE] = name
+        _open(name)
         st.rerun()
 
     st.selectbox(
@@ -118,6 +123,26 @@ def _start(draft: Draft) -> None:
         help="Each start keeps its edits and its bugs.",
         **choosing(f"case-{PAGE}", list(titles), draft.scenario.name, pick),
     )
+
+
+def _open(name: str) -> None:
+    keys.CASES.get()[PAGE] = name
+
+
+def _combinations() -> None:
+    """Bugs that a trainer had at the same time, one click each."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            "Bugs that a trainer really had together:", width="content"
+        )
+        for one in combinations():
+            st.button(
+                words.plain(one.title),
+                key=f"together-{one.name}",
+                help=words.plain(one.teaser),
+                on_click=_open,
+                args=(f"{PAGE}-{one.name}",),
+            )
 
 
 def _bugs(draft: Draft) -> None:
