@@ -34,7 +34,6 @@ from gradebook.logs.candidates.logged_steps import (
 from gradebook.logs.candidates.runs import CannotRun, StageRuns
 from gradebook.logs.candidates.trials import Trials, Tried, advantages
 from gradebook.logs.check import tried
-from gradebook.logs.quiet import undisturbed
 from gradebook.logs.recording.intake import (
     LabelKinds,
     StepRows,
@@ -134,9 +133,8 @@ class Guard:
             self._kinds.check(rows)
             if not rows.rows:
                 return None
-            with undisturbed():
-                number = step_number(step)
-                self.finding = self._judged(_logged(number, rows), rows)
+            number = step_number(step)
+            self.finding = self._judged(_logged(number, rows), rows)
         except Exception as error:
             self._note(step, error)
             return None

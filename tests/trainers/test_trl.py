@@ -3,8 +3,13 @@
 Runs in the virtual environment of trl.txt; .ci/run makes it.
 """
 
+import json
+import os
+import subprocess
+import sys
 import warnings
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -84,7 +89,7 @@ class Logging(trl.GRPOTrainer):
         training = self.model.training
         output = super()._generate_and_score_completions(inputs)
         if training:
-            rows = len(output["advantages"])
+            rows = len(output["advantages"]) * self.accelerator.num_processes
             logged = list(self._logs["advantages"])[-rows:]
             self.__dict__.setdefault("logged", []).append(logged)
         return output
@@ -228,6 +233,36 @@ def test_the_files_that_trl_writes_hold_the_same_rows(tmp_path):
     )
 
 
+def test_the_rows_of_two_processes_are_recorded_together(tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run"]
+    command += ["--nproc-per-node=2", "--master-addr=127.0.0.1"]
+    port = 29500 + os.getpid() % 1000
+    command += [f"--master-port={port}", __file__, str(tmp_path)]
+    paths = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    rows = recorded(tmp_path / "run")
+    steps = [list(part) for _, part in rows.groupby("step")["advantage"]]
+    assert steps == json.loads((tmp_path / "logged.json").read_text())
+    assert len(steps[0]) == 16
+    assert rows["rank"].tolist() == 3 * ([0] * 8 + [1] * 8)
+    assert check_log([tmp_path / "run"]).verdict == "correct"
+
+
+def one_of_two_processes(folder):
+    """What each of them runs: one prompt's rows stand on both."""
+    one = trainer(folder / "trl", scale_rewards="batch", num_generations=16)
+    one.watch(folder / "run", guard="raise", strict=True)
+    one.train()
+    if one.accelerator.is_main_process:
+        (folder / "logged.json").write_text(json.dumps(one.logged))
+
+
 def test_rows_that_no_function_scored_are_unscored(tmp_path):
     one = trainer(tmp_path / "trl", [unsure], max_steps=4)
     one.watch(tmp_path / "run", guard="raise", strict=True)
@@ -263,3 +298,7 @@ def test_the_guard_names_the_stage_that_was_replaced(tmp_path, scale):
     for name, finding in one.found.items():
         named = one.same[name] if name in told else {""}
         assert finding.bug in named, str(finding)
+
+
+if __name__ == "__main__":
+    one_of_two_processes(Path(sys.argv[1]))
