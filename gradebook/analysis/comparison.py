@@ -75,9 +75,9 @@ class Comparison:
     @property
     def gradient_differs(self) -> Tensor:
         """Some token of the row has another gradient. bool [R]."""
-        if self.correct.gradient is None:
-            return torch.zeros(self.batch.rows, dtype=torch.bool)
         a, b = self.correct.gradient, self.faulty.gradient
+        if a is None or b is None:
+            return torch.zeros(self.batch.rows, dtype=torch.bool)
         return ~same(a, b).all(-1)
 
     @property

@@ -309,8 +309,9 @@ def _like_start(condition: LikeCorrectAtStart, attempt: Attempt) -> None:
         raise _Unmet("Keep the rows of the case.")
     for row in _true(~differences.same(wanted, found)):
         raise _Unmet(
-            f"The faulty advantage of row {row} is {_number(found[row])}, and"
-            f" the correct one was {_number(wanted[row])}."
+            f"The faulty advantage of row {row} is"
+            f" {_number(float(found[row]))}, and the correct one was"
+            f" {_number(float(wanted[row]))}."
         )
 
 

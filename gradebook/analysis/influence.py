@@ -140,15 +140,14 @@ def gradient_influence(engine: Engine, batch: Batch) -> Gradients:
     copies = _copies(_selected(batch, keep), _replaced(batch)[:, keep])
     after = run(engine, copies)
 
-    def moved(now: Tensor, then: Tensor) -> Tensor:
+    def moved(part: str) -> Tensor:
+        now, then = getattr(before, part), getattr(after, part)
         change = torch.zeros((batch.rows, batch.rows), dtype=now.dtype)
         change[keep] = (now[keep] - then).abs().sum(-1).T
         return change
 
     return Gradients(
-        moved(before.gradient, after.gradient),
-        moved(before.policy_gradient, after.policy_gradient),
-        moved(before.kl_gradient, after.kl_gradient),
+        moved("gradient"), moved("policy_gradient"), moved("kl_gradient")
     )
 
 
@@ -184,8 +183,9 @@ def changed_kl(engine: Engine, batch: Batch, i: int, j: int) -> Change:
     if batch.logp is None:
         raise GradebookError(key="logp", expected="values", found="none")
     reward = _reward_without(batch, j)
-    before = run(engine, batch).kl_gradient[i]
-    after = run(engine, replace(batch, reward=reward)).kl_gradient[i]
+    batches = (batch, replace(batch, reward=reward))
+    kl = [run(engine, one).kl_gradient for one in batches]
+    before, after = (part[i] for part in kl if part is not None)
     moved = (after - before).abs().sum()
     found = (before.sum(), after.sum(), reward[j], moved)
     return Change(*(float(one) for one in found))

@@ -292,10 +292,12 @@ def _batch(
     }
     columns["mask"] = [m + [0] * (width - len(m)) for m in columns["mask"]]
     columns["step"] = [at for at, s in enumerate(steps) for _ in s["reward"]]
-    columns["reward"] = torch.tensor(
-        columns["reward"], dtype=batch.reward.dtype
+    reward = torch.tensor(columns.pop("reward"), dtype=batch.reward.dtype)
+    return Batch(
+        reward=reward,
+        **columns,
+        settings=replace(batch.settings, **settings),
     )
-    return Batch(**columns, settings=replace(batch.settings, **settings))
 
 
 def _rounding(batch: Batch, steps: list[Step]) -> list[list[float]]:

@@ -233,9 +233,9 @@ def due(change: Change, before: list, after: list) -> list:
     return found
 
 
-def gap(a: float | list, b: float | list) -> float:
-    """How far two values lie apart, as a share of their size, from 1 up.
-    Infinite where only one of them is a finite number."""
+def gap(a: Any, b: Any) -> float:
+    """How far two numbers, or lists of them, lie apart, as a share of their
+    size, from 1 up. Infinite where only one of them is a finite number."""
     if isinstance(a, list):
         return max((gap(x, y) for x, y in zip(a, b)), default=0.0)
     if a == b or (math.isnan(a) and math.isnan(b)):

@@ -240,8 +240,8 @@ def _subsets(search: _Search, state: State, count: int) -> Iterator[State]:
     rows = state.rows
     others = [r for r in range(rows) if r != state.row]
     pinned = search.face.pinned
-    chosen = combinations(others if pinned else range(rows), count - pinned)
-    chosen = islice(chosen, MOST_SUBSETS * 10)
+    among = others if pinned else range(rows)
+    chosen = islice(combinations(among, count - pinned), MOST_SUBSETS * 10)
     labels = list(zip(*(labels_of(state.table, c) for c in _keys(state))))
     sizes = _sizes(search, state, count)
     for rest in chosen:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from gradebook.bugs import Swap, swap
 from gradebook.core.errors import GradebookError
@@ -25,7 +26,7 @@ def several(bug_names: Iterable[str]) -> Engine:
     Raises GradebookError for an unknown name, and for bugs that exclude
     each other.
     """
-    faulty = {
+    faulty: dict[str, Any] = {
         stage: _faulty(stage, swaps)
         for stage, swaps in _by_stage(bug_names).items()
     }

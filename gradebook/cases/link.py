@@ -230,7 +230,8 @@ def _is_open(reader: _Reader) -> bool:
 
 def _state(reader: _Reader, own: State) -> State:
     """The case's own state with the link's differences laid over."""
-    table, typed, values = own.table, dict(own.typed), {}
+    table, typed = own.table, dict(own.typed)
+    values: dict[str, Any] = {}
     if "t" in reader.query:
 
         def wrong(expected: str, found: str, place: str) -> None:

@@ -52,7 +52,8 @@ class Part:
         needed and missing, so that its own type says what was expected."""
         if not isinstance(value, dict):
             return value
-        names, needed = _names(cls)
+        part: Any = cls
+        names, needed = _names(part)
         check_keys(value, names)
         return dict.fromkeys(needed, NOTHING) | value
 

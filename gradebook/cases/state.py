@@ -71,7 +71,8 @@ class State:
         """
         if self.detector:
             return "correct by the flags", "faulty by the flags"
-        return self.scenario.engine_names
+        correct, faulty = self.scenario.engine_names
+        return correct, faulty
 
     @property
     def rows(self) -> int:

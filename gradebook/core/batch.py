@@ -97,8 +97,9 @@ class Batch:
             for name in PER_TOKEN
         }
         for name in ("logp", "ref_logp"):
-            if tokens[name] is not None:
-                tokens[name] = tokens[name].to(reward.dtype)
+            given = tokens[name]
+            if given is not None:
+                tokens[name] = given.to(reward.dtype)
         if tokens["mask"] is None:
             like = tokens["logp"]
             shape = (rows, 1) if like is None else like.shape
@@ -235,7 +236,9 @@ class Batch:
         """The rows where `keep`, bool [R], is true, in order."""
         names = ("prompt", "reward", *PER_ROW, *PER_TOKEN)
         values = {name: getattr(self, name) for name in names}
-        taken = {k: v if v is None else v[keep] for k, v in values.items()}
+        taken: dict[str, Any] = {
+            k: v if v is None else v[keep] for k, v in values.items()
+        }
         return replace(self, **taken)
 
     def under(self, settings: Settings) -> Batch:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
+from typing import Any
 
 from gradebook.core.errors import GradebookError, shown
 
@@ -56,7 +57,7 @@ MAY_BE_NONE = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Mapping[str, Any]):
     """How a trainer turns rewards into advantages and a loss.
 
     The defaults are GRPO as TRL computes it: sample standard deviation
@@ -101,14 +102,13 @@ class Settings:
             check_setting(field.name, getattr(self, field.name))
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.keys())
+        return (field.name for field in fields(self))
 
-    def keys(self) -> list[str]:
-        """The names of the settings."""
-        return [field.name for field in fields(self)]
+    def __len__(self) -> int:
+        return len(fields(self))
 
-    def __getitem__(self, name: str) -> object:
-        if name not in self.keys():
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.__dataclass_fields__:
             raise KeyError(name)
         return getattr(self, name)
 
@@ -122,7 +122,7 @@ def check_setting(name: str, value: object) -> None:
         raise GradebookError(key=name, expected=expected, found=shown(value))
 
 
-def _expected(name: str, value: object) -> str:
+def _expected(name: str, value: Any) -> str:
     """What the setting wants, or "" when `value` will do."""
     if name in CHOICES:
         allowed = CHOICES[name]

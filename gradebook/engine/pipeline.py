@@ -73,7 +73,7 @@ class Trace:
     @property
     def gradient(self) -> Tensor | None:
         """d loss / d logp: policy part + KL part. float [R, T]."""
-        if self.policy_gradient is None:
+        if self.policy_gradient is None or self.kl_gradient is None:
             return None
         return self.policy_gradient + self.kl_gradient
 

@@ -62,11 +62,13 @@ def _table(case: Scenario, comparison: Comparison) -> str:
         right: _numbers(comparison.correct.advantage),
         wrong: _numbers(comparison.faulty.advantage),
     }
-    gradient, hidden = comparison.correct.gradient, comparison.differs
-    if gradient is not None and not bool(hidden("advantage").any()):
-        other = comparison.faulty.gradient
-        columns[f"gradient, {right}"] = _numbers(gradient.sum(-1))
-        columns[f"gradient, {wrong}"] = _numbers(other.sum(-1))
+    if not bool(comparison.differs("advantage").any()):
+        for name, trace in (
+            (right, comparison.correct),
+            (wrong, comparison.faulty),
+        ):
+            if trace.gradient is not None:
+                columns[f"gradient, {name}"] = _numbers(trace.gradient.sum(-1))
     widths = [
         max(len(name), *map(len, cells)) for name, cells in columns.items()
     ]

@@ -215,7 +215,7 @@ def _ghosts(
     panel: Panel, axis: Callable[[float], float], named: bool
 ) -> list[dict[str, Any]]:
     """Small grey marks where a value stood before the edits."""
-    traces = []
+    traces: list[dict[str, Any]] = []
     now = (panel.correct, panel.faulty)
     for values, before, symbol in zip(
         now, panel.ghosts, ("circle-open", "diamond-open")

@@ -272,9 +272,9 @@ def _axis(lines: Sequence[Line]) -> dict[str, Any]:
     ticks = symlog_ticks(_numbers(lines))
     far = (high - low) / 5
     inside = [at for at in ticks["tickvals"] if low <= at <= high]
-    shown = {0.0, *(e for e in (inside[0], inside[-1]) if abs(e) > far)}
+    marked = {0.0, *(e for e in (inside[0], inside[-1]) if abs(e) > far)}
     pairs = zip(ticks["tickvals"], ticks["ticktext"])
-    kept = [(at, text) for at, text in pairs if at in shown]
+    kept = [(at, text) for at, text in pairs if at in marked]
     return axis | {
         "tickmode": "array",
         "tickvals": [at for at, _ in kept],

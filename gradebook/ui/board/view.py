@@ -383,7 +383,7 @@ def _rewards(draft: Draft, good: Batch | None) -> list[float | int | None]:
 
 def _column(key: str | None) -> str:
     """The column of a problem: one token's is the mask."""
-    return key if key in COLUMNS else "mask"
+    return key if key and key in COLUMNS else "mask"
 
 
 def _expected(error: GradebookError) -> str:

@@ -301,7 +301,11 @@ def _matrix(draft: Draft, one: Swap, comparison: Comparison) -> None:
 def _summary(line: Line, gradients: bool) -> list[str]:
     if line.comparison is None:
         blank = [""] * (4 if gradients else 3)
-        return [line.estimator, words.place(line.wrong), *blank]
+        return [
+            line.estimator,
+            words.place(line.wrong) if line.wrong else "",
+            *blank,
+        ]
     count = line.comparison.batch.rows
     said = [
         line.estimator,

@@ -73,9 +73,9 @@ def computed(draft: Draft, one: Swap) -> tuple[Comparison, list[str]]:
             found = compared(draft.state)
         except GradebookError as error:
             wrong = [words.place(error)]
-    draft.good = found or _last_good(draft, one)
-    draft.done, draft.faults = draft.state, wrong
-    return draft.good, wrong
+    good = found or _last_good(draft, one)
+    draft.good, draft.done, draft.faults = good, draft.state, wrong
+    return good, wrong
 
 
 def _last_good(draft: Draft, one: Swap) -> Comparison:
@@ -92,9 +92,10 @@ def _last_good(draft: Draft, one: Swap) -> Comparison:
 
 def own(draft: Draft, one: Swap) -> Comparison:
     """The comparison of the scenario's own state."""
-    if draft.own is None:
-        draft.own = compare(one, draft.origin.batch())
-    return draft.own
+    found = draft.own
+    if found is None:
+        found = draft.own = compare(one, draft.origin.batch())
+    return found
 
 
 def listed(draft: Draft, one: Swap, comparison: Comparison, kind: str) -> None:

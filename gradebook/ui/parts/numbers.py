@@ -6,12 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from gradebook.core.formatting import settled, signed
 from gradebook.output.figures import MapPicture, RowPicture, Timeline
+from gradebook.output.tables import table_csv
 from gradebook.ui.parts import words
 from gradebook.ui.parts.tables import table
 
@@ -54,7 +56,7 @@ def shown(name: str, tables: Sequence[Numbers]) -> None:
             continue
         st.download_button(
             f"{len(one.body):,} rows as CSV",
-            data=lambda one=one: tables.table_csv(one.head, one.body),
+            data=partial(table_csv, one.head, one.body),
             file_name=FILE.sub("-", f"{name}-{one.title or 'numbers'}.csv"),
             key=f"numbers-file-{name}-{at}",
             on_click="ignore",

@@ -160,16 +160,12 @@ def stage_table(draft: Draft, comparison: Comparison, stage: str) -> None:
 def _loss(comparison: Comparison, names: tuple[str, str]) -> None:
     """The loss and its two parts."""
     correct, faulty = comparison.correct, comparison.faulty
-    rows = [
-        ("loss", correct.loss, faulty.loss, bool(comparison.differs("loss")))
-    ]
-    for part in ("policy_loss", "kl_loss"):
+    body = []
+    for part in ("loss", "policy_loss", "kl_loss"):
         x, y = getattr(correct, part).sum(), getattr(faulty, part).sum()
-        rows.append((part.replace("_", " "), x, y, not bool(same(x, y))))
-    body = [
-        [name, *_pair(float(x), float(y), 6), "≠" if off else ""]
-        for name, x, y, off in rows
-    ]
+        off = "" if bool(same(x, y)) else "≠"
+        said = part.replace("_", " ")
+        body.append([said, *_pair(float(x), float(y), 6), off])
     table(["", *names, ""], body, numbers=(1, 2))
 
 

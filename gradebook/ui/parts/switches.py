@@ -68,7 +68,7 @@ def _phases(one: Swap, batch: Batch, evaluation: bool) -> None:
     ]
     phase = "evaluation" if evaluation else "training"
     body = [
-        [f"{phase} loss", *(plain(float(t.loss), 5) for t in traces)],
+        [f"{phase} loss", *(plain(float(t.loss or 0), 5) for t in traces)],
         ["mean KL", *(plain(mean_kl(batch, t), 5) for t in traces)],
         [
             "tokens in the loss",

@@ -78,7 +78,8 @@ def needs_settings(draft: Draft) -> bool:
     """The current challenge is about settings."""
     tasks = draft.scenario.challenges
     at = min(keys.CHALLENGE.get().get(draft.scenario.name, 0), len(tasks) - 1)
-    return bool(tasks and tasks[at].edits and tasks[at].edits.settings)
+    wanted = tasks[at].edits if tasks else None
+    return bool(wanted and wanted.settings)
 
 
 def _buttons(draft: Draft, task: Challenge, at: int) -> None:
@@ -138,8 +139,6 @@ def _change(change: Change) -> str:
         return f"Set {change.setting} to {change.value}."
     if isinstance(change, AddRow):
         return "Add a row at the end."
-    if isinstance(change, Order):
-        return f"Put the rows in the order {change.order}."
     if isinstance(change, Order):
         order = ", ".join(map(str, change.order))
         return f"Put the rows in the order {order}."

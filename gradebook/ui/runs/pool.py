@@ -77,6 +77,8 @@ class Worker:
                 "PYTHONPATH": os.pathsep.join(filter(None, paths)),
             },
         )
+        assert self.process.stdin and self.process.stdout  # both are pipes
+        self._ears, self._mouth = self.process.stdin, self.process.stdout
         self._heard = heard
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -84,19 +86,19 @@ class Worker:
     def tell(self, message: dict[str, Any]) -> None:
         """Sends a message; a process that has ended does not hear it."""
         try:
-            self.process.stdin.write(json.dumps(message) + "\n")
-            self.process.stdin.flush()
+            self._ears.write(json.dumps(message) + "\n")
+            self._ears.flush()
         except (BrokenPipeError, ValueError):
             pass
 
     def end(self) -> None:
         """Ends the process, which ends where its input does."""
-        self.process.stdin.close()
+        self._ears.close()
         self._listener.join()
 
     def _listen(self) -> None:
         with self.process:
-            for line in self.process.stdout:
+            for line in self._mouth:
                 self._heard(self, json.loads(line))
         self._heard(self, {"gone": True})
 
