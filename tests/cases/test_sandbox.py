@@ -23,7 +23,8 @@ def exclusive(name):
 def boxes(page):
     """The stages' boxes: label -> open."""
     found = page.app.get("expander")
-    return {b.proto.label: b.proto.expanded for b in found if " " in b.label}
+    stages = [box.proto for box in found if box.label[:1].isdigit()]
+    return {box.label: box.expanded for box in stages}
 
 
 def matrix(page):

@@ -76,7 +76,7 @@ def test_settings_are_a_mapping_of_themselves():
     settings = Settings(eps=0.5, baseline="batch_mean")
     assert Settings(**settings) == settings
     assert settings["eps"] == 0.5
-    assert list(settings) == settings.keys() == list(TRL)
+    assert list(settings) == list(settings.keys()) == list(TRL)
     with pytest.raises(KeyError):
         settings["colour"]
     assert replace(settings, eps=1) == Settings(**{**settings, "eps": 1})

@@ -62,7 +62,6 @@ def bug_page(name: str) -> None:
     why = st.container(key="why")
     if not covered:
         _lasting(draft)
-        takehome.take_home(draft)
     rest(name, draft, covered, beside, why)
 
 
@@ -141,7 +140,7 @@ def rest(
                 other_fix.section(draft, comparison)
             listed(draft, one, comparison, draft.scenario.telltale.kind)
         if not wrong:
-            takehome.link(draft)
+            takehome.take_home(draft)
         if comparison.batch.rows:
             deeper.deeper(draft, one, comparison)
     _keys(draft, one, comparison, covered)

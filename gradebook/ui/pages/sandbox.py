@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.matrix import Line, matrix
@@ -71,25 +70,22 @@ def sandbox() -> None:
     if draft.scenario.also:
         st.markdown(words.plain(draft.scenario.story))
     heart(draft, kind, covered=False)
-    below = st.container()
-    takehome.take_home(draft)
-    rest(draft, below)
+    rest(draft)
 
 
 @st.fragment(key="rest")
-def rest(draft: Draft, below: DeltaGenerator) -> None:
+def rest(draft: Draft) -> None:
     """What a finished edit draws again, apart from the board."""
     parts, one = swaps(draft.state.bugs), swapped(draft.state.bugs)
     comparison, wrong = computed(draft, one)
-    with below:
-        _columns(draft)
-        _settings(draft)
-        if comparison.batch.rows:
-            with st.container(key="stale-below" if wrong else "below"):
-                _pipeline(draft, parts, comparison)
-                _matrix(draft, one, comparison)
+    _columns(draft)
+    _settings(draft)
+    if comparison.batch.rows:
+        with st.container(key="stale-below" if wrong else "below"):
+            _pipeline(draft, parts, comparison)
+            _matrix(draft, one, comparison)
     if not wrong:
-        takehome.link(draft)
+        takehome.take_home(draft)
     shortcuts(
         {
             "undo": lambda: draft.go(draft.at - 1),

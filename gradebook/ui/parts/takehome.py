@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import streamlit as st
 
@@ -17,11 +17,12 @@ from gradebook.ui.parts.folding import folded
 
 
 def take_home(draft: Draft) -> None:
-    """The files. Each is made of the batch as it stands when it is asked
-    for, so an edit does not draw this section again."""
+    """The section. Links and files are made when they are asked for."""
     state = draft.state
     name = state.scenario.name
     asks = not is_start(name)
+    code = encode(state, covered=False)
+    link = _address(code)
     st.markdown(words.titled("Take it home"))
     if len(state.bugs) != 1:
         st.markdown(
@@ -33,14 +34,14 @@ def take_home(draft: Draft) -> None:
             _file(
                 "pytest file",
                 f"test_{name}.py",
-                lambda: pytest_file(draft.state, address_of(draft)).text,
+                lambda: pytest_file(state, link).text,
             )
-        _file("CSV", f"{name}.csv", lambda: csv(draft.state))
+        _file("CSV", f"{name}.csv", lambda: csv(state))
         if len(state.bugs) == 1:
             _file(
                 "Scenario file",
                 f"{state.bug}-mine.toml",
-                lambda: scenario_file(draft.state),
+                lambda: scenario_file(state),
             )
     said = "The **CSV** holds every stage of both engines."
     if len(state.bugs) == 1:
@@ -52,30 +53,27 @@ def take_home(draft: Draft) -> None:
             " `scenarios/`."
         )
     st.markdown(f"{said} The board saves as SVG and PNG.")
-
-
-def link(draft: Draft) -> None:
-    """The link of the batch as it stands, and what its files cannot hold."""
-    too_long = excess(encode(draft.state, covered=False))
+    too_long = excess(code)
     if too_long:
         st.markdown(words.plain(too_long))
     else:
-        folded("The link to this page", "link", lambda: _links(draft))
-    note = _note(draft) if len(draft.state.bugs) == 1 else ""
+        folded("The link to this page", "link", lambda: _links(draft, link))
+    note = _note(draft) if len(state.bugs) == 1 else ""
     if note:
         st.markdown(note)
 
 
-def _links(draft: Draft) -> None:
+def _links(draft: Draft, link: str) -> None:
     st.markdown(
         "The link opens this page as it stands, for anyone who reaches this"
         " server. The address of this page is the same link."
     )
-    st.code(address_of(draft), language=None, wrap_lines=True)
+    st.code(link, language=None, wrap_lines=True)
     if is_start(draft.scenario.name):
         return
     st.markdown("The covered link asks the question first.")
-    st.code(address_of(draft, covered=True), language=None, wrap_lines=True)
+    covered = _address(encode(draft.state, covered=True))
+    st.code(covered, language=None, wrap_lines=True)
 
 
 def _note(draft: Draft) -> str:
@@ -94,10 +92,10 @@ def _many(bugs: int) -> str:
     return "none is" if not bugs else f"{bugs} are"
 
 
-def address_of(draft: Draft, covered: bool = False) -> str:
-    """The page's address with the state in it."""
+def _address(code: Mapping[str, str]) -> str:
+    """The page's address with a state in it."""
     base = (st.context.url or "").split("?")[0]
-    return f"{base}?{query_string(encode(draft.state, covered))}"
+    return f"{base}?{query_string(code)}"
 
 
 def _file(label: str, name: str, make: Callable[[], str]) -> None:
