@@ -132,6 +132,8 @@ def _left_out(log: Log) -> list[str]:
     if log.broken_cells:
         cells = count(log.broken_cells, "broken cell was", "broken cells were")
         steps = count(len(log.broken_steps), "step is", "steps are")
+        if log.without:
+            steps = f"all {count(log.without, 'row')} of these prompts are"
         notes.append(f"{cells} left out; {steps} not judged for it.")
     if log.split_steps:
         some = ", ".join(map(str, [*log.split_steps][:5]))

@@ -57,12 +57,16 @@ def batches(kind: str, count: int, chance: np.random.Generator):
         frame = pd.DataFrame({"step": step, "prompt": prompt})
         frame["reward"] = rewards.astype("float32").astype("float64")
         frame["length"] = chance.integers(1, TOKENS, rows)
-        frame["eos"] = True
+        frame["eos"] = frame["scored"] = True
         frame["steps"] = frame["kept_steps"] = 1
+        frame["rollout"] = np.arange(rows)
+        frame["rank"] = 0
+        frame["text"] = frame["prompt"]
         if kind == "rejected_rows":
             frame.loc[chance.random(rows) < 0.25, "length"] = 0
         if kind == "no_eos_outliers":
             frame["eos"] = chance.random(rows) > 0.25
+        _shape(frame, kind, chance)
         if kind == "double_normalization":
             frame["steps"] = chance.integers(1, 12, rows)
             kept = chance.integers(1, 12, rows)
@@ -71,14 +75,48 @@ def batches(kind: str, count: int, chance: np.random.Generator):
     return pd.concat(frames, ignore_index=True)
 
 
+def _shape(frame: pd.DataFrame, kind: str, chance) -> None:
+    """What else a step needs to show a bug."""
+    rows, prompt = len(frame), frame["prompt"].to_numpy()
+    first = np.searchsorted(prompt, prompt)  # the prompt's first row
+    if kind == "unscored_rows":
+        frame["scored"] = chance.random(rows) > 0.25
+        frame.loc[~frame["scored"], "reward"] = 0.0
+    if kind in ("fan_out", "sharded_whitening"):
+        frame["rollout"] = first + (np.arange(rows) - first) // 2
+        at = frame["rollout"].to_numpy()
+        frame["reward"] = frame["reward"].to_numpy()[at]
+    if kind == "sharded_whitening":
+        frame["rank"] = chance.integers(0, 2, rows)
+    if kind == "prompt_text":
+        frame["text"] = prompt // 2
+    if kind == "filtered_first":
+        # A multiple of the group size is left: else the trainer stops.
+        size = int(np.bincount(prompt).max())
+        left = rows // size * size if rows % size else rows - size
+        chosen = chance.permutation(rows)[: max(left, size)]
+        frame["eos"] = np.isin(np.arange(rows), chosen)
+    if kind in ("float32_dust", "one_pass_variance", "bf16_rewards"):
+        odd = np.float32(100.1 + 0.1 * prompt).astype("float64")
+        frame["reward"] = odd + (np.arange(rows) == first) * 0.5 * (
+            kind != "float32_dust"
+        )
+    if kind == "variance_floor":
+        frame["reward"] = chance.integers(0, 9, rows) / 4096
+
+
 def logged(frame: pd.DataFrame, bug: str, estimator: str, chance):
     """The frame with what an engine computes, in float32 and with noise."""
     settings = ESTIMATORS[estimator]
-    if bug == "no_eos_outliers":
+    if bug == "one_pass_variance":
+        settings = replace(
+            settings, baseline="leave_one_out", scale="others_std"
+        )
+    if bug in ("no_eos_outliers", "filtered_first"):
         settings = replace(settings, mask_no_eos=True)
     engine = gradebook.bug(bug).engine if bug else gradebook.CORRECT
     lengths = frame["length"].to_numpy()
-    columns = ("prompt", "reward", "step", "eos", "steps", "kept_steps")
+    columns = [c for c in frame if c != "length"]
     batch = gradebook.Batch(
         **{name: frame[name].tolist() for name in columns},
         mask=(np.arange(TOKENS) < lengths[:, None]).tolist(),

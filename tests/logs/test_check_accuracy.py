@@ -16,11 +16,6 @@ BATCHES = 8
 
 
 @pytest.mark.long  # about 190 checks
-@pytest.mark.xfail(
-    reason="Never run whole. On 8 GRPO steps fan_out was named on none;"
-    " whether the bench or the check is blind to it is not settled.",
-    strict=False,
-)
 def test_the_right_computation_is_first_or_tied():
     found = bench.shares(BATCHES, seed=1)
     clean = [share for (bug, _), share in found.items() if not bug]

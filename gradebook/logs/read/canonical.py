@@ -277,6 +277,13 @@ def _each(
 ) -> np.ndarray:
     """`read` over the cells; NaN and an entry where it refuses. [R]"""
     values = np.full(len(column), np.nan)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        kinds = pd.Series(column.cat.categories, name=column.name)
+        wrong: list[BadRow] = []
+        known = np.append(_each(kinds, read, expected, wrong), np.nan)
+        codes = column.cat.codes.to_numpy()
+        if not wrong and (codes >= 0).all():
+            return known[codes]
     for row, cell in enumerate(column.tolist()):
         try:
             values[row] = read(cell)

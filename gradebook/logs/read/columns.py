@@ -135,6 +135,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """What a column can be, and the names it goes by, likeliest first."""
 
+NUMBERS = ("step", "advantage", "length", "steps", "kept_steps")
+"""Roles whose columns hold numbers, next to the rewards."""
+
 GROUP_IDS = ("uid", "group_id", "group", "group_index")
 """Names of a prompt column that TRL's own would not have."""
 
@@ -158,11 +161,14 @@ class Columns:
               weights
     by_place  groups are cut by position, as TRL does: equal prompts may
               stand side by side
+    numbers   the used columns that hold numbers, as far as the first rows
+              tell
     """
 
     role: Mapping[str, str]
     rewards: tuple[str, ...]
     by_place: bool = False
+    numbers: tuple[str, ...] = ()
 
     @property
     def used(self) -> tuple[str, ...]:
@@ -221,7 +227,9 @@ def guessed(
             expected="a column of rewards (name it with reward=...)",
             found="columns " + shown(", ".join(names), 120),
         )
-    return Columns(role, tuple(rewards), by_place)
+    of_numbers = {role[r] for r in NUMBERS if r in role}.union(rewards)
+    held = tuple(n for n in numbers if n in of_numbers)
+    return Columns(role, tuple(rewards), by_place, held)
 
 
 def recorded_columns(

@@ -16,11 +16,17 @@ import pyarrow.parquet as pq
 
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.sources import Limits, Part, Source, unique
+from gradebook.logs.read.sources import (
+    Limits,
+    Part,
+    Source,
+    Wanted,
+    unique,
+)
 
 
 def parquet_parts(
-    source: Source, wanted: Sequence[str] | None, rows: int, limits: Limits
+    source: Source, wanted: Wanted, rows: int, limits: Limits
 ) -> Iterator[Part]:
     """The file's parts. Raises GradebookError."""
     failures = (pa.ArrowException, OSError, ValueError, KeyError, MemoryError)
@@ -31,7 +37,7 @@ def parquet_parts(
                 thrift_string_size_limit=2**24,
                 thrift_container_size_limit=2**20,
             )
-            names = _checked_schema(log, wanted, source, limits)
+            names = _checked_schema(log, wanted.names, source, limits)
             texts = [n for n in names if _is_text(log.schema_arrow, n)]
             if texts:
                 log = pq.ParquetFile(file, read_dictionary=texts)
@@ -59,7 +65,7 @@ def _is_text(schema: Any, name: str) -> bool:
 
 
 def _checked_schema(
-    log: Any, wanted: Sequence[str] | None, source: Source, limits: Limits
+    log: Any, wanted: Sequence[str], source: Source, limits: Limits
 ) -> list[str]:
     """The columns to read. Raises GradebookError for an absurd schema, or
     more data than the limits allow, before anything is unpacked."""

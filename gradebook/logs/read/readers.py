@@ -5,11 +5,17 @@ A log is data: nothing in it is executed or unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.sources import LIMITS, Limits, Part, Source
+from gradebook.logs.read.sources import (
+    LIMITS,
+    Limits,
+    Part,
+    Source,
+    Wanted,
+)
 from gradebook.logs.read.text_files import csv_parts, jsonl_parts
 
 ROWS = 131_072
@@ -18,7 +24,7 @@ ROWS = 131_072
 
 def header(source: Source) -> tuple[list[str], list[str]]:
     """The names of all columns, and of those with numbers."""
-    first = next(parts(source, None, rows=200), None)
+    first = next(parts(source, Wanted(), rows=200), None)
     if first is None or not len(first.frame.columns):
         raise GradebookError(
             file=source.name, expected="columns and rows", found="none"
@@ -42,11 +48,11 @@ def _is_numbers(column: pd.Series) -> bool:
 
 def parts(
     source: Source,
-    wanted: Sequence[str] | None,
+    wanted: Wanted,
     rows: int = ROWS,
     limits: Limits = LIMITS,
 ) -> Iterator[Part]:
-    """The file's rows, `rows` at a time; only the `wanted` columns.
+    """The file's rows, at most `rows` at a time; only the `wanted` columns.
 
     Raises GradebookError for what is too large or no such file.
     """

@@ -145,6 +145,15 @@ def _unpacked(
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """The columns to read: their names, all columns where there is none,
+    and those of them that hold numbers."""
+
+    names: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class BadRow:
     """A row that cannot be read at all. `row` counts from 0 in its part."""
 

@@ -1,38 +1,34 @@
-"""CSV, TSV and JSON Lines, read line by line."""
+"""CSV, TSV and JSON Lines: well-formed blocks by pyarrow, others line by
+line."""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.sources import BadRow, Limits, Part, Source, unique
-
-
-def _lines(file: BinaryIO, limits: Limits) -> Iterator[tuple[int, int, str]]:
-    """Line number, bytes read so far and text of each line."""
-    read = 0
-    for number in range(1, 2**62):
-        line = file.readline(limits.line + 1)
-        if not line:
-            return
-        read += len(line)
-        if len(line) > limits.line:
-            raise GradebookError(
-                f"line {number} is too long",
-                expected=f"at most {limits.line:,} bytes",
-            )
-        text = line.decode("utf-8", errors="replace")
-        if number == 1:
-            _refuse_binary(line)
-            text = text.removeprefix("\ufeff")
-        yield number, read, text
+from gradebook.logs.read.blocks import (
+    LARGE,
+    SMALL,
+    Block,
+    blocks,
+    csv_table,
+    json_table,
+)
+from gradebook.logs.read.sources import (
+    BadRow,
+    Limits,
+    Part,
+    Source,
+    Wanted,
+    unique,
+)
 
 
 def _refuse_binary(first: bytes) -> None:
@@ -42,53 +38,67 @@ def _refuse_binary(first: bytes) -> None:
         raise GradebookError(expected="text in UTF-8", found="UTF-16")
 
 
+def _blocks(
+    source: Source, rows: int, limits: Limits, quoted: bool
+) -> Iterator[Block]:
+    """The file's blocks, without a byte order mark."""
+    with source.opened() as file:
+        size = SMALL if rows <= 1000 else LARGE
+        for block in blocks(file, limits, size, quoted):
+            if block.first == 1:
+                _refuse_binary(block.data)
+                data = block.data.removeprefix(b"\xef\xbb\xbf")
+                block = Block(1, block.read, data)
+            yield block
+
+
 def csv_parts(
-    source: Source, wanted: Sequence[str] | None, rows: int, limits: Limits
+    source: Source, wanted: Wanted, rows: int, limits: Limits
 ) -> Iterator[Part]:
     """The file's parts; the mark between cells is the first line's."""
-    with source.opened() as file:
-        counted = _Counted(_lines(file, limits))
-        first = next(counted, None)
-        if first is None:
-            return
-        mark = _delimiter(first)
-        csv.field_size_limit(max(csv.field_size_limit(), limits.line))
-        names = unique(_names(first, mark), limits)
-        use = [i for i, n in enumerate(names) if not wanted or n in wanted]
-        reader = csv.reader(counted, delimiter=mark)
-        yield from _collected(
-            _csv_rows(reader, counted, names, use, limits),
-            [names[i] for i in use],
-            source,
-            counted,
-            rows,
-        )
+    csv.field_size_limit(max(csv.field_size_limit(), limits.line))
+    names: list[str] | None = None
+    for block in _blocks(source, rows, limits, quoted=True):
+        if names is None:
+            mark = _delimiter(block.data.split(b"\n", 1)[0].decode("latin-1"))
+            found, block = _header(block, mark)
+            names = unique(found, limits)
+            use = [n for n in names if not wanted.names or n in wanted.names]
+            at = [names.index(n) for n in use]
+        if not block.data:
+            continue
+        frame = csv_table(block, mark, names, use, wanted.numbers, limits)
+        if frame is None:
+            cells = _csv_rows(block, mark, names, at, limits)
+            yield from _collected(cells, use, source, block.read, rows)
+        else:
+            yield from _cut(frame, block, source, rows)
 
 
-def _names(line: str, mark: str) -> list[str]:
-    """The cells of a header. Raises GradebookError."""
+def _header(block: Block, mark: str) -> tuple[list[str], Block]:
+    """The names in the first row, and the block after it. Raises
+    GradebookError."""
+    reader = csv.reader(block.lines(), delimiter=mark)
     try:
-        return next(csv.reader([line], delimiter=mark), [])
+        names = next(reader, [])
     except csv.Error as error:
         raise GradebookError(
             expected="a line of column names", found=shown(str(error))
         ) from error
+    rest = block.data.split(b"\n", reader.line_num)
+    data = rest[-1] if len(rest) > reader.line_num else b""
+    return names, Block(1 + reader.line_num, block.read, data)
 
 
-@dataclass
-class _Counted:
-    """Lines of text, with the place of the last one."""
-
-    lines: Iterator[tuple[int, int, str]]
-    number: int = 0
-    read: int = 0
-
-    def __iter__(self) -> _Counted:
-        return self
-
-    def __next__(self) -> str:
-        self.number, self.read, text = next(self.lines)
-        return text
+def _cut(
+    frame: pd.DataFrame, block: Block, source: Source, rows: int
+) -> Iterator[Part]:
+    """A block that was read whole, in parts."""
+    lines = np.arange(block.first, block.first + len(frame))
+    for first in range(0, len(frame), rows):
+        part = frame.iloc[first : first + rows].reset_index(drop=True)
+        own = lines[first : first + rows]
+        yield Part(part, source, own, (), block.read)
 
 
 def _delimiter(line: str) -> str:
@@ -100,22 +110,23 @@ _Row = tuple[int, list[Any], BadRow | None]
 
 
 def _csv_rows(
-    reader: Iterator[list[str]],
-    counted: _Counted,
+    block: Block,
+    mark: str,
     names: list[str],
     use: list[int],
     limits: Limits,
 ) -> Iterator[_Row]:
     """Line, the used cells, and what is wrong with the row."""
+    reader = csv.reader(block.lines(), delimiter=mark)
     while True:
-        line = counted.number + 1
+        line = block.first + reader.line_num
         try:
-            cells = next(reader)
+            cells: list[Any] = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            bad = BadRow(0, "", "a row of cells", shown(str(error)))
-            yield line, [None] * len(use), bad
+            wrong = BadRow(0, "", "a row of cells", shown(str(error)))
+            yield line, [None] * len(use), wrong
             continue
         if not cells:
             continue
@@ -140,16 +151,22 @@ def _short(
 
 
 def _collected(
-    found: Iterator[_Row],
+    found: Iterable[_Row],
     names: list[str],
     source: Source,
-    counted: _Counted,
+    read: int | Callable[[int], int],
     rows: int,
 ) -> Iterator[Part]:
-    """Rows as parts."""
+    """Rows as parts; `read` is how far the file is read, or makes that from
+    a line."""
     cells: list[list[Any]] = []
     lines: list[int] = []
     bad: list[BadRow] = []
+
+    def part() -> Part:
+        far = read if isinstance(read, int) else read(lines[-1])
+        return _text_part(cells, names, lines, bad, source, far)
+
     for line, row, wrong in found:
         if wrong is not None:
             bad.append(
@@ -158,10 +175,10 @@ def _collected(
         cells.append(row)
         lines.append(line)
         if len(cells) >= rows:
-            yield _text_part(cells, names, lines, bad, source, counted.read)
+            yield part()
             cells, lines, bad = [], [], []
     if cells:
-        yield _text_part(cells, names, lines, bad, source, counted.read)
+        yield part()
 
 
 def _text_part(
@@ -182,38 +199,39 @@ def _text_part(
 
 
 def jsonl_parts(
-    source: Source, wanted: Sequence[str] | None, rows: int, limits: Limits
+    source: Source, wanted: Wanted, rows: int, limits: Limits
 ) -> Iterator[Part]:
-    """The file's parts; without `wanted`, the keys of its first lines. A
-    file that is one JSON value is read whole."""
+    """The file's parts; without wanted names, the keys of its first lines.
+    A file that is one JSON value is read whole."""
     table = _whole_table(source, limits)
     if table is not None:
         yield from _table_parts(table, wanted, rows, source, limits)
         return
-    names = list(wanted) if wanted else _keys(source, limits)
-    with source.opened() as file:
-        counted = _Counted(_lines(file, limits))
-        yield from _collected(
-            _json_rows(counted, names, limits), names, source, counted, rows
-        )
+    names = list(wanted.names) or _keys(source, limits)
+    for block in _blocks(source, rows, limits, quoted=False):
+        frame = None
+        if wanted.names:
+            frame = json_table(block, names, wanted.numbers, limits)
+        if frame is None:
+            cells = _json_rows(block, names, limits)
+            yield from _collected(cells, names, source, block.read, rows)
+        else:
+            yield from _cut(frame, block, source, rows)
 
 
 def _keys(source: Source, limits: Limits) -> list[str]:
     """The keys of the first 100 objects."""
     found: dict[str, None] = {}
-    with source.opened() as file:
-        counted = _Counted(_lines(file, limits))
-        for text in counted:
-            row = _object(text)
-            if isinstance(row, dict):
-                found.update(dict.fromkeys(row))
-            if len(found) > limits.columns:
-                raise GradebookError(
-                    expected=f"at most {limits.columns} keys",
-                    found=str(len(found)),
-                )
-            if counted.number >= 100:
-                break
+    first = next(_blocks(source, 1, limits, quoted=False), None)
+    for text in islice(first.lines(), 100) if first else ():
+        row = _object(text)
+        if isinstance(row, dict):
+            found.update(dict.fromkeys(row))
+        if len(found) > limits.columns:
+            raise GradebookError(
+                expected=f"at most {limits.columns} keys",
+                found=str(len(found)),
+            )
     if not found:
         raise GradebookError(
             expected="one JSON object a line", found="none in 100 lines"
@@ -235,18 +253,18 @@ def _object(text: str) -> Any:
 
 
 def _json_rows(
-    counted: _Counted, names: list[str], limits: Limits
+    block: Block, names: list[str], limits: Limits
 ) -> Iterator[_Row]:
-    for text in counted:
+    for number, text in enumerate(block.lines(), block.first):
         if not text.strip():
             continue
         row = _object(text)
         if not isinstance(row, dict):
             bad = BadRow(0, "", "a JSON object", shown(text.strip(), 40))
-            yield counted.number, [None] * len(names), bad
+            yield number, [None] * len(names), bad
             continue
         cells = [_plain(row.get(name)) for name in names]
-        yield counted.number, *_short(cells, names, None, limits)
+        yield number, *_short(cells, names, None, limits)
 
 
 def _plain(value: Any) -> Any:
@@ -294,22 +312,20 @@ def _whole_table(source: Source, limits: Limits) -> list[Any] | None:
 
 def _table_parts(
     table: list[Any],
-    wanted: Sequence[str] | None,
+    wanted: Wanted,
     rows: int,
     source: Source,
     limits: Limits,
 ) -> Iterator[Part]:
     """The rows of one JSON value; a line is a row, from 1."""
-    names = list(wanted or ())
+    names = list(wanted.names)
     if not names:
         keys = (row for row in table[:100] if isinstance(row, dict))
         names = list(dict.fromkeys(str(k) for row in keys for k in row))
         unique(names, limits)
-    counted = _Counted(iter(()))
 
     def found() -> Iterator[_Row]:
         for number, row in enumerate(table, 1):
-            counted.read = source.size * number // len(table)
             if not isinstance(row, dict):
                 bad = BadRow(0, "", "a JSON object", shown(row, 40))
                 yield number, [None] * len(names), bad
@@ -317,4 +333,7 @@ def _table_parts(
             cells = [_plain(row.get(name)) for name in names]
             yield number, *_short(cells, names, None, limits)
 
-    yield from _collected(found(), names, source, counted, rows)
+    def read(line: int) -> int:
+        return source.size * line // len(table)
+
+    yield from _collected(found(), names, source, read, rows)

@@ -57,7 +57,7 @@ def by_row(
 
 
 def _has_lists(column: pd.Series) -> bool:
-    if column.dtype != object:
+    if column.dtype.kind != "O":
         return False
     cells = column.dropna()
     if not len(cells):

@@ -20,6 +20,7 @@ from gradebook.logs.read.sources import (
     Limits,
     Part,
     Source,
+    Wanted,
     number_in,
 )
 
@@ -68,6 +69,8 @@ class Log:
     broken_steps   steps that are not judged, since a row of theirs is broken
     split_steps    steps that came back after others
     rows           rows read
+    without        rows left out for a broken row of their prompt, in a log
+                   without steps
     progress       share of the bytes read, 0 to 1
     recording      what a recorder wrote, where the files are its own
     """
@@ -86,6 +89,7 @@ class Log:
     empty_advantages: int = 0
     set_apart: int = 0
     repeated: int = 0
+    without: int = 0
     recording: Recording | None = None
 
     @classmethod
@@ -180,7 +184,8 @@ def tables(log: Log) -> Iterator[pd.DataFrame]:
         last = None
         try:
             _refuse_other_columns(source, log.columns, at)
-            for part in parts(source, log.columns.used, limits=log.limits):
+            wanted = Wanted(log.columns.used, log.columns.numbers)
+            for part in parts(source, wanted, limits=log.limits):
                 log.rows += len(part.frame)
                 log.progress = min((before + part.bytes) / total, 1.0)
                 last = _table(log, part, at)
@@ -313,7 +318,11 @@ def _kept(
         back.append(rest["step"].iloc[0])
     log.split_steps.update(dict.fromkeys(back))
     seen.update(present.tolist())
-    if bad.any():
+    if bad.any() and "step" not in log.columns.role and "prompt" in table:
+        groups = _groups_of(table["prompt"].to_numpy(), bad)
+        log.without += int(groups.sum())
+        table, steps, bad = table[~groups], steps[~groups], bad[~groups]
+    elif bad.any():
         log.broken_steps.update(dict.fromkeys(_touched(steps, bad)))
     left_out = [*log.broken_steps, *back]
     if left_out or bad.any():
@@ -322,6 +331,15 @@ def _kept(
     table = table.drop(columns="broken")
     if len(table):
         yield table.reset_index(drop=True)
+
+
+def _groups_of(prompt: np.ndarray, bad: np.ndarray) -> np.ndarray:
+    """bool [R]: the broken rows, and all rows of their prompts and of those
+    before and after them: a broken row may not say whose it is."""
+    near = bad.copy()
+    near[1:] |= bad[:-1]
+    near[:-1] |= bad[1:]
+    return near | np.isin(prompt, prompt[near])
 
 
 def _present(steps: np.ndarray) -> np.ndarray:
