@@ -40,15 +40,16 @@ class StepRows:
     columns     name -> array [R]; reward and advantage are float32 or
                 float64 and NaN where a row has none; labels are int64 or
                 strings; flags are bool; the others int64
-    by_token    the advantages of each row's unmasked tokens, where some row
-                has more than one value; else none. `columns["advantage"]`
-                is then the mean over the row's unmasked tokens
+    by_token    the advantages of the unmasked tokens, row after row, where
+                some row has more than one value; else none. `length` says
+                how many are a row's, and `columns["advantage"]` is their
+                mean
     types       name -> the float type that the trainer handed over
     width       T, the padded width of the mask; none without a mask
     """
 
     columns: Mapping[str, np.ndarray]
-    by_token: tuple[np.ndarray, ...] | None
+    by_token: np.ndarray | None
     types: Mapping[str, str]
     width: int | None
 
@@ -249,7 +250,7 @@ def _mask(value: Any, rows: int) -> Tensor:
 
 def _a_row(
     advantage: Tensor, mask: Tensor | None, rows: int
-) -> tuple[Tensor, tuple[np.ndarray, ...] | None]:
+) -> tuple[Tensor, np.ndarray | None]:
     """Advantages a token, [R, T], as one a row, and by token where a row
     has several values. A row without unmasked tokens has advantage 0."""
     if mask is None:
@@ -277,8 +278,7 @@ def _a_row(
     count = mask.sum(-1).clamp(min=1)
     constant = (same | ~mask).all(-1)
     mean = (kept.double().sum(-1) / count).to(advantage.dtype)
-    values, masks = advantage.cpu().numpy(), mask.cpu().numpy()
-    by_token = tuple(row[at] for row, at in zip(values, masks))
+    by_token = advantage[mask].cpu().numpy()
     single = torch.where(has_tokens, value[:, 0], 0)
     return torch.where(constant, single, mean), by_token
 

@@ -183,7 +183,10 @@ class Recorder:
             arrays[name] = pa.array(values, from_pandas=name == "reward")
         arrays.setdefault("rank", np.full(rows.rows, self.rank))
         if rows.by_token is not None:
-            arrays[BY_TOKEN] = pa.array(list(rows.by_token))
+            ends = np.append(0, rows.columns["length"].cumsum())
+            arrays[BY_TOKEN] = pa.ListArray.from_arrays(
+                pa.array(ends, pa.int32()), pa.array(rows.by_token)
+            )
         return pa.table(arrays)
 
     def _facts(self, step: int, rows: StepRows) -> dict[str, Any]:
