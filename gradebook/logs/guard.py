@@ -24,6 +24,7 @@ from gradebook.analysis.law_check import broken_as_it_is
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.formatting import digits_apart, signed
 from gradebook.logs.candidates.candidates import Candidate, correct_ones
+from gradebook.logs.candidates.conventions import Convention
 from gradebook.logs.candidates.fit import Ruler, distance, rounding_of_type
 from gradebook.logs.candidates.logged_steps import (
     CANONICAL,
@@ -120,7 +121,8 @@ class Guard:
         self.finding: Finding | None = None
         self._tried = tried(self.declared, None)
         self._kinds = LabelKinds()
-        self._alive: list[Candidate] = []
+        self._last: Candidate | None = None
+        self._alive: tuple[Convention, ...] = ()
         self._warned = False
 
     def step(self, step: int, **columns: Any) -> Finding | None:
@@ -167,41 +169,33 @@ class Guard:
     def _judged(self, steps: LoggedSteps, rows: StepRows) -> Finding | None:
         rounding = rounding_of_type(rows.types["advantage"])
         runs, ruler = StageRuns(steps), Ruler(steps, rounding)
-        if self._alive and _fits(self._alive[0], runs, ruler):
+        if self._last is not None and _fits(self._last, runs, ruler):
             return None
-        trials = Trials(steps, rounding, self._tried)
+        own = Tried(self._alive or self._tried.table, self._tried.given)
+        trials = Trials(steps, rounding, own if self._alive else self._tried)
         if trials.quiet.all():
             return None
-        known = self._alive or self._correct(trials)
-        fitting = [c for c in known if _fits(c, runs, ruler)]
+        correct = list(correct_ones(own.table, trials.seen))
+        fitting = [c for c in correct if _fits(c, runs, ruler)]
         if fitting:
-            self._alive = fitting
+            self._last = fitting[0]
+            self._alive = tuple(dict.fromkeys(c.convention for c in fitting))
             return None
-        return self._named(trials, rows)
+        return self._named(trials, correct[0])
 
-    def _named(self, trials: Trials, rows: StepRows) -> Finding | None:
+    def _named(self, trials: Trials, correct: Candidate) -> Finding | None:
         """What the check says of the step. The conventions that the steps
-        before followed are tried first."""
-        tables = [trials]
-        if self._alive:
-            own = tuple(dict.fromkeys(c.convention for c in self._alive))
-            narrow = Tried(own, self._tried.given)
-            tables.insert(0, Trials(trials.steps, trials.rounding, narrow))
-        found = [judged(one, self.declared) for one in tables[:1]]
-        if found[0].verdict != "suspect":
-            found += [judged(one, self.declared) for one in tables[1:]]
-        told = next((f for f in found if f.verdict == "suspect"), found[0])
+        before followed are tried first, then all that count as declared."""
+        told = judged(trials, self.declared)
+        if told.verdict != "suspect" and self._alive:
+            wide = Trials(trials.steps, trials.rounding, self._tried)
+            other = judged(wide, self.declared)
+            told = other if other.verdict == "suspect" else told
         if told.verdict == "correct":
             return None
         if told.verdict == "suspect" and told.candidate is not None:
             correct = told.candidate.correct
-        else:
-            correct = next(iter(self._alive or self._correct(trials)))
         return self._finding(told, correct, trials)
-
-    def _correct(self, trials: Trials) -> list[Candidate]:
-        """The correct computations that count as declared."""
-        return list(correct_ones(self._tried.table, trials.seen))
 
     def _finding(
         self, told: StepVerdict, correct: Candidate, trials: Trials

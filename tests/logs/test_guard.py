@@ -129,6 +129,17 @@ def test_a_convention_that_changes_during_the_run_is_told():
         guard.step(1, prompt=prompt, reward=reward, advantage=away)
 
 
+def test_a_row_that_never_ended_may_be_masked_from_its_first_step_on():
+    """By hand: without the last row, 1 and 0 have mean 0.5, and it gets 0.
+    The step before has no such row, so it cannot tell what becomes of one."""
+    guard = gradebook.Guard(declared=DR_GRPO, action="raise")
+    guard.step(0, **ROWS, eos=[True] * 4, advantage=CENTRED)
+    rows = {"prompt": ["a"] * 3, "reward": [1.0, 0.0, -1.0]}
+    ends = [True, True, False]
+    found = guard.step(1, **rows, eos=ends, advantage=[0.5, -0.5, 0.0])
+    assert found is None
+
+
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
 def test_the_rounding_of_a_coarse_type_is_no_fault(kind):
     guard = gradebook.Guard(declared={"scale": "group"}, action="raise")
