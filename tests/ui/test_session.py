@@ -148,6 +148,9 @@ def test_a_lead_takes_a_plan_from_the_shelf_or_makes_one(visit):
     assert "Choose the bugs of your plan." in page.text
     page.put("bugs", ["fan_out"])
     assert adds_up(17) == {"Fan-out"}
+    # A lead who opens a case comes back to the plan.
+    page.go("fan_out").go("session")
+    assert adds_up(17) == {"Fan-out"}
 
 
 def test_each_step_is_a_link_to_its_case_or_its_training_runs(sheet):

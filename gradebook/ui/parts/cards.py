@@ -49,7 +49,7 @@ def _filter(name: str) -> str:
         format_func=lambda value: value or one.every,
         key=name,
         width=172,
-        bind="query-params",
+        persist_state="session",
     )
 
 

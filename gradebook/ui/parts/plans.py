@@ -36,7 +36,7 @@ def plans() -> None:
             format_func=_named,
             key="plan",
             width=260,
-            bind="query-params",
+            persist_state="session",
         )
         minutes = st.number_input(
             "Minutes",
@@ -46,7 +46,7 @@ def plans() -> None:
             step=5,
             key="minutes",
             width=140,
-            bind="query-params",
+            persist_state="session",
         )
     bugs = (
         () if name == HOUR else _own() if name == OWN else shelf()[name].bugs
@@ -80,7 +80,7 @@ def _own() -> tuple[str, ...]:
             selection_mode="multi",
             key="bugs",
             wrap=True,
-            bind="query-params",
+            persist_state="session",
         )
     )
 
