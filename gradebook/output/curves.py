@@ -16,7 +16,7 @@ from statistics import fmean
 
 CORRECT = "#0072B2"
 FAULTY = "#D55E00"
-WIDTH, NARROW, HEIGHT = 720, 480, 330
+WIDTH, NARROW, HEIGHT = 560, 480, 330
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 30, 46
 MARKED = 25
 """Updates from one mark on a mean to the next."""

@@ -29,7 +29,12 @@ from gradebook.ui.parts.desk import (
     read_link,
 )
 from gradebook.ui.parts.shell import require_entry
-from gradebook.ui.parts.widget import choosing, picking, showing
+from gradebook.ui.parts.widget import (
+    choosing,
+    picking,
+    showing,
+    whole_page,
+)
 
 LEAD = (
     "A small policy is trained twice, with the same seeds and the same luck:"
@@ -97,7 +102,9 @@ def _bug(mine: Desk) -> None:
     st.selectbox(
         "Bug",
         format_func=titles.__getitem__,
-        **choosing("training-bug", list(titles), mine.run.bug, pick),
+        **choosing(
+            "training-bug", list(titles), mine.run.bug, pick, whole_page
+        ),
     )
 
 
@@ -148,6 +155,7 @@ def _switches(mine: Desk) -> None:
                 f"training-value-{run.bug}",
                 run.value,
                 lambda value: mine.choose(value=slider.nearest(value)),
+                after=whole_page,
             ),
         )
     with middle:
@@ -160,6 +168,7 @@ def _switches(mine: Desk) -> None:
                 "training-optimizer",
                 run.optimizer,
                 lambda name: mine.choose(optimizer=name),
+                after=whole_page,
             ),
         )
     with right:
@@ -171,6 +180,7 @@ def _switches(mine: Desk) -> None:
                 "training-seeds",
                 run.seeds,
                 lambda count: mine.choose(seeds=count),
+                after=whole_page,
             ),
         )
     third = study(run.bug).third
@@ -181,6 +191,7 @@ def _switches(mine: Desk) -> None:
                 f"training-third-{run.bug}",
                 run.third,
                 lambda on: mine.choose(third=on),
+                after=whole_page,
             ),
         )
 

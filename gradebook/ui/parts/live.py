@@ -46,12 +46,14 @@ def live(mine: Desk) -> None:
 
 def _live(mine: Desk, run: Run) -> None:
     job = mine.job() if mine.wanted == Task(run) else None
+    # First the state: frames still come while it is read.
+    over = job is not None and job.state in (DONE, ENDED)
     frames = mine.results.get(run, []) if job is None else list(job.frames)
     with st.container(key="training"):
         _headline(mine, run, job, frames)
         _picture(run, frames)
         _button(mine, run, frames)
-    if job is not None and job.state in (DONE, ENDED):
+    if job is not None and over:
         if job.error:
             mine.want(None)
         else:

@@ -25,11 +25,14 @@ def showing(
     value: Any,
     then: Callable[[Any], None],
     *about: int,
+    after: Callable[[], None] = redraw,
 ) -> dict[str, Any]:
     """Arguments for the widget `name` that shows `value`: its key, its
     value, and a callback that hands a new value to `then`.
 
     about  what the widget belongs to, such as a row; each has its own widget
+    after  what draws the page again; `whole_page` where the widget stands in
+           no fragment
     """
     key = place(name, value, *about)
 
@@ -39,7 +42,7 @@ def showing(
         kept(key, name, value, *about)
         if not _same(value, last):
             then(value)
-            redraw()
+            after()
 
     return {"key": key, "on_change": heard, "value": value}
 
@@ -49,9 +52,10 @@ def picking(
     value: Any,
     then: Callable[[Any], None],
     *about: int,
+    after: Callable[[], None] = redraw,
 ) -> dict[str, Any]:
     """The same for pills and segments, where several choices are a list."""
-    found = showing(name, value, then, *about)
+    found = showing(name, value, then, *about, after=after)
     found["default"] = found.pop("value")
     return found
 
@@ -61,11 +65,17 @@ def choosing(
     options: Sequence[Any],
     value: Any,
     then: Callable[[Any], None],
+    after: Callable[[], None] = redraw,
 ) -> dict[str, Any]:
     """The same for a select box of these options."""
-    found = showing(name, value, then)
+    found = showing(name, value, then, after=after)
     found["index"] = options.index(found.pop("value"))
     return {**found, "options": options}
+
+
+def whole_page() -> None:
+    """Nothing to do: outside fragments the whole page is drawn after a
+    callback."""
 
 
 def place(name: str, value: Any, *about: int) -> str:

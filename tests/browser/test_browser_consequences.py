@@ -1,0 +1,77 @@
+"""Does it matter?, as a person uses it: predict, watch, move, stop, open."""
+
+import re
+
+from conftest import Reader
+from playwright.sync_api import expect
+
+CURVES = """() => {
+  const paths = document.querySelectorAll('.st-key-training svg path');
+  window.drawn = window.drawn || new Set();
+  if (paths.length) window.drawn.add(paths[0].getAttribute('d'));
+  return window.drawn.size >= 4;
+}"""
+"""Four different curves were drawn, one after the other."""
+
+
+def test_a_run_is_predicted_watched_moved_stopped_and_opened(desktop, server):
+    reader = Reader(desktop, server)
+    page = reader.page
+    page.goto(f"{server.url}/consequences")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Does it matter?"
+    )
+    said = page.locator(".st-key-training h3")
+
+    # Predict: nothing is trained before the answer.
+    expect(page.get_by_text("Predict before you look")).to_be_visible()
+    expect(page.get_by_role("slider")).to_have_count(0)
+    page.get_by_role("button", name="Worse").click()
+
+    # Watch it grow, until the result stands there with its interval.
+    page.wait_for_function(CURVES, timeout=60_000)
+    expect(said).to_have_text(
+        re.compile(
+            r"You said worse, and that is right\. With 1\.1 times .*"
+            r" solves 9\d points less after 200 updates"
+            r" \(95 % interval \d+ to \d+\)\."
+        )
+    )
+
+    # The whole run is kept, to its last update.
+    expect(
+        page.get_by_text("After 200 updates the correct run")
+    ).to_be_visible()
+
+    # Another setting starts at once: below 1 the bug does no harm.
+    slider = page.get_by_role("slider", name="Reward of an unfinished answer")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(re.compile("value=0.9"))
+    expect(said).to_contain_text("With 0.9 times")
+    expect(page.locator(".st-key-dose svg circle")).to_have_count(2)
+
+    # Stop a longer run on its way.
+    page.get_by_role("radio", name="32").click()
+    expect(said).to_have_text(re.compile(r"Training: [1-9]\d+ of"))
+    page.get_by_role("button", name="Stop").click()
+    expect(said).to_have_text(
+        re.compile(r"Stopped after \d+ of 200 updates\.")
+    )
+    stopped = said.text_content()
+    expect(page).to_have_url(re.compile("seeds=32"))
+    link = page.url
+
+    # Open one step on the bug's page; the way back is a link.
+    page.get_by_role("button", name="Open this batch").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "No-EOS outliers"
+    )
+    expect(page.get_by_text("of a training run was opened")).to_be_visible()
+    expect(reader.board.rows).to_have_count(64)
+    page.get_by_role("link", name="Back to the curves").click()
+    expect(said).to_have_text(stopped)
+    assert page.url == link
+    page.close()
+    assert reader.complaints() == []
