@@ -80,9 +80,12 @@ def move_row(state: State, row: int, to: int) -> State:
 
 def paste(state: State, row: int, column: str, text: str) -> State:
     """A block from a spreadsheet, laid over the cells from `row` and
-    `column` on. It adds rows at the end where it needs them."""
+    `column` on. It adds rows at the end where it needs them; a batch
+    without rows begins with the block."""
     if state.rows:
         _check_row(state, row)
+    else:
+        row = 0
     return _under(state, pastes.pasted(state.table, row, column, text))
 
 

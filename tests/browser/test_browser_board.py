@@ -2,7 +2,9 @@
 
 import random
 import re
+import struct
 from urllib.parse import parse_qsl, urlsplit
+from xml.etree import ElementTree
 
 import pytest
 from board import Board
@@ -13,6 +15,7 @@ from gradebook.cases.link import decode
 from gradebook.core.errors import GradebookError
 
 # The report's row 10: (2 - 1) / 1, and (2 - 25.75) / 49.507.
+SVG = "{http://www.w3.org/2000/svg}"
 CORRECT, FAULTY = 1.0, -0.4797
 
 
@@ -204,6 +207,35 @@ def test_while_covered_the_page_receives_no_faulty_number(desktop, server):
     )
     assert b"-0.4797" in sent
     page.close()
+
+
+def test_the_picture_is_saved_with_title_case_and_link(read):
+    """Row 10's numbers, the case and the address stand in the SVG; the PNG
+    is the same picture at twice the size."""
+    page = read("partial_groups", "Partial groups").page
+    board = Board(page)
+    board.type(11, "1")
+    agrees_with_the_link(board, "partial_groups")
+    files = {}
+    for kind in ("SVG", "PNG"):
+        with page.expect_download() as waiting:
+            board.button(kind).click()
+        assert waiting.value.suggested_filename == (
+            f"partial_groups.{kind.lower()}"
+        )
+        files[kind] = waiting.value.path().read_bytes()
+    root = ElementTree.fromstring(files["SVG"])
+    words = [text.text for text in root.iter(f"{SVG}text")]
+    assert words[0] == "Partial groups"
+    assert f"Gradebook, case partial_groups: {page.url}" in words
+    # Rewards 0, 1, 2 of prompt C and 1 of D: as the page shows them.
+    assert "+1.000" in words and "100" not in words
+    circles = [c.get("cx") for c in root.iter(f"{SVG}circle")]
+    assert len(circles) >= 24  # a handle and a correct mark for each row
+    width, height = struct.unpack(">II", files["PNG"][16:24])
+    assert files["PNG"][:8] == b"\x89PNG\r\n\x1a\n"
+    assert width == 2 * round(float(root.get("width")))
+    assert height == 2 * round(float(root.get("height")))
 
 
 def test_a_finger_drags_a_handle_on_a_narrow_screen(chromium, server):
