@@ -14,22 +14,19 @@ if __name__ == "__main__":
 else:
     import asyncio
     import gc
+    import importlib
     from contextlib import asynccontextmanager
 
     import streamlit as st
     from starlette.routing import Route
 
-    async def program(request):
-        """The board's program: files that a browser loads once."""
-        from gradebook.ui.board.program import file
+    def answered_by(name):
+        """An endpoint; its module is imported when somebody asks."""
 
-        return file(request.path_params["name"])
+        async def endpoint(request):
+            return importlib.import_module(name).answer(request)
 
-    async def card_picture(request):
-        """A card's small picture, drawn when a browser asks for it."""
-        from gradebook.ui.parts.thumbnail import file
-
-        return file(request.path_params["name"])
+        return endpoint
 
     def prepare():
         """Imports what a page needs, and takes it out of garbage collection,
@@ -52,8 +49,10 @@ else:
         loop.call_later(60, tidy, loop)
         yield {}
 
-    files = [
-        Route("/board-program/{version}/{name}", program),
-        Route("/card-pictures/{version}/{name}", card_picture),
-    ]
+    routes = {
+        "/board-program/{version}/{name}": "gradebook.ui.board.program",
+        "/card-pictures/{version}/{name}": "gradebook.ui.parts.thumbnail",
+        "/room-news/{room}": "gradebook.ui.rooms.news",
+    }
+    files = [Route(path, answered_by(name)) for path, name in routes.items()]
     app = st.App(__file__, lifespan=lifespan, routes=files)

@@ -1,5 +1,7 @@
 """A reader's hands at the board."""
 
+import time
+
 from playwright.sync_api import expect
 
 VALUES = """(board) => Object.fromEntries(["correct", "faulty"].map((name) => [
@@ -9,7 +11,7 @@ VALUES = """(board) => Object.fromEntries(["correct", "faulty"].map((name) => [
       .map((mark) => [mark.dataset.row, Number(mark.dataset.value)])),
 ]))"""
 
-SHOWS = """([board, wanted]) => Object.entries(wanted).every(
+SHOWS = """(board, wanted) => Object.entries(wanted).every(
   ([name, rows]) => Object.entries(rows).every(([row, value]) => {
     const mark = board.querySelector(`.over .${name}[data-row="${row}"]`);
     return mark && Math.abs(Number(mark.dataset.value) - value) < 1e-3;
@@ -54,8 +56,10 @@ class Board:
 
     def shows(self, **wanted):
         """Waits until the marks stand there: correct={row: value}, .."""
-        handle = self.whole.element_handle()
-        self.page.wait_for_function(SHOWS, arg=[handle, wanted])
+        until = time.monotonic() + 30
+        while not self.whole.first.evaluate(SHOWS, wanted):
+            assert time.monotonic() < until, (wanted, self.values())
+            self.page.wait_for_timeout(50)
 
     def type(self, row, text, column="reward"):
         """Replaces a cell's text, key by key, and leaves it by Enter."""

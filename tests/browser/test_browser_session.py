@@ -85,51 +85,41 @@ def test_a_room_votes_reveals_and_follows(read, elsewhere):
     expect(stage(one.page)).to_contain_text("baseline", timeout=60_000)
 
 
-LATE = """
-  const Socket = window.WebSocket;
-  let before = null;
-  window.WebSocket = class extends Socket {
-    send(message) {
-      super.send(message);
-      const late = before;
-      if (window.armed) setTimeout(() => super.send(late), 5);
-      window.late ||= window.armed;
-      window.armed = false;
-      before = message;
-    }
-  };
-"""
-"""Sends the message before the armed one again, just after it."""
-
-
-def test_a_late_question_of_the_page_before_takes_no_page_away(
-    read, elsewhere, server
+def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
+    read, elsewhere
 ):
-    """A room's page asks every two seconds; here it does so just after
-    another page was chosen, and in the name of the one before."""
+    """A page that was asked for by a clock could be drawn over the page that
+    a learner has just gone to."""
     lead = read("session", "Session", context=elsewhere())
     button(lead.page, "room-open").click()
     code = lead.page.locator(".gb-code").inner_text().strip()
-    learner = elsewhere().new_page()  # its console may complain
-    learner.add_init_script(LATE)
-    asked = []
+    learner = read(f"session?room={code}", "Session", context=elsewhere())
+    asked, sockets = [], []
 
     def listen(socket):
+        sockets.append(socket)
         socket.on("framesent", lambda sent: asked.append(sent))
 
-    learner.on("websocket", listen)
-    learner.goto(f"{server.url}/partial_groups?room={code}")
-    expect(learner.get_by_text(f"Room {code}")).to_be_visible()
+    learner.page.on("websocket", listen)
+    # Without the room in the address, by a cookie.
+    address = f"{learner.server.url}/{CASE}"
+    learner.page.goto(address)
+    expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
+    learner.settled()
+    with learner.page.expect_response("**/room-news/**"):
+        pass  # the page has looked once
     seen = len(asked)
-    while len(asked) < seen + 2:  # the room's own questions
-        learner.wait_for_timeout(100)
-    bar = learner.get_by_role("navigation")
-    learner.evaluate("window.armed = true")
-    bar.get_by_role("link", name="Home").click()
-    heading = learner.get_by_role("heading", level=1)
-    learner.wait_for_function("window.late")
-    learner.wait_for_timeout(1500)
-    expect(heading).to_have_text(HOME, timeout=15_000)
+    for _ in range(3):
+        with learner.page.expect_response("**/room-news/**"):
+            pass
+    assert sockets and len(asked) == seen
+    learner.page.get_by_role("navigation").get_by_role(
+        "link", name="Home"
+    ).click()
+    heading = learner.page.get_by_role("heading", level=1)
+    expect(heading).to_have_text(HOME)
+    learner.page.goto(address)
+    expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
 
 
 def presenting(read, elsewhere, width=1280):

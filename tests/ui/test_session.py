@@ -424,7 +424,7 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
         sheet.widget("room-join").click()
         sheet.run()
     assert "Too many wrong codes" in sheet.app.warning[0].value
-    widgets.wrong_codes.clear()
+    widgets.wrong_codes.cache_clear()
 
 
 def test_a_closed_room_is_said_and_can_be_left(led):

@@ -12,6 +12,7 @@ import hashlib
 from functools import lru_cache
 from pathlib import Path
 
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 FOLDER = Path(__file__).with_name("program")
@@ -36,6 +37,11 @@ def address() -> str:
     content = b"".join(files().values())
     version = hashlib.sha256(content).hexdigest()[:12]
     return f"/{PLACE}/{version}"
+
+
+def answer(request: Request) -> Response:
+    """The file that a browser asks for."""
+    return file(request.path_params["name"])
 
 
 def file(name: str) -> Response:

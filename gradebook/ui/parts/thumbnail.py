@@ -10,6 +10,7 @@ import math
 import secrets
 from functools import lru_cache
 
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from gradebook.analysis.comparison import Comparison, compare
@@ -53,6 +54,11 @@ def told(scenario: Scenario) -> str:
     found = _compared(scenario)
     kind = scenario.telltale.kind
     return STOPS if found is None else summary(found, kind)
+
+
+def answer(request: Request) -> Response:
+    """The file that a browser asks for."""
+    return file(request.path_params["name"])
 
 
 def file(name: str) -> Response:

@@ -22,6 +22,7 @@ from gradebook.ui.parts import drafts, predict, present, stages, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import follow, seat
+from gradebook.ui.rooms.news import news
 
 STYLE = """<style>
 .gb-code { font-size: 3rem; font-weight: 700; letter-spacing: .3em; }
@@ -32,10 +33,6 @@ STYLE = """<style>
 .st-key-room-token { display: none; }
 .st-key-room-bar { padding: .4rem .8rem; gap: .4rem; }
 </style>"""
-EVERY_LEAD = 1.0
-FEW, EVERY_FEW, EVERY_MANY = 12, 0.5, 1.5
-"""Seconds between two looks at the room: a learner's depends on how many
-learners there are."""
 
 
 def learners(count: int) -> str:
@@ -167,10 +164,11 @@ def _reveal(room: str, question: str) -> None:
         seat.rooms().reveal(room, seat.lead_key(room), question)
 
 
-@st.fragment(run_every=EVERY_LEAD)
+@st.fragment
 def tally(room: str, question: str) -> None:
     """How many have answered, and how many see this question, live."""
     known = seat.rooms()
+    news(room, "tally")
     if not known.is_open(room):
         st.rerun(scope="app")
     total = sum(known.counts(room, question).values())
@@ -181,12 +179,13 @@ def tally(room: str, question: str) -> None:
     )
 
 
-@st.fragment(run_every=EVERY_LEAD)
+@st.fragment
 def live_split(
     room: str, question: str, choices: Sequence[str], answer: int | None
 ) -> None:
     """How the answers split so far; `answer` is the right one, where it is
     revealed."""
+    news(room, "split")
     with suppress(GradebookError):
         split(choices, seat.rooms().counts(room, question), answer)
 
@@ -321,23 +320,17 @@ def leave_button(room: str) -> None:
     )
 
 
+@st.fragment
 def watch(
     room: str, question: str, revealed: bool, place: Position | None
 ) -> None:
     """Draws the page again when the lead reveals, moves or edits."""
-    few = seat.rooms().seats(room) <= FEW
-    every = EVERY_FEW if few else EVERY_MANY
-    st.fragment(_watch, run_every=every)(room, question, revealed, place)
-
-
-def _watch(
-    room: str, question: str, revealed: bool, place: Position | None
-) -> None:
     known = seat.rooms()
     try:
         known.join(room, seat.seat(), question)
     except GradebookError:
         st.rerun(scope="app")
+    news(room, "watch")
     now = known.position(room)
     told = bool(question) and known.revealed(room, question) != revealed
     if told or now != place:

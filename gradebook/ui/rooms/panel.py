@@ -20,6 +20,7 @@ from gradebook.ui.rooms.bar import (
     toggle,
     watch,
 )
+from gradebook.ui.rooms.news import news
 
 
 def panel() -> None:
@@ -116,8 +117,9 @@ def _address(room: str) -> str:
     return f"{here}?{seat.PARAMETER}={room}"
 
 
-@st.fragment(run_every=1)
+@st.fragment
 def _heads(room: str) -> None:
+    news(room, "heads")
     if not seat.rooms().is_open(room):
         st.rerun(scope="app")
     st.markdown(f"**{learners(seat.rooms().seats(room))}**")

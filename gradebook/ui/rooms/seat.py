@@ -12,6 +12,7 @@ import math
 import re
 import secrets
 from contextlib import suppress
+from functools import cache
 
 import streamlit as st
 
@@ -26,13 +27,13 @@ SEAT_COOKIE = "gradebook-seat"
 TOKEN = re.compile(r"[A-Za-z0-9_-]{6,64}")
 
 
-@st.cache_resource(show_spinner=False)
+@cache
 def rooms() -> Rooms:
     """The rooms of this server."""
     return Rooms()
 
 
-@st.cache_resource(show_spinner=False)
+@cache
 def wrong_codes() -> WrongCodes:
     """The wrong codes that were typed on this server."""
     return WrongCodes()

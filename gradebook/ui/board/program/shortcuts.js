@@ -24,8 +24,9 @@ function pressed(event, { presenter, letters }) {
   const letter = command || event.repeat ? '' : letters[event.key];
   if (letter) return isTyping(target) ? '' : letter;
   if (!presenter || command || event.shiftKey || event.repeat) return '';
-  if (target !== document.body && target.closest?.(
-    'button, a, input, select, textarea, summary, [role], [tabindex="0"]'))
+  // The page itself can have the focus, too; it is no control.
+  if (target !== document.body && target.closest?.('button, a, input, ' +
+    'select, textarea, summary, [role], [tabindex="0"]:not(main)'))
     return '';
   return { ArrowLeft: 'back', ArrowRight: 'on', ' ': 'reveal' }[event.key] ||
     '';
