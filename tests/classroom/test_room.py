@@ -11,9 +11,9 @@ from gradebook.classroom.room import (
     MOST_QUESTIONS,
     Position,
     Rooms,
-    WrongCodes,
     normal,
 )
+from gradebook.classroom.wrong_codes import WrongCodes
 from gradebook.core.errors import GradebookError
 
 Q = "partial_groups"

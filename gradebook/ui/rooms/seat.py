@@ -16,7 +16,8 @@ from functools import cache
 
 import streamlit as st
 
-from gradebook.classroom.room import Rooms, WrongCodes, normal
+from gradebook.classroom.room import Rooms, normal
+from gradebook.classroom.wrong_codes import WrongCodes
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import present, words
