@@ -33,8 +33,14 @@ Wrong = Callable[[str, str, str], None]
 
 def pack(table: Table, own: Table) -> str:
     """The table's differences from `own` as text, '' for none."""
+    found = differences(table, own)
+    return packed(found) if found else ""
+
+
+def differences(table: Table, own: Table) -> dict[str, Any]:
+    """The table's differences from `own`, {} for none."""
     if table == own:
-        return ""
+        return {}
     found: dict[str, Any] = {}
     if len(table) != len(own):
         found["n"] = len(table)
@@ -49,7 +55,7 @@ def pack(table: Table, own: Table) -> str:
         for header in table.headers
         if list(table[header]) != base[header]
     }
-    return _packed(found | ({"c": changed} if changed else {}))
+    return found | ({"c": changed} if changed else {})
 
 
 def _base(
@@ -85,9 +91,10 @@ def _json(value: Any) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _packed(value: Any) -> str:
-    packed = base64.urlsafe_b64encode(zlib.compress(_json(value), 6))
-    return packed.decode().rstrip("=")
+def packed(value: Any) -> str:
+    """A value of JSON as text for a link."""
+    found = base64.urlsafe_b64encode(zlib.compress(_json(value), 6))
+    return found.decode().rstrip("=")
 
 
 # Reading
@@ -97,10 +104,16 @@ def unpack(text: str, own: Table, wrong: Wrong) -> Table:
     """The table that `text` describes; `own` where it cannot be read at
     all. Never raises: what makes no sense is told to `wrong`."""
     try:
-        value = _unpacked(text)
+        value = unpacked(text)
     except GradebookError as error:
         wrong(error.expected, error.found, "")
         return own
+    return laid_over(value, own, wrong)
+
+
+def laid_over(value: Any, own: Table, wrong: Wrong) -> Table:
+    """The table that differs from `own` in this. Never raises, as
+    `unpack`."""
     if not isinstance(value, dict):
         wrong("a packed table", shown(value), "")
         return own
@@ -124,8 +137,9 @@ def unpack(text: str, own: Table, wrong: Wrong) -> Table:
     return Table.of_columns(cells)
 
 
-def _unpacked(text: str) -> Any:
-    """The value in `t`. Raises GradebookError with what was expected."""
+def unpacked(text: str) -> Any:
+    """The value that `packed` wrote. Raises GradebookError with what was
+    expected."""
     expected = "a table packed by Gradebook"
 
     def refuse(found: str) -> GradebookError:
@@ -134,9 +148,9 @@ def _unpacked(text: str) -> Any:
     if not re.fullmatch(r"[A-Za-z0-9_-]+", text):
         raise refuse(f"no base64url: {shown(text)}")
     try:
-        packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        written = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         stream = zlib.decompressobj()
-        content = stream.decompress(packed, MOST_UNPACKED + 1)
+        content = stream.decompress(written, MOST_UNPACKED + 1)
     except (binascii.Error, zlib.error):
         raise refuse("damaged") from None
     if len(content) > MOST_UNPACKED:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gradebook.ui.checks.checking import Checking
     from gradebook.ui.parts.desk import Desk
     from gradebook.ui.parts.drafts import Draft
+    from gradebook.ui.parts.mystery_game import Game
     from gradebook.ui.parts.player import Play
     from gradebook.ui.parts.quiz import Quiz
 
@@ -113,6 +114,10 @@ CHECKING: Key[Checking | None] = Key("checking", lambda: None)
 """The log that the session checks."""
 CHECK_OPTIONS: Key[dict[str, str]] = Key("check-options", dict)
 """What was typed into the check's options, by field."""
+MYSTERY: Key[Game | None] = Key("mystery", lambda: None)
+"""The visitor's game of "Mystery trainer"."""
+MYSTERY_END: Key[Draft | None] = Key("mystery-end", lambda: None)
+"""The batch of a finished game, with both engines."""
 DESK: Key[Desk | None] = Key("desk", lambda: None)
 """What the session does on the page of training runs."""
 

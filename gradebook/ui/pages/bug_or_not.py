@@ -20,7 +20,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import computed, heart
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.shell import require_entry
-from gradebook.ui.parts.shortcuts import shortcuts
+from gradebook.ui.parts.shortcuts import NO_LETTERS, shortcuts
 from gradebook.ui.parts.tables import table
 from gradebook.ui.rooms import ballot, bar, seat
 
@@ -92,7 +92,6 @@ def _alone(one: Quiz) -> None:
             settled.answer(report, f"{said} {'right' if right else 'wrong'}.")
             _next(one)
         _shown(one, report, made is not None)
-    _keys(one, report)
 
 
 def _head(one: Quiz) -> None:
@@ -156,29 +155,30 @@ def _new(every: bool) -> None:
     keys.QUIZ.put(Quiz(game_link.new_seed(), every))
 
 
-def _keys(one: Quiz, report: Report | None) -> None:
-    """b and n answer, the right arrow goes on, Ctrl+Z undoes an edit."""
-    answered = one.at in one.answers
-    acts = {}
-    if report is not None:
-        draft = one.draft(report, answered)
-        acts = {"undo": draft.undo, "redo": draft.redo}
-        if answered:
-            acts["next"] = lambda: _go(one, one.at + 1)
-        else:
-            acts["bug"] = lambda: _answer(one, 0)
-            acts["not"] = lambda: _answer(one, 1)
+def _keys(one: Quiz, draft: Draft, answered: bool) -> None:
+    """Ctrl+Z undoes an edit; alone, b and n answer, and the right arrow goes
+    on."""
+    acts = {"undo": draft.undo, "redo": draft.redo}
+    if answered:
+        acts["next"] = lambda: _go(one, one.at + 1)
+    else:
+        acts["bug"] = lambda: _answer(one, 0)
+        acts["not"] = lambda: _answer(one, 1)
+    alone = _alone_with(one)
     shortcuts(
         acts,
         presenter=present.on(),
         focus=f"{one.seed}-{one.at}" if answered else "",
-        letters=KEYS,
-        then=_whole,
+        letters=KEYS if alone else NO_LETTERS,
+        then=st.rerun,
     )
+    if alone:
+        _depart(one)
 
 
-def _whole() -> None:
-    """Draws the whole page, as the callback of a component does by itself."""
+def _alone_with(one: Quiz) -> bool:
+    """The game is the visitor's own, and no room's."""
+    return one is keys.QUIZ.get() and not seat.leads()
 
 
 # The batch
@@ -200,8 +200,7 @@ def _rest(one: Quiz, report: Report, draft: Draft, answered: bool) -> None:
     if answered:
         with st.container(key="stale-below" if wrong else "below"):
             settled.numbers_of(report, draft, comparison)
-    if one is keys.QUIZ.get() and not seat.leads():
-        _depart(one)
+    _keys(one, draft, answered)
 
 
 def _depart(one: Quiz) -> None:

@@ -50,6 +50,10 @@ def home() -> None:
         tool_files()["bug_or_not"],
         label="Bug or not? Judge reports, false alarms among them",
     )
+    st.page_link(
+        tool_files()["mystery"],
+        label="Mystery trainer: name a hidden bug in few edits",
+    )
     catalogue(files)
     st.markdown("Nothing you type leaves the machine that serves this page.")
 

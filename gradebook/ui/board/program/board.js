@@ -100,7 +100,7 @@ export class Board {
     this.window();
     if (!this.held) this.axes();
     set(this.whole, {
-      class: ["board", data.stale && "stale", this.layout.narrow && "narrow"]
+      class: ["board", data.stale && "stale", this.layout.narrow && "narrow", data.unnamed && "unnamed"]
         .filter(Boolean).join(" "),
     });
     head(this);

@@ -1,0 +1,291 @@
+"""Mystery trainer: one bug or none is hidden; edits bring it out.
+
+Before the end nothing that is sent says which bug it is: the board gets the
+trainer's advantages and the batch, and nothing of any other stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import streamlit as st
+
+from gradebook.cases.mystery import NONE, stage_of, suspects
+from gradebook.cases.plain import PlainCase
+from gradebook.cases.record import bug
+from gradebook.engine.pipeline import STAGES
+from gradebook.ui import keys
+from gradebook.ui.board.component import board, take
+from gradebook.ui.board.view import view
+from gradebook.ui.parts import controls, game_link, mystery_game, words
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.heart import heart
+from gradebook.ui.parts.mystery_game import COSTS, WRONG, Game
+from gradebook.ui.parts.redraw import redraw
+from gradebook.ui.parts.shell import bug_files, require_entry
+from gradebook.ui.parts.shortcuts import shortcuts
+from gradebook.ui.rooms.seat import carried
+
+PAGE = "mystery"
+TRAINER = "the trainer"
+NO_STAGE = "none"
+NO_BUG = "No bug: the trainer is correct"
+SAID = "The trainer's advantages for this batch. You see nothing else of it."
+HINTS = {
+    "rows": "Which rows of this batch are wrong?",
+    "half": "Strike out half of the bugs",
+    "stage": "Name the stage",
+}
+
+
+def mystery() -> None:
+    """The whole page."""
+    require_entry()
+    st.title("Mystery trainer")
+    game = _game()
+    for said in game.problems:
+        st.warning(words.plain(said))
+    if game.over:
+        return _over(game)
+    st.markdown(
+        "This trainer has one of the bugs, or none. Edit the batch and its"
+        " settings, watch the advantages, and name the stage and the bug in"
+        " as few edits as you can. Only bugs that advantages can show are"
+        " hidden here."
+    )
+    _board(game)
+    _rest(game)
+
+
+def _game() -> Game:
+    """The session's game, or the one that the address describes."""
+    found = keys.MYSTERY.get()
+    query = game_link.arrived(PAGE, _standing(found))
+    if query is not None:
+        found = mystery_game.read(query)
+    elif found is None:
+        found = Game(game_link.new_seed())
+    keys.MYSTERY.put(found)
+    return found
+
+
+def _standing(game: Game | None) -> Hashable:
+    """What an act of the visitor changes."""
+    if game is None:
+        return None
+    state = id(game.draft.state)
+    return game.seed, state, len(game.hints), game.wrong, game.over
+
+
+# The trainer
+
+
+@st.fragment(key="heart")
+def _board(game: Game) -> None:
+    """The board with the trainer's advantages."""
+    take(game.draft)
+    board(game.draft, data_of(game))
+
+
+def data_of(game: Game) -> dict[str, Any]:
+    """What the board is given to draw: the batch, the trainer's advantages,
+    and nothing of any other stage."""
+    draft, found = game.draft, game.look().comparison
+    rows = len(draft.table)
+    nothing = {"group": [-1] * rows, "at": [None] * rows, "say": "1" * rows}
+    data = view(
+        draft,
+        found,
+        draft.state.problems(),
+        game.faults,
+        kind="sign",
+        covered=True,
+        before=game.own().comparison if draft.edited else None,
+        names=(TRAINER, ""),
+    )
+    return data | {
+        "causes": [nothing],
+        "baseline": "",
+        "hollow": "",
+        "summary": SAID,
+        "unnamed": True,
+    }
+
+
+@st.fragment(key="rest")
+def _rest(game: Game) -> None:
+    """What a finished edit draws again."""
+    game.note()
+    controls.settings(game.draft)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _name(game)
+    with right:
+        _hints(game)
+    draft = game.draft
+    shortcuts({"undo": draft.undo, "redo": draft.redo})
+    _depart(game)
+
+
+def _depart(game: Game) -> None:
+    game_link.depart(PAGE, game.link(), _standing(game))
+
+
+# The name
+
+
+def _name(game: Game) -> None:
+    """The score, and the visitor's name for stage and bug."""
+    st.markdown(
+        words.titled(
+            "Name it",
+            f"**{_edits(game)} so far.** A wrong name costs {WRONG} edits. A"
+            " drag is one edit. To go back in the history is free.",
+        )
+    )
+    left = [name for name in suspects() if name not in game.struck()]
+    among = {stage_of(name) or NO_STAGE for name in left}
+    stages = [stage for stage in (*STAGES, NO_STAGE) if stage in among]
+    stage = st.pills(
+        "Stage",
+        stages,
+        format_func=lambda one: "no stage" if one == NO_STAGE else one,
+        key=f"mystery-stage-{game.seed}",
+        wrap=True,
+    )
+    fitting = [n for n in left if (stage_of(n) or NO_STAGE) == stage]
+    name = None
+    if stage:
+        name = st.pills(
+            "Bug",
+            fitting,
+            format_func=_title,
+            key=f"mystery-bug-{game.seed}-{stage}",
+            wrap=True,
+        )
+    st.button(
+        "Name it",
+        key="mystery-name",
+        type="primary",
+        disabled=name is None,
+        on_click=_named,
+        args=(game, stage, name),
+    )
+    if game.told:
+        st.markdown(f"**{game.told}**")
+    with st.container(horizontal=True):
+        st.button(
+            "Give up", key="mystery-over", on_click=_give_up, args=(game,)
+        )
+        st.button("Another trainer", key="mystery-new", on_click=_new)
+
+
+def _edits(game: Game) -> str:
+    return "1 edit" if game.cost == 1 else f"{game.cost} edits"
+
+
+def _title(name: str) -> str:
+    return words.plain(bug(name).title) if name != NONE else NO_BUG
+
+
+def _named(game: Game, stage: str, name: str) -> None:
+    game.guess("" if stage == NO_STAGE else stage, name)
+    st.rerun()
+
+
+def _give_up(game: Game) -> None:
+    game.over = game.gave_up = True
+    st.rerun()
+
+
+def _new() -> None:
+    keys.MYSTERY.put(Game(game_link.new_seed()))
+    st.rerun()
+
+
+# Hints
+
+
+def _hints(game: Game) -> None:
+    st.markdown(words.titled("Hints", "A hint counts as edits."))
+    with st.container(horizontal=True):
+        for hint, label in HINTS.items():
+            st.button(
+                f"{label} ({COSTS[hint]} edits)",
+                key=f"mystery-hint-{hint}",
+                disabled=hint in game.hints,
+                on_click=_take,
+                args=(game, hint),
+            )
+    for number, rows in game.rows_told():
+        batch = "the first batch" if not number else f"batch {number}"
+        which = ", ".join(map(str, rows)) or "none"
+        st.markdown(f"Rows of {batch} whose advantage is wrong: {which}.")
+    struck = ", ".join(_title(name) for name in game.struck())
+    if struck:
+        st.markdown(f"It is none of these: {struck}.")
+    if "stage" in game.hints:
+        stage = stage_of(game.name)
+        st.markdown(
+            f"The stage is `{stage}`." if stage else "No stage is wrong."
+        )
+
+
+def _take(game: Game, hint: str) -> None:
+    game.take(hint)
+    redraw()
+
+
+# The end
+
+
+def _over(game: Game) -> None:
+    """The answer, the score, and both engines on the batch."""
+    name = game.name
+    lead = "You gave up after" if game.gave_up else "You named it in"
+    with st.container(border=True, key="verdict"):
+        if name == NONE:
+            said = "The trainer has no bug."
+        else:
+            one = bug(name)
+            said = (
+                f"**{words.plain(one.title)}**, in the stage `{one.stage}`:"
+                f" {words.plain(one.phrase)}."
+            )
+        st.markdown(f"{lead} {_edits(game)}. {said}")
+    with st.container(horizontal=True):
+        if name != NONE:
+            st.page_link(
+                bug_files()[name],
+                label=f"Open: {_title(name)}",
+                query_params=carried(),
+            )
+        st.button(
+            "Another trainer", key="mystery-new", type="primary", on_click=_new
+        )
+    heart(_revealed(game), "sign", covered=name == NONE)
+    st.markdown("The same trainer for a colleague, from the start:")
+    st.code(game_link.whole({"seed": game.seed}), language=None)
+    st.markdown("Your game, edit by edit in the board's history:")
+    st.code(game_link.whole(game.link()), language=None, wrap_lines=True)
+    _depart(game)
+
+
+def _revealed(game: Game) -> Draft:
+    """The batch with both engines, in a draft of its own."""
+    known = keys.MYSTERY_END.get()
+    if known is None or known.scenario.name != f"mystery-{game.seed}":
+        now = game.draft.scenario
+        case = PlainCase(
+            name=f"mystery-{game.seed}",
+            title="Mystery trainer",
+            rows=now.rows,
+            settings=now.settings,
+            bugs=(game.name,) if game.name else (),
+        )
+        known = Draft(case.as_scenario())
+        table, typed = game.draft.table, game.draft.state.typed
+        known.edit(table=table, typed=typed)
+        keys.MYSTERY_END.put(known)
+    return known

@@ -1,0 +1,182 @@
+"""A game of "Mystery trainer" in one session, and its link.
+
+    v=1  seed=<the game's>  m=<the edits, packed>  h=<hints>  w=<wrong names>
+
+The link replays the game up to its last edit. It does not say which bug the
+seed hides, nor what was named.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gradebook.analysis.mystery import Seen, edits, look, odd_rows
+from gradebook.cases.fields import said
+from gradebook.cases.mystery import (
+    NONE,
+    first_state,
+    hidden,
+    pack_moves,
+    stage_of,
+    suspects,
+    unpack_moves,
+)
+from gradebook.cases.state import State
+from gradebook.core.errors import GradebookError
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.game_link import seed_of
+
+COSTS = {"rows": 2, "half": 3, "stage": 4}
+"""What a hint costs, in edits: which rows of the batch are wrong; half of
+the other bugs; the stage."""
+WRONG = 3
+"""What a wrong name costs, in edits."""
+CRASH = "The trainer stopped with an error on this batch. That tells, too."
+HINT = re.compile(r"half|stage|rows[0-9]{1,3}")
+
+
+@dataclass
+class Game:
+    """Where a visitor stands in a game.
+
+    log    the batches that the trainer was asked about, in order
+    hints  that were taken; rows3 is about the batch number 3 of the log
+    wrong  how many wrong names were given
+    over   the answer is shown; gave_up: without a name
+    told   what the last name came to
+    good   the last batch that the trainer got through
+    faults what is wrong with the batch as it stands, in words
+    """
+
+    seed: str
+    draft: Draft = field(default_factory=lambda: Draft(first_state().scenario))
+    log: list[State] = field(default_factory=lambda: [first_state()])
+    hints: list[str] = field(default_factory=list)
+    wrong: int = 0
+    over: bool = False
+    gave_up: bool = False
+    told: str = ""
+    problems: tuple[str, ...] = ()
+    good: Seen | None = None
+    faults: list[str] = field(default_factory=list)
+    _of: State | None = None
+
+    @property
+    def name(self) -> str:
+        """The hidden bug, or NONE."""
+        return hidden(self.seed)
+
+    def own(self) -> Seen:
+        """What the trainer gave for the batch as it came."""
+        return look(self.name, first_state())
+
+    def look(self) -> Seen:
+        """What the trainer gives for the batch as it stands; where it cannot
+        be read, or the trainer stops, the last one it got through, and
+        `faults` say why."""
+        if self._of is self.draft.state and self.good is not None:
+            return self.good
+        self.faults = self.draft.wrong()
+        found = None
+        if not self.faults:
+            try:
+                found = look(self.name, self.draft.state)
+                self.faults = [] if found.trace is not None else [CRASH]
+            except GradebookError as error:
+                self.faults = [said(error)]
+        if found is not None and found.trace is not None:
+            self.good = found
+        self._of = self.draft.state
+        return self.good or self.own()
+
+    def note(self) -> None:
+        """The batch as it stands was shown: a new one costs its edits."""
+        state = self.draft.state
+        if self.draft.wrong() or self.over:
+            return
+        if not any(state.same_batch(one) for one in self.log):
+            self.log.append(state)
+
+    @property
+    def cost(self) -> int:
+        """The score so far, in edits. Less is better."""
+        hints = sum(COSTS[hint.rstrip("0123456789")] for hint in self.hints)
+        return edits(self.log) + hints + WRONG * self.wrong
+
+    def guess(self, stage: str, name: str) -> None:
+        """The visitor names the stage and the bug. The right name ends the
+        game."""
+        if name == self.name:
+            self.over, self.told = True, ""
+            return
+        self.wrong += 1
+        right = stage == stage_of(self.name)
+        self.told = (
+            "The stage is right, the bug is not."
+            if right
+            else "Neither the stage nor the bug is right."
+        )
+
+    def take(self, hint: str) -> None:
+        """A hint, unless it was taken already."""
+        if hint == "rows":
+            hint = f"rows{self._place()}"
+        if hint not in self.hints:
+            self.hints.append(hint)
+
+    def _place(self) -> int:
+        """The number in the log of the batch as it stands."""
+        state = self.draft.state
+        places = [i for i, s in enumerate(self.log) if s.same_batch(state)]
+        return places[0] if places else len(self.log) - 1
+
+    def rows_told(self) -> list[tuple[int, list[int]]]:
+        """The batches whose wrong rows were asked for, with those rows."""
+        numbers = [int(h[4:]) for h in self.hints if h.startswith("rows")]
+        return [
+            (number, odd_rows(self.name, self.log[number]))
+            for number in numbers
+            if number < len(self.log)
+        ]
+
+    def struck(self) -> tuple[str, ...]:
+        """The suspects that the hint `half` strikes out."""
+        if "half" not in self.hints:
+            return ()
+
+        def drawn(name: str) -> str:
+            text = f"{self.seed}\nhalf\n{name}"
+            return hashlib.sha256(text.encode()).hexdigest()
+
+        others = sorted(set(suspects()) - {self.name, NONE}, key=drawn)
+        return tuple(others[: len(others) // 2])
+
+    def link(self) -> dict[str, str]:
+        """The game as parameters of an address."""
+        found = {"seed": self.seed}
+        if len(self.log) > 1:
+            found["m"] = pack_moves(self.log)
+        if self.hints:
+            found["h"] = ".".join(self.hints)
+        if self.wrong:
+            found["w"] = str(self.wrong)
+        return found
+
+
+def read(query: Mapping[str, str]) -> Game:
+    """The game of a link, with its edits as the history of the board. Never
+    raises; what makes no sense is left out."""
+    states, problems = unpack_moves(query.get("m", ""))
+    game = Game(seed_of(query), log=states, problems=problems)
+    for state in states[1:]:
+        game.draft.become(state)
+    for hint in query.get("h", "").split("."):
+        if HINT.fullmatch(hint) and hint not in game.hints:
+            game.hints.append(hint)
+    wrong = query.get("w", "0")
+    if wrong.isascii() and wrong.isdigit() and len(wrong) < 4:
+        game.wrong = int(wrong)
+    return game

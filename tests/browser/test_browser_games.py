@@ -1,0 +1,58 @@
+"""The two games in a real browser: keys, the board, and links that replay."""
+
+import re
+
+from playwright.sync_api import expect
+
+
+def test_reports_are_judged_by_keys_and_typing_is_no_answer(read):
+    game = read("bug_or_not?v=1&seed=FIRST&round=13", "Bug or not?")
+    page = game.page
+    game.keyed("quiz-again").get_by_role("button").click()
+    heading = page.get_by_text("Report 1 of 12")
+    expect(heading).to_be_visible()
+    game.board.type(0, "nb", column="prompt")
+    game.settled()
+    expect(page.get_by_text("Is that a bug?")).to_be_visible()
+    page.get_by_role("heading", level=1).click()  # out of the text field
+    page.keyboard.press("n")
+    expect(game.keyed("verdict")).to_contain_text("You said not a bug")
+    expect(page.get_by_text("The numbers that settle it")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_text("Report 2 of 12")).to_be_visible()
+    page.keyboard.press("b")
+    expect(game.keyed("verdict")).to_contain_text("You said a bug")
+    expect(page).to_have_url(re.compile("round=2&a=nb"))
+    page.reload()
+    expect(game.keyed("verdict")).to_contain_text("You said a bug")
+
+
+def test_a_mystery_is_edited_by_hand_and_its_link_replays_it(read):
+    """seed7 hides no bug."""
+    game = read("mystery?v=1&seed=seed7", "Mystery trainer")
+    page, board = game.page, game.board
+    board.shows(correct={4: 1.5, 5: -0.5})
+    expect(board.whole).to_have_class(re.compile("unnamed"))
+    board.type(5, "1")
+    board.shows(correct={4: 0.866, 5: 0.866, 6: -0.866})
+    expect(page.get_by_text("1 edit so far.")).to_be_visible()
+    game.settled()
+    board.drag(0, -40)
+    expect(board.cell(0)).not_to_have_value("1")
+    expect(page.get_by_text("2 edits so far.")).to_be_visible()
+    expect(page).to_have_url(re.compile("seed=seed7&m=[A-Za-z0-9_-]+$"))
+    again = read(
+        page.url.partition("//")[2].partition("/")[2], "Mystery trainer"
+    )
+    again.board.shows(correct={5: 0.866, 6: -0.866})
+    expect(again.page.get_by_text("2 edits so far.")).to_be_visible()
+    again.board.button("Undo").click()
+    again.board.shows(correct={0: 0.866, 5: 0.866})
+    again.board.button("Undo").click()
+    again.board.shows(correct={0: 0.866, 5: -0.5})
+    stage = again.page.get_by_text("no stage")
+    stage.click()
+    again.page.get_by_text("No bug: the trainer is correct").click()
+    again.keyed("mystery-name").get_by_role("button").click()
+    said = "You named it in 2 edits. The trainer has no bug."
+    expect(again.keyed("verdict")).to_contain_text(said)
