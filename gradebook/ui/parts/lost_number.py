@@ -48,7 +48,8 @@ def section(draft: Draft, comparison: Comparison) -> None:
 
 
 def _said(what: LostNumber, found: tuple[Loss, ...]) -> str:
-    unit, at = _number(float(found[1].ulp)), _number(found[1].nearest)
+    unit = f"{float(found[1].ulp):.3g}".replace("-", "−")
+    at = _number(found[1].nearest)
     apart = (
         f" At {at}, two neighbouring {what.type} numbers are {unit} apart:"
         " one ulp, a unit in the last place."
