@@ -74,7 +74,7 @@ def html(comparison: Comparison) -> str:
     return rendered(
         "notebook.html.jinja",
         summary=summary(comparison),
-        picture=Markup(picture(panel, prompts)),
+        picture=Markup(picture(panel, prompts, numbers=rows)),
         rows=rows,
         stages=[
             _stage(comparison, name, rows)

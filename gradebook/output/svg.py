@@ -16,9 +16,15 @@ ROW, LEFT, WIDTH, ROOM = 20, 70, 560, 60
 """Pixels: a row's height, left of the plot, the plot, right of it."""
 
 
-def picture(panel: Panel, prompts: Sequence[str], log: bool = False) -> str:
+def picture(
+    panel: Panel,
+    prompts: Sequence[str],
+    log: bool = False,
+    numbers: Sequence[int] = (),
+) -> str:
     """A panel as inline SVG: a circle and a diamond on each row over a
-    zero line, with a thick connector and the word FLIP on a flip."""
+    zero line, with a thick connector and the word FLIP on a flip. `numbers`
+    are the rows' own, where they are not 0, 1, 2, .."""
     axis = symlog if log else float
     sides = [
         [axis(settled(v)) for v in side]
@@ -36,7 +42,8 @@ def picture(panel: Panel, prompts: Sequence[str], log: bool = False) -> str:
     parts = [*_bands(prompts), _rule(x(0.0), bottom)]
     for row, (a, b) in enumerate(zip(*sides)):
         flip = bool(panel.flips[row])
-        parts += _row(row, prompts[row], _at(x, a), _at(x, b), flip)
+        label = _label(numbers[row] if numbers else row, prompts[row])
+        parts += _row(row, label, _at(x, a), _at(x, b), flip)
     parts.append(_scale(panel, x, bottom, axis))
     said = f"{panel.title} of {rows} rows, correct and faulty"
     return (
@@ -72,12 +79,16 @@ def _bands(prompts: Sequence[str]) -> list[str]:
     return bands
 
 
+def _label(number: int, prompt: str) -> str:
+    """The row's number and its prompt, cut to the room there is."""
+    return f"{number}  {prompt if len(prompt) < 7 else prompt[:5] + '…'}"
+
+
 def _row(
-    row: int, prompt: str, a: float | None, b: float | None, flip: bool
+    row: int, label: str, a: float | None, b: float | None, flip: bool
 ) -> list[str]:
     y = row * ROW + ROW / 2
-    named = prompt if len(prompt) < 7 else prompt[:5] + "…"
-    parts = [f'<text x="2" y="{y + 4}">{row}  {_text(named)}</text>']
+    parts = [f'<text x="2" y="{y + 4}">{_text(label)}</text>']
     if a is not None and b is not None and a != b:
         width, colour = (5, FAULTY) if flip else (1.5, GREY)
         parts.append(

@@ -64,15 +64,13 @@ def test_a_bug_in_the_loss_shows_in_the_gradient():
     assert "gradient, policy part" in html(found)
 
 
-def test_prompts_are_text_and_long_batches_are_cut():
-    rows = 100
-    batch = gradebook.Batch(
-        prompts_of(rows), [float(r % 7) for r in range(rows)]
-    )
+def test_long_batches_are_cut_to_rows_that_differ():
+    """Ten full groups of four agree; a group of three moves all that
+    follow it into other groups."""
+    sizes = [4] * 10 + [3] + [4] * 14
+    prompt = [at for at, size in enumerate(sizes) for _ in range(size)]
+    rows = len(prompt)
+    batch = gradebook.Batch(prompt, [float(r * r % 7) for r in range(rows)])
     text = html(gradebook.compare(BUG, batch))
-    assert "76 more rows are not shown." in text
-
-
-def prompts_of(rows):
-    """Groups of four, the first one short of a row."""
-    return [(row + 1) // 4 for row in range(rows)]
+    assert f"{rows - 24} more rows are not shown." in text
+    assert ">0  0<" not in text and ">43  11<" in text
