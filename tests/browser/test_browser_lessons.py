@@ -111,15 +111,12 @@ def test_what_is_folded_is_worked_out_when_it_is_opened(visitor):
     expect(reader.board.rows).to_have_count(4)
 
 
-@pytest.mark.xfail(
-    reason="failed once on a machine at load 13; the cause is not known",
-    strict=False,
-)
 def test_back_undoes_an_edit_and_a_link_restores_it(visitor):
     reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
+    before = reader.page.url
     reader.board.type(11, "0")
     reader.board.shows(faulty={10: 1.30557})
-    reader.page.wait_for_url(re.compile("reward|r="))
+    reader.page.wait_for_url(lambda url: url != before)
     address = reader.page.url.split("/")[-1]
     other = visitor(address)
     other.board.shows(faulty={10: 1.30557})
@@ -127,7 +124,6 @@ def test_back_undoes_an_edit_and_a_link_restores_it(visitor):
     reader.board.shows(faulty={10: -0.48})
 
 
-@pytest.mark.long  # not yet seen green since the board came
 def test_home_flips_its_best_answer_and_leads_on(visitor):
     reader = visitor("", "The best answer was trained as a mistake.")
     assert reader.board.values()["faulty"]["2"] > 0
