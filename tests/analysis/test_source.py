@@ -75,14 +75,14 @@ def test_both_sides_are_as_high_and_agree_where_unmarked(name):
     assert texts(a, True) != texts(b, True)
 
 
-@pytest.mark.xfail(
-    reason="The bug now names what it drops: the quoted line is another.",
-    strict=False,
-)
 def test_the_line_of_the_no_eos_bug():
     a, b = both_sides("no_eos_outliers")
-    assert texts(a, True) == ["    return credited"]
-    assert texts(b, True) == ["    return has_tokens(batch)"]
+    marked = [line for line in texts(a, True) if line]
+    assert marked == ["    return is_first(batch.rollout_index, credited)"]
+    assert texts(b, True) == [
+        "    voters = has_tokens(batch) & batch.scored",
+        "    return is_first(batch.rollout_index, voters)",
+    ]
     assert b.file == "gradebook/bugs/no_eos_outliers.py"
 
 
