@@ -70,12 +70,16 @@ def sandbox() -> None:
     if draft.scenario.also:
         st.markdown(words.plain(draft.scenario.story))
     heart(draft, kind, covered=False)
-    rest(draft)
+    rest(draft, draft.state.bugs)
 
 
 @st.fragment(key="rest")
-def rest(draft: Draft) -> None:
-    """What a finished edit draws again, apart from the board."""
+def rest(draft: Draft, drawn: tuple[str, ...]) -> None:
+    """What a finished edit draws again, apart from the board. Undo may also
+    change the bugs: the page then shows others than it was `drawn` with, and
+    is drawn as a whole."""
+    if draft.state.bugs != drawn:
+        st.rerun()
     parts, one = swaps(draft.state.bugs), swapped(draft.state.bugs)
     comparison, wrong = computed(draft, one)
     _columns(draft)
