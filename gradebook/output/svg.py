@@ -80,15 +80,17 @@ def _bands(prompts: Sequence[str]) -> list[str]:
 
 
 def _label(number: int, prompt: str) -> str:
-    """The row's number and its prompt, cut to the room there is."""
-    return f"{number}  {prompt if len(prompt) < 7 else prompt[:5] + '…'}"
+    """The row's number and its prompt, cut to the room there is, as SVG
+    text."""
+    named = prompt if len(prompt) < 7 else prompt[:5] + "…"
+    return f"{number}  {_text(named)}"
 
 
 def _row(
     row: int, label: str, a: float | None, b: float | None, flip: bool
 ) -> list[str]:
     y = row * ROW + ROW / 2
-    parts = [f'<text x="2" y="{y + 4}">{_text(label)}</text>']
+    parts = [f'<text x="2" y="{y + 4}">{label}</text>']
     if a is not None and b is not None and a != b:
         width, colour = (5, FAULTY) if flip else (1.5, GREY)
         parts.append(
