@@ -11,7 +11,6 @@ import numpy as np
 
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import Candidate
-from gradebook.logs.candidates.conventions import in_words
 from gradebook.logs.candidates.fit import (
     EXACT,
     Rounding,
@@ -22,6 +21,7 @@ from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import logged
 from gradebook.logs.candidates.trials import Trials
 from gradebook.logs.candidates.trl import Reading, read_as_trl
+from gradebook.logs.candidates.wording import in_words
 from gradebook.logs.check import in_parts, tried
 from gradebook.logs.notes import notes_of
 from gradebook.logs.quiet import undisturbed

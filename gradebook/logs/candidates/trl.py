@@ -15,35 +15,21 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.candidates import correct_ones
-from gradebook.logs.candidates.conventions import Convention, conventions
 from gradebook.logs.candidates.evaluation import Layout, layout_of
-from gradebook.logs.candidates.fit import (
-    ABSOLUTE,
-    ALIKE,
-    FLOAT32,
-    RELATIVE,
+from gradebook.logs.candidates.fit import ALIKE
+from gradebook.logs.candidates.sampled import (
+    SOLVED,
+    Sampled,
+    codes_of,
+    digits_of,
+    merit_of,
+    normalized_rewards,
+    steps_of,
 )
-from gradebook.logs.candidates.lines import off_line
-from gradebook.logs.candidates.logged_steps import to_logged
-from gradebook.logs.candidates.trials import Trials
-from gradebook.logs.candidates.weights import (
-    TRL_EPS,
-    centered_in,
-    independent,
-    solved,
-    sums,
-)
+from gradebook.logs.candidates.weights import centered_in, independent, solved
 from gradebook.logs.read.canonical import summed, unscored
 from gradebook.logs.read.columns import Columns
 
-TRL_ESTIMATORS = (
-    "grpo",
-    "grpo_batch_std",
-    "dr_grpo",
-    "rloo",
-    "leave_one_out/batch_std",
-)
 SAMPLE_ROWS = 4096
 """So many rows, in whole steps, are looked at."""
 
@@ -55,7 +41,6 @@ VARIANTS = ((False, False), (True, False), (False, True))
 """Whether each function's rewards are normalized before they are summed,
 and whether a row without any reward counts as 0 (TRL before v1.6.0)."""
 
-SOLVED = "the logged advantages determine them"
 STRIDED = "fixed strides with these weights give the logged advantages"
 GIVEN = "as given"
 NORMALIZED = (
@@ -130,10 +115,10 @@ def rewarded(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     """The canonical table, its groups cut, with one reward."""
     if reading.normalized:
         table = table.copy()
-        step = _steps(table)
+        step = steps_of(table)
         names = [f"reward {at}" for at in range(len(reading.weights))]
-        group = _codes(step, pd.factorize(table["prompt"])[0])
-        table[names] = _normalized(table[names].to_numpy(), group)
+        group = codes_of(step, pd.factorize(table["prompt"])[0])
+        table[names] = normalized_rewards(table[names].to_numpy(), group)
     return summed(table, reading.weights)
 
 
@@ -185,7 +170,7 @@ def _best(
             default, sizes[0], _notes(columns, default, why, sizes[0], sample)
         )
     if given is None and len(columns.rewards) == 1:
-        plain = _merit(_Seen.of(sample, sizes[0], False), (1.0,), ASSUMED)
+        plain = merit_of(Sampled.of(sample, sizes[0], False), (1.0,), ASSUMED)
         if plain[1] and _explains(plain, sample):
             notes = _notes(columns, (1.0,), ASSUMED, sizes[0], sample)
             return Reading((1.0,), sizes[0], notes)
@@ -197,16 +182,16 @@ def _best(
                 continue
             if zeros and not out.any():
                 continue
-            seen = _Seen.of(sample, size, normalized, zeros)
+            seen = Sampled.of(sample, size, normalized, zeros)
             for each, why in _tried(seen, given):
                 notes = _notes(columns, each, why, size, sample)
                 if normalized:
                     notes = (*notes, NORMALIZED)
                 enough = best is not None and _explains(best[0], sample)
                 exact = enough and best[0][2] >= -ALIKE
-                if exact and best[0][1] and best[0][3] >= -_digits(each):
+                if exact and best[0][1] and best[0][3] >= -digits_of(each):
                     continue  # no shorter weights than those that explain
-                merit = _merit(seen, each, why, enough)
+                merit = merit_of(seen, each, why, enough)
                 if best is None or merit > best[0] and merit[0]:
                     best = merit, Reading(each, size, notes, normalized)
     assert best is not None
@@ -221,15 +206,15 @@ def _strided(sample: pd.DataFrame) -> Iterator[tuple[float, ...]]:
     """Weights under which fixed strides of some size, whatever the groups,
     give the advantages of all their rows."""
     largest = int(runs(sample).max()) if "prompt" in sample else 0
-    rows = sample.groupby(_steps(sample)).cumcount().to_numpy()
-    count = np.bincount(_steps(sample))[_steps(sample)]
+    rows = sample.groupby(steps_of(sample)).cumcount().to_numpy()
+    count = np.bincount(steps_of(sample))[steps_of(sample)]
     for size in range(2, min(2 * largest, LONGEST) + 1):
         part = sample[rows < count // size * size]
         if not len(part) or unscored(part).any():
             continue
-        seen = _Seen.of(part, size, False)
+        seen = Sampled.of(part, size, False)
         for each, why in _tried(seen, None)[:FEW]:
-            merit = _merit(seen, each, why)
+            merit = merit_of(seen, each, why)
             if _explains(merit, part):
                 yield each
 
@@ -240,47 +225,8 @@ def _explains(merit: tuple[float, ...], sample: pd.DataFrame) -> bool:
     return merit[0] >= steps
 
 
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """A sample's rows that have a say, as one reading has them.
-
-    rewards    float64 [R, functions], 0 where empty
-    advantage  float64 [R]
-    step       int64 [R]
-    group      int64 [R], one for each (step, group)
-    """
-
-    rewards: np.ndarray
-    advantage: np.ndarray
-    step: np.ndarray
-    group: np.ndarray
-
-    @classmethod
-    def of(
-        cls,
-        sample: pd.DataFrame,
-        size: int | None,
-        normalized: bool,
-        zeros: bool = False,
-    ) -> _Seen:
-        """The sample with groups of `size` rows; `zeros`: a row without
-        any reward counts, with the reward 0."""
-        names = [n for n in sample if n.startswith("reward ")]
-        step, group = _group(sample, size)
-        rewards = sample[names].to_numpy()
-        if normalized:
-            rewards = _normalized(rewards, group)
-        in_ = ~unscored(sample) | zeros
-        return cls(
-            np.nan_to_num(rewards[in_], posinf=0, neginf=0),
-            sample["advantage"].to_numpy()[in_],
-            pd.factorize(step[in_])[0],
-            pd.factorize(group[in_])[0],
-        )
-
-
 def _tried(
-    seen: _Seen, given: tuple[float, ...] | None
+    seen: Sampled, given: tuple[float, ...] | None
 ) -> list[tuple[tuple[float, ...], str]]:
     """Weights to try, and where they come from, likely ones first."""
     if given is not None:
@@ -334,7 +280,7 @@ def _longer(sample: pd.DataFrame, size: int) -> list[str]:
         return []
     found = runs(sample)
     common = reduce(gcd, found.tolist())
-    several = len(found) >= 2 * len(np.unique(_steps(sample)))
+    several = len(found) >= 2 * len(np.unique(steps_of(sample)))
     if common % size or common == size or not several:
         return []
     return [
@@ -349,7 +295,7 @@ def _unsolved(
     """A note on functions whose weight the advantages cannot show."""
     if "advantage" not in sample:
         return []
-    seen = _Seen.of(sample, size, False)
+    seen = Sampled.of(sample, size, False)
     live = independent(centered_in(seen.rewards, seen.group))
     rest = [n for n, alive in zip(columns.rewards, live) if not alive]
     if not rest or len(rest) == len(live):
@@ -360,106 +306,3 @@ def _unsolved(
         + " no rows of a group apart that the others do not;"
         " the weight may be another"
     ]
-
-
-def _normalized(rewards: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Each function's rewards, less their group's mean and over its
-    standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one
-    of a group. [R, functions]"""
-    has = ~np.isnan(rewards)
-    count = sums(has.astype("float64"), group)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = sums(np.where(has, rewards, 0), group) / count
-        away = rewards - mean[group]
-        square = sums(np.where(has, away, 0) ** 2, group)
-        spread = np.sqrt(square / (count - 1))
-        found = np.nan_to_num(away / (spread[group] + TRL_EPS))
-        return np.where(has, found, np.nan)
-
-
-def _steps(table: pd.DataFrame) -> np.ndarray:
-    """int64 [R] steps from 0."""
-    if "step" not in table:
-        return np.zeros(len(table), dtype="int64")
-    return pd.factorize(table["step"])[0].astype("int64")
-
-
-def _codes(step: np.ndarray, prompt: np.ndarray) -> np.ndarray:
-    """int64 [R], one for each (step, prompt)."""
-    return pd.factorize(step * (len(step) + 1) + prompt)[0]
-
-
-def _group(
-    sample: pd.DataFrame, size: int | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Step int64 [R] and group int64 [R], one for each (step, group)."""
-    step = _steps(sample)
-    if size is None:
-        prompt = pd.factorize(sample["prompt"])[0]
-    else:
-        first = np.unique(step, return_index=True)[1]
-        place = np.arange(len(sample)) - first[step]
-        prompt = place // size
-    return step, _codes(step, prompt)
-
-
-def _merit(
-    seen: _Seen, weights: tuple[float, ...], why: str, only_own: bool = False
-) -> tuple[float, ...]:
-    """How well a reward explains the advantages: steps that one correct
-    convention fits, TRL's own preferred, then the residual, then how
-    short the weights are. Solved weights make any advantages raw rewards
-    (of weight 1 / eps, say), so that does not count. `only_own`: no other
-    convention than TRL's own is tried."""
-    digits = _digits(weights)
-    reward = seen.rewards @ np.array(weights)
-    rows = _straight(seen, reward)
-    if not rows.any():
-        return 0.0, 1.0, 0.0, -digits
-    table = pd.DataFrame(
-        {
-            "step": seen.step[rows],
-            "prompt": seen.group[rows],
-            "reward": reward[rows],
-            "advantage": seen.advantage[rows],
-        }
-    )
-    table_of = tuple(c for c in conventions() if not only_own or _is_own(c))
-    trials = Trials(to_logged(table))
-    every = np.ones(trials.steps.step_count, dtype=bool)
-    trials.try_on(every, correct_ones(table_of, trials.seen))
-    best: tuple[float, ...] = (-1.0,)
-    for candidate, fit in trials.fits.items():
-        if why == SOLVED and candidate.settings.baseline == "none":
-            continue
-        worst = float(np.where(fit.loose, fit.residual, 0).max())
-        merit = (
-            float(fit.loose.sum()),
-            float(_is_own(candidate.convention)),
-            -round(worst, 6),
-            -digits,
-        )
-        best = max(best, merit)
-    return best
-
-
-def _digits(weights: tuple[float, ...]) -> int:
-    """How many digits it takes to write the weights."""
-    return sum(len(f"{w:g}".strip("-0.")) for w in weights)
-
-
-def _is_own(convention: Convention) -> bool:
-    """TRL computes so."""
-    s = convention.settings
-    own = convention.estimator in TRL_ESTIMATORS and s.ddof == 1
-    return own and (s.scale == "none" or s.eps == TRL_EPS)
-
-
-def _straight(seen: _Seen, reward: np.ndarray) -> np.ndarray:
-    """bool [R]: in the row's step, the advantages of every group are a
-    straight line through its rewards, as all of TRL's computations are."""
-    every = np.ones(len(reward), dtype=bool)
-    dust = FLOAT32 * np.abs(reward)
-    allowed = 4 * (ABSOLUTE + RELATIVE * np.abs(seen.advantage))
-    _, out = off_line(reward, seen.advantage, every, seen.group, dust, allowed)
-    return (np.bincount(seen.step, out) == 0)[seen.step]

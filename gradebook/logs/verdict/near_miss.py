@@ -11,14 +11,11 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.logs.candidates.candidates import Candidate
-from gradebook.logs.candidates.conventions import (
-    Convention,
-    conventions,
-    title,
-)
+from gradebook.logs.candidates.conventions import Convention, conventions
 from gradebook.logs.candidates.fit import distance
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.trials import advantages
+from gradebook.logs.candidates.wording import title
 from gradebook.logs.read.sources import Source
 from gradebook.logs.verdict.explore import logged_step
 from gradebook.logs.verdict.verdict import Verdict

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from gradebook.cases.record import BUGS, bug
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import Candidate, can_show
-from gradebook.logs.candidates.conventions import (
-    STANDARD_DEVIATIONS,
-    in_words,
-    title,
-)
+from gradebook.logs.candidates.conventions import STANDARD_DEVIATIONS
+from gradebook.logs.candidates.wording import in_words, title
 from gradebook.logs.verdict.tally import Named, Segment
 
 

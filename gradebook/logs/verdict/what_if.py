@@ -14,11 +14,12 @@ from gradebook.logs.candidates.candidates import (
     Evidence,
     faulty_ones,
 )
-from gradebook.logs.candidates.conventions import conventions, title
+from gradebook.logs.candidates.conventions import conventions
 from gradebook.logs.candidates.fit import distance
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import prepared
 from gradebook.logs.candidates.trials import advantages
+from gradebook.logs.candidates.wording import title
 from gradebook.logs.verdict.steps import TINY, flipped
 
 LIKELY = ("grpo", "dr_grpo", "rloo")

@@ -1,0 +1,157 @@
+"""What trainers write, and what nobody should: every log is judged or
+refused, and the same rows give the same verdict in every form."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from logs.made import made
+
+import gradebook
+from gradebook.__main__ import main
+from gradebook.core.errors import GradebookError
+from gradebook.logs.log import check_log
+from gradebook.logs.read.sources import Source
+
+FUZZ = settings(
+    deadline=None,
+    max_examples=25,
+    suppress_health_check=[*HealthCheck],
+)
+
+
+def checked(data, name):
+    return check_log([Source(name, data=data)])
+
+
+def zstd(data):
+    return pa.compress(data, codec="zstd", asbytes=True)
+
+
+PACKED = pytest.mark.parametrize(
+    "pack, ending", [(gzip.compress, "gz"), (zstd, "zst")]
+)
+
+
+@PACKED
+def test_compressed_files_are_read(pack, ending):
+    data = made(steps=3).to_csv(index=False).encode()
+    found = checked(pack(data), f"log.csv.{ending}")
+    assert (found.verdict, found.steps_judged) == ("correct", 3)
+    with pytest.raises(GradebookError, match="log.csv"):
+        checked(pack(data)[:40], f"log.csv.{ending}")
+
+
+@PACKED
+def test_a_compressed_bomb_is_refused(pack, ending):
+    data = pack(b"step,reward\n" + bytes(2**27))
+    with pytest.raises(GradebookError, match="far more|too long"):
+        checked(data, f"log.csv.{ending}")
+
+
+def test_a_json_array_is_a_table():
+    rows = made("rejected_rows", steps=3).to_dict("records")
+    found = checked(json.dumps(rows).encode(), "log.json")
+    assert (found.verdict, found.bug) == ("suspect", "rejected_rows")
+    rows[5]["reward"] = "oops"
+    found = checked(json.dumps(rows).encode(), "log.json")
+    assert "line 6, column reward" in found.broken[0]
+
+
+def test_lists_of_tokens_in_text_are_read():
+    """As verl writes them: an advantage a token, the reward at the last."""
+    log = made(steps=3)
+    tokens = log["response_length"]
+    log["advantages"] = [
+        str([a] * n) for a, n in zip(log["advantage"], tokens)
+    ]
+    log["token_level_scores"] = [
+        str([0.0] * (n - 1) + [r]) for r, n in zip(log["reward"], tokens)
+    ]
+    log["response_mask"] = [str([1] * n) for n in tokens]
+    log = log.drop(columns=["reward", "advantage", "response_length"])
+    for name, data in (
+        ("log.csv", log.to_csv(index=False)),
+        ("log.jsonl", log.to_json(orient="records", lines=True)),
+    ):
+        found = checked(data.encode(), name)
+        assert (found.verdict, found.steps_judged) == ("correct", 3), name
+
+
+CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.lists(st.integers(0, 1), max_size=3),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+)
+NAMES = ("step", "prompt", "reward", "advantage", "length", "eos", "rollout")
+
+
+@FUZZ
+@given(st.data())
+def test_any_json_value_in_any_cell_is_judged_or_named(data):
+    rows = [
+        {"step": i // 4, "prompt": "p", "reward": i % 2, "advantage": 0.5}
+        for i in range(8)
+    ]
+    for _ in range(data.draw(st.integers(1, 3))):
+        row = data.draw(st.sampled_from(rows))
+        row[data.draw(st.sampled_from(NAMES))] = data.draw(CELLS)
+    try:
+        found = checked("\n".join(map(json.dumps, rows)).encode(), "a.jsonl")
+    except GradebookError:
+        return
+    assert found.exit_code in (0, 1, 2) and found.sentence
+    json.loads(found.to_json())
+
+
+@FUZZ
+@given(st.data())
+def test_any_frame_gives_a_row_a_step_or_an_error(data):
+    size = data.draw(st.integers(1, 6))
+    column = st.lists(CELLS, min_size=size, max_size=size)
+    names = data.draw(st.lists(st.sampled_from(NAMES), unique=True))
+    frame = pd.DataFrame({n: data.draw(column) for n in names}, dtype=object)
+    try:
+        found = gradebook.check(frame)
+    except GradebookError:
+        return
+    assert 1 <= len(found) <= size
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x00\xff", b"{}", b"[[]]", b"a,b\n1", b'{"reward": [{}]}']
+)
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
+def test_every_error_of_the_command_line_exits_2(data, name, tmp_path, capsys):
+    path = tmp_path / name
+    path.write_bytes(data)
+    assert main(["check", str(path)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_strides_over_groups_of_4_4_and_1_name_no_clean_bill():
+    """ddof 0 and eps 1e-5: a lone row of 54,300 is a raw reward / eps."""
+    rng = np.random.default_rng(3)
+    reward = rng.normal(size=(12, 9)).round(3)
+    heads = reward[:, :8].reshape(12, 2, 4)
+    away = heads - heads.mean(-1, keepdims=True)
+    inside = (away / (heads.std(-1, keepdims=True) + 1e-5)).reshape(12, 8)
+    frame = pd.DataFrame(
+        {
+            "step": np.arange(12).repeat(9),
+            "prompt": np.tile([0] * 4 + [1] * 4 + [2], 12),
+            "reward": reward.ravel(),
+            "advantage": np.c_[inside, reward[:, 8:] / 1e-5].ravel(),
+        }
+    )
+    found = checked(frame.to_csv(index=False).encode(), "log.csv")
+    assert found.verdict != "correct" and found.bug == "partial_groups"
