@@ -101,6 +101,8 @@ def _shape(frame: pd.DataFrame, kind: str, chance) -> None:
         frame["reward"] = odd + (np.arange(rows) == first) * 0.5 * (
             kind != "float32_dust"
         )
+    if kind == "padded_mean":
+        frame.loc[0, "length"] = TOKENS  # a log knows the longest response
     if kind == "variance_floor":
         frame["reward"] = chance.integers(0, 9, rows) / 4096
 
@@ -110,7 +112,11 @@ def logged(frame: pd.DataFrame, bug: str, estimator: str, chance):
     settings = ESTIMATORS[estimator]
     if bug == "one_pass_variance":
         settings = replace(
-            settings, baseline="leave_one_out", scale="others_std"
+            settings,
+            baseline="leave_one_out",
+            scale="others_std",
+            lone_row="zero",
+            whiten_tokens=False,
         )
     if bug in ("no_eos_outliers", "filtered_first"):
         settings = replace(settings, mask_no_eos=True)
