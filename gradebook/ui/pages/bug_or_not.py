@@ -151,6 +151,12 @@ def _go(one: Quiz, at: int) -> None:
     one.at = at
 
 
+def _on(one: Quiz) -> None:
+    """The next report, where this one is answered."""
+    if one.at in one.answers:
+        _go(one, one.at + 1)
+
+
 def _new(every: bool) -> None:
     keys.QUIZ.put(Quiz(game_link.new_seed(), every))
 
@@ -158,12 +164,13 @@ def _new(every: bool) -> None:
 def _keys(one: Quiz, draft: Draft, answered: bool) -> None:
     """Ctrl+Z undoes an edit; alone, b and n answer, and the right arrow goes
     on."""
-    acts = {"undo": draft.undo, "redo": draft.redo}
-    if answered:
-        acts["next"] = lambda: _go(one, one.at + 1)
-    else:
-        acts["bug"] = lambda: _answer(one, 0)
-        acts["not"] = lambda: _answer(one, 1)
+    acts = {
+        "undo": draft.undo,
+        "redo": draft.redo,
+        "bug": lambda: _answer(one, 0),
+        "not": lambda: _answer(one, 1),
+        "next": lambda: _on(one),
+    }
     alone = _alone_with(one)
     shortcuts(
         acts,
