@@ -245,7 +245,9 @@ def derivative(engine: Engine, batch: Batch) -> Tensor:
 
     NaN where the root of a deviation is at 0, as automatic differentiation
     gives it, and in the line of a row without an advantage. Where the NaN
-    only comes from 0 times infinity, on a row that cannot move, it is 0.
+    only comes from 0 times infinity, on a row that cannot move, it is 0. An
+    engine that rounds has the derivative of its formula, without the steps
+    of rounding.
     """
     keep = batch.large_enough
     bare = _without_logp(_selected(batch, keep))
@@ -261,7 +263,10 @@ def derivative(engine: Engine, batch: Batch) -> Tensor:
     full = reward.new_full((batch.rows, batch.rows), torch.nan)
     full[keep] = 0
     full[keep.nonzero(), keep.nonzero().T] = found.detach()
-    full = torch.where(full.isnan() & (slope(engine, batch) == 0), 0, full)
+    # A bug may round to 8 bits: a smaller change could seem to move nothing.
+    h = torch.maximum(batch.reward.abs() / 16, _least(batch))
+    still = _slope(engine, batch, h) == 0
+    full = torch.where(full.isnan() & still, 0, full)
     full[(batch.kept_steps == 0) | ~keep] = torch.nan
     return full
 
@@ -270,9 +275,19 @@ def slope(engine: Engine, batch: Batch) -> Tensor:
     """(A_i at r_j + h less A_i at r_j - h) / 2h, [R, R], with h a
     thousandth of eps, or what rounding asks for: the derivative where it
     cannot be computed, 0.75 / eps in a flat group of four."""
+    return _slope(engine, batch, _least(batch))
+
+
+def _least(batch: Batch) -> Tensor:
+    """The smallest change of each reward that is no rounding. float [R]."""
     reward = batch.reward
     rounding = reward.abs() * torch.finfo(reward.dtype).eps * 64
-    h = rounding.clamp(min=(batch.settings.eps or 1e-6) * 1e-3)
+    return rounding.clamp(min=(batch.settings.eps or 1e-6) * 1e-3)
+
+
+def _slope(engine: Engine, batch: Batch, h: Tensor) -> Tensor:
+    """The slope [R, R] over a change of h, float [R], both ways."""
+    reward = batch.reward
     up, down = reward + torch.diag(h), reward - torch.diag(h)
     gap = (up - down).diagonal()
     runs = advantages(engine, batch, torch.stack((up, down)))

@@ -28,19 +28,12 @@ ENGINES = {"correct": CORRECT} | {
     name: gradebook.bug(name).engine for name in gradebook.BUGS
 }
 ESTIMATORS = gradebook.ESTIMATORS
-IN_FLOAT64 = [
-    pytest.param(
-        name,
-        marks=pytest.mark.xfail(
-            reason="computes in float32: the map and single runs have other"
-            " dtypes, and 1e-9 is finer than float32",
-            strict=False,
-        ),
-    )
-    if name == "float32_dust"
-    else name
-    for name in ENGINES
-]
+ROUNDED = {"bf16_rewards": 2**-6, "float32_dust": 1e-3, "variance_floor": 1e-3}
+"""Engines that round on the way: a small change of a reward shows them as
+steps. Their derivative is that of the formula, up to this error."""
+DIVISIBLE = ((4, 15), (3, 10), (2, 2))
+"""Group sizes and seeds of `drawn` that every engine takes: in each step
+the rows with a say divide by the group size."""
 
 
 def shipped(name):
@@ -101,33 +94,49 @@ def one_by_one(engine, batch, part):
     return torch.stack(columns, dim=1)
 
 
-@pytest.mark.parametrize("engine", IN_FLOAT64)
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("key", ESTIMATORS)
 @pytest.mark.parametrize("smallest", [1, 3])
 def test_one_pass_gives_what_one_run_a_row_gives(engine, key, smallest):
-    settings = replace(
-        ESTIMATORS[key],
-        mask_no_eos=True,
-        min_group_size=smallest,
-        group_size=4,
-        reward_clip=2.5,
-    )
-    for seed in range(3):
+    for size, seed in DIVISIBLE:
+        settings = replace(
+            ESTIMATORS[key],
+            mask_no_eos=True,
+            min_group_size=smallest,
+            group_size=size,
+            reward_clip=2.5,
+        )
         batch = drawn(settings, seed)
         found = influence(ENGINES[engine], batch)
-        by_row = one_by_one(ENGINES[engine], batch, lambda t: t.advantage)
+        # An engine in float32 is subtracted in float64, as the map does.
+        by_row = one_by_one(
+            ENGINES[engine], batch, lambda t: t.advantage.double()
+        )
         assert torch.allclose(found, by_row, 1e-9, 1e-9, equal_nan=True)
         assert found.isnan().any()
+
+
+def test_an_engine_that_refuses_the_batch_has_no_map():
+    batch = gradebook.Batch([0] * 6, range(6)).under(
+        gradebook.Settings(group_size=4)
+    )
+    with pytest.raises(gradebook.GradebookError, match="6 rows do not divide"):
+        influence(ENGINES["filtered_first"], batch)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("loss", ["dapo", "grpo", "bnpo", "dr_grpo"])
 @pytest.mark.parametrize("smallest", [1, 3])
 def test_the_gradient_map_is_that_of_one_run_a_row(engine, loss, smallest):
+    size, seed = DIVISIBLE[0]
     settings = gradebook.Settings(
-        beta=0.1, loss=loss, mask_no_eos=True, min_group_size=smallest
+        beta=0.1,
+        loss=loss,
+        mask_no_eos=True,
+        min_group_size=smallest,
+        group_size=size,
     )
-    batch = drawn(settings, logp=True)
+    batch = drawn(settings, seed, logp=True)
     batch = replace(batch, kept_steps=batch.steps)
     found = gradient_influence(ENGINES[engine], batch)
     for name, part in zip(found._fields, ("", "policy_", "kl_")):
@@ -285,10 +294,6 @@ def test_the_derivative_explodes_on_a_flat_group(eps, value):
 
 
 @pytest.mark.parametrize("key", ESTIMATORS)
-@pytest.mark.xfail(
-    reason="Red with twenty bugs; the cause is not settled yet.",
-    strict=False,
-)
 def test_the_derivative_is_the_slope(key):
     settings = replace(
         ESTIMATORS[key], min_group_size=2, mask_no_eos=True, eps=1e-2
@@ -297,13 +302,24 @@ def test_the_derivative_is_the_slope(key):
     # No ties, at which the best of a group has no derivative.
     reward = batch.reward + torch.linspace(0, 0.9, 14).double()
     batch = replace(batch, reward=reward)
-    for engine in ENGINES.values():
-        found, expected = derivative(engine, batch), slope(engine, batch)
+    for name, engine in ENGINES.items():
+        found, error = derivative(engine, batch), ROUNDED.get(name, 1e-4)
+        exact = CORRECT if name in ROUNDED else engine
+        expected = slope(exact, batch)
         at = ~found.isnan()
         assert bool(at.any())
-        assert torch.allclose(found[at], expected[at], 1e-3, 1e-4)
+        assert torch.allclose(found[at], expected[at], 1e-3, error), name
         lost = (batch.kept_steps == 0) | (batch.prompt_rows < 2)
         assert found[lost].isnan().all()
+
+
+def test_a_flat_group_has_no_derivative_in_float32_either():
+    # Beside 100, float32 steps by 7.6e-6: a smaller change moves nothing.
+    batch = gradebook.Batch([0, 0, 0, 0, 1, 1], [100] * 4 + [0, 1])
+    flat = torch.arange(6) < 4
+    for engine in (CORRECT, ENGINES["float32_dust"]):
+        nothing = derivative(engine, batch).isnan()
+        assert torch.equal(nothing, flat[:, None] & flat)
 
 
 # Leaks
@@ -456,14 +472,14 @@ def test_the_map_reads_the_batch_and_leaves_it_alone():
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-@pytest.mark.xfail(
-    reason="Red with twenty bugs; the cause is not settled yet.",
-    strict=False,
-)
 def test_the_smallest_batches(rows):
     batch = gradebook.Batch([0] * rows, [3.0] * rows)
-    for engine in ENGINES.values():
-        assert influence(engine, batch).tolist() == [[0.0]] * rows
+    # The one bug that subtracts mean / (deviation + eps), of deviation 1,
+    # leaves a lone row 3 - 3 / (1 + 1e-4); its reward replaced by 0, none.
+    own = {"missing_parentheses": 3 - 3 / 1.0001}
+    for name, engine in ENGINES.items():
+        found = influence(engine, batch).flatten().tolist()
+        assert found == pytest.approx([own.get(name, 0.0)] * rows, abs=1e-12)
         assert derivative(engine, batch).shape == (rows, rows)
         assert influences(engine, batch).totals.victim is None
 
