@@ -102,10 +102,6 @@ CULPRITS: Key[dict[str, tuple[int, int]]] = Key("culprits", dict)
 and that other row."""
 KINDS: Key[dict[str, str]] = Key("sandbox-kinds", dict)
 """What the sandbox shows, by start: advantages or gradients."""
-PRIMER: Key[list[str]] = Key("primer-typed", lambda: ["1", "0", "0", "1"])
-"""The primer's four rewards, as typed."""
-PRIMER_GOOD: Key[list[float]] = Key("primer-good", lambda: [1.0, 0, 0, 1.0])
-"""The last four rewards of the primer that were numbers."""
 QUIZ: Key[Quiz | None] = Key("quiz", lambda: None)
 """The visitor's own game of "Bug or not?"."""
 BALLOT: Key[Quiz | None] = Key("ballot", lambda: None)

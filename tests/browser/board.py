@@ -19,11 +19,11 @@ SHOWS = """(board, wanted) => Object.entries(wanted).every(
 
 
 class Board:
-    """The board on a page: its cells, handles, chips and marks."""
+    """The first board on a page: its cells, handles, chips and marks."""
 
     def __init__(self, page):
         self.page = page
-        self.whole = page.locator(".board")
+        self.whole = page.locator(".board").first
 
     def cell(self, row, column="reward"):
         return self.whole.locator(

@@ -325,17 +325,26 @@ def test_a_batch_under_other_estimators_says_which_differ(visit):
     assert len(lines) == 1 + 8  # the head has one cell without a name
 
 
-def test_home_keeps_the_last_good_numbers_beside_a_bad_reward(visit):
+def test_the_primer_follows_its_board_and_keeps_a_bad_reward(visit):
     """Of 5, 0, 0 and 1: mean 1.5, deviation sqrt(17 / 3) = 2.380476."""
     home = visit("")
-    home.put("primer-0", "5")
+    home.cell(0, reward="5")
     assert "+1.470 for rollout 0" in home.text and "Before:" not in home.text
-    home.put("primer-1", "abc")
-    assert "found 'abc'" in home.text and "Before:" in home.text
+    assert "(5.000 − 1.500) / 2.381" in home.text
+    # The board is sent the correct engine alone.
+    assert [len(p["engines"]) for p in home.board["panels"]] == [1]
+    home.cell(1, reward="abc")
+    assert home.stale and "Before:" in home.text
     assert "+1.470 for rollout 0" in home.text
     home.go("check").go("")
-    assert home.widget("primer-0").value == "5"
-    assert home.widget("primer-1").value == "abc"
+    assert home.table["reward"] == ["5", "abc", "0", "1"]
+    home.edit(
+        *(
+            {"do": "cell", "row": r, "column": "reward", "value": "1"}
+            for r in range(4)
+        )
+    )
+    assert "and every advantage is 0" in home.text
 
 
 def test_a_bug_of_number_types_shows_the_number_that_was_lost(visit):

@@ -24,8 +24,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.pictures import haunted, prompts_of
 
 
-@st.fragment(key="heart")
-def heart(
+def picture(
     draft: Draft,
     kind: str,
     covered: bool,
@@ -57,6 +56,11 @@ def heart(
     if said:
         data["summary"] = said
     board(draft, data)
+
+
+heart = st.fragment(key="heart")(picture)
+"""The picture as the page's own board, which an edit draws again first. A
+second board on the page stands in another fragment."""
 
 
 def computed(draft: Draft, one: Swap) -> tuple[Comparison, list[str]]:

@@ -1,78 +1,79 @@
-"""The one-minute primer: four rewards, live, to the advantage."""
+"""The one-minute primer: four rewards on a board, live, to the advantage."""
 
 from __future__ import annotations
 
-import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
+from functools import cache
 
-from gradebook.cases.columns import number
-from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
+import streamlit as st
+
+from gradebook.analysis.comparison import Comparison
+from gradebook.cases.engines import swapped
+from gradebook.cases.scenario import Scenario, load
 from gradebook.core.formatting import plain, settled, signed
-from gradebook.engine.pipeline import CORRECT, run
-from gradebook.ui import keys
-from gradebook.ui.parts import words
+from gradebook.core.project import PACKAGE
+from gradebook.ui.parts import drafts, words
+from gradebook.ui.parts.heart import computed, picture
 from gradebook.ui.parts.tables import table
 
+SAID = "Rollouts of one prompt, their rewards and their advantages."
+BATCH = PACKAGE / "ui" / "pages" / "primer.toml"
 
+
+@st.fragment(key="primer")
 def primer() -> None:
     """Four rollouts of one prompt; their rewards are the reader's."""
     st.markdown(words.titled("In one minute: what an advantage is"))
-    left, right = st.columns(2)
+    told = st.empty()
+    left, right = st.columns([3, 2], gap="large")
+    draft = drafts.of(_four())
     with left:
-        line = st.empty()
-        rewards = _typed()
-    if rewards is not None:
-        keys.PRIMER_GOOD.put(rewards)
-    else:
-        right = right.container(key="stale-primer")
-    with right:
-        if rewards is None:
-            st.markdown("**Before: the last four numbers.**")
-        _computed(keys.PRIMER_GOOD.get(), line)
-    st.markdown(_lesson(keys.PRIMER_GOOD.get()))
+        picture(draft, "sign", covered=True, said=SAID)
+    found, wrong = computed(draft, swapped(draft.state.bugs))
+    told.markdown(_told(found))
+    with right.container(key="stale-primer" if wrong else "primer-table"):
+        if wrong:
+            st.markdown("**Before: the last rewards that were numbers.**")
+        _formulas(found)
+    st.markdown(_lesson(found))
 
 
-def _typed() -> list[float] | None:
-    """The reader's four rewards; None, with a message, for a bad one. They
-    outlive a visit to another page, as their widgets do not."""
-    kept = keys.PRIMER.get()
-    for r, part in enumerate(st.columns(4)):
-        key = f"primer-{r}"
-        keys.begin(key, kept[r])
-        kept[r] = part.text_input(f"Reward of rollout {r}", key=key)
-    rewards = []
-    for r, text in enumerate(kept):
-        try:
-            rewards.append(number(text))
-        except GradebookError as error:
-            st.error(words.plain(f"Rollout {r}: {error}"))
-            return None
-    return rewards
+@cache
+def _four() -> Scenario:
+    """The primer's batch."""
+    return load(BATCH)
 
 
-def _computed(rewards: list[float], line: DeltaGenerator) -> None:
-    """Each rollout's advantage, by its formula; the first one in `line`."""
-    trace = run(CORRECT, Batch([0] * 4, rewards))
-    mean, scale = float(trace.baseline[0]), float(trace.scale[0])
-    first = signed(settled(float(trace.advantage[0])))
-    line.markdown(
+def _told(found: Comparison) -> str:
+    """What an advantage is, with the one of the first rollout."""
+    first = signed(settled(float(found.correct.advantage[0])))
+    return (
         "The model answers one prompt four times. Each answer is a"
         " **rollout**, a **row** of the batch, and earns a **reward**. The"
         " four are a **group**. A rollout's **advantage** says how far its"
         " reward lies from the group's mean, in standard deviations:"
         f" {first} for rollout 0. Training makes rollouts with a positive"
         " advantage more likely and those with a negative one less likely."
-        " Type other rewards:"
+        " Drag a reward, or type another:"
+    )
+
+
+def _formulas(found: Comparison) -> None:
+    """Each rollout's advantage, by its formula."""
+    trace = found.correct
+    numbers = zip(
+        found.batch.reward.tolist(),
+        trace.baseline.tolist(),
+        trace.scale.tolist(),
+        trace.advantage.tolist(),
     )
     body = [
         [
             str(r),
             f"({plain(reward)} − {_less(mean)}) / {plain(scale)}",
-            signed(settled(float(trace.advantage[r]))),
-            _pushed(float(trace.advantage[r])),
+            signed(settled(advantage)),
+            _pushed(advantage),
         ]
-        for r, reward in enumerate(rewards)
+        for r, (reward, mean, scale, advantage) in enumerate(numbers)
     ]
     table(
         ["rollout", "(reward − mean) / deviation", "advantage", "pushed"],
@@ -91,8 +92,8 @@ def _pushed(advantage: float) -> str:
     return "up" if advantage > 0 else "down"
 
 
-def _lesson(rewards: list[float]) -> str:
-    if max(rewards) == min(rewards):
+def _lesson(found: Comparison) -> str:
+    if bool((found.batch.reward == found.batch.reward[0]).all()):
         return (
             "Where all rewards are equal, no answer is better than another,"
             " and every advantage is 0."
