@@ -13,6 +13,7 @@ from gradebook.output.figures.base import (
     Figure,
     symlog,
 )
+from gradebook.output.figures.gradient import gradient_figure
 from gradebook.output.figures.maps import MapPicture, map_figure
 from gradebook.output.figures.rows import (
     HEADER,
@@ -45,6 +46,7 @@ __all__ = [
     "RowPicture",
     "Timeline",
     "card_figure",
+    "gradient_figure",
     "map_figure",
     "rows_figure",
     "squashes",

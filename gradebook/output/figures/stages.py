@@ -66,9 +66,9 @@ def stage_figure(
     if stage == "loss":
         lines, left_out = _losses(comparison), 0
     else:
-        order = _order(comparison, row)
+        order = order_of(comparison, row)
         left_out = max(0, len(order) - MOST)
-        labels = _labels(comparison, row, prompts)
+        labels = labels_of(comparison, row, prompts)
         off = comparison.differs(stage).tolist()
         correct, faulty = (
             getattr(trace, stage).tolist()
@@ -94,7 +94,7 @@ def _losses(comparison: Comparison) -> list[Line]:
     return lines
 
 
-def _order(comparison: Comparison, row: int) -> list[int]:
+def order_of(comparison: Comparison, row: int) -> list[int]:
     """The rows from top to bottom: as they are, or with many rows those
     first that either engine puts into one group with the selected row."""
     every = list(range(comparison.batch.rows))
@@ -108,7 +108,7 @@ def _order(comparison: Comparison, row: int) -> list[int]:
     return sorted(every, key=lambda r: not beside[r])
 
 
-def _labels(
+def labels_of(
     comparison: Comparison, row: int, prompts: Sequence[str]
 ) -> list[str]:
     """'10 C', the selected row in bold type with an arrow."""
@@ -140,13 +140,13 @@ def _drawn(
             "domain": [0, 0.48] if column == 0 else [0.52, 1],
             "anchor": "y",
         }
-        layout["annotations"].append(_said(f"<b>{name}</b>", axis, 1, 0))
+        layout["annotations"].append(said(f"<b>{name}</b>", axis, 1, 0))
     layout["shapes"] = [
-        _band(at) for at, one in enumerate(lines) if one.differs
+        band(at) for at, one in enumerate(lines) if one.differs
     ]
     if left_out:
-        said = f"{left_out} more rows are not drawn."
-        layout["annotations"].append(_said(said, "x", 0, -34))
+        text = f"{left_out} more rows are not drawn."
+        layout["annotations"].append(said(text, "x", 0, -34))
     colour_axes(layout, ink)
     return Figure(data=data, layout=layout)
 
@@ -282,7 +282,7 @@ def _axis(lines: Sequence[Line]) -> dict[str, Any]:
     }
 
 
-def _band(at: int) -> dict[str, Any]:
+def band(at: int) -> dict[str, Any]:
     """A pale band behind a line whose results differ."""
     return {
         "type": "rect",
@@ -298,7 +298,7 @@ def _band(at: int) -> dict[str, Any]:
     }
 
 
-def _said(text: str, axis: str, y: float, shift: int) -> dict[str, Any]:
+def said(text: str, axis: str, y: float, shift: int) -> dict[str, Any]:
     return {
         "text": text,
         "xref": f"{axis} domain",

@@ -8,7 +8,7 @@ from gradebook.analysis.comparison import Comparison, same
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
 from gradebook.core.formatting import digits_apart, plain, settled
-from gradebook.output.figures import stage_figure
+from gradebook.output.figures import gradient_figure, stage_figure
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
@@ -19,6 +19,11 @@ from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.widget import picking
 from gradebook.ui.parts.workings import workings
+
+GRADIENT = (
+    "**The gradient of the loss at each token.** A bar that points down is a"
+    " negative gradient: the update makes this token more likely."
+)
 
 
 def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
@@ -49,20 +54,23 @@ def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
 
 def _plot(draft: Draft, comparison: Comparison, stage: str, row: int) -> None:
     """The stage row by row, correct and faulty side by side."""
-    figure = stage_figure(
-        comparison,
-        stage,
-        row,
-        names=draft.state.engine_names,
-        ink=ink(),
-        prompts=prompts_of(draft.table, comparison),
-    )
+    names = draft.state.engine_names
+    prompts = prompts_of(draft.table, comparison)
     chart(
-        figure,
+        stage_figure(comparison, stage, row, names, ink(), prompts),
         key=f"plot-{draft.scenario.name}",
         config={"displayModeBar": False},
-        alt=f"The stage {stage}, row by row,"
-        f" {' and '.join(draft.state.engine_names)}.",
+        alt=f"The stage {stage}, row by row, {' and '.join(names)}.",
+    )
+    if stage != "loss":
+        return
+    st.markdown(GRADIENT)
+    chart(
+        gradient_figure(comparison, row, names, ink(), prompts),
+        key=f"gradient-{draft.scenario.name}",
+        config={"displayModeBar": False},
+        alt="The gradient of the loss at each token, row by row,"
+        f" {' and '.join(names)}.",
     )
 
 
