@@ -310,6 +310,37 @@ def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(
     second.close()
 
 
+def test_pieces_of_one_rollout_stand_in_a_bracket_with_its_name(read):
+    """Rows 0 to 2 are one rollout, in a wide and in a narrow window."""
+    page = read("fan_out", "Fan-out")
+    names = page.board.whole.locator(".pieces text")
+    joins = page.board.whole.locator(".pieces .whole")
+
+    def joined():
+        """The rows that each bracket spans."""
+        height = page.board.rows.first.bounding_box()["height"]
+        ends = [
+            re.findall(r"[-.\d]+", path.get_attribute("d"))
+            for path in joins.all()
+        ]
+        return [
+            (int(float(top) // height), int(float(bottom) // height))
+            for _, top, _, bottom, _ in ends
+        ]
+
+    for width in (1280, 390):
+        page.page.set_viewport_size({"width": width, "height": 800})
+        expect(names).to_have_text(["rollout 0"])
+        assert joined() == [(0, 2)]
+    page.page.set_viewport_size({"width": 1280, "height": 800})
+    page.board.type(3, "2", column="rollout")
+    expect(names).to_have_text(["rollout 0", "rollout 2"])
+    assert joined() == [(0, 2), (3, 4)]
+    page.board.type(1, "2", column="rollout")
+    expect(names).to_have_text(["rollout 2"])
+    assert joined() == [(3, 4)]
+
+
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_after_any_edits_picture_server_and_link_agree(read, seed):
     page = read("rejected_rows", "Rejected rows").page

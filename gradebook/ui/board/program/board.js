@@ -15,6 +15,7 @@ import { keyboard } from "./keyboard.js";
 import { Marks } from "./marks.js";
 import { Outbox } from "./messages.js";
 import { painting } from "./chips.js";
+import { Pieces, pieces } from "./pieces.js";
 import { Rows } from "./rows.js";
 
 const REVEAL = 550; // ms
@@ -68,6 +69,7 @@ export class Board {
     this.lines = new Kept(this.grid);
     this.rows = new Rows(this);
     this.causes = new Causes(this);
+    this.joins = new Pieces(this);
     this.marks = new Marks(this);
     this.foot = new Foot(this);
     this.scroll.addEventListener("scroll", () => this.render(0));
@@ -78,6 +80,7 @@ export class Board {
     const before = this.data;
     this.data = { ...data, columns: data.columns.map(column) };
     this.bands = bands(this.data);
+    this.pieces = pieces(this.data, this.bands);
     const other = before?.epoch !== data.epoch;
     if (other) this.held = null;
     this.outbox.heard(data.epoch, data.ack, (message) =>
@@ -95,7 +98,7 @@ export class Board {
     const { data } = this;
     // While a hand is at work the columns stand where they are.
     const busy = this.held || this.rows.typing;
-    if (!busy || this.layout?.width !== width) this.layout = layout(data, width);
+    if (!busy || this.layout?.width !== width) this.layout = layout(data, width, this.pieces.runs.length > 0);
     this.selected = this.outbox.row ?? data.row;
     this.window();
     if (!this.held) this.axes();
@@ -107,6 +110,7 @@ export class Board {
     this.ruled();
     this.rows.render();
     this.causes.render(length);
+    this.joins.render();
     this.marks.render(length);
     this.foot.render();
   }

@@ -1,5 +1,7 @@
 // Where everything stands, in pixels, at a given width.
 
+import { MARGIN } from "./pieces.js";
+
 const NARROW = 640;
 const GAP = 10;
 const CHIP = 15; // pixels of a mask chip with its gap, where there is room
@@ -8,14 +10,16 @@ const AXES = 300; // pixels that the axes get before any optional column
 
 // What a batch looks like at this width: the columns with their places, the
 // axes' spans, what does not fit ("folded", shown for the selected row).
-export function layout(data, width) {
+// `joined`: some rows are pieces of one rollout, and need room for brackets.
+export function layout(data, width, joined) {
   const narrow = width < NARROW;
+  const first = (narrow ? 26 : 40) + (joined ? MARGIN : 0);
   const rows = { height: narrow ? 34 : 32 };
   const columns = data.columns.filter((c) => c.kind !== "list");
   const wide = new Map(columns.map((c) => [c.name, wanted(c, data, narrow)]));
   const folded = data.columns.filter((c) => c.kind === "list");
   const numbers = narrow ? 0 : numberWidth(data);
-  const fixed = (narrow ? 26 : 40) + 2 * numbers + GAP;
+  const fixed = first + 2 * numbers + GAP;
   const rest = () =>
     width - fixed - [...wide.values()].reduce((sum, w) => sum + w, 0);
 
@@ -41,7 +45,7 @@ export function layout(data, width) {
   // From left to right: row, label, reward and its axis, the other columns,
   // the axes of the results, the numbers.
   const spans = [];
-  let x = narrow ? 26 : 40;
+  let x = first;
   const put = (name, w, more = {}) => {
     spans.push({ name, left: x, width: w, ...more });
     x += w;

@@ -6,6 +6,7 @@ import { minus, parsed, short } from "./scale.js";
 import { span } from "./layout.js";
 
 const KINDS = { row: "index", "reward axis": "reward-axis" };
+const MOVE = "Drag to move the row";
 const PAUSE = 500; // ms without a key after which typing counts as done
 
 export class Rows {
@@ -76,21 +77,13 @@ export class Rows {
       selected: row === selected,
       bad: data.columns.map((c) => data.problems[`${row} ${c.name}`] ?? null),
       band: bands[row],
-      piece: this.piece(row),
+      piece: this.board.pieces.of[row],
       open: this.open(row),
       texts: data.panels[data.numbers].text.map((texts) => texts?.[row] ?? ""),
       say: data.causes.map((cause) => cause.say[row]),
       flip: data.panels.some((panel) => panel.flips.includes(row)),
       count: data.rows.length,
     };
-  }
-
-  // The row continues the rollout of the row above it.
-  piece(row) {
-    const { data, bands } = this.board;
-    const at = data.columns.findIndex((c) => c.name === "rollout");
-    if (at < 0 || !row || bands[row] !== bands[row - 1]) return false;
-    return data.rows[row][at] === data.rows[row - 1][at];
   }
 
   // The row can be edited: in a long list only the selected one.
@@ -131,7 +124,6 @@ export class Rows {
     if (one.name === "row")
       return [html("button", {
         type: "button", class: "grip", tabindex: -1,
-        title: "Drag to move the row",
       })];
     if (one.name === "reward axis")
       return [html("div", { class: "handle", role: "slider", "data-row": row })];
@@ -148,7 +140,8 @@ export class Rows {
   fill(made, row, state) {
     const { board } = this;
     const { data } = board;
-    const classes = ["row", state.band % 2 && "band", state.piece && "piece",
+    const classes = ["row", state.band % 2 && "band",
+      state.piece && state.piece.first < row && "piece",
       state.selected && "selected", state.flip && "flips"];
     set(made, {
       class: classes.filter(Boolean).join(" "), "aria-rowindex": row + 2,
@@ -157,6 +150,7 @@ export class Rows {
     const grip = made.querySelector(".grip");
     set(grip, {
       text: String(row), "aria-label": `row ${row}`,
+      title: state.piece ? `A piece of rollout ${state.piece.name}. ${MOVE}` : MOVE,
       "aria-current": state.selected ? "true" : null,
     });
     for (const input of made.querySelectorAll("input")) {
