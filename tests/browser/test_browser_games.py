@@ -58,3 +58,9 @@ def test_a_mystery_is_edited_by_hand_and_its_link_replays_it(read):
     again.keyed("mystery-name").get_by_role("button").click()
     said = "You named it in 2 edits. The trainer has no bug."
     expect(again.keyed("verdict")).to_contain_text(said)
+    again.settled()
+    again.board.drag(0, -40)
+    expect(again.board.cell(0)).not_to_have_value("1")
+    again.page.get_by_role("heading", level=1).click()
+    again.page.keyboard.press("Control+z")
+    expect(again.board.cell(0)).to_have_value("1")

@@ -264,12 +264,20 @@ def _over(game: Game) -> None:
         st.button(
             "Another trainer", key="mystery-new", type="primary", on_click=_new
         )
-    heart(_revealed(game), "sign", covered=name == NONE)
+    draft = _revealed(game)
+    heart(draft, "sign", covered=name == NONE)
+    _keys(draft)
     st.markdown("The same trainer for a colleague, from the start:")
     st.code(game_link.whole({"seed": game.seed}), language=None)
     st.markdown("Your game, edit by edit in the board's history:")
     st.code(game_link.whole(game.link()), language=None, wrap_lines=True)
     _depart(game)
+
+
+@st.fragment(key="rest")
+def _keys(draft: Draft) -> None:
+    """Undo and redo by the keyboard, wherever the focus is."""
+    shortcuts({"undo": draft.undo, "redo": draft.redo})
 
 
 def _revealed(game: Game) -> Draft:
