@@ -22,7 +22,14 @@ BUG = "partial_groups"
 OTHERS = [bug for stage, bug in BY_STAGE.items() if stage != "group"]
 OPEN = [f"{bug}?v=1&s={bug}&open=1" for bug in [BUG, *OTHERS]]
 PRESENTED = f"{OPEN[0]}&present=1"
+GAMES = [
+    "mystery",
+    "bug_or_not",
+    "bug_or_not?v=1&seed=FIRST&round=2&a=nb",  # a report that is settled
+    "bug_or_not?v=1&seed=FIRST&round=13",  # the score
+]
 PAGES = ["", BUG, OPEN[0], "check", "sandbox", "session"]
+PAGES += ["map", "consequences", *GAMES]
 WINDOWS = {
     # 1280 x 800 at 200 % zoom has half as many CSS pixels of twice the size.
     "light": {"viewport": {"width": 1280, "height": 800}},
@@ -163,6 +170,23 @@ phone_too = pytest.mark.parametrize(
 )
 def test_a_page_is_whole_and_violates_no_rule(reader, path):
     visit(reader, path)
+    assert faults(reader) == NONE
+    assert violations(reader) == []
+
+
+@pytest.mark.parametrize("window", ["light", "dark"], indirect=True)
+def test_a_finished_game_and_a_judged_log_violate_no_rule(reader):
+    visit(reader, "mystery?v=1&seed=seed1")
+    reader.page.get_by_role("button", name="Give up").click()
+    expect(reader.keyed("verdict")).to_contain_text("You gave up")
+    drawn(reader)
+    assert faults(reader) == NONE
+    assert violations(reader) == []
+    visit(reader, "check")
+    example = "A faulty run: lost rollouts"
+    reader.page.get_by_role("button", name=example).click()
+    expect(reader.keyed("check-verdict")).to_contain_text("Suspect")
+    drawn(reader)
     assert faults(reader) == NONE
     assert violations(reader) == []
 
