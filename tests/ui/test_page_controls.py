@@ -502,3 +502,17 @@ def test_the_guard_passes_on_full_groups_and_nothing_differs(visit):
     page = visit("partial_groups").choose("partial_groups-full")
     assert "It passes here: 12 rows" in page.text
     assert "still differ" not in page.text
+
+
+def test_the_sandbox_shows_other_numbers_beside_bugs_that_clash(visit):
+    """Two bugs of one stage draw no board, so nothing of it is redrawn."""
+    page = visit("sandbox").choose("sandbox-zero_std_kl")
+    kind = f"kind-{page.case}"
+    other = "sign" if page.widget(kind).value != "sign" else "gradient"
+    before = page.board["panels"]
+    page.put(kind, other)
+    assert page.board["panels"] != before
+    page.put(f"bugs-{page.case}", ["partial_groups", "filtered_first"])
+    assert page.errors and not page.app.get("bidi_component")
+    page.put(kind, "sign" if other == "gradient" else "gradient")
+    assert page.errors

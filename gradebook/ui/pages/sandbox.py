@@ -31,7 +31,7 @@ from gradebook.ui.parts.shell import bug_files, require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.stages import first_difference, meaning, stage_table
 from gradebook.ui.parts.tables import table
-from gradebook.ui.parts.widget import choosing, picking
+from gradebook.ui.parts.widget import choosing, picking, whole_page
 from gradebook.ui.parts.workings import workings
 
 PAGE = starts.NAME
@@ -204,7 +204,7 @@ def _kind(draft: Draft) -> str:
         list(PICTURES),
         format_func=PICTURES.__getitem__,
         required=True,
-        **picking(draft.named("kind"), now, pick),
+        **picking(draft.named("kind"), now, pick, after=whole_page),
     )
     return now
 
