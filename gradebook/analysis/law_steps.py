@@ -233,11 +233,13 @@ def due(change: Change, before: list, after: list) -> list:
     return found
 
 
-def gap(a: Any, b: Any) -> float:
+def gap(a: float | list, b: float | list) -> float:
     """How far two numbers, or lists of them, lie apart, as a share of their
     size, from 1 up. Infinite where only one of them is a finite number."""
-    if isinstance(a, list):
+    if isinstance(a, list) and isinstance(b, list):
         return max((gap(x, y) for x, y in zip(a, b)), default=0.0)
+    if isinstance(a, list) or isinstance(b, list):
+        return math.inf
     if a == b or (math.isnan(a) and math.isnan(b)):
         return 0.0
     if not (math.isfinite(a) and math.isfinite(b)):

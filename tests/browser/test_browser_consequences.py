@@ -13,6 +13,9 @@ CURVES = """() => {
 }"""
 """Four different curves were drawn, one after the other."""
 
+TRAINED = 300_000
+"""Milliseconds that a busy machine may take to train."""
+
 
 def test_a_run_is_predicted_watched_moved_stopped_and_opened(desktop, server):
     reader = Reader(desktop, server)
@@ -29,13 +32,14 @@ def test_a_run_is_predicted_watched_moved_stopped_and_opened(desktop, server):
     page.get_by_role("button", name="Worse").click()
 
     # Watch it grow, until the result stands there with its interval.
-    page.wait_for_function(CURVES, timeout=60_000)
+    page.wait_for_function(CURVES, timeout=TRAINED)
     expect(said).to_have_text(
         re.compile(
             r"You said worse, and that is right\. With 1\.1 times .*"
             r" solves 9\d points less after 200 updates"
             r" \(95 % interval \d+ to \d+\)\."
-        )
+        ),
+        timeout=TRAINED,
     )
 
     # The whole run is kept, to its last update.
@@ -49,12 +53,13 @@ def test_a_run_is_predicted_watched_moved_stopped_and_opened(desktop, server):
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(re.compile("value=0.9"))
-    expect(said).to_contain_text("With 0.9 times")
+    expect(said).to_contain_text("With 0.9 times", timeout=TRAINED)
     expect(page.locator(".st-key-dose svg circle")).to_have_count(2)
 
     # Stop a longer run on its way.
     page.get_by_role("radio", name="32").click()
-    expect(said).to_have_text(re.compile(r"Training: [1-9]\d+ of"))
+    training = re.compile(r"Training: [1-9]\d+ of")
+    expect(said).to_have_text(training, timeout=TRAINED)
     page.get_by_role("button", name="Stop").click()
     expect(said).to_have_text(
         re.compile(r"Stopped after \d+ of 200 updates\.")

@@ -55,6 +55,7 @@ def test_back_and_undo_take_back_the_choice_of_bugs(read):
     reader.page.wait_for_url("**bugs=**")
     reader.page.go_back()
     chosen(reader, "Rejected rows", pressed=False)
+    reader.settled()
     reader.page.go_forward()
     chosen(reader, "Rejected rows")
     reader.settled()
