@@ -44,6 +44,7 @@ class Visit:
             self.app._page_hash = calc_hash(page)
         self.page = page
         self.case = page
+        self.which = 0  # of the page's boards
         # The questions are skipped, so that both sides show.
         skipped = dict.fromkeys(gradebook.BUGS, -1)
         self.app.session_state["answers"] = skipped
@@ -151,7 +152,9 @@ class Visit:
 
     def send_message(self, message):
         """A message of the board, whatever it holds."""
-        return self.send(self._boards[-1].proto.id, {"message": message})
+        return self.send(
+            self._boards[self.which].proto.id, {"message": message}
+        )
 
     def send(self, widget, value):
         """A component's state, as the browser sends it."""
@@ -171,7 +174,7 @@ class Visit:
     @property
     def board(self):
         """What the page's board is given to draw."""
-        return json.loads(self._boards[-1].proto.json)
+        return json.loads(self._boards[self.which].proto.json)
 
     @property
     def table(self):

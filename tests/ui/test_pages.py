@@ -328,6 +328,7 @@ def test_a_batch_under_other_estimators_says_which_differ(visit):
 def test_the_primer_follows_its_board_and_keeps_a_bad_reward(visit):
     """Of 5, 0, 0 and 1: mean 1.5, deviation sqrt(17 / 3) = 2.380476."""
     home = visit("")
+    home.which = 1  # below the board of the first screen
     home.cell(0, reward="5")
     assert "+1.470 for rollout 0" in home.text and "Before:" not in home.text
     assert "(5.000 − 1.500) / 2.381" in home.text
