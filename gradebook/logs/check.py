@@ -52,8 +52,9 @@ def check(
     equally well; estimator; residual, the largest distance of a row from
     that computation; correct_residual, the same for the correct engine;
     row, the worst one, counted from 0 in its step. A step's verdict depends
-    on its own rows; beyond 2,048 rows, ties are those that fit a sample
-    of the steps as well.
+    on its own rows. A step that stands twice, since the run was resumed, has
+    two rows: "4" and "4 (again)". Beyond 2,048 rows, ties are those that fit
+    a sample of the steps as well.
 
     Raises GradebookError naming column and row of what cannot be read.
 

@@ -119,15 +119,15 @@ def _left_out(log: Log) -> list[str]:
             f"{rows} to an evaluation among the training rows, or to a group"
             " that it cut short; they are set apart and not judged."
         )
-    if log.gathered:
+    if log.gathered and not log.repeated:
         notes.append(
             "Rows of a step stand apart in this log; they were brought"
             " together in the order in which they stand."
         )
     if log.repeated:
         notes.append(
-            f"{count(log.repeated, 'step')} stand twice, as after a resumed"
-            " run; each time is judged by itself."
+            f"{count(log.repeated, 'step stands', 'steps stand')} twice, as"
+            " after a resumed run; each time is judged by itself."
         )
     if log.broken_cells:
         cells = count(log.broken_cells, "broken cell was", "broken cells were")

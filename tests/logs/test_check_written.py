@@ -155,3 +155,34 @@ def test_strides_over_groups_of_4_4_and_1_name_no_clean_bill():
     )
     found = checked(frame.to_csv(index=False).encode(), "log.csv")
     assert found.verdict != "correct" and found.bug == "partial_groups"
+
+
+def resumed(bug=""):
+    """Steps 1 to 6, then 4 to 8 of the same run, resumed after step 3: the
+    same prompts, and rewards of their own."""
+    first, second = made(bug, steps=6), made(bug, steps=8, seed=1)
+    return pd.concat([first, second[second["step"] >= 4]], ignore_index=True)
+
+
+@pytest.mark.parametrize("bug", ["", "rejected_rows"])
+def test_each_time_of_a_step_that_stands_twice_is_judged(bug):
+    log, verdict = resumed(bug), "suspect" if bug else "correct"
+    found = checked(log.to_csv(index=False).encode(), "log.csv")
+    assert (found.verdict, found.bug) == (verdict, bug)
+    assert found.steps_fitted == found.steps_judged == 11
+    assert any(n.startswith("3 steps stand twice") for n in found.notes)
+    frame = gradebook.check(log)
+    assert frame["step"].tolist()[5:8] == ["6", "4 (again)", "5 (again)"]
+    assert set(frame["verdict"]) == {verdict}
+
+
+def test_steps_written_in_pieces_are_not_taken_for_a_resumed_run():
+    """Rank 1 wrote its half of each group after rank 0, in steps 3 to 6."""
+    log = made(steps=8)
+    late = (log.index % 2 == 1) & log["step"].between(3, 6)
+    found = checked(
+        pd.concat([log[~late], log[late]]).to_csv(index=False).encode(),
+        "log.csv",
+    )
+    assert found.verdict == "correct" and found.steps_judged == 8
+    assert not any("stand twice" in note for note in found.notes)

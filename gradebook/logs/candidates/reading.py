@@ -13,6 +13,7 @@ from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.candidates.trl import Reading, read_as_trl, rewarded
 from gradebook.logs.read.canonical import canonical
 from gradebook.logs.read.columns import Columns, guessed
+from gradebook.logs.read.resumed import told_apart
 
 
 def prepared(
@@ -33,6 +34,7 @@ def prepared(
             expected=first.expected,
             found=first.found,
         )
+    table, _ = told_apart(table)
     reading = read_as_trl(table, found, weights, group_size)
     return logged(table, found, reading)
 

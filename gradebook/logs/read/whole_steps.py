@@ -14,6 +14,7 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.canonical import canonical, is_unknown
 from gradebook.logs.read.columns import Columns, guessed, recorded_columns
 from gradebook.logs.read.readers import ROWS, header, parts
+from gradebook.logs.read.resumed import told_apart
 from gradebook.logs.read.sources import (
     LIMITS,
     BadRow,
@@ -67,11 +68,14 @@ class Log:
     broken_cells   how many broken cells there were
     broken_files   how many files could not be read to their end
     broken_steps   steps that are not judged, since a row of theirs is broken
-    split_steps    steps that came back after others
+    split_steps    steps that came back after others, and those read
+                   together with steps that stand twice
     rows           rows read
     without        rows left out for a broken row of their prompt, in a log
                    without steps
     progress       share of the bytes read, 0 to 1
+    repeated       steps that stand again, as after a resumed run, in a log
+                   that is gathered
     recording      what a recorder wrote, where the files are its own
     """
 
@@ -162,7 +166,7 @@ def _by_step(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
     every = list(tables(log))
     if not every:
         return
-    table = _joined(every)
+    table, log.repeated = told_apart(_joined(every))
     every.clear()
     codes = pd.factorize(table["step"], use_na_sentinel=False)[0]
     order = np.argsort(codes, kind="stable")
@@ -316,6 +320,8 @@ def _kept(
     back = [step for step in present.tolist() if step in seen]
     if rest is not None and rest["step"].iloc[0] in set(present.tolist()):
         back.append(rest["step"].iloc[0])
+    if not log.gathered and told_apart(table)[1]:
+        back += present.tolist()
     log.split_steps.update(dict.fromkeys(back))
     seen.update(present.tolist())
     if bad.any() and "step" not in log.columns.role and "prompt" in table:
