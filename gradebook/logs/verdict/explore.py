@@ -13,6 +13,7 @@ from gradebook.cases.record import bug
 from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
+from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
@@ -25,7 +26,6 @@ from gradebook.logs.candidates.trials import advantages
 from gradebook.logs.candidates.trl import read_as_trl
 from gradebook.logs.read.sources import Source, sources
 from gradebook.logs.read.whole_steps import Log, whole_steps
-from gradebook.logs.verdict.steps import flipped
 from gradebook.logs.verdict.verdict import Verdict
 
 TIMELINE = (
@@ -235,7 +235,7 @@ def _groups(
     """The groups of one step, worst first, by how far `other`, the logged
     or the faulty advantages, is from the correct ones."""
     code = steps.batch.prompt_index.numpy()
-    flips = flipped(correct, other)
+    flip = flips(correct, other)
     largest = np.zeros(len(steps.groups.size))
     np.maximum.at(largest, code, distance(correct, other))
     found = pd.DataFrame(
@@ -244,7 +244,7 @@ def _groups(
             "first": steps.groups.first,
             "rows": steps.groups.size,
             "largest": largest,
-            "flips": np.bincount(code[flips], minlength=len(largest)),
+            "flips": np.bincount(code[flip], minlength=len(largest)),
         }
     )
     return found.sort_values(

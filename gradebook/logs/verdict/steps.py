@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import Candidate
@@ -25,9 +26,6 @@ COLUMNS = (
     "row",
 )
 """The columns of `gradebook.check`."""
-
-TINY = 1e-6
-"""An advantage below this has no sign."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,13 +300,6 @@ def _ties(
     )
 
 
-def flipped(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """bool [R]: the two advantages push the row to different sides."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        signed = (np.abs(one) > TINY) & (np.abs(other) > TINY)
-        return signed & (np.sign(one) * np.sign(other) < 0)
-
-
 def _compared(
     trials: Trials, references: Sequence[Candidate | None]
 ) -> dict[str, np.ndarray]:
@@ -351,7 +342,7 @@ def _measure(
     worst = part.worst(away)
     found["largest"][at] = worst
     found["row"][at] = part.batch.place.numpy()[part.first_at(away, worst)]
-    found["flips"][at] = part.total(flipped(numbers, part.advantage))
+    found["flips"][at] = part.total(flips(numbers, part.advantage))
     hit = np.zeros(len(part.groups.size), dtype=bool)
     hit[part.batch.prompt_index.numpy()[away > allowed]] = True
     of = part.groups.step[hit]

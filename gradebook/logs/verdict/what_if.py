@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from gradebook.cases.record import bug
+from gradebook.core.differences import DUST, flips
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import (
@@ -20,7 +21,6 @@ from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import prepared
 from gradebook.logs.candidates.trials import advantages
 from gradebook.logs.candidates.wording import title
-from gradebook.logs.verdict.steps import TINY, flipped
 
 LIKELY = ("grpo", "dr_grpo", "rloo")
 """The estimators that are tried."""
@@ -103,7 +103,7 @@ def _difference(steps: LoggedSteps, suspect: Candidate) -> pd.DataFrame | None:
     away = distance(faulty, correct)
     worst = steps.worst(away)
     first = steps.first_at(away, worst)
-    off = away > TINY
+    off = away > DUST
     prompts = np.unique(steps.batch.prompt_index.numpy()[off])
     groups = np.bincount(
         steps.groups.step[prompts], minlength=steps.step_count
@@ -114,7 +114,7 @@ def _difference(steps: LoggedSteps, suspect: Candidate) -> pd.DataFrame | None:
             "estimator": suspect.estimator,
             "bug": suspect.bug,
             "rows_off": steps.total(off),
-            "flips": steps.total(flipped(correct, faulty)),
+            "flips": steps.total(flips(correct, faulty)),
             "groups_affected": groups,
             "largest": worst,
             "row": steps.batch.place.numpy()[first],
