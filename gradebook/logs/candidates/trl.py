@@ -188,9 +188,10 @@ def _best(
                 if normalized:
                     notes = (*notes, NORMALIZED)
                 enough = best is not None and _explains(best[0], sample)
-                exact = enough and best[0][2] >= -ALIKE
-                if exact and best[0][1] and best[0][3] >= -digits_of(each):
-                    continue  # no shorter weights than those that explain
+                if best is not None and enough:
+                    _, own, near, digits = best[0]
+                    if near >= -ALIKE and own and digits >= -digits_of(each):
+                        continue  # no shorter weights than those that explain
                 merit = merit_of(seen, each, why, enough)
                 if best is None or merit > best[0] and merit[0]:
                     best = merit, Reading(each, size, notes, normalized)

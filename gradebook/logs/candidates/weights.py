@@ -214,8 +214,8 @@ def _from_steps(
     square = np.bincount(step, (total - mean[step]) ** 2)
     ok = (sizes > 1) & (np.bincount(step, centered**2) > 1e-9)
     spread = np.sqrt(square[ok] / (sizes[ok] - 1))
-    slope = np.bincount(step, advantage * centered)[ok]
-    slope = slope / np.bincount(step, centered**2)[ok]
+    moved = np.bincount(step, advantage * centered)[ok]
+    slope = moved / np.bincount(step, centered**2)[ok]
     return _middle(spread, slope * spread)
 
 

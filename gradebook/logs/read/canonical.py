@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -214,7 +214,7 @@ def _advantage(
 
 
 def _length(
-    frame: pd.DataFrame, role: dict[str, str], broken: list[BadRow]
+    frame: pd.DataFrame, role: Mapping[str, str], broken: list[BadRow]
 ) -> np.ndarray | None:
     """Unmasked tokens of each row, 0 for a rejected one; None when the log
     does not say."""
@@ -236,7 +236,7 @@ def _length(
 
 
 def _eos(
-    frame: pd.DataFrame, role: dict[str, str], broken: list[BadRow]
+    frame: pd.DataFrame, role: Mapping[str, str], broken: list[BadRow]
 ) -> np.ndarray | None:
     """1 where the row ended with EOS; None when the log does not say."""
     if "eos" in role:
@@ -305,12 +305,13 @@ def _ones(cell: object) -> float:
     """How many ones a mask has: a list, or text such as '1 1 0'."""
     if isinstance(cell, str):
         cell = cell.strip("[]() ").replace(",", " ").split()
-    flags = [_flag(c) for c in cell]  # type: ignore[union-attr]
-    return float(sum(flags))
+    if not isinstance(cell, Iterable):
+        raise TypeError(f"{cell!r} is no list")
+    return float(sum(_flag(c) for c in cell))
 
 
 def _check_kept(
-    found: dict, role: dict[str, str], broken: list[BadRow]
+    found: dict, role: Mapping[str, str], broken: list[BadRow]
 ) -> None:
     """At most as many transitions are kept as there were."""
     if "steps" not in found or "kept_steps" not in found:

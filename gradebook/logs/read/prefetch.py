@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from typing import TypeVar
 
 Item = TypeVar("Item")
+
+
+class _End:
+    """What stands for the item after the last one."""
 
 
 WAITING = 2
@@ -22,12 +25,13 @@ def prefetched(items: Iterator[Item]) -> Iterator[Iterator[Item]]:
     What making one raises is raised where it would be used; when the block
     ends, no more than the one under way is made."""
     with ThreadPoolExecutor(1, "gradebook-reader") as reader:
-        done = object()
 
         def made() -> Iterator[Item]:
-            ask = partial(reader.submit, next, items, done)
+            def ask() -> Future[Item | _End]:
+                return reader.submit(_next, items)
+
             coming = deque(ask() for _ in range(WAITING))
-            while (item := coming.popleft().result()) is not done:
+            while not isinstance(item := coming.popleft().result(), _End):
                 coming.append(ask())
                 yield item
 
@@ -35,3 +39,7 @@ def prefetched(items: Iterator[Item]) -> Iterator[Iterator[Item]]:
             yield made()
         finally:
             reader.shutdown(cancel_futures=True)
+
+
+def _next(items: Iterator[Item]) -> Item | _End:
+    return next(items, _End())

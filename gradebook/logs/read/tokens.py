@@ -31,7 +31,7 @@ def by_row(
     if not lists:
         return frame
     frame = frame.copy()
-    masks = [None] * len(frame)
+    masks: list[np.ndarray | None] = [None] * len(frame)
     if "mask" in columns.role:
         masks = [_numbers(c) for c in frame[columns.role["mask"]]]
     lengths = np.zeros(len(frame))

@@ -86,7 +86,7 @@ def _correct(found: Named, facts: Facts) -> str:
         f"{these}{rest}, correct, largest residual {facts.residual:.1g}"
         f" {steps}."
     )
-    asked = _askings(found)
+    asked = _askings(found, c)
     if asked:
         return f"{said} {asked}"
     if facts.declared:
@@ -97,9 +97,8 @@ def _correct(found: Named, facts: Facts) -> str:
     )
 
 
-def _askings(found: Named) -> str:
-    """Bugs that give these numbers under another convention."""
-    c = found.candidate
+def _askings(found: Named, c: Candidate) -> str:
+    """Bugs that give the numbers of `c` under another convention."""
     said = []
     for name in dict.fromkeys(o.bug for o in found.alive if o.bug):
         own = [o for o in found.alive if o.bug == name]
