@@ -182,6 +182,7 @@ class Ruler:
         baseline = np.nan_to_num(trace.baseline.numpy()[rows])
         scale = np.abs(trace.scale.numpy()[rows])
         size = np.abs(score) + np.abs(baseline)
+        size[~np.isfinite(size)] = 0  # too large for float32: no dust
         short = (score * 1024 == np.round(score * 1024)) & (size < 4096)
         exact = short | ~trace.credited.numpy()[rows]
         dust = FLOAT32 * size / np.where(scale > 0, scale, np.inf)

@@ -151,6 +151,10 @@ def step_rows(arguments: Mapping[str, Any]) -> StepRows:
     return StepRows(columns, by_token, types, width)
 
 
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+"""Types that torch stores and does not compute with."""
+
+
 def _check_length(name: str, twice: bool) -> None:
     if twice:
         raise GradebookError(
@@ -168,6 +172,9 @@ def _tensor(key: str, value: Any) -> Tensor:
             array = np.array(value, dtype="float64")
         if array.dtype.kind in "US":
             raise ValueError("text")
+        if array.dtype.kind == "u":  # torch computes with none but uint8
+            small = array.size == 0 or array.max() < 2**63
+            array = array.astype("int64" if small else "float64")
         return torch.from_numpy(np.ascontiguousarray(array))
     except (TypeError, ValueError, OverflowError) as error:
         raise _odd_cell(key, value) from error
@@ -181,7 +188,17 @@ def _dense(key: str, tensor: Tensor) -> Tensor:
             key=key, expected="a tensor with plain values", found=kind
         )
     tensor = tensor.detach()
+    if tensor.dtype in UNSIGNED:
+        return _tensor(key, tensor.cpu().numpy())
     return tensor if tensor.layout == torch.strided else tensor.to_dense()
+
+
+def _array(key: str, value: Any) -> np.ndarray:
+    """`value` as an array; an error where its rows have several lengths."""
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise _odd_cell(key, value) from error
 
 
 def _odd_cell(key: str, value: Any) -> GradebookError:
@@ -290,7 +307,7 @@ def _labels(key: str, value: Any, rows: int) -> np.ndarray:
         if value.is_floating_point():
             value = value.double()
         value = value.numpy()
-    cells = np.asarray(value)
+    cells = _array(key, value)
     if cells.ndim != 1 or len(cells) != rows:
         raise GradebookError(
             key=key,
@@ -322,7 +339,7 @@ def _flags(key: str, value: Any, rows: int) -> np.ndarray:
 
 
 def _whole(key: str, value: Any, rows: int) -> np.ndarray:
-    if np.ndim(value) == 0 and not isinstance(value, Tensor):
+    if not isinstance(value, Tensor) and _array(key, value).ndim == 0:
         value = [value] * rows
     tensor = _tensor(key, value)
     if tensor.dim() == 0:

@@ -85,7 +85,7 @@ def test_an_argument_is_recorded_or_is_one_error_with_its_place(odd, step):
             recorder.close()
             found = gradebook.recording(folder)
             rows = sum(len(frame) for frame in found.frames())
-            assert rows == np.size(given["reward"])
+            assert rows == len(given["reward"])
         guard = gradebook.Guard(declared={"scale": "none"}, action="raise")
         try:
             guard.step(step, **given)
@@ -119,3 +119,21 @@ def test_a_reward_that_is_missing_is_no_error(tmp_path, missing):
     (table,) = gradebook.recording(tmp_path).tables()
     assert table["reward"].to_pylist() == [1.0, None]
     assert table["scored"].to_pylist() == [True, False]
+
+
+def test_unsigned_numbers_are_numbers_and_too_large_ones_are_named():
+    """torch stores 16 to 64 unsigned bits and cannot compare them."""
+    with tempfile.TemporaryDirectory() as folder:
+        recorder = gradebook.Recorder(folder, strict=True)
+        for step, kind in enumerate(("uint16", "uint32", "uint64")):
+            length = np.array([3, 1], dtype=kind)
+            recorder.step(step, **GOOD | {"length": length})
+            tensor = torch.from_numpy(length)
+            recorder.step(step + 10, **GOOD | {"length": tensor})
+        large = np.array([2**63, 1], dtype="uint64")
+        with pytest.raises(gradebook.GradebookError) as found:
+            recorder.step(20, **GOOD | {"length": large})
+        assert found.value.key == "length" and found.value.row == 0
+        recorder.close()
+        frames = gradebook.recording(folder).frames()
+        assert {n for f in frames for n in f["length"]} == {3, 1}
