@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from hypothesis import settings
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest, app_test
@@ -15,6 +16,9 @@ from streamlit.util import calc_hash
 import gradebook
 
 ROOT = Path(__file__).parent.parent
+# The same examples in every run.
+settings.register_profile("steady", derandomize=True)
+settings.load_profile("steady")
 
 
 def pages_of(app):
