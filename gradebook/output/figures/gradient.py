@@ -17,12 +17,11 @@ from gradebook.output.figures.base import (
     INK,
     NAMES,
     Figure,
-    colour_axes,
     row_layout,
 )
 from gradebook.output.figures.stages import (
     MOST,
-    band,
+    finished,
     labels_of,
     order_of,
     said,
@@ -97,12 +96,8 @@ def gradient_figure(
             _number(numbers, at, tokens, axis)
             for at, numbers in enumerate(_texts(sides, side))
         ]
-    layout["shapes"] = [band(i) for i, r in enumerate(shown) if differs[r]]
-    if left_out:
-        text = f"{left_out} more rows are not drawn."
-        layout["annotations"].append(said(text, "x", 0, -34))
-    colour_axes(layout, ink)
-    return Figure(data=data, layout=layout)
+    here = [bool(differs[row]) for row in shown]
+    return finished(data, layout, here, left_out, ink)
 
 
 def _lines(

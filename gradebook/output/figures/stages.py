@@ -141,9 +141,20 @@ def _drawn(
             "anchor": "y",
         }
         layout["annotations"].append(said(f"<b>{name}</b>", axis, 1, 0))
-    layout["shapes"] = [
-        band(at) for at, one in enumerate(lines) if one.differs
-    ]
+    differs = [one.differs for one in lines]
+    return finished(data, layout, differs, left_out, ink)
+
+
+def finished(
+    data: list[dict[str, Any]],
+    layout: dict[str, Any],
+    differs: Sequence[bool],
+    left_out: int,
+    ink: str,
+) -> Figure:
+    """The figure with a band behind each line that differs, a word on the
+    rows left out, and its axes' text in one colour."""
+    layout["shapes"] = [band(at) for at, one in enumerate(differs) if one]
     if left_out:
         text = f"{left_out} more rows are not drawn."
         layout["annotations"].append(said(text, "x", 0, -34))

@@ -48,15 +48,7 @@ def bug_or_not() -> None:
 
 
 def _game() -> Quiz:
-    """The session's game, or the one that the address describes."""
-    found = keys.QUIZ.get()
-    query = game_link.arrived(PAGE, _standing(found))
-    if query is not None:
-        found = quiz.read(query)
-    elif found is None:
-        found = Quiz(game_link.new_seed())
-    keys.QUIZ.put(found)
-    return found
+    return game_link.game(PAGE, keys.QUIZ, _standing, quiz.read, Quiz)
 
 
 def _standing(one: Quiz | None) -> Hashable:

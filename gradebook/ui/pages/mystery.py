@@ -59,15 +59,9 @@ def mystery() -> None:
 
 
 def _game() -> Game:
-    """The session's game, or the one that the address describes."""
-    found = keys.MYSTERY.get()
-    query = game_link.arrived(PAGE, _standing(found))
-    if query is not None:
-        found = mystery_game.read(query)
-    elif found is None:
-        found = Game(game_link.new_seed())
-    keys.MYSTERY.put(found)
-    return found
+    return game_link.game(
+        PAGE, keys.MYSTERY, _standing, mystery_game.read, Game
+    )
 
 
 def _standing(game: Game | None) -> Hashable:

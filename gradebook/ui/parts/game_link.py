@@ -7,7 +7,8 @@ Forward, and writes it after every change.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar
 
 import streamlit as st
 
@@ -16,6 +17,8 @@ from gradebook.classroom.room import ALPHABET
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import OTHERS
+
+Game = TypeVar("Game")
 
 SEED = 8
 """Characters of a seed."""
@@ -48,6 +51,25 @@ def arrived(page: str, standing: Hashable) -> dict[str, str] | None:
         return query or None
     moved = query != here["query"] and standing == here.get("standing")
     return query if moved else None
+
+
+def game(
+    page: str,
+    key: keys.Key[Game | None],
+    standing: Callable[[Game | None], Hashable],
+    read: Callable[[dict[str, str]], Game],
+    new: Callable[[str], Game],
+) -> Game:
+    """The session's game under the key, or the one that the address
+    describes; a new one with a seed of its own where there is neither."""
+    found = key.get()
+    query = arrived(page, standing(found))
+    if query is not None:
+        found = read(query)
+    elif found is None:
+        found = new(new_seed())
+    key.put(found)
+    return found
 
 
 def depart(page: str, link: Mapping[str, str], standing: Hashable) -> None:

@@ -107,13 +107,7 @@ def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
             args=(one, one.at + 1),
         )
         if one.at:
-            st.button(
-                "Back",
-                key="ballot-back",
-                type="tertiary",
-                on_click=_go,
-                args=(one, one.at - 1),
-            )
+            _back(one)
         bar.tally(room, question)
     answer = quiz.truth(one.reports[one.at]) if revealed else None
     bar.live_split(room, question, CHOICES, answer)
@@ -155,13 +149,17 @@ def _room_result(room: str, one: Quiz) -> None:
             type="primary",
             on_click=_again,
         )
-        st.button(
-            "Back",
-            key="ballot-back",
-            type="tertiary",
-            on_click=_go,
-            args=(one, one.at - 1),
-        )
+        _back(one)
+
+
+def _back(one: Quiz) -> None:
+    st.button(
+        "Back",
+        key="ballot-back",
+        type="tertiary",
+        on_click=_go,
+        args=(one, one.at - 1),
+    )
 
 
 def _again() -> None:
