@@ -25,16 +25,16 @@ from gradebook.core.errors import GradebookError, shown
 from gradebook.core.formatting import digits_apart, signed
 from gradebook.logs.candidates.candidates import Candidate, correct_ones
 from gradebook.logs.candidates.conventions import Convention
-from gradebook.logs.candidates.fit import Ruler, distance, rounding_of_type
+from gradebook.logs.candidates.fit import distance, rounding_of_type
 from gradebook.logs.candidates.logged_steps import (
     CANONICAL,
     LoggedSteps,
     one_step,
     under,
 )
-from gradebook.logs.candidates.runs import CannotRun, StageRuns
 from gradebook.logs.candidates.trials import Trials, Tried, advantages
 from gradebook.logs.check import tried
+from gradebook.logs.quiet import undisturbed
 from gradebook.logs.recording.intake import (
     LabelKinds,
     StepRows,
@@ -168,15 +168,19 @@ class Guard:
 
     def _judged(self, steps: LoggedSteps, rows: StepRows) -> Finding | None:
         rounding = rounding_of_type(rows.types["advantage"])
-        runs, ruler = StageRuns(steps), Ruler(steps, rounding)
-        if self._last is not None and _fits(self._last, runs, ruler):
-            return None
         own = Tried(self._alive or self._tried.table, self._tried.given)
-        trials = Trials(steps, rounding, own if self._alive else self._tried)
+        trials = Trials(steps, rounding, own)
+        if self._last is not None and _fits(self._last, trials):
+            return None
         if trials.quiet.all():
             return None
-        correct = list(correct_ones(own.table, trials.seen))
-        fitting = [c for c in correct if _fits(c, runs, ruler)]
+        with undisturbed():
+            return self._searched(trials)
+
+    def _searched(self, trials: Trials) -> Finding | None:
+        """Tries what else counts as correct, and then the known bugs."""
+        correct = list(correct_ones(trials.tried.table, trials.seen))
+        fitting = [c for c in correct if _fits(c, trials)]
         if fitting:
             self._last = fitting[0]
             self._alive = tuple(dict.fromkeys(c.convention for c in fitting))
@@ -188,9 +192,8 @@ class Guard:
         before followed are tried first, then all that count as declared."""
         told = judged(trials, self.declared)
         if told.verdict != "suspect" and self._alive:
-            wide = Trials(trials.steps, trials.rounding, self._tried)
-            other = judged(wide, self.declared)
-            told = other if other.verdict == "suspect" else told
+            wide = judged(trials.widened(self._tried), self.declared)
+            told = wide if wide.verdict == "suspect" else told
         if told.verdict == "correct":
             return None
         if told.verdict == "suspect" and told.candidate is not None:
@@ -226,17 +229,15 @@ class Guard:
         )
 
 
-def _fits(candidate: Candidate, runs: StageRuns, ruler: Ruler) -> bool:
+def _fits(candidate: Candidate, trials: Trials) -> bool:
     """The candidate computes the step, up to the rounding of its numbers,
     where that rounding is not as large as the numbers."""
-    try:
-        trace = runs.trace(candidate)
-    except CannotRun:
-        return False
-    fit = ruler.fit(trace)
+    trials.try_on(np.ones(1, dtype=bool), [candidate])
+    fit = trials.fits[candidate]
     if fit.tight.all():
         return True
-    return bool(fit.loose.all()) and not ruler.blurred(trace).any()
+    trace = trials.trace(candidate) if fit.loose.all() else None
+    return trace is not None and not trials.ruler.blurred(trace).any()
 
 
 def _law(trials: Trials, correct: Candidate, away: np.ndarray) -> str:

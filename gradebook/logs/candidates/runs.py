@@ -71,7 +71,8 @@ class StageTrace:
     @property
     def moved(self) -> bool:
         """The last stage changed the standardized scores."""
-        return not _same_bits(self.advantage, self.standardized)
+        found, before = self.advantage, self.standardized
+        return found is not before and not _same_bits(found, before)
 
 
 @dataclass(eq=False)

@@ -82,10 +82,17 @@ class Trials:
     _known: dict[tuple, Fit] = field(default_factory=dict)
     _parts: dict[bytes, Trials] = field(default_factory=dict)
 
-    @cached_property
-    def runs(self) -> StageRuns:
+    def __post_init__(self) -> None:
+        self.runs = StageRuns(self.steps)
         """The stages that were run on these steps."""
-        return StageRuns(self.steps)
+
+    def widened(self, tried: Tried) -> Trials:
+        """The same steps with more to try; what was run stays known."""
+        wider = Trials(
+            self.steps, self.rounding, tried, dict(self.fits), self._known
+        )
+        wider.runs = self.runs
+        return wider
 
     @cached_property
     def ruler(self) -> Ruler:

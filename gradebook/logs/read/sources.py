@@ -49,6 +49,10 @@ class Limits:
 LIMITS = Limits()
 
 
+class Gone(GradebookError):
+    """A file that was listed is no longer there."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A file by path, or an upload by name and bytes."""
@@ -96,7 +100,8 @@ class Source:
         try:
             file = open(str(self.path), "rb")  # noqa: SIM115, closed below
         except OSError as error:
-            raise GradebookError(
+            gone = isinstance(error, FileNotFoundError)
+            raise (Gone if gone else GradebookError)(
                 file=self.name, expected="a readable file", found=str(error)
             ) from error
         with file:
@@ -191,10 +196,7 @@ def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
             continue
         path = Path(path)
         if path.is_dir():
-            inside = (p for p in path.iterdir() if p.is_file())
-            logs = [p for p in inside if _ending(p.name) in OF_LOGS]
-            logs.sort(key=lambda p: natural(p.name))
-            found += [Source(str(p), p) for p in logs]
+            found += inside(path)
         elif path.is_file():
             found.append(Source(str(path), path))
         else:
@@ -211,6 +213,24 @@ def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
         raise GradebookError(
             expected=f"at most {LIMITS.files} files", found=str(len(found))
         )
+    return found
+
+
+def inside(folder: Path) -> list[Source]:
+    """The logs in a folder, in natural order."""
+    files = (p for p in _listed(folder) if _ending(p.name) in OF_LOGS)
+    logs = sorted(files, key=lambda p: natural(p.name))
+    return [Source(str(p), p) for p in logs]
+
+
+def _listed(folder: Path) -> set[Path]:
+    """The files in a folder. Where files are merged while it is listed, one
+    listing may have neither the new file nor the old ones; so two in a row
+    must agree."""
+    before, found = None, set[Path]()
+    while found != before:
+        before = found
+        found = {path for path in folder.iterdir() if path.is_file()}
     return found
 
 

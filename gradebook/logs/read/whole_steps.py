@@ -18,6 +18,7 @@ from gradebook.logs.read.resumed import told_apart
 from gradebook.logs.read.sources import (
     LIMITS,
     BadRow,
+    Gone,
     Limits,
     Part,
     Source,
@@ -211,7 +212,9 @@ def _recording(sources: Sequence[Source]) -> Recording | None:
     try:
         if not recorded(sources[0]):
             return None
-    except GradebookError:  # so does it for a file that cannot be read
+    except Gone:  # merged with others since it was listed
+        pass
+    except GradebookError:  # the same reader names a file that is damaged
         return None
     return recording(sources)
 

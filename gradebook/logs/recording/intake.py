@@ -307,13 +307,16 @@ def _labels(key: str, value: Any, rows: int) -> np.ndarray:
         if value.is_floating_point():
             value = value.double()
         value = value.numpy()
-    cells = _array(key, value)
+    texts = _texts(value)
+    cells = np.array(texts, dtype=object) if texts else _array(key, value)
     if cells.ndim != 1 or len(cells) != rows:
         raise GradebookError(
             key=key,
             expected=f"{rows} labels, one for each reward",
             found=f"shape {list(cells.shape)}",
         )
+    if texts:
+        return cells
     if cells.dtype.kind in "iu" or not rows:
         return cells.astype("int64")
     for row, cell in enumerate(value):
@@ -324,12 +327,27 @@ def _labels(key: str, value: Any, rows: int) -> np.ndarray:
                 expected="whole numbers, or strings in every row",
                 found=shown(cell),
             )
-    return np.array([_clean(cell) for cell in value], dtype=object)
+    raise GradebookError(
+        key=key, expected="whole numbers or strings", found=shown(value)
+    )
 
 
-def _clean(text: str) -> str:
-    """The text without half characters, which no file can hold."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def _texts(value: Any) -> list[str] | None:
+    """The labels where all of them are strings, without half characters,
+    which no file can hold; otherwise none."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        return None
+    if not set(map(type, value)) <= {str, np.str_}:
+        return None
+    try:
+        "".join(value).encode()
+    except UnicodeEncodeError:
+        return [
+            one.encode("utf-8", "backslashreplace").decode() for one in value
+        ]
+    return list(value)
 
 
 def _flags(key: str, value: Any, rows: int) -> np.ndarray:

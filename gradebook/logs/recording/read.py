@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.parquet_files import to_frame
-from gradebook.logs.read.sources import LIMITS, Source
+from gradebook.logs.read.sources import LIMITS, Gone, Source, inside
 from gradebook.logs.recording.recorder import BY_TOKEN, FORMAT, KEY
 
 COARSE = ("float64", "float32", "float16", "bfloat16")
@@ -26,6 +26,7 @@ COARSE = ("float64", "float32", "float16", "bfloat16")
 class Part:
     """One rank's rows of one step: where they stand.
 
+    rank     the process that recorded them
     first    the step's first row in the file
     rows     how many there are
     session  when the recorder started: the latest one counts
@@ -34,12 +35,18 @@ class Part:
     """
 
     source: Source
+    rank: int
     first: int
     rows: int
     session: int
     written: int
     ranks: int
     width: int | None
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """The same for these rows in whatever file they stand."""
+        return self.rank, self.session, self.written
 
 
 @dataclass(frozen=True)
@@ -111,24 +118,16 @@ class Recording:
     def tables(self, rows: int = 65_536) -> Iterator[pa.Table]:
         """The rows of whole steps, steps in order, ranks in order within a
         step, some `rows` rows at a time. Steps with missing ranks are left
-        out."""
+        out. Files may be merged meanwhile.
+
+        Raises GradebookError for a file that is damaged or was deleted."""
         absent = self.missing()
         held: list[pa.Table] = []
-        open_files: dict[Source, pa.Table] = {}
+        files = _Files()
         for step, parts in self.parts.items():
             if step in absent:
                 continue
-            used = {part.source for part in parts.values()}
-            open_files = {
-                source: open_files.get(source) or _table(source)
-                for source in used
-            }
-            held += [
-                open_files[parts[rank].source].slice(
-                    parts[rank].first, parts[rank].rows
-                )
-                for rank in sorted(parts)
-            ]
+            held += files.rows_of([parts[rank] for rank in sorted(parts)])
             if sum(table.num_rows for table in held) >= rows:
                 yield _joined(held)
                 held = []
@@ -149,9 +148,51 @@ class Recording:
             yield frame.assign(**dict.fromkeys(missing, True))
 
 
+@dataclass
+class _Files:
+    """The files that the rows of a step stand in.
+
+    A file that is gone was merged by its recorder after the folder was
+    listed: its rows stand in another file of the same folder.
+    """
+
+    tables: dict[Source, pa.Table] = field(default_factory=dict)
+    moved: dict[tuple, Part] = field(default_factory=dict)
+
+    def rows_of(self, parts: list[Part]) -> list[pa.Table]:
+        """The rows of these parts. Their files are kept for the next step.
+
+        Raises GradebookError for rows that stand in no file any more."""
+        parts = [self.moved.get(part.key, part) for part in parts]
+        try:
+            self.tables = {
+                part.source: self.tables.get(part.source)
+                or _table(part.source)
+                for part in parts
+            }
+        except Gone:
+            folders = {p.source.path.parent for p in parts if p.source.path}
+            sources = [one for folder in folders for one in inside(folder)]
+            self.moved = {
+                part.key: part
+                for source, facts in _recorder_files(sources, [])
+                for _, part in _parts(source, facts)
+            }
+            if any(part.key not in self.moved for part in parts):
+                raise
+            return self.rows_of(parts)
+        return [
+            self.tables[part.source].slice(part.first, part.rows)
+            for part in parts
+        ]
+
+
 def _table(source: Source) -> pa.Table:
-    with source.opened() as file:
-        table = pq.ParquetFile(file).read()
+    try:
+        with source.opened() as file:
+            table = pq.ParquetFile(file).read()
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(source, error) from error
     return table.replace_schema_metadata(None)
 
 
@@ -187,26 +228,15 @@ def recording(
     types: dict[str, str] = {}
     columns: dict[str, None] | None = None
     sources, problems = _files(paths)
-    for source in sources:
-        try:
-            schema = _schema(source)
-        except GradebookError as error:
-            problems.append(error.text())
-            continue
-        if KEY not in (schema.metadata or {}):
-            problems.append(f"{Path(source.name).name}: not of the recording")
-            continue
-        facts = json.loads(schema.metadata[KEY])
+    for source, facts in _recorder_files(sources, problems):
         _refuse_other(source, facts, declared)
         declared = facts["declared"]
         for name, kind in facts["types"].items():
             types[name] = max(kind, types.get(name, kind), key=COARSE.index)
-        names = dict.fromkeys(schema.names)
+        names = dict.fromkeys(facts["columns"])
         columns = names if columns is None else _shared(columns, names)
         for step, part in _parts(source, facts):
-            found.setdefault(step, {}).setdefault(facts["rank"], []).append(
-                part
-            )
+            found.setdefault(step, {}).setdefault(part.rank, []).append(part)
     if declared is None:
         return None
     started: dict[int, int] = {}
@@ -220,6 +250,34 @@ def recording(
     return Recording(
         whole, declared, types, tuple(columns or ()), tuple(problems)
     )
+
+
+def _recorder_files(
+    sources: Sequence[Source], problems: list[str]
+) -> Iterator[tuple[Source, dict[str, Any]]]:
+    """Each file of a recorder and what it says of itself, with the names of
+    its columns. `problems` gets the files that cannot be used.
+
+    A file that is gone was merged by its recorder after it was listed: the
+    files that are new in its folder are read as well.
+    """
+    known = list(sources)
+    for source in known:  # grows meanwhile
+        try:
+            schema = _schema(source)
+        except Gone:
+            if source.path is not None:
+                now = inside(source.path.parent)
+                known += [one for one in now if one not in known]
+            continue
+        except GradebookError as error:
+            problems.append(error.text())
+            continue
+        if KEY not in (schema.metadata or {}):
+            problems.append(f"{Path(source.name).name}: not of the recording")
+            continue
+        facts = json.loads(schema.metadata[KEY])
+        yield source, facts | {"columns": schema.names}
 
 
 def _refuse_other(
@@ -264,6 +322,7 @@ def _parts(
             step,
             Part(
                 source,
+                facts["rank"],
                 first,
                 rows,
                 facts["session"],
@@ -303,14 +362,16 @@ def _schema(source: Source) -> pa.Schema:
     try:
         with source.opened() as file:
             return pq.read_schema(file)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, GradebookError):
-            raise
-        raise GradebookError(
-            file=Path(source.name).name,
-            expected="a Parquet file",
-            found=shown(str(error).splitlines()[0], 120),
-        ) from error
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(source, error) from error
+
+
+def _damaged(source: Source, error: Exception) -> GradebookError:
+    return GradebookError(
+        file=Path(source.name).name,
+        expected="a Parquet file",
+        found=shown(str(error).splitlines()[0], 120),
+    )
 
 
 def _files(
@@ -320,19 +381,15 @@ def _files(
     sources: list[Source] = []
     folders: dict[Path, None] = {}
     for path in paths:
-        if isinstance(path, str):
-            path = Path(path)
+        path = Path(path) if isinstance(path, str) else path
         if isinstance(path, Source):
-            if path.kind != "parquet":
-                continue
-            sources.append(path)
-            if path.path is not None:
-                folders[path.path.parent] = None
+            if path.kind == "parquet":
+                sources.append(path)
+                if path.path is not None:
+                    folders[path.path.parent] = None
         elif path.is_dir():
             folders[path] = None
-            sources += [
-                Source(str(p), p) for p in sorted(path.glob("*.parquet"))
-            ]
+            sources += [s for s in inside(path) if s.kind == "parquet"]
         elif path.suffix == ".parquet":
             folders[path.parent] = None
             sources.append(Source(str(path), path))

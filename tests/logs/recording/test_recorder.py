@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import resource
 import signal
 import warnings
 
@@ -10,6 +11,8 @@ import pytest
 import torch
 
 from gradebook.core.errors import GradebookError
+from gradebook.logs.read.sources import sources
+from gradebook.logs.read.whole_steps import Log, whole_steps
 from gradebook.logs.recording.read import recording
 from gradebook.logs.recording.recorder import MERGED, Recorder
 
@@ -236,6 +239,81 @@ def test_training_goes_on_where_nothing_can_be_written(tmp_path):
     with pytest.warns(RuntimeWarning, match="could not record step 0"):
         recorder.step(0, **ROWS)
     recorder.close()
+
+
+def test_training_goes_on_while_the_disk_is_full(tmp_path):
+    """A file that may not grow is what a full disk looks like: the write
+    fails in the middle."""
+    recorder = Recorder(tmp_path)
+    recorder.step(0, **ROWS)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, hard))
+    try:
+        with pytest.warns(RuntimeWarning, match="step 1: .*File too large"):
+            recorder.step(1, **ROWS)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list(tmp_path.glob("*.part"))
+    recorder.step(2, **ROWS)
+    recorder.close()
+    assert read(tmp_path)["step"] == [0, 0, 2, 2]
+    (problem,) = recording([tmp_path]).problems
+    assert problem.startswith("step 1: ")
+
+
+def test_files_may_be_merged_between_listing_and_reading(tmp_path):
+    recorder = Recorder(tmp_path, strict=True)
+    for step in range(5):
+        recorder.step(step, **ROWS)
+    listed = sources([tmp_path])
+    found = recording([tmp_path])
+    recorder.close()
+    assert len(listed) == 5 and not any(s.path.exists() for s in listed)
+    every = [step for step in range(5) for _ in "ab"]
+    # The rows are read after the merge,
+    assert [s for t in found.tables() for s in t["step"].to_pylist()] == every
+    # or all is read after it.
+    log = Log.of(listed)
+    assert log.recording.problems == ()
+    assert [s for t in whole_steps(log) for s in t["step"]] == every
+
+
+def test_rows_whose_file_was_deleted_are_an_error(tmp_path):
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **ROWS)
+    found = recording([tmp_path])
+    (path,) = tmp_path.glob("*.parquet")
+    path.unlink()
+    with pytest.raises(GradebookError, match="a readable file"):
+        list(found.tables())
+
+
+def _record_rank(folder, rank):
+    with Recorder(folder, rank=rank, ranks=2, strict=True) as recorder:
+        for step in range(3 * MERGED):
+            recorder.step(step, **ROWS)
+
+
+def test_two_ranks_write_at_once_while_the_folder_is_read(tmp_path):
+    """Each merges its files three times meanwhile."""
+    fork = multiprocessing.get_context("fork").Process
+    ranks = [fork(target=_record_rank, args=(tmp_path, r)) for r in (0, 1)]
+    for process in ranks:
+        process.start()
+    before = 0
+    while any(process.is_alive() for process in ranks):
+        found = recording([tmp_path])
+        if found is not None:
+            assert found.problems == ()
+            steps = [s for t in found.tables() for s in t["step"].to_pylist()]
+            whole = len(found.steps)
+            assert steps == [s for s in range(whole) for _ in range(4)]
+            assert whole >= before  # nothing is lost in a merge
+            before = whole
+    assert [process.exitcode for process in ranks] == [0, 0]
+    rows = read(tmp_path)
+    assert rows["step"] == [s for s in range(3 * MERGED) for _ in range(4)]
+    assert rows["rank"] == 3 * MERGED * [0, 0, 1, 1]
 
 
 def _train(folder):
