@@ -129,6 +129,8 @@ def presenting(read, elsewhere, width=1280):
     skip = button(reader.page, "skip-partial_groups")
     expect(skip).to_be_visible(timeout=60_000)
     reader.settled()
+    keys = reader.page.locator(".st-key-shortcuts [data-listens]")
+    expect(keys).to_be_attached()
     return reader
 
 

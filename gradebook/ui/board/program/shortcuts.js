@@ -55,6 +55,7 @@ function mounted(parentElement) {
   document.addEventListener('keydown', own.listen);
   addEventListener('gradebook-settled', own.follow);
   live.set(parentElement, own);
+  (parentElement.host ?? parentElement).dataset.listens = 'true';
   return own;
 }
 
