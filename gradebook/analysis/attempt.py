@@ -168,31 +168,41 @@ def overstepped(edits: Edits, made: Changes) -> str:
         and all(_may_change(edits, row, name) for row, name in made.cells)
     )
     if not within:
-        return allowed(edits)
+        return f"Something else was edited. {allowed(edits)}"
     if edits.most and made.count > edits.most:
-        return f"{made.count} edits are made; at most {edits.most} may be."
+        return f"There are {made.count} edits. {allowed(edits)}"
     if edits.alike and not _alike(made):
-        return "Change a column of all rows by one and the same number."
+        return f"The rows changed by different numbers. {allowed(edits)}"
     return ""
 
 
 def allowed(edits: Edits) -> str:
-    """What may be edited, in one sentence."""
+    """What may be edited, as a list after "Allowed:"."""
     ways = []
     if edits.columns:
-        cells = " and ".join(edits.columns).replace("any", "cells")
-        if edits.rows:
-            numbers = " and ".join(map(str, edits.rows))
-            word = "row" if len(edits.rows) == 1 else "rows"
-            cells = f"{cells} of {word} {numbers}"
-        ways.append(f"change {cells}")
+        names = " and ".join(edits.columns).replace("any", "any cell")
+        ways.append(names + _of(edits.rows))
     if edits.settings:
-        named = " and ".join(edits.settings)
-        what = "settings" if "any" in edits.settings else f"setting {named}"
-        ways.append(f"change {what}")
-    ways += [f"{n} rows" for n in ("add", "remove") if getattr(edits, n)]
-    ways += ["put rows in another order"] if edits.reorder else []
-    return f"You may only {' or '.join(ways)}."
+        named = "any setting", f"the setting {' or '.join(edits.settings)}"
+        ways.append(named["any" not in edits.settings])
+    ways += ["adding rows"] * edits.add + ["removing rows"] * edits.remove
+    ways += ["another order of the rows"] * edits.reorder
+    ways += ["one edit at most"] * (edits.most == 1)
+    ways += [f"{edits.most} edits at most"] * (edits.most > 1)
+    ways += ["every row by the same number"] * edits.alike
+    return f"Allowed: {', '.join(ways)}."
+
+
+def _of(rows: tuple[int, ...]) -> str:
+    """' of row 8', ' of rows 0 to 3', ' of rows 1 and 4', or ''."""
+    if not rows:
+        return ""
+    if len(rows) == 1:
+        return f" of row {rows[0]}"
+    first, *_, last = rows
+    if len(rows) > 2 and rows == tuple(range(first, last + 1)):
+        return f" of rows {first} to {last}"
+    return f" of rows {', '.join(map(str, rows[:-1]))} and {last}"
 
 
 def _may_change(edits: Edits, row: int, name: str) -> bool:

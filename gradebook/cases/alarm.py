@@ -147,6 +147,11 @@ class Alarm(AlarmFile):
             except GradebookError as error:
                 raise under(error, f"evidence[{place}]") from None
 
+    @property
+    def standing(self) -> str:
+        """Where the report stands: 'TRL · closed'."""
+        return f"{self.trainer} · {self.status}"
+
     def batch(self) -> Batch:
         """The report's batch."""
         return Table.of(self.rows).batch(self.settings)

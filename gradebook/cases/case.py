@@ -261,6 +261,8 @@ SettingsTable = Annotated[Settings, PlainValidator(_settings)]
 class Case(Part):
     """The keys of a scenario file.
 
+    trainer       the trainers that had the bug, joined by ", "
+    statuses      the status in each of these trainers, where they differ
     teaser        one sentence that sets the scene, shown before the answer
     claim         one sentence that says what goes wrong, shown after it
     engine_names  what the two engines are called where "correct" and
@@ -291,6 +293,7 @@ class Case(Part):
     telltale: Telltale
     record: Record
     expected: Expected
+    statuses: tuple[Annotated[str, one_of(*STATUSES)], ...] = ()
     teaser: Text = ""
     engine_names: Annotated[tuple[Text, ...], between(2, 2), each_once] = (
         "correct",
@@ -312,6 +315,19 @@ class Case(Part):
     challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
 
     @property
+    def trainers(self) -> tuple[str, ...]:
+        """The trainers that had the bug."""
+        return tuple(self.trainer.split(", "))
+
+    @property
+    def standing(self) -> str:
+        """Where the report stands: 'AReaL · fixed', or each trainer with its
+        own status, 'slime fixed · miles open'."""
+        if not self.statuses:
+            return f"{self.trainer} · {self.status}"
+        return " · ".join(map(" ".join, zip(self.trainers, self.statuses)))
+
+    @property
     def bugs(self) -> tuple[str, ...]:
         """What the faulty engine has."""
         return (self.bug, *self.also)
@@ -320,6 +336,7 @@ class Case(Part):
 FROM_MAIN = (
     "trainer",
     "status",
+    "statuses",
     "status_note",
     "sources",
     "dispute",

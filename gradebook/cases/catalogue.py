@@ -31,11 +31,6 @@ class Filter(NamedTuple):
     values: Callable[[Bug], tuple[str, ...]]
 
 
-def trainers(one: Bug) -> tuple[str, ...]:
-    """The trainers that had the bug."""
-    return tuple(one.trainer.split(", "))
-
-
 def in_log(one: Bug) -> str:
     """Whether a log can show the bug, one of IN_LOG."""
     if not one.in_advantages:
@@ -52,12 +47,20 @@ def _as_in(order: tuple[str, ...]) -> Callable[[Iterable[str]], list[str]]:
 
 
 FILTERS: Mapping[str, Filter] = {
-    "trainer": Filter("Trainer", "All trainers", _alphabetical, trainers),
+    "trainer": Filter(
+        "Trainer",
+        "All trainers",
+        _alphabetical,
+        lambda one: tuple(one.trainer.split(", ")),
+    ),
     "stage": Filter(
         "Stage", "All stages", _as_in(STAGES), lambda one: (one.stage,)
     ),
     "status": Filter(
-        "Status", "Any status", _as_in(STATUSES), lambda one: (one.status,)
+        "Status",
+        "Any status",
+        _as_in(STATUSES),
+        lambda one: one.statuses or (one.status,),
     ),
     "log": Filter(
         "Can a log show it?",

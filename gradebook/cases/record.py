@@ -22,14 +22,18 @@ class Bug(Swap, Record):
     """A bug: its stage, both functions, its engine and what is known of it.
 
     title     of the bug, as verdicts and cards say it
-    trainer   the trainer that had it
+    trainer   the trainers that had it, joined by ", "
     status    of the report, one of scenario.STATUSES
+    statuses  the status in each trainer, where they differ
+    standing  trainers and status as a card says them
     controls  the settings on its page
     """
 
     title: str
     trainer: str
     status: str
+    statuses: tuple[str, ...]
+    standing: str
     controls: tuple[str, ...]
 
 
@@ -48,6 +52,8 @@ def bug(name: str) -> Bug:
         title=main.title,
         trainer=main.trainer,
         status=main.status,
+        statuses=main.statuses,
+        standing=main.standing,
         controls=main.controls,
     )
 

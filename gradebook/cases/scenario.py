@@ -65,6 +65,12 @@ class Scenario(Case):
             raise GradebookError(
                 key="estimators", expected="the note's list", found="nothing"
             )
+        if self.statuses and len(self.statuses) != len(self.trainers):
+            raise GradebookError(
+                key="statuses",
+                expected=f"{len(self.trainers)} of them, one a trainer",
+                found=str(len(self.statuses)),
+            )
         if not self.variant and self.plan is None:
             raise GradebookError(
                 key="plan", expected="a table", found="nothing"

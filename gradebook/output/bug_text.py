@@ -16,13 +16,13 @@ WIDTH = 78
 
 
 def bug_list() -> str:
-    """Every bug: its name, title, trainer, status and affected versions."""
+    """Every bug: its name, title, trainers, status and affected versions."""
     return "\n\n".join(_entry(name) for name in BUGS)
 
 
 def _entry(name: str) -> str:
     own, case = bug(name), load(name)
-    head = f"{name}: {own.title} ({own.trainer}, {own.status})"
+    head = f"{name}: {own.title} ({own.standing})"
     return "\n".join([head, _wrapped(case.affected.versions, "  affects: ")])
 
 
@@ -36,7 +36,7 @@ def explain(name: str) -> str:
     case = load(name)
     comparison = compare(own, case.batch())
     parts = [
-        f"{own.title} ({own.trainer}, {own.status})",
+        f"{own.title} ({own.standing})",
         _wrapped(case.claim),
         _wrapped(case.status_note),
         _table(case, comparison),

@@ -189,9 +189,9 @@ def _column(
 
 def _tile_lines(one: Bug) -> tuple[list[str], list[str]]:
     """A bug's title and its trainers with the status, in lines."""
-    facts = [f"{one.trainer} · {one.status}"]
-    if len(facts[0]) > 17:
-        facts = [*textwrap.wrap(one.trainer, 18), one.status]
+    facts = [one.standing]
+    if len(one.standing) > 17:
+        facts = one.standing.split(" · ")
     title = textwrap.wrap(one.title, 12, break_long_words=False)
     return title, facts
 
@@ -220,7 +220,7 @@ def _tall_tile(picture: Picture, one: Bug, pipe: float, y: float) -> str:
     branch = (
         f'<path d="M{pipe} {y}H44" stroke="{VERMILION}" stroke-width="1.5"/>'
     )
-    facts = f"{one.trainer} · {one.status}{done}"
+    facts = f"{one.standing}{done}"
     inner = (
         _ground(36, y - 20, NARROW - 44, 44)
         + _diamond(48, y)
@@ -231,7 +231,7 @@ def _tall_tile(picture: Picture, one: Bug, pipe: float, y: float) -> str:
 
 
 def _link(picture: Picture, one: Bug, inner: str) -> str:
-    said = f"{one.title}, {one.trainer}, {one.status}: breaks {one.stage}"
+    said = f"{one.title}, {one.standing}: breaks {one.stage}"
     return (
         f'<a href="{escape(picture.href(one.name))}" data-name="{one.name}"'
         f' aria-label="{escape(said)}">{inner}</a>'

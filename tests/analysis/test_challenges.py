@@ -115,8 +115,8 @@ def test_every_condition_has_a_judge():
 def test_row_10_turns_by_the_reward_of_row_11_only(changes):
     title = "Turn row 10 from another prompt"
     found = tried("partial_groups", title, *changes)
-    only = "You may only change reward of row 11."
-    assert found == Verdict(False, only)
+    said = "Something else was edited. Allowed: reward of row 11."
+    assert found == Verdict(False, said)
 
 
 def test_a_switch_is_an_edit():
@@ -125,7 +125,8 @@ def test_a_switch_is_an_edit():
     found = tried(
         "no_eos_outliers", "One reward to agree", solution, detector=True
     )
-    assert found.missing == "You may only change reward."
+    said = "Something else was edited. Allowed: reward, one edit at most."
+    assert found.missing == said
 
 
 A_ROW = {"prompt": "A", "reward": 1.0, "eos": True, "mask": [1, 0, 0]}
@@ -138,19 +139,31 @@ OUT = {"kind": "trains", "of": "correct", "most": 99}
     "edits, changes, missing",
     [
         ({"settings": ["any"]}, [Setting("ddof", 0)], ""),
-        ({"settings": ["eps"]}, [Setting("ddof", 0)], "change setting eps"),
-        ({"settings": ["eps"]}, [reward(0, 2.0)], "change setting eps"),
+        (
+            {"settings": ["eps"]},
+            [Setting("ddof", 0)],
+            "Allowed: the setting eps.",
+        ),
+        ({"settings": ["eps"]}, [reward(0, 2.0)], "Allowed: the setting eps."),
         ({"columns": ["any"]}, [Cell(1, "eos", True)], ""),
-        ({"columns": ["any"]}, [AddRow(A_ROW)], "only change cells."),
-        ({"columns": ["eos", "mask"]}, [reward(0, 2.0)], "eos and mask."),
+        ({"columns": ["any"]}, [AddRow(A_ROW)], "Allowed: any cell."),
+        (
+            {"columns": ["eos", "mask"]},
+            [reward(0, 2.0)],
+            "Allowed: eos and mask.",
+        ),
         ({"add": True}, [AddRow(A_ROW)], ""),
-        ({"add": True}, [RemoveRow(0)], "only add rows."),
-        ({"add": True, "most": 1}, [AddRow(A_ROW)] * 2, "2 edits are made"),
+        ({"add": True}, [RemoveRow(0)], "Allowed: adding rows."),
+        ({"add": True, "most": 1}, [AddRow(A_ROW)] * 2, "There are 2 edits. "),
         ({"remove": True}, [RemoveRow(0)], ""),
-        ({"remove": True}, [AddRow(A_ROW)], "only remove rows."),
+        ({"remove": True}, [AddRow(A_ROW)], "Allowed: removing rows."),
         ({"reorder": True}, [Order((1, 0))], ""),
-        ({"reorder": True}, [reward(0, 2.0)], "put rows in another order."),
-        ({"add": True}, [Order((1, 0))], "only add rows."),
+        (
+            {"reorder": True},
+            [reward(0, 2.0)],
+            "Allowed: another order of the rows.",
+        ),
+        ({"add": True}, [Order((1, 0))], "Allowed: adding rows."),
         (
             {"columns": ["reward"], "alike": True},
             [reward(0, 1.1), reward(1, 100.1)],
@@ -159,12 +172,12 @@ OUT = {"kind": "trains", "of": "correct", "most": 99}
         (
             {"columns": ["reward"], "alike": True},
             [reward(0, 1.1)],
-            "by one and the same number",
+            "The rows changed by different numbers. ",
         ),
         (
             {"columns": ["reward"], "alike": True},
             [reward(0, 1.1), reward(1, 100.2)],
-            "by one and the same number",
+            "The rows changed by different numbers. ",
         ),
     ],
 )
@@ -195,13 +208,13 @@ def test_what_may_not_be_edited_is_said(edits, changes, missing):
             "no_eos_outliers",
             "One reward to agree",
             [reward(0, 1.5), reward(1, 1.5)],
-            "2 edits are made; at most 1 may be.",
+            "There are 2 edits. Allowed: reward, one edit at most.",
         ),
         (
             "no_eos_outliers",
             "One setting to agree",
             [Setting("mask_no_eos", False), Setting("eps", 0.1)],
-            "2 edits are made; at most 1 may be.",
+            "There are 2 edits. Allowed: any setting, one edit at most.",
         ),
         (
             "no_eos_outliers",
@@ -219,7 +232,7 @@ def test_what_may_not_be_edited_is_said(edits, changes, missing):
             "rejected_rows",
             "Turn the siblings",
             [reward(1, 200.0)],
-            "You may only change reward of row 0.",
+            "Something else was edited. Allowed: reward of row 0.",
         ),
         (
             "rejected_rows",
@@ -257,7 +270,8 @@ def test_what_may_not_be_edited_is_said(edits, changes, missing):
             "partial_groups",
             "Blow it up",
             [Setting("eps", 1e-9)],
-            "You may only change cells or add rows or remove rows.",
+            "Something else was edited. Allowed: any cell, adding rows,"
+            " removing rows.",
         ),
         (
             "double_normalization",
@@ -292,7 +306,7 @@ def test_what_may_not_be_edited_is_said(edits, changes, missing):
             "zero_std_kl",
             "The neighbours notice",
             [Setting("loss", "bnpo"), Setting("beta", 0.1)],
-            "You may only change setting loss.",
+            "Something else was edited. Allowed: the setting loss.",
         ),
         (
             "zero_std_kl",

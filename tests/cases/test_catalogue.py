@@ -10,12 +10,20 @@ from gradebook.cases.catalogue import FILTERS, choices, chosen
     "wanted, expected",
     [
         # SHELF.md's table names these, in the order they are asked in.
-        ({"trainer": "miles"}, ["fan_out", "sharded_whitening"]),
+        (
+            {"trainer": "miles"},
+            ["fan_out", "sharded_whitening", "whole_batch"],
+        ),
         (
             {"trainer": "slime"},
             ["fan_out", "sharded_whitening", "whole_batch"],
         ),
         ({"status": "disputed"}, ["zero_std_kl"]),
+        ({"status": "by design"}, ["fan_out"]),
+        (
+            {"trainer": "miles", "status": "fixed", "stage": "counted"},
+            ["fan_out"],
+        ),
         ({"status": "not confirmed"}, ["uid_per_rollout"]),
         ({"log": "no"}, ["micro_batch_means", "zero_std_kl"]),
         ({"stage": "scale", "trainer": "TRL"}, ["swapped_scale"]),

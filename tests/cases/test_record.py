@@ -17,10 +17,17 @@ def test_a_record_is_complete(name):
         main.status,
         main.controls,
     )
+    assert bug.standing == main.standing
     assert bug.phrase != bug.correct_phrase
     assert bug.tells and bug.would_tell and bug.laws
     assert set(bug.guesses) <= set(Settings().keys())
     assert bug.in_advantages or not bug.columns
+
+
+def test_trainers_that_stand_otherwise_are_told_apart():
+    assert gradebook.bug("partial_groups").standing == "AReaL · fixed"
+    said = "miles fixed · slime open · verl by design"
+    assert gradebook.bug("fan_out").standing == said
 
 
 def test_the_record_holds_what_the_file_says():

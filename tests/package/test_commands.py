@@ -16,7 +16,7 @@ def test_the_list_names_every_bug_with_its_status(capsys):
     text = capsys.readouterr().out
     for name in gradebook.BUGS:
         own = bug(name)
-        assert f"{name}: {own.title} ({own.trainer}, {own.status})" in text
+        assert f"{name}: {own.title} ({own.standing})" in text
 
 
 def test_a_bug_is_explained_by_its_own_numbers(capsys):

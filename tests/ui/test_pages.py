@@ -93,7 +93,10 @@ def test_a_page_names_source_status_and_stage(unedited, bug):
     page, main = unedited(bug, bug), gradebook.load(bug)
     assert page.app.title[0].value.replace("\\", "") == main.title
     first = page.app.markdown[0].value.replace("\\", "")
-    assert f"[{main.status}]" in first and main.trainer in first
+    for trainer, status in zip(main.trainers, main.statuses):
+        assert f"[{status}] {trainer}" in first
+    if not main.statuses:
+        assert f"[{main.status}] {main.trainer}" in first
     assert main.sources[0].url in first
     assert f"`{gradebook.bug(bug).stage}`" in first
 
@@ -215,7 +218,7 @@ def test_home_shows_a_card_for_every_bug(visit, both):
         main = gradebook.load(bug)
         found = card(home, main)
         assert main.claim.replace("'", "&#x27;") in found
-        assert f"{main.trainer} · {main.status}" in found
+        assert main.standing in found
         panels = shown(bug, main, both)
         # The first panel in which the engines differ.
         sides = next((p for p in panels if p[0] != p[1]), panels[-1])
@@ -299,7 +302,8 @@ def test_home_says_what_was_solved(visit):
 
 def test_the_answer_is_of_the_case_as_it_came(visit):
     page = visit("partial_groups").cell(11, reward="0")
-    assert "In the case as it came: Row 10 has" in page.text
+    said = "Row 10's advantage in the original batch: correct +1.000"
+    assert said in page.text
 
 
 def test_a_batch_under_other_estimators_says_which_differ(visit):

@@ -200,7 +200,7 @@ def summary(
         return "The batch has no rows."
     if covered:
         said = f"The {names[0]} engine. The {names[1]} one is covered."
-        asked = " The question is about the case as it came."
+        asked = " The question is about the original batch."
         return said + asked if edited else said
     if not panel["differ"]:
         return f"Both engines agree on all {count} rows."

@@ -100,16 +100,20 @@ def _case(scenario: Scenario) -> str:
 
 
 def _numbers(draft: Draft, one: Swap, covered: bool) -> str:
-    """What the engines give the row of the question, in a sentence. It is
-    about the case as it came, as the question is."""
+    """What the engines give the row of the question in the original batch,
+    in a sentence."""
     kind, row = draft.scenario.telltale.kind, draft.scenario.focus
     comparison = own(draft, one)
     correct, faulty = values_of(comparison, kind)
     title = telling(panels(comparison, kind)).title
     named = f"Row {row}'s {title}"
     names = draft.scenario.engine_names
-    said = f"{named}: {names[0]} {correct[row]}"
-    return f"{said}." if covered else f"{said}, {names[1]} {faulty[row]}."
+    if covered:
+        return f"{named}: {names[0]} {correct[row]}."
+    return (
+        f"{named} in the original batch: {names[0]} {correct[row]},"
+        f" {names[1]} {faulty[row]}."
+    )
 
 
 @st.fragment(key="rest")
@@ -152,7 +156,7 @@ def _lasting(draft: Draft) -> None:
     """The lesson, the code and the report, which no edit changes."""
     main, lesson = load(draft.scenario.bug), draft.scenario.lesson
     st.markdown(
-        f"**Notice, in the case as it came:** {words.plain(lesson)}",
+        f"**Notice in the original batch:** {words.plain(lesson)}",
         help=terms(lesson),
     )
     listings.the_code(swapped(draft.state.bugs), main)

@@ -77,7 +77,7 @@ def _uncover(bugs: Sequence[str]) -> None:
 def _card(scenario: Scenario, file: Path) -> None:
     hidden = predict.covered(scenario.bug)
     line = scenario.teaser if hidden else scenario.claim
-    facts = f"{scenario.trainer} · {scenario.status}"
+    facts = scenario.standing
     if not hidden:
         facts += f" · {bug(scenario.bug).stage}"
     said = "" if hidden else safe(minus(told(scenario)))

@@ -45,7 +45,7 @@ def ask(scenario: Scenario, edited: bool, now: str = "") -> None:
     now  what the correct engine gives, in a sentence
     """
     asked = scenario.prediction
-    lead = "The question is about the case as it came. " if edited else ""
+    lead = "The question is about the original batch. " if edited else ""
     with st.container(key=f"predict-{scenario.bug}"):
         st.markdown(
             f"{now} {lead}  \n**Predict before you look:**"
@@ -73,15 +73,13 @@ def verdict(scenario: Scenario, numbers: str = "") -> None:
     """The guess beside the truth, why it is so, and the rule to carry home.
 
     numbers  both engines' numbers for the row of the question, in a sentence
-
-    All of it is about the case as it came, and says so, since the batch may
-    be edited by now.
+             that says which batch they are from: it may be edited by now
     """
     asked = scenario.prediction
     truth = words.plain(_inside(asked.choices[asked.answer]))
     chosen = guess(scenario)
     if chosen == SKIPPED:
-        said = f"{words.plain(asked.question)} The answer: **{truth}**."
+        said = f"{words.plain(asked.question)} **Answer: {truth}.**"
     elif chosen == asked.answer:
         said = f"You said **{truth}**, and that is right."
     else:
@@ -89,8 +87,7 @@ def verdict(scenario: Scenario, numbers: str = "") -> None:
         said = f"You said **{mine}**. It is **{truth}**."
     with st.container(border=True, key="verdict"):
         st.markdown(
-            f"In the case as it came: {said} {numbers}"
-            f" {words.plain(asked.why)}  \n"
+            f"{said} {numbers} {words.plain(asked.why)}  \n"
             f"**The rule:** {words.plain(scenario.rule)}",
             help=terms(asked.why, scenario.rule),
         )

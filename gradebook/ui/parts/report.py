@@ -10,13 +10,14 @@ from gradebook.ui.parts import words
 
 
 def facts(scenario: Scenario) -> str:
-    """Status, trainer and report of a bug, as one line of Markdown."""
-    return " · ".join(
-        [
-            f":gray-badge[{scenario.status}] {words.plain(scenario.trainer)}",
-            *(_link(source) for source in scenario.sources[:1]),
-        ]
-    )
+    """Status, trainers and report of a bug, as one line of Markdown."""
+    each = list(zip(scenario.statuses, scenario.trainers))
+    stands = [
+        f":gray-badge[{status}] {words.plain(trainer)}"
+        for status, trainer in each or [(scenario.status, scenario.trainer)]
+    ]
+    reports = [_link(source) for source in scenario.sources[:1]]
+    return " · ".join([*stands, *reports])
 
 
 def affected(scenario: Scenario) -> None:

@@ -59,7 +59,7 @@ def numbers_of(report: Report, draft: Draft, found: Comparison) -> None:
         _of_bug(source, draft, found)
     else:
         _of_alarm(source, found)
-    told = f"{words.plain(source.trainer)}, {source.status}."
+    told = f"{words.plain(source.standing)}."
     if isinstance(source, Scenario):
         told += f" {words.plain(source.status_note)}"
     listed = "\n".join(f"- {cited(one)}" for one in source.sources)

@@ -66,7 +66,7 @@ def _said(draft: Draft, task: Challenge, at: int, missing: str) -> str:
         f"  \n{words.plain(task.goal)}"
     )
     if task.edits is not None:
-        said += f" {words.plain(allowed(task.edits))}"
+        said += f"  \n{words.plain(allowed(task.edits))}"
     if not missing:
         return f"{said}  \n**✓ Solved.** The batch does it."
     if draft.edited:
@@ -90,7 +90,7 @@ def _buttons(draft: Draft, task: Challenge, at: int) -> None:
         on_click=_reset,
         args=(draft,),
         disabled=not draft.edited,
-        help="Every challenge starts from the case as it came.",
+        help="Every challenge starts from the original batch.",
     )
     if count > 1:
         st.button(
@@ -143,8 +143,18 @@ def _change(change: Change) -> str:
         order = ", ".join(map(str, change.order))
         return f"Put the rows in the order {order}."
     if isinstance(change, Cell):
-        return f"Set {change.column} of row {change.row} to {change.value}."
+        value = _typed(change.value)
+        return f"Set {change.column} of row {change.row} to {value}."
     return f"Remove row {change.remove_row}."
+
+
+def _typed(value: object) -> str:
+    """A cell's value as a person would say it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(_typed, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def shrinking(draft: Draft, bug: Swap) -> None:

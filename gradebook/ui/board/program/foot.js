@@ -41,7 +41,7 @@ export class Foot {
         tool("Undo", "Ctrl+Z", put({ do: "undo" })),
         tool("Redo", "Ctrl+Shift+Z", put({ do: "redo" })),
         this.history,
-        tool("Reset", "Back to the case as it came", put({ do: "reset" })),
+        tool("Reset", "Back to the original batch", put({ do: "reset" })),
       ),
       group(
         tool("Add row", "A copy of the selected row, below it (Ctrl+D)", put({ do: "add", row: null })),
@@ -82,7 +82,7 @@ export class Foot {
     set(this.made["Remove row"], { disabled: !rows });
     set(this.made["\u2191"], { disabled: board.selected <= 0 });
     set(this.made["\u2193"], { disabled: board.selected >= rows - 1 });
-    set(this.history, { max: count - 1, hidden: count < 3, title: "History of edits: 0 is the case as it came" });
+    set(this.history, { max: count - 1, hidden: count < 3, title: "History of edits: 0 is the original batch" });
     if (board.root.activeElement !== this.history || !board.outbox.waiting.length)
       this.history.value = at;
   }
