@@ -395,3 +395,10 @@ def test_selecting_keeps_the_order_and_every_field():
     assert taken.kept_steps.tolist() == [0, 2]
     assert taken.logp[:, 0].tolist() == [-1, -3]
     assert taken.ref_logp[:, 0].tolist() == [-4, -6]
+
+
+def test_many_labels_far_apart_are_numbered_as_they_appear():
+    """Labels 10^6, 0, 3 10^6 over and over, and 2 10^6 last."""
+    labels = torch.tensor([10**6, 0, 3 * 10**6] * 100 + [2 * 10**6])
+    batch = Batch(prompt=labels, reward=torch.zeros(301))
+    assert batch.prompt_index.tolist() == [0, 1, 2] * 100 + [3]

@@ -80,7 +80,7 @@ def _rollout(
     acts = policy[..., environment.place, :]
     onward = torch.nn.functional.one_hot(after, states).to(policy.dtype)
     # float64 [..., P, K, K]: the chance to go from one state to another.
-    move = (acts[..., None, :] @ onward).squeeze(-2)
+    move = torch.einsum("...pka,pkaj->...pkj", acts, onward)
     at = policy.new_zeros(*move.shape[:-2], 1, states)
     at[..., 0] = 1
     turns = policy.new_zeros(move.shape[:-2])

@@ -21,7 +21,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gradebook.analysis.consequences.environments import PROMPTS
+from gradebook.analysis.consequences.environments import (
+    PROMPTS,
+    Environment,
+)
+from gradebook.analysis.consequences.luck import Luck, luck_of
 from gradebook.analysis.consequences.measures import MEASURES
 from gradebook.analysis.consequences.study import (
     OPTIMIZERS,
@@ -36,9 +40,6 @@ from gradebook.engine.pipeline import CORRECT, Engine, run
 
 EVERY = 5
 """Updates from one frame to the next."""
-
-AHEAD = 20
-"""Updates whose luck is drawn at once."""
 
 LONGEST = 1.0
 """The longest gradient that an optimizer is given."""
@@ -115,22 +116,6 @@ def _every_row(
     return has_tokens(batch)
 
 
-class Luck(NamedTuple):
-    """What chance decides in one update, for both engines alike.
-
-    order    int64 [S, P] the prompt at each place of the batch
-    gumbel   float32 [T, S, P, G, A] noise that chooses the actions
-    uniform  float64 [S, P, G] decides whether a rollout is lost, scored
-             and cut
-    normal   float64 [S, P, L, A] what the sampler's logits are off by
-    """
-
-    order: Tensor
-    gumbel: Tensor
-    uniform: Tensor
-    normal: Tensor
-
-
 class Rollouts(NamedTuple):
     """The rollouts of both engines, in batch order.
 
@@ -146,6 +131,20 @@ class Rollouts(NamedTuple):
     final: Tensor
 
 
+class Automata(NamedTuple):
+    """The task's automaton once for each engine, seed and prompt. The
+    states of all of them have one numbering, C = E S P K states.
+
+    after  int64 [C A] the state after an action
+    logit  int64 [C] the first of the state's logits among all, [E S P L A]
+    ends   bool [C] a rollout ends in this state
+    """
+
+    after: Tensor
+    logit: Tensor
+    ends: Tensor
+
+
 class Training:
     """The tables of both policies for all seeds, and their optimizer."""
 
@@ -154,8 +153,11 @@ class Training:
         self.task, self.on, self.settings = self.study.at(chosen.value)
         self.engines = engines(chosen)
         self.seeds = len(seeds)
+        self.automata = _automata(self.task, len(self.engines) * len(seeds))
+        size = PROMPTS * self.study.rollouts
+        self.seed = torch.arange(self.seeds).repeat_interleave(size)
         self.updates = 0
-        self.luck = self._luck(seeds)
+        self.luck = luck_of(self.task, self.study.rollouts, seeds)
         self.reference = self.task.chance.log()
         shape = len(self.engines), self.seeds, *self.reference.shape
         self.own = self.reference.expand(shape).clone().requires_grad_()
@@ -205,8 +207,10 @@ class Training:
 
         policy  log-probabilities, float64 [E, S, P, L, A]
         """
-        off = self.on.sampler * luck.normal
-        sampler = (policy.detach() + off).log_softmax(-1)
+        sampler = policy.detach()
+        if self.on.sampler:
+            off = self.on.sampler * luck.normal
+            sampler = (sampler + off).log_softmax(-1)
         rollouts = self._rollouts(sampler, luck)
         finite = policy.detach().flatten(2).isfinite().all(-1)
         return [
@@ -225,17 +229,14 @@ class Training:
     ) -> tuple[Batch, Tensor]:
         """The rollouts that arrive, of seeds whose policy is `finite`,
         bool [E, S]."""
-        seed = torch.arange(self.seeds).repeat_interleave(
-            len(rollouts.prompt) // self.seeds
-        )
-        arrived = luck.uniform.reshape(-1) >= self.on.lost
-        arrived &= finite[engine][seed]
+        chance = luck.uniform.reshape(-1)
+        arrived = (chance >= self.on.lost) & finite[engine][self.seed]
         rows = arrived.nonzero().squeeze(-1)
         mask = rollouts.mask[engine].index_select(0, rows)
-        chance = luck.uniform.reshape(-1)
-        if self.on.cut:
-            rows, mask = _pieces(rows, mask, (chance < self.on.cut)[rows])
         index = rollouts.chosen[engine].index_select(0, rows)
+        if self.on.cut:
+            of, mask, index = _pieces(mask, index, chance[rows] < self.on.cut)
+            rows = rows[of]
         final = rollouts.final[engine][rows]
         logp = _taken(policy, index)
         scored = chance[rows] >= self.on.unscored
@@ -250,7 +251,7 @@ class Training:
             reward=reward,
             mask=mask,
             eos=self.task.ends[final],
-            step=seed[rows],
+            step=self.seed[rows],
             steps=steps,
             scored=scored,
             rollout=rows,
@@ -270,34 +271,29 @@ class Training:
 
         sampler  log-probabilities, float64 [E, S, P, L, A]
         """
-        task, (places, actions) = self.task, self.reference.shape[1:]
-        engines, size = len(self.engines), luck.gumbel.shape[3]
+        engines, size = len(self.engines), self.study.rollouts
+        states, actions = len(self.task.ends), self.reference.shape[-1]
         prompt = luck.order[..., None].expand(-1, -1, size).reshape(-1)
-        # The first of the rollout's rows in a table by seed, prompt and
-        # state, and in one by prompt and state.
-        states = len(task.ends)
-        tables = torch.arange(engines * self.seeds).reshape(engines, -1)
-        seed = tables.repeat_interleave(len(prompt) // self.seeds, dim=-1)
-        first = (seed * PROMPTS + prompt) * states
-        automaton = prompt * states
-        table = sampler[..., task.place, :].reshape(-1, actions).float()
-        after = task.after.reshape(-1)
-        state = torch.zeros_like(first)
+        copy = torch.arange(engines)[:, None] * self.seeds + self.seed
+        state = ((copy * PROMPTS + prompt) * states).reshape(-1)
+        table = sampler[..., self.task.place, :].reshape(-1, actions).float()
         visited, taken = [], []
-        for noise in luck.gumbel.reshape(task.most, -1, actions):
-            row = (first + state).reshape(-1)
-            logits = table.index_select(0, row).reshape(*first.shape, -1)
-            action = (logits + noise).max(-1).indices
+        for noise in luck.gumbel.flatten(1, 3):
+            logits = table.index_select(0, state)
+            noisy = logits.reshape(engines, -1, actions) + noise
+            action = noisy.max(-1).indices.reshape(-1)
             visited.append(state)
             taken.append(action)
-            state = after[(automaton + state) * actions + action]
-        at = torch.stack(visited, -1)
-        row = (seed * PROMPTS + prompt)[..., None] * places + task.place[at]
+            move = state * actions + action
+            state = self.automata.after.index_select(0, move)
+        shape = engines, len(prompt), len(taken)
+        at = torch.stack(visited, -1).reshape(shape)
+        chosen = torch.stack(taken, -1).reshape(shape)
         return Rollouts(
-            row * actions + torch.stack(taken, -1),
+            _taken(self.automata.logit, at) + chosen,
             prompt,
-            ~task.ends[at],
-            state,
+            ~_taken(self.automata.ends, at),
+            (state % states).reshape(engines, -1),
         )
 
     def _shorten_gradients(self) -> None:
@@ -310,47 +306,34 @@ class Training:
         for gradient in found:
             gradient.mul_(factor[..., None, None, None])
 
-    def _luck(self, seeds: Sequence[int]) -> Iterator[Luck]:
-        """What chance decides, update after update. Each seed has its own
-        generator, so its luck does not depend on the number of seeds."""
-        prompts, places, actions = self.reference.shape
-        size, most = self.study.rollouts, self.task.most
-        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        kind = torch.float64
-        while True:
-            drawn = []
-            for g in generators:
-                order = torch.rand(AHEAD, prompts, generator=g).argsort(-1)
-                noise = torch.rand(
-                    AHEAD, most, prompts, size, actions, generator=g
-                )
-                uniform = torch.rand(
-                    AHEAD, prompts, size, generator=g, dtype=kind
-                )
-                normal = torch.randn(
-                    AHEAD, prompts, places, actions, generator=g, dtype=kind
-                )
-                drawn.append((order, noise, uniform, normal))
-            order, noise, uniform, normal = map(torch.stack, zip(*drawn))
-            gumbel = noise.log_().neg_().log_().neg_()
-            for update in range(AHEAD):
-                yield Luck(
-                    order[:, update],
-                    gumbel[:, update].transpose(0, 1),
-                    uniform[:, update],
-                    normal[:, update],
-                )
+
+def _automata(task: Environment, copies: int) -> Automata:
+    """The task's automata for so many pairs of engine and seed."""
+    prompts, states, actions = task.after.shape
+    first = torch.arange(copies * prompts)[:, None]
+    after = task.after.repeat(copies, 1, 1) + states * first[..., None]
+    logit = (first * task.chance.shape[1] + task.place) * actions
+    ends = task.ends.repeat(len(first))
+    return Automata(after.reshape(-1), logit.reshape(-1), ends)
 
 
-def _pieces(rows: Tensor, mask: Tensor, cut: Tensor) -> tuple[Tensor, Tensor]:
-    """Rollouts, int64 [R], as rows: one that is `cut`, bool [R], has a row
-    for each of its tokens, the others one. int64 [R'] the rollout of each
-    row, and bool [R', T] its mask."""
-    many = torch.where(cut, mask.sum(-1), 1)
-    of = torch.arange(len(rows)).repeat_interleave(many)
-    nth = torch.arange(len(of)) - (many.cumsum(0) - many)[of]
-    alone = torch.arange(mask.shape[1]) == nth[:, None]
-    return rows[of], mask[of] & (alone | ~cut[of, None])
+def _pieces(
+    mask: Tensor, index: Tensor, cut: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Rollouts with mask and index [R, T] as rows: one that is `cut`,
+    bool [R], has a row for each of its tokens, the others one. int64 [R']
+    the rollout of each row, and the rows' mask and index, [R', T'], where
+    T' is 1 if all are cut."""
+    tokens = mask.sum(-1)
+    many = torch.where(cut, tokens, 1)
+    of = torch.arange(len(mask)).repeat_interleave(many)
+    token = torch.arange(len(of)) - (many.cumsum(0) - many)[of]
+    width = 1 if bool(cut.all()) else mask.shape[1]
+    left = torch.where(cut, 1, tokens)[of]
+    first = index[of, token]
+    index = index[of, :width]
+    index[:, 0] = first
+    return of, torch.arange(width) < left[:, None], index
 
 
 def _taken(values: Tensor, index: Tensor) -> Tensor:
