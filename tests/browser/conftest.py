@@ -198,9 +198,16 @@ class Reader:
         return self
 
     def settled(self):
-        """Until the app has nothing more to draw."""
-        idle = "[data-testid='stApp'][data-test-script-state='notRunning']"
-        self.page.locator(idle).wait_for(timeout=60_000)
+        """Until the app has nothing more to draw, and the page's keys act."""
+        idle = self.page.locator(
+            "[data-testid='stApp'][data-test-script-state='notRunning']"
+        )
+        idle.wait_for(timeout=60_000)
+        deaf = self.page.locator(
+            ".st-key-shortcuts:not(:has([data-listening]))"
+        )
+        expect(deaf).to_have_count(0, timeout=60_000)
+        idle.wait_for(timeout=60_000)
         stale = self.page.locator("[data-stale='true']")
         expect(stale).to_have_count(0, timeout=60_000)
 

@@ -107,8 +107,9 @@ def test_what_is_folded_is_worked_out_when_it_is_opened(visitor):
     expect(page.get_by_text(re.compile("Shrunk, step 1 of"))).to_be_visible(
         timeout=60_000
     )
+    expect(reader.board.rows).to_have_count(4)  # prompts A and B left
     page.get_by_role("button", name="To the end").click()
-    expect(reader.board.rows).to_have_count(4)
+    expect(reader.board.rows).to_have_count(3)
 
 
 def test_back_undoes_an_edit_and_a_link_restores_it(visitor):

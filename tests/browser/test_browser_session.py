@@ -7,6 +7,8 @@ from playwright.sync_api import expect
 
 OPEN = ".st-key-path button[aria-checked='true']"
 HOME = "The best answer was trained as a mistake."
+WHOLE = """(row) => row.getBoundingClientRect().bottom
+  <= row.closest(".frame").getBoundingClientRect().bottom"""
 CASE = "partial_groups?v=1&s=partial_groups"
 
 
@@ -102,6 +104,8 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
 
     learner.page.on("websocket", listen)
     # Without the room in the address, by a cookie.
+    kept = f"document.cookie.includes('gradebook-room={code}')"
+    learner.page.wait_for_function(kept)
     address = f"{learner.server.url}/{CASE}"
     learner.page.goto(address)
     expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
@@ -122,69 +126,65 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
     expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
 
 
-def presenting(read, elsewhere, width=1280):
-    """The presenter view of a covered case."""
-    reader = read("session", "Session", context=elsewhere(width))
-    reader.page.goto(f"{reader.server.url}/{CASE}&present=1")
-    skip = button(reader.page, "skip-partial_groups")
+def test_the_presenter_views_keys_reveal_and_walk_the_stages(read, elsewhere):
+    """Space and the arrows act in the presenter view alone, and not while a
+    control has the focus."""
+    reader = read("session", "Session", context=elsewhere())
+    page = reader.page
+    sent = []
+    page.on(
+        "websocket",
+        lambda socket: socket.on("framesent", lambda data: sent.append(data)),
+    )
+    page.goto(f"{reader.server.url}/{CASE}&present=1")
+    skip = button(page, "skip-partial_groups")
     expect(skip).to_be_visible(timeout=60_000)
     reader.settled()
-    keys = reader.page.locator(".st-key-shortcuts [data-listens]")
-    expect(keys).to_be_attached()
-    return reader
-
-
-def test_space_reveals_and_arrows_walk_the_stages(read, elsewhere):
-    reader = presenting(read, elsewhere)
-    page = reader.page
     expect(page.get_by_test_id("stHeader")).to_be_hidden()
     size = "getComputedStyle(document.documentElement).fontSize"
     assert page.evaluate(size) == "20px"
+    page.set_viewport_size({"width": 390, "height": 800})
+    no_sideways_scroll(page)
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+    def told():
+        """The keys that the page has told the server."""
+        return set(re.findall(rb'"(?:back|on|reveal)"', b"".join(sent)))
+
+    def nothing_is_told_by(key):
+        sent.clear()
+        page.keyboard.press(key)
+        page.evaluate("new Promise((done) => setTimeout(done, 50))")
+        assert not told()
+
+    reader.board.handle(0).focus()
+    nothing_is_told_by("Space")
+    page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Space")
     expect(stage(page)).to_contain_text("group", timeout=60_000)
+    assert told() == {b'"reveal"'}
     reader.settled()
+    reader.marks(faulty={10: -0.47973})
+    assert reader.board.rows.last.evaluate(WHOLE)
+    small = reader.board.whole.locator(".scroll")
+    assert small.evaluate("(e) => e.scrollHeight <= e.clientHeight")
     page.keyboard.press("ArrowRight")
     expect(stage(page)).to_contain_text("baseline")
+    reader.settled()
     page.keyboard.press("ArrowLeft")
     expect(stage(page)).to_contain_text("group")
     reader.settled()
-
-
-def test_no_key_acts_while_a_control_has_the_focus(read, elsewhere):
-    reader = presenting(read, elsewhere)
-    page = reader.page
-    reader.board.handle(0).focus()
-    page.keyboard.press("Space")
-    page.wait_for_timeout(1000)
-    expect(button(page, "skip-partial_groups")).to_be_visible()
-    page.evaluate("document.activeElement.blur()")
-    page.keyboard.press("Space")
-    expect(stage(page)).to_contain_text("group", timeout=60_000)
-    reader.settled()
     stage(page).focus()
+    sent.clear()
     page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(1000)
     expect(stage(page)).to_contain_text("group")
-
-
-def test_no_key_acts_outside_the_presenter_view(read, elsewhere):
-    reader = presenting(read, elsewhere)
-    page = reader.page
-    page.keyboard.press("Space")
-    expect(stage(page)).to_contain_text("group", timeout=60_000)
-    reader.settled()
     button(page, "present-leave").click()
     expect(page.get_by_test_id("stHeader")).to_be_visible()
     expect(page).to_have_url(re.compile("^(?!.*present)"))
+    reader.settled()
     page.evaluate("document.activeElement.blur()")
-    page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(1000)
+    nothing_is_told_by("ArrowRight")
     expect(stage(page)).to_contain_text("group")
-
-
-def test_the_presenter_view_fits_a_narrow_window(read, elsewhere):
-    reader = presenting(read, elsewhere, width=390)
-    no_sideways_scroll(reader.page)
 
 
 def test_a_handout_is_downloaded_and_stands_alone(read, elsewhere, tmp_path):
@@ -207,8 +207,8 @@ def test_a_handout_is_downloaded_and_stands_alone(read, elsewhere, tmp_path):
     assert alone.evaluate(wide)
 
 
-def test_the_navigation_keeps_the_room_in_the_address(read):
-    reader = read("session", "Session")
+def test_the_navigation_keeps_the_room_in_the_address(read, elsewhere):
+    reader = read("session", "Session", context=elsewhere())
     page = reader.page
     page.get_by_role("button", name="Open a room").click()
     page.wait_for_url("**/session?room=*")
@@ -230,17 +230,3 @@ def test_the_navigation_keeps_the_room_in_the_address(read):
     page.go_back()
     expect(heading).to_have_text("Partial groups")
     assert f"room={room}" in page.url
-
-
-def test_the_presenter_views_table_shows_its_last_row_whole(read, elsewhere):
-    address = "partial_groups?v=1&s=partial_groups&open=1&present=1"
-    reader = read(address, "Partial groups", context=elsewhere())
-    reader.marks(faulty={10: -0.47973})
-    last = reader.board.rows.last
-    whole = last.evaluate(
-        """(row) => row.getBoundingClientRect().bottom
-          <= row.closest(".frame").getBoundingClientRect().bottom"""
-    )
-    assert whole
-    small = reader.board.whole.locator(".scroll")
-    assert small.evaluate("(e) => e.scrollHeight <= e.clientHeight")

@@ -124,6 +124,16 @@ def test_the_first_stage_that_differs_is_open(visit):
     assert "**group** is the first stage where the two" in page.text
 
 
+def test_nothing_moves_when_the_stages_picture_comes(visit):
+    """Plotly is loaded after the first screen; its space is there before."""
+    early = visit("partial_groups", {"arrived": False})
+    assert early.pictures == []
+    (picture,) = visit("partial_groups").pictures
+    height = picture["layout"]["height"]
+    spaces = [e.value for e in early.app.get("html")]
+    assert f'<div style="height: {height}px"></div>' in spaces
+
+
 def test_another_stage_can_be_opened(visit):
     page = visit("partial_groups")
     page.put("stage-partial_groups", "baseline").open("stage")

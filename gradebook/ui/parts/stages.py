@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison, same
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
 from gradebook.core.formatting import digits_apart, plain, settled
-from gradebook.output.figures import gradient_figure, stage_figure
+from gradebook.output.figures import Figure, gradient_figure, stage_figure
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
@@ -41,8 +43,7 @@ def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
             draft.state.engine_names,
         )
         st.markdown(said, help=terms(said))
-        if arrived():  # Plotly takes long to load, and comes after the board
-            _plot(draft, comparison, stage, row)
+        _plot(draft, comparison, stage, row)
         folded(
             "The numbers of this stage",
             "stage",
@@ -53,10 +54,12 @@ def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
 
 
 def _plot(draft: Draft, comparison: Comparison, stage: str, row: int) -> None:
-    """The stage row by row, correct and faulty side by side."""
+    """The stage row by row, correct and faulty side by side. Plotly takes
+    long to load, and comes after the board into the space kept for it."""
     names = draft.state.engine_names
     prompts = prompts_of(draft.table, comparison)
-    chart(
+    drawn = chart if arrived() else _space
+    drawn(
         stage_figure(comparison, stage, row, names, ink(), prompts),
         key=f"plot-{draft.scenario.name}",
         config={"displayModeBar": False},
@@ -65,13 +68,18 @@ def _plot(draft: Draft, comparison: Comparison, stage: str, row: int) -> None:
     if stage != "loss":
         return
     st.markdown(GRADIENT)
-    chart(
+    drawn(
         gradient_figure(comparison, row, names, ink(), prompts),
         key=f"gradient-{draft.scenario.name}",
         config={"displayModeBar": False},
         alt="The gradient of the loss at each token, row by row,"
         f" {' and '.join(names)}.",
     )
+
+
+def _space(figure: Figure, **_: Any) -> None:
+    """As high as the figure, so that nothing moves when it comes."""
+    st.html(f'<div style="height: {figure["layout"]["height"]}px"></div>')
 
 
 def first_difference(comparison: Comparison) -> str:

@@ -55,7 +55,6 @@ function mounted(parentElement) {
   document.addEventListener('keydown', own.listen);
   addEventListener('gradebook-settled', own.follow);
   live.set(parentElement, own);
-  (parentElement.host ?? parentElement).dataset.listens = 'true';
   return own;
 }
 
@@ -67,6 +66,8 @@ export function draw({ data, parentElement, setStateValue }) {
   own.last = Math.max(own.last, data.seen);
   own.waiting = own.waiting.filter(([number]) => number > data.seen);
   if (data.heard >= own.asked) clearTimeout(own.patience);
+  // The page takes keys, and has nothing to tell before somebody acts.
+  parentElement.host.toggleAttribute('data-listening', data.drawn);
   if (!data.drawn && !own.told) {
     own.told = true;
     requestIdleCallback(() => own.send('drawn', data.epoch),
