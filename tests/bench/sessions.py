@@ -11,6 +11,7 @@ import json
 import random
 import threading
 import time
+from collections import Counter
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import connect
 
-QUICK = 0.06
+QUICK = 0.15
 """Seconds that an idle server's answer takes at most. While a hand moves, the
 board waits after an answer as long as it took beyond that."""
 
@@ -33,7 +34,7 @@ class Learner:
         self.page, self.query, self.hash = parts.path, parts.query, ""
         self.board, self.keys, self.asked = ("", ""), ("", ""), 0
         self.data: dict[str, Any] = {}
-        self.bytes = 0
+        self.bytes: Counter[str] = Counter()
 
     async def open(self) -> float:
         """Opens the page; milliseconds until it stands."""
@@ -53,7 +54,7 @@ class Learner:
         if not final:
             edit["gesture"] = 1
         sent = {"epoch": self.data["epoch"], "edits": [edit]}
-        self.bytes = 0
+        self.bytes = Counter()
         took = await self._send(self.board, {"message": sent})
         if final:
             self.asked += 1
@@ -77,10 +78,10 @@ class Learner:
         await self.socket.send(message.SerializeToString())
         while True:
             received = await asyncio.wait_for(self.socket.recv(), 60)
-            self.bytes += len(received)
             answer = ForwardMsg()
             answer.ParseFromString(received)
             kind = answer.WhichOneof("type")
+            self.bytes[_part(answer)] += len(received)
             if kind == "script_finished" and (
                 answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
             ):
@@ -106,6 +107,15 @@ class Learner:
             self.data = json.loads(component.json)
         elif component.component_name == "gradebook_shortcuts":
             self.keys = component.id, delta.fragment_id
+
+
+def _part(answer: ForwardMsg) -> str:
+    """What of the page a message is about."""
+    if answer.WhichOneof("type") != "delta":
+        return "Streamlit's frame"
+    element = answer.delta.new_element
+    board = element.bidi_component.component_name == "gradebook_board"
+    return "the board" if board else "other elements"
 
 
 async def learners(

@@ -86,6 +86,16 @@ def test_a_room_votes_reveals_and_follows(read, elsewhere):
     expect(stage(two.page)).to_contain_text("baseline", timeout=60_000)
     expect(stage(one.page)).to_contain_text("baseline", timeout=60_000)
 
+    # The lead's edits show on the followers' boards, and go with the lead.
+    lead.board.cell(11).fill("3")
+    for reader in (one, two):
+        expect(reader.board.cell(11)).to_have_value("3")
+    two.keyed("room-follow").locator("label").first.click()
+    expect(two.board.cell(11)).to_have_value("100")
+    lead.board.cell(11).fill("4")
+    expect(one.board.cell(11)).to_have_value("4")
+    expect(two.board.cell(11)).to_have_value("100")
+
 
 def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
     read, elsewhere

@@ -366,6 +366,38 @@ def test_following_shows_the_leads_batch_and_keeps_the_learners(led):
     assert seat.app.session_state["drafts"][Q].state.batch().reward[0] == 7
 
 
+@pytest.mark.parametrize(
+    "moved",
+    [
+        {"link": "v=1&s=partial_groups&row=4"},
+        {"stage": "score"},
+    ],
+)
+def test_a_leads_edit_draws_nothing_for_who_does_not_follow(moved):
+    def script(moved):
+        from dataclasses import replace
+
+        import streamlit as st
+
+        from gradebook.classroom.room import Position
+        from gradebook.ui import keys
+        from gradebook.ui.rooms import follow
+
+        place = Position("partial_groups", "partial_groups")
+        now = replace(place, **moved)
+        on = replace(now, question="partial_groups-tail")
+        for following in (True, False):
+            keys.FOLLOWING.put(following)
+            keys.SEEN.put(place)
+            st.text([follow.behind(place, at) for at in (place, now, on)])
+
+    app = AppTest.from_function(script, kwargs={"moved": moved}).run()
+    assert [text.value for text in app.text] == [
+        "[False, True, True]",
+        "[False, False, True]",
+    ]
+
+
 def test_an_edit_while_following_changes_nothing(led):
     state = start(gradebook.load(Q))
     draft = follow.LeadsDraft(state.scenario)

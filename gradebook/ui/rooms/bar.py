@@ -324,16 +324,21 @@ def leave_button(room: str) -> None:
 def watch(
     room: str, question: str, revealed: bool, place: Position | None
 ) -> None:
-    """Draws the page again when the lead reveals, moves or edits."""
+    """Draws the page again when the lead reveals or goes elsewhere, and
+    where it follows when the lead edits.
+
+    question  what stands on the page, '' for none
+    revealed  its answer was revealed when the page was drawn
+    place     where the lead was then
+    """
     known = seat.rooms()
     try:
         known.join(room, seat.seat(), question)
     except GradebookError:
         st.rerun(scope="app")
     news(room, "watch")
-    now = known.position(room)
     told = bool(question) and known.revealed(room, question) != revealed
-    if told or now != place:
+    if told or follow.behind(place, known.position(room)):
         st.rerun(scope="app")
     if question and not revealed:
         total = sum(known.counts(room, question).values())

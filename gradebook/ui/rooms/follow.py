@@ -30,6 +30,10 @@ class LeadsDraft(Draft):
     def named(self, part: str) -> str:
         return f"{part}-of-the-lead-{self.scenario.name}"
 
+    def show(self, state: State) -> None:
+        """What the lead has on the board now."""
+        self.states, self.notes = [state], []
+
     def become(self, state: State, gesture: int | None = None) -> None:
         if not state.same_batch(self.state):
             self.notes = [
@@ -57,6 +61,7 @@ def follow(place: Position | None, page: str) -> None:
     if not following() or place is None or place == keys.SEEN.get():
         return
     if place.page not in page_files():
+        keys.SEEN.put(place)
         return
     if place.page != page:
         st.switch_page(
@@ -65,6 +70,20 @@ def follow(place: Position | None, page: str) -> None:
     if page in bug_files():
         _show(place, page)
     keys.SEEN.put(place)
+
+
+def behind(place: Position | None, now: Position | None) -> bool:
+    """The page has to be drawn again, now that the lead is at `now`.
+
+    place  where the lead was when the page was drawn
+    """
+    if now is not None and now.page in bug_files() and following():
+        return now != keys.SEEN.get()
+    return _case(now) != _case(place)
+
+
+def _case(place: Position | None) -> tuple[str, str] | None:
+    return None if place is None else (place.page, place.question)
 
 
 def _query(place: Position) -> dict[str, str]:
@@ -78,9 +97,9 @@ def _show(place: Position, page: str) -> None:
     """The lead's batch, row and stage stand on this bug's page."""
     state = _state(place)
     held = keys.FOLLOWED.get().get(place.question)
-    if held is None or not held.state.same_batch(state):
+    if not isinstance(held, LeadsDraft):
         held = LeadsDraft(state.scenario)
-    held.states[held.at] = state
+    held.show(state)
     keys.FOLLOWED.put({place.question: held})
     cases = keys.CASES.get()
     keys.OWN_CASES.get().setdefault(page, cases.get(page, page))
