@@ -7,7 +7,6 @@ A page has the name that its address has: the bug's, or 'sandbox'.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import streamlit as st
@@ -20,9 +19,6 @@ from gradebook.ui import keys
 from gradebook.ui.parts import drafts, predict, words
 from gradebook.ui.parts.drafts import Draft
 
-UNSEEN = 0.5
-"""Seconds in which the browser may not know an edit's address yet."""
-
 OTHERS = ("room", "present")
 """Parameters of an address that are not the page's state."""
 
@@ -31,12 +27,12 @@ def arrive(page: str) -> None:
     """Takes a link, or the browser's Back and Forward, into the session.
 
     The browser went back or forward where its address differs from the one
-    that was written last. Where this run also brought an edit, the browser
-    only does not know the new address yet.
+    that was written last. Where the run before also brought an edit, the
+    browser only does not know the new address yet.
     """
-    if keys.FOLLOWED.get():
+    if _led(page):
         return  # the page shows the lead's batch, not the learner's
-    here, query, standing = _here(), _query(), _standing(page)
+    here, query = _here(), _query()
     if here.get("page") != page:
         own = drafts.of(sandbox.case(page)).origin
         fresh = encode(own, covered=True)
@@ -44,12 +40,15 @@ def arrive(page: str) -> None:
         here |= {"page": page, "query": query, "code": fresh, "problems": ()}
         if query:
             _take(page, query)
-    elif query != here["query"] and standing == here.get("standing", standing):
+    elif query != here["query"]:
+        if _standing(page) != here["standing"]:
+            return
         here["query"] = query
-        if _unseen(page, query):
+        if _too_far(page, query):
             _draft(page).go(_draft(page).at - 1)
         else:
             _take(page, query)
+    here |= {"known": True, "standing": _standing(page)}
 
 
 def elsewhere(page: str) -> None:
@@ -67,11 +66,12 @@ def depart(page: str, edited: bool = False) -> None:
             differs from the one written last is out of date and is written
             again; otherwise the next run would take it for Back.
     """
-    if keys.FOLLOWED.get():
+    if _led(page):
         return
     here = _here()
     draft = _draft(page)
     code = encode(draft.state, predict.covered(page))
+    here["known"] |= _query() == here["query"]
     behind = edited and _query() != here["query"]
     if (code != here["code"] or behind) and fits(code):
         kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
@@ -79,8 +79,7 @@ def depart(page: str, edited: bool = False) -> None:
             kept["room"] = keys.ROOM.get()
         st.query_params.from_dict({**code, **kept})
         here |= {"query": code, "code": code, "problems": ()}
-        if edited:
-            here["edited"] = time.monotonic()
+        here["known"] = False
     here["standing"] = _standing(page)
 
 
@@ -146,14 +145,19 @@ def _stand(page: str, state: Any) -> None:
         draft.become(state)
 
 
-def _unseen(page: str, query: dict[str, str]) -> bool:
-    """Back was pressed before the browser knew the last edit's address, so
-    that it leads one edit too far."""
+def _too_far(page: str, query: dict[str, str]) -> bool:
+    """The browser has never come with the last edit's address, and went to
+    one from before the edit before. So Back was pressed while the address
+    was on its way, and only the last edit is meant."""
     draft = _draft(page)
-    early = time.monotonic() < _here().get("edited", -UNSEEN) + UNSEEN
-    if not early or not draft.at:
+    if _here()["known"] or not draft.at:
         return False
     return encode(draft.states[draft.at - 1], predict.covered(page)) != query
+
+
+def _led(page: str) -> bool:
+    """The learner follows the lead on this page."""
+    return case(page).name in keys.FOLLOWED.get()
 
 
 def _draft(page: str) -> Draft:
