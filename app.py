@@ -54,5 +54,7 @@ else:
         "/card-pictures/{version}/{name}": "gradebook.ui.parts.thumbnail",
         "/room-news/{room}": "gradebook.ui.rooms.news",
     }
-    files = [Route(path, answered_by(name)) for path, name in routes.items()]
+    base = st.get_option("server.baseUrlPath").strip("/")
+    below = f"/{base}" if base else ""
+    files = [Route(below + path, answered_by(n)) for path, n in routes.items()]
     app = st.App(__file__, lifespan=lifespan, routes=files)

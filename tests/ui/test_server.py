@@ -43,6 +43,34 @@ def test_app_py_is_readable_in_one_screen():
     assert len((ROOT / "app.py").read_text("utf-8").splitlines()) <= 60
 
 
+BEHIND_A_PROXY = """
+import re, sys
+from streamlit import config
+config.set_option("server.baseUrlPath", sys.argv[1])
+import app
+from gradebook.cases.scenario import load
+from gradebook.ui.board.program import stub
+from gradebook.ui.parts.thumbnail import thumbnail
+said = [stub("main.js"), thumbnail(load("partial_groups"), False)]
+print(*[re.search(r'"(/[^"]*)"', text)[1] for text in said])
+print(*[route.path for route in app.files])
+"""
+
+
+@pytest.mark.parametrize(("base", "below"), [("", ""), ("team/", "/team")])
+def test_the_apps_own_files_stand_below_the_base_path(base, below):
+    run = subprocess.run(
+        [sys.executable, "-c", BEHIND_A_PROXY, base],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    paths = run.stdout.split()
+    assert len(paths) == 5
+    assert all(re.match(rf"{below}/[a-z]+-[a-z]+/", path) for path in paths)
+
+
 PREPARED = """
 import gc, app
 app.prepare()

@@ -15,6 +15,8 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from gradebook.ui.own_path import own_path
+
 FOLDER = Path(__file__).with_name("program")
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 PLACE = "board-program"
@@ -36,7 +38,7 @@ def address() -> str:
     browser may keep what it has loaded."""
     content = b"".join(files().values())
     version = hashlib.sha256(content).hexdigest()[:12]
-    return f"/{PLACE}/{version}"
+    return own_path(f"/{PLACE}/{version}")
 
 
 def answer(request: Request) -> Response:

@@ -22,6 +22,7 @@ from gradebook.core.formatting import settled
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.figures import Panel, squashes, symlog
 from gradebook.output.panels import panels, telling
+from gradebook.ui.own_path import own_path
 from gradebook.ui.parts.pictures import summary
 from gradebook.ui.parts.words import safe
 
@@ -41,10 +42,11 @@ def thumbnail(scenario: Scenario, covered: bool) -> str:
     """
     said = COVERED if covered else told(scenario)
     side = "covered" if covered else "whole"
+    file = own_path(f"/{PLACE}/{VERSION}/{scenario.bug}-{side}.svg")
     return (
         f'<img alt="{safe(f"{scenario.title}: {said}")}" loading="lazy"'
         f' width="{WIDTH}" height="{HEIGHT}"'
-        f' src="/{PLACE}/{VERSION}/{scenario.bug}-{side}.svg">'
+        f' src="{file}">'
     )
 
 

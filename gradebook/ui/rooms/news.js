@@ -7,9 +7,8 @@ const live = new WeakMap();
 
 async function look(own) {
   try {
-    const { room, news } = own.data;
-    const answer = await fetch(`/room-news/${encodeURIComponent(room)}`,
-      { cache: 'no-store' });
+    const { asked, news } = own.data;
+    const answer = await fetch(asked, { cache: 'no-store' });
     const now = answer.ok ? await answer.text() : news;
     const told = own.told === now && performance.now() < own.at + PATIENCE;
     if (!own.gone && now !== own.data.news && !told) {

@@ -7,11 +7,13 @@ there is something new. So thirty waiting learners cost the server little.
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 import streamlit as st
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
+from gradebook.ui.own_path import own_path
 from gradebook.ui.rooms import seat
 
 PROGRAM = Path(__file__).with_name("news.js").read_text("utf-8")
@@ -25,7 +27,10 @@ def news(room: str, name: str) -> None:
     """
     _mount(
         key=f"room-news-{name}",
-        data={"room": room, "news": seat.rooms().news(room)},
+        data={
+            "asked": own_path(f"/room-news/{quote(room)}"),
+            "news": seat.rooms().news(room),
+        },
         height=1,
         on_news_change=lambda: None,
     )
