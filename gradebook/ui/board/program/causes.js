@@ -34,17 +34,16 @@ export class Causes {
     this.wanted = new Set();
     const { data } = this.board;
     const sides = data.causes.map(groups);
-    const alike = new Set();
-    if (sides.length === 2)
-      for (const key of sides[0].keys())
-        if (sides[1].has(key)) alike.add(key);
     sides.forEach((side, engine) => {
+      const own = engine ? "faulty" : "correct";
       for (const [key, group] of side) {
-        const both = alike.has(key);
-        if (both && engine) continue;
-        const kind = both ? "both" : engine ? "faulty" : "correct";
-        this.bracket(group, kind, engine, length);
-        if (group.scale) this.bars(group, kind, engine, length);
+        const other = sides[1 - engine]?.get(key);
+        if (!other || !engine)
+          this.bracket(group, other ? "both" : own, engine, length);
+        if (!group.scale) continue;
+        const one = other && String(other.scale) === String(group.scale);
+        if (!one || !engine)
+          this.bars(group, one ? "both" : own, engine, length);
       }
     });
     this.stood();
@@ -115,7 +114,13 @@ export class Causes {
   }
 }
 
-// An engine's groups, by what is drawn of them.
+// Both engines compare the same rows, at the same baselines.
+export function alike(causes) {
+  const [one, other] = causes.map((cause) => [...groups(cause).keys()].join());
+  return one === other;
+}
+
+// An engine's groups, by what is drawn of them, the divisor aside.
 function groups({ group, at, say, counts = say, scale }) {
   const found = new Map();
   group.forEach((label, row) => {
@@ -128,5 +133,6 @@ function groups({ group, at, say, counts = say, scale }) {
     one.counts.push(counts[row] === "1");
     one.scale?.push(scale[row]);
   });
-  return new Map([...found.values()].map((one) => [JSON.stringify(one), one]));
+  return new Map([...found.values()].map((one) =>
+    [JSON.stringify([one.rows, one.at, one.counts]), one]));
 }

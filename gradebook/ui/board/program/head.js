@@ -27,7 +27,9 @@ function cell(board, span) {
   } else if (span.name === "reward axis") {
     axis(board, made, board.reward, span, layout.narrow ? "reward" : "drag a reward", "reward axis");
   } else if (span.panel !== undefined) {
-    const title = data.panels[span.panel].title;
+    const { title: whole } = data.panels[span.panel];
+    const crowded = layout.narrow && data.panels.length > 1;
+    const title = crowded ? whole.replace(/ of the .*/, "") : whole;
     axis(board, made, board.panels[span.panel], span, title, span.name);
   } else if (span.engine !== undefined) {
     set(made, { class: "cell number" });

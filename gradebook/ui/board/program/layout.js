@@ -99,6 +99,6 @@ function wanted(column, data, narrow) {
 
 function numberWidth(data) {
   const texts = data.panels[data.numbers].text.flat();
-  const longest = Math.max(...texts.map((t) => t.length), 7);
+  const longest = Math.max(...[...texts, ...data.names].map((t) => t.length), 7);
   return Math.min(longest * 7.6 + 22, 130);
 }

@@ -1,11 +1,13 @@
 // What the marks mean: only those that are drawn.
 
+import { alike } from "./causes.js";
 import { html, svg } from "./dom.js";
 
 const SIGNS = {
   correct: () => svg("circle", { cx: 8, cy: 8, r: 5.5, class: "correct mark" }),
   faulty: () => svg("path", { d: "M8,1 L15,8 L8,15 L1,8 Z", class: "faulty mark" }),
   bracket: () => svg("path", { d: "M12,1 H6 V15 H12", class: "bracket correct near" }),
+  both: () => svg("path", { d: "M12,1 H6 V15 H12", class: "bracket both near" }),
   dashed: () => svg("path", { d: "M4,1 H10 V15 H4", class: "bracket faulty near" }),
   hollow: () => svg("circle", { cx: 8, cy: 8, r: 6, class: "hollow-sign" }),
   unlike: () => svg("circle", { cx: 8, cy: 8, r: 6, class: "unlike-sign" }),
@@ -33,8 +35,9 @@ export function items(data) {
   if (!data.covered) shown.push(["faulty", faulty]);
   const grouped = data.causes.some((c) => c.at.some((x) => x !== null));
   if (grouped) {
-    shown.push(["bracket", `rows compared with each other, at their ${data.baseline}`]);
-    if (data.causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
+    const both = alike(data.causes);
+    shown.push([both ? "both" : "bracket", `rows compared with each other, at their ${data.baseline}`]);
+    if (!both && data.causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
   }
   if (data.causes.some((c) => c.scale)) shown.push(["divisor", "divisor"]);
   const says = data.causes.map((c) => c.say);
