@@ -36,7 +36,11 @@ export class Board {
     dragging(this);
     painting(this);
     keyboard(this);
-    this.watch = new ResizeObserver(() => this.data && this.render(0));
+    this.width = 0; // to ask for it at each drawing would lay the page out
+    this.watch = new ResizeObserver(() => {
+      this.width = this.frame.clientWidth;
+      if (this.data) this.render(0);
+    });
     this.watch.observe(this.frame);
   }
 
@@ -91,9 +95,16 @@ export class Board {
     this.render(other ? 0 : revealed ? REVEAL : typed ? FOLLOW : STEP);
   }
 
+  // Draws what was typed or painted at the next frame: an edit leaves first.
+  soon() {
+    this.asked ||= requestAnimationFrame(() => this.render(0));
+  }
+
   render(length) {
+    cancelAnimationFrame(this.asked);
+    this.asked = 0;
     if (this.whole.hidden) return;
-    const width = this.frame.clientWidth;
+    const { width } = this;
     if (!width || !this.data.panels) return;
     const { data } = this;
     // While a hand is at work the columns stand where they are.
@@ -201,6 +212,7 @@ export class Board {
 
   stop() {
     clearTimeout(this.calm);
+    cancelAnimationFrame(this.asked);
     this.outbox.stop();
     this.glide.stop();
     this.watch.disconnect();

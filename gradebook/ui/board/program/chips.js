@@ -61,7 +61,7 @@ export function paint(board, target, row, token, event) {
   let last = first;
   const put = (start, stop) => {
     board.put({ do: "mask", row, start, stop, value, gesture });
-    board.render(0);
+    board.soon();
   };
   put(first, first + 1);
   const move = (now) => {
@@ -103,7 +103,7 @@ export function buttons(board, row) {
     chip.addEventListener("click", () => {
       const value = bitsOf(board, row)[t] !== "1";
       board.put({ do: "mask", row, start: t, stop: t + 1, value });
-      board.render(0);
+      board.soon();
     });
     made.append(chip);
   });

@@ -27,7 +27,7 @@ function hold(board, handle, event) {
   board.held = { row, value: start };
 
   const move = (now) => {
-    const place = now.clientX - board.list.getBoundingClientRect().left - offset;
+    const place = now.clientX - left - offset;
     const value = board.reward.snapped(place);
     if (!moved && Math.abs(now.clientX - event.clientX) < 2) return;
     moved = true;
@@ -54,7 +54,7 @@ export function set(board, row, value, gesture) {
   board.put({ do: "cell", row, column: "reward", value: text, gesture });
   const input = board.rows.all.get(row)?.querySelector("[data-column=reward]");
   if (input && parsed(input.value) !== value) input.value = text;
-  board.render(0);
+  board.rows.redraw(row); // the marks stand until the answer is there
 }
 
 function carry(board, grip, event) {

@@ -9,7 +9,7 @@
 // server has answered a finished act, the rest of the page hears of it.
 
 const PATIENCE = 3000; // ms until a message without an answer goes out again
-const QUICK = 60; // ms in which an idle server answers
+const QUICK = 150; // ms that an answer may take before the server has much to do
 
 export class Outbox {
   constructor() {
@@ -78,7 +78,8 @@ export class Outbox {
   }
 
   // While a hand is moving, a loaded server gets as much time between two
-  // messages as it took beyond an idle one's answer.
+  // messages as its answer took beyond that. (A slow browser takes 110 ms of
+  // which the server works 15.)
   later() {
     const moving = this.finished < this.last;
     const due = this.left + 2 * this.trip - QUICK;

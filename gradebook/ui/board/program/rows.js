@@ -52,6 +52,12 @@ export class Rows {
     return made;
   }
 
+  // Draws one row, whose handle follows a hand or a key.
+  redraw(row) {
+    const made = this.all.get(row);
+    if (made) this.draw(made, row);
+  }
+
   // Draws the row, unless nothing of it has changed.
   draw(made, row) {
     const state = this.state(row);
@@ -241,7 +247,7 @@ export class Rows {
     const { row, column } = input.dataset;
     const gesture = this.typing?.input === input ? this.typing.gesture : undefined;
     this.board.put({ do: "cell", row: Number(row), column, value, gesture });
-    this.board.render(0);
+    this.board.soon();
   }
 
   // Typing paused or ended: one step of undo ends here.
