@@ -365,3 +365,26 @@ def test_after_any_edits_picture_server_and_link_agree(read, seed):
             board.button(act).click()
     page.locator("[data-test-script-state='notRunning']").wait_for()
     agrees_with_the_link(board, "rejected_rows")
+
+
+def test_the_cause_is_drawn_by_its_stage(read):
+    """Brackets stand once where both engines compare the same rows."""
+    drawn = {
+        "partial_groups": {"both": 2, "correct": 2, "faulty": 1},
+        "swapped_scale": {"both": 2, "correct": 0, "faulty": 0},
+        "double_normalization": {"both": 1, "correct": 0, "faulty": 0},
+    }
+    for case, brackets in drawn.items():
+        title = case.replace("_", " ").capitalize()
+        board = read(f"{case}?v=1&s={case}&open=1", title).board.whole
+        under, legend = board.locator(".under"), board.locator(".legend")
+        for kind, count in brackets.items():
+            expect(under.locator(f".bracket.{kind}")).to_have_count(count)
+        legend_of_two = legend.get_by_text("the same, faulty")
+        expect(legend_of_two).to_have_count(brackets["faulty"])
+        bars = 2 if case == "swapped_scale" else 0
+        for kind in ("correct", "faulty"):
+            expect(under.locator(f".divisor.{kind}")).to_have_count(bars)
+    arrows = board.locator(".over .arrows")
+    expect(arrows.locator(".correct")).to_have_count(0)
+    expect(arrows.locator(".faulty")).to_have_count(2)
