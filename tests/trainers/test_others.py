@@ -1,0 +1,314 @@
+"""AReaL, OpenRLHF and SkyRL as released: their own advantage functions, and
+the recipes of gradebook/trainers/README.md word by word.
+
+Runs in the virtual environment of others.txt; .ci/run makes it.
+"""
+
+import __future__
+
+import ast
+import copy
+import itertools
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+
+import gradebook
+from gradebook.logs.log import check_log
+
+README = Path(gradebook.__file__).parent / "trainers" / "README.md"
+RECIPES = dict(
+    re.findall(
+        r"^## (\w+).*?```python\n(.*?)```",
+        README.read_text("utf-8"),
+        re.S | re.M,
+    )
+)
+"""Trainer -> its first block of Python in the README."""
+
+
+def released(package, path, names, **needs):
+    """Definitions from a file of an installed package, in a namespace that
+    has only what they need; "Class.method" is a method alone."""
+    try:
+        (file,) = (f for f in files(package) if str(f).endswith(path))
+    except PackageNotFoundError:
+        pytest.skip(f"{package} is not installed")
+    tree = ast.parse(file.locate().read_text("utf-8"))
+    known = {}
+    for node in tree.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            known[node.name] = node
+        for inner in getattr(node, "body", []):
+            if isinstance(inner, ast.FunctionDef):
+                known[f"{node.name}.{inner.name}"] = inner
+    for node in (wanted := [known[name] for name in names]):
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list = []
+    space = {"torch": torch, "np": np} | needs
+    code = compile(
+        ast.Module(wanted, []),
+        path,
+        "exec",
+        flags=__future__.annotations.compiler_flag,
+    )
+    exec(code, space)
+    return SimpleNamespace(**space)
+
+
+def follow(trainer, folder, declared, **variables):
+    """Runs a recipe with the trainer's variables; the verdict on what it
+    recorded. The guard raises where it finds something."""
+    guard = gradebook.Guard(declared=declared, action="raise")
+    with gradebook.Recorder(folder, declared=declared, strict=True) as record:
+        space = {"torch": torch, "recorder": record, "guard": guard}
+        exec(RECIPES[trainer], space | variables)
+    return check_log([folder])
+
+
+# Three prompts. By hand for the first: 1, 0, 0, 3 have mean 1, and their
+# squared distances 0, 1, 1, 4 have the sum 6, so the deviation is root 2.
+REWARDS = [[1.0, 0.0, 0.0, 3.0], [0.5, 0.25, 0.75, 2.0], [4.0, 4.0, 1.0, 0.0]]
+LENGTHS = [[3, 5, 2, 4], [1, 2, 3, 6], [2, 2, 5, 3]]
+FIRST = [0.0, -(0.5**0.5), -(0.5**0.5), 2**0.5]
+
+
+def first_prompt(folder):
+    (table,) = gradebook.recording(folder).tables()
+    return table["advantage"].to_pylist()[:4]
+
+
+def of_areal(groups, reward_norm, adv_norm=None):
+    """What `PPOActor.compute_advantages` returns for groups of rewards."""
+    data = released(
+        "areal",
+        "areal/utils/data.py",
+        [
+            *("Normalization", "KLEstimator", "get_batch_size"),
+            *("is_multi_modal_key", "concat_padded_tensors", "TrajBatchMeta"),
+            *("concat_batch", "split_batch", "split_and_unpad_tensor"),
+            *("batched_call", "_unpad_splits", "_pad_cat_dim0"),
+        ],
+        dataclass=dataclass,
+        NamedTuple=NamedTuple,
+        copy=copy,
+        dist=torch.distributed,
+        F=torch.nn.functional,
+    )
+    actor = released(
+        "areal", "areal/trainer/ppo/actor.py", ["PPOActor._compute_advantages"]
+    )
+    config = SimpleNamespace(
+        overlong_reward_penalty=False,
+        use_decoupled_loss=False,
+        recompute_logprob=False,
+    )
+    norm = {"mean_leave1out": False, "std_unbiased": True, "eps": 1e-5}
+    norm |= {"mean_level": "group", "std_level": "group", "group_size": 4}
+    of = data.Normalization
+    own = SimpleNamespace(
+        config=config,
+        reward_bias=0.0,
+        reward_scaling=1.0,
+        reward_clip=20.0,
+        reward_norm=of(SimpleNamespace(**norm | reward_norm)),
+        adv_norm=adv_norm and of(SimpleNamespace(**norm | adv_norm)),
+        kl_ctl=0.1,
+        kl_estimator=data.KLEstimator(),
+        mask_no_eos_with_zero=False,
+        discount=1.0,
+        gae_lambda=1.0,
+    )
+    trajectories = []
+    chance = torch.Generator().manual_seed(0)
+    for rewards, lengths in groups:
+        width = 2 + max(lengths)  # two tokens of the prompt
+        at = torch.arange(width)
+        length = torch.tensor(lengths)[:, None]
+        shape = (len(rewards), width)
+        trajectories.append(
+            {
+                "input_ids": torch.ones(shape, dtype=torch.int32),
+                "attention_mask": at < 2 + length,
+                "loss_mask": ((at >= 2) & (at < 2 + length)).int(),
+                "logprobs": -torch.rand(shape, generator=chance),
+                "ref_logp": -torch.rand(shape, generator=chance),
+                "rewards": torch.tensor(rewards),
+            }
+        )
+    return data.batched_call(
+        lambda batch: actor._compute_advantages(own, batch), trajectories
+    )
+
+
+AREAL = {"estimator": "grpo", "eps": 1e-5, "spread_about": "baseline"}
+
+
+@pytest.mark.parametrize("adv_norm", [None, {"mean_level": "batch"}])
+def test_the_recipe_for_areal_records_its_normalized_rewards(
+    tmp_path, adv_norm
+):
+    """Whatever AReaL does to token advantages afterwards."""
+    variables = {
+        "result": of_areal(list(zip(REWARDS, LENGTHS)), {}, adv_norm),
+        "self": SimpleNamespace(engine=SimpleNamespace(get_version=lambda: 7)),
+    }
+    verdict = follow("AReaL", tmp_path, AREAL, **variables)
+    assert verdict.verdict == "correct", verdict.sentence
+    assert verdict.frame["step"].tolist() == [7]
+    assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-4)
+
+
+def test_areal_1_0_4_cuts_groups_by_position():
+    """One rollout of the first prompt is lost: the bug of AReaL issue 1419,
+    in the class as released."""
+    groups = list(zip(REWARDS, LENGTHS))
+    groups[0] = (REWARDS[0][:3], LENGTHS[0][:3])
+    result = of_areal(groups, {})
+    guard = gradebook.Guard(declared=AREAL, action="raise")
+    engine = SimpleNamespace(get_version=lambda: 0)
+    space = {"torch": torch, "guard": guard, "result": result}
+    space |= {"self": SimpleNamespace(engine=engine)}
+    space["recorder"] = SimpleNamespace(step=lambda *_, **__: None)
+    with pytest.raises(gradebook.WrongAdvantages) as error:
+        exec(RECIPES["AReaL"], space)
+    named = gradebook.bug(error.value.finding.bug)
+    assert (named.trainer, named.stage) == ("AReaL", "group")
+
+
+@pytest.mark.parametrize(
+    "estimator, declared",
+    [
+        ("group_norm", {"estimator": "grpo"}),
+        ("dr_grpo", {"estimator": "dr_grpo"}),
+        ("rloo", {"estimator": "rloo"}),
+        (
+            "reinforce_baseline",
+            {"scale": "none", "whiten_tokens": True, "whiten_ddof": 0},
+        ),
+    ],
+)
+def test_the_recipe_for_openrlhf_records_what_it_computes(
+    tmp_path, estimator, declared
+):
+    path = "openrlhf/trainer/ppo_utils/experience_maker.py"
+    of = released(
+        "openrlhf",
+        path,
+        [
+            f"RemoteExperienceMaker.{name}"
+            for name in (
+                "compute_advantages_and_returns",
+                "get_cumulative_returns",
+            )
+        ],
+        itertools=itertools,
+        apply_length_penalties=lambda experiences, args: None,
+        compute_reward=released(
+            "openrlhf", "openrlhf/models/utils.py", ["compute_reward"]
+        ).compute_reward,
+    )
+    args = SimpleNamespace(
+        rollout=SimpleNamespace(n_samples_per_prompt=4),
+        reward=SimpleNamespace(clip_range=None),
+        algo=SimpleNamespace(
+            advantage=SimpleNamespace(
+                estimator=estimator, gamma=1.0, no_std_norm=False
+            )
+        ),
+    )
+    own = SimpleNamespace(
+        strategy=SimpleNamespace(args=args),
+        args=args,
+        advantage_estimator=estimator,
+        kl_ctl=SimpleNamespace(value=0.0),
+        get_cumulative_returns=lambda *a: of.get_cumulative_returns(own, *a),
+    )
+    rewards = torch.tensor(REWARDS).flatten()
+    lengths = torch.tensor(LENGTHS).flatten()
+    experiences = []
+    # Micro-batches of five rows and a last one of two, in another order.
+    for index in torch.tensor([7, 2, 9, 0, 4, 1, 11, 3, 8, 10, 6, 5]).split(5):
+        width = int(lengths[index].max())
+        mask = torch.arange(width) < lengths[index][:, None]
+        experiences.append(
+            SimpleNamespace(
+                index=index.tolist(),
+                rewards=rewards[index],
+                action_mask=mask,
+                kl=torch.zeros(mask.shape),
+                info={},
+            )
+        )
+    of.compute_advantages_and_returns(own, experiences)
+    verdict = follow(
+        "OpenRLHF",
+        tmp_path,
+        declared,
+        experiences=experiences,
+        self=own,
+        step=3,
+    )
+    assert verdict.verdict == "correct", verdict.sentence
+
+
+@pytest.mark.parametrize(
+    "function, by_std, declared",
+    [
+        ("compute_grpo_outcome_advantage", True, {"estimator": "grpo"}),
+        ("compute_grpo_outcome_advantage", False, {"estimator": "dr_grpo"}),
+        ("compute_rloo_outcome_advantage", True, {"estimator": "rloo"}),
+    ],
+)
+def test_the_recipe_for_skyrl_records_what_it_computes(
+    tmp_path, function, by_std, declared
+):
+    of = released(
+        "skyrl",
+        "skyrl/backends/skyrl_train/utils/ppo_utils.py",
+        [function],
+        defaultdict=defaultdict,
+    )
+    rows = 12
+    lengths = torch.tensor(LENGTHS).flatten()
+    mask = (torch.arange(8) < lengths[:, None]).long()
+    rewards = torch.zeros(rows, 8)
+    rewards[torch.arange(rows), lengths - 1] = torch.tensor(REWARDS).flatten()
+    uids = [f"prompt-{n // 4}" for n in range(rows)]
+    # SkyRL pads the batch with copies of its first row.
+    data = {
+        "rewards": torch.cat([rewards, rewards[:2]]),
+        "response_mask": torch.cat([mask, mask[:2]]),
+    }
+    metadata = {"uids": [*uids, "pad0", "pad1"], "pad_size": 2}
+    data["advantages"], _ = getattr(of, function)(
+        data["rewards"].clone(),
+        data["response_mask"],
+        np.array(metadata["uids"]),
+        grpo_norm_by_std=by_std,
+    )
+
+    class Batch(dict):
+        pass
+
+    batch = Batch(data)
+    batch.metadata = metadata
+    verdict = follow(
+        "SkyRL",
+        tmp_path,
+        declared,
+        training_input=batch,
+        self=SimpleNamespace(global_step=5),
+    )
+    assert verdict.verdict == "correct", verdict.sentence
+    assert verdict.rows == rows
+    if by_std and "grpo" in function:
+        assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-4)
