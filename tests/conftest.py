@@ -2,12 +2,19 @@
 
 import json
 import math
+import os
 import re
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
+# Set before torch is imported: workers that share the machine's cores lose
+# time to each other's threads.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest, app_test
@@ -17,13 +24,24 @@ import gradebook
 
 ROOT = Path(__file__).parent.parent
 # The same examples in every run; a machine under load is slow, not wrong.
-settings.register_profile(
-    "steady",
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("steady")
+# `-m long` tries each property again, on more examples.
+STEADY = {
+    "derandomize": True,
+    "deadline": None,
+    "suppress_health_check": [
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+        HealthCheck.function_scoped_fixture,
+    ],
+}
+settings.register_profile("short", max_examples=10, **STEADY)
+settings.register_profile("long", max_examples=100, **STEADY)
+settings.load_profile("short")
+
+
+def pytest_configure(config):
+    if config.option.markexpr == "long":
+        settings.load_profile("long")
 
 
 def pages_of(app):
@@ -40,6 +58,13 @@ def pages_of(app):
             self._pages = app._registered_pages or None
 
     return Pages
+
+
+# A server looks once for components among the installed packages, AppTest at
+# each run, which takes longer than a page.
+manifest_scanner.scan_component_manifests = cache(
+    manifest_scanner.scan_component_manifests
+)
 
 
 class Visit:
@@ -314,11 +339,16 @@ EVERY_BUG = ("bugs", "engine")
 """Folders whose tests run for every bug, long or not."""
 
 
-def pytest_collection_modifyitems(items):
-    """Marks as long what repeats a test for one more bug of a stage."""
+def pytest_collection_modifyitems(config, items):
+    """Marks as long what repeats a test for one more bug of a stage, or on
+    more examples."""
     chosen = _one_bug_a_stage()
     others = set(gradebook.BUGS) - chosen
     for item in items:
+        if config.option.markexpr == "long" and (
+            is_hypothesis_test(getattr(item, "obj", None))
+        ):
+            item.add_marker(pytest.mark.long)
         if set(EVERY_BUG) & set(item.path.parts):
             continue
         values = getattr(item, "callspec", None)

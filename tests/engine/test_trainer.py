@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import settings as profile
 from hypothesis import strategies as st
 
 import gradebook
@@ -51,7 +50,6 @@ def test_one_more_column_gives_every_row_its_eos():
     ]
 
 
-@profile(deadline=None)
 @given(LENGTHS, st.integers(0, 1000))
 def test_a_draw_keeps_as_many_of_each_step(lengths, seed):
     steps, kept, step = zip(*((s, min(k, s), t) for s, k, t in lengths))

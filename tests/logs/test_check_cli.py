@@ -48,15 +48,15 @@ def faulty(tmp_path):
     return path
 
 
-def test_a_correct_log_exits_0():
-    done = shell("check", str(TRL))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("These are GRPO advantages in TRL's")
+def test_a_correct_log_exits_0(run):
+    code, out, err = run("check", TRL)
+    assert (code, err) == (0, "")
+    assert out.startswith("These are GRPO advantages in TRL's")
 
 
-def test_a_suspect_exits_1_and_machines_can_read_it(faulty):
+def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
     done = shell("check", str(faulty), "--json")
-    assert done.returncode == 1
+    assert (done.returncode, done.stderr) == (1, "")
     found = json.loads(done.stdout)
     assert found["verdict"] == "suspect"
     assert found["bug"] == "partial_groups"
@@ -110,12 +110,11 @@ def test_without_a_command_there_is_the_usage(run):
     assert code == 2 and err.startswith("usage: gradebook")
 
 
-def test_nothing_reaches_a_shell_as_a_traceback(tmp_path):
+def test_a_damaged_file_is_one_line_and_exits_2(run, tmp_path):
     path = tmp_path / "bad.parquet"
     path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
-    done = shell("check", str(path))
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
+    code, _, err = run("check", path)
+    assert code == 2 and len(err.splitlines()) == 1
 
 
 def test_columns_weights_and_group_size_can_be_said(run, tmp_path):

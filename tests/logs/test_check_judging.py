@@ -71,7 +71,9 @@ def is_wider(case):
     return len(masks[0]) > max(sum(mask) for mask in masks)
 
 
-@pytest.mark.parametrize("side", ["faulty", "correct"])
+@pytest.mark.parametrize(
+    "side", ["faulty", pytest.param("correct", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("bug", SHOWN)
 def test_declared_settings_tell_the_measured_sides_apart(bug, side):
     """Some bugs are another setting's correct numbers: with the settings
@@ -124,7 +126,7 @@ def test_rloo_whose_advantages_trl_normalizes_is_correct():
 
 @pytest.mark.parametrize("bug", ["", *sorted(NEEDED)])
 def test_a_step_alone_gives_the_same_row(bug):
-    frame = made(bug, steps=8, seed=4)
+    frame = made(bug, steps=4, seed=4)
     whole = gradebook.check(frame)
     alone = [gradebook.check(rows) for _, rows in frame.groupby("step")]
     pd.testing.assert_frame_equal(

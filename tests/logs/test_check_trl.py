@@ -126,7 +126,7 @@ def test_rewards_that_were_normalized_before_they_were_summed_are_found():
     assert np.allclose(frame["advantage"], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("size", [5, 6])
+@pytest.mark.parametrize("size", [6, pytest.param(5, marks=pytest.mark.long)])
 def test_fixed_strides_are_named_with_the_weights_of_the_rewards(size):
     frame = strided(rows_of("trl-group"), {"vowels": 1, "short": 0.5}, size)
     found = checked(frame)

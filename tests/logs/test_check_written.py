@@ -18,11 +18,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.logs.read.sources import Source
 
-FUZZ = settings(
-    deadline=None,
-    max_examples=25,
-    suppress_health_check=[*HealthCheck],
-)
+FUZZ = settings(suppress_health_check=[*HealthCheck])
 
 
 def checked(data, name):

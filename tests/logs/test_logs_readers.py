@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from logs.made import made
 
@@ -30,12 +30,6 @@ from gradebook.logs.read.sources import (
 )
 from gradebook.logs.read.whole_steps import Log, tables
 from gradebook.logs.verdict.explore import step_rows
-
-QUIET = settings(
-    deadline=None,
-    max_examples=25,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
 
 
 def table(frame):
@@ -308,13 +302,11 @@ def test_files_too_large_are_refused_by_size():
 # Fuzz
 
 
-@QUIET
 @given(st.binary(max_size=400), st.sampled_from(["csv", "jsonl", "parquet"]))
 def test_random_bytes_are_refused_or_named(data, kind):
     outcome(of(data, f"log.{kind}"))
 
 
-@QUIET
 @given(st.text(max_size=60), st.integers(1, 20))
 def test_any_text_in_a_line_is_named_or_read(text, line):
     lines = bytes_of("csv").decode().split("\n")
@@ -334,7 +326,7 @@ def damaged(whole, chance):
 @EVERY
 def test_a_damaged_file_is_read_or_refused(kind):
     whole, chance = bytes_of(kind), random.Random(kind)
-    for _ in range(150):
+    for _ in range(60):
         source = of(damaged(whole, chance), f"log.{kind}")
         try:
             list(parts(source, Wanted(tuple(header(source)[0]))))
@@ -345,7 +337,7 @@ def test_a_damaged_file_is_read_or_refused(kind):
 @EVERY
 def test_a_damaged_file_is_judged_or_refused(kind):
     whole, chance = bytes_of(kind), random.Random(kind)
-    for _ in range(8):
+    for _ in range(4):
         outcome(of(damaged(whole, chance), f"log.{kind}"))
 
 
@@ -436,15 +428,15 @@ def halves(log):
     return pd.concat([log[~late], log[late]], ignore_index=True)
 
 
-@pytest.mark.parametrize("bug", ["", "rejected_rows", "partial_groups"])
+@pytest.mark.parametrize("bug", ["", "partial_groups"])
 def test_steps_that_come_back_later_are_brought_together(bug, monkeypatch):
-    log = made(bug, steps=12)
+    log = made(bug, steps=8)
     whole = check_log([of(table(log), "log.parquet")])
     small_parts(monkeypatch, 20)
     source = of(table(halves(log)), "log.parquet")
     found = check_log([source])
     assert found.sentence == whole.sentence
-    assert found.steps_judged == 12 and found.exit_code == whole.exit_code
+    assert found.steps_judged == 8 and found.exit_code == whole.exit_code
     assert any("stand apart" in note for note in found.notes)
     opened = step_rows([source], found, 7)
     assert len(opened.table) == (log["step"] == 7).sum()
@@ -547,18 +539,23 @@ NESTED = [[1], {"a": 1}, [{"a": [1]}], [[]], None, 10**30, "x", True]
 
 @pytest.mark.parametrize("value", NESTED, ids=repr)
 def test_a_nested_cell_in_any_column_is_read_or_named(value):
+    """In the second of three prompts of two rows, whose rewards 0 and 1
+    have the advantages -1/sqrt(2) and 1/sqrt(2)."""
     plain = {
         "step": 1,
-        "prompt": "p",
-        "advantage": 0.5,
         "length": 3,
         "eos": True,
         "steps": 2,
         "kept_steps": 1,
         "finish_reason": "stop",
     }
-    for key in (*plain, "reward"):
-        rows = [dict(plain, reward=r) for r in (0.0, 1.0, 0.0, 1.0)]
+    whole = [
+        dict(plain, prompt=p, reward=r, advantage=(2 * r - 1) * 0.5**0.5)
+        for p in "abc"
+        for r in (0.0, 1.0)
+    ]
+    for key in whole[0]:
+        rows = [dict(row) for row in whole]
         rows[2][key] = value
         outcome(of("\n".join(map(json.dumps, rows)), "log.jsonl"))
         with contextlib.suppress(GradebookError):
