@@ -125,11 +125,10 @@ def first_difference(correct, faulty):
     return None
 
 
-MEASURED = [
-    pytest.param(name, case, id=f"{name}-{case['name']}")
+MEASURED = {
+    name: json.loads((GOLDEN / f"{name}.json").read_text())["cases"]
     for name in STAGE
-    for case in json.loads((GOLDEN / f"{name}.json").read_text())["cases"]
-]
+}
 
 
 def differs(case):
@@ -149,21 +148,18 @@ def numbers(values):
     return np.nan_to_num(np.array(values, dtype=float), nan=1e30)
 
 
-@pytest.mark.parametrize("name, case", MEASURED)
-def test_the_first_stage_that_differs_is_the_swapped_one(name, case):
-    batch = Batch(**case["rows"], settings=Settings(**case["settings"]))
-    correct = gradebook.run(CORRECT, batch)
-    faulty = gradebook.run(gradebook.bug(name).engine, batch)
-    first = first_difference(correct, faulty)
-    if differs(case):
-        assert first == STAGE[name]
-    else:
-        assert first in (None, STAGE[name])
-
-
-def test_the_measured_cases_differ_for_each_bug():
-    apart = {p.values[0] for p in MEASURED if differs(p.values[1])}
-    assert apart == set(STAGE)
+@pytest.mark.parametrize("name", MEASURED)
+def test_the_first_stage_that_differs_is_the_swapped_one(name):
+    apart = 0
+    for case in MEASURED[name]:
+        batch = Batch(**case["rows"], settings=Settings(**case["settings"]))
+        correct = gradebook.run(CORRECT, batch)
+        faulty = gradebook.run(gradebook.bug(name).engine, batch)
+        first = first_difference(correct, faulty)
+        wanted = (STAGE[name],) if differs(case) else (None, STAGE[name])
+        assert first in wanted, case["name"]
+        apart += differs(case)
+    assert apart
 
 
 @pytest.mark.parametrize("name", ["nope", "", "Partial_groups", None])

@@ -8,14 +8,12 @@ import string
 import tracemalloc
 import zlib
 from dataclasses import replace
-from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
 
 import gradebook
 from gradebook.cases import edits, link
-from gradebook.cases.fields import SWITCHES
 from gradebook.cases.packed_table import pack
 from gradebook.cases.sandbox import case, starts
 from gradebook.cases.scenario import names
@@ -488,25 +486,3 @@ def test_cells_are_written_the_shorter_way():
 def unpacked(text):
     packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     return json.loads(zlib.decompress(packed))
-
-
-FROZEN = json.loads((Path(__file__).parent / "links.json").read_text("utf-8"))
-
-
-@pytest.mark.parametrize("frozen", FROZEN, ids=lambda one: one["title"])
-def test_an_old_link_opens_to_the_state_it_always_did(frozen):
-    """The links and states were written down before cells and settings were
-    kept as they are now."""
-    query = dict(parse_qsl(frozen["link"], keep_blank_values=True))
-    back = link.decode(query)
-    state, kept = back.state, frozen["state"]
-    assert list(back.problems) == frozen["problems"]
-    assert back.covered is kept["covered"]
-    assert state.scenario.name == kept["scenario"]
-    assert list(state.bugs) == kept["bugs"]
-    for name in ("row", *SWITCHES):
-        assert state.get(name) == kept[name], name
-    for name, typed in kept["typed"].items():
-        assert state.typed[name] == typed, name
-    cells = {name: list(state.table[name]) for name in state.table.headers}
-    assert cells == kept["cells"]

@@ -1,0 +1,172 @@
+"""The influence map of gradients, its single cells, what has no value."""
+
+import itertools
+from dataclasses import replace
+
+import pytest
+import torch
+
+import gradebook
+from gradebook.analysis.influence import (
+    changed,
+    changed_kl,
+    derivative,
+    gradient_influence,
+    influence,
+    influences,
+    own_prompt,
+)
+
+CORRECT = gradebook.CORRECT
+ENGINES = {"correct": CORRECT} | {
+    name: gradebook.bug(name).engine for name in gradebook.BUGS
+}
+ESTIMATORS = gradebook.ESTIMATORS
+ROUNDED = {"bf16_rewards": 2**-6, "float32_dust": 1e-3, "variance_floor": 1e-3}
+"""Engines that round on the way: a small change of a reward shows them as
+steps. Their derivative is that of the formula, up to this error."""
+DIVISIBLE = ((4, 15), (3, 10), (2, 2))
+"""Group sizes and seeds of `drawn` that every engine takes: in each step
+the rows with a say divide by the group size."""
+
+
+def shipped(name):
+    return gradebook.load(name).batch(), ENGINES[name.partition("-")[0]]
+
+
+def drawn(settings, seed=0, logp=False, rows=14):
+    """Prompts of mixed sizes in two steps, some rows rejected, some without
+    EOS, one without a transition left."""
+    g = torch.Generator().manual_seed(seed)
+
+    def whole(low, high, *shape):
+        return torch.randint(low, high, shape, generator=g)
+
+    mask = whole(0, 2, rows, 3).bool()
+    mask[2] = False
+    mask[[0, 5, 8, 13]] = True
+    steps = whole(1, 6, rows)
+    kept = torch.minimum(steps, whole(1, 6, rows))
+    kept[4] = 0
+    token = torch.rand((2, rows, 3), generator=g, dtype=torch.float64)
+    return gradebook.Batch(
+        prompt=[0, 0, 0, 0, 1, 1, 2, 1, 3, 3, 3, 3, 0, 0][:rows],
+        reward=whole(-3, 4, rows).double(),
+        mask=mask,
+        eos=whole(0, 4, rows) > 0,
+        step=[0] * 8 + [1] * (rows - 8),
+        steps=steps,
+        kept_steps=kept,
+        logp=-token[0] if logp else None,
+        ref_logp=-token[1] if logp else None,
+        settings=settings,
+    )
+
+
+def test_a_reward_that_makes_its_group_flat_takes_the_kl_away():
+    batch, faulty = shipped("zero_std_kl")
+    correct = gradient_influence(CORRECT, batch)
+    found = gradient_influence(faulty, batch)
+    # Three tokens of 0.04 * (1 - 2) / 10 each.
+    expected = torch.zeros(4, 4).double()
+    expected[2:, 2:] = 0.012
+    assert torch.allclose(correct.kl, expected, atol=1e-6)
+    assert found.kl.eq(0).all()
+    assert torch.equal(found.policy, correct.policy)
+    # Row 2 is pushed up against the reference, row 3 with it.
+    policy = 3 * 0.70701 / 10
+    up, down = correct.whole[2:, 2].tolist()
+    assert up == pytest.approx(policy + 0.012, abs=1e-5)
+    assert down == pytest.approx(policy - 0.012, abs=1e-5)
+    assert float(found.whole[3, 2]) == pytest.approx(policy, abs=1e-5)
+
+
+def test_under_bnpo_the_fix_moves_the_neighbours():
+    batch, faulty = shipped("zero_std_kl-bnpo")
+    mixed = batch.reward.clone()
+    mixed[0] = 0
+    batch = replace(batch, reward=mixed)
+    outside = ~own_prompt(batch)
+    assert gradient_influence(CORRECT, batch).kl[outside].ne(0).any()
+    assert gradient_influence(faulty, batch).kl[outside].eq(0).all()
+
+
+def test_no_gradient_without_logp():
+    with pytest.raises(gradebook.GradebookError, match="logp"):
+        gradient_influence(CORRECT, shipped("partial_groups")[0])
+
+
+def test_a_cell_is_the_two_advantages_and_the_value():
+    batch, faulty = shipped("partial_groups")
+    cell = changed(faulty, batch, 10, 11)
+    assert cell.value == 0
+    assert cell.before == pytest.approx(-0.47973, abs=5e-5)
+    assert cell.after == pytest.approx(1.30557, abs=5e-5)
+    for engine in ENGINES.values():
+        found = influence(engine, batch)
+        for i, j in itertools.product(range(12), range(12)):
+            cell = changed(engine, batch, i, j)
+            assert cell.before - cell.after == pytest.approx(
+                float(found[i, j]), abs=1e-9
+            )
+
+
+def test_a_row_without_an_advantage_has_a_line_of_nan():
+    batch, faulty = shipped("double_normalization-subsample")
+    for engine in (CORRECT, faulty):
+        lines = influence(engine, batch).isnan()
+        assert lines.all(1).nonzero().flatten().tolist() == [1]
+        assert lines.any(1).nonzero().flatten().tolist() == [1]
+    assert not influences(faulty, batch).leaks[1].any()
+
+
+def test_the_map_reads_the_batch_and_leaves_it_alone():
+    batch, faulty = shipped("zero_std_kl")
+    before = batch.reward.clone(), batch.logp.clone()
+    influences(faulty, batch)
+    gradient_influence(faulty, batch)
+    derivative(faulty, batch)
+    assert torch.equal(batch.reward, before[0])
+    assert torch.equal(batch.logp, before[1])
+    assert not batch.reward.requires_grad and not batch.logp.requires_grad
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_the_smallest_batches(rows):
+    batch = gradebook.Batch([0] * rows, [3.0] * rows)
+    # The one bug that subtracts mean / (deviation + eps), of deviation 1,
+    # leaves a lone row 3 - 3 / (1 + 1e-4); its reward replaced by 0, none.
+    own = {"missing_parentheses": 3 - 3 / 1.0001}
+    for name, engine in ENGINES.items():
+        found = influence(engine, batch).flatten().tolist()
+        assert found == pytest.approx([own.get(name, 0.0)] * rows, abs=1e-12)
+        assert derivative(engine, batch).shape == (rows, rows)
+        assert influences(engine, batch).totals.victim is None
+
+
+def test_float32_stays_float32():
+    reward = torch.tensor([1.0, 2.0, 5.0])
+    batch = gradebook.Batch([0, 0, 0], reward)
+    assert influence(CORRECT, batch).dtype == torch.float32
+    assert derivative(CORRECT, batch).dtype == torch.float32
+
+
+def test_the_kl_part_before_and_after_is_the_cell_of_the_gradient_map():
+    batch = gradebook.load("zero_std_kl").batch()
+    faulty = gradebook.bug("zero_std_kl").engine
+    for engine in (CORRECT, faulty):
+        cells = gradient_influence(engine, batch).kl
+        for i in range(batch.rows):
+            for j in range(batch.rows):
+                cell = changed_kl(engine, batch, i, j)
+                assert cell.moved == pytest.approx(float(cells[i, j]))
+    # Without its 1, prompt B is flat: the correct engine leaves it out.
+    gone, kept = (changed_kl(e, batch, 2, 2) for e in (CORRECT, faulty))
+    assert gone.before == kept.before == kept.after != 0 == gone.after
+    assert gone.moved == abs(gone.before) and kept.moved == 0
+
+
+def test_the_kl_part_needs_log_probabilities():
+    batch = gradebook.load("partial_groups").batch()
+    with pytest.raises(gradebook.GradebookError, match="logp"):
+        changed_kl(CORRECT, batch, 0, 1)

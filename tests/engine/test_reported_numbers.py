@@ -1,0 +1,394 @@
+"""The numbers of the reports, and of rounding, to the digit."""
+
+import math
+from itertools import product
+
+import pytest
+import torch
+
+import gradebook
+from gradebook import CORRECT, ESTIMATORS, Batch, GradebookError, Settings
+from gradebook.engine.grouping import divisible
+
+OFF = [0, 0]
+ON = [1, 1]
+AREAL = {"eps": 1e-5, "spread_about": "baseline"}
+REPLICAS = {name: gradebook.bug(name).engine for name in gradebook.BUGS}
+ENGINES = {"correct": CORRECT, **REPLICAS}
+
+
+def trace(prompt, reward, engine="correct", settings=None, **more):
+    """One run. Other keywords are settings, or fields of the batch."""
+    names = ("mask", "eos", "step", "steps", "kept_steps", "logp", "ref_logp")
+    rows = {name: more.pop(name) for name in names if name in more}
+    chosen = Settings(**{**(settings or {}), **more})
+    batch = Batch(prompt, reward, **rows, settings=chosen)
+    return gradebook.run(ENGINES[engine], batch)
+
+
+def close(found, expected, tolerance=1e-12):
+    assert found.tolist() == pytest.approx(
+        expected, rel=tolerance, abs=tolerance, nan_ok=True
+    )
+
+
+# the reports' numbers (TRUTH.md)
+
+ISSUE = {
+    "prompt": [0] * 4 + [1] * 4 + [2] * 3 + [3],
+    "reward": [0.5, -0.5, 1, -1, 2, -2, 0, 3, 0, 1, 2, 100],
+    "settings": {**AREAL, "group_size": 4},
+}
+
+
+def test_partial_groups_on_a_batch_that_divides():
+    # Faulty: 0, 1, 2, 100: mean 25.75; squares 663.0625 + 612.5625 +
+    # 564.0625 + 5513.0625 = 7352.75, over 3 = 2450.9167; std 49.5067.
+    # (2 - 25.75) / 49.5067 = -0.47973. Correct: (2 - 1) / (1 + 1e-5).
+    assert float(trace(**ISSUE).advantage[10]) == pytest.approx(0.99999)
+    faulty = trace(**ISSUE, engine="partial_groups")
+    assert float(faulty.advantage[10]) == pytest.approx(-0.47973, abs=1e-5)
+    close(faulty.baseline[8:], [25.75] * 4)
+
+
+TAIL = {
+    "prompt": ISSUE["prompt"][:11],
+    "reward": ISSUE["reward"][:11],
+    "settings": ISSUE["settings"],
+}
+
+
+def test_partial_groups_explodes_on_a_tail():
+    close(trace(**TAIL).advantage[8:], [-1, 0, 1], 2e-5)
+    faulty = trace(**TAIL, engine="partial_groups")
+    close(faulty.advantage[8:], [0, 1e5, 2e5], 1e-9)
+
+
+def test_the_guard_of_the_first_fix_passes_and_the_bug_still_bites():
+    settings = Settings(**ISSUE["settings"])
+    with pytest.raises(GradebookError) as caught:
+        divisible(Batch(TAIL["prompt"], TAIL["reward"], settings=settings))
+    assert str(caught.value) == (
+        "step 0: 11 rows do not divide by the group size 4"
+    )
+    whole = Batch(ISSUE["prompt"], ISSUE["reward"], settings=settings)
+    assert divisible(whole) is None
+    correct, faulty = (
+        gradebook.run(engine, whole).advantage
+        for engine in (CORRECT, REPLICAS["partial_groups"])
+    )
+    assert correct[10] > 0 > faulty[10]
+
+
+def test_the_guard_looks_at_each_step():
+    # Steps 9 and 5 hold 4 and 2 rows: six rows divide by 3, neither step
+    # does; without a group size, each step's largest group is taken.
+    steps = [9, 9, 5, 9, 5, 9]
+    batch = Batch([0] * 6, [0] * 6, step=steps, settings=Settings())
+    divisible(batch)
+    three = batch.under(Settings(group_size=3))
+    with pytest.raises(GradebookError, match="step 9: 4 rows do not divide"):
+        divisible(three)
+    two_each = batch.under(Settings(group_size=4))
+    with pytest.raises(GradebookError, match="step 5: 2 rows do not divide"):
+        divisible(two_each)
+    divisible(Batch([], []))
+
+
+def test_double_normalization_of_the_reports_group():
+    # Grpo gives +1, -1. Over 2 + 10 transitions: mean -8/12 = -2/3, variance
+    # 1 - 4/9 = 5/9. (1 + 2/3) / sqrt(5/9) = 5/sqrt(5) = 2.23607 and
+    # (-1 + 2/3) / sqrt(5/9) = -1/sqrt(5) = -0.44721.
+    gem = {"ddof": 0, "eps": 1e-9}
+    rows = {"prompt": [0, 0], "reward": [4, 2]}
+    close(trace(**rows, settings=gem, steps=[2, 10]).advantage, [1, -1], 1e-8)
+    faulty = trace(
+        **rows, settings=gem, steps=[2, 10], engine="double_normalization"
+    )
+    close(faulty.advantage, [math.sqrt(5), -1 / math.sqrt(5)], 1e-8)
+    hidden = trace(
+        **rows, settings=gem, steps=[6, 6], engine="double_normalization"
+    )
+    close(hidden.advantage, [1, -1], 1e-8)
+
+
+def test_double_normalization_acts_on_rows_without_credit():
+    # 0 (rejected), 0, 2 about nothing: mean 2/3, variance 4/3 - 4/9 = 8/9.
+    # The rejected row becomes -(2/3) / sqrt(8/9) = -1/sqrt(2).
+    found = trace(
+        [0] * 3,
+        [7, 0, 2],
+        mask=[[0], [1], [1]],
+        engine="double_normalization",
+        settings=ESTIMATORS["none"],
+    )
+    low, high = -math.sqrt(0.5), math.sqrt(2)
+    close(found.advantage, [low, low, high], 1e-8)
+
+
+def test_double_normalization_manufactures_signal_from_flat_groups():
+    found = trace(
+        [0] * 3 + [1] * 3,
+        [0.1] * 3 + [0.7] * 3,
+        ddof=0,
+        eps=1e-9,
+        engine="double_normalization",
+    )
+    assert found.standardized.abs().max() < 1e-6
+    close(found.advantage, [-0.984] * 3 + [0.984] * 3, 1e-3)
+
+
+def test_no_eos_outlier_of_the_reports_batch():
+    rows = {"prompt": [0, 1], "reward": [1, 100], "eos": [1, 0]}
+    areal = {
+        **AREAL,
+        "baseline": "batch_mean",
+        "scale": "none",
+        "mask_no_eos": True,
+    }
+    wide, default = ({**areal, "reward_clip": c} for c in (1000, 20))
+    # 1 - (1 + 100) / 2 = -49.5, and clipped 1 - (1 + 20) / 2 = -9.5.
+    close(trace(**rows, settings=wide).advantage, [0, 0])
+    for settings, first in ((wide, -49.5), (default, -9.5)):
+        faulty = trace(**rows, settings=settings, engine="no_eos_outliers")
+        close(faulty.advantage, [first, 0])
+
+
+def test_the_longest_row_is_taken_for_unfinished():
+    # Means 4/3 and (1 + 3) / 2 = 2.
+    settings = {
+        **AREAL,
+        "baseline": "batch_mean",
+        "scale": "none",
+        "mask_no_eos": True,
+    }
+    rows = {"prompt": [0] * 3, "reward": [1, 0, 3]}
+    flagged = {**rows, "settings": settings, "eos": [1, 0, 1]}
+    close(trace(**flagged).advantage, [-1, 0, 1])
+    faulty = trace(**flagged, engine="no_eos_outliers")
+    close(faulty.advantage, [-1 / 3, 0, 5 / 3])
+    padded = trace(**rows, settings=settings)
+    close(padded.advantage, [-1 / 3, -4 / 3, 5 / 3])
+
+
+PR_6452 = {
+    "prompt": [0] * 3,
+    "reward": [1, 2, 100],
+    "mask": [ON, ON, OFF],
+}
+
+
+@pytest.mark.parametrize(
+    "estimator, correct, faulty",
+    [
+        # 1 - 51, 2 - 50.5; 1 - 2, 2 - 1.
+        ("rloo", [-1, 1], [-50, -48.5]),
+        ("rloo_vectorized", [-1, 1], [-50, -48.5]),
+        # mean 103/3, squares 6468.667 over 2, std 56.87120: -33.33333 and
+        # -32.33333 by it; mean 1.5, std 0.70711.
+        ("grpo", [-0.707106, 0.707106], [-0.586120, -0.568536]),
+        ("grpo_vectorized", [-0.707106, 0.707106], [-0.586120, -0.568536]),
+        ("dr_grpo", [-0.5, 0.5], [-100 / 3, -97 / 3]),
+        ("gpg", [-0.5, 0.5], [-100 / 3, -97 / 3]),
+        # (2 - 1) / 0.70711; faulty, the winner is the rejected row.
+        ("grpo_passk", [0, 1.414212], [0, 0]),
+        ("opo", [-0.5, 0.5], [-0.5, 0.5]),
+        # whitened: -0.5, 0.5 over sqrt(0.25 * 4/3); a shift falls out.
+        ("reinforce_plus_plus_baseline", [-0.866025, 0.866025], None),
+        ("none", [1, 2], [1, 2]),
+    ],
+)
+def test_rejected_row_of_the_reports_batch(estimator, correct, faulty):
+    settings = ESTIMATORS[estimator]
+    found = trace(**PR_6452, settings=settings)
+    close(found.advantage, [*correct, 0], 2e-6)
+    found = trace(**PR_6452, settings=settings, engine="rejected_rows")
+    close(found.advantage, [*(faulty or correct), 0], 2e-6)
+
+
+def test_every_estimator_is_held_by_the_reports_batch():
+    names = test_rejected_row_of_the_reports_batch.pytestmark[0].args[1]
+    assert {case[0] for case in names} == set(ESTIMATORS)
+
+
+@pytest.mark.parametrize(
+    "estimator, correct, faulty",
+    [
+        # mean 24.5/4 = 6.125, squares 31.640625 + 8.265625 + 3.515625 +
+        # 0.765625 = 44.1875, over 3 = 14.7292; -5.625 / 3.83786 = -1.46566.
+        ("grpo", 0.5 / 1.000001, -1.46566),
+        ("rloo", 0.5, -7.5),  # 0.5 - (9 + 8 + 7) / 3
+        ("rloo_vectorized", 0, -7.5),
+        ("opo", 0.5, 0),  # its own score is the only one with weight
+    ],
+)
+def test_a_lone_survivor_passes_raw(estimator, correct, faulty):
+    rows = {
+        "prompt": [0] * 4,
+        "reward": [0.5, 9, 8, 7],
+        "mask": [[1], [0], [0], [0]],
+        "settings": ESTIMATORS[estimator],
+    }
+    close(trace(**rows).advantage, [correct, 0, 0, 0], 1e-5)
+    found = trace(**rows, engine="rejected_rows")
+    close(found.advantage, [faulty, 0, 0, 0], 1e-5)
+
+
+def test_opo_on_an_all_rejected_group_has_a_nan_baseline():
+    rows = {
+        "prompt": [0, 0, 1, 1],
+        "reward": [1, 2, 3, 5],
+        "mask": [[0], [0], [1], [1]],
+        "settings": ESTIMATORS["opo"],
+    }
+    faulty = trace(**rows, engine="rejected_rows")
+    assert faulty.baseline.isnan().tolist() == [True, True, False, False]
+    close(faulty.advantage, [0, 0, -1, 1])
+    correct = trace(**rows)
+    close(correct.baseline, [0, 0, 4, 4])
+    close(correct.advantage, [0, 0, -1, 1])
+
+
+@pytest.mark.parametrize("lone_row, expected", [("zero", 7), ("raw", 0)])
+def test_opo_on_a_lone_rejected_row_has_no_nan(lone_row, expected):
+    found = trace(
+        [0],
+        [7],
+        mask=[[0]],
+        engine="rejected_rows",
+        settings=ESTIMATORS["opo"],
+        lone_row=lone_row,
+    )
+    close(found.baseline, [expected])
+    close(found.advantage, [0])
+
+
+@pytest.mark.parametrize("estimator", ["gpg", "reinforce_plus_plus_baseline"])
+def test_a_rejected_row_leaks_into_other_prompts(estimator):
+    rows = {
+        "prompt": [0, 0, 1, 1, 1],
+        "reward": [0, 1, 0, 1, 9],
+        "mask": [ON, ON, ON, ON, OFF],
+        "settings": ESTIMATORS[estimator],
+    }
+    correct = trace(**rows).advantage
+    faulty = trace(**rows, engine="rejected_rows").advantage
+    # GPG, row 1: 0.5 / (2/4) = 1 and 0.5 / (3/5) = 5/6.
+    if estimator == "gpg":
+        close(correct[:2], [-1, 1])
+        close(faulty[:2], [-5 / 6, 5 / 6])
+    assert (correct[:2] - faulty[:2]).abs().min() > 0.01
+
+
+# float32, size, and nothing at all
+
+
+def test_float32_makes_signal_of_constant_rewards():
+    # 100.1 seven times: the mean is off by one ulp, 2^-17 = 7.6294e-6;
+    # std sqrt(7/6) * ulp = 8.2407e-6. ulp / (8.2407e-6 + 1e-6) = 0.8256.
+    reward = torch.full((7,), 100.1)
+    found = trace([0] * 7, reward, settings=ESTIMATORS["grpo"])
+    assert found.advantage.dtype == torch.float32
+    assert found.advantage.tolist() == pytest.approx([0.8256] * 7, abs=5e-5)
+
+
+def test_float64_hides_it():
+    found = trace([0] * 7, [100.1] * 7, settings=ESTIMATORS["grpo"])
+    assert found.advantage.dtype == torch.float64
+    assert found.advantage.abs().max() < 1e-6
+
+
+def test_rewards_of_a_million_keep_their_differences():
+    # 1e6 + 0, 1, 2: mean 1e6 + 1, std 1.
+    found = trace([0] * 3, [1e6, 1e6 + 1, 1e6 + 2], eps=0)
+    close(found.advantage, [-1, 0, 1], 1e-9)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_empty_batch_gives_an_empty_trace(engine):
+    for settings, width in product(ESTIMATORS.values(), (0, 1, 3)):
+        mask = torch.zeros(0, width, dtype=torch.bool)
+        logp = torch.zeros(0, width)
+        for rows in ({}, {"mask": mask}, {"mask": mask, "logp": logp}):
+            found = trace([], [], engine, settings, **rows)
+            assert found.advantage.shape == (0,)
+            assert found.group.dtype == torch.int64
+        assert found.gradient.shape == (0, width)
+        assert float(found.loss) == 0
+        assert found.policy_loss.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "estimator, expected",
+    [
+        ("grpo", [3 / 1.000001, -4 / 1.000001]),
+        ("dr_grpo", [3, -4]),
+        ("rloo", [3, -4]),
+        ("rloo_vectorized", [0, 0]),
+        ("opo", [3, -4]),
+        ("gpg", [3, -4]),
+        ("grpo_passk", [0, 0]),
+        ("none", [3, -4]),
+        # 3, -4: mean -0.5, variance 12.25 * 2.
+        ("reinforce_plus_plus_baseline", [0.5**0.5, -(0.5**0.5)]),
+    ],
+)
+def test_singletons(estimator, expected):
+    found = trace([0, 1], [3, -4], settings=ESTIMATORS[estimator])
+    close(found.advantage, expected, 1e-8)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("engine", ["correct", "rejected_rows"])
+def test_all_rows_rejected_gives_zero_everywhere(engine, estimator):
+    rows = {
+        "prompt": [0, 0, 1],
+        "reward": [1, 2, 3],
+        "mask": [OFF] * 3,
+        "settings": ESTIMATORS[estimator],
+        "engine": engine,
+    }
+    if ESTIMATORS[estimator].whiten_tokens:
+        with pytest.raises(GradebookError, match="found 0"):
+            trace(**rows)
+    else:
+        assert trace(**rows).advantage.tolist() == [0, 0, 0]
+
+
+# min_group_size
+
+
+def test_small_groups_leave_before_either_engine_sees_them():
+    correct = trace(**ISSUE, min_group_size=2)
+    close(correct.advantage[8:], [-1, 0, 1, math.nan], 2e-5)
+    assert not correct.counted[11] and correct.group[11] == -1
+    faulty = trace(**ISSUE, min_group_size=2, engine="partial_groups")
+    assert faulty.group.tolist() == [0] * 4 + [1] * 4 + [-1] * 4
+    close(faulty.advantage[8:], [0, 1e5, 2e5, math.nan], 1e-9)
+
+
+def test_strides_run_over_the_rows_that_are_left():
+    # Prompt 0 leaves; 1, 3 | 10, 30 are strides of two again.
+    found = trace(
+        [0, 1, 1, 2, 2],
+        [9, 1, 3, 10, 30],
+        min_group_size=2,
+        scale="none",
+        engine="partial_groups",
+    )
+    assert found.group.tolist() == [-1, 0, 0, 1, 1]
+    close(found.advantage, [math.nan, -1, 1, -10, 10])
+
+
+def test_dropped_rows_leave_batch_statistics_too():
+    found = trace(
+        [0, 1, 1], [50, 1, 3], baseline="batch_mean", min_group_size=2
+    )
+    close(found.baseline, [math.nan, 2, 2])
+
+
+def test_a_batch_of_small_groups_leaves_nothing():
+    found = trace([0, 1], [1, 2], min_group_size=2, logp=[[-1], [-1]])
+    close(found.advantage, [math.nan, math.nan])
+    assert found.gradient.tolist() == [[0], [0]]
+    assert found.policy_loss.tolist() == [0]

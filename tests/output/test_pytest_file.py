@@ -1,0 +1,399 @@
+"""The pytest file that a learner takes home finds the bug, and is only what it
+says."""
+
+import ast
+import random
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from output.typed import LINK, NASTY, labelled, opened, pytest_text, read
+
+import gradebook
+from gradebook.analysis.state_comparison import compared
+from gradebook.cases import edits
+from gradebook.cases.sandbox import case, starts
+from gradebook.cases.scenario import names
+from gradebook.cases.state import start
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import CHOICES
+from gradebook.output.pytest_file import pytest_file
+from gradebook.output.scenario_file import scenario_file
+from gradebook.output.tables import csv as csv_file
+
+ROOT = Path(__file__).parents[2]
+EDITS = 8
+
+
+def edited(bug, seed):
+    """A random batch of the bug's main case on which the engines differ."""
+    chance = random.Random(f"{bug} {seed}")
+    while True:
+        state = opened(bug)
+        for _ in range(chance.randrange(1, 7)):
+            state = chance.choice(CHANGES)(state, chance)
+        state = labelled_at_random(state, chance)
+        try:
+            if not compared(state).agree:
+                return state
+        except GradebookError:
+            pass
+
+
+def new_cells(state, chance):
+    table, cells = state.table, {}
+    row = chance.randrange(len(table))
+    for name in table.headers:
+        if chance.random() < 0.5:
+            continue
+        if type(table[name][row]) is bool:
+            cells[row, name] = not table[name][row]
+        elif name == "reward":
+            values = ("0", "1", "-2.5", "1e3", "0.1", "7")
+            cells[row, name] = chance.choice(values)
+        elif name in ("logp", "ref_logp"):
+            typed = (
+                f"{chance.uniform(-3, 0):.2f}" for _ in range(table.width)
+            )
+            cells[row, name] = " ".join(typed)
+        elif name in ("steps", "kept_steps"):
+            both = str(chance.randrange(9))
+            cells |= {(row, "steps"): both, (row, "kept_steps"): both}
+    return replace(state, table=table.with_cells(cells))
+
+
+def another_row(state, chance):
+    row = chance.randrange(len(state.table))
+    return edits.add_row(state, row)
+
+
+def one_row_less(state, chance):
+    row = chance.randrange(len(state.table))
+    if len(state.table) < 3:
+        return state
+    return replace(edits.remove_row(state, row), row=0)
+
+
+def two_steps(state, chance):
+    cells = [str(chance.randrange(2)) for _ in range(len(state.table))]
+    return replace(state, table=state.table.with_column("step", cells))
+
+
+def two_prompts(state, chance):
+    cells = [chance.choice("AB") for _ in range(len(state.table))]
+    return replace(state, table=state.table.with_column("prompt", cells))
+
+
+def new_setting(state, chance):
+    name = chance.choice(
+        ["baseline", "scale", "ddof", "lone_row", "spread_about", "eps"]
+        + ["loss", "beta", "min_group_size", "whiten_tokens", "accumulation"]
+        + ["reward_clip", "reward_bias"]
+    )
+    value = {
+        "eps": lambda: chance.choice(["0.1", "1e-9", "1e-4"]),
+        "beta": lambda: chance.choice(["0.04", "1", "0.5"]),
+        "min_group_size": lambda: chance.choice(["1", "2"]),
+        "whiten_tokens": lambda: chance.random() < 0.5,
+        "accumulation": lambda: chance.choice(["1", "4"]),
+        "reward_clip": lambda: chance.choice(["", "1", "20"]),
+        "reward_bias": lambda: chance.choice(["0", "-1", "0.3"]),
+    }.get(name, lambda: chance.choice(CHOICES[name]))()
+    return replace(state, typed={**state.typed, name: value})
+
+
+def labelled_at_random(state, chance):
+    """Other names for the same prompts."""
+    own = list(dict.fromkeys(state.table["prompt"]))
+    labels = dict(zip(own, chance.sample(NASTY, len(own))))
+    cells = [labels[cell] for cell in state.table["prompt"]]
+    return replace(state, table=state.table.with_column("prompt", cells))
+
+
+CHANGES = [
+    *(new_cells, new_cells, new_cells, another_row, one_row_less),
+    *(two_steps, two_prompts, new_setting, new_setting),
+]
+
+HARNESS = '''
+"""The adapter of every file in this folder calls an engine."""
+
+import pytest
+
+import gradebook
+
+
+def trace(settings, **inputs):
+    names = {"rewards": "reward", "prompt_ids": "prompt"}
+    names |= {"response_mask": "mask"}
+    columns = {names.get(name, name): v for name, v in inputs.items()}
+    batch = gradebook.Batch(**columns, settings=gradebook.Settings(**settings))
+    return gradebook.run(ENGINE, batch)
+
+
+def advantages(settings, **inputs):
+    return trace(settings, **inputs).advantage
+
+
+def loss(settings, logp, **inputs):
+    found = trace(settings, logp=logp.detach(), **inputs)
+    return (found.gradient * logp).sum()
+
+
+@pytest.fixture(autouse=True)
+def trainer(request, monkeypatch):
+    global ENGINE
+    name = request.path.name.removeprefix("test_").partition("__")[0]
+    ENGINE = (
+        gradebook.CORRECT
+        if request.path.parent.name == "correct"
+        else gradebook.bug(name).engine
+    )
+    for adapter in (advantages, loss):
+        if hasattr(request.module, adapter.__name__):
+            monkeypatch.setattr(request.module, adapter.__name__, adapter)
+'''
+
+
+def run_pytest(folder, *arguments, path=""):
+    """Outcomes {(folder, file): [failure texts, '' for passed]}."""
+    report = folder / "report.xml"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        + ["--import-mode=importlib", f"--junitxml={report}", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": path, "PATH": "", "OMP_NUM_THREADS": "1"},
+    )
+    outcomes = {}
+    for one in ET.parse(report).getroot().iter("testcase"):
+        parts = one.get("classname").split(".")
+        # The message alone may be cut short.
+        found = [f"{bad.get('message')}\n{bad.text}" for bad in one]
+        place = tuple(parts[-2:])
+        outcomes.setdefault(place, []).append(found[0] if found else "")
+    assert outcomes, done.stdout + done.stderr
+    return outcomes
+
+
+def written(folder, files):
+    """Every file beside the correct engine and beside the faulty one."""
+    for side in ("correct", "faulty"):
+        (folder / side).mkdir()
+        (folder / side / "conftest.py").write_text(HARNESS)
+        for name, text in files.items():
+            path = folder / side / f"{name}.py"
+            path.write_text(text, encoding="utf-8")
+
+
+def every_file():
+    """Names of the generated files: `bug-case_...` is a case as it came,
+    `bug-sandbox` the blank batch, `bug-edited_...` a random batch."""
+    for name in names():
+        bug, _, rest = name.partition("-")
+        marks = [pytest.mark.long] if rest else []
+        yield pytest.param(f"{bug}-case_{rest}", marks=marks)
+    for bug in gradebook.BUGS:
+        yield f"{bug}-sandbox"
+        yield f"{bug}-edited_0"
+        for seed in range(1, EDITS):
+            yield pytest.param(f"{bug}-edited_{seed}", marks=pytest.mark.long)
+
+
+def file_of(name):
+    bug, _, kind = name.partition("-")
+    if kind == "sandbox":
+        state = replace(start(case("sandbox")), bugs=(bug,))
+    elif kind.startswith("edited_"):
+        state = edited(bug, kind.removeprefix("edited_"))
+    else:
+        rest = kind.removeprefix("case_")
+        state = opened(f"{bug}-{rest}" if rest else bug)
+    return pytest_file(state, LINK).text
+
+
+def module_of(name):
+    return "test_" + name.replace("-", "__")
+
+
+@pytest.fixture(scope="module")
+def outcomes(request, tmp_path_factory):
+    """What pytest says of the files that are asked for, in one run."""
+    folder = tmp_path_factory.mktemp("generated")
+    asked = {
+        item.callspec.params["generated"]
+        for item in request.session.items
+        if "outcomes" in getattr(item, "fixturenames", ())
+    }
+    written(folder, {module_of(name): file_of(name) for name in asked})
+    return run_pytest(folder, path=str(ROOT))
+
+
+EVERY = list(every_file())
+
+
+@pytest.mark.parametrize("generated", EVERY)
+def test_a_file_passes_on_the_correct_engine(generated, outcomes):
+    assert set(outcomes["correct", module_of(generated)]) == {""}
+
+
+@pytest.mark.parametrize("generated", EVERY)
+def test_a_file_fails_on_the_faulty_engine(generated, outcomes):
+    failures = [f for f in outcomes["faulty", module_of(generated)] if f]
+    assert failures
+    for failure in failures:
+        assert failure.startswith("AssertionError")
+        assert LINK in failure
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_a_file_imports_torch_and_pytest_alone(bug):
+    tree = ast.parse(pytest_file(opened(bug), LINK).text)
+    imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import)]
+    assert {a.name for n in imports for a in n.names} == {
+        *("math", "pytest", "torch"),
+    }
+    assert not any(isinstance(n, ast.ImportFrom) for n in ast.walk(tree))
+
+
+TRAINER = """
+    mean = torch.stack([rewards[prompt_ids == p].mean() for p in prompt_ids])
+    std = torch.stack([rewards[prompt_ids == p].std() for p in prompt_ids])
+    return ((rewards - mean) / (std.nan_to_num(1.0) + 1e-4)).float()
+"""
+STRIDE = "\n    prompt_ids = torch.arange(len(rewards)) // 4" + TRAINER
+
+
+def test_a_trainer_of_torch_alone_is_judged_and_a_missing_one_asked_for(
+    tmp_path,
+):
+    # Another eps and float32: the law holds whatever the convention.
+    text = pytest_file(opened("partial_groups"), LINK).text
+    (call,) = re.findall(r"    raise NotImplementedError\(.*\)", text)
+    for name, body in (("good", TRAINER), ("bad", STRIDE)):
+        file = tmp_path / f"test_{name}.py"
+        file.write_text(text.replace(call, body))
+    text = pytest_file(opened("zero_std_kl"), LINK).text
+    (tmp_path / "test_untouched.py").write_text(text)
+    found = run_pytest(tmp_path)
+    assert set(found["test_good",]) == {""}
+    assert len(found["test_bad",]) == 2 and all(found["test_bad",])
+    (failure,) = found["test_untouched",]
+    assert failure.startswith("NotImplementedError: call your trainer")
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_hiding_batch_brings_a_telling_one(name):
+    state = opened(name)
+    file = pytest_file(state, LINK)
+    hides = compared(state).agree
+    assert ("BATCH_2" in file.text) is hides
+    assert ("hides the bug" in file.note) is hides
+    if hides:
+        assert f"'{state.scenario.bug}'" in file.note
+
+
+@pytest.mark.parametrize("bugs", [(), ("partial_groups", "zero_std_kl")])
+@pytest.mark.parametrize("write", [scenario_file, pytest_text])
+def test_a_file_holds_exactly_one_bug(write, bugs):
+    state = replace(start(case("sandbox")), bugs=bugs)
+    with pytest.raises(GradebookError, match="exactly one bug") as caught:
+        write(state)
+    assert caught.value.found == (" and ".join(bugs) or "none")
+
+
+def test_the_csv_has_every_chosen_bug():
+    name = "sandbox-partial_groups"
+    both = ("double_normalization", "partial_groups")
+    state = replace(start(case(name)), bugs=both)
+    found = compared(state)
+    assert found.diverging[0] == "group"
+    lines = read(csv_file(state))
+    numbers = [float(line["faulty_advantage"]) for line in lines]
+    assert numbers == pytest.approx(found.faulty.advantage.tolist())
+
+
+@pytest.mark.parametrize("name", starts())
+def test_a_start_is_a_case_of_the_chosen_bug(name, tmp_path):
+    state = replace(start(case(name)), bugs=("rejected_rows",))
+    path = tmp_path / "rejected_rows-mine.toml"
+    path.write_text(scenario_file(state), "utf-8")
+    back = gradebook.load(path)
+    assert back.bug == "rejected_rows"
+    assert start(back).table == state.table
+    text = pytest_file(state, LINK).text
+    assert gradebook.load("rejected_rows").rule[:40] in text
+
+
+def test_the_edited_scenarios_own_rows_come_first():
+    state = opened("partial_groups-tail", group_size="1")
+    state = replace(state, table=state.table.take([0]), row=0)
+    assert "'partial_groups-tail'" in pytest_file(state, LINK).note
+
+
+def test_where_no_law_catches_the_numbers_do():
+    # One lone row under no baseline: other lengths change nothing.
+    state = opened("double_normalization", baseline="none", scale="none")
+    table = state.table.take([0])
+    text = pytest_file(replace(state, table=table), LINK).text
+    assert "test_the_correct_numbers_edited_1" in text
+    assert "the_correct_numbers([4.0])" in text
+
+
+def test_an_empty_batch_leaves_the_scenarios_rows():
+    state = opened("partial_groups")
+    state = replace(state, table=state.table.take([]), row=0)
+    file = pytest_file(state, LINK)
+    assert "BATCH_1" in file.text and "BATCH_2" not in file.text
+    assert "hides the bug" in file.note
+
+
+def test_switches_that_play_no_part_are_said():
+    state = replace(opened("zero_std_kl"), evaluation=True)
+    assert "switches" in pytest_file(state, LINK).note
+
+
+@pytest.mark.parametrize("text", [*NASTY, "\ud800"])
+def test_text_stands_in_literals_only(text):
+    state = labelled(opened("zero_std_kl"), [text, "B"])
+    source = pytest_file(state, text).text
+    assert source.isprintable() or not set(source) & {"\x00", "\r", "\u202e"}
+    tree = ast.parse(source.encode())
+    literals = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
+    assert text in literals
+    plain = ast.parse(pytest_file(opened("zero_std_kl"), "x").text)
+    kinds = [[type(n) for n in ast.walk(t)] for t in (tree, plain)]
+    assert kinds[0] == kinds[1]
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_the_lines_of_a_file_are_short(bug):
+    text = pytest_file(opened(bug), LINK).text
+    code = text.partition("# The batches")[0]
+    assert max(map(len, code.splitlines())) <= 79
+
+
+def test_a_law_that_the_settings_break_is_not_asked():
+    state = opened("partial_groups", baseline="batch_mean")
+    tree = ast.parse(pytest_file(state, LINK).text)
+    calls = [n.func for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    assert "own_prompt" not in {getattr(f, "id", "") for f in calls}
+
+
+def test_a_file_says_which_columns_the_batch_needs():
+    state = opened("rejected_rows")
+    assert "    rollout,\n" not in pytest_file(state, LINK).text
+    cut = state.table.with_column("rollout", ["0", "1", "1"])
+    text = pytest_file(replace(state, table=cut), LINK).text
+    assert "    rollout,\n" in text and "    rank,\n" not in text
+
+
+def test_the_tolerance_lies_below_a_small_difference():
+    # beta / 10 * (1 - exp(ln 2)) = -5e-5 on a token of a flat group
+    text = pytest_file(opened("zero_std_kl", beta="5e-4"), LINK).text
+    assert "assert most <= 5e-06," in text

@@ -1,0 +1,211 @@
+"""The reports' own controls: each acts at once."""
+
+import pytest
+
+import gradebook
+from gradebook.engine.trainer import draws
+
+
+@pytest.mark.parametrize("case, detector", [("", False), ("-longest", True)])
+def test_a_case_starts_with_the_detector_it_asks_for(visit, case, detector):
+    page = visit("no_eos_outliers").choose(f"no_eos_outliers{case}")
+    assert page.widget(f"detector-{page.case}").value is detector
+
+
+def test_one_padding_column_changes_the_result(visit, marked):
+    page = visit("no_eos_outliers").choose("no_eos_outliers-longest")
+    flagged = [marked([-1, 0, 1]), marked([-1 / 3, 0, 5 / 3])]
+    assert page.marks() == flagged
+    page.put(f"width-{page.case}", 5)
+    assert page.marks() == [marked([-1 / 3, -4 / 3, 5 / 3])] * 2
+    assert page.table["eos"] == [True] * 3
+    page.put(f"width-{page.case}", 4)
+    assert page.marks() == flagged
+    assert page.table["eos"] == [True, False, True]
+
+
+def test_without_the_detector_padding_changes_nothing(visit, marked):
+    page = visit("no_eos_outliers")
+    for width in (4, 7, 3):
+        page.put("width-no_eos_outliers", width)
+        assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
+        assert sum(name.startswith("t") for name in page.table) == width
+
+
+def test_the_padded_width_stops_at_the_longest_row(visit):
+    width = visit("no_eos_outliers").widget("width-no_eos_outliers")
+    assert width.min == 3
+
+
+def test_the_detector_overrules_the_eos_column(visit, marked):
+    page = visit("no_eos_outliers").cell(1, eos=True)
+    assert page.marks() == [marked([-49.5, 49.5])] * 2
+    page.put("detector-no_eos_outliers", True)
+    assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
+    assert page.board["locked"] == ["eos"]
+    page.put("detector-no_eos_outliers", False)
+    assert page.table["eos"] == [True, True]
+    assert page.marks() == [marked([-49.5, 49.5])] * 2
+
+
+# Seven of the twelve kept transitions carry +1 and five -1; by transition
+# 13 of the 26 do, by episode four of the eight.
+@pytest.mark.parametrize(
+    "how, wins, loses",
+    [
+        ("once", 1, -1),
+        ("twice, by episode", 1, -1),
+        ("twice, by transition", 1, -1),
+        ("twice, after subsampling", 0.845154, -1.183216),
+    ],
+)
+def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
+    page = visit("double_normalization")
+    page.choose("double_normalization-subsample")
+    page.put(f"normalization-{page.case}", how)
+    correct, faulty = page.marks()
+    # Row 1 kept no transition: no mark on either side, whichever way.
+    assert list(correct) == list(faulty) == [0, 2, 3, 4, 5, 6, 7]
+    for row in (0, 3, 4, 5):
+        assert correct[row] == pytest.approx(1)
+        assert faulty[row] == pytest.approx(wins, abs=1e-6)
+    for row in (2, 6, 7):
+        assert correct[row] == pytest.approx(-1)
+        assert faulty[row] == pytest.approx(loses, abs=1e-6)
+    (panel,) = page.board["panels"]
+    assert panel["flips"] == [] and panel["text"][0][1] == "no value"
+
+
+@pytest.mark.parametrize(
+    "how, first, second",
+    [
+        ("once", 1, -1),
+        ("twice, by episode", 1, -1),
+        ("twice, by transition", 2.236068, -0.447214),
+        ("twice, after subsampling", 2.236068, -0.447214),
+    ],
+)
+def test_lengths_only_count_by_transition(visit, marked, how, first, second):
+    page = visit("double_normalization")
+    page.put("normalization-double_normalization", how)
+    assert page.marks() == [marked([1, -1]), marked([first, second])]
+
+
+def test_drawing_again_keeps_as_many_transitions_and_moves_marks(
+    visit, both, marked
+):
+    page = visit("double_normalization")
+    page.choose("double_normalization-subsample")
+    scenario = gradebook.load(page.case)
+    seen = [page.table["kept_steps"]]
+    for _ in range(3):
+        page.press("draw")
+        kept = [int(cell) for cell in page.table["kept_steps"]]
+        steps = [row["steps"] for row in scenario.rows]
+        assert sum(kept) == 12
+        assert all(0 <= k <= s for k, s in zip(kept, steps))
+        rows = [row | {"kept_steps": k} for row, k in zip(scenario.rows, kept)]
+        traces = both("double_normalization", rows, scenario.settings)
+        assert page.marks() == [marked(t.advantage.tolist()) for t in traces]
+        seen.append(page.table["kept_steps"])
+    assert all(seen.count(one) == 1 for one in seen)
+    assert page.table["reward"] == ["1", "0", "0", "1", "1", "1", "0", "0"]
+
+
+def test_the_same_draws_come_to_every_visitor(visit):
+    tables = []
+    for _ in range(2):
+        page = visit("double_normalization")
+        page.choose("double_normalization-subsample").press("draw")
+        tables.append(page.table["kept_steps"])
+    assert tables[0] == tables[1]
+
+
+def test_the_spread_of_the_draws_is_drawn(visit):
+    page = visit("double_normalization")
+    page.choose("double_normalization-subsample")
+    batch = gradebook.load(page.case).batch()
+    engine = gradebook.bug("double_normalization").engine
+    taken = draws(engine, batch)
+    assert taken.shape == (200, 8)
+    bars = page.board["panels"][0]["ranges"]
+    column = taken[:, 0][taken[:, 0].isfinite()]
+    assert bars[0] == pytest.approx([float(column.min()), float(column.max())])
+    assert len(bars) == 8
+
+
+def test_evaluation_blanks_the_loss_of_the_fix(visit):
+    page = visit("zero_std_kl")
+    # Without the guard ten tokens, with it the six of prompt B.
+    assert metrics(page) == [
+        ["training loss", "0.01227", "0.00736", "0.00736"],
+        ["mean KL", "0.30685", "0.30685", "0.30685"],
+        ["tokens in the loss", "10", "6", "6"],
+    ]
+    page.put("phase-zero_std_kl", "Evaluation")
+    # One row a prompt, two and three tokens, each at 0.04 * 0.306853 / 5.
+    assert metrics(page) == [
+        ["evaluation loss", "0.01227", "0.00000", "0.01227"],
+        ["mean KL", "0.30685", "0.00000", "0.30685"],
+        ["tokens in the loss", "5", "0", "5"],
+    ]
+    assert "the fix leaves nothing to evaluate" in page.text
+
+
+def test_the_guard_confined_to_training_gives_the_evaluation_back(visit):
+    page = visit("zero_std_kl")
+    page.put("phase-zero_std_kl", "Evaluation")
+    kl = {0: -0.016, 2: -0.024}
+    correct, faulty = page.marks(panel=1)
+    assert faulty[0] == pytest.approx(kl[0], abs=1e-6)
+    assert faulty[2] == pytest.approx(kl[2], abs=1e-6)
+    assert correct[0] == correct[2] == 0
+    page.put("guarded-zero_std_kl", True)
+    correct, faulty = page.marks(panel=1)
+    assert correct == faulty
+    assert correct[2] == pytest.approx(kl[2], abs=1e-6)
+    page.put("phase-zero_std_kl", "Training")
+    assert page.marks(panel=1)[0][0] == 0
+
+
+def metrics(page):
+    """The phase table: three rows of four cells."""
+    (html,) = [e.value for e in page.app.get("html") if "no guard" in e.value]
+    body = html.partition("<tbody>")[2]
+    rows = body.replace("<td class=n>", "<td>").split("<tr>")[1:]
+    return [
+        [cell.partition("</td>")[0] for cell in row.split("<td>")[1:]]
+        for row in rows
+    ]
+
+
+def test_the_guard_raises_where_rows_do_not_divide(visit):
+    page = visit("partial_groups").choose("partial_groups-tail")
+    assert "It raises an error here" in page.text
+    assert "11 rows do not divide by the group size 4" in page.text
+
+
+def test_the_guard_passes_on_the_report_and_the_engines_still_differ(visit):
+    text = visit("partial_groups").text
+    assert "It passes here: 12 rows divide by the group size" in text
+    assert "the two engines still differ" in text
+
+
+def test_the_guard_passes_on_full_groups_and_nothing_differs(visit):
+    page = visit("partial_groups").choose("partial_groups-full")
+    assert "It passes here: 12 rows" in page.text
+    assert "still differ" not in page.text
+
+
+def test_the_sandbox_shows_other_numbers_beside_bugs_that_clash(visit):
+    """Two bugs of one stage draw no board, so nothing of it is redrawn."""
+    page = visit("sandbox").choose("sandbox-zero_std_kl")
+    kind = f"kind-{page.case}"
+    other = "sign" if page.widget(kind).value != "sign" else "gradient"
+    before = page.board["panels"]
+    page.put(kind, other)
+    assert page.board["panels"] != before
+    page.put(f"bugs-{page.case}", ["partial_groups", "filtered_first"])
+    assert page.errors and not page.app.get("bidi_component")
+    page.put(kind, "sign" if other == "gradient" else "gradient")
+    assert page.errors
