@@ -19,12 +19,13 @@ from gradebook.analysis.consequences.measures import (
     success,
     wasted_turns,
 )
-from gradebook.analysis.consequences.study import Run, study
+from gradebook.analysis.consequences.study import OPTIMIZERS, Run, study
 from gradebook.analysis.consequences.training import (
     Training,
     batch_at,
     frames,
 )
+from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT
 
 
@@ -187,6 +188,19 @@ def test_a_seed_that_diverges_leaves_the_others_alone():
     assert math.isnan(bad["success"][1][0])
     assert bad["success"][0] == good[0]
     assert bad["success"][1][1] == pytest.approx(good[1][1], abs=1e-12)
+
+
+def test_a_run_whose_seeds_all_diverge_goes_on_without_numbers(monkeypatch):
+    """A learning rate of infinity leaves no number after one update."""
+    endless = replace(OPTIMIZERS["sgd5"], rate=math.inf)
+    monkeypatch.setitem(OPTIMIZERS, "sgd5", endless)
+    run = Run("partial_groups", 1.0, "sgd5", 2)
+    *_, last = frames(run)
+    assert last.update == 200
+    for engine in last.values["success"]:
+        assert all(math.isnan(value) for value in engine)
+    with pytest.raises(GradebookError, match="not a number any more"):
+        batch_at(run, seed=0, update=2)
 
 
 def test_the_batch_of_an_update_is_the_one_that_was_trained_on():

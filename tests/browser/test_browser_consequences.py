@@ -1,6 +1,8 @@
 """Does it matter?, as a person uses it: predict, watch, move, stop, open."""
 
+import csv
 import re
+from xml.etree import ElementTree
 
 from conftest import Reader
 from playwright.sync_api import expect
@@ -47,6 +49,25 @@ def test_a_run_is_predicted_watched_moved_stopped_and_opened(desktop, server):
         page.get_by_text("After 200 updates the correct run")
     ).to_be_visible()
 
+    # The picture and the curves as files.
+    with page.expect_download() as got:
+        page.get_by_role("button", name="Picture (SVG)").click()
+    picture = ElementTree.parse(got.value.path()).getroot()
+    assert picture.tag == "{http://www.w3.org/2000/svg}svg"
+    written = "".join(picture.itertext())
+    assert "No-EOS outliers" in written and "chance of success" in written
+    with page.expect_download() as got:
+        page.get_by_role("button", name="Curves (CSV)").click()
+    with open(got.value.path()) as file:
+        curves = list(csv.DictReader(file))
+    assert len(curves) == 41 * 2 * 16  # a frame each 5 updates, 16 seeds
+    last = [float(c["value"]) for c in curves if c["update"] == "200"]
+    summary = page.get_by_text("After 200 updates the correct run")
+    expect(summary).to_contain_text(
+        f"the correct run is at {sum(last[:16]) / 16:.3f} and the faulty run"
+        f" at {sum(last[16:]) / 16:.3f}"
+    )
+
     # Another setting starts at once: below 1 the bug does no harm.
     slider = page.get_by_role("slider", name="Reward of an unfinished answer")
     slider.focus()
@@ -78,5 +99,12 @@ def test_a_run_is_predicted_watched_moved_stopped_and_opened(desktop, server):
     page.get_by_role("link", name="Back to the curves").click()
     expect(said).to_have_text(stopped)
     assert page.url == link
+
+    # A link with absurd values is told so, and the page opens all the same.
+    page.goto(f"{server.url}/consequences?value=1e9&optimizer=lion")
+    told = page.get_by_text("The link is not understood in full")
+    expect(told).to_contain_text("a number from 0 to 2, but is '1e9'")
+    expect(told).to_contain_text("one of adam, sgd, sgd5, but is 'lion'")
+    expect(page.get_by_text("Predict before you look")).to_be_visible()
     page.close()
     assert reader.complaints() == []

@@ -1,12 +1,18 @@
 """The page of training runs: prediction, switches, link, result."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from gradebook.analysis.consequences.study import Run, studied
-from gradebook.ui.parts.desk import query_of, read_link
+from gradebook.analysis.consequences.study import OPTIMIZERS, Run, studied
+from gradebook.analysis.consequences.training import frames
+from gradebook.output.curves import curves_svg
+from gradebook.ui import keys
+from gradebook.ui.parts.desk import Desk, query_of, read_link
+from gradebook.ui.parts.live import curves
 
 ROOT = Path(__file__).parents[2]
 
@@ -102,6 +108,24 @@ def test_a_link_with_bad_values_is_told_and_still_opens(query, run, found):
     got, problems = read_link(query)
     assert got == run
     assert len(problems) == 1 and found in problems[0]
+
+
+def test_a_run_that_diverges_is_shown_as_that(monkeypatch):
+    """With a learning rate of infinity no number is left."""
+    endless = replace(OPTIMIZERS["sgd5"], rate=math.inf)
+    monkeypatch.setitem(OPTIMIZERS, "sgd5", endless)
+    run = Run("partial_groups", 1.0, "sgd5", 8)
+    mine = Desk(run, guesses={run.bug: ("", run)})
+    mine.results[run] = [vars(frame) for frame in frames(run)]
+    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at.session_state[keys.DESK.name] = mine
+    at.run()
+    at.switch_page("pages/7_consequences.py").run()
+    assert not at.exception
+    assert "no number is left to compare" in said(at)
+    assert "All 8 seeds diverged" in said(at)
+    picture = curves_svg(curves(run, mine.results[run]))
+    assert "updates" in picture and "nan" not in picture
 
 
 def test_each_bug_s_page_links_to_its_training_runs():

@@ -33,8 +33,9 @@ from gradebook.analysis.consequences.training import batch_at, frames
 from gradebook.analysis.consequences.update import rows_of
 from gradebook.core.errors import GradebookError
 
-KINDNESS = 5
-"""Added to the process's niceness: pages go before training."""
+KINDNESS = 19
+"""Added to the process's niceness: pages go before training, which takes
+the time that nobody else wants."""
 
 
 class Inbox:

@@ -35,6 +35,7 @@ from gradebook.analysis.consequences.study import (
 )
 from gradebook.bugs import swap
 from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
@@ -75,12 +76,19 @@ def frames(chosen: Run) -> Iterator[Frame]:
 
 def batch_at(chosen: Run, seed: int, update: int) -> Batch:
     """The batch of one seed that the faulty engine trains on in this
-    update, counted from 1."""
+    update, counted from 1. Raises GradebookError where its policy has
+    diverged, since it samples nothing then."""
     training = Training(chosen, [seed])
     for _ in range(update - 1):
         training.advance()
     policy = (training.own + training.shared).detach().log_softmax(-1)
-    return training.batches(policy, next(training.luck))[1][0]
+    batch = training.batches(policy, next(training.luck))[1][0]
+    if not batch.rows:
+        raise GradebookError(
+            "This seed's policy is not a number any more, so it samples no"
+            " rollouts. Choose an earlier update or another seed"
+        )
+    return batch
 
 
 def engines(chosen: Run) -> tuple[Engine, ...]:
@@ -193,11 +201,13 @@ class Training:
             if batch.rows:
                 learned.append(logp)
                 gradients.append(run(engine, batch).gradient)
+        self.updates += 1
+        if not learned:  # the policies of all seeds have diverged
+            return
         self.optimizer.zero_grad()
         torch.autograd.backward(learned, gradients)
         self._shorten_gradients()
         self.optimizer.step()
-        self.updates += 1
 
     def batches(
         self, policy: Tensor, luck: Luck

@@ -31,20 +31,29 @@ from gradebook.ui.runs.pool import DONE, ENDED, WAITING, Job, Task
 
 BEAT = 0.08
 """Seconds from one drawing to the next while a run trains."""
+PATIENT = 1.0
+"""Seconds from one look at the queue to the next, while others are first."""
 
 
 def live(mine: Desk) -> None:
     """The headline, the curves and the button that starts or stops, drawn
     by themselves while the run trains; beside them all settings tried."""
-    beat = BEAT if mine.wanted == Task(mine.run) else None
+    job = mine.job() if mine.wanted == Task(mine.run) else None
+    beat = None if job is None else _beat(job)
     left, right = st.columns([3, 2])
     with left:
-        st.fragment(_live, run_every=beat)(mine, mine.run)
+        st.fragment(_live, run_every=beat)(mine, mine.run, beat)
     with right:
         _dose(mine)
 
 
-def _live(mine: Desk, run: Run) -> None:
+def _beat(job: Job) -> float:
+    """Seconds to the next drawing. Thirty learners in the queue together
+    cost the server less than a single one whose run trains."""
+    return BEAT if pool().place(job) <= 1 else PATIENT
+
+
+def _live(mine: Desk, run: Run, beat: float | None) -> None:
     job = mine.job() if mine.wanted == Task(run) else None
     # First the state: frames still come while it is read.
     over = job is not None and job.state in (DONE, ENDED)
@@ -59,6 +68,8 @@ def _live(mine: Desk, run: Run) -> None:
         else:
             mine.settle(frames)
         mine.error = job.error
+        st.rerun()
+    if job is not None and _beat(job) != beat:
         st.rerun()
 
 
@@ -167,6 +178,11 @@ def _diverged(run: Run, frames: list[dict]) -> str:
     last = _effect(run, frames[-1])
     if not last.diverged:
         return ""
+    if last.diverged == run.seeds:
+        return (
+            f"All {run.seeds} seeds diverged: their policy is not a number"
+            " any more, and their curves end there."
+        )
     return (
         f"{last.diverged} of {run.seeds} seeds diverged: their policy is not"
         " a number any more. Their curves end there, and the result is over"
@@ -278,7 +294,7 @@ def _dose(mine: Desk) -> None:
     right, wrong = load(run.bug).engine_names
     st.subheader("All settings tried", anchor=False)
     picture = Dose(
-        title=f"The difference at {len(points)} settings tried.",
+        title="The difference at each setting tried.",
         axis=f"difference, {one.measured.title}",
         across=one.slider.label,
         points=[(v, e.difference, e.half_width) for v, e in points],
