@@ -206,7 +206,8 @@ def _recording(sources: Sequence[Source]) -> Recording | None:
     if not sources or sources[0].kind != "parquet":
         return None
     try:
-        from gradebook.logs.recording.read import recorded, recording
+        from gradebook.logs.recording.files import recorded
+        from gradebook.logs.recording.read import recording
     except ImportError:  # the reader of the files says what is missing
         return None
     try:

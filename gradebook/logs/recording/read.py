@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,37 +15,16 @@ from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.parquet_files import to_frame
 from gradebook.logs.read.sources import LIMITS, Gone, Source, inside
-from gradebook.logs.recording.recorder import BY_TOKEN, FORMAT, KEY
+from gradebook.logs.recording.files import (
+    Part,
+    damaged,
+    files_of,
+    recorder_files,
+)
+from gradebook.logs.recording.recorder import BY_TOKEN
 
 COARSE = ("float64", "float32", "float16", "bfloat16")
 """Float types, the finest first."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """One rank's rows of one step: where they stand.
-
-    rank     the process that recorded them
-    first    the step's first row in the file
-    rows     how many there are
-    session  when the recorder started: the latest one counts
-    written  when the step was recorded
-    width    the padded width of the step's mask; none without a mask
-    """
-
-    source: Source
-    rank: int
-    first: int
-    rows: int
-    session: int
-    written: int
-    ranks: int
-    width: int | None
-
-    @property
-    def key(self) -> tuple[int, int, int]:
-        """The same for these rows in whatever file they stand."""
-        return self.rank, self.session, self.written
 
 
 @dataclass(frozen=True)
@@ -175,8 +153,8 @@ class _Files:
             sources = [one for folder in folders for one in inside(folder)]
             self.moved = {
                 part.key: part
-                for source, facts in _recorder_files(sources, [])
-                for _, part in _parts(source, facts)
+                for file in recorder_files(sources, [])
+                for _, part in file.parts
             }
             if any(part.key not in self.moved for part in parts):
                 raise
@@ -192,7 +170,7 @@ def _table(source: Source) -> pa.Table:
         with source.opened() as file:
             table = pq.ParquetFile(file).read()
     except (pa.ArrowException, OSError) as error:
-        raise _damaged(source, error) from error
+        raise damaged(source, error) from error
     return table.replace_schema_metadata(None)
 
 
@@ -205,12 +183,6 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
         return table
     at = table.column_names.index("scored")
     return table.set_column(at, "scored", pc.fill_null(table["scored"], True))
-
-
-def recorded(source: Source) -> bool:
-    """The file is a recorder's. Raises GradebookError where it cannot be
-    read."""
-    return source.kind == "parquet" and KEY in (_schema(source).metadata or {})
 
 
 def recording(
@@ -227,15 +199,21 @@ def recording(
     declared: Mapping[str, Any] | None = None
     types: dict[str, str] = {}
     columns: dict[str, None] | None = None
-    sources, problems = _files(paths)
-    for source, facts in _recorder_files(sources, problems):
-        _refuse_other(source, facts, declared)
-        declared = facts["declared"]
-        for name, kind in facts["types"].items():
+    sources, problems = files_of(paths)
+    for file in recorder_files(sources, problems):
+        if declared is not None and declared != file.declared:
+            raise GradebookError(
+                file=file.source.name,
+                key="declared",
+                expected=f"{declared}, as in the other files",
+                found=f"{file.declared}",
+            )
+        declared = file.declared
+        for name, kind in file.types.items():
             types[name] = max(kind, types.get(name, kind), key=COARSE.index)
-        names = dict.fromkeys(facts["columns"])
+        names = dict.fromkeys(file.columns)
         columns = names if columns is None else _shared(columns, names)
-        for step, part in _parts(source, facts):
+        for step, part in file.parts:
             found.setdefault(step, {}).setdefault(part.rank, []).append(part)
     if declared is None:
         return None
@@ -252,54 +230,6 @@ def recording(
     )
 
 
-def _recorder_files(
-    sources: Sequence[Source], problems: list[str]
-) -> Iterator[tuple[Source, dict[str, Any]]]:
-    """Each file of a recorder and what it says of itself, with the names of
-    its columns. `problems` gets the files that cannot be used.
-
-    A file that is gone was merged by its recorder after it was listed: the
-    files that are new in its folder are read as well.
-    """
-    known = list(sources)
-    for source in known:  # grows meanwhile
-        try:
-            schema = _schema(source)
-        except Gone:
-            if source.path is not None:
-                now = inside(source.path.parent)
-                known += [one for one in now if one not in known]
-            continue
-        except GradebookError as error:
-            problems.append(error.text())
-            continue
-        if KEY not in (schema.metadata or {}):
-            problems.append(f"{Path(source.name).name}: not of the recording")
-            continue
-        facts = json.loads(schema.metadata[KEY])
-        yield source, facts | {"columns": schema.names}
-
-
-def _refuse_other(
-    source: Source,
-    facts: Mapping[str, Any],
-    declared: Mapping[str, Any] | None,
-) -> None:
-    if facts["format"] > FORMAT:
-        raise GradebookError(
-            file=source.name,
-            expected=f"a recording of format {FORMAT} or earlier",
-            found=f"format {facts['format']}",
-        )
-    if declared is not None and declared != facts["declared"]:
-        raise GradebookError(
-            file=source.name,
-            key="declared",
-            expected=f"{declared}, as in the other files",
-            found=f"{facts['declared']}",
-        )
-
-
 def _shared(
     columns: dict[str, None], names: dict[str, None]
 ) -> dict[str, None]:
@@ -308,30 +238,6 @@ def _shared(
     if "scored" in columns or "scored" in names:
         both["scored"] = None
     return both
-
-
-def _parts(
-    source: Source, facts: Mapping[str, Any]
-) -> Iterator[tuple[int, Part]]:
-    """Step and part, for every step in the file."""
-    first = 0
-    for step, width, rows, written in zip(
-        facts["steps"], facts["widths"], facts["rows"], facts["written"]
-    ):
-        yield (
-            step,
-            Part(
-                source,
-                facts["rank"],
-                first,
-                rows,
-                facts["session"],
-                written,
-                facts["ranks"],
-                width,
-            ),
-        )
-        first += rows
 
 
 def _current(
@@ -356,45 +262,3 @@ def _current(
         for rank, part in latest.items()
         if rank < count and all(part.written > start for start in again)
     }
-
-
-def _schema(source: Source) -> pa.Schema:
-    try:
-        with source.opened() as file:
-            return pq.read_schema(file)
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged(source, error) from error
-
-
-def _damaged(source: Source, error: Exception) -> GradebookError:
-    return GradebookError(
-        file=Path(source.name).name,
-        expected="a Parquet file",
-        found=shown(str(error).splitlines()[0], 120),
-    )
-
-
-def _files(
-    paths: Iterable[str | Path | Source],
-) -> tuple[list[Source], list[str]]:
-    """Parquet files, and what recorders wrote beside them."""
-    sources: list[Source] = []
-    folders: dict[Path, None] = {}
-    for path in paths:
-        path = Path(path) if isinstance(path, str) else path
-        if isinstance(path, Source):
-            if path.kind == "parquet":
-                sources.append(path)
-                if path.path is not None:
-                    folders[path.path.parent] = None
-        elif path.is_dir():
-            folders[path] = None
-            sources += [s for s in inside(path) if s.kind == "parquet"]
-        elif path.suffix == ".parquet":
-            folders[path.parent] = None
-            sources.append(Source(str(path), path))
-    problems: list[str] = []
-    for folder in folders:
-        for note in sorted(folder.glob("problems-rank*.txt")):
-            problems += note.read_text("utf-8", "replace").splitlines()
-    return sources, problems
