@@ -16,8 +16,8 @@ WORST = 5
 
 def github(verdict: Verdict, place: str) -> str:
     """Workflow commands that GitHub shows as annotations: one for the
-    verdict, one for each of the worst steps, one for each note. `place` is
-    what was checked.
+    verdict, one for each of the worst steps, and one for all notes. `place`
+    is what was checked.
 
     Source: docs.github.com, "Workflow commands for GitHub Actions".
     """
@@ -25,9 +25,9 @@ def github(verdict: Verdict, place: str) -> str:
     lines = [_command(level, f"gradebook: {place}", verdict.sentence)]
     for said in _steps(verdict):
         lines.append(_command(level, f"gradebook: {place}", said))
-    if verdict.exit_code:
-        for note in (*verdict.broken, *verdict.notes):
-            lines.append(_command("notice", "gradebook", note))
+    notes = [*verdict.broken, *verdict.notes]
+    if verdict.exit_code and notes:
+        lines.append(_command("notice", "gradebook", "\n".join(notes)))
     return "\n".join(lines)
 
 

@@ -43,6 +43,8 @@ def test_a_figure_shows_itself(cells):
     figure = shown["application/vnd.plotly.v1+json"]
     assert len(figure["data"]) > 1
     assert figure["layout"]["legend"]["orientation"] == "h"
+    # What a viewer without Plotly shows.
+    assert shown["text/plain"] == "<Figure of 3 traces, for Plotly>"
 
 
 def test_engines_that_agree_are_said_to_agree():

@@ -26,6 +26,9 @@ class Figure(dict[str, Any]):
     """Data and layout, as plotly.js takes them. A notebook shows it as a
     picture where Plotly is installed."""
 
+    def __repr__(self) -> str:
+        return f"<Figure of {len(self.get('data', ()))} traces, for Plotly>"
+
     def _repr_mimebundle_(self, **asked: Any) -> dict[str, Any]:
         try:
             from plotly.graph_objects import Figure as Shown
