@@ -123,7 +123,6 @@ def content(tmp_path_factory):
     return path.read_bytes()
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_damaged_recording_is_named_or_read(content, data):
     """Some bytes changed, or the end cut off."""
