@@ -8,8 +8,12 @@ from typing import Any
 class GradebookError(ValueError):
     """Input that cannot be used, with its place.
 
-    `key` names the field, `row` counts from 0, `file` is a path or "".
-    `expected` and `found` are short phrases for a person.
+    `key` names the field, or the column of a log; `row` counts from 0 and
+    `line`, of a file, from 1; `file` is a path or "". `expected` and `found`
+    are short phrases for a person.
+
+    >>> print(GradebookError(key="reward", row=2, expected="a number"))
+    key 'reward', row 2: expected a number
     """
 
     def __init__(
@@ -19,6 +23,7 @@ class GradebookError(ValueError):
         file: str = "",
         key: str = "",
         row: int | None = None,
+        line: int | None = None,
         expected: str = "",
         found: str = "",
     ) -> None:
@@ -26,14 +31,21 @@ class GradebookError(ValueError):
         self.file = file
         self.key = key
         self.row = row
+        self.line = line
         self.expected = expected
         self.found = found
-        super().__init__(self.text())
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return self.text()
 
     def text(self) -> str:
         """The place, and what is wrong there."""
         place = [self.file] if self.file else []
-        if self.key:
+        if self.line is not None:
+            place.append(f"line {self.line}")
+            place += [f"column {self.key}"] if self.key else []
+        elif self.key:
             place.append(f"key '{self.key}'")
         if self.row is not None:
             place.append(f"row {self.row}")
@@ -51,6 +63,7 @@ class GradebookError(ValueError):
             file=self.file or file,
             key=self.key,
             row=self.row,
+            line=self.line,
             expected=self.expected,
             found=self.found,
         )

@@ -49,7 +49,7 @@ def report(verdict: Verdict) -> str:
             ("What each engine would compute", sentences(verdict.what_if)),
             (
                 "What this log cannot tell",
-                [f"{tie.name}: {tie.why}" for tie in verdict.ties],
+                [f"{tie.title}: {tie.why}" for tie in verdict.ties],
             ),
             ("Notes", list(verdict.notes)),
             ("Left out", list(verdict.broken)),

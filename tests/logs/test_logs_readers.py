@@ -185,15 +185,64 @@ def test_blocks_are_read_as_line_by_line(kind, prompts, monkeypatch):
     pd.testing.assert_frame_equal(fast, slow, check_dtype=False)
 
 
+def with_empty_cells():
+    """Three steps; two numbers and a flag are empty, and one is NaN."""
+    log = made(steps=3).astype({"advantage": object, "eos": object})
+    log.loc[[3, 20], "reward"] = None
+    log.loc[5, "advantage"], log.loc[7, "advantage"] = None, "nan"
+    log.loc[9, "eos"], log.loc[11, "response_length"] = None, None
+    return log
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_empty_cells_are_read_as_line_by_line(kind, monkeypatch):
+    log = with_empty_cells()
+    text = log.to_csv(index=False)
+    if kind == "jsonl":
+        log.loc[7, "advantage"] = 0.0
+        text = log.to_json(orient="records", lines=True)
+    found = []
+    for by_line in (False, True):
+        one = Log.of([of(text, f"log.{kind}")])
+        with monkeypatch.context() as patched:
+            if by_line:
+                name = {"csv": "csv_table", "jsonl": "json_table"}[kind]
+                place = f"gradebook.logs.read.text_files.{name}"
+                patched.setattr(place, lambda *_: None)
+            (table,) = tables(one)
+        found.append((table, list(map(str, one.broken))))
+    pd.testing.assert_frame_equal(found[0][0], found[1][0], check_dtype=False)
+    assert found[0][1] == found[1][1]
+    assert len(found[0][1]) == 5
+    assert (
+        f"log.{kind}, line {7 if kind == 'csv' else 6}, column advantage"
+        in (found[0][1][2])
+    )
+
+
+def test_an_empty_advantage_is_said_in_the_sentence():
+    log = made(steps=3)
+    log.loc[[5, 6], "advantage"] = None
+    found = check_log([of(log.to_csv(index=False))])
+    assert found.empty_advantages == 2 and found.steps_judged == 2
+    assert found.sentence.endswith(
+        "2 rows have an empty advantage: what was computed with them is not"
+        " judged."
+    )
+
+
 def test_well_formed_text_is_not_read_line_by_line(monkeypatch):
     def refuse(*_):
         raise AssertionError("line by line")
 
-    reader = "gradebook.logs.read.text_files._{}_rows"
-    csv, jsonl = (of(bytes_of(k), f"log.{k}") for k in ("csv", "jsonl"))
+    log = with_empty_cells()
+    csv = of(log.to_csv(index=False))
+    log.loc[7, "advantage"] = 0.0
+    jsonl = of(log.to_json(orient="records", lines=True), "log.jsonl")
     logs = [Log.of([csv]), Log.of([jsonl])]
     for name in ("csv", "json"):
-        monkeypatch.setattr(reader.format(name), refuse)
+        reader = f"gradebook.logs.read.text_files._{name}_rows"
+        monkeypatch.setattr(reader, refuse)
     assert [len(t) for g in logs for t in tables(g)] == [48, 48]
 
 

@@ -27,13 +27,7 @@ def prepared(
     found = guessed_from(frame, columns)
     table, broken = canonical(frame, found)
     if broken:
-        first = broken[0]
-        raise GradebookError(
-            key=first.column,
-            row=first.row,
-            expected=first.expected,
-            found=first.found,
-        )
+        raise broken[0]
     table, _ = told_apart(table)
     reading = read_as_trl(table, found, weights, group_size)
     return logged(table, found, reading)

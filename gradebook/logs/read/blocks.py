@@ -185,14 +185,14 @@ def _values(column: Any, is_number: bool, limits: Limits) -> Any:
     import pyarrow.compute as pc
 
     kind = column.type
-    if pa.types.is_boolean(kind) and not column.null_count:
-        return column.to_numpy()
+    plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if pa.types.is_null(kind):
+        return np.full(len(column), None, dtype=object)
+    if pa.types.is_boolean(kind) or (is_number and plain):
+        return _with_empty_cells(column)
     if is_number:
-        plain = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        if not plain or column.null_count:
-            return None
-        return column.to_numpy()
-    if pa.types.is_integer(kind) and not column.null_count:
+        return None
+    if pa.types.is_integer(kind):
         column = column.cast(pa.string())
     elif not pa.types.is_string(kind):
         return None
@@ -200,3 +200,14 @@ def _values(column: Any, is_number: bool, limits: Limits) -> Any:
     if longest > limits.cell:
         return None
     return column.dictionary_encode().combine_chunks().to_pandas()
+
+
+def _with_empty_cells(column: Any) -> np.ndarray:
+    """Numbers or flags; where some cells are empty, these are None, and NaN
+    is the text that stands in the file."""
+    if not column.null_count:
+        return column.to_numpy()
+    empty = column.is_null().to_numpy()
+    cells = np.array(column.to_pylist(), dtype=object)
+    cells[~empty & (cells != cells)] = "nan"
+    return cells

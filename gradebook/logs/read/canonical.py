@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from gradebook.core.errors import shown
+from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.columns import Columns
-from gradebook.logs.read.sources import BadRow
 from gradebook.logs.read.tokens import TOKENS, by_row
 
 UNKNOWN = -(2**62)
 """The step of a row that names none."""
+
+EMPTY = "an empty cell"
+"""What an error found there."""
 
 TRUE = ("true", "1", "1.0", "yes", "t", "y")
 FALSE = ("false", "0", "0.0", "no", "f", "n")
@@ -23,11 +25,11 @@ CUT_SHORT = ("length", "max_tokens", "max_length", "truncated", "overlong")
 
 def canonical(
     frame: pd.DataFrame, columns: Columns
-) -> tuple[pd.DataFrame, list[BadRow]]:
+) -> tuple[pd.DataFrame, list[GradebookError]]:
     """The canonical columns of a log's rows, with the reward functions as
     "reward 0", "reward 1", ..., and the cells that cannot be used; a row
     with such a cell is still there, with NaN."""
-    broken: list[BadRow] = []
+    broken: list[GradebookError] = []
     found: dict[str, np.ndarray | pd.Series] = {}
     frame, role = by_row(frame, columns, broken), columns.role
     if "step" in role:
@@ -61,7 +63,7 @@ def canonical(
     return pd.DataFrame(found, index=frame.index), broken
 
 
-def _steps(column: pd.Series, broken: list[BadRow]) -> np.ndarray:
+def _steps(column: pd.Series, broken: list[GradebookError]) -> np.ndarray:
     """Steps as int64 where most are whole numbers, else as text, [R];
     UNKNOWN where a cell names none, which goes to `broken`."""
     if column.dtype.kind in "iu":
@@ -75,9 +77,7 @@ def _steps(column: pd.Series, broken: list[BadRow]) -> np.ndarray:
     else:
         steps = np.where(empty, "", column.astype(str)).astype(object)
         bad, expected = empty, "a step"
-    for row in np.flatnonzero(bad):
-        cell = "an empty cell" if empty[row] else shown(column.iloc[row], 40)
-        broken.append(BadRow(int(row), str(column.name), expected, cell))
+    _refuse(column, bad, expected, broken)
     return steps
 
 
@@ -87,7 +87,7 @@ def is_unknown(steps: np.ndarray) -> np.ndarray:
 
 
 def numbers(
-    column: pd.Series, broken: list[BadRow], may_be_empty: bool = False
+    column: pd.Series, broken: list[GradebookError], may_be_empty: bool = False
 ) -> np.ndarray:
     """float64 [R], NaN where a cell is no finite number; such cells go to
     `broken`, an empty one unless it may be."""
@@ -96,10 +96,30 @@ def numbers(
         bad = np.isnan(values) & ~empty | np.isinf(values)
     else:
         bad = ~np.isfinite(values)
-    for row in np.flatnonzero(bad):
-        cell = "an empty cell" if empty[row] else shown(column.iloc[row], 40)
-        broken.append(BadRow(int(row), str(column.name), "a number", cell))
+    _refuse(column, bad, "a number", broken)
     return values
+
+
+def _refuse(
+    column: pd.Series,
+    rows: np.ndarray,
+    expected: str,
+    broken: list[GradebookError],
+) -> None:
+    """Notes that the cells of `rows`, bool [R], are not what was expected."""
+    for row in np.flatnonzero(rows):
+        cell = column.iloc[row]
+        empty = str(cell).strip() == "" or (
+            pd.api.types.is_scalar(cell) and pd.isna(cell)
+        )
+        broken.append(
+            GradebookError(
+                key=str(column.name),
+                row=int(row),
+                expected=expected,
+                found=EMPTY if empty else shown(cell, 40),
+            )
+        )
 
 
 def as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +138,7 @@ def as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     return values, empty
 
 
-def _labels(column: pd.Series, broken: list[BadRow]) -> np.ndarray:
+def _labels(column: pd.Series, broken: list[GradebookError]) -> np.ndarray:
     """Prompts as int64 [R]: whole numbers as they are, else a hash of the
     text. An empty cell goes to `broken`."""
     if column.dtype.kind in "iu":
@@ -127,9 +147,7 @@ def _labels(column: pd.Series, broken: list[BadRow]) -> np.ndarray:
         codes, texts = column.cat.codes.to_numpy(), column.cat.categories
     else:
         codes, texts = pd.factorize(_hashable(column.astype(object)))
-    for row in np.flatnonzero(codes < 0):
-        name = str(column.name)
-        broken.append(BadRow(int(row), name, "a prompt", "an empty cell"))
+    _refuse(column, codes < 0, "a prompt", broken)
     words = np.array([_encodable(t) for t in texts] + [""], dtype=object)
     return pd.util.hash_array(words).astype("int64")[codes]
 
@@ -191,7 +209,7 @@ def unscored(table: pd.DataFrame) -> np.ndarray:
 
 
 def _advantage(
-    frame: pd.DataFrame, columns: Columns, broken: list[BadRow]
+    frame: pd.DataFrame, columns: Columns, broken: list[GradebookError]
 ) -> np.ndarray:
     """The advantage as logged; what is no number goes to `broken`, but
     NaN and infinity are numbers that a trainer may have computed."""
@@ -206,15 +224,12 @@ def _advantage(
         wrong[:] = False
     if kept is not None:
         wrong &= as_numbers(frame[kept])[0] != 0
-    for row in np.flatnonzero(wrong):
-        cell = frame[name].iloc[row]
-        found = "an empty cell" if empty[row] else shown(cell, 40)
-        broken.append(BadRow(int(row), name, "a number", found))
+    _refuse(frame[name], wrong, "a number", broken)
     return values
 
 
 def _length(
-    frame: pd.DataFrame, role: Mapping[str, str], broken: list[BadRow]
+    frame: pd.DataFrame, role: Mapping[str, str], broken: list[GradebookError]
 ) -> np.ndarray | None:
     """Unmasked tokens of each row, 0 for a rejected one; None when the log
     does not say."""
@@ -236,7 +251,7 @@ def _length(
 
 
 def _eos(
-    frame: pd.DataFrame, role: Mapping[str, str], broken: list[BadRow]
+    frame: pd.DataFrame, role: Mapping[str, str], broken: list[GradebookError]
 ) -> np.ndarray | None:
     """1 where the row ended with EOS; None when the log does not say."""
     if "eos" in role:
@@ -249,21 +264,20 @@ def _eos(
     return None
 
 
-def _whole(column: pd.Series, broken: list[BadRow], least: int) -> np.ndarray:
+def _whole(
+    column: pd.Series, broken: list[GradebookError], least: int
+) -> np.ndarray:
     values = numbers(column, broken)
     with np.errstate(invalid="ignore"):
         odd = np.isfinite(values) & (
             (values != np.round(values)) | (values < least) | (values > 2**31)
         )
-    for row in np.flatnonzero(odd):
-        expected = f"a whole number from {least}"
-        cell = shown(column.iloc[row], 40)
-        broken.append(BadRow(int(row), str(column.name), expected, cell))
+    _refuse(column, odd, f"a whole number from {least}", broken)
     values[odd] = np.nan
     return values
 
 
-def _flags(column: pd.Series, broken: list[BadRow]) -> np.ndarray:
+def _flags(column: pd.Series, broken: list[GradebookError]) -> np.ndarray:
     if column.dtype.kind == "b":
         return column.to_numpy(dtype="float64")
     return _each(column, _flag, "true or false", broken)
@@ -273,24 +287,24 @@ def _each(
     column: pd.Series,
     read: Callable[[object], float],
     expected: str,
-    broken: list[BadRow],
+    broken: list[GradebookError],
 ) -> np.ndarray:
     """`read` over the cells; NaN and an entry where it refuses. [R]"""
     values = np.full(len(column), np.nan)
     if isinstance(column.dtype, pd.CategoricalDtype):
         kinds = pd.Series(column.cat.categories, name=column.name)
-        wrong: list[BadRow] = []
+        wrong: list[GradebookError] = []
         known = np.append(_each(kinds, read, expected, wrong), np.nan)
         codes = column.cat.codes.to_numpy()
         if not wrong and (codes >= 0).all():
             return known[codes]
+    bad = np.zeros(len(column), dtype=bool)
     for row, cell in enumerate(column.tolist()):
         try:
             values[row] = read(cell)
         except (TypeError, ValueError):
-            broken.append(
-                BadRow(row, str(column.name), expected, shown(cell, 40))
-            )
+            bad[row] = True
+    _refuse(column, bad, expected, broken)
     return values
 
 
@@ -311,7 +325,7 @@ def _ones(cell: object) -> float:
 
 
 def _check_kept(
-    found: dict, role: Mapping[str, str], broken: list[BadRow]
+    found: dict, role: Mapping[str, str], broken: list[GradebookError]
 ) -> None:
     """At most as many transitions are kept as there were."""
     if "steps" not in found or "kept_steps" not in found:
@@ -320,10 +334,10 @@ def _check_kept(
         more = found["kept_steps"] > found["steps"]
     for row in np.flatnonzero(more):
         broken.append(
-            BadRow(
-                int(row),
-                role["kept_steps"],
-                "at most the row's steps",
-                f"{found['kept_steps'][row]:g}",
+            GradebookError(
+                key=role["kept_steps"],
+                row=int(row),
+                expected="at most the row's steps",
+                found=f"{found['kept_steps'][row]:g}",
             )
         )

@@ -158,29 +158,20 @@ class Wanted:
     numbers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class BadRow:
-    """A row that cannot be read at all. `row` counts from 0 in its part."""
-
-    row: int
-    column: str
-    expected: str
-    found: str
-
-
 @dataclass(frozen=True, eq=False)
 class Part:
     """Some consecutive rows of one file.
 
     lines   int64 [R] line in the file, from 1; in Parquet the row, from 1
-    bad     rows that cannot be read; their cells are empty
+    bad     rows that cannot be read, `row` counted from 0 in the part; their
+            cells are empty
     bytes   how much of the file has been read after this part
     """
 
     frame: pd.DataFrame
     source: Source
     lines: np.ndarray
-    bad: tuple[BadRow, ...] = ()
+    bad: tuple[GradebookError, ...] = ()
     bytes: int = 0
 
 

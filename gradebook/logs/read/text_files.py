@@ -22,7 +22,6 @@ from gradebook.logs.read.blocks import (
     json_table,
 )
 from gradebook.logs.read.sources import (
-    BadRow,
     Limits,
     Part,
     Source,
@@ -106,7 +105,7 @@ def _delimiter(line: str) -> str:
     return max(counts, key=lambda mark: counts[mark])
 
 
-_Row = tuple[int, list[Any], BadRow | None]
+_Row = tuple[int, list[Any], GradebookError | None]
 
 
 def _csv_rows(
@@ -125,27 +124,36 @@ def _csv_rows(
         except StopIteration:
             return
         except csv.Error as error:
-            wrong = BadRow(0, "", "a row of cells", shown(str(error)))
+            wrong = GradebookError(
+                expected="a row of cells", found=shown(str(error))
+            )
             yield line, [None] * len(use), wrong
             continue
         if not cells:
             continue
         bad = None
         if len(cells) != len(names):
-            bad = BadRow(0, "", f"{len(names)} cells", str(len(cells)))
+            bad = GradebookError(
+                expected=f"{len(names)} cells", found=str(len(cells))
+            )
             cells = cells + [None] * (len(names) - len(cells))
         taken = [cells[i] or None for i in use]
         yield line, *_short(taken, [names[i] for i in use], bad, limits)
 
 
 def _short(
-    cells: list[Any], names: Sequence[str], bad: BadRow | None, limits: Limits
-) -> tuple[list[Any], BadRow | None]:
+    cells: list[Any],
+    names: Sequence[str],
+    bad: GradebookError | None,
+    limits: Limits,
+) -> tuple[list[Any], GradebookError | None]:
     """The cells, without those that are too long."""
     for at, cell in enumerate(cells):
         if isinstance(cell, str) and len(cell) > limits.cell:
             expected = f"at most {limits.cell:,} characters"
-            bad = BadRow(0, names[at], expected, f"{len(cell):,}")
+            bad = GradebookError(
+                key=names[at], expected=expected, found=f"{len(cell):,}"
+            )
             cells[at] = None
     return cells, bad
 
@@ -161,7 +169,7 @@ def _collected(
     a line."""
     cells: list[list[Any]] = []
     lines: list[int] = []
-    bad: list[BadRow] = []
+    bad: list[GradebookError] = []
 
     def part() -> Part:
         far = read if isinstance(read, int) else read(lines[-1])
@@ -169,9 +177,8 @@ def _collected(
 
     for line, row, wrong in found:
         if wrong is not None:
-            bad.append(
-                BadRow(len(cells), wrong.column, wrong.expected, wrong.found)
-            )
+            wrong.row = len(cells)
+            bad.append(wrong)
         cells.append(row)
         lines.append(line)
         if len(cells) >= rows:
@@ -185,7 +192,7 @@ def _text_part(
     cells: list[list[Any]],
     names: list[str],
     lines: list[int],
-    bad: list[BadRow],
+    bad: list[GradebookError],
     source: Source,
     read: int,
 ) -> Part:
@@ -260,11 +267,15 @@ def _json_rows(
             continue
         row = _object(text)
         if not isinstance(row, dict):
-            bad = BadRow(0, "", "a JSON object", shown(text.strip(), 40))
+            bad = _no_object(text.strip())
             yield number, [None] * len(names), bad
             continue
         cells = [_plain(row.get(name)) for name in names]
         yield number, *_short(cells, names, None, limits)
+
+
+def _no_object(found: object) -> GradebookError:
+    return GradebookError(expected="a JSON object", found=shown(found, 40))
 
 
 def _plain(value: Any) -> Any:
@@ -327,7 +338,7 @@ def _table_parts(
     def found() -> Iterator[_Row]:
         for number, row in enumerate(table, 1):
             if not isinstance(row, dict):
-                bad = BadRow(0, "", "a JSON object", shown(row, 40))
+                bad = _no_object(row)
                 yield number, [None] * len(names), bad
                 continue
             cells = [_plain(row.get(name)) for name in names]

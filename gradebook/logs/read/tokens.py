@@ -6,10 +6,9 @@ import json
 
 import numpy as np
 
-from gradebook.core.errors import shown
+from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.columns import Columns
-from gradebook.logs.read.sources import BadRow
 
 TOKENS = "response tokens"
 """The column of response lengths that lists of tokens give."""
@@ -19,7 +18,7 @@ SPREAD = 1e-6
 
 
 def by_row(
-    frame: pd.DataFrame, columns: Columns, broken: list[BadRow]
+    frame: pd.DataFrame, columns: Columns, broken: list[GradebookError]
 ) -> pd.DataFrame:
     """The frame with one number where a cell has one a token: the sum of
     the rewards, and the advantage that all unmasked tokens share. A row
@@ -89,7 +88,7 @@ def _is_number(cell: object) -> bool:
 
 
 def _shared(
-    numbers: np.ndarray, row: int, name: str, broken: list[BadRow]
+    numbers: np.ndarray, row: int, name: str, broken: list[GradebookError]
 ) -> float:
     """The one number of a row's tokens; 0 for a row without tokens."""
     if not len(numbers):
@@ -98,6 +97,11 @@ def _shared(
     if high - low > SPREAD * max(1.0, abs(low), abs(high)):
         found = f"{shown(low)} to {shown(high)}"
         broken.append(
-            BadRow(row, name, "one advantage at all tokens of a row", found)
+            GradebookError(
+                key=name,
+                row=row,
+                expected="one advantage at all tokens of a row",
+                found=found,
+            )
         )
     return float(numbers[0])

@@ -11,13 +11,12 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.canonical import canonical, is_unknown
+from gradebook.logs.read.canonical import EMPTY, canonical, is_unknown
 from gradebook.logs.read.columns import Columns, guessed, recorded_columns
 from gradebook.logs.read.readers import ROWS, header, parts
 from gradebook.logs.read.resumed import told_apart
 from gradebook.logs.read.sources import (
     LIMITS,
-    BadRow,
     Gone,
     Limits,
     Part,
@@ -31,33 +30,6 @@ if TYPE_CHECKING:
 
 NAMED = 100
 """So many broken rows are named; the rest are counted."""
-
-
-@dataclass(frozen=True)
-class BrokenCell:
-    """A cell or row that was left out, with its place in the log."""
-
-    file: str
-    line: int
-    column: str
-    expected: str
-    found: str
-
-    def __str__(self) -> str:
-        place = f"{self.file}, line {self.line}"
-        if self.column:
-            place += f", column {self.column}"
-        return f"{place}: expected {self.expected}, found {self.found}"
-
-
-@dataclass(frozen=True)
-class BrokenFile:
-    """A file that was left out, from some place on or whole."""
-
-    error: GradebookError
-
-    def __str__(self) -> str:
-        return " ".join(self.error.text().split())
 
 
 @dataclass(eq=False)
@@ -84,7 +56,7 @@ class Log:
     columns: Columns
     limits: Limits = LIMITS
     gathered: bool = False
-    broken: list[BrokenCell | BrokenFile] = field(default_factory=list)
+    broken: list[GradebookError] = field(default_factory=list)
     broken_cells: int = 0
     broken_files: int = 0
     broken_steps: dict[object, None] = field(default_factory=dict)
@@ -247,7 +219,7 @@ def _leave_out(
     if len(log.broken) < NAMED:
         error = error.inside(source.name)
         error.file = Path(error.file).name
-        log.broken.append(BrokenFile(error))
+        log.broken.append(error)
     if last is not None:
         log.broken_steps[last["step"].iloc[-1]] = None
 
@@ -273,25 +245,18 @@ def _table(log: Log, part: Part, at: int) -> pd.DataFrame:
         number = number_in(part.source.name) if len(log.sources) > 1 else 0
         table["step"] = at if number is None else number
     bad = np.zeros(len(table), dtype=bool)
-    marked: set[int] = {b.row for b in part.bad}
-    for wrong in (*part.bad, *(c for c in cells if c.row not in marked)):
-        bad[wrong.row] = True
-        _note(log, part, wrong)
+    advantage = log.columns.role.get("advantage")
+    marked = {error.row for error in part.bad}
+    for error in (*part.bad, *(c for c in cells if c.row not in marked)):
+        bad[error.row] = True
+        log.broken_cells += 1
+        unset = error.key == advantage and error.found == EMPTY
+        log.empty_advantages += unset
+        if len(log.broken) < NAMED:
+            error.file = Path(part.source.name).name
+            error.line, error.row = int(part.lines[error.row]), None
+            log.broken.append(error)
     return table.assign(broken=bad)
-
-
-def _note(log: Log, part: Part, wrong: BadRow) -> None:
-    log.broken_cells += 1
-    if len(log.broken) < NAMED:
-        log.broken.append(
-            BrokenCell(
-                Path(part.source.name).name,
-                int(part.lines[wrong.row]),
-                wrong.column,
-                wrong.expected,
-                wrong.found,
-            )
-        )
 
 
 def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:

@@ -24,7 +24,7 @@ class Tie:
 
     name: str
     why: str
-    title: str = ""
+    title: str
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,10 @@ def sentence_of(found: Named, facts: Facts) -> str:
     }[found.verdict](found, facts)
     if facts.empty:
         rows = count(facts.empty, "row has", "rows have")
-        said += f" {rows} an empty advantage and were left out."
+        said += (
+            f" {rows} an empty advantage: what was computed with"
+            f" {'it' if facts.empty == 1 else 'them'} is not judged."
+        )
     return said
 
 

@@ -35,7 +35,7 @@ class Verdict:
     columns           what each of the log's columns was taken for
     broken            what was left out, the first hundred by place
     broken_cells, broken_files   how many cells, and files
-    empty_advantages  rows that were left out for an empty advantage
+    empty_advantages  rows with an empty advantage; their steps are not judged
     set_apart         rows that are no training rows, and were set apart
     gathered          steps did not stand together, and were brought so
     declared          settings that a person or a recorder named

@@ -85,7 +85,7 @@ def _ties(verdict: Verdict) -> None:
         return
     with st.expander("What this log cannot tell", key="check-ties"):
         for tie in verdict.ties:
-            title = words.plain(tie.title or tie.name)
+            title = words.plain(tie.title)
             if tie.name in bug_files():
                 st.page_link(bug_files()[tie.name], label=title)
                 st.markdown(words.plain(tie.why))
