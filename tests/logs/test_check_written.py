@@ -172,6 +172,40 @@ def test_each_time_of_a_step_that_stands_twice_is_judged(bug):
     assert set(frame["verdict"]) == {verdict}
 
 
+def part_of(log, first, last):
+    return log[log["step"].between(first, last)]
+
+
+FIRST, SECOND = made(steps=8), made(steps=8, seed=1)
+
+
+@pytest.mark.parametrize(
+    "pieces, repeated",
+    [
+        ([part_of(FIRST, 1, 5), SECOND], 5),  # from its first step
+        ([FIRST, part_of(SECOND, 1, 3)], 3),  # and stopped early
+        ([FIRST, FIRST], 8),  # the same file twice
+        ([part_of(FIRST, 1, 4), part_of(SECOND, 4, 8)], 1),  # 3, 4, 4, 5
+    ],
+)
+def test_every_way_in_which_steps_stand_twice_is_told_apart(pieces, repeated):
+    log = pd.concat(pieces, ignore_index=True)
+    found = checked(log.to_csv(index=False).encode(), "log.csv")
+    assert found.verdict == "correct"
+    assert found.steps_fitted == found.steps_judged == 8 + repeated
+    assert any("twice" in note for note in found.notes)
+    assert set(gradebook.check(log)["verdict"]) == {"correct"}
+
+
+def test_the_files_of_two_ranks_are_not_taken_for_two_runs():
+    """Rank 1 has the other half of the prompts, and one step less."""
+    log = made(steps=8)
+    late = log["prompt"].isin(["prompt 2", "prompt 3"])
+    pieces = [log[~late], log[late & (log["step"] < 8)]]
+    found = checked(pd.concat(pieces).to_csv(index=False).encode(), "log.csv")
+    assert found.verdict == "correct" and found.steps_judged == 8
+
+
 def test_steps_written_in_pieces_are_not_taken_for_a_resumed_run():
     """Rank 1 wrote its half of each group after rank 0, in steps 3 to 6."""
     log = made(steps=8)

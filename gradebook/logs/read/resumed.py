@@ -18,10 +18,11 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     step of its own: "4", then "4 (again)".
 
     A step also stands in several places where its rows were written in
-    pieces, by several ranks for example. So the log must go from step to
-    step, start again at a step after its first one, and have as many rows
-    of a step each time as of the steps that stand once. Otherwise the
-    table is as it was.
+    pieces, by several ranks for example. Each place is the whole step where
+    it has as many rows as the steps that stand once. Where no step stands
+    once, the places have to be equal row for row: the same file was given
+    twice. A log that starts again at its first step has to have the same
+    prompts there. Otherwise the table is as it was.
     """
     if "step" not in table or not len(table):
         return table, 0
@@ -29,33 +30,66 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
         return table, 0
     code = pd.factorize(table["step"], use_na_sentinel=False)[0]
     head = np.flatnonzero(np.diff(code, prepend=-1))
+    own = pd.util.hash_array(code)
+    if "prompt" in table:
+        own = pd.util.hash_array(table["prompt"].to_numpy())
+        head = _with_repeats(head, own)
     step, rows = code[head], np.diff(np.append(head, len(code)))
     time = pd.Series(step).groupby(step).cumcount().to_numpy()
     again = np.isin(step, step[time > 0])
-    back = np.diff(step, prepend=-1) < 0
-    if not again.any() or again.all():
+    if not again.any() or (rows == 1).all() or _by_rank(table, code, head):
         return table, 0
-    in_order = (np.diff(step, prepend=-1) <= 1).all()
-    usual = np.median(rows[~again])
-    if not in_order or (step[back] == 0).any() or len(step) == len(code):
+    if again.all():
+        plain = table.drop(columns="step")
+        same = pd.util.hash_pandas_object(plain, index=False).to_numpy()
+        whole = bool(_as_the_first(same, head, step).all())
+    else:
+        on = np.diff(step, prepend=-1)
+        whole = bool((on <= 1).all() and not (step[on < 0] == 0).any())
+        whole = whole or bool(_as_the_first(own, head, step).all())
+        usual = np.median(rows[~again])
+        whole = whole and bool(np.median(rows[again]) >= WHOLE * usual)
+    if not whole:
         return table, 0
-    if np.median(rows[again]) < WHOLE * usual or _by_rank(table, code):
-        return table, 0
-    ends = np.array(["", " (again)"], dtype=object)
+    last = range(2, time.max() + 1)
+    ends = ["", " (again)", *(f" (again {at})" for at in last)]
     names = table["step"].astype(str).to_numpy(dtype=object)
-    times = np.repeat(time, rows)
-    late = times > 1
-    names = names + ends[np.minimum(times, 1)]
-    names[late] = [f"{n} {t}" for n, t in zip(names[late], times[late])]
+    names = names + np.repeat(np.array(ends, dtype=object)[time], rows)
     return table.assign(step=names), len(np.unique(step[time > 0]))
 
 
-def _by_rank(table: pd.DataFrame, code: np.ndarray) -> bool:
+def _with_repeats(head: np.ndarray, prompt: np.ndarray) -> np.ndarray:
+    """The first row of each stretch of one step, and the middle of one with
+    twice the usual rows and its prompts twice: there a run was resumed with
+    the step that it had ended with."""
+    rows = np.diff(np.append(head, len(prompt)))
+    half = rows // 2
+    usual = np.sort(rows)[(len(rows) - 1) // 2]
+    long = (rows % 2 == 0) & (half >= WHOLE * usual)
+    middle = [
+        at + n
+        for at, n in zip(head[long], half[long])
+        if (prompt[at : at + n] == prompt[at + n : at + 2 * n]).all()
+    ]
+    return np.sort(np.array([*head, *middle]))
+
+
+def _as_the_first(
+    marks: np.ndarray, head: np.ndarray, step: np.ndarray
+) -> np.ndarray:
+    """bool, for each stretch of one step: its rows have the marks of those
+    of the step's first stretch, in whatever order. `marks` are hashes."""
+    total = pd.Series(np.add.reduceat(marks, head))
+    return (total == total.groupby(step).transform("first")).to_numpy()
+
+
+def _by_rank(table: pd.DataFrame, code: np.ndarray, head: np.ndarray) -> bool:
     """No rank stands in two places of one step: each wrote its piece."""
     if "rank" not in table:
         return False
     rank = pd.factorize(table["rank"])[0]
-    new = (np.diff(code, prepend=-1) != 0) | (np.diff(rank, prepend=-1) != 0)
+    new = np.diff(rank, prepend=-2) != 0
+    new[head] = True
     return (
         not pd.DataFrame({"s": code[new], "r": rank[new]}).duplicated().any()
     )
