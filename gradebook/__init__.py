@@ -1,11 +1,14 @@
 """Gradebook: what real normalization bugs do to a training step.
 
-scenario = gradebook.load("partial_groups")
-batch = scenario.batch()
-correct = gradebook.run(gradebook.CORRECT, batch)
-faulty = gradebook.run(gradebook.bug("partial_groups").engine, batch)
-both = gradebook.compare(gradebook.bug("partial_groups"), batch)
-steps = gradebook.check(frame)  # a run's log: one row a step
+>>> import gradebook
+>>> batch = gradebook.load("partial_groups").batch()
+>>> correct = gradebook.run(gradebook.CORRECT, batch)
+>>> faulty = gradebook.run(gradebook.bug("partial_groups").engine, batch)
+>>> both = gradebook.compare(gradebook.bug("partial_groups"), batch)
+>>> bool((both.faulty.advantage == faulty.advantage).all())
+True
+
+gradebook.check(frame) reads a run's log: whole steps in, one row a step out.
 """
 
 from importlib import import_module

@@ -34,7 +34,17 @@ def sign(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A batch through both engines."""
+    """A batch through both engines.
+
+    >>> import gradebook
+    >>> settings = gradebook.Settings(scale="none", group_size=2)
+    >>> batch = Batch(
+    ...     prompt=[0, 0, 0, 1], reward=[0, 3, 3, 5], settings=settings
+    ... )
+    >>> both = compare(gradebook.bug("partial_groups"), batch)
+    >>> both.flips.tolist()
+    [False, False, True, False]
+    """
 
     batch: Batch
     correct: Trace
@@ -89,7 +99,19 @@ class Comparison:
 
 
 def compare(bug: Swap, batch: Batch) -> Comparison:
-    """Both engines on `batch`. Raises GradebookError where one cannot."""
+    """Both engines on `batch`. Raises GradebookError where one cannot.
+
+    Here, strides of two rows take the third row for the fourth's group.
+
+    >>> import gradebook
+    >>> settings = gradebook.Settings(scale="none", group_size=2)
+    >>> batch = Batch(
+    ...     prompt=[0, 0, 0, 1], reward=[0, 3, 3, 5], settings=settings
+    ... )
+    >>> both = compare(gradebook.bug("partial_groups"), batch)
+    >>> both.correct.advantage.tolist(), both.faulty.advantage.tolist()
+    ([-2.0, 1.0, 1.0, 0.0], [-1.5, 1.5, -1.0, 1.0])
+    """
     return Comparison(batch, run(CORRECT, batch), run(bug.engine, batch))
 
 

@@ -51,6 +51,10 @@ class Scenario(Case):
     """One batch that shows a bug, hides it, or shows another face of it.
 
     Raises GradebookError when parts of it do not fit together.
+
+    >>> scenario = load("partial_groups")
+    >>> scenario.bug, scenario.batch().rows
+    ('partial_groups', 12)
     """
 
     name: str
@@ -111,6 +115,9 @@ def load(name_or_path: str | Path) -> Scenario:
 
     A string with a slash or ending in .toml is a path. Raises
     GradebookError with file, key, row, expected and found.
+
+    >>> load("partial_groups").title
+    'Partial groups'
     """
     if not isinstance(name_or_path, (str, Path)):
         raise GradebookError(

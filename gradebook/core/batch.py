@@ -61,6 +61,13 @@ class Batch:
     settings    the trainer's conventions
 
     Raises GradebookError naming the field and the row.
+
+    >>> batch = Batch(prompt=["a", "a", "b"], reward=[1.0, 3.0, 5.0])
+    >>> batch.rows, batch.reward.tolist()
+    (3, [1.0, 3.0, 5.0])
+    >>> Batch(prompt=["a"], reward=[float("nan")])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    gradebook.core.errors.GradebookError: key 'reward', row 0: expected a ...
     """
 
     prompt: Any

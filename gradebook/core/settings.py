@@ -74,6 +74,12 @@ class Settings(Mapping[str, Any]):
     Behaves as a read-only mapping too, so `Settings(**settings)` is a copy.
 
     Raises GradebookError naming the setting when a value cannot be used.
+    ESTIMATORS has the settings of verl's estimators by name.
+
+    >>> Settings(scale="none").eps
+    0.0001
+    >>> ESTIMATORS["rloo"].baseline, ESTIMATORS["rloo"]["scale"]
+    ('leave_one_out', 'none')
     """
 
     baseline: str = "group_mean"

@@ -16,7 +16,15 @@ Stage = Callable[..., Tensor]
 
 @dataclass(frozen=True)
 class Engine:
-    """A stage function for every stage, in the order they run."""
+    """A stage function for every stage, in the order they run. CORRECT is
+    the correct one; another engine swaps a stage of it.
+
+    >>> def scale(batch, score, counted, group, baseline):
+    ...     return torch.full_like(score, 2.0)
+    >>> halved = replace(CORRECT, scale=scale)
+    >>> run(halved, Batch(prompt=[0, 0], reward=[1.0, 3.0])).advantage
+    tensor([-0.5000,  0.5000], dtype=torch.float64)
+    """
 
     score: Stage
     credited: Stage
@@ -53,6 +61,10 @@ class Trace:
 
     A row whose group was dropped (`min_group_size`) has NaN, false, group
     -1 and gradient 0; a step without any row left has loss 0.
+
+    >>> trace = run(CORRECT, Batch(prompt=[0, 0, 1], reward=[1, 3, 8]))
+    >>> trace.group.tolist(), trace.baseline.tolist()
+    ([0, 0, 1], [2.0, 2.0, 8.0])
     """
 
     score: Tensor  # float [R]
@@ -84,6 +96,12 @@ def run(engine: Engine, batch: Batch) -> Trace:
     Groups with fewer rows than `min_group_size` leave the batch first.
     Raises GradebookError where a stage cannot be computed (whitening
     fewer than two tokens).
+
+    >>> from gradebook.core.settings import Settings
+    >>> settings = Settings(baseline="leave_one_out", scale="none")
+    >>> batch = Batch(prompt=[0, 0, 0], reward=[0, 3, 6], settings=settings)
+    >>> run(CORRECT, batch).advantage.tolist()
+    [-4.5, 0.0, 4.5]
     """
     if batch.settings.min_group_size == 1 or bool(batch.large_enough.all()):
         return _stages(engine, batch)

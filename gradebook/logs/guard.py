@@ -60,6 +60,13 @@ class Finding:
     bug       a name from BUGS, or "" where no known bug computes the step
     law       where no bug is named: how the step breaks a law, or ""
     sentence  what the check would say of the step
+
+    >>> guard = Guard(declared={"estimator": "dr_grpo"}, action=str)
+    >>> found = guard.step(
+    ...     7, prompt=[0, 0], reward=[1.0, 3.0], advantage=[-1.0, 0.5]
+    ... )
+    >>> found.step, found.row, found.correct, found.trained
+    (7, 1, 1.0, 0.5)
     """
 
     step: int
@@ -82,7 +89,16 @@ class Finding:
 
 
 class WrongAdvantages(RuntimeError):
-    """Raised by a guard whose action is "raise". `finding` has the facts."""
+    """Raised by a guard whose action is "raise". `finding` has the facts.
+
+    >>> guard = Guard(declared={"estimator": "dr_grpo"}, action="raise")
+    >>> rows = {"prompt": [0, 0], "reward": [1.0, 3.0]}
+    >>> try:
+    ...     guard.step(7, advantage=[-1.0, 0.5], **rows)
+    ... except WrongAdvantages as wrong:
+    ...     print(wrong.finding.law)
+    The advantages of row 0's prompt add up to −0.500.
+    """
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
@@ -102,6 +118,10 @@ class Guard:
     batch are declared, hand over the rows of all ranks. Raises
     GradebookError for a bad argument here; a bad argument of `step` is
     raised with the action "raise", else it is warned of once.
+
+    >>> guard = Guard(declared={"estimator": "dr_grpo"})
+    >>> rows = {"prompt": [0, 0], "reward": [1.0, 3.0]}
+    >>> guard.step(0, advantage=[-1.0, 1.0], **rows)  # healthy: None
     """
 
     def __init__(

@@ -192,6 +192,16 @@ def recording(
 
     Raises GradebookError for a file of a later format, and where files
     declare different settings.
+
+    >>> import gradebook
+    >>> from tempfile import TemporaryDirectory
+    >>> rows = {"prompt": [0, 0], "reward": [1.0, 3.0]}
+    >>> with TemporaryDirectory() as folder:
+    ...     with gradebook.Recorder(folder) as recorder:
+    ...         recorder.step(0, advantage=[-1.0, 1.0], **rows)
+    ...     found = recording(folder)
+    ...     found.steps, gradebook.check(found)["verdict"].tolist()
+    ((0,), ['correct'])
     """
     if isinstance(paths, (str, Path)):
         paths = [paths]

@@ -68,6 +68,15 @@ class Recorder:
     A run that is resumed may record into the same folder: where it repeats
     a step, the later rows count. Raises GradebookError for a bad argument
     here, strict or not.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with Recorder(folder, declared={"estimator": "dr_grpo"}) as record:
+    ...         record.step(
+    ...             0, prompt=[0, 0], reward=[1.0, 3.0], advantage=[-1.0, 1.0]
+    ...         )
+    ...     len(os.listdir(folder))
+    1
     """
 
     def __init__(
