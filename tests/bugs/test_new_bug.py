@@ -243,6 +243,35 @@ def told(name):
 names = ("rank_groups", "padded_loss")
 print(json.dumps({name: told(name) for name in names}))
 """
+LOGS = """
+import io, json
+import numpy as np, pandas as pd, torch
+import gradebook
+from gradebook.logs.log import check_log
+from gradebook.logs.read.sources import Source
+
+def verdict(name, rows, of_a_step):
+    at = np.arange(rows)
+    frame = pd.DataFrame({"step": at // of_a_step, "prompt": at // 4})
+    frame["rank"], frame["reward"] = at // 2 % 2, np.random.default_rng(
+        0
+    ).normal(size=rows)
+    columns = {n: torch.from_numpy(frame[n].to_numpy()) for n in frame}
+    batch = gradebook.Batch(**columns, settings=gradebook.ESTIMATORS["grpo"])
+    engine = gradebook.bug(name).engine
+    frame["advantage"] = gradebook.run(engine, batch).advantage.numpy()
+    frame = frame.drop(columns="step") if of_a_step == rows else frame
+    file = io.BytesIO()
+    frame.to_parquet(file)
+    found = check_log([Source("log.parquet", data=file.getvalue())])
+    return [found.verdict, found.bug, found.sentence, *found.notes]
+
+sizes = [(100, 20), (100_000, 500), (100_000, 100_000)]
+print(json.dumps([
+    [verdict(name, *size) for size in sizes]
+    for name in ("rank_groups", "padded_loss")
+]))
+"""
 PAGES = """
 import json, sys
 sys.path.insert(0, "tests")
@@ -334,6 +363,19 @@ def test_what_is_taken_home_holds_the_new_column(library):
 
 def test_the_solution_of_a_new_challenge_solves_it(library):
     assert library["rank_groups"]["solved"] == [True]
+
+
+def test_the_check_knows_both_in_small_and_large_logs(copy):
+    groups, loss = printed(copy, LOGS)
+    for verdict, bug, sentence, *_ in groups:
+        assert (verdict, bug) == ("suspect", "rank_groups")
+        assert "These are what groups split by process computes" in sentence
+    for verdict, bug, _, *notes in loss:
+        assert (verdict, bug) == ("correct", "")
+        assert any(
+            note.startswith("Padded loss leaves no trace in advantages")
+            for note in notes
+        )
 
 
 def test_pages_home_and_sandbox_show_both(copy):
