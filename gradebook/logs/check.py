@@ -54,7 +54,7 @@ def check(
     row, the worst one, counted from 0 in its step. A step's verdict depends
     on its own rows. A step that stands twice, since the run was resumed, has
     two rows: "4" and "4 (again)". Beyond 2,048 rows, ties are those that fit
-    a sample of the steps as well.
+    a sample of the steps, or of one large step's prompts, as well.
 
     Raises GradebookError naming column and row of what cannot be read.
 

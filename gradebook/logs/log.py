@@ -19,12 +19,12 @@ from gradebook.logs.candidates.fit import (
 )
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import logged
-from gradebook.logs.candidates.trials import Trials
+from gradebook.logs.candidates.trials import Trials, Tried
 from gradebook.logs.candidates.trl import Reading, read_as_trl
 from gradebook.logs.candidates.wording import in_words
 from gradebook.logs.check import in_parts, tried
 from gradebook.logs.notes import notes_of
-from gradebook.logs.quiet import undisturbed
+from gradebook.logs.quiet import return_memory, undisturbed
 from gradebook.logs.read.prefetch import prefetched
 from gradebook.logs.read.sources import LIMITS, Limits, Source, sources
 from gradebook.logs.read.whole_steps import Log, whole_steps
@@ -80,14 +80,30 @@ def check_log(
     if log.recording is not None:
         declared = {**log.recording.declared, **(declared or {})}
     asked = Asked(weights, group_size, declared or {}, progress)
-    search = tried(declared, group_size)
     with undisturbed():
+        verdict = _judged(log, asked, tried(declared, group_size))
+    return_memory()
+    return verdict
+
+
+def _judged(log: Log, asked: Asked, search: Tried) -> Verdict:
+    """The verdict on a log; it is read again where steps do not stand
+    together, and where a later part called for what was not tried."""
+    work = _Work(log, asked, Search(search))
+    work.run()
+    if log.split_steps and not work.cancelled and log.rows <= GATHERED:
+        log = log.again(gathered=True)
         work = _Work(log, asked, Search(search))
         work.run()
-        if log.split_steps and not work.cancelled and log.rows <= GATHERED:
-            work = _Work(log.again(gathered=True), asked, Search(search))
-            work.run()
-        return work.verdict()
+    if work.is_late:
+        again = log.again(log.gathered)
+        second = _Work(
+            again, asked, replace(work.search, unsearched=0, by_prompts=0)
+        )
+        second.run()
+        work.incomplete = second.cancelled
+        work = work if second.cancelled else second
+    return work.verdict()
 
 
 @dataclass(frozen=True)
@@ -102,7 +118,8 @@ class Asked:
 
 @dataclass(eq=False)
 class _Work:
-    """A log being judged, part by part."""
+    """A log being judged, part by part. `first` is how many candidates were
+    kept after the first part."""
 
     log: Log
     asked: Asked
@@ -114,19 +131,18 @@ class _Work:
     tally: Tally = field(default_factory=Tally)
     frames: list[pd.DataFrame] = field(default_factory=list)
     differences: list[pd.DataFrame] = field(default_factory=list)
-    rounded: int = 0
+    first: int = 0
     cancelled: bool = False
     incomplete: bool = False
 
     def run(self) -> None:
-        """Reads and judges the log; a second time where that is needed."""
+        """Reads and judges the log."""
         with prefetched(self.parts(self.log)) as parts:
             for steps in parts:
                 self.judge(steps)
                 if not self._goes_on(self.log):
                     self.cancelled = True
                     return
-        self.incomplete = not self.retry()
 
     def _goes_on(self, log: Log) -> bool:
         """Tells how far the reading is; false when it is cancelled."""
@@ -167,23 +183,22 @@ class _Work:
             size = self.asked.group_size
             self.differences.append(differences(steps, size))
             return
-        parts = self.search.run(steps, self.rounding)
-        results = results_of(parts, self._usual())
+        trials = self.search.run(steps, self.rounding)
+        self.first = self.first or len(self.search.kept)
+        results = results_of(trials, self._usual())
         self.frames.append(results.frame)
-        self.rounded += int(results.rounded.sum())
-        self._settle(parts, results)
-        self.tally.add(parts, results)
+        self._settle(trials, results)
+        self.tally.add(trials, results)
 
     def _usual(self) -> Candidate | None:
         """The correct candidate by which most steps fit so far."""
         correct = [c for c in self.tally.own if not c.bug and c.listed]
         return max(correct, key=self.tally.count, default=None)
 
-    def _settle(self, parts: list[Trials], results: StepResults) -> None:
+    def _settle(self, trials: Trials, results: StepResults) -> None:
         """Tries on all steps of the part what was tried on some of them
         and fits there, and the values that rules have on the steps which
         tell: a run is configured once."""
-        trials = parts[0]
         every = np.ones(trials.steps.step_count, dtype=bool)
         partly = [
             c
@@ -202,42 +217,14 @@ class _Work:
                 trials.try_on(every, [settled])
                 results.sides[settled] = results.sides[candidate]
 
-    def retry(self) -> bool:
-        """Where nothing fits every step, reads the log again, for what
-        only some parts called for; false when that is cancelled."""
-        if len(self.frames) < 2 or not self.tally.own:
-            return True
-        whole = any(
-            self.tally.count(c) == self.tally.steps for c in self.tally.own
-        )
-        wanted = self.tally.hopeful()
-        if not wanted or whole:
-            return True
-        at, again = 0, self.log.again(self.log.gathered)
-        with prefetched(self.parts(again)) as parts:
-            for steps in parts:
-                self._try_again(wanted, steps, at)
-                at += steps.step_count
-                if not self._goes_on(again):
-                    return False
-                if not wanted:
-                    break
-        return True
-
-    def _try_again(
-        self, wanted: list[Candidate], steps: LoggedSteps, at: int
-    ) -> None:
-        """Tries on a part, whose first step is `at`, what was not tried
-        there; takes what fails from `wanted`."""
-        missing = [c for c in wanted if at not in self.tally.own[c].fits]
-        trials = Trials(steps, self.search.rounding)
-        trials.try_on(np.ones(steps.step_count, dtype=bool), missing)
-        for candidate in missing:
-            fit = trials.fits[candidate]
-            if fit.loose.all():
-                self.tally.put(candidate, at, fit, fit.loose)
-            else:
-                wanted.remove(candidate)
+    @property
+    def is_late(self) -> bool:
+        """Only a later part called for some candidate, and nothing fits
+        every step: what fits might have fitted the parts before."""
+        if len(self.search.kept) == self.first or self.cancelled:
+            return False
+        most = max(map(self.tally.count, self.tally.own), default=0)
+        return most < self.tally.steps
 
     def verdict(self) -> Verdict:
         """What all parts say together."""
@@ -290,8 +277,8 @@ class _Work:
                 found,
                 frame,
                 reading=self.reading.notes if self.reading else (),
-                rounding=self.rounding if self.rounded else EXACT,
-                unsearched=self.search.unsearched,
+                rounding=self.search.rounding,
+                search=self.search,
                 cancelled=self.cancelled,
                 incomplete=self.incomplete,
                 has=self.has,
@@ -299,7 +286,7 @@ class _Work:
             columns=log.columns.shown(),
             files=tuple(Path(s.name).name for s in log.sources),
             weights=self.reading.weights if self.reading else (),
-            broken=tuple(map(str, log.broken)),
+            broken=tuple(" ".join(str(e).split()) for e in log.broken),
             broken_cells=log.broken_cells,
             broken_files=log.broken_files,
             empty_advantages=log.empty_advantages,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.fit import Rounding
 from gradebook.logs.read.whole_steps import Log
+from gradebook.logs.verdict.search import Search
 from gradebook.logs.verdict.sentences import (
     convention_notes,
     count,
@@ -30,7 +31,7 @@ def notes_of(
     *,
     reading: Sequence[str],
     rounding: Rounding,
-    unsearched: int,
+    search: Search,
     cancelled: bool,
     incomplete: bool,
     has: frozenset[str],
@@ -48,11 +49,17 @@ def notes_of(
     notes += _left_out(log)
     if log.recording is not None:
         notes += _recorded(log.recording)
-    if unsearched:
-        tried = "was" if unsearched == 1 else "were"
+    if search.unsearched:
+        tried = "was" if search.unsearched == 1 else "were"
         notes.append(
-            f"{count(unsearched, 'step')} that nothing fits {tried} tried"
-            " only with what was found on others."
+            f"{count(search.unsearched, 'step')} that nothing fits {tried}"
+            " tried only with what was found on others."
+        )
+    if search.by_prompts:
+        notes.append(
+            "Of a large step that nothing fits, some prompts were searched."
+            " What depends on the whole batch was computed for all rows only"
+            " where it comes close on these."
         )
     notes += reading
     if rounding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,3 +25,10 @@ def undisturbed() -> Iterator[None]:
         if free:
             gc.unfreeze()
         torch.set_num_threads(threads)
+
+
+def return_memory() -> None:
+    """Gives what a check has freed back to the system, where the C library
+    is glibc: that keeps it for later, about 100 MB on 400,000 rows."""
+    if hasattr(ctypes.CDLL(None), "malloc_trim"):
+        ctypes.CDLL(None).malloc_trim(0)

@@ -2,6 +2,10 @@
 
     python tests/bench/check.py accuracy [batches]    500 a bug and estimator
     python tests/bench/check.py speed [steps]         2,000 steps of 500 rows
+    python tests/bench/check.py passes                the search alone
+
+A pass is making a fresh Batch and one run of the correct engine over the
+same rows; `passes` are the check's CPU time over a pass's, reading apart.
 
 Speed is a multiple of what pyarrow takes to read the same Parquet file, both
 for the first time in a fresh process and for the medians of five; memory is
@@ -28,7 +32,7 @@ sys.path.insert(0, str(ROOT))
 
 import gradebook
 from gradebook.core.errors import GradebookError
-from gradebook.core.settings import ESTIMATORS
+from gradebook.core.settings import ESTIMATORS, Settings
 
 BUGS = tuple(b for b in gradebook.BUGS if gradebook.bug(b).in_advantages)
 NOISE = 1e-6
@@ -107,9 +111,11 @@ def _shape(frame: pd.DataFrame, kind: str, chance) -> None:
         frame["reward"] = chance.integers(0, 9, rows) / 4096
 
 
-def logged(frame: pd.DataFrame, bug: str, estimator: str, chance):
+def logged(frame: pd.DataFrame, bug: str, estimator: str | Settings, chance):
     """The frame with what an engine computes, in float32 and with noise."""
-    settings = ESTIMATORS[estimator]
+    settings = (
+        ESTIMATORS[estimator] if isinstance(estimator, str) else estimator
+    )
     if bug == "one_pass_variance":
         settings = replace(
             settings,
@@ -164,6 +170,55 @@ def shares(count: int, seed: int = 0) -> dict[tuple[str, str], float]:
     }
 
 
+def hard_answers(count: int, seed: int = 0):
+    """(what is in the log, the check's frame, the steps that are answered
+    right, bool [S]) for logs that can tell little, or nothing that is
+    known. Nobody may be accused in them, and no noise be called correct."""
+    chance = np.random.default_rng(seed)
+    for rows in (1, 2, 3):
+        for estimator in ("grpo", "dr_grpo", "rloo"):
+            frame = short_steps(count, rows, chance)
+            found = gradebook.check(logged(frame, "", estimator, chance))
+            fine = found["verdict"].isin(["correct", "cannot tell"])
+            yield f"{rows} rows a step, {estimator}", found, fine.to_numpy()
+            frame["advantage"] = chance.normal(size=len(frame))
+            found = gradebook.check(frame)
+            fine = found["verdict"] != "suspect"
+            yield f"{rows} rows a step, random", found, fine.to_numpy()
+    frame = batches("", count, chance).assign(reward=1.0)
+    frame["advantage"] = chance.normal(size=len(frame))
+    found = gradebook.check(frame)
+    fine = found["verdict"] == "none fits"
+    yield "constant rewards, random advantages", found, fine.to_numpy()
+    for changes in OUTSIDE:
+        frame = batches("", count, chance)
+        estimator = replace(ESTIMATORS["grpo"], **changes)
+        found = gradebook.check(logged(frame, "", estimator, chance))
+        fine = ~found["verdict"].isin(["suspect"])
+        yield f"outside the table: {changes}", found, fine.to_numpy()
+
+
+OUTSIDE = (
+    {"ddof": 0, "eps": 1e-2},
+    {"baseline": "batch_mean", "scale": "group_std", "eps": 1e-2},
+    {"baseline": "none", "scale": "batch_std", "ddof": 0, "eps": 1e-2},
+)
+"""Changes to GRPO that no listed trainer has."""
+
+
+def short_steps(count: int, rows: int, chance) -> pd.DataFrame:
+    """Steps of one prompt with a few rows, rewards 0 to 1."""
+    total = count * rows
+    return pd.DataFrame(
+        {
+            "step": np.repeat(np.arange(count), rows),
+            "prompt": 0,
+            "reward": chance.integers(0, 5, total) * 0.25,
+            "length": chance.integers(1, TOKENS, total),
+        }
+    )
+
+
 def accuracy(count: int) -> None:
     """Prints the shares; of clean batches also those called correct, the
     rest being batches in which nothing varies."""
@@ -179,6 +234,8 @@ def accuracy(count: int) -> None:
         found = each[clean]
         print(f"{name}: {np.mean(found):.4f} of {count * len(found)} batches")
     print(f"clean and called correct: {np.mean(strict):.4f}")
+    for what, _, fine in hard_answers(count):
+        print(f"{what:60}{fine.mean():.4f}", flush=True)
 
 
 # Speed and memory
@@ -296,10 +353,87 @@ def speed(steps: int) -> None:
                     subprocess.run(here, check=True)
 
 
+# Passes
+
+
+def plain_rows(rows: int, steps: bool) -> pd.DataFrame:
+    """Groups of four or five rows; steps of 500 rows, or one step."""
+    chance = np.random.default_rng(0)
+    sizes = chance.integers(4, 6, rows // 4)
+    frame = pd.DataFrame({"step": np.arange(rows) // 500 * steps})
+    frame["prompt"] = np.repeat(np.arange(len(sizes)), sizes)[:rows]
+    frame["reward"] = chance.normal(size=rows)
+    return frame
+
+
+def passes() -> None:
+    """Prints the passes of a check: steps of 500 rows, and one step."""
+    print("cores", os.cpu_count(), "load", os.getloadavg())
+    torch.set_num_threads(1)
+    gradebook.check(logged_as(plain_rows(2000, True), "", "grpo"))
+    for rows, steps in ((1_000_000, True), (400_000, False)):
+        frame = plain_rows(rows, steps)
+        for bug, estimator in (
+            ("", "grpo"),
+            ("", "grpo over the batch"),
+            ("", "reinforce_plus_plus_baseline"),
+            ("partial_groups", "grpo"),
+            ("partial_groups", "grpo over the batch"),
+            ("missing_parentheses", "grpo"),
+            ("noise", "grpo"),
+        ):
+            log = logged_as(frame, bug, estimator)
+            one = min(seconds(lambda: run_once(frame)) for _ in range(3))
+            told: list[pd.DataFrame] = []
+            taken = seconds(lambda: told.append(gradebook.check(log)))
+            verdict = "/".join(told[0]["verdict"].unique())
+            print(
+                f"{rows:>9,} rows, {'steps' if steps else 'one step':9}"
+                f"{bug or 'correct':20}{estimator:30}{taken / one:6.1f}"
+                f" passes of {one * 1000:.0f} ms  {verdict}",
+                flush=True,
+            )
+
+
+def logged_as(frame: pd.DataFrame, bug: str, estimator: str) -> pd.DataFrame:
+    """The rows with the advantages of an engine, or with noise."""
+    if bug == "noise":
+        chance = np.random.default_rng(1)
+        return frame.assign(advantage=chance.normal(size=len(frame)))
+    engine = gradebook.bug(bug).engine if bug else gradebook.CORRECT
+    settings = Settings(scale="batch_std")  # as TRL computes it
+    if estimator != "grpo over the batch":
+        settings = ESTIMATORS[estimator]
+    settings = replace(settings, group_size=GROUP)
+    numbers = gradebook.run(engine, fresh(frame, settings)).advantage
+    return frame.assign(advantage=numbers.numpy().astype("float32"))
+
+
+def fresh(frame: pd.DataFrame, settings: Settings) -> gradebook.Batch:
+    """The rows as a new batch."""
+    names = ("prompt", "reward", "step")
+    columns = {n: torch.tensor(frame[n].to_numpy()) for n in names}
+    return gradebook.Batch(**columns, settings=settings)
+
+
+def run_once(frame: pd.DataFrame) -> None:
+    """One pass."""
+    gradebook.run(gradebook.CORRECT, fresh(frame, ESTIMATORS["grpo"]))
+
+
+def seconds(work) -> float:
+    """CPU time of the process."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 if __name__ == "__main__":
     task = sys.argv[1] if len(sys.argv) > 1 else "accuracy"
     if task == "measure":
         measured(sys.argv[2])
+    elif task == "passes":
+        passes()
     elif task == "speed":
         speed(int(sys.argv[2]) if len(sys.argv) > 2 else 2000)
     else:

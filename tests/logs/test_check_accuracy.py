@@ -23,3 +23,9 @@ def test_the_right_computation_is_first_or_tied():
     assert np.mean(clean) >= 0.995
     assert np.mean(faulty) >= 0.99
     assert {bug for bug, _ in found} == {"", *bench.BUGS}
+
+
+@pytest.mark.long  # 22 checks
+def test_logs_that_tell_little_accuse_nobody():
+    for what, found, fine in bench.hard_answers(BATCHES * 4, seed=1):
+        assert fine.mean() >= 0.995, (what, found["verdict"].value_counts())

@@ -87,3 +87,63 @@ def test_rounded_advantages_are_read_as_rounded():
     frame["advantage"] = frame["advantage"].round(3)
     found = checked(frame)
     assert (found.verdict, found.bug) == ("suspect", "no_eos_outliers")
+
+
+# One large step
+
+
+@pytest.fixture
+def large_steps_from_256_rows(monkeypatch):
+    monkeypatch.setattr("gradebook.logs.candidates.trials.FEW", 64)
+    for module in ("candidates.trials", "verdict.search"):
+        monkeypatch.setattr(f"gradebook.logs.{module}.LARGE", 256)
+
+
+OVER_BATCH = {"scale": "batch_std", "eps": 1e-4, "lone_row": "zero"}
+
+
+def one_step(bug="", estimator="grpo", groups=200, **changes):
+    frame = made(bug, estimator, steps=1, groups=groups, **changes)
+    return frame.drop(columns="step")
+
+
+@pytest.mark.parametrize("changes", [{}, OVER_BATCH], ids=["group", "batch"])
+@pytest.mark.parametrize("bug", sorted(NEEDED))
+def test_the_bug_of_one_large_step_is_named(
+    bug, changes, large_steps_from_256_rows
+):
+    found = checked(one_step(bug, **changes))
+    assert (found.verdict, found.bug) == ("suspect", bug)
+    assert found.residual < 1e-3
+
+
+@pytest.mark.parametrize(
+    "estimator, changes",
+    [
+        ("grpo", {}),
+        ("grpo", OVER_BATCH),
+        ("rloo", {}),
+        ("reinforce_plus_plus_baseline", {}),
+        ("none", {"baseline": "batch_mean", "lone_row": "zero"}),
+    ],
+)
+def test_one_large_clean_step_is_correct(
+    estimator, changes, large_steps_from_256_rows
+):
+    found = checked(one_step("", estimator, **changes))
+    assert (found.verdict, found.bug) == ("correct", "")
+
+
+def test_one_wrong_row_of_a_large_step_is_found(large_steps_from_256_rows):
+    frame = one_step()
+    frame.loc[700, "advantage"] += 0.25
+    found = checked(frame)
+    assert found.verdict == "none fits" and found.row == 700
+
+
+def test_noise_in_a_large_step_fits_nothing(large_steps_from_256_rows):
+    frame = one_step()
+    noise = np.random.default_rng(0).normal(size=len(frame))
+    found = checked(frame.assign(advantage=noise))
+    assert found.verdict == "none fits"
+    assert any("some prompts were searched" in n for n in found.notes)

@@ -64,16 +64,10 @@ class _Source:
     common: Mapping[str, Any]
 
     def has(self, estimator: str, **changes: Any) -> Convention:
-        settings = _settings({**self.common, **changes})
+        settings = Settings(**{**self.common, **changes})
         return Convention(
             estimator, settings, self.trainer, self.version, self.function
         )
-
-
-def _settings(values: Mapping[str, Any]) -> Settings:
-    """Settings of these values, without those that this engine lacks."""
-    known = {field.name for field in fields(Settings)}
-    return Settings(**{k: v for k, v in values.items() if k in known})
 
 
 _CENTERED = {"scale": "none"}
@@ -227,15 +221,12 @@ def conventions() -> tuple[Convention, ...]:
             levels_name("leave_one_out", "others_std"),
             baseline="leave_one_out",
             scale="others_std",
-        )
-        if "others_std" in _scales()
-        else None,
-        *(_of_skyrl() if _has("whiten_ddof") else ()),
+        ),
+        *_of_skyrl(),
     ]
     found: dict[Settings, Convention] = {}
     for convention in table:
-        if convention is not None:
-            found.setdefault(_without_idle(convention.settings), convention)
+        found.setdefault(_without_idle(convention.settings), convention)
     return tuple(found.values())
 
 
@@ -259,16 +250,6 @@ def _of_skyrl() -> list[Convention]:
         _SKYRL.has(f"{name}/dr_grpo", **_CENTERED),
         _SKYRL.has(f"{name}/rloo", **_OTHERS, **_ZERO),
     ]
-
-
-def _scales() -> tuple[Any, ...]:
-    from gradebook.core.settings import CHOICES
-
-    return CHOICES["scale"]
-
-
-def _has(setting: str) -> bool:
-    return any(field.name == setting for field in fields(Settings))
 
 
 def _without_idle(settings: Settings) -> Settings:

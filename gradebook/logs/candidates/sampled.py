@@ -11,7 +11,6 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import correct_ones
 from gradebook.logs.candidates.conventions import Convention, conventions
 from gradebook.logs.candidates.fit import ABSOLUTE, FLOAT32, RELATIVE
-from gradebook.logs.candidates.lines import off_line
 from gradebook.logs.candidates.logged_steps import to_logged
 from gradebook.logs.candidates.trials import Trials
 from gradebook.logs.candidates.weights import TRL_EPS, sums
@@ -165,8 +164,36 @@ def _is_own(convention: Convention) -> bool:
 def _straight(seen: Sampled, reward: np.ndarray) -> np.ndarray:
     """bool [R]: in the row's step, the advantages of every group are a
     straight line through its rewards, as all of TRL's computations are."""
-    every = np.ones(len(reward), dtype=bool)
     dust = FLOAT32 * np.abs(reward)
     allowed = 4 * (ABSOLUTE + RELATIVE * np.abs(seen.advantage))
-    _, out = off_line(reward, seen.advantage, every, seen.group, dust, allowed)
+    out = _off_line(reward, seen.advantage, seen.group, dust, allowed)
     return (np.bincount(seen.step, out) == 0)[seen.step]
+
+
+def _off_line(
+    x: np.ndarray,
+    y: np.ndarray,
+    of: np.ndarray,
+    dust: np.ndarray,
+    allowed: np.ndarray,
+) -> np.ndarray:
+    """bool [R]: y is further from the best line through x of its segment
+    `of`, int64 [R], than `allowed` and the rounding of x, `dust`, explain.
+    Rows whose y is not finite have no say and are never out."""
+    use = np.isfinite(y)
+    x, y = np.where(use, x, 0), np.where(use, y, 0)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(of, values)[of]
+
+    n = np.maximum(total(use.astype("float64")), 1)
+    dx = np.where(use, x - total(x) / n, 0)
+    dy = np.where(use, y - total(y) / n, 0)
+    across, up = total(dx * dx), total(dy * dy)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        slope = np.where(across > 0, total(dx * dy) / across, 0)
+        steep = np.where(across > 0, np.sqrt(up / across), 0)
+        away = np.abs(dy - slope * dx)
+        worst = np.zeros(int(of.max()) + 1)
+        np.maximum.at(worst, of, dust * steep)
+        return use & ~(away <= 4 * worst[of] + allowed)

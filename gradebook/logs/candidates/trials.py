@@ -33,8 +33,8 @@ from gradebook.logs.candidates.runs import CannotRun, StageRuns, StageTrace
 from gradebook.logs.candidates.strides import made_by
 from gradebook.logs.candidates.ticking import tick
 
-LARGE, FEW = 16_384, 2_048
-"""On steps of so many rows, some whole prompts of so many rows are looked
+FEW, LARGE = 2_048, 16_384
+"""Rows of a sample. Of more rows than LARGE, some whole prompts are looked
 at first, to rule a candidate out that couples no prompts."""
 
 
@@ -138,12 +138,20 @@ class Trials:
         return found
 
     def everything(self) -> None:
-        """Tries every candidate: likely ones on all steps, the others on
-        the steps that nothing fits so far."""
+        """Tries every candidate."""
+        self.likely()
+        self.others()
+
+    def likely(self) -> None:
+        """Tries the listed conventions and, under them, every bug."""
         table, seen = self.tried.table, self.seen
         every = np.ones(self.steps.step_count, dtype=bool)
         self.try_on(every, correct_ones(table, seen))
         self.try_on(every, faulty_ones(table, seen, likely=True))
+
+    def others(self) -> None:
+        """Tries all others, on the steps that nothing fits so far."""
+        table, seen = self.tried.table, self.seen
         for more in (
             faulty_ones(table, seen, likely=False),
             clipped_ones(self.tried.clipping, seen),
@@ -174,7 +182,7 @@ class Trials:
         """The candidate's fit on every step."""
         tick()
         if self.steps.rows > LARGE and not candidate.couples_prompts:
-            first = self._some._fit(candidate)
+            first = self.some_prompts._fit(candidate)
             if not first.loose.any():
                 return first
         try:
@@ -210,17 +218,26 @@ class Trials:
         return self._parts[key]
 
     @cached_property
-    def _some(self) -> Trials:
-        """Some whole prompts of every step."""
-        groups = self.steps.groups
-        ends = np.cumsum(groups.size)
-        step = groups.step
-        before = np.concatenate([[0], ends[:-1]])
-        first = np.searchsorted(step, np.arange(self.steps.step_count))
-        share = max(FEW // self.steps.step_count, 1)
-        taken = before - before[first][step] < share
-        rows = taken[self.steps.batch.prompt_index.numpy()]
-        return Trials(self.steps.of_rows(rows), self.rounding, self.tried)
+    def some_prompts(self) -> Trials:
+        """Trials of some whole prompts of every step, about FEW rows: the
+        first ones, and those with a column's smallest and largest value."""
+        steps, b = self.steps, self.steps.batch
+        prompt = b.prompt_index.numpy()
+        ends = np.cumsum(steps.groups.size)
+        before = ends - steps.groups.size
+        first = np.searchsorted(steps.groups.step, np.arange(steps.step_count))
+        share = max(FEW // steps.step_count, 1)
+        chosen = before - before[first][steps.groups.step] < share
+        telling = (b.reward, b.lengths, b.eos, b.scored, b.prompt_rows)
+        for values in telling:
+            plain = values.to(torch.float64).numpy()
+            if plain.min() == plain.max():
+                continue
+            for signed in (plain, -plain):
+                found = steps.first_at(signed, steps.worst(signed))
+                chosen[prompt[found]] = True
+        some = steps.of_rows(chosen[prompt])
+        return Trials(some, self.rounding, self.tried)
 
 
 @lru_cache

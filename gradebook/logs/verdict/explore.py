@@ -17,12 +17,17 @@ from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
-from gradebook.logs.candidates.candidates import Candidate, is_rule
+from gradebook.logs.candidates.candidates import (
+    Candidate,
+    faulty_ones,
+    is_rule,
+)
 from gradebook.logs.candidates.conventions import Convention
 from gradebook.logs.candidates.fit import distance
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import logged
-from gradebook.logs.candidates.trials import advantages
+from gradebook.logs.candidates.strides import made_by
+from gradebook.logs.candidates.trials import Trials, advantages
 from gradebook.logs.candidates.trl import read_as_trl
 from gradebook.logs.read.sources import Source, sources
 from gradebook.logs.read.whole_steps import Log, whole_steps
@@ -164,32 +169,22 @@ def _with_guesses(
     steps: LoggedSteps, verdict: Verdict, settings: Settings, name: str
 ) -> Settings:
     """The settings with what the check guesses for the bug: the values
-    that give the step's numbers."""
-    for setting, choices in bug(name).guesses.items():
-        values: list[Any] = [c for c in choices if not is_rule(setting, c)]
-        if len(values) < len(choices):
-            values += _sizes(steps, settings.group_size)
-        off = {}
-        for value in dict.fromkeys(values):
-            tried = replace(settings, **{setting: value})
-            convention = Convention(verdict.estimator, tried)
-            try:
-                found = advantages(steps, Candidate(name, convention))
-            except GradebookError:  # the trainer stops with this value
-                continue
-            away = distance(found, steps.advantage)
-            off[value] = float((away / np.maximum(1, np.abs(found))).max())
-        if off:
-            best = min(off, key=lambda v: off[v])
-            settings = replace(settings, **{setting: best})
-    return settings
-
-
-def _sizes(steps: LoggedSteps, given: int | None) -> list[int]:
-    """Group sizes that a trainer may have been configured with."""
-    largest = int(steps.groups.size.max())
-    sizes = [given or largest, *range(largest, largest + 3)]
-    return [*sizes, 1 << (largest - 1).bit_length(), *range(largest, 1, -1)]
+    that come closest to the step's numbers."""
+    if not bug(name).guesses:
+        return settings
+    trials = Trials(steps)
+    table = (Convention(verdict.estimator, settings),)
+    size = verdict.group_size
+    given = (("group_size", size),) if size else ()
+    seen = replace(trials.seen, given=given)
+    likely, rest = (faulty_ones(table, seen, first) for first in (True, False))
+    wanted = [c for c in (*likely, *rest) if c.bug == name]
+    trials.try_on(np.ones(steps.step_count, dtype=bool), wanted)
+    if not wanted:
+        return settings
+    best = min(wanted, key=lambda c: trials.fits[c].residual.max())
+    sizes = made_by(steps, best.rules)
+    return replace(best.settings, **{k: int(v[0]) for k, v in sizes.items()})
 
 
 def logged_step(

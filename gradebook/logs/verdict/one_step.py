@@ -10,6 +10,7 @@ import numpy as np
 
 from gradebook.logs.candidates.candidates import Candidate
 from gradebook.logs.candidates.trials import Trials
+from gradebook.logs.verdict.search import try_everything
 from gradebook.logs.verdict.sentences import (
     Facts,
     declared_words,
@@ -34,10 +35,10 @@ class StepVerdict:
 def judged(trials: Trials, declared: Mapping[str, Any]) -> StepVerdict:
     """The verdict on the one step of these trials, after trying everything
     on it. `declared` are the settings that a person named."""
-    trials.everything()
-    results = results_of([trials])
+    try_everything(trials)
+    results = results_of(trials)
     tally = Tally()
-    tally.add([trials], results)
+    tally.add(trials, results)
     found = named(tally, results.frame["verdict"].to_numpy())
     own = found.candidate
     size = dict(own.guesses).get("group_size") if own and own.bug else None

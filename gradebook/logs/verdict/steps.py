@@ -34,16 +34,12 @@ class StepResults:
 
     frame    the columns of COLUMNS, then rows, groups, flips,
              groups_affected
-    chosen   the candidate named for the step, None without one
     sides    candidate -> int64 [S] rows on which the log sides with it
              against the correct engine
-    rounded  the step fits only with the log's rounding allowed for
     """
 
     frame: pd.DataFrame
-    chosen: tuple[Candidate | None, ...]
     sides: dict[Candidate, np.ndarray]
-    rounded: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,44 +82,10 @@ class _Stack:
         return np.where(alike.any(0), alike.argmax(0), -1)
 
 
-def results_of(
-    parts: Sequence[Trials], usual: Candidate | None = None
-) -> StepResults:
-    """Verdict, bug, ties and evidence of each step.
-
-    `parts` are the trials of all steps, then those that allow for rounding
-    on the steps that nothing fits exactly. Where nothing fits, the distance
-    is that from `usual`, the log's own correct candidate, or else from the
-    nearest one.
-    """
-    first = parts[0]
-    found = _results(first, usual)
-    if len(parts) == 1:
-        return found
-    left = np.flatnonzero(~first.fitted)
-    again = _results(parts[1], usual)
-    use = (again.frame["verdict"] != "none fits").to_numpy()
-    frame = found.frame.copy()
-    at = left[use]
-    for name in frame:
-        values = frame[name].to_numpy(copy=True)
-        values[at] = again.frame[name].to_numpy()[use]
-        frame[name] = values
-    chosen = list(found.chosen)
-    for step, candidate in zip(left, again.chosen):
-        if frame["verdict"].iloc[step] != "none fits":
-            chosen[step] = candidate
-    rounded = np.zeros(len(frame), dtype=bool)
-    rounded[at] = True
-    sides = dict(found.sides)
-    for candidate, rows in again.sides.items():
-        own = sides.get(candidate, np.zeros(len(frame), "int64")).copy()
-        own[at] = rows[use]
-        sides[candidate] = own
-    return StepResults(frame, tuple(chosen), sides, rounded)
-
-
-def _results(trials: Trials, usual: Candidate | None) -> StepResults:
+def results_of(trials: Trials, usual: Candidate | None = None) -> StepResults:
+    """Verdict, bug, ties and evidence of each step. Where nothing fits, the
+    distance is that from `usual`, the log's own correct candidate, or else
+    from the nearest one."""
     steps = trials.steps
     every = list(trials.fits)
     correct = _Stack.of(trials, (c for c in every if not c.bug and c.listed))
@@ -167,12 +129,7 @@ def _results(trials: Trials, usual: Candidate | None) -> StepResults:
         verdicts.append(told)
         picked.append(c)
     frame = _frame(trials, verdicts, picked, correct, usual)
-    return StepResults(
-        frame,
-        tuple(picked),
-        sides,
-        np.full(steps.step_count, bool(trials.rounding)),
-    )
+    return StepResults(frame, sides)
 
 
 def _at(stack: _Stack, at: int) -> Candidate | None:
@@ -237,8 +194,8 @@ def _frame(
             np.zeros(len(picked), int) if close is None else close,
         )
     ]
-    off = _compared(trials, compared)
     own = _compared(trials, picked)
+    off = own if compared == picked else _compared(trials, compared)
     told = np.array(verdicts, dtype=object)
     ties = _all_ties(trials, verdicts, picked)
     groups = np.bincount(steps.groups.step, minlength=steps.step_count)

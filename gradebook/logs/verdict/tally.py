@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
 
@@ -42,35 +40,18 @@ class Tally:
     steps: int = 0
     quiet: list[np.ndarray] = field(default_factory=list)
 
-    def add(self, parts: Sequence[Trials], results: StepResults) -> None:
-        """Adds a part's trials: those on all its steps and, if there are
-        any, those with rounding on the steps that nothing fitted."""
-        first = parts[0]
-        left = ~first.fitted
+    def add(self, trials: Trials, results: StepResults) -> None:
+        """Adds a part's trials."""
         suspect = (results.frame["verdict"] == "suspect").to_numpy()
-        for candidate, fit in self._merged(parts, left):
+        for candidate, fit in trials.fits.items():
             fits = fit.loose if candidate.bug else fit.loose & ~suspect
             if fits.any():
                 self.put(candidate, self.steps, fit, fits)
         for candidate, rows in results.sides.items():
             if candidate in self.own:
                 self.own[candidate].sides += int(rows.sum())
-        self.quiet.append(first.quiet)
-        self.steps += first.steps.step_count
-
-    def _merged(
-        self, parts: Sequence[Trials], left: np.ndarray
-    ) -> list[tuple[Candidate, Fit]]:
-        found = dict(parts[0].fits)
-        for part in parts[1:]:
-            for candidate, fit in part.fits.items():
-                own = found.get(candidate, Fit.none(len(left)))
-                merged = Fit(
-                    own.residual.copy(), own.tight.copy(), own.loose.copy()
-                )
-                merged.put(left, fit)
-                found[candidate] = merged
-        return list(found.items())
+        self.quiet.append(trials.quiet)
+        self.steps += trials.steps.step_count
 
     def put(
         self, candidate: Candidate, at: int, fit: Fit, fits: np.ndarray
@@ -103,21 +84,6 @@ class Tally:
         wanted = [c for c in wanted if self.own[c].tight == most]
         bound = max(ALIKE, 3 * min(self.own[c].worst for c in wanted))
         return next(c for c in wanted if self.own[c].worst <= bound)
-
-    def hopeful(self, each: int = 16, most: int = 64) -> list[Candidate]:
-        """Candidates that fit all steps of some parts and were not tried on
-        the others, correct ones first."""
-        found = [
-            c
-            for c, own in self.own.items()
-            if c.listed and all(part.all() for part in own.fits.values())
-        ]
-        found.sort(key=lambda c: bool(c.bug))
-        taken: dict[Candidate, None] = {}
-        for at in sorted({at for c in found for at in self.own[c].fits}):
-            fitting = (c for c in found if at in self.own[c].fits)
-            taken.update(dict.fromkeys(islice(fitting, each)))
-        return list(taken)[:most]
 
 
 @dataclass(frozen=True)
