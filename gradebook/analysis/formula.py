@@ -53,14 +53,19 @@ def _side(comparison: Comparison, trace: Trace, row: int) -> Worked:
 
 
 def _number(
-    comparison: Comparison, trace: Trace, stage: str, row: int, lead: str = ""
+    comparison: Comparison,
+    trace: Trace,
+    stage: str,
+    row: int,
+    lead: str = "",
+    least: int = 3,
 ) -> Part:
     a = float(getattr(comparison.correct, stage)[row])
     b = float(getattr(comparison.faulty, stage)[row])
     value = float(getattr(trace, stage)[row])
     if stage != "scale":
         value = settled(value)
-    digits = digits_apart(a, b)
+    digits = digits_apart(a, b, least)
     text = signed(value, digits) if lead else plain(value, digits)
     differs = not bool(same(torch.tensor(a), torch.tensor(b)))
     return Part(text, differs)
@@ -72,16 +77,37 @@ def _standardized(
     batch = comparison.batch
     if not bool(trace.credited[row]):
         return (Part(_no_advantage(batch, trace, row)),)
-    return (
-        Part("("),
-        _number(comparison, trace, "score", row),
-        Part(" − "),
-        _number(comparison, trace, "baseline", row),
-        Part(") / "),
-        _number(comparison, trace, "scale", row),
-        Part(" = "),
-        _number(comparison, trace, "standardized", row, lead="+"),
+    score, baseline, scale, found = (
+        float(getattr(trace, stage)[row])
+        for stage in ("score", "baseline", "scale", "standardized")
     )
+    least = _decimals(score, baseline)
+    parts = [
+        _number(comparison, trace, "score", row, least=least),
+        _number(comparison, trace, "baseline", row, least=least),
+        _number(comparison, trace, "scale", row),
+        _number(comparison, trace, "standardized", row, lead="+"),
+    ]
+    # A faulty stage may combine the three in another way.
+    if scale and bool(
+        same(*torch.tensor([(score - baseline) / scale, found]))
+    ):
+        opening, close = ("(", ")") if baseline < 0 else ("", "")
+        around = ("(", f" − {opening}", f"{close}) / ", " = ")
+    else:
+        around = ("score ", ", baseline ", ", scale ", " give ")
+    return tuple(x for pair in zip(map(Part, around), parts) for x in pair)
+
+
+def _decimals(score: float, baseline: float) -> int:
+    """Decimals with which the distance of the two, as printed, is right to a
+    tenth; 3 where no number of decimals would do."""
+    far = score - baseline
+    for digits in range(3, 9):
+        printed = round(score, digits) - round(baseline, digits)
+        if abs(printed - far) <= abs(far) / 10:
+            return digits
+    return 3
 
 
 def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:

@@ -27,7 +27,7 @@ def _with_sign(value: float, digits: int, plus: str) -> str:
     if math.isinf(value):
         return f"{sign}∞"
     size = abs(value)
-    if size >= 1e9 or 0 < size < 10**-digits / 2:
+    if size >= 1e9 or 0 < size < 10**-digits:
         return f"{sign}{size:.3g}"
     text = f"{size:,.{digits}f}".replace(",", "\u2009")
     return sign + text if size else text

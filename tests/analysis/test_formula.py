@@ -42,6 +42,21 @@ def test_the_report_worked_out():
     )
 
 
+def test_enough_digits_are_printed_to_work_the_formula_out():
+    """One ulp near 100 is 2^-17 = 7.629e-6, and 7.629e-6 / 0.826 = 9.24e-6."""
+    _, faulty = sides("float32_dust", 0)
+    assert faulty[0] == "(100.099998 - 100.099991) / 9.24e-06 = +0.826"
+    correct, _ = sides("uid_per_rollout-penalties", 0)
+    assert correct[0] == "(-1.000 - (-2.500)) / 1.291 = +1.162"
+
+
+def test_a_stage_that_combines_the_numbers_otherwise_is_not_shown_as_right():
+    """1 - 0.75 / 0.5 = -0.5, which is not (1 - 0.75) / 0.5."""
+    correct, faulty = sides("missing_parentheses", 0)
+    assert correct[0] == "(1.000 - 0.750) / 0.500 = +0.500"
+    assert faulty[0] == "score 1.000, baseline 0.750, scale 0.500 give -0.500"
+
+
 def test_the_numbers_that_differ_are_marked():
     found = gradebook.load("partial_groups")
     comparison = compare(gradebook.bug("partial_groups"), found.batch())

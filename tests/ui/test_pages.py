@@ -364,6 +364,10 @@ def test_the_primer_follows_its_board_and_keeps_a_bad_reward(visit):
 
 def test_a_bug_of_number_types_shows_the_number_that_was_lost(visit):
     page = visit("float32_dust")
+    # A float32 holds 100.1 as 100.1 - 1.526e-6.
+    said = "The bug is in **score**, whose numbers differ by 1.5e\u221206"
+    assert said in page.text
+    assert "**scale** is the first stage where the difference" in page.text
 
     def cells():
         (found,) = [

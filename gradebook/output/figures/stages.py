@@ -277,6 +277,7 @@ def _axis(lines: Sequence[Line]) -> dict[str, Any]:
         "zerolinewidth": 1.5,
         "nticks": 4,
         "tickangle": 0,
+        "exponentformat": "e",
     }
     if x is not symlog:
         return axis

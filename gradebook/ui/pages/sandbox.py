@@ -249,7 +249,7 @@ def _pipeline(
     by_stage = {one.stage: one for one in parts}
     diverging = comparison.diverging
     first = (*diverging, *by_stage, "advantage")[0]
-    said = first_difference(comparison)
+    said = first_difference(comparison, next(iter(by_stage), ""))
     st.markdown(words.titled("The whole pipeline", said))
     left, right = st.columns([11, 13])
     with left:

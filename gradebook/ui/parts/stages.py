@@ -30,7 +30,7 @@ GRADIENT = (
 
 def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
     """The section: the path of stages, the chosen stage, the formula."""
-    said = first_difference(comparison)
+    said = first_difference(comparison, one.stage)
     st.markdown(words.titled("Where it goes wrong", said))
     stage = _path(draft, one, comparison)
     left, right = st.columns([13, 11], gap="large")
@@ -82,15 +82,25 @@ def _space(figure: Figure, **_: Any) -> None:
     st.html(f'<div style="height: {figure["layout"]["height"]}px"></div>')
 
 
-def first_difference(comparison: Comparison) -> str:
-    """Which stage is the first to differ, in a sentence."""
+def first_difference(comparison: Comparison, swapped: str) -> str:
+    """Which stage is the first to differ, in a sentence; and where that
+    comes from, if the `swapped` stage itself differs by too little to show.
+    """
     if not comparison.diverging:
         return "Every stage gives the same numbers on this batch."
     first = comparison.diverging[0]
+    lead = "The numbers flow from the first stage to the last."
+    gap = comparison.gap(swapped) if swapped else 0.0
+    if swapped in comparison.diverging or not gap:
+        return (
+            f"{lead} **{first}** is the first stage where the two engines"
+            " differ; all stages before it agree."
+        )
+    small = f"{gap:.2g}".replace("-", "−")
     return (
-        f"The numbers flow from the first stage to the last. **{first}** is"
-        " the first stage where the two engines differ; all stages before it"
-        " agree."
+        f"{lead} The bug is in **{swapped}**, whose numbers differ by"
+        f" {small}: too little to print. **{first}** is the first stage where"
+        " the difference shows."
     )
 
 
