@@ -18,7 +18,7 @@ def test_pictures_come_with_their_cards_and_the_map_leads_to_a_bug(read):
 
     page.get_by_role("button", name="Uncover all").click()
     expect(page.get_by_role("link", name="Open: Fan-out")).to_be_visible()
-    page.get_by_role("link", name="See all of them on one map").click()
+    page.get_by_role("link", name="All bugs on one map").click()
     bug = page.locator("svg.gb-map.wide a[data-name=fan_out]")
     # The map knows what was uncovered: the session goes on.
     expect(bug).to_contain_text("✓")

@@ -78,7 +78,7 @@ def test_a_room_votes_reveals_and_follows(read, elsewhere):
     button(lead.page, "room-reveal").click()
     for reader in (lead, one, two):
         expect(stage(reader.page)).to_contain_text("group", timeout=60_000)
-    expect(two.keyed("room-bar")).to_contain_text("yours, so it is")
+    expect(two.keyed("room-bar")).to_contain_text("yours, the answer")
     no_sideways_scroll(two.page)
 
     strip = lead.page.locator(".st-key-path button")

@@ -165,7 +165,7 @@ def test_a_room_votes_and_the_lead_reveals(led):
     press(lead, "ballot-reveal")
     for page in (one.run(), two.run(), lead):
         assert hidden in page.text
-    assert "yours, so it is" in one.text and "yours" in two.text
+    assert "yours, the answer" in one.text and "yours" in two.text
     assert "ballot-vote-0" not in keys(one)
     assert rooms_of.rooms().counts(code, first.question) == {0: 1, 1: 1}
 

@@ -262,7 +262,7 @@ def test_the_reveal_opens_the_page_for_everyone(led):
     lead.press("room-reveal")
     for seat in (lead, one.run(), two.run()):
         assert not seat.covered and not seat.has("room-reveal")
-    assert "Negative: <b>1</b>, yours, so it is" in one.text
+    assert "Negative: <b>1</b>, yours, the answer" in one.text
     assert "Positive: <b>1</b>, yours" in two.text
     assert "You said **positive**" in two.text
 

@@ -78,7 +78,7 @@ def timeline_figure(picture: Timeline) -> Figure:
         },
         "yaxis": ticks
         | {
-            "title": {"text": "off the correct numbers", "standoff": 8},
+            "title": {"text": "largest difference", "standoff": 8},
             "range": [-0.2, symlog(max(values)) * 1.15 + 0.2],
             "zeroline": False,
         },

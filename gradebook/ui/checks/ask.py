@@ -38,19 +38,19 @@ EXAMPLES = (
     Example(
         "trl.parquet",
         "A correct run",
-        "What TRL 1.16 logged over 12 steps, as it was written.",
+        "Twelve steps of a log that TRL 1.16 wrote, unchanged.",
     ),
     Example(
         "lost-rollouts.csv",
         "A faulty run: lost rollouts",
-        "The same rollouts, 12 of them lost. The advantages were computed by"
+        "The same run, but 12 rollouts are lost. The advantages come from"
         " Gradebook's replica of AReaL's bug.",
     ),
     Example(
         "rejected-answers.jsonl",
         "A faulty run: rejected answers",
-        "The same rollouts, long answers rejected. The advantages were"
-        " computed by Gradebook's replica of verl's bug.",
+        "The same run, but long answers are rejected. The advantages come"
+        " from Gradebook's replica of verl's bug.",
     ),
 )
 OPTIONS = ("columns", "declared", "weights", "size")

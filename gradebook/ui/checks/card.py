@@ -115,7 +115,7 @@ def _facts(verdict: Verdict) -> list[list[str]]:
         rows.append(["largest distance from the correct one", off])
     if verdict.step is not None:
         where = f"step {verdict.step}, row {verdict.row}"
-        rows.append(["first off the correct numbers", where])
+        rows.append(["first difference", where])
     if math.isfinite(verdict.correct_residual):
         rows.append(["rows whose sign flips", f"{verdict.flips:,}"])
     for name, theirs in verdict.columns.items():

@@ -18,6 +18,7 @@ from gradebook.ui import keys
 from gradebook.ui.parts import game_link, present, quiz, settled, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import computed, heart
+from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import NO_LETTERS, shortcuts
@@ -90,8 +91,8 @@ def _head(one: Quiz) -> None:
     count, done = len(one.reports), len(one.answers)
     so_far = quiz.score(one.right(one.answers), done) if done else ""
     st.markdown(
-        "Reports about trainers. Some are of real bugs, others looked like"
-        " bugs and were none. Judge each from its claim and its batch."
+        "Each report is about a trainer. Some describe a real bug, others"
+        " only look like one. Judge each by its claim and its batch."
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
@@ -111,16 +112,11 @@ def _head(one: Quiz) -> None:
 
 
 def _choices(one: Quiz) -> None:
-    st.markdown("**Is that a bug?**")
-    with st.container(horizontal=True, key="choices"):
-        for choice, name in enumerate(("bug", "not")):
-            st.button(
-                CHOICES[choice],
-                key=f"quiz-{name}",
-                help=f"Key: {name[0]}",
-                on_click=_answer,
-                args=(one, choice),
-            )
+    st.markdown("**Is that a bug?** (Keys: b, n)")
+    choices(
+        dict(zip(("quiz-bug", "quiz-not"), CHOICES)),
+        lambda choice: _answer(one, choice),
+    )
 
 
 def _answer(one: Quiz, choice: int) -> None:

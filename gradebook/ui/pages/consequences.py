@@ -28,6 +28,7 @@ from gradebook.ui.parts.desk import (
     query_of,
     read_link,
 )
+from gradebook.ui.parts.predict import SKIPPED, choices
 from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.widget import (
     choosing,
@@ -39,8 +40,9 @@ from gradebook.ui.parts.widget import (
 LEAD = (
     "A small policy is trained twice, with the same seeds and the same luck:"
     " once with the correct engine's advantages, once with the faulty one's."
-    " The policies are tables and not language models. Sizes do not carry"
-    " over; directions and switches do."
+    " The policies are tables and not language models. The direction of an"
+    " effect carries over to a language model, and so does the setting at"
+    " which it turns. Its size does not."
 )
 
 
@@ -113,30 +115,23 @@ def _ask(mine: Desk) -> None:
     one = study(mine.run.bug)
     names = load(mine.run.bug).engine_names
     asked = question(one, mine.run.value, names, one.report[0])
-    choices = dict(zip((MORE, LESS, SAME), one.measured.choices))
+    kinds = (MORE, LESS, SAME)
 
-    def answer(kind: str) -> None:
+    def answer(choice: int) -> None:
+        kind = "" if choice == SKIPPED else kinds[choice]
         mine.guesses[mine.run.bug] = kind, mine.run
         mine.start()
 
     with st.container(key=f"predict-training-{mine.run.bug}"):
         st.markdown(f"**Predict before you look:** {words.plain(asked)}")
-        with st.container(horizontal=True, key="choices"):
-            for kind in (MORE, LESS, SAME):
-                said = choices[kind]
-                st.button(
-                    words.plain(said[:1].upper() + said[1:]),
-                    key=f"training-choice-{kind}",
-                    on_click=answer,
-                    args=(kind,),
-                )
-            st.button(
-                "Skip, show me",
-                key="skip-training",
-                on_click=answer,
-                args=("",),
-                type="tertiary",
-            )
+        choices(
+            {
+                f"training-choice-{kind}": said[:1].upper() + said[1:]
+                for kind, said in zip(kinds, one.measured.choices)
+            },
+            answer,
+            skip="skip-training",
+        )
 
 
 def _switches(mine: Desk) -> None:

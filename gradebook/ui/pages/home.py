@@ -14,6 +14,12 @@ from gradebook.ui.parts.heart import heart
 from gradebook.ui.parts.primer import primer
 
 BATCH = Path(__file__).with_name("home.toml")
+MORE = {
+    "map": "All bugs on one map",
+    "bug_or_not": "Bug or not? A game with false alarms",
+    "mystery": "Mystery trainer: name a hidden bug",
+}
+"""Other ways to meet the bugs."""
 
 
 def home() -> None:
@@ -41,19 +47,14 @@ def home() -> None:
     st.markdown(
         words.titled(
             "The bugs",
-            "Each card is a bug of a real trainer. It shows the correct"
-            " numbers; predict the faulty ones, and the card shows them too.",
+            "Each card is a bug of a real trainer. A dot is the correct number"
+            " of a row, and the line is 0. Predict the faulty numbers, and the"
+            " card shows them too.",
         )
     )
-    st.page_link(tool_files()["map"], label="See all of them on one map")
-    st.page_link(
-        tool_files()["bug_or_not"],
-        label="Bug or not? Judge reports, false alarms among them",
-    )
-    st.page_link(
-        tool_files()["mystery"],
-        label="Mystery trainer: name a hidden bug in few edits",
-    )
+    with st.container(horizontal=True, gap="medium", key="more"):
+        for page, label in MORE.items():
+            st.page_link(tool_files()[page], label=label)
     catalogue(files)
     st.markdown("Nothing you type leaves the machine that serves this page.")
 

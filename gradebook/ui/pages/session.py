@@ -21,9 +21,9 @@ def session() -> None:
     require_entry()
     st.title("Session")
     st.markdown(
-        f"{MINUTES} minutes, or as many as you have, over real bugs: for a"
-        " team at one screen or for a room of learners. Predicting first is"
-        " what makes it stick: ask, let everyone answer, then reveal."
+        f"A session takes {MINUTES} minutes, or as many as you have. It works"
+        " for a team at one screen and for a room of learners. Ask first, let"
+        " everyone answer, then reveal: people remember what they predicted."
     )
     panel()
     if not seat.learning():
@@ -35,9 +35,9 @@ def session() -> None:
 def _handouts() -> None:
     st.header("Handouts")
     st.markdown(
-        "One page a bug, to print or to send: claim, batch, picture, formula,"
-        " the line, the rule. A single HTML file without anything from"
-        " elsewhere."
+        "One page for each bug, to print or to send: its claim, batch,"
+        " picture, formula, code and rule. Each is a single HTML file that"
+        " needs nothing else."
     )
     with st.container(horizontal=True):
         for bug in bug_files():

@@ -21,7 +21,7 @@ from gradebook.ui.parts.tables import table
 def deeper(draft: Draft, one: Swap, comparison: Comparison) -> None:
     """The section: its parts, folded."""
     st.markdown(
-        words.titled("Go deeper", "All of it is about the batch above.")
+        words.titled("Go deeper", "Each part is computed for the batch above.")
     )
     scenario, batch = draft.scenario, comparison.batch
     folded(
@@ -35,7 +35,7 @@ def deeper(draft: Draft, one: Swap, comparison: Comparison) -> None:
         lambda: influence_map.moves(draft, one, comparison),
     )
     folded(
-        "What must hold, and what both engines make of it here",
+        "Laws that must hold, tried on both engines",
         "laws",
         lambda: _laws(draft, bug(one.name), batch),
     )

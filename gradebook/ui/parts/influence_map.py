@@ -58,8 +58,8 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
     else:
         said = (
             "A cell says how far one row's advantage moves because of"
-            " another row's reward. For this the reward is replaced by the"
-            " mean of its siblings: the other rows of its prompt that count"
+            " another row's reward. That reward is replaced by the mean of its"
+            " siblings: the other rows of its prompt that count"
             f" under “{draft.state.engine_names[0]}”. A row without such"
             " siblings gets the reward 0 instead."
         )

@@ -14,7 +14,7 @@ from gradebook.ui.parts.words import safe
 def the_code(bug: Swap, scenario: Scenario) -> None:
     """Both functions, the lines that differ marked, and the report."""
     said = (
-        "Both functions are printed from the files that run here. Lines that"
+        "This is the code that runs here, printed from its files. Lines that"
         " differ are marked."
     )
     source = scenario.sources[0]

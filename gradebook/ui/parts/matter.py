@@ -17,7 +17,7 @@ def matter(bug: str) -> None:
         return
     said = (
         "Train two small policies side by side, one with each engine, and"
-        " watch what becomes of them."
+        " compare how well they learn."
     )
     st.markdown(words.titled("Does it matter?", said))
     link("Train two policies", _run(bug))

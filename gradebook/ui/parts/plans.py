@@ -94,10 +94,10 @@ def _all(steps: tuple[Step, ...]) -> None:
     st.markdown(
         f"**{sum(step.minutes for step in held)} minutes, {len(held)} steps,"
         f" {len(bugs)} {word}.** Each link opens the case with the faulty"
-        " side covered. The presenter view has larger type and no chrome; ←"
-        " and → go through the stages, space reveals. The usual answer is"
-        " the one that the first thought leads to; no survey stands behind"
-        " it."
+        " side covered. The presenter view has larger type and no menus: ←"
+        " and → go through the stages, and the space key reveals. The usual"
+        " answer is what most people would think first; that is our guess and"
+        " not from a survey."
     )
     for step in held:
         _boxed(step)

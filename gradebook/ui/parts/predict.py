@@ -5,6 +5,8 @@ An answer opens the bug everywhere in the session, and so does skipping.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import streamlit as st
 
 from gradebook.cases.scenario import Scenario
@@ -52,19 +54,36 @@ def ask(scenario: Scenario, edited: bool, now: str = "") -> None:
             f" {words.plain(asked.question)}",
             help=terms(now, asked.question),
         )
-        with st.container(horizontal=True, key="choices"):
-            for choice, text in enumerate(asked.choices):
-                st.button(
-                    words.plain(text),
-                    key=f"choice-{scenario.bug}-{choice}",
-                    on_click=answer,
-                    args=(scenario.bug, choice, scenario.name),
-                )
+        choices(
+            {
+                f"choice-{scenario.bug}-{choice}": text
+                for choice, text in enumerate(asked.choices)
+            },
+            lambda choice: answer(scenario.bug, choice, scenario.name),
+            skip=f"skip-{scenario.bug}",
+        )
+
+
+def choices(
+    offered: Mapping[str, str], pick: Callable[[int], None], skip: str = ""
+) -> None:
+    """A question's choices as a line of buttons.
+
+    offered  the buttons' keys, each with its text
+    pick     called with the number of the choice
+    skip     the key of a button that calls it with SKIPPED; '' for none
+    """
+    with st.container(horizontal=True, key="choices"):
+        for choice, (key, text) in enumerate(offered.items()):
+            st.button(
+                words.plain(text), key=key, on_click=pick, args=(choice,)
+            )
+        if skip:
             st.button(
                 "Skip, show me",
-                key=f"skip-{scenario.bug}",
-                on_click=answer,
-                args=(scenario.bug, SKIPPED),
+                key=skip,
+                on_click=pick,
+                args=(SKIPPED,),
                 type="tertiary",
             )
 

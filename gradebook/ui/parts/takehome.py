@@ -47,12 +47,12 @@ def take_home(draft: Draft) -> None:
     if len(state.bugs) == 1:
         page = "this page" if asks else "the bug's page"
         said = (
-            "The **pytest file** needs torch and pytest alone: call your own"
+            "The **pytest file** needs only torch and pytest: call your own"
             f" trainer in the adapter at its top. {said} The **scenario"
-            f" file** becomes a case of {page} when it is put into"
+            f" file** becomes a case of {page} when you put it into"
             " `scenarios/`."
         )
-    st.markdown(f"{said} The board saves as SVG and PNG.")
+    st.markdown(f"{said} The buttons below the board save it as SVG or PNG.")
     too_long = excess(code)
     if too_long:
         st.markdown(words.plain(too_long))

@@ -20,6 +20,7 @@ from gradebook.classroom.room import Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import quiz, settled, words
+from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.tables import table
 from gradebook.ui.rooms import bar, follow, seat
@@ -201,14 +202,10 @@ def learn(page: str, shown: Shown) -> None:
 
 def _choices(room: str, question: str) -> None:
     st.markdown("**Is that a bug?**")
-    with st.container(horizontal=True, key="choices"):
-        for choice, text in enumerate(CHOICES):
-            st.button(
-                text,
-                key=f"ballot-vote-{choice}",
-                on_click=_vote,
-                args=(room, question, choice),
-            )
+    choices(
+        {f"ballot-vote-{choice}": said for choice, said in enumerate(CHOICES)},
+        lambda choice: _vote(room, question, choice),
+    )
 
 
 def _of_lead(place: Position) -> Quiz:

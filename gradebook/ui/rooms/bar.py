@@ -211,7 +211,7 @@ def split(
         count = counts.get(choice, 0)
         marks = [", yours"] if choice == mine else []
         if choice == answer:
-            marks.append(", so it is")
+            marks.append(", the answer")
         lines.append(
             f"<div>{safe(minus(text))}: <b>{count}</b>{''.join(marks)}"
             f'<i style="width:{7 * count / most:.2f}rem"></i></div>'

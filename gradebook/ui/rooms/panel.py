@@ -47,9 +47,9 @@ def _door() -> None:
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.markdown(
-            "**Lead.** Opens a room with a short code. The server counts the"
-            " learners' predictions without names, in memory only. They are"
-            " gone when the room closes."
+            "**Lead.** Open a room, which has a short code. The server counts"
+            " the learners' predictions without names and keeps them in memory"
+            " until the room closes."
         )
         st.button("Open a room", key="room-open", on_click=seat.open_room)
         with st.expander("Take a room back"):
@@ -58,7 +58,8 @@ def _door() -> None:
             st.button("Take it back", key="room-back", on_click=_taken_back)
     with right.container(border=True, height="stretch"):
         st.markdown(
-            f"**Learn.** The lead shows a code of {LENGTH} characters."
+            f"**Learn.** Type the code of {LENGTH} characters that the lead"
+            " shows."
         )
         st.text_input("Code", key="room-code", max_chars=12)
         st.button("Join", key="room-join", on_click=_typed)
