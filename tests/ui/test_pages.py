@@ -84,6 +84,7 @@ def test_a_case_says_what_it_claims_and_teaches(unedited, bug, case):
     text = unedited(bug, case).text.replace("\u2212", "-")  # the minus sign
     for said in (scenario.claim, scenario.lesson, scenario.story):
         assert said in text
+    assert all(one.text in text for one in scenario.kin)
     assert scenario.affected.look in text
     assert all(f"`{key}`" in text for key in scenario.affected.keys)
 

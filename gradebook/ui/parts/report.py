@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.cases.case import Source
+from gradebook.cases.case import Kin, Source
 from gradebook.cases.scenario import Scenario
 from gradebook.ui.parts import words
 
@@ -21,7 +21,8 @@ def facts(scenario: Scenario) -> str:
 
 
 def affected(scenario: Scenario) -> None:
-    """Am I affected: the trainer, its versions and keys, a workaround."""
+    """Am I affected: the trainer, its versions and keys, a workaround; and
+    the bug's relatives."""
     told = scenario.affected
     keys = "\n".join(f"  - `{key}`" for key in told.keys)
     said = (
@@ -35,7 +36,17 @@ def affected(scenario: Scenario) -> None:
         "**Sources**\n"
     )
     sources = "\n".join(f"- {cited(one)}" for one in scenario.sources)
-    st.markdown(words.titled("Am I affected?", said + sources))
+    st.markdown(words.titled("Am I affected?", f"{said}{sources}"))
+    if scenario.kin:
+        kin = "\n".join(f"- {_relative(one)}" for one in scenario.kin)
+        st.markdown(f"**Relatives of this bug**\n\n{kin}")
+
+
+def _relative(one: Kin) -> str:
+    """A relative of the bug that has no page, as Markdown."""
+    sources = "; ".join(map(cited, one.sources))
+    told = f"**{words.plain(one.title)}.** {words.plain(one.text)}"
+    return f"{told} {sources}." if sources else told
 
 
 def dispute(scenario: Scenario) -> None:

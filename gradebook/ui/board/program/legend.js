@@ -36,7 +36,7 @@ export function items(data) {
   const grouped = data.causes.some((c) => c.at.some((x) => x !== null));
   if (grouped) {
     const both = alike(data.causes);
-    shown.push([both ? "both" : "bracket", `rows compared with each other, at their ${data.baseline}`]);
+    shown.push([both ? "both" : "bracket", `rows compared with each other, at the ${data.baseline}`]);
     if (!both && data.causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
   }
   if (data.causes.some((c) => c.scale)) shown.push(["divisor", "divisor"]);
