@@ -154,7 +154,7 @@ def _options() -> None:
     typed = keys.CHECK_OPTIONS.get()
     for name in OPTIONS:
         keys.begin(f"check-{name}", typed.get(name, ""))
-    with st.expander("What the trainer was asked for, and names of columns"):
+    with st.expander("The trainer's settings, and names of columns"):
         st.text_input(
             "Settings that the trainer was asked for, between commas",
             key="check-declared",

@@ -154,7 +154,9 @@ def _step(checking: Checking, verdict: Verdict, step: object) -> None:
     )
     if len(rows.groups) > 12:
         more = len(rows.groups) - 12
-        st.markdown(f"The step has {more:,} more groups, which are less off.")
+        st.markdown(
+            f"The step has {more:,} more groups, with smaller differences."
+        )
     name = rows.bug or verdict.bug or next(iter(bug_files()))
     title = words.plain(load(name).title)
     st.button(

@@ -25,11 +25,11 @@ def check_page() -> None:
     require_entry()
     st.title("Check your run")
     st.markdown(
-        "Which computation made your advantages: a correct one, or that of a"
-        " known bug? Drop a log with prompts, rewards and advantages, one"
-        " rollout a row. Gradebook computes every step under each estimator"
-        " and each bug, and names the one that gives the logged numbers. The"
-        " log stays on the machine that serves this page."
+        "Are the advantages in your log correct, or are they what a known bug"
+        " computes? Drop a log with prompts, rewards and advantages, one"
+        " rollout a row. Gradebook computes every step with each estimator and"
+        " each bug, and names the one that gives the logged numbers. The log"
+        " stays on the machine that serves this page."
     )
     ask.ask()
     checking = keys.CHECKING.get()

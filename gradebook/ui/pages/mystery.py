@@ -135,7 +135,7 @@ def _name(game: Game) -> None:
         words.titled(
             "Name it",
             f"**{_edits(game)} so far.** A wrong name costs {WRONG} edits. A"
-            " drag is one edit. To go back in the history is free.",
+            " drag is one edit. Going back in the history is free.",
         )
     )
     left = [name for name in suspects() if name not in game.struck()]

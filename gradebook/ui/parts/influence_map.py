@@ -159,8 +159,8 @@ def _totals(found: Influences) -> str:
     if sums.victim is None or sums.culprit is None:
         return "Nothing leaks on this batch."
     return (
-        f"Row {sums.victim} is moved most from where nothing should reach it"
-        f" ({plain(float(sums.victims[sums.victim]))} in sum), and row"
+        f"Rows that should not matter move row {sums.victim} most"
+        f" ({plain(float(sums.victims[sums.victim]))} in sum). Row"
         f" {sums.culprit} moves others most"
         f" ({plain(float(sums.culprits[sums.culprit]))})."
     )

@@ -28,7 +28,7 @@ def section(draft: Draft, comparison: Comparison) -> None:
     except (GradebookError, ValueError):  # the cell is no number now
         return
     if not found:
-        said = "With these settings the engines do not take this number."
+        said = "With these settings the engines do not compute this number."
         st.markdown(words.titled("The number that was lost", said))
         return
     st.markdown(words.titled("The number that was lost", _said(what, found)))
@@ -56,8 +56,8 @@ def _said(what: LostNumber, found: tuple[Loss, ...]) -> str:
     )
     if what.number == "mean":
         return words.plain(
-            f"The faulty engine has the mean in {what.type}.{apart} Where"
-            " the mean is moved, each row's distance from it moves along."
+            f"The faulty engine has the mean in {what.type}.{apart} If"
+            " the mean is wrong, so is each row's distance from it."
         )
     return words.plain(
         f"The faulty engine takes the variance in {what.type}, as the mean of"

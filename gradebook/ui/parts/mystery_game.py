@@ -34,7 +34,7 @@ COSTS = {"rows": 2, "half": 3, "stage": 4}
 the other bugs; the stage."""
 WRONG = 3
 """What a wrong name costs, in edits."""
-CRASH = "The trainer stopped with an error on this batch. That tells, too."
+CRASH = "The trainer stopped with an error on this batch. That is a clue, too."
 HINT = re.compile(r"half|stage|rows[0-9]{1,3}")
 
 

@@ -52,7 +52,7 @@ def take_home(draft: Draft) -> None:
             f" file** becomes a case of {page} when you put it into"
             " `scenarios/`."
         )
-    st.markdown(f"{said} The buttons below the board save it as SVG or PNG.")
+    st.markdown(f"{said} The board itself saves as SVG or PNG.")
     too_long = excess(code)
     if too_long:
         st.markdown(words.plain(too_long))

@@ -90,7 +90,7 @@ def _lead(room: str) -> None:
         st.code(_address(room), language=None, wrap_lines=True)
         _heads(room)
         st.markdown(
-            "The links of the plan below take the room along. On a bug's page"
+            "The links of the plan below keep the room. On a bug's page"
             " you see how many learners have answered. **Reveal** shows the"
             " answer to everybody at once."
         )
