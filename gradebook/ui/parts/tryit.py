@@ -136,7 +136,7 @@ def _solve(draft: Draft, task: Challenge) -> None:
 def _change(change: Change) -> str:
     """One edit of a solution, in words."""
     if isinstance(change, Setting):
-        return f"Set {change.setting} to {change.value}."
+        return f"Set {change.setting} to {_typed(change.value)}."
     if isinstance(change, AddRow):
         return "Add a row at the end."
     if isinstance(change, Order):
@@ -149,12 +149,12 @@ def _change(change: Change) -> str:
 
 
 def _typed(value: object) -> str:
-    """A cell's value as a person would say it."""
+    """A value as a person types it; a mask as 1 1 0."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(f"{number:g}" for number in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, (list, tuple)):
-        return " ".join(map(_typed, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return str(value).removesuffix(".0")
 
 
 def shrinking(draft: Draft, bug: Swap) -> None:
