@@ -25,16 +25,16 @@ sys.path[:0] = [str(ROOT / "tests" / "bench"), str(ROOT)]
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from page import (  # noqa: E402
+from edits import keystrokes  # noqa: E402
+from playwright.sync_api import sync_playwright  # noqa: E402
+from served import (  # noqa: E402
     BOARD,
     OPEN,
     answers,
-    keystrokes,
     launched,
     opened,
     served,
 )
-from playwright.sync_api import sync_playwright  # noqa: E402
 
 from gradebook.analysis.consequences.study import (  # noqa: E402
     Run,
