@@ -21,7 +21,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests" / "bench"), str(ROOT)]
+sys.path[:0] = [
+    str(ROOT / "tests" / "bench"),
+    str(ROOT / "tests" / "browser"),
+    str(ROOT),
+]
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
