@@ -129,9 +129,10 @@ def test_a_bug_breaks_each_law_of_its_record_on_one_of_its_cases(bug, name):
 
 
 @pytest.mark.parametrize("bug", gradebook.BUGS)
-def test_a_bug_breaks_its_first_law_on_its_main_case(bug):
+def test_a_bug_does_not_keep_its_first_law_on_its_main_case(bug):
+    """It breaks the law, or the law cannot be tested there."""
     first = laws(gradebook.bug(bug))[0]
-    assert isinstance(first.check(faulty(bug), case(bug)), Broken)
+    assert not isinstance(first.check(faulty(bug), case(bug)), Held)
 
 
 # Mistakes of trainers, each as one faulty stage

@@ -235,9 +235,12 @@ def test_down_to_no_row_and_up_again(visit, bug):
     assert page.pictures == [] and not page.errors
     page.press("add").press("add")
     assert page.table["reward"] == ["0", "0"]
-    assert list(page.marks()[0]) == [0, 1]
+    # A bug whose engine needs whole groups refuses two rows.
+    refused = [said for said in page.errors if "do not divide" in said]
+    assert page.errors == refused
+    assert refused or list(page.marks()[0]) == [0, 1]
     page.cell(1, reward="4")
-    assert page.table["reward"] == ["0", "4"] and not page.errors
+    assert page.table["reward"] == ["0", "4"] and page.errors == refused
 
 
 def test_a_pasted_block_replaces_the_rows(visit, marked):
