@@ -191,6 +191,7 @@ class Reader:
         skip = self.page.locator("[class*='st-key-skip-'] button")
         section = self.page.get_by_role("heading", level=2)
         expect(skip.or_(section).first).to_be_attached(timeout=60_000)
+        self.settled()  # a person reads before the first click
         if skip.count():
             skip.click()
             expect(section.first).to_be_attached()

@@ -55,6 +55,14 @@ def test_the_page_asks_first_and_then_trains_what_it_asked_about():
     assert not at.exception
     assert at.query_params["value"] in ("0.9", ["0.9"])
     assert at.button[0].label == "Stop"
+    # The next setting comes before the browser knows that address; then it
+    # goes back.
+    for value, address in ((0.8, "1.1"), (None, "1.1")):
+        at.query_params["value"] = address
+        if value is not None:
+            at.slider[0].set_value(value)
+        at.run()
+        assert at.slider[0].value == pytest.approx(value or 1.1)
 
 
 def test_the_link_of_a_run_leads_to_that_run():
@@ -115,7 +123,7 @@ def test_a_run_that_diverges_is_shown_as_that(monkeypatch):
     endless = replace(OPTIMIZERS["sgd5"], rate=math.inf)
     monkeypatch.setitem(OPTIMIZERS, "sgd5", endless)
     run = Run("partial_groups", 1.0, "sgd5", 8)
-    mine = Desk(run, guesses={run.bug: ("", run)})
+    mine = Desk(run, run, guesses={run.bug: ("", run)})
     mine.results[run] = [vars(frame) for frame in frames(run)]
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     at.session_state[keys.DESK.name] = mine

@@ -69,8 +69,14 @@ def consequences() -> None:
 
 
 def _arrive(mine: Desk) -> None:
-    """Takes a link, or the browser's Back, into the session."""
+    """Takes a link, or the browser's Back, into the session.
+
+    Where an act has just changed the run, the browser only does not know
+    the new address yet.
+    """
     query = {k: v for k, v in st.query_params.items() if k not in OTHERS}
+    if mine.run != mine.drawn:
+        return
     if query and query != mine.written:
         run, mine.problems = read_link(query)
         if run != mine.run:
@@ -83,7 +89,7 @@ def _arrive(mine: Desk) -> None:
 
 def _depart(mine: Desk) -> None:
     """Writes what stands on the page into the address."""
-    query = query_of(mine.run)
+    mine.drawn, query = mine.run, query_of(mine.run)
     if query == mine.written:
         return
     kept = {k: v for k, v in st.query_params.items() if k in OTHERS}

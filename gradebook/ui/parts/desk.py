@@ -32,6 +32,7 @@ class Desk:
 
     who       the session, as a watcher of jobs
     run       what stands on the page
+    drawn     what stood there when it was drawn last
     wanted    what the session watches now, if anything
     guesses   bug -> the answer and the run that was asked about; an answer
               of '' was skipped
@@ -44,6 +45,7 @@ class Desk:
     """
 
     run: Run
+    drawn: Run
     who: str = field(default_factory=lambda: secrets.token_hex(8))
     wanted: Task | None = None
     guesses: dict[str, tuple[str, Run]] = field(default_factory=dict)
@@ -102,7 +104,8 @@ def desk() -> Desk:
     """The session's desk."""
     found = keys.DESK.get()
     if found is None:
-        found = Desk(default_run(studied()[0]))
+        first = default_run(studied()[0])
+        found = Desk(first, first)
         keys.DESK.put(found)
     return found
 
