@@ -176,6 +176,7 @@ def part_of(log, first, last):
     return log[log["step"].between(first, last)]
 
 
+PAIRS = [("a", 1, -1), ("a", 3, 1), ("b", 2, -2), ("b", 6, 2)]
 FIRST, SECOND = made(steps=8), made(steps=8, seed=1)
 
 
@@ -185,7 +186,6 @@ FIRST, SECOND = made(steps=8), made(steps=8, seed=1)
         ([part_of(FIRST, 1, 5), SECOND], 5),  # from its first step
         ([FIRST, part_of(SECOND, 1, 3)], 3),  # and stopped early
         ([FIRST, FIRST], 8),  # the same file twice
-        ([part_of(FIRST, 1, 4), part_of(SECOND, 4, 8)], 1),  # 3, 4, 4, 5
     ],
 )
 def test_every_way_in_which_steps_stand_twice_is_told_apart(pieces, repeated):
@@ -195,6 +195,17 @@ def test_every_way_in_which_steps_stand_twice_is_told_apart(pieces, repeated):
     assert found.steps_fitted == found.steps_judged == 8 + repeated
     assert any("twice" in note for note in found.notes)
     assert set(gradebook.check(log)["verdict"]) == {"correct"}
+
+
+def test_a_step_of_interleaved_prompts_is_not_taken_for_two():
+    """The last of seven steps has twice the usual rows, and its prompts
+    come twice: a, b, c, d, a, b, c, d. Advantages are r - mean, by hand."""
+    rows = [(step, p, r, a) for step in range(6) for p, r, a in PAIRS]
+    rows += [(6, p, 1 + at, -1.5) for at, p in enumerate("abcd")]
+    rows += [(6, p, 4 + at, 1.5) for at, p in enumerate("abcd")]
+    log = pd.DataFrame(rows, columns=["step", "prompt", "reward", "advantage"])
+    found = checked(log.to_csv(index=False).encode(), "log.csv")
+    assert (found.verdict, found.steps_judged) == ("correct", 7)
 
 
 def test_the_files_of_two_ranks_are_not_taken_for_two_runs():

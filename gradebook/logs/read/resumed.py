@@ -22,7 +22,9 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     it has as many rows as the steps that stand once. Where no step stands
     once, the places have to be equal row for row: the same file was given
     twice. A log that starts again at its first step has to have the same
-    prompts there. Otherwise the table is as it was.
+    prompts there. Otherwise the table is as it was, also where a step's
+    second time directly follows its first: that looks like one step whose
+    prompts are interleaved.
     """
     if "step" not in table or not len(table):
         return table, 0
@@ -33,7 +35,6 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     own = pd.util.hash_array(code)
     if "prompt" in table:
         own = pd.util.hash_array(table["prompt"].to_numpy())
-        head = _with_repeats(head, own)
     step, rows = code[head], np.diff(np.append(head, len(code)))
     time = pd.Series(step).groupby(step).cumcount().to_numpy()
     again = np.isin(step, step[time > 0])
@@ -56,22 +57,6 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     names = table["step"].astype(str).to_numpy(dtype=object)
     names = names + np.repeat(np.array(ends, dtype=object)[time], rows)
     return table.assign(step=names), len(np.unique(step[time > 0]))
-
-
-def _with_repeats(head: np.ndarray, prompt: np.ndarray) -> np.ndarray:
-    """The first row of each stretch of one step, and the middle of one with
-    twice the usual rows and its prompts twice: there a run was resumed with
-    the step that it had ended with."""
-    rows = np.diff(np.append(head, len(prompt)))
-    half = rows // 2
-    usual = np.sort(rows)[(len(rows) - 1) // 2]
-    long = (rows % 2 == 0) & (half >= WHOLE * usual)
-    middle = [
-        at + n
-        for at, n in zip(head[long], half[long])
-        if (prompt[at : at + n] == prompt[at + n : at + 2 * n]).all()
-    ]
-    return np.sort(np.array([*head, *middle]))
 
 
 def _as_the_first(
