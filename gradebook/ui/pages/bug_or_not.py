@@ -234,5 +234,7 @@ def _result(one: Quiz) -> None:
             args=(one, 0),
         )
     st.markdown("The same reports for a colleague, from the start:")
-    st.code(game_link.whole(quiz.start_of(one)), language=None)
+    st.code(
+        game_link.whole(quiz.start_of(one)), language=None, wrap_lines=True
+    )
     _depart(one)

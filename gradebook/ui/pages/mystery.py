@@ -262,7 +262,9 @@ def _over(game: Game) -> None:
     heart(draft, "sign", covered=name == NONE)
     _keys(draft)
     st.markdown("The same trainer for a colleague, from the start:")
-    st.code(game_link.whole({"seed": game.seed}), language=None)
+    st.code(
+        game_link.whole({"seed": game.seed}), language=None, wrap_lines=True
+    )
     st.markdown("Your game, edit by edit in the board's history:")
     st.code(game_link.whole(game.link()), language=None, wrap_lines=True)
     _depart(game)

@@ -104,7 +104,7 @@ def _lead(room: str) -> None:
                 "A reload keeps it. On another device, take the room back"
                 " with this key:"
             )
-            st.code(seat.lead_key(room), language=None)
+            st.code(seat.lead_key(room), language=None, wrap_lines=True)
         st.button(
             "Close the room",
             key="room-close",
