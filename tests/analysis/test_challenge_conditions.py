@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from analysis.tries import judged, reward, state
 
 import gradebook
 from gradebook.analysis.attempt import changes
@@ -18,39 +19,6 @@ from gradebook.cases.challenge import (
 from gradebook.cases.scenario import names
 from gradebook.cases.schema import read
 from gradebook.cases.state import start
-
-
-def state(name):
-    return start(gradebook.load(name))
-
-
-def tried(name, title, *changes, **switches):
-    """The verdict of a challenge of a scenario after some changes."""
-    (challenge,) = (
-        c for c in gradebook.load(name).challenges if c.title == title
-    )
-    now = apply_solution(state(name), changes)
-    return judge(challenge, replace(now, **switches))
-
-
-def judged(name, changes, *conditions, edits=None):
-    """What a challenge of these conditions misses after some changes; ""
-    where it is solved."""
-    document = {
-        "title": "x",
-        "goal": "y",
-        "solved": list(conditions),
-        "solution": [{"remove_row": 0}],
-    }
-    challenge = read(Challenge, document | ({"edits": edits} if edits else {}))
-    found = judge(challenge, apply_solution(state(name), changes))
-    assert found.solved == (found.missing == "")
-    return found.missing
-
-
-def reward(row, value):
-    return Cell(row, "reward", value)
-
 
 AGREE = {"kind": "agree"}
 FLIP = {"kind": "flip"}

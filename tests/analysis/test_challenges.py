@@ -1,9 +1,8 @@
 """Challenges: every solution works, nothing is solved beforehand, and a
 condition or a limit that is not met is said in one sentence."""
 
-from dataclasses import replace
-
 import pytest
+from analysis.tries import judged, reward, state, tried
 
 import gradebook
 from gradebook.analysis.challenges import Verdict, apply_solution, judge
@@ -11,15 +10,12 @@ from gradebook.analysis.conditions import JUDGES
 from gradebook.cases.challenge import (
     AddRow,
     Cell,
-    Challenge,
     Order,
     RemoveRow,
     Setting,
 )
 from gradebook.cases.conditions import CONDITIONS
 from gradebook.cases.scenario import names
-from gradebook.cases.schema import read
-from gradebook.cases.state import start
 
 ALL = [
     (name, challenge)
@@ -27,38 +23,6 @@ ALL = [
     for challenge in gradebook.load(name).challenges
 ]
 IDS = [f"{name}-{challenge.title}" for name, challenge in ALL]
-
-
-def state(name):
-    return start(gradebook.load(name))
-
-
-def tried(name, title, *changes, **switches):
-    """The verdict of a challenge of a scenario after some changes."""
-    (challenge,) = (
-        c for c in gradebook.load(name).challenges if c.title == title
-    )
-    now = apply_solution(state(name), changes)
-    return judge(challenge, replace(now, **switches))
-
-
-def judged(name, changes, *conditions, edits=None):
-    """What a challenge of these conditions misses after some changes; ""
-    where it is solved."""
-    document = {
-        "title": "x",
-        "goal": "y",
-        "solved": list(conditions),
-        "solution": [{"remove_row": 0}],
-    }
-    challenge = read(Challenge, document | ({"edits": edits} if edits else {}))
-    found = judge(challenge, apply_solution(state(name), changes))
-    assert found.solved == (found.missing == "")
-    return found.missing
-
-
-def reward(row, value):
-    return Cell(row, "reward", value)
 
 
 @pytest.mark.parametrize("name, challenge", ALL, ids=IDS)

@@ -3,31 +3,9 @@
 import math
 
 import pytest
+from engine.traces import OFF, ON, close, trace
 
-import gradebook
-from gradebook import CORRECT, ESTIMATORS, Batch, GradebookError, Settings
-
-OFF = [0, 0]
-ON = [1, 1]
-AREAL = {"eps": 1e-5, "spread_about": "baseline"}
-REPLICAS = {name: gradebook.bug(name).engine for name in gradebook.BUGS}
-ENGINES = {"correct": CORRECT, **REPLICAS}
-
-
-def trace(prompt, reward, engine="correct", settings=None, **more):
-    """One run. Other keywords are settings, or fields of the batch."""
-    names = ("mask", "eos", "step", "steps", "kept_steps", "logp", "ref_logp")
-    rows = {name: more.pop(name) for name in names if name in more}
-    chosen = Settings(**{**(settings or {}), **more})
-    batch = Batch(prompt, reward, **rows, settings=chosen)
-    return gradebook.run(ENGINES[engine], batch)
-
-
-def close(found, expected, tolerance=1e-12):
-    assert found.tolist() == pytest.approx(
-        expected, rel=tolerance, abs=tolerance, nan_ok=True
-    )
-
+from gradebook import ESTIMATORS, GradebookError
 
 # score
 
