@@ -176,14 +176,19 @@ def _failed(says: str) -> int:
 
 
 def _check(given: argparse.Namespace) -> int:
-    verdict = check_log(
-        given.files,
-        columns=dict(given.column),
-        weights=given.weights,
-        group_size=given.group_size,
-        declared=given.declared,
-        progress=_progress(),
-    )
+    told = _progress if sys.stderr.isatty() else None
+    try:
+        verdict = check_log(
+            given.files,
+            columns=dict(given.column),
+            weights=given.weights,
+            group_size=given.group_size,
+            declared=given.declared,
+            progress=told,
+        )
+    finally:
+        if told:
+            print(file=sys.stderr)
     print(FORMATS[given.format](verdict, _place(given.files)))
     if given.html:
         Path(given.html).write_text(
@@ -206,17 +211,10 @@ def _place(files: Sequence[str]) -> str:
     return _printable(files[0]) + more
 
 
-def _progress() -> Callable[[float, object], None] | None:
+def _progress(share: float, steps: int) -> None:
     """A line that is written over, on a terminal."""
-    if not sys.stderr.isatty():
-        return None
-
-    def told(share: float, steps: object) -> None:
-        end = "\n" if share >= 1 else ""
-        sys.stderr.write(f"\r{share:4.0%}  {steps} steps{end}")
-        sys.stderr.flush()
-
-    return told
+    sys.stderr.write(f"\r{share:4.0%}  {steps} steps")
+    sys.stderr.flush()
 
 
 def _text(verdict: Verdict) -> str:

@@ -167,8 +167,8 @@ class Record(Part):
     correct_phrase   what a verdict calls the correct one
     tells            what a log must hold for the bug to be tried
     would_tell       what a step must hold for the bug to show
-    guesses          setting -> values to try in the check; a text that is
-                     no value of the setting names a rule that makes values
+    guesses          setting -> values to try in the check; "strides" stands
+                     for the group sizes that the rows of a log suggest
     laws             names of laws in analysis/laws, the first to show first
     breaks           property, one of PROPERTIES -> the case that proves
                      that the faulty engine breaks it

@@ -19,6 +19,7 @@ from gradebook.logs.candidates.fit import (
 )
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import logged
+from gradebook.logs.candidates.ticking import ticking
 from gradebook.logs.candidates.trials import Trials, Tried
 from gradebook.logs.candidates.trl import Reading, read_as_trl
 from gradebook.logs.candidates.wording import in_words
@@ -26,9 +27,9 @@ from gradebook.logs.check import in_parts, tried
 from gradebook.logs.notes import notes_of
 from gradebook.logs.quiet import return_memory, undisturbed
 from gradebook.logs.read.prefetch import prefetched
-from gradebook.logs.read.sources import LIMITS, Limits, Source, sources
+from gradebook.logs.read.sources import Source, sources
 from gradebook.logs.read.whole_steps import Log, whole_steps
-from gradebook.logs.verdict.search import Search, telling_values
+from gradebook.logs.verdict.search import Search
 from gradebook.logs.verdict.sentences import (
     Facts,
     declared_words,
@@ -37,13 +38,12 @@ from gradebook.logs.verdict.sentences import (
 )
 from gradebook.logs.verdict.steps import (
     COLUMNS,
-    StepResults,
     results_of,
     without_advantages,
 )
 from gradebook.logs.verdict.tally import Named, Tally, named
 from gradebook.logs.verdict.verdict import Verdict
-from gradebook.logs.verdict.what_if import differences
+from gradebook.logs.verdict.what_if import what_if
 
 TIMELINE = ("rows", "groups", "flips", "groups_affected")
 
@@ -54,8 +54,9 @@ a longer log has to come sorted."""
 MOST = 128
 """So many candidates that fit some steps are tried on all steps of a part."""
 
-Progress = Callable[[float, int], bool | None]
-"""Called with the share done and the steps judged; False cancels."""
+Progress = Callable[[float, int], object]
+"""Called often with the share read and the steps judged, between two
+candidates as well. What it raises ends the check."""
 
 
 def check_log(
@@ -66,7 +67,6 @@ def check_log(
     group_size: int | None = None,
     declared: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
-    limits: Limits = LIMITS,
 ) -> Verdict:
     """The verdict on a log: files, directories or uploads.
 
@@ -76,7 +76,7 @@ def check_log(
     says all of this itself; what is given here counts before it. Raises
     GradebookError for what cannot be read at all.
     """
-    log = Log.of(sources(paths), columns, limits)
+    log = Log.of(sources(paths), columns)
     if log.recording is not None:
         declared = {**log.recording.declared, **(declared or {})}
     asked = Asked(weights, group_size, declared or {}, progress)
@@ -91,18 +91,15 @@ def _judged(log: Log, asked: Asked, search: Tried) -> Verdict:
     together, and where a later part called for what was not tried."""
     work = _Work(log, asked, Search(search))
     work.run()
-    if log.split_steps and not work.cancelled and log.rows <= GATHERED:
+    if log.split_steps and log.rows <= GATHERED:
         log = log.again(gathered=True)
         work = _Work(log, asked, Search(search))
         work.run()
     if work.is_late:
         again = log.again(log.gathered)
-        second = _Work(
-            again, asked, replace(work.search, unsearched=0, by_prompts=0)
-        )
-        second.run()
-        work.incomplete = second.cancelled
-        work = work if second.cancelled else second
+        search_ = replace(work.search, unsearched=0, by_prompts=0)
+        work = _Work(again, asked, search_)
+        work.run()
     return work.verdict()
 
 
@@ -132,23 +129,17 @@ class _Work:
     frames: list[pd.DataFrame] = field(default_factory=list)
     differences: list[pd.DataFrame] = field(default_factory=list)
     first: int = 0
-    cancelled: bool = False
-    incomplete: bool = False
 
     def run(self) -> None:
         """Reads and judges the log."""
-        with prefetched(self.parts(self.log)) as parts:
+        with ticking(self._tell), prefetched(self.parts(self.log)) as parts:
             for steps in parts:
                 self.judge(steps)
-                if not self._goes_on(self.log):
-                    self.cancelled = True
-                    return
+                self._tell()
 
-    def _goes_on(self, log: Log) -> bool:
-        """Tells how far the reading is; false when it is cancelled."""
-        if self.asked.progress is None:
-            return True
-        return self.asked.progress(log.progress, self.tally.steps) is not False
+    def _tell(self) -> None:
+        if self.asked.progress is not None:
+            self.asked.progress(self.log.progress, self.tally.steps)
 
     def parts(self, log: Log) -> Iterator[LoggedSteps]:
         """Whole steps, a part at a time; the first part decides how
@@ -181,13 +172,13 @@ class _Work:
             self.frames.append(without_advantages(steps))
             self.tally.steps += steps.step_count
             size = self.asked.group_size
-            self.differences.append(differences(steps, size))
+            self.differences.append(what_if(steps, size))
             return
         trials = self.search.run(steps, self.rounding)
         self.first = self.first or len(self.search.kept)
         results = results_of(trials, self._usual())
         self.frames.append(results.frame)
-        self._settle(trials, results)
+        self._settle(trials)
         self.tally.add(trials, results)
 
     def _usual(self) -> Candidate | None:
@@ -195,10 +186,9 @@ class _Work:
         correct = [c for c in self.tally.own if not c.bug and c.listed]
         return max(correct, key=self.tally.count, default=None)
 
-    def _settle(self, trials: Trials, results: StepResults) -> None:
+    def _settle(self, trials: Trials) -> None:
         """Tries on all steps of the part what was tried on some of them
-        and fits there, and the values that rules have on the steps which
-        tell: a run is configured once."""
+        and fits there."""
         every = np.ones(trials.steps.step_count, dtype=bool)
         partly = [
             c
@@ -208,20 +198,12 @@ class _Work:
         for candidate in partly[:MOST]:
             del trials.fits[candidate]
         trials.try_on(every, partly[:MOST])
-        for candidate in list(results.sides):
-            values = telling_values(trials, candidate)
-            settled = candidate
-            for setting, value in values.items():
-                settled = settled.with_value(setting, value)
-            if values and settled not in trials.fits:
-                trials.try_on(every, [settled])
-                results.sides[settled] = results.sides[candidate]
 
     @property
     def is_late(self) -> bool:
         """Only a later part called for some candidate, and nothing fits
         every step: what fits might have fitted the parts before."""
-        if len(self.search.kept) == self.first or self.cancelled:
+        if len(self.search.kept) == self.first:
             return False
         most = max(map(self.tally.count, self.tally.own), default=0)
         return most < self.tally.steps
@@ -279,8 +261,6 @@ class _Work:
                 reading=self.reading.notes if self.reading else (),
                 rounding=self.search.rounding,
                 search=self.search,
-                cancelled=self.cancelled,
-                incomplete=self.incomplete,
                 has=self.has,
             ),
             columns=log.columns.shown(),
@@ -292,7 +272,6 @@ class _Work:
             empty_advantages=log.empty_advantages,
             set_apart=log.set_apart,
             gathered=log.gathered,
-            cancelled=self.cancelled or self.incomplete,
             declared=dict(self.asked.declared),
             missing_ranks=missing,
             problems=log.recording.problems if log.recording else (),

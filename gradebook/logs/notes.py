@@ -32,20 +32,10 @@ def notes_of(
     reading: Sequence[str],
     rounding: Rounding,
     search: Search,
-    cancelled: bool,
-    incomplete: bool,
     has: frozenset[str],
 ) -> tuple[str, ...]:
     """Notes on the reading, then on the verdict."""
     notes = []
-    if cancelled:
-        steps = count(len(frame), "step")
-        notes.append(f"Cancelled after {steps}; the rest is not read.")
-    if incomplete:
-        notes.append(
-            "The second reading was cancelled: what only some steps called"
-            " for was not tried on the others."
-        )
     notes += _left_out(log)
     if log.recording is not None:
         notes += _recorded(log.recording)

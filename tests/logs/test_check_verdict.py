@@ -13,7 +13,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.settings import ESTIMATORS
 from gradebook.logs.log import check_log
 from gradebook.logs.read.sources import Source
-from gradebook.logs.verdict.what_if import by_bug, sentences, what_if
+from gradebook.logs.verdict.what_if import by_bug, sentences
 
 TRL = Path(__file__).parents[1] / "logs" / "trl-group"
 COLUMNS = [
@@ -209,7 +209,7 @@ def test_a_log_without_advantages_tells_nothing():
 
 def test_where_the_engines_would_differ_without_advantages():
     frame = made("partial_groups").drop(columns="advantage")
-    found = what_if(frame, group_size=4)
+    found = checked(frame, group_size=4).what_if
     assert {"estimator", "bug"} <= set(found.columns)
     strided = found[found["bug"] == "partial_groups"]
     assert len(strided) and not (found["bug"] == "zero_std_kl").any()
@@ -253,9 +253,7 @@ def test_the_order_of_columns_and_steps_in_pieces_changes_nothing(
     monkeypatch,
 ):
     whole = checked(made(seed=2, steps=8, lone_row="zero", eps=1e-4))
-    monkeypatch.setattr(
-        "gradebook.logs.read.whole_steps.whole_steps.__defaults__", (16,)
-    )
+    monkeypatch.setattr("gradebook.logs.read.whole_steps.ROWS", 16)
     parts = checked(made(seed=2, steps=8, lone_row="zero", eps=1e-4))
     assert parts.sentence == whole.sentence and parts.ties == whole.ties
 
@@ -276,9 +274,7 @@ def test_what_only_a_later_part_calls_for_is_tried_on_the_first(
     numbers = gradebook.run(gradebook.CORRECT, batch).advantage
     frame["advantage"] = numbers.numpy()
     assert checked(frame).verdict == "correct"
-    monkeypatch.setattr(
-        "gradebook.logs.read.whole_steps.whole_steps.__defaults__", (16,)
-    )
+    monkeypatch.setattr("gradebook.logs.read.whole_steps.ROWS", 16)
     assert checked(frame).verdict == "correct"
 
 

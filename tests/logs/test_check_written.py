@@ -186,6 +186,8 @@ FIRST, SECOND = made(steps=8), made(steps=8, seed=1)
         ([part_of(FIRST, 1, 5), SECOND], 5),  # from its first step
         ([FIRST, part_of(SECOND, 1, 3)], 3),  # and stopped early
         ([FIRST, FIRST], 8),  # the same file twice
+        # directly after the step itself
+        ([part_of(FIRST, 1, 4), part_of(SECOND, 4, 8)], 1),
     ],
 )
 def test_every_way_in_which_steps_stand_twice_is_told_apart(pieces, repeated):

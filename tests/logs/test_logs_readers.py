@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from logs.as_files import bytes_of, of, table
 from logs.made import made
 
 import gradebook
@@ -20,38 +21,13 @@ from gradebook.logs.log import check_log
 from gradebook.logs.read.pasted import pasted
 from gradebook.logs.read.readers import header, parts
 from gradebook.logs.read.sources import (
-    LIMITS,
     Limits,
-    Source,
     Wanted,
     natural,
     number_in,
     sources,
 )
 from gradebook.logs.read.whole_steps import Log, tables
-from gradebook.logs.verdict.explore import step_rows
-
-
-def table(frame):
-    """A frame as Parquet bytes."""
-    out = io.BytesIO()
-    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), out)
-    return out.getvalue()
-
-
-def of(text, name="log.csv"):
-    data = text if isinstance(text, bytes) else text.encode()
-    return Source(name, data=data)
-
-
-def bytes_of(kind):
-    log = made(steps=3)
-    return {
-        "csv": lambda: log.to_csv(index=False).encode(),
-        "tsv": lambda: log.to_csv(index=False, sep="\t").encode(),
-        "jsonl": lambda: log.to_json(orient="records", lines=True).encode(),
-        "parquet": lambda: table(log),
-    }[kind]()
 
 
 def outcome(source, **said):
@@ -342,10 +318,11 @@ def test_a_reward_of_another_type_is_refused_or_named(values):
     assert isinstance(found, GradebookError) or found.broken
 
 
-def test_files_too_large_are_refused_by_size():
+def test_files_too_large_are_refused_by_size(monkeypatch):
     small = Limits(file_bytes=10)
+    monkeypatch.setattr("gradebook.logs.read.readers.LIMITS", small)
     with pytest.raises(GradebookError, match="at most 10 bytes"):
-        next(parts(of(bytes_of("csv")), Wanted(), limits=small))
+        next(parts(of(bytes_of("csv")), Wanted()))
 
 
 # Fuzz
@@ -424,143 +401,6 @@ def test_verl_dumps_have_their_step_in_the_name(tmp_path):
     assert found.verdict == "cannot tell"
     assert found.frame["step"].tolist() == [2, 10]
     assert "no advantages" in found.sentence
-
-
-# Large logs in parts
-
-
-def test_parts_do_not_change_the_verdict(monkeypatch):
-    log = made("rejected_rows", steps=30)
-    whole = check_log([of(table(log), "log.parquet")])
-    monkeypatch.setattr("gradebook.logs.read.whole_steps.ROWS", 50)
-    monkeypatch.setattr(
-        "gradebook.logs.read.whole_steps.whole_steps.__defaults__", (50,)
-    )
-    cut = check_log([of(table(log), "log.parquet")])
-    assert cut.sentence == whole.sentence and cut.ties == whole.ties
-    # What ties on a later part is looked for among what fitted before.
-    pd.testing.assert_frame_equal(
-        cut.frame.drop(columns="ties"), whole.frame.drop(columns="ties")
-    )
-
-
-def test_progress_rises_to_1_and_a_no_cancels(tmp_path, monkeypatch):
-    for step in range(1, 6):
-        log = made(steps=1, seed=step).assign(step=step)
-        log.to_csv(tmp_path / f"{step}.csv", index=False)
-    monkeypatch.setattr(
-        "gradebook.logs.read.whole_steps.whole_steps.__defaults__", (16,)
-    )
-    told = []
-    found = check_log([tmp_path], progress=lambda s, _: told.append(s))
-    assert told == sorted(told) and told[-1] == 1 and len(told) > 3
-    assert found.exit_code == 0
-    part = check_log([tmp_path], progress=lambda share, _: False)
-    assert part.cancelled and part.steps_judged < 5 and part.exit_code == 2
-    assert any("ancelled" in note for note in part.notes)
-
-
-def small_parts(monkeypatch, rows):
-    """Reads that many rows at a time."""
-    read = "gradebook.logs.read.readers.parts.__defaults__"
-    monkeypatch.setattr(read, (rows, LIMITS))
-    monkeypatch.setattr(
-        "gradebook.logs.read.whole_steps.whole_steps.__defaults__", (rows,)
-    )
-
-
-def halves(log):
-    """The first half of every step's rows, then the second halves."""
-    place = log.groupby("step").cumcount()
-    count = log.groupby("step")["step"].transform("size")
-    late = place >= count / 2
-    return pd.concat([log[~late], log[late]], ignore_index=True)
-
-
-@pytest.mark.parametrize("bug", ["", "partial_groups"])
-def test_steps_that_come_back_later_are_brought_together(bug, monkeypatch):
-    log = made(bug, steps=8)
-    whole = check_log([of(table(log), "log.parquet")])
-    small_parts(monkeypatch, 20)
-    source = of(table(halves(log)), "log.parquet")
-    found = check_log([source])
-    assert found.sentence == whole.sentence
-    assert found.steps_judged == 8 and found.exit_code == whole.exit_code
-    assert any("stand apart" in note for note in found.notes)
-    opened = step_rows([source], found, 7)
-    assert len(opened.table) == (log["step"] == 7).sum()
-
-
-def test_steps_that_come_back_in_too_large_a_log_are_said(monkeypatch):
-    small_parts(monkeypatch, 20)
-    monkeypatch.setattr("gradebook.logs.log.GATHERED", 10)
-    log = halves(made(steps=12))
-    found = check_log([of(table(log), "log.parquet")])
-    assert found.verdict == "cannot tell" and found.exit_code == 2
-    assert any("sort the log by step" in note for note in found.notes)
-
-
-@pytest.mark.parametrize("at", [0, 2, 5])
-def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_checked(at):
-    log = made("rejected_rows")
-    files = [
-        of(table(rows), f"{step}.parquet")
-        for step, rows in log.groupby("step")
-    ]
-    broken = files[at]
-    half = broken.data[: len(broken.data) // 2]
-    files[at] = Source(broken.name, data=half)
-    found = check_log(files)
-    assert (found.verdict, found.bug) == ("suspect", "rejected_rows")
-    assert found.steps_judged == 5 and found.broken_files == 1
-    assert found.broken[0].startswith(f"{broken.name}: expected a Parquet")
-    assert any("1 of 6 files could not be read" in n for n in found.notes)
-
-
-def test_a_log_with_an_unreadable_file_is_not_exit_0():
-    log = made()
-    files = [of(table(log), "1.parquet"), Source("2.csv", data=b"a,b\n1,2\n")]
-    found = check_log(files)
-    assert found.verdict == "correct" and found.exit_code == 2
-    assert "2.csv, key 'step'" in found.broken[0]
-
-
-def test_without_any_readable_file_the_first_is_named():
-    files = [Source(f"{n}.parquet", data=b"PAR1") for n in (1, 2)]
-    with pytest.raises(GradebookError, match="1.parquet"):
-        check_log(files)
-
-
-def test_a_second_reading_can_be_cancelled(monkeypatch):
-    """Only the last step calls for a clip: the first parts are read again."""
-    frame = made(steps=4, seed=3)
-    frame.loc[frame["step"] == 4, "reward"] *= 30
-    batch = gradebook.Batch(
-        prompt=frame["prompt"].tolist(),
-        reward=frame["reward"].tolist(),
-        step=frame["step"].tolist(),
-        settings=gradebook.Settings(eps=1e-6, reward_clip=20.0),
-    )
-    frame["advantage"] = gradebook.run(
-        gradebook.CORRECT, batch
-    ).advantage.numpy()
-    small_parts(monkeypatch, 16)
-    source = of(table(frame), "log.parquet")
-    calls = []
-
-    def first_only(share, steps):
-        calls.append(steps)
-        return len(calls) <= first
-
-    first = 10**6
-    assert check_log([source], progress=first_only).verdict == "correct"
-    readings = len(calls)
-    first = calls.index(4) + 1
-    assert readings > first  # there is a second reading
-    calls.clear()
-    found = check_log([source], progress=first_only)
-    assert found.cancelled and found.exit_code == 2
-    assert any("second reading was cancelled" in n for n in found.notes)
 
 
 def test_conversations_in_json_lines_are_prompts():

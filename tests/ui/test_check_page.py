@@ -4,7 +4,6 @@ import pytest
 
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
-from gradebook.logs.candidates.ticking import ticking
 from gradebook.logs.log import check_log
 from gradebook.logs.read.pasted import pasted
 from gradebook.ui.checks.ask import EXAMPLES, FOLDER
@@ -231,9 +230,10 @@ def test_a_search_can_be_ended_between_two_candidates():
     """Cancel takes effect in the middle of a part of the log."""
     source = pasted(ONE_TAIL)
 
-    def stop():
+    def stop(share, steps):
+        assert steps == 0
         raise InterruptedError
 
-    with ticking(stop), pytest.raises(InterruptedError):
-        check_log([source])
+    with pytest.raises(InterruptedError):
+        check_log([source], progress=stop)
     assert check_log([source]).verdict == "none fits"

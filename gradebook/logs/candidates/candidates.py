@@ -3,14 +3,16 @@ does not tell and the check has to guess."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from gradebook.cases.record import BUGS, Bug, bug
-from gradebook.core.settings import CHOICES, FLAGS
+from gradebook.core.settings import FLAGS, Settings
 from gradebook.engine.pipeline import CORRECT, Engine
 from gradebook.logs.candidates.conventions import Convention, altered
 
@@ -24,8 +26,7 @@ class Candidate:
 
     bug         a name from BUGS, or "" for the correct engine
     convention  how the trainer computes advantages
-    guesses     setting -> value, or the name of a rule that makes one for
-                each step (gradebook.logs.candidates.strides)
+    guesses     setting -> value
     freedom     how many of its settings were chosen to fit the log
     """
 
@@ -53,15 +54,9 @@ class Candidate:
         return self.convention.estimator
 
     @property
-    def settings(self):
-        """The convention's settings, with the guesses that are values."""
-        values = {k: v for k, v in self.guesses if not is_rule(k, v)}
-        return altered(self.convention.settings, **values)
-
-    @property
-    def rules(self) -> dict[str, str]:
-        """Setting -> the rule that makes its value for each step."""
-        return {k: v for k, v in self.guesses if is_rule(k, v)}
+    def settings(self) -> Settings:
+        """The convention's settings, with the guesses."""
+        return altered(self.convention.settings, **dict(self.guesses))
 
     @property
     def correct(self) -> Candidate:
@@ -79,13 +74,6 @@ class Candidate:
         coupled = bool(self.bug) and bug(self.bug).couples_prompts
         return coupled or self.convention.couples_prompts
 
-    def with_value(self, setting: str, value: object) -> Candidate:
-        """The same with one guess made a value."""
-        guesses = tuple(
-            (k, value if k == setting else v) for k, v in self.guesses
-        )
-        return replace(self, guesses=guesses)
-
 
 @lru_cache(maxsize=65536)
 def _corrected(candidate: Candidate) -> Candidate:
@@ -97,11 +85,6 @@ def _corrected(candidate: Candidate) -> Candidate:
     return Candidate("", candidate.convention, kept)
 
 
-def is_rule(setting: str, value: Any) -> bool:
-    """A text that is no value of the setting names a rule."""
-    return isinstance(value, str) and value not in CHOICES.get(setting, ())
-
-
 @dataclass(frozen=True)
 class Evidence:
     """What a log's columns and rows allow to be tried.
@@ -109,13 +92,31 @@ class Evidence:
     has     canonical columns of the log
     no_eos  some row has no EOS
     clips   those of CLIPS that some reward lies beyond
+    sizes   what the rows per prompt suggest: see `suggested`
     given   settings that a person named: they are not guessed
     """
 
     has: frozenset[str]
     no_eos: bool
     clips: tuple[float, ...]
+    sizes: tuple[int | None, ...]
     given: tuple[tuple[str, Any], ...] = ()
+
+
+def suggested(rows: np.ndarray) -> tuple[int | None, ...]:
+    """Configured group sizes that groups of so many `rows`, int64 [G],
+    suggest, the likeliest first; None is the largest group of each step.
+
+    >>> suggested(np.array([4, 3, 3]))
+    (4, None, 5, 6, 8, 3)
+    """
+    largest, commonest = int(rows.max()), int(np.bincount(rows).argmax())
+    power = 1 << (largest - 1).bit_length()
+    found = (
+        *(largest, None, power, largest + 1, largest + 2, 2 * largest),
+        *(max(largest - 1, 1), commonest, int(rows.min())),
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def tried(has: frozenset[str]) -> tuple[str, ...]:
@@ -154,10 +155,10 @@ def faulty_ones(
     table: tuple[Convention, ...], seen: Evidence, likely: bool
 ) -> Iterator[Candidate]:
     """Every bug that the columns allow under each convention; `likely`: only
-    the first rule of each guess, else only the others."""
+    the first value of each guess, else only the others."""
     for name in tried(seen.has):
         guesses = bug(name).guesses
-        choices = [_values(k, v, dict(seen.given)) for k, v in guesses.items()]
+        choices = [_values(k, v, seen) for k, v in guesses.items()]
         for chosen in product(*choices):
             first = all(c == each[0] for c, each in zip(chosen, choices))
             if first != likely:
@@ -198,37 +199,23 @@ def _masks(
     return ((), (("mask_no_eos", not convention.settings.mask_no_eos),))
 
 
-RULES: Mapping[str, tuple[str, ...]] = {
-    "strides": (
-        "largest",
-        "power of two",
-        "one more",
-        "two more",
-        "twice",
-        "one less",
-        "commonest",
-        "smallest",
-    )
-}
-"""Rules that make a configured group size from the groups of a step, the
-likeliest first."""
+STRIDES = "strides"
+"""Stands for the sizes that a log's groups suggest."""
+
+
+def cuts_by_place(name: str) -> bool:
+    """The bug cuts rows into groups by their position."""
+    return any(STRIDES in values for values in bug(name).guesses.values())
 
 
 def _values(
-    setting: str, values: tuple[Any, ...], given: Mapping[str, Any]
+    setting: str, values: tuple[Any, ...], seen: Evidence
 ) -> tuple[Any, ...]:
-    """The values to try: what a person named, or what the record has; a
-    rule's name stands for the rules it has."""
+    """The values to try: what a person named, or what the record has."""
+    given = dict(seen.given)
     if setting in given:
         own = given[setting]
-        ruled = any(is_rule(setting, v) for v in values)
-        return (own,) if ruled or own in values else ()
-    found: list[Any] = []
-    for value in values:
-        if is_rule(setting, value) and value in RULES:
-            found += RULES[value]
-        elif setting in FLAGS:
-            found.append(bool(value))
-        else:
-            found.append(value)
-    return tuple(found)
+        return (own,) if STRIDES in values or own in values else ()
+    if STRIDES in values:
+        return seen.sizes
+    return tuple(bool(v) if setting in FLAGS else v for v in values)

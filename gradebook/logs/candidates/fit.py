@@ -27,6 +27,9 @@ ALIKE = 3e-6
 ENOUGH = 24
 """So many different numbers must agree before a rounding is believed."""
 
+LOOKED_AT = 8_192
+"""So many numbers are looked at for it, at most."""
+
 TYPES = (("bfloat16", 2.0**-7), ("float16", 2.0**-10))
 """Number types with few digits, and their spacing relative to a value."""
 
@@ -73,9 +76,10 @@ def rounding_of_type(kind: str) -> Rounding:
 
 
 def rounding_of(logged: np.ndarray) -> Rounding:
-    """The rounding that all of many different numbers share."""
-    sizes = np.unique(np.abs(logged[np.isfinite(logged)]))
-    sizes = sizes[(sizes > 1e-4) & (sizes < 1e4)][:4096]
+    """The rounding that many different numbers share, evenly spread."""
+    some = logged[:: len(logged) // LOOKED_AT + 1]
+    sizes = np.unique(np.abs(some[np.isfinite(some)]))
+    sizes = sizes[(sizes > 1e-4) & (sizes < 1e4)]
     if len(sizes) < ENOUGH:
         return EXACT
     for kind, spacing in TYPES:

@@ -177,13 +177,8 @@ SHARED = (
 """What a batch works out from its rows alone, whatever its settings are."""
 
 
-def under(
-    batch: LoggedBatch,
-    settings: Settings,
-    by_step: Mapping[str, Tensor] | None = None,
-) -> LoggedBatch:
-    """The same rows under other settings, sharing what rows decide;
-    `by_step` has settings that differ between steps, int64 [S] each."""
+def under(batch: LoggedBatch, settings: Settings) -> LoggedBatch:
+    """The same rows under other settings, sharing what rows decide."""
     if not batch.__dict__.get("shared"):
         for name in SHARED:
             if hasattr(type(batch), name):
@@ -192,7 +187,7 @@ def under(
     known = batch.__dict__
     twin = object.__new__(LoggedBatch)
     kept = {name: known[name] for name in _kept() if name in known}
-    twin.__dict__.update(kept, settings=settings, **(by_step or {}))
+    twin.__dict__.update(kept, settings=settings)
     return twin
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
+from gradebook.logs.candidates.sampled import place_groups
 from gradebook.logs.candidates.trl import Reading, read_as_trl, rewarded
 from gradebook.logs.read.canonical import canonical
 from gradebook.logs.read.columns import Columns, guessed
@@ -67,16 +66,3 @@ def with_groups(
             )
         return table
     return table.assign(prompt=place_groups(table, reading.group_size))
-
-
-def place_groups(table: pd.DataFrame, size: int) -> np.ndarray:
-    """int64 [R] position in the step // size."""
-    if "step" not in table:
-        return np.arange(len(table)) // size
-    codes = pd.factorize(table["step"])[0]
-    order = np.argsort(codes, kind="stable")
-    sorted_codes = codes[order]
-    first = np.searchsorted(sorted_codes, sorted_codes, side="left")
-    place = np.empty(len(table), dtype="int64")
-    place[order] = np.arange(len(table)) - first
-    return place // size

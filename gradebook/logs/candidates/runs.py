@@ -20,7 +20,6 @@ from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import Stage
 from gradebook.logs.candidates.candidates import Candidate
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
-from gradebook.logs.candidates.strides import made_by
 
 INPUTS = {
     "score": (),
@@ -110,23 +109,21 @@ class StageRuns:
     _calls: dict[tuple, _Known] = field(default_factory=dict)
     _outputs: dict[str, list[Tensor]] = field(default_factory=dict)
     _prints: dict[tuple, list[int]] = field(default_factory=dict)
-    _by_rule: dict[tuple, dict[str, Tensor]] = field(default_factory=dict)
 
     def trace(self, candidate: Candidate) -> StageTrace:
         """Every stage up to the advantage. Raises CannotRun where a stage
         cannot be computed on some steps."""
         engine, settings = candidate.engine, candidate.settings
-        rules = tuple(candidate.rules.items())
         outputs: dict[str, Tensor] = {}
         numbers: dict[str, int] = {}
         for name, inputs in INPUTS.items():
             stage = getattr(engine, name)
-            key = (stage, rules, *(numbers[i] for i in inputs))
+            key = (stage, *(numbers[i] for i in inputs))
             known = self._calls.setdefault(key, _Known())
             number = known.found(settings)
             if number is None:
                 takes = [outputs[i] for i in inputs]
-                number = self._run(name, stage, rules, known, settings, takes)
+                number = self._run(name, stage, known, settings, takes)
             if isinstance(number, np.ndarray):
                 raise CannotRun(number)
             numbers[name] = number
@@ -137,16 +134,13 @@ class StageRuns:
         self,
         name: str,
         stage: Stage,
-        rules: tuple,
         known: _Known,
         settings: Settings,
         takes: list[Tensor],
     ) -> int | np.ndarray:
         """Runs a stage and notes which settings it reads."""
-        if rules not in self._by_rule:
-            self._by_rule[rules] = made_by(self.steps, dict(rules))
         watched: Any = _Watched(settings)
-        batch = under(self.steps.batch, watched, self._by_rule[rules])
+        batch = under(self.steps.batch, watched)
         found: int | np.ndarray
         try:
             args = takes if name == "standardized" else [batch, *takes]

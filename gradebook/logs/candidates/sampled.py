@@ -95,18 +95,20 @@ def codes_of(step: np.ndarray, prompt: np.ndarray) -> np.ndarray:
     return pd.factorize(step * (len(step) + 1) + prompt)[0]
 
 
+def place_groups(table: pd.DataFrame, size: int) -> np.ndarray:
+    """int64 [R] position in the step // size."""
+    place = pd.Series(steps_of(table)).groupby(steps_of(table)).cumcount()
+    return place.to_numpy() // size
+
+
 def _group(
     sample: pd.DataFrame, size: int | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Step int64 [R] and group int64 [R], one for each (step, group)."""
     step = steps_of(sample)
     if size is None:
-        prompt = pd.factorize(sample["prompt"])[0]
-    else:
-        first = np.unique(step, return_index=True)[1]
-        place = np.arange(len(sample)) - first[step]
-        prompt = place // size
-    return step, codes_of(step, prompt)
+        return step, codes_of(step, pd.factorize(sample["prompt"])[0])
+    return step, codes_of(step, place_groups(sample, size))
 
 
 def merit_of(

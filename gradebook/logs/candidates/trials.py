@@ -19,6 +19,7 @@ from gradebook.logs.candidates.candidates import (
     clipped_ones,
     correct_ones,
     faulty_ones,
+    suggested,
 )
 from gradebook.logs.candidates.conventions import (
     Convention,
@@ -30,7 +31,6 @@ from gradebook.logs.candidates.conventions import (
 from gradebook.logs.candidates.fit import ABSOLUTE, EXACT, Fit, Rounding, Ruler
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
 from gradebook.logs.candidates.runs import CannotRun, StageRuns, StageTrace
-from gradebook.logs.candidates.strides import made_by
 from gradebook.logs.candidates.ticking import tick
 
 FEW, LARGE = 2_048, 16_384
@@ -108,6 +108,7 @@ class Trials:
             self.steps.has,
             not bool(batch.eos.all()),
             tuple(c for c in CLIPS if c < largest),
+            suggested(self.steps.groups.size),
             self.tried.given,
         )
 
@@ -257,7 +258,6 @@ def _not_asked(
 def advantages(steps: LoggedSteps, candidate: Candidate) -> np.ndarray:
     """The candidate's advantages from a plain run of its engine. float64
     [R]. Raises GradebookError where it cannot be computed."""
-    sizes = made_by(steps, candidate.rules)
-    batch = under(steps.batch, candidate.settings, sizes)
+    batch = under(steps.batch, candidate.settings)
     found = run(without_loss(candidate.engine), batch).advantage
     return found.to(torch.float64).numpy()

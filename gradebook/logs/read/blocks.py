@@ -17,7 +17,7 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.sources import Limits
+from gradebook.logs.read.sources import LIMITS
 
 SMALL, LARGE = 2**16, 2**22
 """Bytes of a block: for a look at a file's first rows, and to read it."""
@@ -44,9 +44,7 @@ class Block:
             yield line.decode("utf-8", errors="replace")
 
 
-def blocks(
-    file: BinaryIO, limits: Limits, size: int, quoted: bool
-) -> Iterator[Block]:
+def blocks(file: BinaryIO, size: int, quoted: bool) -> Iterator[Block]:
     """The file's blocks of about `size` bytes. With `quoted`, no block ends
     inside quotation marks. Raises GradebookError for a line that is too
     long."""
@@ -56,12 +54,12 @@ def blocks(
         data = rest + more
         end = len(data) if not more else data.rfind(b"\n") + 1
         open_quote = quoted and data.count(b'"', 0, end) % 2 == 1
-        if more and (not end or (open_quote and len(data) < limits.line)):
-            _refuse_long(data, first, limits)
+        if more and (not end or (open_quote and len(data) < LIMITS.line)):
+            _refuse_long(data, first)
             rest = data
             continue
         if end:
-            _refuse_long(data[:end], first, limits)
+            _refuse_long(data[:end], first)
             read += end
             yield Block(first, read, data[:end])
             first += data.count(b"\n", 0, end)
@@ -70,15 +68,15 @@ def blocks(
             return
 
 
-def _refuse_long(data: bytes, first: int, limits: Limits) -> None:
-    if len(data) <= limits.line:
+def _refuse_long(data: bytes, first: int) -> None:
+    if len(data) <= LIMITS.line:
         return
     ends = np.flatnonzero(np.frombuffer(data, dtype="uint8") == NEWLINE)
     lengths = np.diff(np.concatenate([[-1], ends, [len(data)]]))
-    if lengths.max() > limits.line:
+    if lengths.max() > LIMITS.line:
         raise GradebookError(
             f"line {first + int(lengths.argmax())} is too long",
-            expected=f"at most {limits.line:,} bytes",
+            expected=f"at most {LIMITS.line:,} bytes",
         )
 
 
@@ -88,7 +86,6 @@ def csv_table(
     names: Sequence[str],
     use: Sequence[str],
     numbers: Sequence[str],
-    limits: Limits,
 ) -> pd.DataFrame | None:
     """The block's cells, those of `numbers` as numbers and the others as
     text; None where the lines have to be read one by one."""
@@ -114,11 +111,11 @@ def csv_table(
         )
     except (pa.ArrowException, ValueError):
         return None
-    return _frame(table, block, numbers, limits)
+    return _frame(table, block, numbers)
 
 
 def json_table(
-    block: Block, use: Sequence[str], numbers: Sequence[str], limits: Limits
+    block: Block, use: Sequence[str], numbers: Sequence[str]
 ) -> pd.DataFrame | None:
     """The block's objects, a row each; None as above."""
     import pyarrow as pa
@@ -139,7 +136,7 @@ def json_table(
         return None
     if not set(use) <= set(table.column_names):
         return None
-    return _frame(table.select(list(use)), block, numbers, limits)
+    return _frame(table.select(list(use)), block, numbers)
 
 
 def _is_one_row_a_line(data: bytes) -> bool:
@@ -161,7 +158,7 @@ def _is_one_object_a_line(data: bytes) -> bool:
 
 
 def _frame(
-    table: Any, block: Block, numbers: Sequence[str], limits: Limits
+    table: Any, block: Block, numbers: Sequence[str]
 ) -> pd.DataFrame | None:
     """The table as a frame, text as categories; None where a row is not a
     line, or a cell is not what the column wants."""
@@ -170,14 +167,14 @@ def _frame(
         return None
     found: dict[str, Any] = {}
     for name in table.column_names:
-        values = _values(table.column(name), name in numbers, limits)
+        values = _values(table.column(name), name in numbers)
         if values is None:
             return None
         found[name] = values
     return pd.DataFrame(found)
 
 
-def _values(column: Any, is_number: bool, limits: Limits) -> Any:
+def _values(column: Any, is_number: bool) -> Any:
     """A column's cells, None where they have to be read one by one. What
     is no number becomes the text that reading line by line would give, so
     that labels agree between blocks."""
@@ -197,7 +194,7 @@ def _values(column: Any, is_number: bool, limits: Limits) -> Any:
     elif not pa.types.is_string(kind):
         return None
     longest = pc.max(pc.binary_length(column)).as_py() or 0
-    if longest > limits.cell:
+    if longest > LIMITS.cell:
         return None
     return column.dictionary_encode().combine_chunks().to_pandas()
 

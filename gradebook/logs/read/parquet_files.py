@@ -17,17 +17,19 @@ import pyarrow.parquet as pq
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.sources import (
-    Limits,
+    LIMITS,
+    ROWS,
     Part,
     Source,
     Wanted,
     unique,
 )
 
+FIRST = 200
+"""Rows of a part where the columns are looked at."""
 
-def parquet_parts(
-    source: Source, wanted: Wanted, rows: int, limits: Limits
-) -> Iterator[Part]:
+
+def parquet_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
     """The file's parts. Raises GradebookError."""
     failures = (pa.ArrowException, OSError, ValueError, KeyError, MemoryError)
     with source.opened() as file:
@@ -37,14 +39,15 @@ def parquet_parts(
                 thrift_string_size_limit=2**24,
                 thrift_container_size_limit=2**20,
             )
-            names = _checked_schema(log, wanted.names, source, limits)
+            names = _checked_schema(log, wanted.names, source)
             texts = [n for n in names if _is_text(log.schema_arrow, n)]
             if texts:
                 log = pq.ParquetFile(file, read_dictionary=texts)
-            batches = log.iter_batches(batch_size=rows, columns=names)
+            size = ROWS if wanted.names else FIRST
+            batches = log.iter_batches(batch_size=size, columns=names)
             row, total = 1, max(log.metadata.num_rows, 1)
             for batch in batches:
-                frame = to_frame(batch, limits)
+                frame = to_frame(batch)
                 lines = np.arange(row, row + len(frame))
                 row += len(frame)
                 read = int(source.size * (row - 1) / total)
@@ -65,19 +68,19 @@ def _is_text(schema: Any, name: str) -> bool:
 
 
 def _checked_schema(
-    log: Any, wanted: Sequence[str], source: Source, limits: Limits
+    log: Any, wanted: Sequence[str], source: Source
 ) -> list[str]:
     """The columns to read. Raises GradebookError for an absurd schema, or
     more data than the limits allow, before anything is unpacked."""
     schema, meta = log.schema_arrow, log.metadata
-    if meta.num_columns > limits.columns:
+    if meta.num_columns > LIMITS.columns:
         raise GradebookError(
-            expected=f"at most {limits.columns} columns",
+            expected=f"at most {LIMITS.columns} columns",
             found=f"{meta.num_columns:,}",
         )
-    names = unique(list(schema.names), limits)
+    names = unique(list(schema.names))
     use = [n for n in names if not wanted or n in wanted]
-    _refuse_bombs(meta, use, source, limits)
+    _refuse_bombs(meta, use, source)
     return use
 
 
@@ -93,9 +96,7 @@ def _is_list_of_numbers(kind: Any) -> bool:
     )
 
 
-def _refuse_bombs(
-    meta: Any, use: list[str], source: Source, limits: Limits
-) -> None:
+def _refuse_bombs(meta: Any, use: list[str], source: Source) -> None:
     total = 0
     for group in range(meta.num_row_groups):
         about = meta.row_group(group)
@@ -105,40 +106,40 @@ def _refuse_bombs(
             if column.path_in_schema.split(".")[0] in use:
                 size += max(column.total_uncompressed_size, 0)
         total += size
-        if size > limits.row_group_bytes:
+        if size > LIMITS.row_group_bytes:
             raise GradebookError(
                 f"row group {group} is too large when unpacked",
-                expected=f"at most {limits.row_group_bytes:,} bytes",
+                expected=f"at most {LIMITS.row_group_bytes:,} bytes",
                 found=f"{size:,}",
             )
     rows = meta.num_rows
-    if rows > 2**31 or rows > max(10_000_000, source.size * limits.expansion):
+    if rows > 2**31 or rows > max(10_000_000, source.size * LIMITS.expansion):
         raise GradebookError(
             expected="as many rows as the file can hold", found=f"{rows:,}"
         )
-    if total > max(2**26, source.size * limits.expansion):
+    if total > max(2**26, source.size * LIMITS.expansion):
         raise GradebookError(
             "the file unpacks to far more than its size",
-            expected=f"at most {limits.expansion} times {source.size:,} bytes",
+            expected=f"at most {LIMITS.expansion} times {source.size:,} bytes",
             found=f"{total:,}",
         )
 
 
-def to_frame(batch: Any, limits: Limits) -> pd.DataFrame:
+def to_frame(batch: Any) -> pd.DataFrame:
     """A record batch as a frame; text as categories."""
     table: dict[str, Any] = {}
     for name, column in zip(batch.schema.names, batch.columns):
         kind = column.type
         if pa.types.is_dictionary(kind):
-            _refuse_long(name, column.dictionary, limits)
+            _refuse_long(name, column.dictionary)
             table[name] = column.to_pandas()
         elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            _refuse_long(name, column, limits)
+            _refuse_long(name, column)
             table[name] = column.dictionary_encode().to_pandas()
         elif pa.types.is_nested(kind) and not _is_list_of_numbers(kind):
             cells = column.to_pylist()
             texts = pa.array([json.dumps(v, default=str) for v in cells])
-            _refuse_long(name, texts, limits)
+            _refuse_long(name, texts)
             table[name] = texts.dictionary_encode().to_pandas()
         else:
             table[name] = _plain_column(name, column, kind)
@@ -157,11 +158,11 @@ def _plain_column(name: str, column: Any, kind: Any) -> Any:
     return pd.Series(column.to_pylist(), dtype=object)
 
 
-def _refuse_long(name: str, texts: Any, limits: Limits) -> None:
+def _refuse_long(name: str, texts: Any) -> None:
     longest = pc.max(pc.binary_length(texts)).as_py() or 0
-    if longest > limits.cell:
+    if longest > LIMITS.cell:
         raise GradebookError(
             key=name,
-            expected=f"at most {limits.cell:,} bytes in a cell",
+            expected=f"at most {LIMITS.cell:,} bytes in a cell",
             found=f"{longest:,}",
         )

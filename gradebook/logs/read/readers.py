@@ -11,20 +11,16 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.sources import (
     LIMITS,
-    Limits,
     Part,
     Source,
     Wanted,
 )
 from gradebook.logs.read.text_files import csv_parts, jsonl_parts
 
-ROWS = 131_072
-"""Rows of a part."""
-
 
 def header(source: Source) -> tuple[list[str], list[str]]:
     """The names of all columns, and of those with numbers."""
-    first = next(parts(source, Wanted(), rows=200), None)
+    first = next(parts(source, Wanted()), None)
     if first is None or not len(first.frame.columns):
         raise GradebookError(
             file=source.name, expected="columns and rows", found="none"
@@ -46,24 +42,19 @@ def _is_numbers(column: pd.Series) -> bool:
     return bool(len(some)) and bool((values.notna().mean()) > 0.5)
 
 
-def parts(
-    source: Source,
-    wanted: Wanted,
-    rows: int = ROWS,
-    limits: Limits = LIMITS,
-) -> Iterator[Part]:
-    """The file's rows, at most `rows` at a time; only the `wanted` columns.
+def parts(source: Source, wanted: Wanted) -> Iterator[Part]:
+    """The file's rows, some at a time; only the `wanted` columns.
 
     Raises GradebookError for what is too large or no such file.
     """
-    if source.size > limits.file_bytes:
+    if source.size > LIMITS.file_bytes:
         raise GradebookError(
             file=source.name,
-            expected=f"at most {limits.file_bytes:,} bytes",
+            expected=f"at most {LIMITS.file_bytes:,} bytes",
             found=f"{source.size:,}",
         )
     try:
-        yield from _reader(source.kind)(source, wanted, rows, limits)
+        yield from _reader(source.kind)(source, wanted)
     except GradebookError as error:
         raise error.inside(source.name) from error
 

@@ -22,9 +22,8 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     it has as many rows as the steps that stand once. Where no step stands
     once, the places have to be equal row for row: the same file was given
     twice. A log that starts again at its first step has to have the same
-    prompts there. Otherwise the table is as it was, also where a step's
-    second time directly follows its first: that looks like one step whose
-    prompts are interleaved.
+    prompts there. A step's second time that directly follows its first is
+    told by its prompts (`_directly_again`). Otherwise the table is as it was.
     """
     if "step" not in table or not len(table):
         return table, 0
@@ -32,9 +31,8 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
         return table, 0
     code = pd.factorize(table["step"], use_na_sentinel=False)[0]
     head = np.flatnonzero(np.diff(code, prepend=-1))
-    own = pd.util.hash_array(code)
     if "prompt" in table:
-        own = pd.util.hash_array(table["prompt"].to_numpy())
+        head = _directly_again(table["prompt"].to_numpy(), head)
     step, rows = code[head], np.diff(np.append(head, len(code)))
     time = pd.Series(step).groupby(step).cumcount().to_numpy()
     again = np.isin(step, step[time > 0])
@@ -47,6 +45,8 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     else:
         on = np.diff(step, prepend=-1)
         whole = bool((on <= 1).all() and not (step[on < 0] == 0).any())
+        own = table["prompt"].to_numpy() if "prompt" in table else code
+        own = pd.util.hash_array(own)
         whole = whole or bool(_as_the_first(own, head, step).all())
         usual = np.median(rows[~again])
         whole = whole and bool(np.median(rows[again]) >= WHOLE * usual)
@@ -57,6 +57,31 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     names = table["step"].astype(str).to_numpy(dtype=object)
     names = names + np.repeat(np.array(ends, dtype=object)[time], rows)
     return table.assign(step=names), len(np.unique(step[time > 0]))
+
+
+def _directly_again(prompt: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """The first rows of the stretches of one step, int64, with those of
+    steps that directly follow themselves: such a stretch has twice the usual
+    rows, its halves have the same prompts in the same order, and a half has
+    as many rows of a prompt as the other steps. One step whose prompts are
+    interleaved has fewer of each in a half."""
+    rows = np.diff(np.append(head, len(prompt)))
+    twice = np.flatnonzero(rows == 2 * np.median(rows))
+    if not len(twice):
+        return head
+    stretches = np.split(prompt, head[1:])
+    usual = np.median([_largest(one) for one in stretches])
+    found = [*head.tolist()]
+    for at in twice:
+        first, second = np.split(stretches[at], 2)
+        if (first == second).all() and _largest(first) == usual > 1:
+            found.append(head[at] + len(first))
+    return np.sort(found)
+
+
+def _largest(prompt: np.ndarray) -> int:
+    """The most rows that any prompt has."""
+    return int(np.unique(prompt, return_counts=True)[1].max())
 
 
 def _as_the_first(

@@ -31,6 +31,9 @@ PACKED = {".gz": "gzip", ".zst": "zstd"}
 OF_LOGS = set(ENDINGS) - {".txt", ".json"}
 """What is taken for a log inside a folder, unasked."""
 
+ROWS = 131_072
+"""About so many rows are held at once, in whole steps."""
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -151,8 +154,8 @@ def _unpacked(
 
 @dataclass(frozen=True)
 class Wanted:
-    """The columns to read: their names, all columns where there is none,
-    and those of them that hold numbers."""
+    """The columns to read: their names, and those of them that hold
+    numbers. Without names, a look at all columns, in small parts."""
 
     names: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
@@ -240,12 +243,12 @@ def number_in(name: str) -> int | None:
     return int(found[-1]) if found and len(found[-1]) < 16 else None
 
 
-def unique(names: list[str], limits: Limits) -> list[str]:
+def unique(names: list[str]) -> list[str]:
     """Column names. Raises GradebookError for too many, or one twice."""
     names = [name.strip() for name in names]
-    if len(names) > limits.columns:
+    if len(names) > LIMITS.columns:
         raise GradebookError(
-            expected=f"at most {limits.columns} columns",
+            expected=f"at most {LIMITS.columns} columns",
             found=str(len(names)),
         )
     for at, name in enumerate(names):

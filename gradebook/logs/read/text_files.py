@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -22,12 +22,15 @@ from gradebook.logs.read.blocks import (
     json_table,
 )
 from gradebook.logs.read.sources import (
-    Limits,
+    LIMITS,
     Part,
     Source,
     Wanted,
     unique,
 )
+
+_Row = tuple[int, list[Any], GradebookError | None]
+"""Line, the used cells, and what is wrong with the row."""
 
 
 def _refuse_binary(first: bytes) -> None:
@@ -37,13 +40,11 @@ def _refuse_binary(first: bytes) -> None:
         raise GradebookError(expected="text in UTF-8", found="UTF-16")
 
 
-def _blocks(
-    source: Source, rows: int, limits: Limits, quoted: bool
-) -> Iterator[Block]:
+def _blocks(source: Source, wanted: Wanted, quoted: bool) -> Iterator[Block]:
     """The file's blocks, without a byte order mark."""
     with source.opened() as file:
-        size = SMALL if rows <= 1000 else LARGE
-        for block in blocks(file, limits, size, quoted):
+        size = LARGE if wanted.names else SMALL
+        for block in blocks(file, size, quoted):
             if block.first == 1:
                 _refuse_binary(block.data)
                 data = block.data.removeprefix(b"\xef\xbb\xbf")
@@ -51,27 +52,51 @@ def _blocks(
             yield block
 
 
-def csv_parts(
-    source: Source, wanted: Wanted, rows: int, limits: Limits
+def _whole(frame: pd.DataFrame, block: Block, source: Source) -> Part:
+    """A block that pyarrow has read."""
+    lines = np.arange(block.first, block.first + len(frame))
+    return Part(frame, source, lines, (), block.read)
+
+
+def _by_line(
+    found: Iterable[_Row], names: Sequence[str], source: Source, read: int
 ) -> Iterator[Part]:
+    """Rows that were read one by one, as one part, if there are any."""
+    rows = list(found)
+    if not rows:
+        return
+    lines, cells, wrong = zip(*rows)
+    bad = []
+    for row, error in enumerate(wrong):
+        if error is not None:
+            error.row = row
+            bad.append(error)
+    columns = zip(names, zip(*cells))
+    frame = pd.DataFrame(
+        {name: pd.Series(list(own), dtype=object) for name, own in columns},
+        columns=list(names),
+    )
+    yield Part(frame, source, np.array(lines), tuple(bad), read)
+
+
+def csv_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
     """The file's parts; the mark between cells is the first line's."""
-    csv.field_size_limit(max(csv.field_size_limit(), limits.line))
+    csv.field_size_limit(max(csv.field_size_limit(), LIMITS.line))
     names: list[str] | None = None
-    for block in _blocks(source, rows, limits, quoted=True):
+    for block in _blocks(source, wanted, quoted=True):
         if names is None:
             mark = _delimiter(block.data.split(b"\n", 1)[0].decode("latin-1"))
             found, block = _header(block, mark)
-            names = unique(found, limits)
+            names = unique(found)
             use = [n for n in names if not wanted.names or n in wanted.names]
-            at = [names.index(n) for n in use]
         if not block.data:
             continue
-        frame = csv_table(block, mark, names, use, wanted.numbers, limits)
+        frame = csv_table(block, mark, names, use, wanted.numbers)
         if frame is None:
-            cells = _csv_rows(block, mark, names, at, limits)
-            yield from _collected(cells, use, source, block.read, rows)
+            cells = _csv_rows(block, mark, names, use)
+            yield from _by_line(cells, use, source, block.read)
         else:
-            yield from _cut(frame, block, source, rows)
+            yield _whole(frame, block, source)
 
 
 def _header(block: Block, mark: str) -> tuple[list[str], Block]:
@@ -89,34 +114,19 @@ def _header(block: Block, mark: str) -> tuple[list[str], Block]:
     return names, Block(1 + reader.line_num, block.read, data)
 
 
-def _cut(
-    frame: pd.DataFrame, block: Block, source: Source, rows: int
-) -> Iterator[Part]:
-    """A block that was read whole, in parts."""
-    lines = np.arange(block.first, block.first + len(frame))
-    for first in range(0, len(frame), rows):
-        part = frame.iloc[first : first + rows].reset_index(drop=True)
-        own = lines[first : first + rows]
-        yield Part(part, source, own, (), block.read)
-
-
 def _delimiter(line: str) -> str:
     counts = {mark: line.count(mark) for mark in ("\t", ",", ";")}
     return max(counts, key=lambda mark: counts[mark])
-
-
-_Row = tuple[int, list[Any], GradebookError | None]
 
 
 def _csv_rows(
     block: Block,
     mark: str,
     names: list[str],
-    use: list[int],
-    limits: Limits,
+    use: list[str],
 ) -> Iterator[_Row]:
-    """Line, the used cells, and what is wrong with the row."""
     reader = csv.reader(block.lines(), delimiter=mark)
+    at = [names.index(name) for name in use]
     while True:
         line = block.first + reader.line_num
         try:
@@ -137,20 +147,18 @@ def _csv_rows(
                 expected=f"{len(names)} cells", found=str(len(cells))
             )
             cells = cells + [None] * (len(names) - len(cells))
-        taken = [cells[i] or None for i in use]
-        yield line, *_short(taken, [names[i] for i in use], bad, limits)
+        yield line, *_short([cells[i] or None for i in at], use, bad)
 
 
 def _short(
     cells: list[Any],
     names: Sequence[str],
     bad: GradebookError | None,
-    limits: Limits,
 ) -> tuple[list[Any], GradebookError | None]:
     """The cells, without those that are too long."""
     for at, cell in enumerate(cells):
-        if isinstance(cell, str) and len(cell) > limits.cell:
-            expected = f"at most {limits.cell:,} characters"
+        if isinstance(cell, str) and len(cell) > LIMITS.cell:
+            expected = f"at most {LIMITS.cell:,} characters"
             bad = GradebookError(
                 key=names[at], expected=expected, found=f"{len(cell):,}"
             )
@@ -158,92 +166,43 @@ def _short(
     return cells, bad
 
 
-def _collected(
-    found: Iterable[_Row],
-    names: list[str],
-    source: Source,
-    read: int | Callable[[int], int],
-    rows: int,
-) -> Iterator[Part]:
-    """Rows as parts; `read` is how far the file is read, or makes that from
-    a line."""
-    cells: list[list[Any]] = []
-    lines: list[int] = []
-    bad: list[GradebookError] = []
-
-    def part() -> Part:
-        far = read if isinstance(read, int) else read(lines[-1])
-        return _text_part(cells, names, lines, bad, source, far)
-
-    for line, row, wrong in found:
-        if wrong is not None:
-            wrong.row = len(cells)
-            bad.append(wrong)
-        cells.append(row)
-        lines.append(line)
-        if len(cells) >= rows:
-            yield part()
-            cells, lines, bad = [], [], []
-    if cells:
-        yield part()
-
-
-def _text_part(
-    cells: list[list[Any]],
-    names: list[str],
-    lines: list[int],
-    bad: list[GradebookError],
-    source: Source,
-    read: int,
-) -> Part:
-    columns = zip(*cells)
-    table = {
-        name: pd.Series(list(column), dtype=object)
-        for name, column in zip(names, columns)
-    }
-    frame = pd.DataFrame(table, columns=names)
-    return Part(frame, source, np.array(lines), tuple(bad), read)
-
-
-def jsonl_parts(
-    source: Source, wanted: Wanted, rows: int, limits: Limits
-) -> Iterator[Part]:
-    """The file's parts; without wanted names, the keys of its first lines.
+def jsonl_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
+    """The file's parts; without wanted names, the keys of its first rows.
     A file that is one JSON value is read whole."""
-    table = _whole_table(source, limits)
+    table = _whole_table(source)
     if table is not None:
-        yield from _table_parts(table, wanted, rows, source, limits)
+        names = list(wanted.names) or _keys(table)
+        rows = _json_rows(enumerate(table, 1), names)
+        yield from _by_line(rows, names, source, source.size)
         return
-    names = list(wanted.names) or _keys(source, limits)
-    for block in _blocks(source, rows, limits, quoted=False):
+    names = list(wanted.names)
+    for block in _blocks(source, wanted, quoted=False):
+        names = names or _keys(map(_object, block.lines()))
         frame = None
         if wanted.names:
-            frame = json_table(block, names, wanted.numbers, limits)
+            frame = json_table(block, names, wanted.numbers)
         if frame is None:
-            cells = _json_rows(block, names, limits)
-            yield from _collected(cells, names, source, block.read, rows)
+            lines = enumerate(block.lines(), block.first)
+            found = ((at, _object(text)) for at, text in lines if text.strip())
+            rows = _json_rows(found, names)
+            yield from _by_line(rows, names, source, block.read)
         else:
-            yield from _cut(frame, block, source, rows)
+            yield _whole(frame, block, source)
 
 
-def _keys(source: Source, limits: Limits) -> list[str]:
+def _keys(rows: Iterable[Any]) -> list[str]:
     """The keys of the first 100 objects."""
-    found: dict[str, None] = {}
-    first = next(_blocks(source, 1, limits, quoted=False), None)
-    for text in islice(first.lines(), 100) if first else ():
-        row = _object(text)
-        if isinstance(row, dict):
-            found.update(dict.fromkeys(row))
-        if len(found) > limits.columns:
-            raise GradebookError(
-                expected=f"at most {limits.columns} keys",
-                found=str(len(found)),
-            )
+    first = (row for row in islice(rows, 100) if isinstance(row, dict))
+    found = list(dict.fromkeys(str(key) for row in first for key in row))
+    if len(found) > LIMITS.columns:
+        raise GradebookError(
+            expected=f"at most {LIMITS.columns} keys", found=str(len(found))
+        )
     if not found:
         raise GradebookError(
             expected="one JSON object a line", found="none in 100 lines"
         )
-    return list(found)
+    return found
 
 
 def _object(text: str) -> Any:
@@ -260,22 +219,17 @@ def _object(text: str) -> Any:
 
 
 def _json_rows(
-    block: Block, names: list[str], limits: Limits
+    found: Iterable[tuple[int, Any]], names: Sequence[str]
 ) -> Iterator[_Row]:
-    for number, text in enumerate(block.lines(), block.first):
-        if not text.strip():
-            continue
-        row = _object(text)
-        if not isinstance(row, dict):
-            bad = _no_object(text.strip())
-            yield number, [None] * len(names), bad
-            continue
-        cells = [_plain(row.get(name)) for name in names]
-        yield number, *_short(cells, names, None, limits)
-
-
-def _no_object(found: object) -> GradebookError:
-    return GradebookError(expected="a JSON object", found=shown(found, 40))
+    for line, row in found:
+        if isinstance(row, dict):
+            cells = [_plain(row.get(name)) for name in names]
+            yield line, *_short(cells, names, None)
+        else:
+            wrong = GradebookError(
+                expected="a JSON object", found=shown(row, 40)
+            )
+            yield line, [None] * len(names), wrong
 
 
 def _plain(value: Any) -> Any:
@@ -291,7 +245,7 @@ WHOLE = 2**28
 """Bytes of the largest file that is read as one JSON value."""
 
 
-def _whole_table(source: Source, limits: Limits) -> list[Any] | None:
+def _whole_table(source: Source) -> list[Any] | None:
     """The rows of a file that is one JSON value: an array of objects, or a
     table of columns and data, as experiment trackers export it; None for
     JSON Lines."""
@@ -312,39 +266,10 @@ def _whole_table(source: Source, limits: Limits) -> list[Any] | None:
         names, data = value.get("columns"), value.get("data")
         if not isinstance(names, list) or not isinstance(data, list):
             return None
-        names = unique([str(n) for n in names], limits)
+        names = unique([str(n) for n in names])
         return [
             dict(zip(names, row)) if isinstance(row, list) else row
             for row in data
         ]
     some = any(isinstance(row, dict) for row in value[:100])
     return value if some else None
-
-
-def _table_parts(
-    table: list[Any],
-    wanted: Wanted,
-    rows: int,
-    source: Source,
-    limits: Limits,
-) -> Iterator[Part]:
-    """The rows of one JSON value; a line is a row, from 1."""
-    names = list(wanted.names)
-    if not names:
-        keys = (row for row in table[:100] if isinstance(row, dict))
-        names = list(dict.fromkeys(str(k) for row in keys for k in row))
-        unique(names, limits)
-
-    def found() -> Iterator[_Row]:
-        for number, row in enumerate(table, 1):
-            if not isinstance(row, dict):
-                bad = _no_object(row)
-                yield number, [None] * len(names), bad
-                continue
-            cells = [_plain(row.get(name)) for name in names]
-            yield number, *_short(cells, names, None, limits)
-
-    def read(line: int) -> int:
-        return source.size * line // len(table)
-
-    yield from _collected(found(), names, source, read, rows)

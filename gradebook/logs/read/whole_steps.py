@@ -13,12 +13,12 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.canonical import EMPTY, canonical, is_unknown
 from gradebook.logs.read.columns import Columns, guessed, recorded_columns
-from gradebook.logs.read.readers import ROWS, header, parts
+from gradebook.logs.read.readers import header, parts
 from gradebook.logs.read.resumed import told_apart
 from gradebook.logs.read.sources import (
     LIMITS,
+    ROWS,
     Gone,
-    Limits,
     Part,
     Source,
     Wanted,
@@ -54,7 +54,6 @@ class Log:
 
     sources: Sequence[Source]
     columns: Columns
-    limits: Limits = LIMITS
     gathered: bool = False
     broken: list[GradebookError] = field(default_factory=list)
     broken_cells: int = 0
@@ -74,14 +73,13 @@ class Log:
         cls,
         sources: Sequence[Source],
         given: Mapping[str, str] | None = None,
-        limits: Limits = LIMITS,
     ) -> Log:
         """The log in these files; the header of the first that can be read
         decides the columns. Raises GradebookError when none can."""
         found = _recording(sources)
         if found is not None:
             columns = recorded_columns(found.columns, given)
-            return cls(sources, columns, limits, recording=found)
+            return cls(sources, columns, recording=found)
         errors = []
         for source in sources:
             try:
@@ -89,7 +87,7 @@ class Log:
             except GradebookError as error:
                 errors.append(error.inside(source.name))
                 continue
-            return cls(sources, guessed(names, numbers, given), limits)
+            return cls(sources, guessed(names, numbers, given))
         raise errors[0]
 
     def again(self, gathered: bool = False) -> Log:
@@ -97,14 +95,13 @@ class Log:
         return Log(
             self.sources,
             self.columns,
-            self.limits,
             gathered,
             recording=self.recording,
         )
 
 
-def whole_steps(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
-    """Canonical tables of whole steps, of about `rows` rows.
+def whole_steps(log: Log) -> Iterator[pd.DataFrame]:
+    """Canonical tables of whole steps, of about ROWS rows.
 
     Rows of one step stand together in a log; a step that comes back later
     is noted in `split_steps`, unless the log is `gathered`. A step with a
@@ -116,14 +113,14 @@ def whole_steps(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
     for table in _by_step(log) if log.gathered else tables(log):
         held.append(table)
         count += len(table)
-        if count < rows:
+        if count < ROWS:
             continue
         whole, rest = _cut(_joined(held))
-        if len(rest) > log.limits.step_rows:
+        if len(rest) > LIMITS.step_rows:
             raise GradebookError(
                 f"step {rest['step'].iloc[0]} is too large",
                 key="step",
-                expected=f"at most {log.limits.step_rows:,} rows",
+                expected=f"at most {LIMITS.step_rows:,} rows",
                 found="more (is there a column of steps?)",
             )
         held, count = [rest], len(rest)
@@ -133,7 +130,7 @@ def whole_steps(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
         yield from _kept(log, _joined(held), seen, None)
 
 
-def _by_step(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
+def _by_step(log: Log) -> Iterator[pd.DataFrame]:
     """All tables as one, its rows sorted by step in order of appearance,
     a part at a time."""
     every = list(tables(log))
@@ -143,8 +140,8 @@ def _by_step(log: Log, rows: int = ROWS) -> Iterator[pd.DataFrame]:
     every.clear()
     codes = pd.factorize(table["step"], use_na_sentinel=False)[0]
     order = np.argsort(codes, kind="stable")
-    for at in range(0, len(order), rows):
-        part = table.iloc[order[at : at + rows]]
+    for at in range(0, len(order), ROWS):
+        part = table.iloc[order[at : at + ROWS]]
         yield part.reset_index(drop=True)
 
 
@@ -162,7 +159,7 @@ def tables(log: Log) -> Iterator[pd.DataFrame]:
         try:
             _refuse_other_columns(source, log.columns, at)
             wanted = Wanted(log.columns.used, log.columns.numbers)
-            for part in parts(source, wanted, limits=log.limits):
+            for part in parts(source, wanted):
                 log.rows += len(part.frame)
                 log.progress = min((before + part.bytes) / total, 1.0)
                 last = _table(log, part, at)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.parquet_files import to_frame
-from gradebook.logs.read.sources import LIMITS, Gone, Source, inside
+from gradebook.logs.read.sources import Gone, Source, inside
 from gradebook.logs.recording.files import (
     Part,
     damaged,
@@ -121,7 +121,7 @@ class Recording:
                 continue
             full = [name for name in names if name in table.column_names]
             (batch,) = table.select(full).combine_chunks().to_batches()
-            frame = to_frame(batch, LIMITS)
+            frame = to_frame(batch)
             missing = [name for name in names if name not in full]
             yield frame.assign(**dict.fromkeys(missing, True))
 

@@ -19,14 +19,13 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.logs.candidates.candidates import (
     Candidate,
+    cuts_by_place,
     faulty_ones,
-    is_rule,
 )
 from gradebook.logs.candidates.conventions import Convention
 from gradebook.logs.candidates.fit import distance
-from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.logs.candidates.logged_steps import LoggedSteps, under
 from gradebook.logs.candidates.reading import logged
-from gradebook.logs.candidates.strides import made_by
 from gradebook.logs.candidates.trials import Trials, advantages
 from gradebook.logs.candidates.trl import read_as_trl
 from gradebook.logs.read.sources import Source, sources
@@ -183,8 +182,10 @@ def _with_guesses(
     if not wanted:
         return settings
     best = min(wanted, key=lambda c: trials.fits[c].residual.max())
-    sizes = made_by(steps, best.rules)
-    return replace(best.settings, **{k: int(v[0]) for k, v in sizes.items()})
+    if not cuts_by_place(name):
+        return best.settings
+    stride = int(under(steps.batch, best.settings).group_size[0])
+    return replace(best.settings, group_size=stride)
 
 
 def logged_step(
@@ -256,7 +257,7 @@ def _picked(
 ) -> np.ndarray:
     """int64: the rows that are shown, in the order they are shown in."""
     code = steps.batch.prompt_index.numpy()
-    if name and _reads_order(name):
+    if name and cuts_by_place(name):
         return _window(steps, groups, settings, most)
     taken: list[np.ndarray] = []
     count = 0
@@ -267,15 +268,6 @@ def _picked(
         taken.append(rows[:most])
         count += len(rows)
     return np.concatenate(taken)
-
-
-def _reads_order(name: str) -> bool:
-    """The bug cuts rows by their position."""
-    return any(
-        is_rule(setting, value)
-        for setting, values in bug(name).guesses.items()
-        for value in values
-    )
 
 
 def _window(

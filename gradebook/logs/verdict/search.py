@@ -17,7 +17,6 @@ import numpy as np
 from gradebook.logs.candidates.candidates import Candidate
 from gradebook.logs.candidates.fit import EXACT, Rounding, distance
 from gradebook.logs.candidates.logged_steps import LoggedSteps
-from gradebook.logs.candidates.strides import made_by
 from gradebook.logs.candidates.trials import FEW, LARGE, Trials, Tried
 
 VAIN = 3
@@ -215,7 +214,6 @@ def worth_keeping(trials: Trials, each: int = KEPT) -> list[Candidate]:
     fits = {c: f.loose[telling] for c, f in trials.fits.items()}
     full = [c for c, f in fits.items() if f.all()]
     chosen = _few_of_each_bug(full, each) or _cover(fits)
-    chosen = [_settled(trials, c) for c in chosen]
     return [*dict.fromkeys([*(c.correct for c in chosen), *chosen])]
 
 
@@ -249,27 +247,3 @@ def _cover(fits: dict[Candidate, np.ndarray]) -> list[Candidate]:
         found.append(best)
         left &= ~covers[best]
     return found
-
-
-def _settled(trials: Trials, candidate: Candidate) -> Candidate:
-    """The candidate with the values that its rules have on the steps that
-    the correct engine does not fit."""
-    sizes = telling_values(trials, candidate)
-    for setting, value in sizes.items():
-        candidate = candidate.with_value(setting, value)
-    return candidate
-
-
-def telling_values(trials: Trials, candidate: Candidate) -> dict[str, int]:
-    """Setting -> the commonest value of its rule on the steps that the bug
-    fits and its correct engine does not; empty where there is none."""
-    correct = trials.fits.get(candidate.correct)
-    if not candidate.rules or correct is None:
-        return {}
-    telling = trials.fits[candidate].loose & ~correct.loose
-    if not telling.any():
-        return {}
-    return {
-        setting: Counter(values.numpy()[telling].tolist()).most_common(1)[0][0]
-        for setting, values in made_by(trials.steps, candidate.rules).items()
-    }

@@ -57,18 +57,11 @@ class _Stack:
         found = tuple(wanted)
         fits = [trials.fits[c] for c in found]
         shape = (len(found), trials.steps.step_count)
-
-        def stacked(name: str, kind: str) -> np.ndarray:
-            values = np.zeros(shape, dtype=kind)
-            for at, fit in enumerate(fits):
-                values[at] = getattr(fit, name)
-            return values
-
         return cls(
             found,
-            stacked("residual", "float64"),
-            stacked("tight", "bool"),
-            stacked("loose", "bool"),
+            np.array([f.residual for f in fits], float).reshape(shape),
+            np.array([f.tight for f in fits], bool).reshape(shape),
+            np.array([f.loose for f in fits], bool).reshape(shape),
         )
 
     def best(self, usable: np.ndarray) -> np.ndarray:
@@ -309,20 +302,18 @@ def _measure(
 def without_advantages(steps: LoggedSteps) -> pd.DataFrame:
     """The steps' rows where the log has no advantages."""
     count = steps.step_count
-    groups = np.bincount(steps.groups.step, minlength=count)
-    return pd.DataFrame(
-        {
-            "step": steps.labels,
-            "verdict": np.full(count, "cannot tell", dtype=object),
-            "bug": [""] * count,
-            "ties": pd.Series([()] * count, dtype=object),
-            "estimator": [""] * count,
-            "residual": np.full(count, np.nan),
-            "correct_residual": np.full(count, np.nan),
-            "row": np.zeros(count, dtype="int64"),
-            "rows": steps.batch.step_rows.numpy(),
-            "groups": groups,
-            "flips": np.zeros(count, dtype="int64"),
-            "groups_affected": np.zeros(count, dtype="int64"),
-        }
-    )
+    columns = {
+        "step": steps.labels,
+        "verdict": "cannot tell",
+        "bug": "",
+        "ties": pd.Series([()] * count, dtype=object),
+        "estimator": "",
+        "residual": np.nan,
+        "correct_residual": np.nan,
+        "row": 0,
+        "rows": steps.batch.step_rows.numpy(),
+        "groups": np.bincount(steps.groups.step, minlength=count),
+        "flips": 0,
+        "groups_affected": 0,
+    }
+    return pd.DataFrame(columns)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gradebook.logs.candidates.candidates import Candidate
-from gradebook.logs.candidates.fit import ALIKE, Fit
+from gradebook.logs.candidates.fit import ALIKE
 from gradebook.logs.candidates.trials import Trials
 from gradebook.logs.verdict.steps import StepResults
 
@@ -45,22 +45,17 @@ class Tally:
         suspect = (results.frame["verdict"] == "suspect").to_numpy()
         for candidate, fit in trials.fits.items():
             fits = fit.loose if candidate.bug else fit.loose & ~suspect
-            if fits.any():
-                self.put(candidate, self.steps, fit, fits)
+            if not fits.any():
+                continue
+            own = self.own.setdefault(candidate, Own())
+            own.fits[self.steps] = fits
+            own.worst = max(own.worst, float(fit.residual[fits].max()))
+            own.tight += int((fit.tight & fits).sum())
         for candidate, rows in results.sides.items():
             if candidate in self.own:
                 self.own[candidate].sides += int(rows.sum())
         self.quiet.append(trials.quiet)
         self.steps += trials.steps.step_count
-
-    def put(
-        self, candidate: Candidate, at: int, fit: Fit, fits: np.ndarray
-    ) -> None:
-        """Notes how a candidate fits the part whose first step is `at`."""
-        own = self.own.setdefault(candidate, Own())
-        own.fits[at] = fits
-        own.worst = max(own.worst, float(fit.residual[fits].max()))
-        own.tight += int((fit.tight & fits).sum())
 
     def count(self, candidate: Candidate) -> int:
         """Steps that it fits."""
@@ -77,9 +72,7 @@ class Tally:
 
     def preferred(self, wanted: list[Candidate]) -> Candidate:
         """The first of those that need the least allowance for rounding,
-        and whose residual is as small as the smallest; one value for the
-        whole log comes before a rule for each step."""
-        wanted = sorted(wanted, key=lambda c: bool(c.rules))
+        and whose residual is as small as the smallest."""
         most = max(self.own[c].tight for c in wanted)
         wanted = [c for c in wanted if self.own[c].tight == most]
         bound = max(ALIKE, 3 * min(self.own[c].worst for c in wanted))

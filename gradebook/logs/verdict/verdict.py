@@ -44,7 +44,6 @@ class Verdict:
     problems          what a recorder could not record
     frame             one row a step: the columns of `check`, and rows,
                       groups, flips, groups_affected
-    cancelled         not all was read
     what_if           for a log without advantages, where the engines would
                       differ: the columns of `what_if`
     """
@@ -77,7 +76,6 @@ class Verdict:
     empty_advantages: int = 0
     set_apart: int = 0
     gathered: bool = False
-    cancelled: bool = False
     declared: Mapping[str, object] = field(default_factory=dict)
     missing_ranks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -90,9 +88,8 @@ class Verdict:
         if self.verdict == "suspect":
             return 1
         broken = self.broken_cells or self.broken_files
-        unrecorded = self.missing_ranks or self.problems
-        whole = not (self.cancelled or broken or unrecorded)
-        return 0 if self.verdict == "correct" and whole else 2
+        partly = broken or self.missing_ranks or self.problems
+        return 0 if self.verdict == "correct" and not partly else 2
 
     def to_json(self, indent: int | None = 2) -> str:
         """Everything but what is told by step, as strict JSON; of

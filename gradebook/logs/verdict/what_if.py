@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from gradebook.logs.candidates.candidates import (
     Candidate,
     Evidence,
     faulty_ones,
+    suggested,
 )
 from gradebook.logs.candidates.conventions import conventions
 from gradebook.logs.candidates.fit import distance
 from gradebook.logs.candidates.logged_steps import LoggedSteps
-from gradebook.logs.candidates.reading import prepared
 from gradebook.logs.candidates.trials import advantages
 from gradebook.logs.candidates.wording import title
 
@@ -39,37 +39,21 @@ COLUMNS = (
 )
 
 
-def what_if(
-    frame: pd.DataFrame,
-    *,
-    columns: Mapping[str, str] | None = None,
-    weights: Sequence[float] | None = None,
-    group_size: int | None = None,
-    estimators: Sequence[str] = LIKELY,
-) -> pd.DataFrame:
+def what_if(steps: LoggedSteps, group_size: int | None = None) -> pd.DataFrame:
     """Where the faulty engines would differ from the correct one on these
     rows: one row for each step, estimator and bug that the columns allow.
 
     Columns: step, estimator, bug, rows_off, flips, groups_affected,
     largest (the largest difference), row (where, counted from 0 in the
     step), correct, faulty (the advantages of that row). Most flips first
-    within a step. Raises GradebookError for what cannot be read.
+    within a step.
     """
-    steps = prepared(frame, columns, weights, group_size)
-    return differences(steps, group_size, estimators)
-
-
-def differences(
-    steps: LoggedSteps,
-    group_size: int | None = None,
-    estimators: Sequence[str] = LIKELY,
-) -> pd.DataFrame:
-    """The same for logged steps."""
     given = () if group_size is None else (("group_size", group_size),)
-    seen = Evidence(steps.has, False, (), given)
+    sizes = suggested(steps.groups.size)
+    seen = Evidence(steps.has, False, (), sizes, given)
     table = tuple(
         next(c for c in conventions() if c.estimator == name)
-        for name in estimators
+        for name in LIKELY
     )
     found = []
     for suspect in _first_of_each(faulty_ones(table, seen, likely=True)):

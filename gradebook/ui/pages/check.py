@@ -7,7 +7,6 @@ import time
 import streamlit as st
 
 from gradebook.core.errors import GradebookError
-from gradebook.logs.candidates.ticking import ticking
 from gradebook.logs.log import check_log
 from gradebook.logs.verdict.near_miss import near_miss
 from gradebook.ui import keys
@@ -48,25 +47,17 @@ def _check(checking: Checking) -> None:
         bar = st.progress(0.0, f"Reading {words.plain(checking.title)}")
         st.button("Cancel", key="check-cancel", on_click=_cancel)
 
-    told, drawn = (0.0, 0), time.monotonic()
+    drawn = time.monotonic()
 
-    def progress(share: float, done: int) -> bool:
-        nonlocal told
-        told = min(share, 1.0), done
-        return True
-
-    def draw() -> None:
+    def draw(share: float, steps: int) -> None:
         nonlocal drawn
         if time.monotonic() > drawn + EVERY:
             drawn = time.monotonic()
-            bar.progress(told[0], f"{told[1]:,} steps checked")
+            bar.progress(share, f"{steps:,} steps checked")
 
     try:
-        with ticking(draw):
-            found = check_log(
-                checking.files, progress=progress, **checking.options
-            )
-            checking.near = near_miss(checking.files, found)
+        found = check_log(checking.files, progress=draw, **checking.options)
+        checking.near = near_miss(checking.files, found)
         checking.verdict = found
     except GradebookError as error:
         checking.error = str(error)

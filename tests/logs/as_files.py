@@ -1,0 +1,31 @@
+"""Logs as files: what the readers are given."""
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from logs.made import made
+
+from gradebook.logs.read.sources import Source
+
+
+def table(frame):
+    """A frame as Parquet bytes."""
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), out)
+    return out.getvalue()
+
+
+def of(text, name="log.csv"):
+    data = text if isinstance(text, bytes) else text.encode()
+    return Source(name, data=data)
+
+
+def bytes_of(kind):
+    log = made(steps=3)
+    return {
+        "csv": lambda: log.to_csv(index=False).encode(),
+        "tsv": lambda: log.to_csv(index=False, sep="\t").encode(),
+        "jsonl": lambda: log.to_json(orient="records", lines=True).encode(),
+        "parquet": lambda: table(log),
+    }[kind]()

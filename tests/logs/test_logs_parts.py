@@ -1,0 +1,110 @@
+"""Logs that are read a part at a time, and steps that are not whole."""
+
+import pandas as pd
+import pytest
+from logs.as_files import of, table
+from logs.made import made
+
+from gradebook.core.errors import GradebookError
+from gradebook.logs.log import check_log
+from gradebook.logs.read.sources import Source
+from gradebook.logs.verdict.explore import step_rows
+
+
+def test_parts_do_not_change_the_verdict(monkeypatch):
+    log = made("rejected_rows", steps=30)
+    whole = check_log([of(table(log), "log.parquet")])
+    small_parts(monkeypatch, 50)
+    cut = check_log([of(table(log), "log.parquet")])
+    assert cut.sentence == whole.sentence and cut.ties == whole.ties
+    # What ties on a later part is looked for among what fitted before.
+    pd.testing.assert_frame_equal(
+        cut.frame.drop(columns="ties"), whole.frame.drop(columns="ties")
+    )
+
+
+def test_progress_rises_to_1_and_an_exception_ends_the_check(
+    tmp_path, monkeypatch
+):
+    for step in range(1, 6):
+        log = made(steps=1, seed=step).assign(step=step)
+        log.to_csv(tmp_path / f"{step}.csv", index=False)
+    small_parts(monkeypatch, 16)
+    told = []
+    found = check_log([tmp_path], progress=lambda s, _: told.append(s))
+    assert told == sorted(told) and told[-1] == 1 and len(told) > 3
+    assert found.exit_code == 0
+
+    def stop(share, steps):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        check_log([tmp_path], progress=stop)
+
+
+def small_parts(monkeypatch, rows):
+    """Reads that many rows at a time."""
+    for module in ("parquet_files", "whole_steps"):
+        monkeypatch.setattr(f"gradebook.logs.read.{module}.ROWS", rows)
+
+
+def halves(log):
+    """The first half of every step's rows, then the second halves."""
+    place = log.groupby("step").cumcount()
+    count = log.groupby("step")["step"].transform("size")
+    late = place >= count / 2
+    return pd.concat([log[~late], log[late]], ignore_index=True)
+
+
+@pytest.mark.parametrize("bug", ["", "partial_groups"])
+def test_steps_that_come_back_later_are_brought_together(bug, monkeypatch):
+    log = made(bug, steps=8)
+    whole = check_log([of(table(log), "log.parquet")])
+    small_parts(monkeypatch, 20)
+    source = of(table(halves(log)), "log.parquet")
+    found = check_log([source])
+    assert found.sentence == whole.sentence
+    assert found.steps_judged == 8 and found.exit_code == whole.exit_code
+    assert any("stand apart" in note for note in found.notes)
+    opened = step_rows([source], found, 7)
+    assert len(opened.table) == (log["step"] == 7).sum()
+
+
+def test_steps_that_come_back_in_too_large_a_log_are_said(monkeypatch):
+    small_parts(monkeypatch, 20)
+    monkeypatch.setattr("gradebook.logs.log.GATHERED", 10)
+    log = halves(made(steps=12))
+    found = check_log([of(table(log), "log.parquet")])
+    assert found.verdict == "cannot tell" and found.exit_code == 2
+    assert any("sort the log by step" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("at", [0, 2, 5])
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_checked(at):
+    log = made("rejected_rows")
+    files = [
+        of(table(rows), f"{step}.parquet")
+        for step, rows in log.groupby("step")
+    ]
+    broken = files[at]
+    half = broken.data[: len(broken.data) // 2]
+    files[at] = Source(broken.name, data=half)
+    found = check_log(files)
+    assert (found.verdict, found.bug) == ("suspect", "rejected_rows")
+    assert found.steps_judged == 5 and found.broken_files == 1
+    assert found.broken[0].startswith(f"{broken.name}: expected a Parquet")
+    assert any("1 of 6 files could not be read" in n for n in found.notes)
+
+
+def test_a_log_with_an_unreadable_file_is_not_exit_0():
+    log = made()
+    files = [of(table(log), "1.parquet"), Source("2.csv", data=b"a,b\n1,2\n")]
+    found = check_log(files)
+    assert found.verdict == "correct" and found.exit_code == 2
+    assert "2.csv, key 'step'" in found.broken[0]
+
+
+def test_without_any_readable_file_the_first_is_named():
+    files = [Source(f"{n}.parquet", data=b"PAR1") for n in (1, 2)]
+    with pytest.raises(GradebookError, match="1.parquet"):
+        check_log(files)
