@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import torch
 
 from gradebook.analysis.law_steps import Change, Step, due
-from gradebook.analysis.laws import GRADIENT_LAWS, LAWS
+from gradebook.analysis.laws import AS_IT_IS, GRADIENT_LAWS, LAWS
 from gradebook.cases.record import Bug
 from gradebook.core.batch import Batch
 from gradebook.core.differences import SHOWS, same
@@ -170,8 +170,7 @@ def broken_as_it_is(
     step["row"] = rows
     found = [
         one
-        for law in LAWS.values()
-        if law not in GRADIENT_LAWS
+        for law in AS_IT_IS
         for change in law(step, dict(batch.settings))
         if not change.what
         for one in _compared(change, advantage, advantage, allowed, False)

@@ -373,6 +373,9 @@ def micro_batch(step: Step, settings: Settings) -> Changes:
 GRADIENT_LAWS = (flat_gradient, micro_batch)
 """The laws about gradients; all others are about advantages."""
 
+AS_IT_IS = (zero_sum, flat, no_credit, one_rollout, equal_siblings)
+"""The laws that say something of a step's advantages as they are."""
+
 LAWS: Mapping[str, Law] = {
     law.__name__: law
     for law in (

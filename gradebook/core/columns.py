@@ -35,8 +35,11 @@ def codes(labels: np.ndarray) -> np.ndarray:
         return _codes_of_wide(labels)
     if len(labels) > FEW:
         return pd.factorize(labels)[0].astype("int64")
+    every = labels.tolist()
+    if len(set(every)) == len(every):
+        return np.arange(len(every))
     seen: dict[Any, int] = {}
-    codes = [seen.setdefault(one, len(seen)) for one in labels.tolist()]
+    codes = [seen.setdefault(one, len(seen)) for one in every]
     return np.array(codes, dtype="int64")
 
 

@@ -45,6 +45,9 @@ from gradebook.logs.verdict.one_step import StepVerdict, judged
 
 ACTIONS = ("warn", "raise")
 
+ONLY_BUGS = ("rank", "text")
+"""Columns that no correct computation reads."""
+
 WORST = 8
 """So many rows are looked at, with their prompts, for a broken law."""
 
@@ -156,7 +159,7 @@ class Guard:
             if not rows.rows:
                 return None
             number = step_number(step)
-            self.finding = self._judged(_logged(number, rows), rows)
+            self.finding = self._judged(number, rows)
         except Exception as error:
             self._note(step, error)
             return None
@@ -186,12 +189,14 @@ class Guard:
         else:
             warnings.warn(str(finding), RuntimeWarning, stacklevel=3)
 
-    def _judged(self, steps: LoggedSteps, rows: StepRows) -> Finding | None:
+    def _judged(self, step: int, rows: StepRows) -> Finding | None:
         rounding = rounding_of_type(rows.types["advantage"])
         own = Tried(self._alive or self._tried.table, self._tried.given)
-        trials = Trials(steps, rounding, own)
-        if self._last is not None and _fits(self._last, trials):
-            return None
+        if self._last is not None:
+            few = _logged(step, rows, without=ONLY_BUGS)
+            if _fits(self._last, Trials(few, rounding, own)):
+                return None
+        trials = Trials(_logged(step, rows), rounding, own)
         if trials.quiet.all():
             return None
         with undisturbed():
@@ -279,8 +284,14 @@ def _law(trials: Trials, correct: Candidate, away: np.ndarray) -> str:
     return broken.sentence if broken else ""
 
 
-def _logged(step: int, rows: StepRows) -> LoggedSteps:
+def _logged(
+    step: int, rows: StepRows, without: tuple[str, ...] = ()
+) -> LoggedSteps:
     """The rows as a logged step. A row without a reward is not scored."""
-    columns = {k: v for k, v in rows.columns.items() if k in CANONICAL}
+    columns = {
+        name: values
+        for name, values in rows.columns.items()
+        if name in CANONICAL and name not in without
+    }
     columns["reward"] = np.nan_to_num(columns["reward"])
     return one_step(step, columns)

@@ -23,19 +23,26 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import gradebook  # noqa: E402
 
 ROWS, TOKENS = 1024, 64
+PLAIN = 10
+"""Plain runs before each measured call."""
 LABELS = ("prompt", "rollout", "text")
 COLUMNS = ("reward", "eos", "scored", "rank", "steps", "kept_steps")
 
 
-def cpu(call, times):
-    """Median seconds of CPU, after one call that is not measured."""
-    call()
-    took = []
-    for _ in range(times):
-        began = time.process_time()
-        call()
-        took.append(time.process_time() - began)
-    return statistics.median(took)
+def over(plain, prepare, act, times):
+    """Median ratio of the CPU time of `act(prepare())` to that of a plain
+    run just before it, after one round that is not measured."""
+    found = []
+    for _ in range(times + 1):
+        given = prepare()
+        first = time.process_time()
+        for _ in range(PLAIN):
+            plain()
+        second = time.process_time()
+        act(given)
+        third = time.process_time()
+        found.append((third - second) / (second - first) * PLAIN)
+    return statistics.median(found[1:])
 
 
 def many(name):
@@ -75,42 +82,43 @@ def report(name, rows, own, settings):
     wrong = torch.rand(batch.rows)
     if name in gradebook.BUGS:
         wrong = gradebook.run(gradebook.bug(name).engine, batch).advantage
-    plain = cpu(lambda: gradebook.run(gradebook.CORRECT, batch), 40)
-    healthy = gradebook.Guard(declared=own, action=lambda found: None)
-    once = cpu(lambda: healthy.step(0, **rows, advantage=right), 40)
+    guard = partial(gradebook.Guard, declared=own, action=list)
 
-    if healthy.finding is not None:
-        print(f"{name:21} is right under settings that {own} does not say")
-        return
+    def plain():
+        gradebook.run(gradebook.CORRECT, batch)
 
-    def named(before):
-        one = gradebook.Guard(declared=own, action=lambda found: None)
-        if before:
-            one.step(0, **rows, advantage=right)
-            one.step(1, **rows, advantage=right)
-        one.step(2, **rows, advantage=wrong)
+    def trained(steps):
+        """A guard that has seen so many healthy steps."""
+        one = guard()
+        for step in range(steps):
+            one.step(step, **rows, advantage=right)
+        return one
+
+    def faulty(one):
+        one.step(9, **rows, advantage=wrong)
         return one.finding
 
-    found = named(before=True)
-    line = f"{name:21} healthy step {once / plain:5.1f}"
+    if trained(1).finding is not None:
+        print(f"{name:21} is right under settings that {own} does not say")
+        return
+    healthy = over(
+        plain,
+        partial(trained, 2),
+        lambda one: one.step(9, **rows, advantage=right),
+        20,
+    )
+    line = f"{name:21} healthy step {healthy:5.1f}"
+    found = faulty(trained(2))
     if found is None:
         print(f"{line}; {batch.rows} rows as they should be")
         return
-    later = cpu(partial(named, True), 3) - cpu(
-        partial(settled, own, rows, right), 5
-    )
-    first = cpu(partial(named, False), 3)
+    later = over(plain, partial(trained, 2), faulty, 7)
+    first = over(plain, guard, faulty, 7)
     print(
-        f"{line}; naming {later / plain:6.1f}, at the first step"
-        f" {first / plain:6.1f}: {found.bug or 'no bug'}, {own}"
+        f"{line}; naming {later:6.1f}, at the first step {first:6.1f}:"
+        f" {found.bug or 'no bug'}, {own}",
+        flush=True,
     )
-
-
-def settled(own, rows, right):
-    """The two healthy steps before the faulty one."""
-    one = gradebook.Guard(declared=own, action="raise")
-    one.step(0, **rows, advantage=right)
-    one.step(1, **rows, advantage=right)
 
 
 def main():

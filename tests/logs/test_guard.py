@@ -10,7 +10,10 @@ import torch
 
 import gradebook
 from gradebook.logs.candidates.runs import StageRuns
+from gradebook.logs.candidates.trials import Trials
+from gradebook.logs.guard import _logged
 from gradebook.logs.log import check_log
+from gradebook.logs.recording.intake import step_rows
 
 # Two prompts. By hand: (1 - 0.5) / 1 = 0.5, and with the deviation of 1 and
 # 0, which is the root of 1/2, 0.5 / 0.7071 = 0.7071.
@@ -82,6 +85,28 @@ def test_a_bug_is_named_with_the_sentence_of_the_check(name, tmp_path):
         assert finding.row == verdict.row
     assert finding.correct == pytest.approx(correct[finding.row].item())
     assert finding.trained == pytest.approx(faulty[finding.row].item())
+
+
+def test_signs_rule_out_only_what_would_not_fit():
+    """On some bugs' own cases, with their advantages and with others. It
+    rests on scales that are never negative, whatever the bug."""
+    passed_over = 0
+    for name in gradebook.BUGS[::5]:
+        batch = gradebook.load(name).batch()
+        faulty = gradebook.run(gradebook.bug(name).engine, batch).advantage
+        for advantage in (faulty, torch.linspace(-1, 1, batch.rows)):
+            rows = step_rows(given(batch, advantage))
+            trials = Trials(_logged(0, rows))
+            trials.likely()
+            for candidate in trials.fits:
+                trace = trials.trace(candidate)
+                if trace is None:
+                    continue
+                assert not (trace.scale < 0).any()
+                if trials.opposed(candidate):
+                    passed_over += 1
+                    assert not trials.ruler.fit(trace).loose.any()
+    assert passed_over > 100
 
 
 def test_the_row_and_its_numbers_are_told():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
@@ -53,7 +53,7 @@ class Candidate:
         """The convention's estimator."""
         return self.convention.estimator
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
         """The convention's settings, with the guesses."""
         return altered(self.convention.settings, **dict(self.guesses))

@@ -30,6 +30,9 @@ ENOUGH = 24
 LOOKED_AT = 8_192
 """So many numbers are looked at for it, at most."""
 
+SIGNS = ("score", "credited", "baseline")
+"""The stages that decide an advantage's sign."""
+
 TYPES = (("bfloat16", 2.0**-7), ("float16", 2.0**-10))
 """Number types with few digits, and their spacing relative to a value."""
 
@@ -133,11 +136,14 @@ class Fit:
 
 @dataclass(frozen=True, eq=False)
 class Ruler:
-    """What distances on some logged steps are measured with."""
+    """What distances on some logged steps are measured with. Stages that
+    were measured before, by their numbers, are not measured again."""
 
     steps: LoggedSteps
     rounding: Rounding = EXACT
     _voters: dict[tuple, np.ndarray] = field(default_factory=dict)
+    _fits: dict[tuple, Fit] = field(default_factory=dict)
+    _opposed: dict[tuple, np.ndarray] = field(default_factory=dict)
 
     @cached_property
     def allowed(self) -> np.ndarray:
@@ -148,6 +154,12 @@ class Ruler:
 
     def fit(self, trace: StageTrace) -> Fit:
         """How a trace's advantages lie with the log."""
+        key = tuple(trace.numbers.values())
+        if key not in self._fits:
+            self._fits[key] = self._fit(trace)
+        return self._fits[key]
+
+    def _fit(self, trace: StageTrace) -> Fit:
         steps = self.steps
         away = distance(trace.advantage.numpy(), steps.advantage)
         worst = steps.worst(away)
@@ -183,12 +195,11 @@ class Ruler:
         [rows]
         """
         score = trace.score.numpy()[rows].astype("float64")
-        baseline = np.nan_to_num(trace.baseline.numpy()[rows])
+        baseline = trace.baseline.numpy()[rows]
         scale = np.abs(trace.scale.numpy()[rows])
         size = np.abs(score) + np.abs(baseline)
-        size[~np.isfinite(size)] = 0  # too large for float32: no dust
-        short = (score * 1024 == np.round(score * 1024)) & (size < 4096)
-        exact = short | ~trace.credited.numpy()[rows]
+        size[~np.isfinite(size)] = 0  # beyond float32: no dust
+        exact = _exact(score, size) | ~trace.credited.numpy()[rows]
         dust = FLOAT32 * size / np.where(scale > 0, scale, np.inf)
         dust = np.where(exact, 0, dust)
         if not dust.any():
@@ -227,16 +238,39 @@ class Ruler:
         is where the suspect is. Rounding of scores counts only on steps
         that the suspect needs it for. A row without a finite advantage is
         no evidence: every division by 0 gives such a one."""
-        every = np.arange(self.steps.rows)
         found = suspect.advantage.numpy()
-        loose = ~self.fit(suspect).tight[self.steps.step_of]
-        near = self.allowed + loose * self.slack(suspect, every)
-        dust = loose * self.slack(correct, every)
+        loose = np.flatnonzero(~self.fit(suspect).tight[self.steps.step_of])
+        near, dust = self.allowed.copy(), np.zeros(self.steps.rows)
+        if len(loose):
+            near[loose] += self.slack(suspect, loose)
+            dust[loose] = self.slack(correct, loose)
         apart = distance(found, correct.advantage.numpy())
         clear = apart > CLEAR * (near + dust)
         away = distance(found, self.steps.advantage)
         clear &= np.isfinite(self.steps.advantage)
         return self.steps.total(clear & (away <= near))
+
+    def opposed(self, trace: StageTrace) -> np.ndarray:
+        """bool [S]: whatever positive numbers the distances from the
+        baseline are divided by, some row's advantage in the log has the
+        other sign, or is not 0 where it must be. `trace` needs the stages
+        up to the baseline."""
+        key = tuple(trace.numbers[n] for n in SIGNS)
+        if key not in self._opposed:
+            self._opposed[key] = self._signs(trace)
+        return self._opposed[key]
+
+    def _signs(self, trace: StageTrace) -> np.ndarray:
+        score = trace.score.numpy().astype("float64")
+        baseline = trace.baseline.numpy()
+        with np.errstate(invalid="ignore"):
+            away, logged = score - baseline, self.steps.advantage
+        size = np.abs(score) + np.abs(baseline)
+        sure = (np.abs(away) > FLOAT32 * size) | _exact(score, size)
+        wrong = sure & (np.sign(away) != np.sign(logged))
+        wrong |= ~trace.credited.numpy()
+        wrong &= np.isfinite(logged) & (np.abs(logged) > self.allowed)
+        return self.steps.total(wrong) > 0
 
     def blurred(self, trace: StageTrace) -> np.ndarray:
         """bool [S]: rounding may move a row by a quarter of the step's
@@ -244,6 +278,12 @@ class Ruler:
         slack = self.slack(trace, np.arange(self.steps.rows))
         size = self.steps.worst(np.nan_to_num(np.abs(self.steps.advantage)))
         return self.steps.worst(slack) > 0.25 * size
+
+
+def _exact(score: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """bool: float32 sums of such scores are exact, where score and mean
+    together are of this size."""
+    return (score * 1024 == np.round(score * 1024)) & (size < 4096)
 
 
 def distance(found: np.ndarray, logged: np.ndarray) -> np.ndarray:

@@ -109,10 +109,20 @@ class StageRuns:
     _calls: dict[tuple, _Known] = field(default_factory=dict)
     _outputs: dict[str, list[Tensor]] = field(default_factory=dict)
     _prints: dict[tuple, list[int]] = field(default_factory=dict)
+    _traces: dict[Candidate, StageTrace] = field(default_factory=dict)
 
     def trace(self, candidate: Candidate) -> StageTrace:
         """Every stage up to the advantage. Raises CannotRun where a stage
         cannot be computed on some steps."""
+        found = self._traces.get(candidate)
+        if found is None:
+            found = self._traces[candidate] = self.up_to(
+                "advantage", candidate
+            )
+        return found
+
+    def up_to(self, last: str, candidate: Candidate) -> StageTrace:
+        """Every stage up to the `last` one. Raises as `trace`."""
         engine, settings = candidate.engine, candidate.settings
         outputs: dict[str, Tensor] = {}
         numbers: dict[str, int] = {}
@@ -128,6 +138,8 @@ class StageRuns:
                 raise CannotRun(number)
             numbers[name] = number
             outputs[name] = self._outputs[name][number]
+            if name == last:
+                break
         return StageTrace(outputs, numbers)
 
     def _run(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.pipeline import Engine, run
+from gradebook.engine.pipeline import CORRECT, Engine, run
 from gradebook.logs.candidates.candidates import (
     CLIPS,
     Candidate,
@@ -79,7 +79,6 @@ class Trials:
     rounding: Rounding = EXACT
     tried: Tried = field(default_factory=Tried)
     fits: dict[Candidate, Fit] = field(default_factory=dict)
-    _known: dict[tuple, Fit] = field(default_factory=dict)
     _parts: dict[bytes, Trials] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -88,10 +87,8 @@ class Trials:
 
     def widened(self, tried: Tried) -> Trials:
         """The same steps with more to try; what was run stays known."""
-        wider = Trials(
-            self.steps, self.rounding, tried, dict(self.fits), self._known
-        )
-        wider.runs = self.runs
+        wider = Trials(self.steps, self.rounding, tried, dict(self.fits))
+        wider.runs, wider.ruler = self.runs, self.ruler
         return wider
 
     @cached_property
@@ -187,7 +184,9 @@ class Trials:
             if not first.loose.any():
                 return first
         try:
-            return self._measured(self.runs.trace(candidate))
+            if self.opposed(candidate):
+                return Fit.none(self.steps.step_count)
+            return self.ruler.fit(self.runs.trace(candidate))
         except CannotRun as error:
             fit = Fit.none(self.steps.step_count)
             if not error.steps.all():
@@ -195,11 +194,18 @@ class Trials:
                 fit.put(~error.steps, part._fit(candidate))
             return fit
 
-    def _measured(self, trace: StageTrace) -> Fit:
-        key = tuple(trace.numbers.values())
-        if key not in self._known:
-            self._known[key] = self.ruler.fit(trace)
-        return self._known[key]
+    def opposed(self, candidate: Candidate) -> bool:
+        """The signs in the log rule the candidate out on every step, before
+        its scale is computed. Never said of a listed correct computation:
+        its distance from the log is told even where it is not near."""
+        if candidate.listed and not candidate.bug:
+            return False
+        if candidate.settings.whiten_tokens or not keeps_signs(
+            candidate.engine
+        ):
+            return False
+        trace = self.runs.up_to("baseline", candidate)
+        return bool(self.ruler.opposed(trace).all())
 
     def trace(self, candidate: Candidate) -> StageTrace | None:
         """The candidate's stages, None where it cannot be computed."""
@@ -239,6 +245,14 @@ class Trials:
                 chosen[prompt[found]] = True
         some = steps.of_rows(chosen[prompt])
         return Trials(some, self.rounding, self.tried)
+
+
+@lru_cache
+def keeps_signs(engine: Engine) -> bool:
+    """Without whitening, an advantage has the sign of its score's distance
+    from the baseline: a scale is a deviation or a share, so it is positive."""
+    after = ("standardized", "advantage")
+    return all(getattr(engine, n) is getattr(CORRECT, n) for n in after)
 
 
 @lru_cache
