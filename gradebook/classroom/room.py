@@ -64,7 +64,7 @@ class _Seat:
 @dataclass
 class _Room:
     key: str
-    lead: str
+    leads: set[str]
     opened: float
     touched: float
     seats: dict[str, _Seat] = field(default_factory=dict)
@@ -77,8 +77,8 @@ class _Room:
 class Rooms:
     """All rooms of one server. A question goes by its scenario's name.
 
-    Every method but `is_open` and `leads` raises GradebookError for a room
-    that is not open.
+    A browser goes by its seat. Every method with a code but `is_open`,
+    `key` and `news` raises GradebookError for a room that is not open.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class Rooms:
         self.longest = longest
         self._clock = clock
         self._rooms: dict[str, _Room] = {}
+        self._last: dict[str, str] = {}
         self._lock = RLock()
 
     def open(self, lead: str) -> tuple[str, str]:
@@ -106,7 +107,7 @@ class Rooms:
         """
         with self._lock:
             self._sweep()
-            own = sum(room.lead == lead for room in self._rooms.values())
+            own = sum(lead in room.leads for room in self._rooms.values())
             if own >= MOST_OF_ONE:
                 raise GradebookError(
                     key="room",
@@ -119,14 +120,15 @@ class Rooms:
             while code in self._rooms:
                 code = _code()
             key, now = secrets.token_urlsafe(12), self._clock()
-            self._rooms[code] = _Room(key, _text("lead", lead), now, now)
+            self._rooms[code] = _Room(key, {_text("lead", lead)}, now, now)
+            self._last[lead] = code
             return code, key
 
     def close(self, code: str, key: str) -> None:
         """The room is gone. Raises GradebookError for a wrong key."""
         with self._lock:
             self._led(code, key)
-            del self._rooms[code]
+            self._drop(code)
 
     def is_open(self, code: str) -> bool:
         """There is such a room."""
@@ -134,11 +136,25 @@ class Rooms:
             self._sweep()
             return code in self._rooms
 
-    def leads(self, code: str, key: str) -> bool:
-        """`key` is the key of the room's lead."""
+    def take(self, code: str, key: str, lead: str) -> None:
+        """The browser `lead` leads, too. Raises GradebookError for a wrong
+        key."""
+        with self._lock:
+            self._led(code, key).leads.add(_text("lead", lead))
+            self._last[lead] = code
+
+    def key(self, code: str, seat: str) -> str:
+        """The lead's key, for a browser that leads this room; else ''."""
         with self._lock:
             room = self._rooms.get(code)
-            return room is not None and _same(room.key, key)
+            return room.key if room and seat in room.leads else ""
+
+    def room_of(self, seat: str) -> str:
+        """The room that this browser leads or has joined, the last one of
+        several, unless it left; '' for none."""
+        with self._lock:
+            self._sweep()
+            return self._last.get(seat, "")
 
     # The learners' side
 
@@ -155,10 +171,12 @@ class Rooms:
                 self._make_place(room)
             _text("question", question or "-")
             room.seats[_text("seat", seat)] = _Seat(room.touched, question)
+            self._last[seat] = code
 
     def leave(self, code: str, seat: str) -> None:
         """The seat is free, and its votes are gone."""
         with self._lock:
+            self._last.pop(seat, None)
             _empty(self._room(code), seat)
 
     def seats(self, code: str) -> int:
@@ -306,7 +324,7 @@ class Rooms:
         for code, room in list(self._rooms.items()):
             idle, age = now - room.touched, now - room.opened
             if idle > self.idle or age > self.longest:
-                del self._rooms[code]
+                self._drop(code)
 
     def _close_a_silent_room(self) -> None:
         """Closes the room that was silent longest."""
@@ -317,7 +335,11 @@ class Rooms:
                 expected=f"at most {self.most_rooms} rooms on a server",
                 found="one more",
             )
+        self._drop(code)
+
+    def _drop(self, code: str) -> None:
         del self._rooms[code]
+        self._last = {s: c for s, c in self._last.items() if c != code}
 
     def _make_place(self, room: _Room) -> None:
         """Frees the seats of a full room that went silent."""

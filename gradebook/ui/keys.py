@@ -59,12 +59,8 @@ FIRST: Key[int] = Key("first", lambda: secrets.randbelow(10**6))
 the values of its widgets to the next one."""
 ROOM: Key[str] = Key("room", str)
 """The code of the room that the session is in, '' for none."""
-LEFT: Key[bool] = Key("room-left", bool)
-"""The learner left the room: its cookie no longer counts."""
 SEAT: Key[str] = Key("seat", str)
 """The browser's random token in rooms, '' until it is asked for."""
-LEAD_KEYS: Key[dict[str, str]] = Key("lead-keys", dict)
-"""The lead's key by room; '' for a room that this browser does not lead."""
 ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
 ROOM_ASKED: Key[tuple[str, str]] = Key("room-asked", lambda: ("", ""))

@@ -46,12 +46,25 @@ def refused(call, *args):
 
 
 def test_a_code_is_short_and_unambiguous(rooms):
-    code, key = rooms.open("lead")
+    code, _ = rooms.open("lead")
     assert len(code) == 6 and set(code) <= set(ALPHABET)
     assert not set("0O1IL5S8B2ZUV") - set("V") & set(ALPHABET)
     assert normal(f" {code[:2].lower()}-{code[2:].lower()} ") == code
-    assert rooms.leads(code, key) and not rooms.leads(code, "another")
-    assert not rooms.leads("XXXX", key)
+
+
+def test_the_server_knows_who_leads_and_where_a_seat_is(rooms):
+    code, key = rooms.open("lead")
+    assert rooms.key(code, "lead") == key and rooms.room_of("lead") == code
+    assert rooms.key(code, "a") == rooms.room_of("a") == ""
+    rooms.join(code, "a")
+    assert rooms.room_of("a") == code and not rooms.key(code, "a")
+    assert "its lead's key" in refused(rooms.take, code, "another", "a")
+    rooms.take(code, key, "a")
+    assert rooms.key(code, "a") == rooms.key(code, "lead") == key
+    rooms.leave(code, "a")
+    assert rooms.room_of("a") == ""
+    rooms.close(code, key)
+    assert rooms.room_of("lead") == rooms.key(code, "lead") == ""
 
 
 def test_a_vote_may_change_until_the_reveal(rooms):

@@ -140,7 +140,7 @@ def led(visit):
     """The lead's page in a room, two learners, and the room's code."""
     rooms = rooms_of.rooms()
     code, key = rooms.open("the lead")
-    lead = visit(PAGE, {"lead-keys": {code: key}}, room=code, seed=SEED)
+    lead = visit(PAGE, {"seat": "the lead"}, room=code, seed=SEED)
     learners = [
         visit(PAGE, {"seat": f"learner-{n}"}, room=code) for n in range(2)
     ]

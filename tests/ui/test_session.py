@@ -52,7 +52,8 @@ class Seat:
         for name, value in query.items():
             self.app.query_params[name] = value
         if key:
-            self.app.session_state["lead-keys"] = {room: key}
+            seat = seat or "the lead"
+            widgets.rooms().take(room, key, seat)
         if seat:
             self.app.session_state["seat"] = seat
         self.app.session_state["room-following"] = follow
@@ -333,7 +334,7 @@ def test_the_lead_reveals_by_the_pages_own_buttons_too(led):
 
 def test_a_learner_cannot_reveal(led):
     _, code, _ = led
-    seat = Seat(code, "no-key-at-all")
+    seat = Seat(code, seat="a learner")
     assert not seat.has("room-reveal") and "Room **" in seat.text
 
 

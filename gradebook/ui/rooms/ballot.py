@@ -42,9 +42,7 @@ def elsewhere() -> None:
     """The room of a learner whose lead is at another page; else nothing."""
     room = seat.code()
     if not room or not seat.learning():
-        bar.problem()
-        seat.forget()
-        return
+        return bar.problem()
     with bar.framed():
         if bar.joined(room, ""):
             place = seat.rooms().position(room)
@@ -66,7 +64,7 @@ def lead(page: str, one: Quiz, shown: Shown) -> None:
     link = query_string(quiz.round_link(one))
     known = seat.rooms()
     known.move(room, seat.lead_key(room), Position(page, question, link))
-    seat.remember(room)
+    seat.remember()
     revealed = known.revealed(room, question)
     with bar.framed():
         if report is None:

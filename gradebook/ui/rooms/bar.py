@@ -48,9 +48,7 @@ def bar(page: str, scenario: Scenario) -> None:
     """
     room = seat.code()
     if not room:
-        problem()
-        seat.forget()
-        return
+        return problem()
     with framed():
         try:
             if seat.leading(room):
@@ -94,7 +92,7 @@ def joined(room: str, question: str) -> bool:
         st.warning(words.plain(words.place(error)))
         leave_button(room)
         return False
-    seat.remember(room)
+    seat.remember()
     return True
 
 
@@ -128,7 +126,7 @@ def _lead(room: str, page: str, scenario: Scenario) -> None:
     elif fresh is not None or predict.covered(page):
         _uncover(scenario, fresh)
     moved(page, drafts.of(scenario))
-    seat.remember(room)
+    seat.remember()
     line = st.container(horizontal=True, vertical_alignment="center")
     with line:
         st.markdown(f"Room **{room}**, you lead.")
@@ -146,9 +144,11 @@ def _lead(room: str, page: str, scenario: Scenario) -> None:
             value=revealed or not present.on(),
             key=f"room-split-{present.on()}-{revealed}",
         )
-        tally(room, scenario.name)
-    if split:
-        live_split(room, scenario.name, *_choices(scenario, revealed))
+        if not (split and present.on()):  # the split counts them, too
+            tally(room, scenario.name)
+    if split:  # in the presenter view within the one line
+        with line if present.on() else st.container():
+            live_split(room, scenario.name, *_choices(scenario, revealed))
 
 
 def _choices(

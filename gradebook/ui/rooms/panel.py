@@ -30,7 +30,7 @@ def panel() -> None:
     room = seat.code()
     problem()
     if not room:
-        seat.forget()
+        seat.remember()
         return _door()
     try:
         if seat.leading(room):
@@ -83,7 +83,7 @@ def shut(room: str) -> None:
 
 
 def _lead(room: str) -> None:
-    seat.remember(room)
+    seat.remember()
     with st.container(border=True, key="room-panel"):
         st.html(f'<div class="gb-code">{safe(room)}</div>')
         st.markdown("Learners open this link, or type the code on this page:")

@@ -1,8 +1,9 @@
 """Which room this browser is in, as its lead or as a learner.
 
-The room stands in the address, in the session, and in a cookie that the
-browser drops when it closes. So a typed address, a reload and a visit to Home
-keep it. Only "Leave" and "Close the room" end it.
+The room stands in the address and in the session, and the server knows in
+which room each seat is. The seat is a cookie that the browser drops when it
+closes; it is there before anybody joins. So a typed address, a reload and a
+visit to Home keep the room. Only "Leave" and "Close the room" end it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from gradebook.ui import keys
 from gradebook.ui.parts import present, words
 
 PARAMETER = "room"
-ROOM_COOKIE = "gradebook-room"
 SEAT_COOKIE = "gradebook-seat"
 TOKEN = re.compile(r"[A-Za-z0-9_-]{6,64}")
 
@@ -48,10 +48,8 @@ def code() -> str:
             keys.ROOM.put(named)
         else:
             st.query_params.pop(PARAMETER, None)
-    if not keys.ROOM.get() and not keys.LEFT.get():
-        remembered = _cookie(ROOM_COOKIE)
-        if remembered and rooms().is_open(remembered):
-            keys.ROOM.put(remembered)
+    if not keys.ROOM.get():
+        keys.ROOM.put(rooms().room_of(seat()))
     return keys.ROOM.get()
 
 
@@ -87,7 +85,7 @@ def carried() -> dict[str, str]:
 
 def leading(room: str) -> bool:
     """This browser leads the room."""
-    return rooms().leads(room, lead_key(room))
+    return bool(lead_key(room))
 
 
 def leads() -> bool:
@@ -103,23 +101,19 @@ def learning() -> bool:
 
 def lead_key(room: str) -> str:
     """The lead's key to the room, or '' for a learner."""
-    held = keys.LEAD_KEYS.get()
-    if room not in held:
-        held[room] = _cookie(f"gradebook-lead-{room}")
-    return held[room]
+    return rooms().key(room, seat())
 
 
 def seat() -> str:
     """This browser's seat: a random token, made when first asked for."""
     if not keys.SEAT.get():
-        keys.SEAT.put(_cookie(SEAT_COOKIE) or secrets.token_urlsafe(12))
+        keys.SEAT.put(_cookie() or secrets.token_urlsafe(12))
     return keys.SEAT.get()
 
 
 def enter(room: str) -> None:
     """The session is in the room from now on."""
     keys.ROOM.put(room)
-    keys.LEFT.drop()
     st.query_params[PARAMETER] = room
 
 
@@ -128,7 +122,6 @@ def leave(room: str) -> None:
     with suppress(GradebookError):
         rooms().leave(room, seat())
     keys.ROOM.drop()
-    keys.LEFT.put(True)
     keys.FOLLOWED.drop()
     st.query_params.pop(PARAMETER, None)
 
@@ -136,11 +129,10 @@ def leave(room: str) -> None:
 def open_room() -> None:
     """Opens a room that this browser leads, or says why it cannot."""
     try:
-        room, key = rooms().open(seat())
+        room, _ = rooms().open(seat())
     except GradebookError as error:
         keys.ROOM_PROBLEM.put(words.place(error))
         return
-    keys.LEAD_KEYS.get()[room] = key
     enter(room)
 
 
@@ -153,37 +145,30 @@ def close(room: str) -> None:
 
 def take_back(room: str, key: str) -> None:
     """The holder of the key leads the room again, here."""
-    if admitted(room) and rooms().leads(room, key):
-        keys.LEAD_KEYS.get()[room] = key
-        enter(room)
-    elif not keys.ROOM_PROBLEM.get():
+    if not admitted(room):
+        return
+    try:
+        rooms().take(room, key, seat())
+    except GradebookError:
         keys.ROOM_PROBLEM.put("This is not the room's lead key.")
+        return
+    enter(room)
 
 
-def remember(room: str) -> None:
-    """Leaves the room, the seat and a lead's key in the browser, so that a
-    reload finds them. The browser drops them when it closes."""
-    cookies = {ROOM_COOKIE: room, SEAT_COOKIE: seat()}
-    if leading(room):
-        cookies[f"gradebook-lead-{room}"] = lead_key(room)
-    _set(cookies)
-
-
-def forget() -> None:
-    """After "Leave": the browser no longer knows the room."""
-    if keys.LEFT.get() and _cookie(ROOM_COOKIE):
-        _set({ROOM_COOKIE: ""})
-
-
-def _set(cookies: dict[str, str]) -> None:
-    lines = "".join(
-        f"document.cookie = {json.dumps(f'{n}={v}; path=/; SameSite=Lax')};"
-        for n, v in cookies.items()
-    )
+def remember() -> None:
+    """Leaves the seat in the browser, so that a reload finds it. The browser
+    drops it when it closes."""
+    if _cookie() == seat():
+        return
+    said = json.dumps(f"{SEAT_COOKIE}={seat()}; path=/; SameSite=Lax")
     with st.container(key="room-token"):
-        st.html(f"<script>{lines}</script>", unsafe_allow_javascript=True)
+        st.html(
+            f"<script>document.cookie = {said};</script>",
+            unsafe_allow_javascript=True,
+        )
 
 
-def _cookie(name: str) -> str:
-    found = str(st.context.cookies.get(name, ""))
+def _cookie() -> str:
+    """The seat that the browser came with, or ''."""
+    found = str(st.context.cookies.get(SEAT_COOKIE, ""))
     return found if TOKEN.fullmatch(found) else ""
