@@ -7,6 +7,9 @@
 // alike is drawn once, in grey.
 
 import { Kept, set, svg } from "./dom.js";
+import { roundUp } from "./scale.js";
+
+const SEEN = 14; // pixels that the longest divisor gets at least
 
 export class Causes {
   constructor(board) {
@@ -33,6 +36,7 @@ export class Causes {
   render(length) {
     this.wanted = new Set();
     const { data } = this.board;
+    this.times = this.magnified();
     const sides = data.causes.map(groups);
     sides.forEach((side, engine) => {
       const own = engine ? "faulty" : "correct";
@@ -92,6 +96,16 @@ export class Causes {
     });
   }
 
+  // How many times as long as they are all divisors are drawn: 1, or a round
+  // number where the longest would be too short to see.
+  magnified() {
+    const { data, reward } = this.board;
+    const sizes = data.causes.flatMap(({ at, scale = [] }) =>
+      scale.map((size, row) => pixels(reward, at[row] ?? 0, size ?? 0)));
+    const longest = Math.max(0, ...sizes);
+    return longest > 1e-9 && longest < SEEN ? roundUp(SEEN / longest) : 1;
+  }
+
   // The divisor: a bar from the baseline, as long as it is large. One for
   // a group, or one a row where it differs within the group.
   bars(group, kind, engine, length) {
@@ -106,13 +120,19 @@ export class Causes {
       const bar = this.kept.get(key, () => svg("path"));
       set(bar, { class: `divisor ${kind}` });
       const start = at[i] ?? 0;
-      const place = [start, start + scale[i]].map((x) => board.reward.at(x));
+      const from = board.reward.at(start);
+      const long = this.times * pixels(board.reward, start, scale[i]);
+      // Where there is no room on the right, the bar goes to the left.
+      const place = [from, from + long > board.reward.right ? from - long : from + long];
       const y = (row + 1) * height - (engine ? 5 : 10);
       board.glide.to(key, place, length, ([a, b]) =>
         set(bar, { d: `M${a},${y} H${b} M${b},${y - 4} V${y + 4}` }));
     });
   }
 }
+
+// How long a bar of this size from the baseline is on the axis.
+const pixels = (axis, at, size) => axis.at(at + size) - axis.at(at);
 
 // Both engines compare the same rows, at the same baselines.
 export function alike(causes) {

@@ -36,7 +36,7 @@ export function picture(board) {
     made.append(svg("text", { x, y, text: words, ...more }));
   made.append(svg("rect", { width, height, fill: colour("paper") }));
   text(SIDE, 28, data.title, { "font-size": 20, "font-weight": 600 });
-  text(SIDE, 50, items(data).map(([, words]) => words).join("  \u00b7  "), { "font-size": 12 });
+  text(SIDE, 50, items(board).map(([, words]) => words).join("  \u00b7  "), { "font-size": 12 });
 
   const moved = svg("g", { transform: `translate(${SIDE} ${TOP})` });
   made.append(moved);

@@ -93,7 +93,7 @@ function wanted(column, data, narrow) {
   if (column.name === "reward")
     return Math.min(Math.max(longest * letters + 26, narrow ? 52 : 72), 130);
   if (column.kind === "label")
-    return Math.min(Math.max(longest * letters + 20, narrow ? 28 : 58), narrow ? 56 : 120);
+    return Math.min(Math.max(longest * letters + 20, narrow ? 42 : 58), narrow ? 56 : 120);
   return Math.min(Math.max(longest * letters + 18, 58), 110);
 }
 

@@ -18,8 +18,7 @@ const SIGNS = {
 };
 
 export function legend(board) {
-  const { data } = board;
-  const said = items(data);
+  const said = items(board);
   const key = JSON.stringify(said);
   if (board.legend.key === key) return;
   board.legend.key = key;
@@ -29,7 +28,7 @@ export function legend(board) {
       html("span", { text: words }))));
 }
 
-export function items(data) {
+export function items({ data, causes }) {
   const [correct, faulty] = data.names;
   const shown = [["correct", correct]];
   if (!data.covered) shown.push(["faulty", faulty]);
@@ -39,7 +38,10 @@ export function items(data) {
     shown.push([both ? "both" : "bracket", `rows compared with each other, at the ${data.baseline}`]);
     if (!both && data.causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
   }
-  if (data.causes.some((c) => c.scale)) shown.push(["divisor", "divisor"]);
+  if (data.causes.some((c) => c.scale)) {
+    const times = causes.times > 1 ? `, drawn ${causes.times.toLocaleString("en")} times as long` : "";
+    shown.push(["divisor", `divisor${times}`]);
+  }
   const says = data.causes.map((c) => c.say);
   if (says[0].includes("0")) shown.push(["hollow", data.hollow]);
   if (says.length > 1 && says[0] !== says[1])

@@ -114,7 +114,7 @@ export function squashed(values) {
   return largest > 12 * middle ? 10 ** Math.floor(Math.log10(middle)) : null;
 }
 
-function roundUp(x) {
+export function roundUp(x) {
   const power = 10 ** Math.floor(Math.log10(x));
   const factor = [1, 2, 5, 10].find((f) => x <= f * power * (1 + 1e-9));
   return factor * power;
