@@ -1,10 +1,8 @@
-"""Gradebook's app. `streamlit run app.py` imports this file to serve it, and
-runs it for every learner."""
+"""Gradebook's app: imported once to serve it, and run for every learner."""
 
 import os
 
-# Set before torch is imported: small batches gain nothing from threads, and
-# thirty learners on a few cores lose time to them.
+# Before torch is imported: on small batches its threads cost time.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 if __name__ == "__main__":
@@ -24,13 +22,12 @@ else:
         """An endpoint; its module is imported when somebody asks."""
 
         async def endpoint(request):
-            return importlib.import_module(name).answer(request)
+            return await importlib.import_module(name).answer(request)
 
         return endpoint
 
     def prepare():
-        """Imports what a page needs, and takes it out of garbage collection,
-        which would visit all of torch's objects each time."""
+        """Imports what a page needs, and spares it garbage collections."""
         import gradebook.ui.pages.bug  # noqa: F401
 
         gc.collect()
@@ -50,11 +47,14 @@ else:
         yield {}
 
     routes = {
+        "/board-edits/{epoch}": "gradebook.ui.board.component",
         "/board-program/{version}/{name}": "gradebook.ui.board.program",
         "/card-pictures/{version}/{name}": "gradebook.ui.parts.thumbnail",
         "/room-news/{room}": "gradebook.ui.rooms.news",
     }
-    base = st.get_option("server.baseUrlPath").strip("/")
-    below = f"/{base}" if base else ""
-    files = [Route(below + path, answered_by(n)) for path, n in routes.items()]
+    below = ("/" + st.get_option("server.baseUrlPath").strip("/")).rstrip("/")
+    files = [
+        Route(below + path, answered_by(name), methods=["GET", "POST"])
+        for path, name in routes.items()
+    ]
     app = st.App(__file__, lifespan=lifespan, routes=files)

@@ -21,6 +21,7 @@ from streamlit.testing.v1 import AppTest, app_test
 from streamlit.util import calc_hash
 
 import gradebook
+from gradebook.ui.board.component import taken
 
 ROOT = Path(__file__).parent.parent
 # The same examples in every run; a machine under load is slow, not wrong.
@@ -185,10 +186,10 @@ class Visit:
         return self.send_message(self.message)
 
     def send_message(self, message):
-        """A message of the board, whatever it holds."""
-        return self.send(
-            self._boards[self.which].proto.id, {"message": message}
-        )
+        """A message of the board, whatever it holds; then the page follows,
+        as when the edit is finished."""
+        taken(self.board["epoch"], message)
+        return self.run()
 
     def send(self, widget, value):
         """A component's state, as the browser sends it."""

@@ -10,6 +10,7 @@ twice. Edits of one "gesture", such as a drag, are one step of undo.
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,17 +34,23 @@ class Draft:
     """The states of one case in one session.
 
     at      the number of the state that stands on the page
-    epoch   new for each draft: messages about another one change nothing
+    epoch   new for each draft and known to its learner alone: messages
+            about another one change nothing
     ack     the number of the last edit that was taken
     notes   why the last edit could not be carried out, in words
+    lock    held by whoever changes the draft, and by whoever reads it more
+            than once, since edits arrive while a page is drawn
     """
 
     scenario: Scenario
     states: list[State] = field(default_factory=list, init=False)
     at: int = 0
-    epoch: str = field(default_factory=lambda: secrets.token_urlsafe(6))
+    epoch: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     ack: int = 0
     notes: list[str] = field(default_factory=list)
+    lock: threading.RLock = field(
+        default_factory=threading.RLock, repr=False, compare=False
+    )
     _gesture: int | None = None
     _sizes: list[int] = field(default_factory=lambda: [0])
 
@@ -84,20 +91,21 @@ class Draft:
     def become(self, state: State, gesture: int | None = None) -> None:
         """Another state of the same case. It takes the place of the one
         before where both belong to one gesture."""
-        if gesture is not None and gesture == self._gesture:
-            del self.states[self.at :], self._sizes[self.at :]
-            self.at -= 1
-        self.notes = []
-        if state.same_batch(self.state):
-            self.states[self.at] = state
-            self._gesture = None
-            return
-        del self.states[self.at + 1 :], self._sizes[self.at + 1 :]
-        self._sizes.append(state.table.size_beside(self.state.table))
-        self.states.append(state)
-        self._forget()
-        self.at = len(self.states) - 1
-        self._gesture = gesture
+        with self.lock:
+            if gesture is not None and gesture == self._gesture:
+                del self.states[self.at :], self._sizes[self.at :]
+                self.at -= 1
+            self.notes = []
+            if state.same_batch(self.state):
+                self.states[self.at] = state
+                self._gesture = None
+                return
+            del self.states[self.at + 1 :], self._sizes[self.at + 1 :]
+            self._sizes.append(state.table.size_beside(self.state.table))
+            self.states.append(state)
+            self._forget()
+            self.at = len(self.states) - 1
+            self._gesture = gesture
 
     def _forget(self) -> None:
         """Drops the oldest states but the first, while there are too many."""
@@ -121,12 +129,14 @@ class Draft:
 
     def select(self, row: int) -> None:
         """Another row is selected, as near as there is one."""
-        self.states[self.at] = edits.select(self.state, row)
+        with self.lock:
+            self.states[self.at] = edits.select(self.state, row)
 
     def go(self, at: int) -> None:
         """The state number `at` of the history, or the nearest."""
-        self.at = max(0, min(at, len(self.states) - 1))
-        self._gesture = None
+        with self.lock:
+            self.at = max(0, min(at, len(self.states) - 1))
+            self._gesture = None
 
     def undo(self) -> None:
         """The state before."""
@@ -155,10 +165,11 @@ class Draft:
             for edit in (told if isinstance(told, list) else [])
             if isinstance(edit, Mapping) and type(edit.get("n")) is int
         ]
-        for edit in new:
-            if edit["n"] > self.ack:
-                self.ack = edit["n"]
-                self._take(edit)
+        with self.lock:
+            for edit in new:
+                if edit["n"] > self.ack:
+                    self.ack = edit["n"]
+                    self._take(edit)
 
     def _take(self, edit: Mapping[str, Any]) -> None:
         gesture = edit.get("gesture")

@@ -67,7 +67,7 @@ def test_the_apps_own_files_stand_below_the_base_path(base, below):
         check=True,
     )
     paths = run.stdout.split()
-    assert len(paths) == 5
+    assert len(paths) == 6
     assert all(re.match(rf"{below}/[a-z]+-[a-z]+/", path) for path in paths)
 
 

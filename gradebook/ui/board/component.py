@@ -1,29 +1,67 @@
-"""The board on a page: sends the data and takes the learner's edits."""
+"""The board on a page: draws a draft and takes the learner's edits.
+
+An edit does not run the page. The browser posts it to an address of this
+server, which carries it out and answers with what the board shows next. When
+the edit is finished, the rest of the page follows in a run (`shortcuts`).
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 
-from gradebook.cases.draft import Draft
-from gradebook.ui import keys
 from gradebook.ui.board.program import stub
+from gradebook.ui.parts.drafts import Draft
 
 _mount = st.components.v2.component("gradebook_board", js=stub("main.js"))
+_open: WeakValueDictionary[str, Draft] = WeakValueDictionary()
+"""The drafts on boards, by epoch, while their sessions live."""
 
 
-def key(draft: Draft) -> str:
-    """The key of the draft's board."""
-    return f"board-{draft.scenario.name}"
+def board(draft: Draft, seen: Callable[[], dict[str, Any]]) -> None:
+    """The board of the draft, in the page's run.
+
+    seen  makes the board's data (see `view`), now and after each edit
+    """
+    draft.seen = seen
+    _open[draft.epoch] = draft
+    _mount(key=f"board-{draft.scenario.name}", data=_data(draft))
 
 
-def take(draft: Draft) -> None:
-    """Carries out what the browser sent last and was not taken yet."""
-    sent = keys.widget(key(draft)) or {}
-    draft.apply(sent.get("message"))
+def _data(draft: Draft) -> dict[str, Any]:
+    """What the board shows now. Its number tells the browser what is newer:
+    the answer to an edit, or what a run of the page sends."""
+    with draft.lock:
+        draft.made += 1
+        return draft.seen() | {"made": draft.made}
 
 
-def board(draft: Draft, data: dict[str, Any]) -> None:
-    """The board with `data` (see `view`)."""
-    _mount(key=key(draft), data=data, on_message_change=lambda: take(draft))
+def taken(epoch: str, message: Any) -> str | None:
+    """Carries out a browser's message; what its board shows next, as JSON.
+    None where no session has this draft any more."""
+    draft = _open.get(epoch)
+    if draft is None:
+        return None
+    with draft.lock:
+        draft.apply(message)
+        return json.dumps(_data(draft), separators=(",", ":"))
+
+
+async def answer(request: Request) -> Response:
+    """The answer to a message of a browser's board."""
+    try:
+        message = await request.json()
+    except ValueError:
+        return PlainTextResponse("expected JSON", 400)
+    epoch = request.path_params["epoch"]
+    said = await run_in_threadpool(taken, epoch, message)
+    if said is None:
+        return PlainTextResponse("no such draft", 404)
+    return Response(said, media_type="application/json")

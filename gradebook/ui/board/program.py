@@ -41,7 +41,7 @@ def address() -> str:
     return own_path(f"/{PLACE}/{version}")
 
 
-def answer(request: Request) -> Response:
+async def answer(request: Request) -> Response:
     """The file that a browser asks for."""
     return file(request.path_params["name"])
 

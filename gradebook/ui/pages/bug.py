@@ -126,30 +126,31 @@ def rest(
 ) -> None:
     """What a finished edit draws again, apart from the board. Every element
     here costs each edit time; what edits do not change stands outside."""
-    one = swapped(draft.state.bugs)
-    comparison, wrong = computed(draft, one)
-    if not covered:
-        with beside:
-            tryit.challenge(draft, comparison, bool(wrong))
-            folded(
-                "Settings",
-                "settings",
-                lambda: switches.switches(draft, one, comparison),
-                at_first=tryit.needs_settings(draft),
-            )
-        with why, st.container(key="stale-below" if wrong else "below"):
+    with draft.lock:
+        one = swapped(draft.state.bugs)
+        comparison, wrong = computed(draft, one)
+        if not covered:
+            with beside:
+                tryit.challenge(draft, comparison, bool(wrong))
+                folded(
+                    "Settings",
+                    "settings",
+                    lambda: switches.switches(draft, one, comparison),
+                    at_first=tryit.needs_settings(draft),
+                )
+            with why, st.container(key="stale-below" if wrong else "below"):
+                if comparison.batch.rows:
+                    stages.where(draft, one, comparison)
+                    lost_number.section(draft, comparison)
+                    other_fix.section(draft, comparison)
+                listed(draft, one, comparison, draft.scenario.telltale.kind)
+            if not wrong:
+                takehome.take_home(draft)
             if comparison.batch.rows:
-                stages.where(draft, one, comparison)
-                lost_number.section(draft, comparison)
-                other_fix.section(draft, comparison)
-            listed(draft, one, comparison, draft.scenario.telltale.kind)
-        if not wrong:
-            takehome.take_home(draft)
-        if comparison.batch.rows:
-            deeper.deeper(draft, one, comparison)
-    _keys(draft, one, comparison, covered)
-    room.moved(name, draft)
-    address.depart(name, edited=True)
+                deeper.deeper(draft, one, comparison)
+        _keys(draft, one, comparison, covered)
+        room.moved(name, draft)
+        address.depart(name, edited=True)
 
 
 def _lasting(draft: Draft) -> None:

@@ -191,11 +191,12 @@ def _shown(one: Quiz, report: Report, answered: bool) -> None:
 @st.fragment(key="rest")
 def _rest(one: Quiz, report: Report, draft: Draft, answered: bool) -> None:
     """What a finished edit draws again."""
-    comparison, wrong = computed(draft, swapped(draft.state.bugs))
-    if answered:
-        with st.container(key="stale-below" if wrong else "below"):
-            settled.numbers_of(report, draft, comparison)
-    _keys(one, draft, answered)
+    with draft.lock:
+        comparison, wrong = computed(draft, swapped(draft.state.bugs))
+        if answered:
+            with st.container(key="stale-below" if wrong else "below"):
+                settled.numbers_of(report, draft, comparison)
+        _keys(one, draft, answered)
 
 
 def _depart(one: Quiz) -> None:

@@ -7,6 +7,7 @@ trainer's advantages and the batch, and nothing of any other stage.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -16,7 +17,7 @@ from gradebook.cases.plain import PlainCase
 from gradebook.cases.record import bug
 from gradebook.engine.pipeline import STAGES
 from gradebook.ui import keys
-from gradebook.ui.board.component import board, take
+from gradebook.ui.board.component import board
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import controls, game_link, mystery_game, words
 from gradebook.ui.parts.drafts import Draft
@@ -78,8 +79,7 @@ def _standing(game: Game | None) -> Hashable:
 @st.fragment(key="heart")
 def _board(game: Game) -> None:
     """The board with the trainer's advantages."""
-    take(game.draft)
-    board(game.draft, data_of(game))
+    board(game.draft, partial(data_of, game))
 
 
 def data_of(game: Game) -> dict[str, Any]:
@@ -110,7 +110,8 @@ def data_of(game: Game) -> dict[str, Any]:
 @st.fragment(key="rest")
 def _rest(game: Game) -> None:
     """What a finished edit draws again."""
-    game.note()
+    with game.draft.lock:
+        game.note()
     controls.settings(game.draft)
     left, right = st.columns([3, 2], gap="large")
     with left:

@@ -78,25 +78,26 @@ def rest(draft: Draft, drawn: tuple[str, ...]) -> None:
     """What a finished edit draws again, apart from the board. Undo may also
     change the bugs: the page then shows others than it was `drawn` with, and
     is drawn as a whole."""
-    if draft.state.bugs != drawn:
-        st.rerun()
-    parts, one = swaps(draft.state.bugs), swapped(draft.state.bugs)
-    comparison, wrong = computed(draft, one)
-    _columns(draft)
-    _settings(draft)
-    if comparison.batch.rows:
-        with st.container(key="stale-below" if wrong else "below"):
-            _pipeline(draft, parts, comparison)
-            _matrix(draft, one, comparison)
-    if not wrong:
-        takehome.take_home(draft)
-    shortcuts(
-        {
-            "undo": lambda: draft.go(draft.at - 1),
-            "redo": lambda: draft.go(draft.at + 1),
-        },
-    )
-    address.depart(PAGE, edited=True)
+    with draft.lock:
+        if draft.state.bugs != drawn:
+            st.rerun()
+        parts, one = swaps(draft.state.bugs), swapped(draft.state.bugs)
+        comparison, wrong = computed(draft, one)
+        _columns(draft)
+        _settings(draft)
+        if comparison.batch.rows:
+            with st.container(key="stale-below" if wrong else "below"):
+                _pipeline(draft, parts, comparison)
+                _matrix(draft, one, comparison)
+        if not wrong:
+            takehome.take_home(draft)
+        shortcuts(
+            {
+                "undo": lambda: draft.go(draft.at - 1),
+                "redo": lambda: draft.go(draft.at + 1),
+            },
+        )
+        address.depart(PAGE, edited=True)
 
 
 # The start

@@ -6,7 +6,9 @@ ever lost: a bad cell stays as typed until it is mended or undone.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.cases import draft as drafts
@@ -24,6 +26,8 @@ class Draft(drafts.Draft):
     seed       of the last draw of a subsample, -1 before the first
     good       the comparison of the last state that could be computed
     done       the last state that was computed; `faults` is what was wrong
+    seen       what its board shows, made from the draft as it stands
+    made       how often that was made
     """
 
     estimator: str = ""
@@ -31,6 +35,8 @@ class Draft(drafts.Draft):
     good: Comparison | None = None
     done: State | None = None
     faults: list[str] = field(default_factory=list)
+    seen: Callable[[], dict[str, Any]] = dict
+    made: int = 0
     _own: tuple[tuple[str, ...], Comparison] | None = None
 
     @property

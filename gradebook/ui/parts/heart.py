@@ -1,11 +1,11 @@
-"""The board with its batch and both engines' results: what every edit draws
-again first. When it is drawn, the browser asks the rest of the page to
-follow (`shortcuts`)."""
+"""The board with its batch and both engines' results."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.engine.trainer import NORMALIZATIONS, draws
 from gradebook.output.figures import RowPicture
 from gradebook.output.panels import panels
-from gradebook.ui.board.component import board, take
+from gradebook.ui.board.component import board
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import numbers, words
 from gradebook.ui.parts.drafts import Draft
@@ -38,7 +38,18 @@ def picture(
     invite   the row whose handle asks to be dragged
     said     the picture in one sentence, where the board's own will not do
     """
-    take(draft)
+    board(draft, partial(_seen, draft, kind, covered, invite, said))
+
+
+heart = st.fragment(key="heart")(picture)
+"""The picture as the page's own board. A second board on the page stands in
+another fragment."""
+
+
+def _seen(
+    draft: Draft, kind: str, covered: bool, invite: int | None, said: str
+) -> dict[str, Any]:
+    """The board's data, from the draft as it stands (see `picture`)."""
     one = swapped(draft.state.bugs)
     comparison, wrong = computed(draft, one)
     data = view(
@@ -55,12 +66,7 @@ def picture(
     )
     if said:
         data["summary"] = said
-    board(draft, data)
-
-
-heart = st.fragment(key="heart")(picture)
-"""The picture as the page's own board, which an edit draws again first. A
-second board on the page stands in another fragment."""
+    return data
 
 
 def computed(draft: Draft, one: Swap) -> tuple[Comparison, list[str]]:

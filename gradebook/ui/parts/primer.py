@@ -28,7 +28,8 @@ def primer() -> None:
     draft = drafts.of(_four())
     with left:
         picture(draft, "sign", covered=True, said=SAID)
-    found, wrong = computed(draft, swapped(draft.state.bugs))
+    with draft.lock:
+        found, wrong = computed(draft, swapped(draft.state.bugs))
     told.markdown(_told(found))
     with right.container(key="stale-primer" if wrong else "primer-table"):
         if wrong:

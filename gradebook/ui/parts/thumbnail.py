@@ -58,7 +58,7 @@ def told(scenario: Scenario) -> str:
     return STOPS if found is None else summary(found, kind)
 
 
-def answer(request: Request) -> Response:
+async def answer(request: Request) -> Response:
     """The file that a browser asks for."""
     return file(request.path_params["name"])
 

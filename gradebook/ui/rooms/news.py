@@ -36,7 +36,7 @@ def news(room: str, name: str) -> None:
     )
 
 
-def answer(request: Request) -> PlainTextResponse:
+async def answer(request: Request) -> PlainTextResponse:
     """What the browser asks: a text that changes with the room."""
     room = request.path_params["room"]
     own = request.cookies.get(seat.SEAT_COOKIE, "")

@@ -28,6 +28,7 @@ export class Board {
   constructor(root) {
     this.root = root;
     this.outbox = new Outbox();
+    this.outbox.send = (message) => this.post(message);
     this.outbox.settled = () => dispatchEvent(new Event("gradebook-settled"));
     this.glide = new Glide();
     this.held = null; // the row and value under the learner's hand
@@ -79,17 +80,25 @@ export class Board {
     this.scroll.addEventListener("scroll", () => this.render(0));
   }
 
-  // New data, or the same ones for another mount of the component.
-  update({ data, setStateValue }) {
+  // The server carries the edits out and answers with the board's new data.
+  // Where it cannot be reached, the outbox sends them again.
+  async post(message) {
+    const place = new URL(`../../board-edits/${message.epoch}`, import.meta.url);
+    const body = JSON.stringify(message);
+    const answer = await fetch(place, { method: "POST", body }).catch(() => {});
+    if (answer?.ok) this.update({ data: await answer.json() });
+  }
+
+  // New data, from a run of the page or as the answer to an edit.
+  update({ data }) {
     const before = this.data;
+    if (before?.epoch === data.epoch && before.made > data.made) return;
     this.data = { ...data, columns: data.columns.map(column) };
     this.bands = bands(this.data);
     this.pieces = pieces(this.data, this.bands);
     const other = before?.epoch !== data.epoch;
     if (other) this.held = null;
-    this.outbox.heard(data.epoch, data.ack, (message) =>
-      setStateValue("message", message),
-    );
+    this.outbox.heard(data.epoch, data.ack);
     const revealed = before?.covered && !data.covered && !other;
     const typed = this.held || this.rows.typing;
     this.render(other ? 0 : revealed ? REVEAL : typed ? FOLLOW : STEP);

@@ -22,14 +22,13 @@ export class Outbox {
     this.told = 0; // what the rest of the page has heard of
     this.gesture = Date.now(); // another number than before a reload
     this.trip = 0; // ms that the last answer took
-    this.send = () => {};
+    this.send = () => {}; // carries a message to the server
     this.settled = () => {};
   }
 
   // What came with the data: another epoch is another draft on the server,
   // which knows nothing of edits that were meant for the old one.
-  heard(epoch, ack, send) {
-    this.send = send;
+  heard(epoch, ack) {
     if (epoch !== this.epoch) {
       this.epoch = epoch;
       this.waiting = [];
