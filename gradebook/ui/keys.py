@@ -91,6 +91,9 @@ SHORTCUTS: Key[dict[str, Any]] = Key(
     "shortcut-keys", lambda: {"epoch": secrets.token_hex(4), "seen": 0}
 )
 """The epoch of the session's key presses, and the last one that was taken."""
+OPENED: Key[str] = Key("opened", str)
+"""What another page has just opened on a bug's page, to be seen from its
+top; "" once the page has said so."""
 ENTERED: Key[bool] = Key("entered", bool)
 """The visitor came through app.py."""
 CULPRITS: Key[dict[str, tuple[int, int]]] = Key("culprits", dict)

@@ -38,6 +38,7 @@ def open_step(checking: Checking, step: object, name: str) -> None:
     said = f"These rows are step {step} of {checking.title}."
     draft.notes = [f"{said} {rows.note}".strip()]
     keys.CASES.get()[name] = name
+    keys.OPENED.put(said)
     if predict.covered(name):
         predict.answer(name, predict.SKIPPED)
     st.switch_page(bug_files()[name])

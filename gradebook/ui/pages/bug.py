@@ -170,6 +170,8 @@ def _keys(
     draft: Draft, one: Swap, comparison: Comparison, covered: bool
 ) -> None:
     """The page's keys: undo, redo, and the presenter's."""
+    top = keys.OPENED.get()
+    keys.OPENED.drop()
     shortcuts(
         {
             "undo": lambda: draft.go(draft.at - 1),
@@ -180,4 +182,5 @@ def _keys(
         },
         presenter=present.on(),
         focus="" if covered else draft.scenario.bug,
+        top=top,
     )

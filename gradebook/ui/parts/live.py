@@ -270,7 +270,7 @@ def _table(run: Run, frames: list[dict]) -> None:
             numbers = (*numbers, _mean_of_third(run, frame))
         body.append([str(frame["update"]), *(_three(n) for n in numbers)])
     head = ["updates", right, wrong, "difference", "from", "to"]
-    head += [one.third] if run.third else []
+    head += ["third line"] if run.third else []
     table(head, body, range(1, len(head)), heads=1, label=one.measured.title)
 
 

@@ -62,6 +62,7 @@ def _opening(mine: Desk, task: Task) -> None:
     mine.opened = task
     bug = task.run.bug
     keys.CASES.get()[bug] = bug
+    keys.OPENED.put(f"{task}")
     if predict.covered(bug):
         predict.answer(bug, predict.SKIPPED)
     st.switch_page(page_files()[bug])

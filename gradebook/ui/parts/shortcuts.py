@@ -28,6 +28,7 @@ def shortcuts(
     acts: Mapping[str, Callable[[], None]],
     presenter: bool = False,
     focus: str = "",
+    top: str = "",
     letters: Mapping[str, str] = NO_LETTERS,
     then: Callable[[], None] = redraw,
 ) -> None:
@@ -37,6 +38,7 @@ def shortcuts(
                `letters` -> what it does
     presenter  the arrow keys and space act, too
     focus      a new text moves a lost focus to the verdict
+    top        a new text shows the page from its top
     letters    more keys of the browser (KeyboardEvent.key) that act outside
                of text fields -> the name of what they do
     then       draws what the act changed
@@ -67,6 +69,7 @@ def shortcuts(
             "drawn": arrived(),
             "presenter": presenter,
             "focus": focus,
+            "top": top,
             "letters": dict(letters),
         },
         height=1,

@@ -73,6 +73,11 @@ export function draw({ data, parentElement, setStateValue }) {
     requestIdleCallback(() => own.send('drawn', data.epoch),
       { timeout: 2000 });
   }
+  if (data.top && own.top !== data.top) {
+    own.top = data.top;
+    // The title's end at the window's end: nothing is above the title.
+    document.querySelector('h1')?.scrollIntoView({ block: 'end' });
+  }
   if (data.focus && own.focus !== data.focus) {
     own.focus = data.focus;
     const at = document.activeElement;
