@@ -81,12 +81,18 @@ def choices(name: str) -> tuple[str, ...]:
 
 def chosen(among: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
     """The bugs `among` these that have each wanted value, in their order;
-    '' as a value wants nothing."""
-    return [
-        name
-        for name in among
-        if all(
-            not value or value in FILTERS[key].values(bug(name))
-            for key, value in wanted.items()
-        )
-    ]
+    '' as a value wants nothing. With a trainer, a status is that of the bug
+    in this trainer."""
+    return [name for name in among if _fits(bug(name), wanted)]
+
+
+def _fits(one: Bug, wanted: Mapping[str, str]) -> bool:
+    trainer, status = wanted.get("trainer"), wanted.get("status")
+    if trainer and status and one.statuses:
+        stands = zip(one.trainer.split(", "), one.statuses)
+        if (trainer, status) not in stands:
+            return False
+    return all(
+        not value or value in FILTERS[key].values(one)
+        for key, value in wanted.items()
+    )

@@ -24,6 +24,12 @@ from gradebook.cases.catalogue import FILTERS, choices, chosen
             {"trainer": "miles", "status": "fixed", "stage": "counted"},
             ["fan_out"],
         ),
+        # Open in slime, fixed in miles, by design in verl.
+        (
+            {"trainer": "slime", "status": "open", "stage": "counted"},
+            ["fan_out"],
+        ),
+        ({"trainer": "verl", "status": "fixed", "stage": "counted"}, []),
         ({"status": "not confirmed"}, ["uid_per_rollout"]),
         ({"log": "no"}, ["micro_batch_means", "zero_std_kl"]),
         ({"stage": "scale", "trainer": "TRL"}, ["swapped_scale"]),
