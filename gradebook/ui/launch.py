@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,21 +16,24 @@ def start_app(options: Sequence[str] = ()) -> int:
 
     options  more of Streamlit's own options; they win over the project's
 
-    Returns Streamlit's exit code. Raises GradebookError where Streamlit or
-    Plotly is not installed.
+    Streamlit runs in this process, so that a signal that ends the process
+    ends the server. Returns Streamlit's exit code. Raises
+    GradebookError where Streamlit or Plotly is not installed.
     """
     for name in ("streamlit", "plotly"):
         if importlib.util.find_spec(name) is None:
             raise GradebookError(
                 f"{name} is not installed: pip install 'gradebook[app]'"
             )
+    from streamlit.web.cli import main
+
     app = str(PROJECT / "app.py")
-    flags = [*project_flags(), *options]
-    command = [sys.executable, "-m", "streamlit", "run", app, *flags]
+    command = ["run", app, *project_flags(), *options]
     try:
-        return subprocess.run(command, check=False).returncode
-    except KeyboardInterrupt:
-        return 0
+        main(command, prog_name="streamlit")
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
 
 
 def project_flags() -> list[str]:

@@ -136,6 +136,8 @@ def test_the_app_runs_from_a_read_only_install(
     finally:
         server.terminate()
         server.wait()
+    with pytest.raises(OSError):
+        urllib.request.urlopen(address + "_stcore/health", timeout=5)
 
 
 def wait_for(address):
