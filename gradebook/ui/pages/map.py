@@ -12,8 +12,8 @@ from gradebook.output.pipeline_map import (
     wide_map,
 )
 from gradebook.ui.parts import predict
+from gradebook.ui.parts.markup import show
 from gradebook.ui.parts.shell import bug_files, require_entry
-from gradebook.ui.parts.svg import show_svg
 
 
 def map_page() -> None:
@@ -24,7 +24,7 @@ def map_page() -> None:
     files = bug_files()
     done = {name for name in files if not predict.covered(name)}
     picture = Picture(href=str, done=done)
-    chosen = show_svg(wide_map(picture) + tall_map(picture), key="map")
+    chosen = show(wide_map(picture) + tall_map(picture), key="map")
     if chosen in files:
         st.switch_page(files[chosen])
     st.markdown(

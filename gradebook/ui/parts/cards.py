@@ -12,7 +12,8 @@ from gradebook.cases.catalogue import FILTERS, choices, chosen
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
 from gradebook.core.formatting import minus
-from gradebook.ui.parts import predict, tryit, words
+from gradebook.ui.parts import predict, tryit
+from gradebook.ui.parts.markup import show
 from gradebook.ui.parts.thumbnail import thumbnail, told
 from gradebook.ui.parts.words import safe
 
@@ -34,10 +35,10 @@ def catalogue(files: Mapping[str, Path]) -> None:
             on_click=_uncover,
             args=(hidden,),
         )
-    with st.container(horizontal=True, key="cards"):
-        for name in names:
-            with st.container(border=True, key=f"card-{name}"):
-                _card(load(name), files[name])
+    cards = "".join(card(load(name)) for name in names)
+    opened = show(f'<div class="gb-cards">{cards}</div>', key="cards")
+    if opened in files:
+        st.switch_page(files[opened])
 
 
 def _filter(name: str) -> str:
@@ -74,22 +75,26 @@ def _uncover(bugs: Sequence[str]) -> None:
         predict.answer(name, predict.SKIPPED)
 
 
-def _card(scenario: Scenario, file: Path) -> None:
+def card(scenario: Scenario) -> str:
+    """A bug's card as HTML, with a link to its page. Before its question is
+    answered the faulty numbers, the stage and the claim are absent."""
     hidden = predict.covered(scenario.bug)
     line = scenario.teaser if hidden else scenario.claim
     facts = scenario.standing
+    does, ends = "Predict", ""
     if not hidden:
         facts += f" · {bug(scenario.bug).stage}"
-    said = "" if hidden else safe(minus(told(scenario)))
-    st.html(
-        f'<div class="gb-card"><h3>{safe(scenario.title)}</h3>'
+        does = "Open"
+        said = safe(minus(told(scenario)))
+        ends = f'<p class="facts">{said}</p><p>{safe(_done(scenario))}</p>'
+    title = safe(scenario.title)
+    return (
+        f'<article class="gb-card"><h3>{title}</h3>'
         f'<p class="facts">{safe(facts)}</p>{thumbnail(scenario, hidden)}'
-        f'<p>{safe(minus(line))}</p><p class="facts">{said}</p></div>'
+        f"<p>{safe(minus(line))}</p>{ends}"
+        f'<p><a href="{scenario.bug}" data-name="{scenario.bug}">'
+        f"{does}: {title}</a></p></article>"
     )
-    does = "Predict" if hidden else "Open"
-    st.page_link(file, label=f"{does}: {words.plain(scenario.title)}")
-    if not hidden:
-        st.markdown(_done(scenario))
 
 
 def _done(scenario: Scenario) -> str:

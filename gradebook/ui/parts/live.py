@@ -25,7 +25,7 @@ from gradebook.output.curves import (
 )
 from gradebook.ui.parts import one_update, words
 from gradebook.ui.parts.desk import Desk, pool
-from gradebook.ui.parts.svg import show_svg
+from gradebook.ui.parts.markup import show
 from gradebook.ui.parts.tables import table
 from gradebook.ui.runs.pool import DONE, ENDED, WAITING, Job, Task
 
@@ -140,7 +140,7 @@ def _effect(run: Run, frame: dict) -> Effect:
 
 
 def _picture(run: Run, frames: list[dict]) -> None:
-    show_svg(curves_svg(curves(run, frames)), key="curves")
+    show(curves_svg(curves(run, frames)), key="curves")
     diverged = _diverged(run, frames)
     if diverged:
         st.warning(diverged)
@@ -301,7 +301,7 @@ def _dose(mine: Desk) -> None:
         reach=(one.slider.least, one.slider.most),
         at=run.value,
     )
-    show_svg(dose_svg(picture), key="dose")
+    show(dose_svg(picture), key="dose")
     st.markdown(
         f"Each setting that you try adds a point: {wrong} minus {right} after"
         f" {update} updates, with its 95 % interval."

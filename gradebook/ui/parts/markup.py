@@ -1,7 +1,8 @@
-"""An SVG picture that is drawn anew without being mounted anew.
+"""HTML and SVG that are drawn anew without being mounted anew, and whose
+links open pages of the app.
 
-Streamlit's own HTML element drops SVG, and an image file flickers when it is
-replaced ten times a second.
+Streamlit's own HTML element drops SVG and starts a new session at each link,
+and an image file flickers when it is replaced ten times a second.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import streamlit as st
 
 PROGRAM = """export default ({ data, parentElement, setTriggerValue }) => {
-  let box = parentElement.querySelector('div.svg');
+  let box = parentElement.querySelector('div.markup');
   if (!box) {
     box = document.createElement('div');
-    box.className = 'svg';
+    box.className = 'markup';
     parentElement.appendChild(box);
   }
-  box.innerHTML = data;
+  if (box.drawn !== data) box.innerHTML = box.drawn = data;
   // A link that the server opens, so that the session goes on. With a key
   // held down the browser opens it, in a tab of its own.
   box.onclick = (event) => {
@@ -26,12 +27,12 @@ PROGRAM = """export default ({ data, parentElement, setTriggerValue }) => {
   };
 };"""
 component = st.components.v2.component(
-    "gradebook_svg", js=PROGRAM, isolate_styles=False
+    "gradebook_markup", js=PROGRAM, isolate_styles=False
 )
 
 
-def show_svg(svg: str, key: str) -> str:
-    """The picture, in the text's colour and font. The data-name of the link
-    that was clicked in it, or ''."""
-    shown = component(key=key, data=svg, on_opened_change=lambda: None)
+def show(markup: str, key: str) -> str:
+    """The HTML or SVG, in the text's colour and font. The data-name of the
+    link that was clicked in it, or ''."""
+    shown = component(key=key, data=markup, on_opened_change=lambda: None)
     return shown.opened or ""
