@@ -34,8 +34,8 @@ from gradebook.logs.candidates.runs import CannotRun, StageRuns, StageTrace
 from gradebook.logs.candidates.ticking import tick
 
 FEW, LARGE = 2_048, 16_384
-"""Rows of a sample. Of more rows than LARGE, some whole prompts are looked
-at first, to rule a candidate out that couples no prompts."""
+"""Rows of a sample. A step of more rows than LARGE is searched on some of
+its prompts."""
 
 
 @dataclass(frozen=True)
@@ -179,10 +179,6 @@ class Trials:
     def _fit(self, candidate: Candidate) -> Fit:
         """The candidate's fit on every step."""
         tick()
-        if self.steps.rows > LARGE and not candidate.couples_prompts:
-            first = self.some_prompts._fit(candidate)
-            if not first.loose.any():
-                return first
         try:
             if self.opposed(candidate):
                 return Fit.none(self.steps.step_count)
@@ -206,6 +202,11 @@ class Trials:
             return False
         trace = self.runs.up_to("baseline", candidate)
         return bool(self.ruler.opposed(trace).all())
+
+    def sides(self, suspect: StageTrace, correct: StageTrace) -> np.ndarray:
+        """int64 [S]: the rows on which the log sides with the suspect."""
+        tight = self._measured(suspect).tight
+        return self.ruler.sides(suspect, correct, tight)
 
     def trace(self, candidate: Candidate) -> StageTrace | None:
         """The candidate's stages, None where it cannot be computed."""

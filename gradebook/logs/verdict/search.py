@@ -136,6 +136,8 @@ def _try_nearest(trials: Trials, some: Trials) -> None:
     whose numbers hardly differ from those of one that was far off is passed
     over."""
     fitting = {c.bug for c, fit in trials.fits.items() if fit.loose.all()}
+    if "" in fitting:
+        return
     nearest = 0.0 if fitting else 1.0
     missed: list[tuple[np.ndarray, float]] = []
     for off, candidate, own in _nearest(some):
@@ -161,6 +163,7 @@ def _nearest(some: Trials) -> list[tuple[float, Candidate, np.ndarray]]:
     the closest numbers."""
     logged = np.nan_to_num(some.steps.advantage)
     order = _ranks(logged)
+    order -= order.mean()
     known: dict[int, tuple[float, float, np.ndarray]] = {}
     found = []
     for candidate in some.fits:
@@ -170,9 +173,9 @@ def _nearest(some: Trials) -> list[tuple[float, Candidate, np.ndarray]]:
         number = trace.numbers["advantage"]
         if number not in known:
             own = trace.advantage.numpy()
-            alike = float(np.corrcoef(order, _ranks(np.nan_to_num(own)))[0, 1])
+            alike = order @ _ranks(np.nan_to_num(own)) / (order @ order)
             away = round(_median(own, logged), 2)
-            known[number] = round(1 - alike, 2), away, own
+            known[number] = round(1 - float(alike), 2), away, own
         off, away, own = known[number]
         if off <= 1 - RELATED:
             found.append((off, bool(candidate.bug), away, candidate, own))
