@@ -1,7 +1,8 @@
 """Check a run's log: which computation gives the advantages in it.
 
-From a file to a verdict, a chapter per file: readers (files -> rows),
-columns (whose name means what), rollouts (rows -> one batch), computations
-(what could have been computed), judging (step by step), verdict (the whole
-log), report and pytest_file (what to take home).
+From a file to a verdict: read (files -> canonical tables of whole steps),
+candidates (what could have been computed, and how far each is from the log),
+verdict (step by step, then the whole log). `log` and `check` lead through
+them; `report`, `ci` and `pytest_file` are what to take home; `recording` and
+`guard` are the trainer's side.
 """

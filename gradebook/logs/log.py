@@ -26,7 +26,6 @@ from gradebook.logs.candidates.wording import in_words
 from gradebook.logs.check import in_parts, tried
 from gradebook.logs.notes import notes_of
 from gradebook.logs.quiet import return_memory, undisturbed
-from gradebook.logs.read.prefetch import prefetched
 from gradebook.logs.read.sources import Source, sources
 from gradebook.logs.read.whole_steps import Log, whole_steps
 from gradebook.logs.verdict.search import Search
@@ -132,8 +131,8 @@ class _Work:
 
     def run(self) -> None:
         """Reads and judges the log."""
-        with ticking(self._tell), prefetched(self.parts(self.log)) as parts:
-            for steps in parts:
+        with ticking(self._tell):
+            for steps in self.parts():
                 self.judge(steps)
                 self._tell()
 
@@ -141,21 +140,22 @@ class _Work:
         if self.asked.progress is not None:
             self.asked.progress(self.log.progress, self.tally.steps)
 
-    def parts(self, log: Log) -> Iterator[LoggedSteps]:
+    def parts(self) -> Iterator[LoggedSteps]:
         """Whole steps, a part at a time; the first part decides how
         rewards are summed and groups cut."""
+        log = self.log
         for table in whole_steps(log):
             if self.reading is None:
                 self.reading = read_as_trl(
                     table,
-                    self.log.columns,
+                    log.columns,
                     self.asked.weights,
                     self.asked.group_size,
                 )
                 if "advantage" in table:
                     values = table["advantage"].to_numpy()
                     self.rounding = _rounding(log, values)
-            steps = logged(table, self.log.columns, self.reading)
+            steps = logged(table, log.columns, self.reading)
             log.set_apart += len(table) - steps.rows
             self.has = steps.has
             yield from in_parts(steps)

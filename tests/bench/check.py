@@ -2,14 +2,15 @@
 
     python tests/bench/check.py accuracy [batches]    500 a bug and estimator
     python tests/bench/check.py speed [steps]         2,000 steps of 500 rows
+    python tests/bench/check.py text                  1,000,000 rows of text
     python tests/bench/check.py passes                the search alone
 
 A pass is making a fresh Batch and one run of the correct engine over the
 same rows; `passes` are the check's CPU time over a pass's, reading apart.
 
-Speed is a multiple of what pyarrow takes to read the same Parquet file, both
-for the first time in a fresh process and for the medians of five; memory is
-the process's peak, for the file and for a quarter of it.
+Speed is a multiple of what pyarrow takes to read the same file, both for the
+first time in a fresh process and for the medians of five; memory is the
+process's peak, and what the checks leave behind.
 """
 
 from __future__ import annotations
@@ -312,20 +313,19 @@ def telling(bug: str, rows: int, chance) -> dict[str, np.ndarray]:
 
 def measured(path: str) -> None:
     """In a fresh process: check, then read, then print both."""
-    import pyarrow.parquet as pq
-
     from gradebook.logs.log import check_log
 
     check_log([ROOT / "tests" / "logs" / "trl-group"])
-    checks, reads = [], []
+    checks, reads, before = [], [], resident()
     for _ in range(5):
         start = time.perf_counter()
         verdict = check_log([path])
         checks.append(time.perf_counter() - start)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    left = resident() - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     for _ in range(5):
         start = time.perf_counter()
-        rows = pq.read_table(path).num_rows
+        rows = rows_by_pyarrow(path)
         reads.append(time.perf_counter() - start)
     first = checks[0] / reads[0]
     usual = np.median(checks) / np.median(reads)
@@ -333,8 +333,42 @@ def measured(path: str) -> None:
         f"{rows:>9,} rows  check {checks[0]:.2f} s, median"
         f" {np.median(checks):.2f}  read {reads[0]:.3f} s, median"
         f" {np.median(reads):.3f}  times {first:.1f}, medians {usual:.1f}"
-        f"  peak {peak} MB  {verdict.verdict}"
+        f"  peak {peak} MB, left {left} MB  {verdict.verdict}",
+        flush=True,
     )
+
+
+def resident() -> int:
+    """MB of memory that the process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() >> 20
+
+
+def rows_by_pyarrow(path: str) -> int:
+    """Reads the file as pyarrow does on one thread; how many rows it has."""
+    from pyarrow import csv, json, parquet
+
+    if path.endswith(".csv"):
+        options = csv.ReadOptions(use_threads=False)
+        return csv.read_csv(path, read_options=options).num_rows
+    if path.endswith(".jsonl"):
+        options = json.ReadOptions(use_threads=False)
+        return json.read_json(path, read_options=options).num_rows
+    return parquet.read_table(path).num_rows
+
+
+def text() -> None:
+    """Prints time and memory for 1,000,000 rows of CSV and JSON Lines."""
+    print("cores", os.cpu_count(), "load", os.getloadavg(), flush=True)
+    log = logged_as(plain_rows(1_000_000, True), "", "grpo")
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / f"log.{end}") for end in ("csv", "jsonl")]
+        log.to_csv(paths[0], index=False)
+        log.to_json(paths[1], orient="records", lines=True)
+        for path in paths:
+            print(f"{Path(path).suffix}, {os.path.getsize(path) >> 20} MB")
+            here = [sys.executable, __file__, "measure", path]
+            subprocess.run(here, check=True)
 
 
 def speed(steps: int) -> None:
@@ -434,6 +468,8 @@ if __name__ == "__main__":
         measured(sys.argv[2])
     elif task == "passes":
         passes()
+    elif task == "text":
+        text()
     elif task == "speed":
         speed(int(sys.argv[2]) if len(sys.argv) > 2 else 2000)
     else:

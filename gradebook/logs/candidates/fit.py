@@ -233,16 +233,13 @@ class Ruler:
             gain = spreads[0] / spreads[1]
         return np.where(np.isfinite(gain), gain, 1.0)
 
-    def sides(
-        self, suspect: StageTrace, correct: StageTrace, tight: np.ndarray
-    ) -> np.ndarray:
+    def sides(self, suspect: StageTrace, correct: StageTrace) -> np.ndarray:
         """int64 [S]: the rows on which the two differ clearly and the log
         is where the suspect is. Rounding of scores counts only on steps
-        that the suspect needs it for, where it is not `tight`, bool [S]. A
-        row without a finite advantage is no evidence: every division by 0
-        gives such a one."""
+        that the suspect needs it for. A row without a finite advantage is
+        no evidence: every division by 0 gives such a one."""
         found = suspect.advantage.numpy()
-        loose = np.flatnonzero(~tight[self.steps.step_of])
+        loose = np.flatnonzero(~self.fit(suspect).tight[self.steps.step_of])
         near, dust = self.allowed.copy(), np.zeros(self.steps.rows)
         if len(loose):
             near[loose] += self.slack(suspect, loose)

@@ -203,11 +203,6 @@ class Trials:
         trace = self.runs.up_to("baseline", candidate)
         return bool(self.ruler.opposed(trace).all())
 
-    def sides(self, suspect: StageTrace, correct: StageTrace) -> np.ndarray:
-        """int64 [S]: the rows on which the log sides with the suspect."""
-        tight = self._measured(suspect).tight
-        return self.ruler.sides(suspect, correct, tight)
-
     def trace(self, candidate: Candidate) -> StageTrace | None:
         """The candidate's stages, None where it cannot be computed."""
         try:

@@ -155,14 +155,14 @@ def _all_sides(
         if one is not None and other is not None:
             key = (*one.numbers.values(), *other.numbers.values())
             if key not in known:
-                known[key] = trials.sides(one, other)
+                known[key] = trials.ruler.sides(one, other)
             found[candidate] = known[key]
             continue
         part = trials.part(here)
         one, other = part.trace(candidate), part.trace(candidate.correct)
         rows = np.zeros(trials.steps.step_count, dtype="int64")
         if one is not None and other is not None:
-            rows[here] = part.sides(one, other)
+            rows[here] = part.ruler.sides(one, other)
         found[candidate] = rows
     return found
 
