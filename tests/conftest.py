@@ -250,6 +250,9 @@ class Visit:
         kinds = ("title", "header", "subheader", "markdown", "html", "error")
         found = [e.value for k in kinds for e in self.app.get(k)]
         found += [json.loads(b.proto.json)["summary"] for b in self._boards]
+        for one in self.app.get("bidi_component"):
+            if one.proto.component_name == "gradebook_room_news":
+                found.append(json.loads(one.proto.json)["said"])
         return "\n".join(found).replace("\\", "")
 
     @property

@@ -61,12 +61,12 @@ class Member(Learner):
         await asyncio.sleep(random.uniform(0, PAUSE))
         while True:
             for key, (name, fragment, data) in list(self.news.items()):
-                now = await self._ask(data["asked"])
-                if now not in (data["news"], heard.get(key)):
+                now = json.loads(await self._ask(data["asked"]))["draw"]
+                if now not in (data["draw"], heard.get(key)):
                     heard[key] = now
                     count += 1
                     await self._send(
-                        (name, fragment), {"news": f"{now} {count}"}
+                        (name, fragment), {"draw": f"{now} {count}"}
                     )
             await asyncio.sleep(PAUSE)
 
@@ -130,7 +130,7 @@ async def room(address: str, followers: int, edits: int) -> list[list[float]]:
     lead = await join("session", "seat-of-the-lead")
     await lead.press("room-open")
     (_, _, data), *_ = lead.news.values()
-    code = data["asked"].rpartition("/")[2]
+    code = data["asked"].rpartition("/")[2].partition("?")[0]
     lead.page, lead.query, lead.hash = *f"{CASE}&room={code}".split("?"), ""
     lead.news.clear()
     await lead.open()

@@ -269,39 +269,13 @@ def test_thirty_threads_lose_no_vote():
     rooms.reveal(code, key, Q)
 
 
-def test_news_change_with_everything_that_a_room_shows(clock):
-    rooms = Rooms(clock=clock)
-    code, key = rooms.open("lead")
-    told = [rooms.news(code)]
-
-    def changed():
-        told.append(rooms.news(code))
-        return told[-1] != told[-2]
-
-    assert not changed()
-    rooms.join(code, "seat", "case")
-    assert changed()
-    rooms.join(code, "seat", "case")
-    assert not changed()
-    rooms.vote(code, "seat", "case", 1)
-    assert changed()
-    rooms.move(code, key, Position("page", "case", "r=1"))
-    assert changed()
-    rooms.move(code, key, Position("page", "case", "r=2"))
-    assert changed()
-    rooms.reveal(code, key, "case")
-    assert changed()
-    rooms.close(code, key)
-    assert changed() and told[-1] == ""
-
-
-def test_asking_for_news_keeps_a_seat_in_the_room(clock):
+def test_asking_keeps_a_seat_in_the_room(clock):
     rooms = Rooms(clock=clock)
     code, _ = rooms.open("lead")
     for seat in ("asks", "is silent"):
         rooms.join(code, seat)
     clock.now += 40
-    rooms.news(code, "asks")
+    rooms.heard(code, "asks")
     clock.now += 40
-    rooms.news(code, "asks")
+    rooms.heard(code, "asks")
     assert rooms.seats(code) == 1

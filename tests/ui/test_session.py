@@ -1,6 +1,11 @@
 """The lead's page, and the room at the top of a bug's page."""
 
+import asyncio
+import json
+from dataclasses import replace
+
 import pytest
+from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
 
 import gradebook
@@ -8,7 +13,7 @@ from gradebook.cases import edits
 from gradebook.cases.link import decode
 from gradebook.cases.state import start
 from gradebook.classroom.plan import plan
-from gradebook.ui.rooms import follow
+from gradebook.ui.rooms import follow, news
 from gradebook.ui.rooms import seat as widgets
 
 Q = "partial_groups"
@@ -57,6 +62,7 @@ class Seat:
         if seat:
             self.app.session_state["seat"] = seat
         self.app.session_state["room-following"] = follow
+        self.cookie = seat
         self.run()
 
     def run(self):
@@ -79,7 +85,35 @@ class Seat:
     def text(self):
         kinds = ("markdown", "html", "warning")
         found = [e.value for k in kinds for e in self.app.get(k)]
-        return "\n".join(found)
+        return "\n".join([*found, *(one["said"] for one in self.news)])
+
+    @property
+    def news(self):
+        """What the page's programs that ask for news were given."""
+        return [
+            json.loads(one.proto.json)
+            for one in self.app.get("bidi_component")
+            if one.proto.component_name == "gradebook_room_news"
+        ]
+
+    def asks(self, part):
+        """What the page was drawn with of a part of the counts, and what
+        the server answers now."""
+        (given,) = [
+            one for one in self.news if f"part={part}&" in one["asked"]
+        ]
+        asked = given.pop("asked")
+        request = Request(
+            {
+                "type": "http",
+                "path_params": {"room": self.room},
+                "query_string": asked.partition("?")[2].encode(),
+                "headers": [
+                    (b"cookie", f"gradebook-seat={self.cookie}".encode())
+                ],
+            }
+        )
+        return given, json.loads(asyncio.run(news.answer(request)).body)
 
 
 @pytest.fixture
@@ -250,7 +284,7 @@ def test_an_answer_is_a_vote_and_the_page_stays_covered(led):
     assert widgets.rooms().counts(code, Q) == {0: 1}
     seat.press("choice-partial_groups-2")
     assert widgets.rooms().counts(code, Q) == {2: 1}
-    assert "**1 answer**; 1 of 1 is at this question" in lead.run().text
+    assert "<b>1 answer</b>; 1 of 1 is at this question" in lead.run().text
     assert "Negative: <b>1</b>" in lead.text
 
 
@@ -367,36 +401,44 @@ def test_following_shows_the_leads_batch_and_keeps_the_learners(led):
     assert seat.app.session_state["drafts"][Q].state.batch().reward[0] == 7
 
 
-@pytest.mark.parametrize(
-    "moved",
-    [
-        {"link": "v=1&s=partial_groups&row=4"},
-        {"stage": "score"},
-    ],
-)
-def test_a_leads_edit_draws_nothing_for_who_does_not_follow(moved):
-    def script(moved):
-        from dataclasses import replace
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_page_is_drawn_again_when_the_lead_goes_on(led, no_links, follows):
+    """Counts change without it, and a lead's edit concerns followers."""
+    lead, code, key = led
+    rooms = widgets.rooms()
+    learner = Seat(code, seat="a learner", follow=follows)
+    drawn, now = learner.asks("so_far")
+    assert now == drawn and "0 answers so far" in now["said"]
+    rooms.join(code, "another", Q)
+    rooms.vote(code, "another", Q, 1)
+    now = learner.asks("so_far")[1]
+    assert now["draw"] == drawn["draw"] and "1 answer so far" in now["said"]
 
-        import streamlit as st
+    place = rooms.position(code)
+    rooms.move(code, key, replace(place, stage="score"))
+    drawn, now = learner.asks("so_far")
+    assert (now["draw"] != drawn["draw"]) == follows
+    for act in (
+        lambda: rooms.move(code, key, replace(place, question=f"{Q}-tail")),
+        lambda: rooms.reveal(code, key, Q),
+    ):
+        rooms.move(code, key, place)
+        drawn, now = learner.run().asks("so_far")
+        assert now["draw"] == drawn["draw"]
+        act()
+        assert learner.asks("so_far")[1]["draw"] != drawn["draw"]
+    rooms.close(code, key)
+    assert learner.asks("so_far")[1] == {"draw": "closed", "said": ""}
 
-        from gradebook.classroom.room import Position
-        from gradebook.ui import keys
-        from gradebook.ui.rooms import follow
 
-        place = Position("partial_groups", "partial_groups")
-        now = replace(place, **moved)
-        on = replace(now, question="partial_groups-tail")
-        for following in (True, False):
-            keys.FOLLOWING.put(following)
-            keys.SEEN.put(place)
-            st.text([follow.behind(place, at) for at in (place, now, on)])
-
-    app = AppTest.from_function(script, kwargs={"moved": moved}).run()
-    assert [text.value for text in app.text] == [
-        "[False, True, True]",
-        "[False, False, True]",
-    ]
+def test_the_split_is_told_to_the_lead_alone(led):
+    lead, code, _ = led
+    learner = Seat(code, seat="a learner").press("choice-partial_groups-2")
+    drawn, now = lead.run().asks("split")
+    assert now == drawn and "Negative: <b>1</b>" in now["said"]
+    lead.cookie = "a learner"
+    assert lead.asks("split")[1]["said"] == ""
+    assert "Negative" not in learner.asks("so_far")[1]["said"]
 
 
 def test_an_edit_while_following_changes_nothing(led):
@@ -497,7 +539,7 @@ def test_presenting_hides_the_split_until_the_reveal():
     code, key = rooms.open("the lead")
     lead = Seat(code, key, present="1")
     Seat(code).press("choice-partial_groups-0")
-    assert "**1 answer**" in lead.run().text
+    assert "<b>1 answer</b>" in lead.run().text
     assert "Positive: <b>" not in lead.text
     lead.press("room-reveal")
     assert "Positive: <b>1</b>" in lead.text

@@ -24,6 +24,8 @@ from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.tables import table
 from gradebook.ui.rooms import bar, follow, seat
+from gradebook.ui.rooms.counts import split
+from gradebook.ui.rooms.news import news
 
 Shown = Callable[[Quiz, Report, bool], None]
 """Draws the batch of a report; after its reveal also what settles it."""
@@ -107,9 +109,9 @@ def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
         )
         if one.at:
             _back(one)
-        bar.tally(room, question)
+        news(room, "tally", question)
     answer = quiz.truth(one.reports[one.at]) if revealed else None
-    bar.live_split(room, question, CHOICES, answer)
+    news(room, "split", question, None, CHOICES, answer)
 
 
 def _reveal(room: str, question: str) -> None:
@@ -186,7 +188,8 @@ def learn(page: str, shown: Shown) -> None:
         if revealed and report is not None:
             counts = seat.rooms().counts(room, question)
             mine = seat.rooms().choice(room, seat.seat(), question)
-            bar.split(CHOICES, counts, quiz.truth(report), mine)
+            truth = quiz.truth(report)
+            st.html(split(CHOICES, counts, truth, mine))
         bar.watch(room, question if report else "", revealed, place)
     if report is None:
         return _own_result(room, one)

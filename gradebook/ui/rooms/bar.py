@@ -6,7 +6,7 @@ the lead or not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import streamlit as st
@@ -16,12 +16,11 @@ from gradebook.cases.link import encode, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.classroom.room import Position
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import minus
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts, predict, present, stages, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import follow, seat
+from gradebook.ui.rooms.counts import split
 from gradebook.ui.rooms.news import news
 
 STYLE = """<style>
@@ -33,11 +32,6 @@ STYLE = """<style>
 .st-key-room-token { display: none; }
 .st-key-room-bar { padding: .4rem .8rem; gap: .4rem; }
 </style>"""
-
-
-def learners(count: int) -> str:
-    """How many learners are in the room, in words."""
-    return "1 learner is here" if count == 1 else f"{count} learners are here"
 
 
 def bar(page: str, scenario: Scenario) -> None:
@@ -139,16 +133,17 @@ def _lead(room: str, page: str, scenario: Scenario) -> None:
                 on_click=_reveal,
                 args=(room, scenario.name),
             )
-        split = st.toggle(
+        shows = st.toggle(
             "Show the split",
             value=revealed or not present.on(),
             key=f"room-split-{present.on()}-{revealed}",
         )
-        if not (split and present.on()):  # the split counts them, too
-            tally(room, scenario.name)
-    if split:  # in the presenter view within the one line
+        if not (shows and present.on()):  # the split counts them, too
+            news(room, "tally", scenario.name)
+    if shows:  # in the presenter view within the one line
+        choices, answer = _choices(scenario, revealed)
         with line if present.on() else st.container():
-            live_split(room, scenario.name, *_choices(scenario, revealed))
+            news(room, "split", scenario.name, None, choices, answer)
 
 
 def _choices(
@@ -162,61 +157,6 @@ def _choices(
 def _reveal(room: str, question: str) -> None:
     with suppress(GradebookError):  # closed meanwhile; the next run says so
         seat.rooms().reveal(room, seat.lead_key(room), question)
-
-
-@st.fragment
-def tally(room: str, question: str) -> None:
-    """How many have answered, and how many see this question, live."""
-    known = seat.rooms()
-    news(room, "tally")
-    if not known.is_open(room):
-        st.rerun(scope="app")
-    total = sum(known.counts(room, question).values())
-    at, here = known.seats_at(room, question), known.seats(room)
-    verb = "is" if at == 1 else "are"
-    st.markdown(
-        f"**{_answers(total)}**; {at} of {here} {verb} at this question."
-    )
-
-
-@st.fragment
-def live_split(
-    room: str, question: str, choices: Sequence[str], answer: int | None
-) -> None:
-    """How the answers split so far; `answer` is the right one, where it is
-    revealed."""
-    news(room, "split")
-    with suppress(GradebookError):
-        split(choices, seat.rooms().counts(room, question), answer)
-
-
-def _answers(total: int) -> str:
-    return "1 answer" if total == 1 else f"{total} answers"
-
-
-def split(
-    choices: Sequence[str],
-    counts: Mapping[int, int],
-    answer: int | None = None,
-    mine: int | None = None,
-) -> None:
-    """How the answers split, as numbers and as bars.
-
-    answer  the right choice, once it may be shown
-    mine    this learner's choice
-    """
-    most = max([*counts.values(), 1])
-    lines = []
-    for choice, text in enumerate(choices):
-        count = counts.get(choice, 0)
-        marks = [", yours"] if choice == mine else []
-        if choice == answer:
-            marks.append(", the answer")
-        lines.append(
-            f"<div>{safe(minus(text))}: <b>{count}</b>{''.join(marks)}"
-            f'<i style="width:{7 * count / most:.2f}rem"></i></div>'
-        )
-    st.html(f'<div class="gb-split">{"".join(lines)}</div>')
 
 
 def moved(page: str, draft: Draft) -> None:
@@ -259,7 +199,7 @@ def _learn(room: str, page: str, scenario: Scenario) -> None:
         follow.way_to(place, name)
     if revealed:
         choices, answer = _choices(scenario, truth=True)
-        split(choices, known.counts(room, name), answer, mine)
+        st.html(split(choices, known.counts(room, name), answer, mine))
     watch(room, name, revealed, place)
 
 
@@ -320,7 +260,6 @@ def leave_button(room: str) -> None:
     )
 
 
-@st.fragment
 def watch(
     room: str, question: str, revealed: bool, place: Position | None
 ) -> None:
@@ -331,15 +270,5 @@ def watch(
     revealed  its answer was revealed when the page was drawn
     place     where the lead was then
     """
-    known = seat.rooms()
-    try:
-        known.join(room, seat.seat(), question)
-    except GradebookError:
-        st.rerun(scope="app")
-    news(room, "watch")
-    told = bool(question) and known.revealed(room, question) != revealed
-    if told or follow.behind(place, known.position(room)):
-        st.rerun(scope="app")
-    if question and not revealed:
-        total = sum(known.counts(room, question).values())
-        st.markdown(f"{_answers(total)} so far.")
+    waits = question and not revealed
+    news(room, "so_far" if waits else "silent", question, place)

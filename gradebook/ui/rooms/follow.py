@@ -72,17 +72,8 @@ def follow(place: Position | None, page: str) -> None:
     keys.SEEN.put(place)
 
 
-def behind(place: Position | None, now: Position | None) -> bool:
-    """The page has to be drawn again, now that the lead is at `now`.
-
-    place  where the lead was when the page was drawn
-    """
-    if now is not None and now.page in bug_files() and following():
-        return now != keys.SEEN.get()
-    return _case(now) != _case(place)
-
-
-def _case(place: Position | None) -> tuple[str, str] | None:
+def case(place: Position | None) -> tuple[str, str] | None:
+    """The page and the question at which the lead is."""
     return None if place is None else (place.page, place.question)
 
 

@@ -14,7 +14,6 @@ from gradebook.ui.rooms import follow, seat
 from gradebook.ui.rooms.bar import (
     STYLE,
     joined,
-    learners,
     leave_button,
     problem,
     toggle,
@@ -88,7 +87,7 @@ def _lead(room: str) -> None:
         st.html(f'<div class="gb-code">{safe(room)}</div>')
         st.markdown("Learners open this link, or type the code on this page:")
         st.code(_address(room), language=None, wrap_lines=True)
-        _heads(room)
+        news(room, "heads")
         st.markdown(
             "The links of the plan below keep the room. On a bug's page"
             " you see how many learners have answered. **Reveal** shows the"
@@ -116,14 +115,6 @@ def _lead(room: str) -> None:
 def _address(room: str) -> str:
     here = str(st.context.url or "").split("?")[0]
     return f"{here}?{seat.PARAMETER}={room}"
-
-
-@st.fragment
-def _heads(room: str) -> None:
-    news(room, "heads")
-    if not seat.rooms().is_open(room):
-        st.rerun(scope="app")
-    st.markdown(f"**{learners(seat.rooms().seats(room))}**")
 
 
 def _learner(room: str) -> None:
