@@ -35,12 +35,13 @@ def codes(labels: np.ndarray) -> np.ndarray:
         return _codes_of_wide(labels)
     if len(labels) > FEW:
         return pd.factorize(labels)[0].astype("int64")
-    every = labels.tolist()
-    if len(set(every)) == len(every):
-        return np.arange(len(every))
+    if not len(labels):
+        return np.zeros(0, dtype="int64")
+    heads = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
     seen: dict[Any, int] = {}
-    codes = [seen.setdefault(one, len(seen)) for one in every]
-    return np.array(codes, dtype="int64")
+    found = [seen.setdefault(x, len(seen)) for x in labels[heads].tolist()]
+    lengths = np.diff(np.append(heads, len(labels)))
+    return np.repeat(np.array(found, dtype="int64"), lengths)
 
 
 def _narrow(labels: np.ndarray) -> bool:

@@ -42,6 +42,7 @@ from gradebook.logs.recording.intake import (
     step_rows,
 )
 from gradebook.logs.verdict.one_step import StepVerdict, judged
+from gradebook.logs.verdict.search import try_everything
 
 ACTIONS = ("warn", "raise")
 
@@ -215,10 +216,13 @@ class Guard:
     def _named(self, trials: Trials, correct: Candidate) -> Finding | None:
         """What the check says of the step. The conventions that the steps
         before followed are tried first, then all that count as declared."""
-        told = judged(trials, self.declared)
-        if told.verdict != "suspect" and self._alive:
-            wide = judged(trials.widened(self._tried), self.declared)
-            told = wide if wide.verdict == "suspect" else told
+        try_everything(trials)
+        wide = trials.widened(self._tried) if self._alive else trials
+        fits = bool(trials.fitted.any())
+        told = judged(trials if fits else wide, self.declared)
+        if fits and self._alive and told.verdict != "suspect":
+            other = judged(wide, self.declared)
+            told = other if other.verdict == "suspect" else told
         if told.verdict == "correct":
             return None
         if told.verdict == "suspect" and told.candidate is not None:

@@ -82,7 +82,7 @@ def report(name, rows, own, settings):
     wrong = torch.rand(batch.rows)
     if name in gradebook.BUGS:
         wrong = gradebook.run(gradebook.bug(name).engine, batch).advantage
-    guard = partial(gradebook.Guard, declared=own, action=list)
+    guard = partial(gradebook.Guard, declared=own, action=str)
 
     def plain():
         gradebook.run(gradebook.CORRECT, batch)
