@@ -1,7 +1,7 @@
 """What a training run costs, and how fast its frames come.
 
     python tests/bench/runs.py [BUG ...]
-    python tests/bench/runs.py beside
+    python tests/bench/runs.py beside [RUNS ...]
 
 For each bug, at its slider's default, with 16 seeds and Adam:
 * seconds of processor time for the whole run (aim 2, on an idle core), also
@@ -10,14 +10,17 @@ For each bug, at its slider's default, with 16 seeds and Adam:
 * seconds to the first frame of a warm worker process (aim 0.3), and frames a
   second (aim 10).
 
-`beside` types into a bug's page, alone and beside six different runs that
-others started in a second browser, and prints the ratio (aim 1.5).
+`beside` types into a bug's page in Chromium, alone and beside 6 and 30
+different runs that other sessions (without browsers, which would be clients
+on the server's cores) started and watch, and prints the ratio (aim 1.5).
 """
 
-import re
+import asyncio
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -35,10 +38,13 @@ from served import (  # noqa: E402
     BOARD,
     OPEN,
     answers,
+    cpu_seconds,
     launched,
     opened,
     served,
+    server_of,
 )
+from sessions import Watcher, watchers  # noqa: E402
 
 from gradebook.analysis.consequences.study import (  # noqa: E402
     Run,
@@ -83,35 +89,71 @@ def timed(pool: Pool, run: Run) -> tuple[float, float, int]:
         time.sleep(LOOK)
 
 
-def beside(turns: int = 15, runs: int = 6) -> None:
+def different(count: int) -> list[str]:
+    """The addresses of so many different runs."""
+    found = []
+    for nth in range(count):
+        bug = list(studied())[nth % len(studied())]
+        slider = study(bug).slider
+        value = slider.nearest(slider.least + nth // 10 * slider.step)
+        found.append(f"consequences?bug={bug}&value={value:g}&seeds=32")
+    return found
+
+
+def beside(counts: list[int], turns: int = 15) -> None:
     """A learner's keystrokes, alone and beside others' runs."""
-    with sync_playwright() as playwright, served(ROOT / "app.py") as address:
-        answers(address)
-        page = opened(launched(playwright), f"{address}/{OPEN}", BOARD)
-        alone = keystrokes(page, turns)
-        others = launched(playwright)
-        training = re.compile("Training|Waiting")
-        for nth in range(runs):
-            tab = others.new_page()
-            run = f"bug=no_eos_outliers&value={nth / 10:g}&seeds=32"
-            tab.goto(f"{address}/consequences?{run}")
-            tab.get_by_role("button", name="Skip, show me").click()
-            tab.locator(".st-key-training h3").wait_for()
-        last = tab.locator(".st-key-training h3")
-        places = [last.inner_text()]
-        busy = keystrokes(page, turns)
-        places.append(last.inner_text())
-        print(f"the last run at first and at the end: {places}")
-        if not training.match(places[-1]):
-            print("the runs ended too early: not a measurement")
-        for name, share in (("median", 50), ("95th percentile", 95)):
-            before, after = (np.percentile(x, share) for x in (alone, busy))
-            print(f"{name}: {after / before:.2f} times")
+    with sync_playwright() as playwright:
+        browser = launched(playwright)
+        for count in counts:
+            with served(ROOT / "app.py") as address:
+                answers(address)
+                page = opened(browser, f"{address}/{OPEN}", BOARD)
+                alone = keystrokes(page, turns)
+                with watched(address, different(count)) as crowd:
+                    began, server = time.perf_counter(), server_of(address)
+                    spent = cpu_seconds(server)
+                    busy = keystrokes(page, turns)
+                    took = time.perf_counter() - began
+                    spent = cpu_seconds(server) - spent
+                page.context.close()
+            going = [w for w in crowd if w.beats]
+            print(
+                f"{count} runs, of which {len(going)} still go on at the end"
+            )
+            print(f"  the server is busy {spent / took:.0%} of the time")
+            for name, share in (("median", 50), ("95th percentile", 95)):
+                before, after = (
+                    np.percentile(x, share) for x in (alone, busy)
+                )
+                print(
+                    f"  {name}: {after / before:.2f} times"
+                    f" [{after:.0f} ms of {before:.0f}]",
+                    flush=True,
+                )
+
+
+@contextmanager
+def watched(address: str, paths: list[str]) -> Iterator[list[Watcher]]:
+    """Sessions that watch these runs meanwhile; they are there at the end."""
+    stop, ready = threading.Event(), threading.Event()
+    found: list[Watcher] = []
+    thread = threading.Thread(
+        target=lambda: found.extend(
+            asyncio.run(watchers(address, paths, stop, ready))
+        )
+    )
+    thread.start()
+    ready.wait()
+    try:
+        yield found
+    finally:
+        stop.set()
+        thread.join()
 
 
 def main() -> None:
-    if sys.argv[1:] == ["beside"]:
-        beside()
+    if sys.argv[1:2] == ["beside"]:
+        beside([int(text) for text in sys.argv[2:]] or [6, 30])
         return
     torch.set_num_threads(1)
     names = sys.argv[1:] or list(studied())

@@ -14,6 +14,7 @@ import random
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -121,10 +122,14 @@ class Learner:
                 answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN
             ):
                 return (time.perf_counter() - start) * 1000
-            if kind == "navigation":
-                self.hash = answer.navigation.page_script_hash
-            if kind == "delta":
-                self._note(answer.delta)
+            self._heard(kind, answer)
+
+    def _heard(self, kind: str | None, answer: ForwardMsg) -> None:
+        """Takes in a message of the page's run."""
+        if kind == "navigation":
+            self.hash = answer.navigation.page_script_hash
+        if kind == "delta":
+            self._note(answer.delta)
 
     def _note(self, delta) -> None:
         """Remembers the components, their fragments, what the board shows."""
@@ -141,6 +146,84 @@ class Learner:
             self.data = json.loads(component.json)
         elif component.component_name == "gradebook_shortcuts":
             self.keys = component.id, delta.fragment_id
+
+
+class Watcher(Learner):
+    """A session that trains a run on "Does it matter?" and watches it: it
+    asks for the next drawing when the page tells the browser to."""
+
+    def __init__(self, socket, path: str) -> None:
+        super().__init__(socket, path)
+        self.beats: dict[str, float] = {}
+        self.skip = ""
+        self.drawn = 0
+
+    async def watch(self) -> None:
+        """Opens the page, skips its question, and watches until cancelled
+        or until the run is over."""
+        await self.open()
+        message = BackMsg()
+        pressed = message.rerun_script.widget_states.widgets.add(id=self.skip)
+        pressed.trigger_value = True
+        await self._run(message)
+        while self.beats:
+            for fragment, beat in list(self.beats.items()):
+                message = BackMsg()
+                message.rerun_script.fragment_id = fragment
+                message.rerun_script.is_auto_rerun = True
+                took = await self._run(message)
+                self.drawn += 1
+                await asyncio.sleep(max(beat - took / 1000, 0))
+
+    def _heard(self, kind: str | None, answer: ForwardMsg) -> None:
+        super()._heard(kind, answer)
+        if kind == "new_session" and not answer.metadata.run.fragment_ids:
+            self.beats.clear()  # the whole page runs
+        if kind == "auto_rerun":
+            rerun = answer.auto_rerun
+            self.beats[rerun.fragment_id] = rerun.interval
+
+    def _note(self, delta) -> None:
+        super()._note(delta)
+        button = delta.new_element.button
+        if button.label.startswith("Skip"):
+            self.skip = button.id
+
+
+async def watchers(
+    address: str,
+    paths: Sequence[str],
+    stop: threading.Event,
+    ready: threading.Event,
+) -> list[Watcher]:
+    """One session for each path, which watches its run until `stop`; `ready`
+    is set when all of them have started theirs."""
+    url = address.replace("http", "ws") + "/_stcore/stream"
+    found: list[Watcher] = []
+
+    async def one(path: str) -> None:
+        async with connect(
+            url, subprotocols=["streamlit"], max_size=2**26
+        ) as socket:
+            watcher = Watcher(socket, path)
+            found.append(watcher)
+            await watcher.watch()
+            while not stop.is_set():  # the page stays open
+                await asyncio.sleep(0.5)
+
+    tasks = [asyncio.create_task(one(path)) for path in paths]
+    while not stop.is_set():
+        await asyncio.sleep(0.1)
+        if len(found) == len(paths) and all(w.drawn for w in found):
+            ready.set()
+        for task in tasks:
+            if task.done() and task.exception():
+                ready.set()
+                raise task.exception()  # type: ignore[misc]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return found
 
 
 def _part(answer: ForwardMsg) -> str:
