@@ -119,6 +119,8 @@ def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
             why = "only a prompt's first row is generated"
         return f"no value: the row is not in the batch, since {why}"
     why = "it did not end with EOS"
+    if not bool(batch.scored[row]):
+        why = "no reward function scored it"
     if not bool(has_tokens(batch)[row]):
         why = "its response mask is empty"
     return f"0: the row earns no advantage, since {why}"

@@ -181,6 +181,12 @@ def test_a_row_without_credit_says_why(name, row, why):
         assert side == [f"0: the row earns no advantage, since {why}"]
 
 
+def test_a_row_that_nothing_scored_says_so():
+    assert sides("unscored_rows", 3)[0] == [
+        "0: the row earns no advantage, since no reward function scored it"
+    ]
+
+
 def test_the_second_normalization_is_a_second_line():
     # m = -2/3 and s = sqrt(5) / 3 = 0.745 over transitions.
     correct, faulty = sides("double_normalization", 0)
