@@ -365,6 +365,7 @@ def text() -> None:
         paths = [str(Path(folder) / f"log.{end}") for end in ("csv", "jsonl")]
         log.to_csv(paths[0], index=False)
         log.to_json(paths[1], orient="records", lines=True)
+        del log  # else the process that checks begins with its size
         for path in paths:
             print(f"{Path(path).suffix}, {os.path.getsize(path) >> 20} MB")
             here = [sys.executable, __file__, "measure", path]

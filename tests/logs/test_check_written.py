@@ -210,6 +210,25 @@ def test_a_step_of_interleaved_prompts_is_not_taken_for_two():
     assert (found.verdict, found.steps_judged) == ("correct", 7)
 
 
+def test_a_larger_step_of_one_prompt_is_not_taken_for_two():
+    """Five steps of rewards 0, 1, and one of 0, 1, 2, 5: less their means."""
+    rows = [(step, r, r - 0.5) for step in range(5) for r in (0.0, 1.0)]
+    rows += [(5, r, r - 2) for r in (0.0, 1.0, 2.0, 5.0)]
+    log = pd.DataFrame(rows, columns=["step", "reward", "advantage"])
+    found = checked(
+        log.assign(prompt="p").to_csv(index=False).encode(), "a.csv"
+    )
+    assert (found.verdict, found.steps_judged) == ("correct", 6)
+
+
+def test_a_step_of_7_rows_among_steps_of_3_and_4_is_read():
+    """Half of the steps' rows are below 3.5: 7 are twice the usual ones."""
+    log = pd.concat(
+        [part_of(FIRST, at, at)[:n] for at, n in enumerate((3, 4, 7, 3), 1)]
+    )
+    assert len(gradebook.check(log)) == 4
+
+
 def test_the_files_of_two_ranks_are_not_taken_for_two_runs():
     """Rank 1 has the other half of the prompts, and one step less."""
     log = made(steps=8)

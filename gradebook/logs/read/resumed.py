@@ -62,11 +62,11 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
 def _directly_again(prompt: np.ndarray, head: np.ndarray) -> np.ndarray:
     """The first rows of the stretches of one step, int64, with those of
     steps that directly follow themselves: such a stretch has twice the usual
-    rows, its halves have the same prompts in the same order, and a half has
-    as many rows of a prompt as the other steps. One step whose prompts are
-    interleaved has fewer of each in a half."""
+    rows, its halves have the same prompts, several, in the same order, and a
+    half has as many rows of a prompt as the other steps. One step whose
+    prompts are interleaved has fewer of each in a half."""
     rows = np.diff(np.append(head, len(prompt)))
-    twice = np.flatnonzero(rows == 2 * np.median(rows))
+    twice = np.flatnonzero((rows == 2 * np.median(rows)) & (rows % 2 == 0))
     if not len(twice):
         return head
     stretches = np.split(prompt, head[1:])
@@ -74,7 +74,8 @@ def _directly_again(prompt: np.ndarray, head: np.ndarray) -> np.ndarray:
     found = [*head.tolist()]
     for at in twice:
         first, second = np.split(stretches[at], 2)
-        if (first == second).all() and _largest(first) == usual > 1:
+        several = len(first) > _largest(first) == usual > 1
+        if several and (first == second).all():
             found.append(head[at] + len(first))
     return np.sort(found)
 

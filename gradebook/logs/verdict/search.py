@@ -164,7 +164,7 @@ def _nearest(some: Trials) -> list[tuple[float, Candidate, np.ndarray]]:
     logged = np.nan_to_num(some.steps.advantage)
     order = _ranks(logged)
     order -= order.mean()
-    known: dict[int, tuple[float, float, np.ndarray]] = {}
+    known: dict[int, tuple[float, float, np.ndarray] | None] = {}
     found = []
     for candidate in some.fits:
         trace = some.trace(candidate) if candidate.couples_prompts else None
@@ -174,10 +174,12 @@ def _nearest(some: Trials) -> list[tuple[float, Candidate, np.ndarray]]:
         if number not in known:
             own = trace.advantage.numpy()
             alike = order @ _ranks(np.nan_to_num(own)) / (order @ order)
-            away = round(_median(own, logged), 2)
-            known[number] = round(1 - float(alike), 2), away, own
-        off, away, own = known[number]
-        if off <= 1 - RELATED:
+            off, known[number] = round(1 - float(alike), 2), None
+            if off <= 1 - RELATED:
+                known[number] = off, round(_median(own, logged), 2), own
+        near = known[number]
+        if near is not None:
+            off, away, own = near
             found.append((off, bool(candidate.bug), away, candidate, own))
     found.sort(key=lambda each: each[:3])
     return [(off, candidate, own) for off, _, _, candidate, own in found]
