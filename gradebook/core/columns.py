@@ -35,13 +35,12 @@ def codes(labels: np.ndarray) -> np.ndarray:
         return _codes_of_wide(labels)
     if len(labels) > FEW:
         return pd.factorize(labels)[0].astype("int64")
-    if not len(labels):
-        return np.zeros(0, dtype="int64")
-    heads = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))
+    every = labels.tolist()
+    if len(set(every)) == len(every):
+        return np.arange(len(every))
     seen: dict[Any, int] = {}
-    found = [seen.setdefault(x, len(seen)) for x in labels[heads].tolist()]
-    lengths = np.diff(np.append(heads, len(labels)))
-    return np.repeat(np.array(found, dtype="int64"), lengths)
+    codes = [seen.setdefault(one, len(seen)) for one in every]
+    return np.array(codes, dtype="int64")
 
 
 def _narrow(labels: np.ndarray) -> bool:
