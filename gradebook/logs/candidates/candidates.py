@@ -155,12 +155,12 @@ def faulty_ones(
     table: tuple[Convention, ...], seen: Evidence, likely: bool
 ) -> Iterator[Candidate]:
     """Every bug that the columns allow under each convention; `likely`: only
-    the first value of each guess, else only the others."""
+    the first two values of each guess, else only the others."""
     for name in tried(seen.has):
         guesses = bug(name).guesses
         choices = [_values(k, v, seen) for k, v in guesses.items()]
         for chosen in product(*choices):
-            first = all(c == each[0] for c, each in zip(chosen, choices))
+            first = all(c in each[:2] for c, each in zip(chosen, choices))
             if first != likely:
                 continue
             freedom = sum(len(each) > 1 for each in choices)
