@@ -14,6 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from one_a_stage import BY_STAGE
 from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.pages_manager import PagesManager
@@ -325,20 +326,6 @@ def marked():
     return values
 
 
-def _one_bug_a_stage():
-    """For each stage the bug whose page comes first, and so for each kind
-    of bug one that is tested everywhere."""
-    pages = sorted(
-        (int(file.stem.split("_")[0]), file.stem.split("_", 1)[1])
-        for file in (ROOT / "pages").glob("[0-9]*_*.py")
-    )
-    chosen = {}
-    for _, name in pages:
-        if name in gradebook.BUGS:
-            chosen.setdefault(gradebook.bug(name).stage, name)
-    return set(chosen.values())
-
-
 EVERY_BUG = ("bugs", "engine")
 """Folders whose tests run for every bug, long or not."""
 
@@ -346,8 +333,7 @@ EVERY_BUG = ("bugs", "engine")
 def pytest_collection_modifyitems(config, items):
     """Marks as long what repeats a test for one more bug of a stage, or on
     more examples."""
-    chosen = _one_bug_a_stage()
-    others = set(gradebook.BUGS) - chosen
+    others = set(gradebook.BUGS) - set(BY_STAGE.values())
     for item in items:
         if config.option.markexpr == "long" and (
             is_hypothesis_test(getattr(item, "obj", None))

@@ -64,7 +64,8 @@ def test_a_cell_is_the_two_advantages_and_the_value():
     assert cell.after == pytest.approx(1.30557, abs=5e-5)
     for engine in ENGINES.values():
         found = influence(engine, batch)
-        for i, j in itertools.product(range(12), range(12)):
+        # A row of each prompt, and rows of a stride over two prompts.
+        for i, j in itertools.product((0, 4, 8, 10, 11), repeat=2):
             cell = changed(engine, batch, i, j)
             assert cell.before - cell.after == pytest.approx(
                 float(found[i, j]), abs=1e-9

@@ -157,13 +157,26 @@ class Reader:
     def __init__(self, context, server):
         self.server = server
         self.page: Page = context.new_page()
-        self.elsewhere: list[str] = []
-        self.errors: list[str] = []
-        self.seen = len(server.log.read_text())
+        self.begin()
         self.page.on("request", lambda request: self._asked(request.url))
-        self.page.on("websocket", lambda socket: self._asked(socket.url))
+        self.page.on("websocket", self._connected)
         self.page.on("console", self._said)
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+
+    def begin(self):
+        """Nothing is noted yet."""
+        self.elsewhere: list[str] = []
+        self.received: list[bytes] = []
+        self.errors: list[str] = []
+        self.seen = len(self.server.log.read_text())
+
+    def _connected(self, socket):
+        self._asked(socket.url)
+        socket.on("framereceived", self._received)
+
+    def _received(self, frame):
+        sent = frame if isinstance(frame, bytes) else frame.encode()
+        self.received.append(sent)
 
     def _asked(self, url):
         host = self.server.url.removeprefix("http")
@@ -236,18 +249,60 @@ class Reader:
         self.board.shows(**wanted)
 
 
+class Tabs:
+    """The pages of one window. A reader who leaves keeps the page for the
+    next: it shows the app in half the time, since its programs are compiled.
+    What the next reader sees is a session of its own."""
+
+    def __init__(self, context, server):
+        self.context, self.server = context, server
+        self.left: list[Reader] = []
+
+    def take(self):
+        """A reader at an empty page."""
+        if not self.left:
+            return Reader(self.context, self.server)
+        reader = self.left.pop()
+        reader.page.bring_to_front()  # what stands behind draws no frames
+        reader.begin()
+        return reader
+
+    def leave(self, reader):
+        """Ends the reader's session: nothing may have gone wrong."""
+        if reader.page.context is self.context:
+            reader.page.mouse.move(0, 0)
+            reader.page.goto("about:blank")
+            self.left.append(reader)
+        else:
+            reader.page.close()
+        assert reader.complaints() == []
+
+
+@pytest.fixture(scope="session")
+def tabs(desktop, server):
+    """The pages of the wide window."""
+    return Tabs(desktop, server)
+
+
 @pytest.fixture
-def read(desktop, server):
+def reader(tabs):
+    """Somebody at an empty page of the wide window."""
+    reader = tabs.take()
+    yield reader
+    tabs.leave(reader)
+
+
+@pytest.fixture
+def read(tabs):
     """Opens a page: `read("partial_groups", "Partial groups")`. At the end
     nothing may have left the machine or gone wrong."""
     readers = []
 
-    def opened(path="", title="Gradebook", context=desktop, at=server):
-        reader = Reader(context, at)
+    def opened(path="", title="Gradebook", context=None):
+        reader = Reader(context, tabs.server) if context else tabs.take()
         readers.append(reader)
         return reader.open(path, title)
 
     yield opened
     for reader in readers:
-        reader.page.close()
-        assert reader.complaints() == []
+        tabs.leave(reader)

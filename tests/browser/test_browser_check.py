@@ -6,22 +6,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Reader
 from playwright.sync_api import expect
 
 REAL = Path(__file__).parents[1] / "logs" / "trl-group"
 
 
 @pytest.fixture
-def visitor(desktop, server):
-    reader = Reader(desktop, server)
-    reader.page.goto(f"{server.url}/check")
+def visitor(reader):
+    reader.page.goto(f"{reader.server.url}/check")
     heading = reader.page.get_by_role("heading", level=1)
     expect(heading).to_have_text("Check your run", timeout=60_000)
     reader.settled()
-    yield reader
-    reader.page.close()
-    assert reader.complaints() == []
+    return reader
 
 
 def drop(reader, *files):

@@ -4,7 +4,6 @@ import csv
 import re
 from xml.etree import ElementTree
 
-from conftest import Reader
 from playwright.sync_api import expect
 
 CURVES = """() => {
@@ -19,9 +18,8 @@ TRAINED = 300_000
 """Milliseconds that a busy machine may take to train."""
 
 
-def test_a_run_is_predicted_watched_moved_stopped_and_opened(desktop, server):
-    reader = Reader(desktop, server)
-    page = reader.page
+def test_a_run_is_predicted_watched_moved_stopped_and_opened(reader):
+    page, server = reader.page, reader.server
     page.goto(f"{server.url}/consequences")
     expect(page.get_by_role("heading", level=1)).to_have_text(
         "Does it matter?"
@@ -109,5 +107,3 @@ def test_a_run_is_predicted_watched_moved_stopped_and_opened(desktop, server):
     expect(told).to_contain_text("a number from 0 to 2, but is '1e9'")
     expect(told).to_contain_text("one of adam, sgd, sgd5, but is 'lion'")
     expect(page.get_by_text("Predict before you look")).to_be_visible()
-    page.close()
-    assert reader.complaints() == []

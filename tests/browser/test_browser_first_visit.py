@@ -4,6 +4,8 @@ Streamlit runs a page of a folder named pages/ by itself until the app has
 run once: without navigation, under the names of files.
 """
 
+import pytest
+from conftest import Reader
 from playwright.sync_api import expect
 
 import gradebook
@@ -11,9 +13,11 @@ import gradebook
 TITLES = {bug: gradebook.load(bug).title for bug in gradebook.BUGS}
 
 
-def test_a_deep_link_is_the_first_visit(read, fresh_server):
+@pytest.mark.long
+def test_a_deep_link_is_the_first_visit(desktop, fresh_server):
     bug = gradebook.BUGS[0]
-    page = read(bug, TITLES[bug], at=fresh_server).page
+    reader = Reader(desktop, fresh_server).open(bug, TITLES[bug])
+    page = reader.page
     assert page.url.partition("?")[0] == f"{fresh_server.url}/{bug}"
     bar = page.get_by_role("navigation")
     expect(bar).to_have_count(1)
@@ -23,3 +27,5 @@ def test_a_deep_link_is_the_first_visit(read, fresh_server):
     listed = page.get_by_role("menuitem")
     expect(listed).to_have_count(len(TITLES))
     assert sorted(listed.all_inner_texts()) == sorted(TITLES.values())
+    page.close()
+    assert reader.complaints() == []

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from conftest import Reader
 from playwright.sync_api import expect
 
 import gradebook
@@ -14,14 +13,14 @@ TASKS = gradebook.load(BUG).challenges
 
 
 @pytest.fixture
-def visitor(desktop, server):
+def visitor(tabs):
     """A session of its own at an address; nothing may have gone wrong."""
     readers = []
 
     def arrive(path, title=TITLE):
-        reader = Reader(desktop, server)
+        reader = tabs.take()
         readers.append(reader)
-        reader.page.goto(f"{server.url}/{path}")
+        reader.page.goto(f"{tabs.server.url}/{path}")
         heading = reader.page.get_by_role("heading", level=1)
         expect(heading).to_have_text(title, timeout=60_000)
         reader.settled()
@@ -29,8 +28,7 @@ def visitor(desktop, server):
 
     yield arrive
     for reader in readers:
-        reader.page.close()
-        assert reader.complaints() == []
+        tabs.leave(reader)
 
 
 def tab_to(page, name, most=90):
@@ -50,12 +48,19 @@ def test_a_lesson_by_keyboard_from_the_question_to_the_test(visitor):
     page = reader.page
     expect(page.get_by_text("Predict before you look")).to_be_visible()
     expect(page.get_by_text("The rule:")).to_have_count(0)
+    # The page was sent no faulty number.
+    assert reader.board.values()["faulty"] == {}
+    sent = b"".join(reader.received)
+    assert BUG.encode() in sent
+    secrets = ["\u22120.480".encode(), b"\\u22120.480", b"-0.4797", b"25.75"]
+    assert not [secret for secret in secrets if secret in sent]
     tab_to(page, "Positive")
     page.keyboard.press("Enter")
     verdict = reader.keyed("verdict")
     expect(verdict).to_contain_text("You said positive. It is negative.")
     expect(verdict).to_be_focused()
     reader.board.shows(correct={10: 1.0}, faulty={10: -0.48})
+    assert b"-0.4797" in b"".join(reader.received)
     assert "open=1" in page.url
     # A challenge, by its solution; the keys undo and redo it.
     task = reader.keyed("try")
@@ -78,7 +83,8 @@ def test_a_lesson_by_keyboard_from_the_question_to_the_test(visitor):
     assert "def test_" in waiting.value.path().read_text("utf-8")
 
 
-def test_the_stages_plot_follows_a_click_and_a_finished_edit(visitor):
+def test_what_is_opened_follows_edits_and_back_undoes_them(visitor):
+    """TRUTH: row 11's reward moves row 10 by -1.785 in the faulty engine."""
     reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
     page = reader.page
     plot = reader.keyed(f"plot-{BUG}").locator(".js-plotly-plot")
@@ -88,15 +94,22 @@ def test_the_stages_plot_follows_a_click_and_a_finished_edit(visitor):
     heading = page.get_by_role("heading", name="baseline")
     expect(heading).to_be_visible()
     reader.settled()
+    before = page.url
     reader.board.type(11, "0")
     reader.board.shows(faulty={10: 1.30557})
     expect(page.get_by_text("0.750").first).to_be_visible()
 
+    # A link restores the edit, and Back undoes it.
+    page.wait_for_url(lambda url: url != before)
+    other = visitor(page.url.split("/")[-1])
+    other.board.shows(faulty={10: 1.30557})
+    page.bring_to_front()
+    page.go_back()
+    reader.board.shows(faulty={10: -0.48})
+    reader.settled()
+    reader.board.number(10).click()
 
-def test_what_is_folded_is_worked_out_when_it_is_opened(visitor):
-    """TRUTH: row 11's reward moves row 10 by -1.785 in the faulty engine."""
-    reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
-    page = reader.page
+    # What is folded is worked out when it is opened.
     maps = reader.keyed(f"map-{BUG}").locator(".js-plotly-plot")
     expect(maps).to_have_count(0)
     page.get_by_text("Which row's reward moves which row's advantage").click()
@@ -112,22 +125,9 @@ def test_what_is_folded_is_worked_out_when_it_is_opened(visitor):
     expect(reader.board.rows).to_have_count(3)
 
 
-def test_back_undoes_an_edit_and_a_link_restores_it(visitor):
-    reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
-    before = reader.page.url
-    reader.board.type(11, "0")
-    reader.board.shows(faulty={10: 1.30557})
-    reader.page.wait_for_url(lambda url: url != before)
-    address = reader.page.url.split("/")[-1]
-    other = visitor(address)
-    other.board.shows(faulty={10: 1.30557})
-    reader.page.go_back()
-    reader.board.shows(faulty={10: -0.48})
-
-
 def test_home_flips_its_best_answer_and_leads_on(visitor):
     reader = visitor("", "The best answer was trained as a mistake.")
-    assert reader.board.values()["faulty"]["2"] > 0
+    reader.board.shows(faulty={2: 1.31747})
     reader.board.drag(3, 220)
     expect(reader.board.summary).to_contain_text("flips on row 2")
     assert reader.board.values()["faulty"]["2"] < 0

@@ -47,11 +47,20 @@ def test_a_link_restores_everything_in_a_fresh_browser(read, chromium):
     assert other.page.url == reader.page.url
 
 
-def test_back_and_undo_take_back_the_choice_of_bugs(read):
+def test_one_bug_is_taken_home_and_a_second_is_taken_back(read):
+    """One bug makes a test file, two do not. Back and Undo take the choice
+    of the second back."""
     reader = read("sandbox", "Sandbox")
+    button = reader.page.get_by_role("button", name="pytest file")
+    with reader.page.expect_download() as waiting:
+        button.click()
+    assert "def test_" in waiting.value.path().read_text("utf-8")
     chosen(reader, "Double normalization")
     bug(reader, "Rejected rows").click()
     chosen(reader, "Rejected rows")
+    said = "hold exactly one bug; 2 are chosen"
+    expect(reader.page.get_by_text(said)).to_be_visible()
+    expect(button).to_have_count(0)
     reader.page.wait_for_url("**bugs=**")
     reader.page.go_back()
     chosen(reader, "Rejected rows", pressed=False)
@@ -63,23 +72,3 @@ def test_back_and_undo_take_back_the_choice_of_bugs(read):
     chosen(reader, "Rejected rows", pressed=False)
     reader.board.button("Redo").click()
     chosen(reader, "Rejected rows")
-
-
-def test_a_damaged_link_is_named_and_the_sandbox_stands(read):
-    reader = read("sandbox?v=1&s=sandbox&bugs=nonsense&eps=0.5", "Sandbox")
-    expect(reader.page.get_by_text("'nonsense'")).to_be_visible()
-    chosen(reader, "Double normalization")
-    eps = reader.keyed("set-eps-sandbox").get_by_role("textbox")
-    expect(eps).to_have_value("0.5")
-
-
-def test_one_bug_is_taken_home_as_a_test(read):
-    reader = read("sandbox", "Sandbox")
-    button = reader.page.get_by_role("button", name="pytest file")
-    with reader.page.expect_download() as waiting:
-        button.click()
-    assert "def test_" in waiting.value.path().read_text("utf-8")
-    bug(reader, "Rejected rows").click()
-    said = "hold exactly one bug; 2 are chosen"
-    expect(reader.page.get_by_text(said)).to_be_visible()
-    expect(button).to_have_count(0)

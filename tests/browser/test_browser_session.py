@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from conftest import Reader
 from playwright.sync_api import expect
 
 OPEN = ".st-key-path button[aria-checked='true']"
@@ -19,7 +20,9 @@ def elsewhere(chromium):
 
     def window(width=1280, scheme="light"):
         context = chromium.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=scheme
+            viewport={"width": width, "height": 800},
+            color_scheme=scheme,
+            reduced_motion="reduce",
         )
         opened.append(context)
         return context
@@ -137,17 +140,19 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
     expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
 
 
-def test_the_presenter_views_keys_reveal_and_walk_the_stages(read, elsewhere):
+def test_the_presenter_views_keys_reveal_and_walk_the_stages(
+    elsewhere, server
+):
     """Space and the arrows act in the presenter view alone, and not while a
     control has the focus."""
-    reader = read("session", "Session", context=elsewhere())
+    reader = Reader(elsewhere(), server)
     page = reader.page
     sent = []
     page.on(
         "websocket",
         lambda socket: socket.on("framesent", lambda data: sent.append(data)),
     )
-    page.goto(f"{reader.server.url}/{CASE}&present=1")
+    page.goto(f"{server.url}/{CASE}&present=1")
     skip = button(page, "skip-partial_groups")
     expect(skip).to_be_visible(timeout=60_000)
     reader.settled()
@@ -196,10 +201,11 @@ def test_the_presenter_views_keys_reveal_and_walk_the_stages(read, elsewhere):
     page.evaluate("document.activeElement.blur()")
     nothing_is_told_by("ArrowRight")
     expect(stage(page)).to_contain_text("group")
+    page.close()
+    assert reader.complaints() == []
 
 
-def test_a_handout_is_downloaded_and_stands_alone(read, elsewhere, tmp_path):
-    reader = read("session", "Session", context=elsewhere())
+def a_handout_is_downloaded_and_stands_alone(reader, elsewhere, tmp_path):
     with reader.page.expect_download() as waiting:
         button(reader.page, "handout-partial_groups").click()
     download = waiting.value
@@ -218,8 +224,11 @@ def test_a_handout_is_downloaded_and_stands_alone(read, elsewhere, tmp_path):
     assert alone.evaluate(wide)
 
 
-def test_the_navigation_keeps_the_room_in_the_address(read, elsewhere):
+def test_handouts_and_a_room_that_the_navigation_keeps_in_the_address(
+    read, elsewhere, tmp_path
+):
     reader = read("session", "Session", context=elsewhere())
+    a_handout_is_downloaded_and_stands_alone(reader, elsewhere, tmp_path)
     page = reader.page
     page.get_by_role("button", name="Open a room").click()
     page.wait_for_url("**/session?room=*")

@@ -266,9 +266,8 @@ def verdict(name, rows, of_a_step):
     found = check_log([Source("log.parquet", data=file.getvalue())])
     return [found.verdict, found.bug, found.sentence, *found.notes]
 
-sizes = [(100, 20), (100_000, 500), (100_000, 100_000)]
 print(json.dumps([
-    [verdict(name, *size) for size in sizes]
+    [verdict(name, *size) for size in SIZES]
     for name in ("rank_groups", "padded_loss")
 ]))
 """
@@ -365,8 +364,17 @@ def test_the_solution_of_a_new_challenge_solves_it(library):
     assert library["rank_groups"]["solved"] == [True]
 
 
-def test_the_check_knows_both_in_small_and_large_logs(copy):
-    groups, loss = printed(copy, LOGS)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [(100, 20), (100_000, 500)],
+        pytest.param([(100_000, 100_000)], marks=pytest.mark.long),
+    ],
+    ids=["steps", "one step"],
+)
+def test_the_check_knows_both_in_small_and_large_logs(copy, sizes):
+    """Rows of the log, and of each of its steps."""
+    groups, loss = printed(copy, f"SIZES = {sizes}\n{LOGS}")
     for verdict, bug, sentence, *_ in groups:
         assert (verdict, bug) == ("suspect", "rank_groups")
         assert "These are what groups split by process computes" in sentence

@@ -12,7 +12,13 @@ from gradebook.cases import engines
 from gradebook.cases.sandbox import SETTINGS, blank
 from gradebook.cases.table import Table
 
-STARTS = [f"sandbox-{name}" for name in gradebook.cases.scenario.names()]
+STARTS = [
+    pytest.param(
+        f"sandbox-{name}", marks=pytest.mark.long if "-" in name else ()
+    )
+    for name in gradebook.cases.scenario.names()
+]
+"""The reports; their variants under long."""
 
 
 def exclusive(name):

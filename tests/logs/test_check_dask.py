@@ -6,10 +6,18 @@ from logs.made import made
 
 import gradebook
 
-dask = pytest.importorskip("dask")
-dataframe = pytest.importorskip("dask.dataframe")
 
-META = gradebook.check(made(steps=1)).iloc[:0]
+@pytest.fixture(scope="module")
+def dask():
+    """Dask with its data frames; its import takes two seconds."""
+    pytest.importorskip("dask.dataframe")
+    return pytest.importorskip("dask")
+
+
+@pytest.fixture(scope="module")
+def meta():
+    """The columns of the check, for Dask."""
+    return gradebook.check(made(steps=1)).iloc[:0]
 
 
 @pytest.fixture
@@ -29,13 +37,15 @@ def same(found, direct):
     pd.testing.assert_frame_equal(found, direct, check_dtype=False)
 
 
-def test_a_map_over_steps_equals_the_direct_result(folder):
+def test_a_map_over_steps_equals_the_direct_result(folder, dask, meta):
     path, log = folder
     with dask.config.set(
         {"scheduler": "synchronous", "dataframe.convert-string": False}
     ):
-        steps = dataframe.read_parquet(path).groupby("step")[list(log.columns)]
-        found = steps.apply(gradebook.check, meta=META).compute()
+        steps = dask.dataframe.read_parquet(path).groupby("step")[
+            list(log.columns)
+        ]
+        found = steps.apply(gradebook.check, meta=meta).compute()
     direct = pd.concat(
         [gradebook.check(rows) for _, rows in log.groupby("step")],
         ignore_index=True,
@@ -43,14 +53,16 @@ def test_a_map_over_steps_equals_the_direct_result(folder):
     same(found, direct)
 
 
-def test_a_map_over_files_of_whole_steps_equals_the_direct_result(folder):
+def test_a_map_over_files_of_whole_steps_equals_the_direct_result(
+    folder, dask, meta
+):
     path, log = folder
     with dask.config.set(
         {"scheduler": "threads", "dataframe.convert-string": False}
     ):
         found = (
-            dataframe.read_parquet(path)
-            .map_partitions(gradebook.check, meta=META)
+            dask.dataframe.read_parquet(path)
+            .map_partitions(gradebook.check, meta=meta)
             .compute()
         )
     verdicts = ["step", "verdict", "bug"]

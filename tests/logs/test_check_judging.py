@@ -95,6 +95,7 @@ def test_declared_settings_tell_the_measured_sides_apart(bug, side):
             assert bug == row["bug"] or bug in row["ties"], name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bug", SHOWN)
 def test_undeclared_no_other_bug_is_named_alone(bug):
     found = gradebook.check(measured(bug, "faulty"))
@@ -124,7 +125,15 @@ def test_rloo_whose_advantages_trl_normalizes_is_correct():
 # A step by itself
 
 
-@pytest.mark.parametrize("bug", ["", *sorted(NEEDED)])
+@pytest.mark.parametrize(
+    "bug",
+    ["", "partial_groups"]
+    + [
+        pytest.param(bug, marks=pytest.mark.long)
+        for bug in sorted(NEEDED)
+        if bug != "partial_groups"
+    ],
+)
 def test_a_step_alone_gives_the_same_row(bug):
     frame = made(bug, steps=4, seed=4)
     whole = gradebook.check(frame)
@@ -207,7 +216,11 @@ def test_a_score_over_eps_is_read_as_such():
     assert found["row"] == 10
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, 1e300])
+@pytest.mark.parametrize(
+    "value",
+    [math.nan]
+    + [pytest.param(v, marks=pytest.mark.long) for v in (math.inf, 1e300)],
+)
 def test_an_advantage_that_is_no_finite_number_is_not_correct(value):
     frame = made(steps=1)
     frame.loc[3, "advantage"] = value
@@ -221,7 +234,9 @@ def test_a_row_without_transitions_has_no_advantage():
     assert gradebook.check(frame)["verdict"].tolist() == ["correct"]
 
 
-@pytest.mark.parametrize("places", [3, 4])
+@pytest.mark.parametrize(
+    "places", [3, pytest.param(4, marks=pytest.mark.long)]
+)
 def test_advantages_rounded_in_text_are_read_as_rounded(places):
     frame = made(steps=6).round({"advantage": places})
     assert set(gradebook.check(frame)["verdict"]) == {"correct"}

@@ -40,8 +40,14 @@ def ties(verdict):
 # A real log
 
 
-def test_a_real_log_is_correct_in_its_trainers_convention():
-    found = check_log([TRL])
+@pytest.fixture(scope="module")
+def real():
+    """The verdict on twelve steps that TRL logged."""
+    return check_log([TRL])
+
+
+def test_a_real_log_is_correct_in_its_trainers_convention(real):
+    found = real
     assert found.verdict == "correct" and found.exit_code == 0
     assert found.sentence.startswith(
         "These are GRPO advantages in TRL's convention, correct, largest"
@@ -51,12 +57,12 @@ def test_a_real_log_is_correct_in_its_trainers_convention():
     assert (found.steps_judged, found.rows) == (12, 192)
 
 
-def test_the_weights_of_a_real_log_are_found():
-    assert check_log([TRL]).weights == (1.0, 0.5)
+def test_the_weights_of_a_real_log_are_found(real):
+    assert real.weights == (1.0, 0.5)
 
 
-def test_a_real_log_says_what_it_cannot_tell():
-    found = ties(check_log([TRL]))
+def test_a_real_log_says_what_it_cannot_tell(real):
+    found = ties(real)
     assert (
         "a step with a partial group would tell" in (found["partial_groups"])
     )

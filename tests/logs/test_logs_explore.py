@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def source(frame, name="log.csv"):
     return Source(name, data=frame.to_csv(index=False).encode())
 
 
+@cache
 def checked(bug="", **made_with):
     frame = made(bug, **made_with)
     return frame, [source(frame)], check_log([source(frame)])

@@ -58,16 +58,16 @@ def halves(log):
 
 @pytest.mark.parametrize("bug", ["", "partial_groups"])
 def test_steps_that_come_back_later_are_brought_together(bug, monkeypatch):
-    log = made(bug, steps=8)
+    log = made(bug, steps=4)
     whole = check_log([of(table(log), "log.parquet")])
     small_parts(monkeypatch, 20)
     source = of(table(halves(log)), "log.parquet")
     found = check_log([source])
     assert found.sentence == whole.sentence
-    assert found.steps_judged == 8 and found.exit_code == whole.exit_code
+    assert found.steps_judged == 4 and found.exit_code == whole.exit_code
     assert any("stand apart" in note for note in found.notes)
-    opened = step_rows([source], found, 7)
-    assert len(opened.table) == (log["step"] == 7).sum()
+    opened = step_rows([source], found, 3)
+    assert len(opened.table) == (log["step"] == 3).sum()
 
 
 def test_steps_that_come_back_in_too_large_a_log_are_said(monkeypatch):

@@ -265,9 +265,9 @@ def test_what_is_no_log_is_refused_in_a_sentence(data, name, says):
 
 
 @EVERY
-def test_ten_thousand_columns_are_refused(kind):
-    names = [f"c{i}" for i in range(10_000)]
-    frame = pd.DataFrame([range(10_000)], columns=names)
+def test_a_thousand_columns_are_refused(kind):
+    names = [f"c{i}" for i in range(1000)]
+    frame = pd.DataFrame([range(1000)], columns=names)
     data = {
         "csv": lambda: frame.to_csv(index=False).encode(),
         "tsv": lambda: frame.to_csv(index=False, sep="\t").encode(),
@@ -337,7 +337,10 @@ def test_random_bytes_are_refused_or_named(data, kind):
 def test_any_text_in_a_line_is_named_or_read(text, line):
     lines = bytes_of("csv").decode().split("\n")
     lines[line] = text
-    outcome(of("\n".join(lines)))
+    try:
+        list(tables(Log.of([of("\n".join(lines))])))
+    except GradebookError as error:
+        assert "\n" not in str(error)
 
 
 def damaged(whole, chance):
@@ -352,7 +355,7 @@ def damaged(whole, chance):
 @EVERY
 def test_a_damaged_file_is_read_or_refused(kind):
     whole, chance = bytes_of(kind), random.Random(kind)
-    for _ in range(60):
+    for _ in range(20):
         source = of(damaged(whole, chance), f"log.{kind}")
         try:
             list(parts(source, Wanted(tuple(header(source)[0]))))
@@ -363,7 +366,7 @@ def test_a_damaged_file_is_read_or_refused(kind):
 @EVERY
 def test_a_damaged_file_is_judged_or_refused(kind):
     whole, chance = bytes_of(kind), random.Random(kind)
-    for _ in range(4):
+    for _ in range(2):
         outcome(of(damaged(whole, chance), f"log.{kind}"))
 
 
@@ -423,10 +426,15 @@ def test_conversations_in_json_lines_are_prompts():
     assert found["verdict"].tolist() == ["correct"]
 
 
-NESTED = [[1], {"a": 1}, [{"a": [1]}], [[]], None, 10**30, "x", True]
+NESTED = [[{"a": [1]}], None]
+MORE = [[1], {"a": 1}, [[]], 10**30, "x", True]
 
 
-@pytest.mark.parametrize("value", NESTED, ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [*NESTED, *(pytest.param(v, marks=pytest.mark.long) for v in MORE)],
+    ids=repr,
+)
 def test_a_nested_cell_in_any_column_is_read_or_named(value):
     """In the second of three prompts of two rows, whose rewards 0 and 1
     have the advantages -1/sqrt(2) and 1/sqrt(2)."""

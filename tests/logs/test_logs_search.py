@@ -29,7 +29,11 @@ def later(frame, after):
     return frame.assign(step=frame["step"] + after)
 
 
-@pytest.mark.parametrize("estimator", ["grpo", "dr_grpo", "rloo"])
+@pytest.mark.parametrize(
+    "estimator",
+    ["grpo"]
+    + [pytest.param(e, marks=pytest.mark.long) for e in ("dr_grpo", "rloo")],
+)
 @pytest.mark.parametrize("bug", sorted(NEEDED))
 def test_the_bug_is_named_and_every_step_is_tried(bug, estimator):
     found = checked(made(bug, estimator, steps=40))
@@ -82,6 +86,7 @@ def test_noise_is_searched_for_a_while_and_that_is_said():
     assert any("tried only with what was found" in n for n in found.notes)
 
 
+@pytest.mark.long
 def test_rounded_advantages_are_read_as_rounded():
     frame = made("no_eos_outliers", steps=40)
     frame["advantage"] = frame["advantage"].round(3)
@@ -107,7 +112,11 @@ def one_step(bug="", estimator="grpo", groups=200, **changes):
     return frame.drop(columns="step")
 
 
-@pytest.mark.parametrize("changes", [{}, OVER_BATCH], ids=["group", "batch"])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, pytest.param(OVER_BATCH, marks=pytest.mark.long)],
+    ids=["group", "batch"],
+)
 @pytest.mark.parametrize("bug", sorted(NEEDED))
 def test_the_bug_of_one_large_step_is_named(
     bug, changes, large_steps_from_256_rows

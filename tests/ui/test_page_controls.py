@@ -4,6 +4,7 @@ numbers follow the engine under it."""
 from dataclasses import replace
 
 import pytest
+from one_a_stage import BY_STAGE
 
 import gradebook
 from gradebook.core.errors import GradebookError
@@ -49,12 +50,23 @@ def under(scenario, control, value):
     return replace(settings, **{control: value})
 
 
-SETTINGS = [
-    pytest.param(bug, control, id=f"{bug}-{control}")
-    for bug in gradebook.BUGS
+CONTROLS = [
+    (bug, control)
+    for bug in [*BY_STAGE.values(), *gradebook.BUGS]
     for control in gradebook.load(bug).controls
     if control not in SPECIAL
 ]
+FIRST = {control: bug for bug, control in reversed(CONTROLS)}
+SETTINGS = [
+    pytest.param(
+        bug,
+        control,
+        id=f"{bug}-{control}",
+        marks=() if FIRST[control] == bug else pytest.mark.long,
+    )
+    for bug, control in dict.fromkeys(CONTROLS)
+]
+"""Each control on the first page that has it; on all pages under long."""
 
 
 def set_to(page, control, value):

@@ -1,11 +1,7 @@
 """The processes that train: shared, in turn, stopped, and apart from the
 app."""
 
-import json
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +9,6 @@ from gradebook.analysis.consequences.study import Run
 from gradebook.analysis.consequences.training import frames
 from gradebook.ui.runs import pool as pools
 from gradebook.ui.runs.pool import DONE, ENDED, RUNNING, WAITING, Pool, Task
-
-ROOT = Path(__file__).parents[2]
 
 
 def task_of(lost):
@@ -61,23 +55,6 @@ def until(changed, holds):
         changed.clear()
         changed.wait(0.5)
     raise AssertionError("it never holds")
-
-
-def test_a_worker_imports_neither_streamlit_nor_the_app():
-    code = """
-import sys
-from gradebook.analysis.consequences import __main__
-print(json.dumps([n for n in sys.modules if n.split(".")[0] in
-                  ("streamlit", "app", "plotly")]))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", "import json" + code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert json.loads(done.stdout) == []
 
 
 def test_equal_runs_are_one_job_and_give_the_run_s_own_numbers(changed, pool):

@@ -57,10 +57,9 @@ print(*[route.path for route in app.files])
 """
 
 
-@pytest.mark.parametrize(("base", "below"), [("", ""), ("team/", "/team")])
-def test_the_apps_own_files_stand_below_the_base_path(base, below):
+def test_the_apps_own_files_stand_below_the_base_path():
     run = subprocess.run(
-        [sys.executable, "-c", BEHIND_A_PROXY, base],
+        [sys.executable, "-c", BEHIND_A_PROXY, "team/"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -68,7 +67,7 @@ def test_the_apps_own_files_stand_below_the_base_path(base, below):
     )
     paths = run.stdout.split()
     assert len(paths) == 6
-    assert all(re.match(rf"{below}/[a-z]+-[a-z]+/", path) for path in paths)
+    assert all(re.match("/team/[a-z]+-[a-z]+/", path) for path in paths)
 
 
 PREPARED = """
