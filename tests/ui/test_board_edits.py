@@ -1,11 +1,11 @@
 """Edits that a browser posts to the server, and the answers to them."""
 
-import asyncio
 import json
 import threading
 
 import pytest
 from starlette.requests import Request
+from ui.answered import answered
 
 from gradebook.ui.board import component
 
@@ -24,7 +24,7 @@ def posted(epoch, body):
         "headers": [],
         "path_params": {"epoch": epoch},
     }
-    answer = asyncio.run(component.answer(Request(scope, receive)))
+    answer = answered(component.answer(Request(scope, receive)))
     return answer.status_code, answer.body.decode()
 
 

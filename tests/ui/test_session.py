@@ -1,12 +1,12 @@
 """The lead's page, and the room at the top of a bug's page."""
 
-import asyncio
 import json
 from dataclasses import replace
 
 import pytest
 from starlette.requests import Request
 from streamlit.testing.v1 import AppTest
+from ui.answered import answered
 
 import gradebook
 from gradebook.cases import edits
@@ -113,7 +113,7 @@ class Seat:
                 ],
             }
         )
-        return given, json.loads(asyncio.run(news.answer(request)).body)
+        return given, json.loads(answered(news.answer(request)).body)
 
 
 @pytest.fixture
