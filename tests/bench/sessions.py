@@ -75,7 +75,7 @@ class Learner:
     async def _post(self, message: str) -> bytes:
         """The answer to the board's message, over a line that stays open."""
         host, port = self.socket.remote_address[:2]
-        if self.line is None:
+        if self.line is None or self.line[0].at_eof():  # closed when idle
             self.line = await asyncio.open_connection(host, port)
         reader, writer = self.line
         body = message.encode()
