@@ -32,7 +32,7 @@ from gradebook.ui.runs.pool import DONE, ENDED, WAITING, Job, Task
 BEAT = 0.08
 """Seconds from one drawing to the next while a run trains."""
 PATIENT = 1.0
-"""Seconds from one look at the queue to the next, while others are first."""
+"""Seconds from one look at the queue to the next, for who is second in it."""
 
 
 def live(mine: Desk) -> None:
@@ -48,9 +48,10 @@ def live(mine: Desk) -> None:
 
 
 def _beat(job: Job) -> float:
-    """Seconds to the next drawing. Thirty learners in the queue together
-    cost the server less than a single one whose run trains."""
-    return BEAT if pool().place(job) <= 1 else PATIENT
+    """Seconds to the next drawing. Whoever is twice as far behind in the
+    queue looks half as often, so a long queue costs the server little."""
+    place = pool().place(job)
+    return BEAT if place <= 1 else PATIENT * 2 ** (place.bit_length() - 2)
 
 
 def _live(mine: Desk, run: Run, beat: float | None) -> None:
