@@ -22,6 +22,7 @@ from streamlit.testing.v1 import AppTest, app_test
 from streamlit.util import calc_hash
 
 import gradebook
+from gradebook.cases.scenario import names
 from gradebook.ui.board.component import taken
 
 ROOT = Path(__file__).parent.parent
@@ -254,6 +255,8 @@ class Visit:
         for one in self.app.get("bidi_component"):
             if one.proto.component_name == "gradebook_room_news":
                 found.append(json.loads(one.proto.json)["said"])
+            if one.proto.component_name == "gradebook_markup":
+                found.append(json.loads(one.proto.json))
         return "\n".join(found).replace("\\", "")
 
     @property
@@ -328,11 +331,14 @@ def marked():
 
 EVERY_BUG = ("bugs", "engine")
 """Folders whose tests run for every bug, long or not."""
+MAIN_CASE = ("output", "ui")
+"""Folders whose tests run for the main case of a bug; for the others long."""
 
 
 def pytest_collection_modifyitems(config, items):
-    """Marks as long what repeats a test for one more bug of a stage, or on
-    more examples."""
+    """Marks as long what repeats a test for one more bug of a stage, for one
+    more case of a bug's page, or on more examples."""
+    variants = set(names()) - set(gradebook.BUGS)
     others = set(gradebook.BUGS) - set(BY_STAGE.values())
     for item in items:
         if config.option.markexpr == "long" and (
@@ -347,6 +353,8 @@ def pytest_collection_modifyitems(config, items):
             if (values)
             else []
         )
+        if set(MAIN_CASE) & set(item.path.parts) and variants & set(named):
+            item.add_marker(pytest.mark.long)
         if any(
             v.removeprefix("sandbox-").split("-")[0] in others for v in named
         ):

@@ -7,6 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
 from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +50,7 @@ def python(code):
     return done.stdout.split()
 
 
+@pytest.mark.long
 def test_the_library_runs_where_neither_streamlit_nor_plotly_is_installed():
     """None in sys.modules makes every import of the name fail. A process
     that trains imports as little."""

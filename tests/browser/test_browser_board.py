@@ -288,6 +288,7 @@ def test_a_finger_drags_a_handle_on_a_narrow_screen(chromium, server):
     context.close()
 
 
+@pytest.mark.long
 def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(
     desktop, server
 ):

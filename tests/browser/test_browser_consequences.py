@@ -4,6 +4,7 @@ import csv
 import re
 from xml.etree import ElementTree
 
+import pytest
 from playwright.sync_api import expect
 
 CURVES = """() => {
@@ -18,6 +19,7 @@ TRAINED = 300_000
 """Milliseconds that a busy machine may take to train."""
 
 
+@pytest.mark.long
 def test_a_run_is_predicted_watched_moved_stopped_and_opened(reader):
     page, server = reader.page, reader.server
     page.goto(f"{server.url}/consequences")

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 
@@ -29,6 +30,7 @@ def test_reports_are_judged_by_keys_and_typing_is_no_answer(read):
     expect(game.keyed("verdict")).to_contain_text("You said a bug")
 
 
+@pytest.mark.long
 def test_a_mystery_is_edited_by_hand_and_its_link_replays_it(read):
     """seed7 hides no bug."""
     game = read("mystery?v=1&seed=seed7", "Mystery trainer")

@@ -1,5 +1,6 @@
 """The sandbox's address is its whole state."""
 
+import pytest
 from playwright.sync_api import expect
 
 FRESH = {
@@ -20,6 +21,7 @@ def chosen(reader, name, pressed=True):
     )
 
 
+@pytest.mark.long
 def test_a_link_restores_everything_in_a_fresh_browser(read, chromium):
     reader = read("sandbox", "Sandbox")
     reader.page.get_by_role("combobox", name="Start from").click()
@@ -47,6 +49,7 @@ def test_a_link_restores_everything_in_a_fresh_browser(read, chromium):
     assert other.page.url == reader.page.url
 
 
+@pytest.mark.long
 def test_one_bug_is_taken_home_and_a_second_is_taken_back(read):
     """One bug makes a test file, two do not. Back and Undo take the choice
     of the second back."""

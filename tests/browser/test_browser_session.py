@@ -100,6 +100,7 @@ def test_a_room_votes_reveals_and_follows(read, elsewhere):
     expect(two.board.cell(11)).to_have_value("100")
 
 
+@pytest.mark.long
 def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
     read, elsewhere
 ):
@@ -140,6 +141,7 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
     expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
 
 
+@pytest.mark.long
 def test_the_presenter_views_keys_reveal_and_walk_the_stages(
     elsewhere, server
 ):
@@ -224,6 +226,7 @@ def a_handout_is_downloaded_and_stands_alone(reader, elsewhere, tmp_path):
     assert alone.evaluate(wide)
 
 
+@pytest.mark.long
 def test_handouts_and_a_room_that_the_navigation_keeps_in_the_address(
     read, elsewhere, tmp_path
 ):

@@ -127,6 +127,7 @@ def test_rewards_that_were_normalized_before_they_were_summed_are_found():
 
 
 @pytest.mark.parametrize("size", [6, pytest.param(5, marks=pytest.mark.long)])
+@pytest.mark.long
 def test_fixed_strides_are_named_with_the_weights_of_the_rewards(size):
     log = rows_of("trl-group").head(96)
     frame = strided(log, {"vowels": 1, "short": 0.5}, size)
@@ -150,6 +151,7 @@ def test_equal_functions_get_one_weight():
     assert any("twin tells no rows" in note for note in reading.notes)
 
 
+@pytest.mark.long
 def test_a_log_that_nothing_explains_keeps_the_default_weights():
     frame = rows_of("trl-group").head(64)
     rng = np.random.default_rng(0)

@@ -168,6 +168,7 @@ def failing(text, engines, folder):
         for bug in sorted(set(NEEDED) - {"partial_groups"})
     ],
 )
+@pytest.mark.long
 def test_the_test_file_tells_a_correct_trainer_from_a_faulty_one(
     bug, tmp_path
 ):

@@ -28,6 +28,7 @@ def cells():
     ]
 
 
+@pytest.mark.long
 def test_a_comparison_shows_verdict_rows_and_stages(cells):
     (shown,) = cells[0]
     text = shown["text/html"]

@@ -108,6 +108,7 @@ def test_an_update_s_batch_comes_as_rows(changed, pool):
     assert {row["reward"] for row in job.rows} <= {0.0, 1.0}
 
 
+@pytest.mark.long
 def test_a_process_that_dies_is_told_and_replaced(changed, pool):
     job = pool.watch(task_of(3.0), "a")
     until(changed, lambda: len(job.frames) >= 2)

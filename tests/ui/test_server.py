@@ -84,6 +84,7 @@ print(gc.get_freeze_count())
 """
 
 
+@pytest.mark.long
 def test_torch_is_out_of_garbage_collection_and_stays_so():
     """A garbage collection that visits torch's objects takes 0.1 s. A check
     of a log gives nothing back that was taken out."""
