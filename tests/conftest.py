@@ -211,7 +211,7 @@ class Visit:
     @property
     def board(self):
         """What the page's board is given to draw."""
-        return json.loads(self._boards[self.which].proto.json)
+        return json.loads(self._boards[self.which].proto.json)[0]
 
     @property
     def table(self):
@@ -242,7 +242,7 @@ class Visit:
         """The messages, without Markdown's backslashes."""
         said = [e.value.replace("\\", "") for e in self.app.error]
         for board in self._boards:
-            data = json.loads(board.proto.json)
+            data = json.loads(board.proto.json)[0]
             said += [*data["notes"], *filter(None, [data["stale"]])]
         return said
 
@@ -251,12 +251,12 @@ class Visit:
         """Everything the page says."""
         kinds = ("title", "header", "subheader", "markdown", "html", "error")
         found = [e.value for k in kinds for e in self.app.get(k)]
-        found += [json.loads(b.proto.json)["summary"] for b in self._boards]
+        found += [json.loads(b.proto.json)[0]["summary"] for b in self._boards]
         for one in self.app.get("bidi_component"):
             if one.proto.component_name == "gradebook_room_news":
-                found.append(json.loads(one.proto.json)["said"])
+                found.append(json.loads(one.proto.json)[0]["said"])
             if one.proto.component_name == "gradebook_markup":
-                found.append(json.loads(one.proto.json))
+                found.append(json.loads(one.proto.json)[0])
         return "\n".join(found).replace("\\", "")
 
     @property

@@ -102,7 +102,7 @@ class Member(Learner):
         one = element.bidi_component
         if one.component_name == "gradebook_room_news":
             key = re.sub(r"^\$\$ID-[0-9a-f]+-", "", one.id)
-            self.news[key] = one.id, fragment, json.loads(one.json)
+            self.news[key] = one.id, fragment, json.loads(one.json)[0]
         elif one.component_name == "gradebook_board":
             place = [c[0] for c in self.data["columns"]].index("reward")
             value = str(self.data["rows"][ROW][place])

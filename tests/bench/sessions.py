@@ -143,7 +143,7 @@ class Learner:
             return
         component = element.bidi_component
         if component.component_name == "gradebook_board":
-            self.data = json.loads(component.json)
+            self.data = json.loads(component.json)[0]
         elif component.component_name == "gradebook_shortcuts":
             self.keys = component.id, delta.fragment_id
 

@@ -91,7 +91,7 @@ class Seat:
     def news(self):
         """What the page's programs that ask for news were given."""
         return [
-            json.loads(one.proto.json)
+            json.loads(one.proto.json)[0]
             for one in self.app.get("bidi_component")
             if one.proto.component_name == "gradebook_room_news"
         ]

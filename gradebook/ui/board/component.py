@@ -32,7 +32,9 @@ def board(draft: Draft, seen: Callable[[], dict[str, Any]]) -> None:
     """
     draft.seen = seen
     _open[draft.epoch] = draft
-    _mount(key=f"board-{draft.scenario.name}", data=_data(draft))
+    # In a list: in a mapping Streamlit would look for tables, and import
+    # pandas for it, which takes longer than all else before the first board.
+    _mount(key=f"board-{draft.scenario.name}", data=[_data(draft)])
 
 
 def _data(draft: Draft) -> dict[str, Any]:

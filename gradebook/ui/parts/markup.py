@@ -10,13 +10,14 @@ from __future__ import annotations
 import streamlit as st
 
 PROGRAM = """export default ({ data, parentElement, setTriggerValue }) => {
+  const [drawing] = data;
   let box = parentElement.querySelector('div.markup');
   if (!box) {
     box = document.createElement('div');
     box.className = 'markup';
     parentElement.appendChild(box);
   }
-  if (box.drawn !== data) box.innerHTML = box.drawn = data;
+  if (box.drawn !== drawing) box.innerHTML = box.drawn = drawing;
   // A link that the server opens, so that the session goes on. With a key
   // held down the browser opens it, in a tab of its own.
   box.onclick = (event) => {
@@ -34,5 +35,5 @@ component = st.components.v2.component(
 def show(markup: str, key: str) -> str:
     """The HTML or SVG, in the text's colour and font. The data-name of the
     link that was clicked in it, or ''."""
-    shown = component(key=key, data=markup, on_opened_change=lambda: None)
+    shown = component(key=key, data=[markup], on_opened_change=lambda: None)
     return shown.opened or ""

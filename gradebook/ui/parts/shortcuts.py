@@ -62,16 +62,18 @@ def shortcuts(
 
     component(
         key="shortcuts",
-        data={
-            "epoch": here["epoch"],
-            "seen": here["seen"],
-            "heard": (keys.widget("shortcuts") or {}).get("settled", 0),
-            "drawn": arrived(),
-            "presenter": presenter,
-            "focus": focus,
-            "top": top,
-            "letters": dict(letters),
-        },
+        data=[
+            {
+                "epoch": here["epoch"],
+                "seen": here["seen"],
+                "heard": (keys.widget("shortcuts") or {}).get("settled", 0),
+                "drawn": arrived(),
+                "presenter": presenter,
+                "focus": focus,
+                "top": top,
+                "letters": dict(letters),
+            }
+        ],
         height=1,
         on_pressed_change=pressed,
         on_drawn_change=drawn,

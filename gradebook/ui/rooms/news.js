@@ -28,7 +28,7 @@ function write(own, said) {
   if (said !== own.said) own.box.innerHTML = own.said = said;
 }
 
-export default function ({ data, parentElement, setStateValue }) {
+export default function ({ data: [data], parentElement, setStateValue }) {
   let own = live.get(parentElement);
   if (!own) {
     const box = parentElement.appendChild(document.createElement('div'));

@@ -58,11 +58,15 @@ def news(
     }
     _mount(
         key=f"room-news-{part}",
-        data={
-            "asked": own_path(f"/room-news/{quote(room)}?{urlencode(asked)}"),
-            "draw": _drawn(room, own, question, follows, place),
-            "said": _said(room, own, part, question, choices, answer),
-        },
+        data=[
+            {
+                "asked": own_path(
+                    f"/room-news/{quote(room)}?{urlencode(asked)}"
+                ),
+                "draw": _drawn(room, own, question, follows, place),
+                "said": _said(room, own, part, question, choices, answer),
+            }
+        ],
         width="content" if part in ("tally", "so_far") else "stretch",
         on_draw_change=lambda: None,
     )

@@ -58,7 +58,7 @@ function mounted(parentElement) {
   return own;
 }
 
-export function draw({ data, parentElement, setStateValue }) {
+export function draw({ data: [data], parentElement, setStateValue }) {
   const own = live.get(parentElement) || mounted(parentElement);
   if (own.data?.epoch !== data.epoch) own.waiting = [];
   own.data = data;
