@@ -17,6 +17,7 @@ from gradebook.ui.pages.home import home
 from gradebook.ui.parts import address, present
 
 STYLE = Path(__file__).with_name("style.css")
+ICON = Path(__file__).with_name("icon.svg")
 
 
 def page_files() -> dict[str, Path]:
@@ -66,8 +67,9 @@ def page_title(file: Path) -> str:
 
 
 def configure() -> None:
-    """Before any navigation: a page icon of its own asks no server."""
-    st.set_page_config(page_title="Gradebook", page_icon="📗", layout="wide")
+    """Before any navigation: a page icon of its own asks no server. It is a
+    file, since for an emoji Streamlit first reads the list of all emojis."""
+    st.set_page_config(page_title="Gradebook", page_icon=ICON, layout="wide")
 
 
 def require_entry() -> None:
