@@ -40,8 +40,6 @@ from gradebook.analysis.law_steps import (
     with_rewards,
 )
 
-# The laws
-
 
 def own_prompt(step: Step, settings: Settings) -> Changes:
     """Changing a row's reward moves no row of another prompt.
