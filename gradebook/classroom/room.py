@@ -77,7 +77,7 @@ class Rooms:
     """All rooms of one server. A question goes by its scenario's name.
 
     A browser goes by its seat. Every method with a code but `is_open`,
-    `key` and `news` raises GradebookError for a room that is not open.
+    `key` and `heard` raises GradebookError for a room that is not open.
     """
 
     def __init__(

@@ -49,10 +49,12 @@ def news(
     """
     own = seat.seat()
     follows = bool(follow.following())
+    leads = seat.leading(room)
     asked = {
         "part": part,
         "question": question,
         "follows": int(follows),
+        "leads": int(leads),
         "choices": json.dumps([*choices]),
         "answer": "" if answer is None else answer,
     }
@@ -63,7 +65,7 @@ def news(
                 "asked": own_path(
                     f"/room-news/{quote(room)}?{urlencode(asked)}"
                 ),
-                "draw": _drawn(room, own, question, follows, place),
+                "draw": _drawn(room, question, leads, follows, place),
                 "said": _said(room, own, part, question, choices, answer),
             }
         ],
@@ -81,11 +83,12 @@ async def answer(request: Request) -> JSONResponse:
     if not known.heard(room, own):
         return JSONResponse({"draw": "closed", "said": ""})
     question, right = asked.get("question", ""), asked.get("answer", "")
-    follows = asked.get("follows") == "1"
+    leads, follows = (asked.get(name) == "1" for name in ("leads", "follows"))
+    place = known.position(room)
     choices = json.loads(asked.get("choices", "[]"))
     return JSONResponse(
         {
-            "draw": _drawn(room, own, question, follows, known.position(room)),
+            "draw": _drawn(room, question, leads, follows, place),
             "said": _said(
                 room,
                 own,
@@ -99,16 +102,19 @@ async def answer(request: Request) -> JSONResponse:
 
 
 def _drawn(
-    room: str, own: str, question: str, follows: bool, place: Position | None
+    room: str,
+    question: str,
+    leads: bool,
+    follows: bool,
+    place: Position | None,
 ) -> str:
     """Changes when a learner's page has to be drawn again; a lead's page
     changes by the lead's own acts alone."""
-    known = seat.rooms()
-    if known.key(room, own):
+    if leads:
         return "lead"
     edits = follows and place is not None and place.page in BUGS
     shown = (
-        bool(question) and known.revealed(room, question),
+        bool(question) and seat.rooms().revealed(room, question),
         place if edits else follow.case(place),
     )
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
