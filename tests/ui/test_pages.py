@@ -57,6 +57,15 @@ def test_every_bug_has_its_page():
     assert set(gradebook.BUGS) <= named
 
 
+def test_each_bugs_page_shows_the_engines_numbers(unedited, both, marked):
+    """Each report, by default too; its other cases under `long`."""
+    for bug in gradebook.BUGS:
+        page = unedited(bug, bug)
+        for panel, sides in enumerate(shown(bug, gradebook.load(bug), both)):
+            assert page.marks(panel) == [marked(side) for side in sides], bug
+        assert not page.errors and not page.stale, bug
+
+
 @pytest.mark.parametrize("bug, case", CASES)
 def test_marks_are_the_engines_numbers(unedited, both, marked, bug, case):
     page = unedited(bug, case)
