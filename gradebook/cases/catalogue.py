@@ -89,7 +89,7 @@ def chosen(among: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
 def _fits(one: Bug, wanted: Mapping[str, str]) -> bool:
     trainer, status = wanted.get("trainer"), wanted.get("status")
     if trainer and status and one.statuses:
-        stands = zip(one.trainer.split(", "), one.statuses)
+        stands = zip(FILTERS["trainer"].values(one), one.statuses)
         if (trainer, status) not in stands:
             return False
     return all(

@@ -42,7 +42,7 @@ def news(
     """Shows a part of the room's counts, and draws the page again when the
     room has gone on.
 
-    part      one of counts.PARTS, or "silent" for no counts
+    part      one of counts.PARTS; "split", for the lead; "silent", no counts
     question  what stands on the page, '' for none
     place     where the lead was when the page was drawn
     choices   of the question, and which of them is right, for its split
