@@ -12,6 +12,7 @@ from gradebook.core.differences import DUST
 from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
+from gradebook.engine.scales import SCALES as DIVISORS
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def _side(comparison: Comparison, trace: Trace, row: int) -> Worked:
     lines = [_standardized(comparison, trace, row)]
     if bool(trace.credited[row]):
         lines.append(_baseline(comparison, trace, heard))
-        lines.append(_scale(batch, trace, row))
+        lines.append(_scale(comparison, trace, row))
     if batch.settings.whiten_tokens or not bool(
         same(trace.advantage, trace.standardized)[row]
     ):
@@ -138,9 +139,10 @@ BASELINES = {
 SCALES = {
     "group_std": "standard deviation of the group's rows + {eps}",
     "batch_std": "standard deviation of the batch's rows + {eps}",
-    "others_std": "standard deviation of the other rows + {eps}",
+    "others_std": "standard deviation of the other rows + {eps}, or 1 where"
+    " they are equal",
     "nonzero_share": "share of non-zero scores among the counted rows",
-    "none": "1, none",
+    "none": "1 (no division)",
 }
 
 
@@ -163,12 +165,30 @@ def _baseline(
     return (Part(f"baseline: {said}"),)
 
 
-def _scale(batch: Batch, trace: Trace, row: int) -> tuple[Part, ...]:
-    kind = batch.settings.scale
-    said = SCALES[kind].format(eps=f"{batch.settings.eps:g}")
-    if kind == "group_std" and int(trace.group[row]) < 0:
-        said = f"0, the row is in no group, + {batch.settings.eps:g}"
+def _scale(comparison: Comparison, trace: Trace, row: int) -> tuple[Part, ...]:
+    """The divisor in words, true of a faulty stage, too: it may compute the
+    divisor of another setting, or none that a setting stands for."""
+    batch = comparison.batch
+    eps = f"{batch.settings.eps:g}"
+    asked = batch.settings.scale
+    own = _divisor(batch, trace, asked)
+    kinds = [asked, *(kind for kind in SCALES if kind != asked)]
+    for kind in kinds:
+        if bool(same(_divisor(batch, trace, kind), trace.scale)[row]):
+            said = SCALES[kind].format(eps=eps)
+            break
+    else:
+        usual = SCALES[asked].format(eps=eps)
+        said = f"not the {usual}, which is {plain(float(own[row]))}"
+    if asked == "group_std" and int(trace.group[row]) < 0:
+        said = f"0, the row is in no group, + {eps}"
     return (Part(f"scale: {said}"),)
+
+
+def _divisor(batch: Batch, trace: Trace, kind: str) -> torch.Tensor:
+    """What the setting divides by, after the stages of the trace."""
+    inputs = trace.score, trace.counted, trace.group, trace.baseline
+    return DIVISORS[kind](batch, *inputs)
 
 
 def _advantage(

@@ -41,7 +41,8 @@ def counted(batch: Batch, credited: Tensor) -> Tensor:
     """The row may enter a statistic: it is the first credited row of its
     rollout. bool [R].
 
-    A row that cannot learn must not vote, and a rollout votes once.
+    A row that earns no advantage does not enter the mean of the others, and
+    a rollout counts once.
     """
     return is_first(batch.rollout_index, credited)
 

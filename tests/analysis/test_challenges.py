@@ -76,7 +76,7 @@ def test_every_condition_has_a_judge():
     ],
 )
 def test_row_10_turns_by_the_reward_of_row_11_only(changes):
-    title = "Turn row 10 from another prompt"
+    title = "Flip row 10 from another prompt"
     found = tried("partial_groups", title, *changes)
     said = "Something else was edited. Allowed: reward of row 11."
     assert found == Verdict(False, said)
@@ -157,7 +157,7 @@ def test_what_may_not_be_edited_is_said(edits, changes, missing):
     [
         (
             "partial_groups",
-            "Turn row 10 from another prompt",
+            "Flip row 10 from another prompt",
             [reward(11, 50.0)],
             "The faulty advantage of row 10 is -0.4589, not at least 0.01.",
         ),

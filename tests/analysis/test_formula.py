@@ -144,11 +144,41 @@ def test_a_baseline_in_words(settings, line):
             {"scale": "nonzero_share"},
             "scale: share of non-zero scores among the counted rows",
         ),
-        ({"scale": "none"}, "scale: 1, none"),
+        ({"scale": "none"}, "scale: 1 (no division)"),
     ],
 )
 def test_a_scale_in_words(settings, line):
     assert sides("partial_groups", 10, **settings)[0][2] == line
+
+
+@pytest.mark.parametrize(
+    "name, row, lines",
+    [
+        # Asked for the group's deviation, sqrt(64 / 3) = 4.619.
+        (
+            "swapped_scale",
+            4,
+            [
+                "scale: standard deviation of the group's rows + 0.0001",
+                "scale: 1 (no division)",
+            ],
+        ),
+        # 1e-5 / sqrt(2) + 1e-6 = 8.08e-06; the root of 1e-6 is 0.001.
+        (
+            "variance_floor",
+            1,
+            [
+                "scale: standard deviation of the group's rows + 1e-06",
+                "scale: not the standard deviation of the group's rows"
+                " + 1e-06, which is 8.08e-06",
+            ],
+        ),
+    ],
+)
+def test_a_faulty_divisor_is_not_called_by_the_name_of_the_right_one(
+    name, row, lines
+):
+    assert [side[2] for side in sides(name, row)] == lines
 
 
 def test_a_row_in_no_group():

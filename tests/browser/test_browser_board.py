@@ -327,6 +327,15 @@ def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(
     second.close()
 
 
+def test_rewards_that_differ_by_little_stand_apart(read):
+    """1, 1, 1 and 1.0078125: on an axis from 0 they would be one place."""
+    board = Board(read("bf16_rewards", "bf16 rewards").page)
+    assert board.centre(3)[0] - board.centre(0)[0] > 100
+    board.type(0, "0")
+    expect(board.handle(0)).to_have_attribute("aria-valuemin", re.compile("-"))
+    assert board.centre(3)[0] - board.centre(1)[0] < 10
+
+
 def test_pieces_of_one_rollout_stand_in_a_bracket_with_its_name(read):
     """Rows 0 to 2 are one rollout, in a wide and in a narrow window."""
     page = read("fan_out", "Fan-out")

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 import gradebook
 
 BUG = "partial_groups"
+HOME = "The best answer was trained as a mistake."
 TITLE = gradebook.load(BUG).title
 TASKS = gradebook.load(BUG).challenges
 
@@ -95,7 +96,7 @@ def test_what_is_opened_follows_edits_and_back_undoes_them(visitor):
     expect(heading).to_be_visible()
     reader.settled()
     before = page.url
-    reader.board.type(11, "0")
+    reader.board.cell(11).fill("0")  # and the focus stays there
     reader.board.shows(faulty={10: 1.30557})
     expect(page.get_by_text("0.750").first).to_be_visible()
 
@@ -106,6 +107,7 @@ def test_what_is_opened_follows_edits_and_back_undoes_them(visitor):
     page.bring_to_front()
     page.go_back()
     reader.board.shows(faulty={10: -0.48})
+    expect(reader.board.cell(11)).to_have_value("100")
     reader.settled()
     reader.board.number(10).click()
 
@@ -125,13 +127,25 @@ def test_what_is_opened_follows_edits_and_back_undoes_them(visitor):
     expect(reader.board.rows).to_have_count(3)
 
 
-def test_home_flips_its_best_answer_and_leads_on(visitor):
-    reader = visitor("", "The best answer was trained as a mistake.")
+def test_home_flips_its_best_answer_and_one_press_of_back_returns(visitor):
+    reader = visitor("", HOME)
     reader.board.shows(faulty={2: 1.31747})
     reader.board.drag(3, 220)
     expect(reader.board.summary).to_contain_text("flips on row 2")
     assert reader.board.values()["faulty"]["2"] < 0
-    reader.page.get_by_role("button", name="Predict the first bug").click()
-    heading = reader.page.get_by_role("heading", level=1)
+    page = reader.page
+    page.get_by_role("button", name="Predict the first bug").click()
+    heading = page.get_by_role("heading", level=1)
     expect(heading).to_have_text(TITLE)
-    expect(reader.page.get_by_text("Predict before you look")).to_be_visible()
+    reader.settled()
+    page.get_by_role("button", name="Skip, show me").click()
+    # A look at the answer and the start of a game are no edits.
+    for start in ("open=1", "seed="):
+        expect(page).to_have_url(re.compile(start))
+        reader.settled()
+        page.go_back()
+        expect(heading).to_have_text(HOME)
+        reader.settled()
+        if start == "open=1":
+            page.get_by_role("link", name="Bug or not?").first.click()
+            expect(heading).to_have_text("Bug or not?")

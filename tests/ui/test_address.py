@@ -6,6 +6,7 @@ import streamlit as st
 from gradebook.ui.parts import address, drafts, predict
 
 PAGE = "partial_groups"
+LINK = {"v": "1", "s": PAGE, "open": "1"}
 
 
 class Query(dict):
@@ -114,6 +115,15 @@ def test_an_edit_is_written_into_the_address(query):
     assert draft().table["reward"][0] == "7"
 
 
+def test_the_address_stays_bare_until_something_is_edited(query):
+    """An answer alone adds nothing to the browser's history, so Back leaves
+    the page at once."""
+    assert query == {}
+    run()
+    edit("7")
+    assert query["open"] == "1"
+
+
 def test_the_address_of_before_is_back(query):
     edit("7")
     first = dict(query)
@@ -156,7 +166,7 @@ def test_what_an_address_may_hold_besides_stays(query):
 def test_what_a_link_gives_twice_is_named(query):
     """The last one counts, as Streamlit has it."""
     query.passed = {"row": ["10", "4"]}
-    query["row"] = "3"
+    query.from_dict({**LINK, "row": "3"})
     run()
     assert draft().row == 3
     assert st.session_state["address"]["problems"] == (
@@ -166,7 +176,7 @@ def test_what_a_link_gives_twice_is_named(query):
 
 
 def test_a_bare_address_has_no_problem(query):
-    query["row"] = "many"
+    query.from_dict({**LINK, "row": "many"})
     run()
     assert len(st.session_state["address"]["problems"]) == 1
     query.clear()

@@ -187,13 +187,13 @@ def test_the_guard_raises_where_rows_do_not_divide(visit):
 
 def test_the_guard_passes_on_the_report_and_the_engines_still_differ(visit):
     text = visit("partial_groups").text
-    assert "It passes here: 12 rows divide by the group size" in text
+    assert "It passes here: the group size divides 12 rows" in text
     assert "the two engines still differ" in text
 
 
 def test_the_guard_passes_on_full_groups_and_nothing_differs(visit):
     page = visit("partial_groups").choose("partial_groups-full")
-    assert "It passes here: 12 rows" in page.text
+    assert "It passes here: the group size divides 12 rows" in page.text
     assert "still differ" not in page.text
 
 

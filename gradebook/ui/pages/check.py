@@ -25,10 +25,10 @@ def check_page() -> None:
     st.title("Check your run")
     st.markdown(
         "Are the advantages in your log correct, or are they what a known bug"
-        " computes? Drop a log with prompts, rewards and advantages, one"
-        " rollout a row. Gradebook computes every step with each estimator and"
-        " each bug, and names the one that gives the logged numbers. The log"
-        " stays on the machine that serves this page."
+        " computes? Drop a log that has a row for each rollout, with its"
+        " prompt, reward and advantage. Gradebook computes every step with"
+        " each estimator and each bug, and names the one that gives the logged"
+        " numbers. The log stays on the machine that serves this page."
     )
     ask.ask()
     checking = keys.CHECKING.get()

@@ -17,9 +17,7 @@ from gradebook.analysis.consequences.study import (
     study,
 )
 from gradebook.cases.scenario import load
-from gradebook.ui import keys
-from gradebook.ui.parts import live, words
-from gradebook.ui.parts.address import OTHERS
+from gradebook.ui.parts import game_link, live, words
 from gradebook.ui.parts.desk import (
     Desk,
     default_run,
@@ -37,6 +35,7 @@ from gradebook.ui.parts.widget import (
     whole_page,
 )
 
+PAGE = "consequences"
 LEAD = (
     "A small policy is trained twice, with the same seeds and the same luck:"
     " once with the correct engine's advantages, once with the faulty one's."
@@ -65,38 +64,18 @@ def consequences() -> None:
         _switches(mine)
         live.live(mine)
         live.below(mine)
-    _depart(mine)
+    game_link.depart(PAGE, query_of(mine.run), mine.run)
 
 
 def _arrive(mine: Desk) -> None:
-    """Takes a link, or the browser's Back, into the session.
-
-    Where an act has just changed the run, the browser only does not know
-    the new address yet.
-    """
-    query = {k: v for k, v in st.query_params.items() if k not in OTHERS}
-    if mine.run != mine.drawn:
+    """Takes a link, or the browser's Back, into the session."""
+    query = game_link.arrived(PAGE, mine.run)
+    if query is None:
         return
-    if query and query != mine.written:
-        run, mine.problems = read_link(query)
-        if run != mine.run:
-            mine.run = run
-            mine.want(None)
-    elif query:
-        return
-    mine.written = query
-
-
-def _depart(mine: Desk) -> None:
-    """Writes what stands on the page into the address."""
-    mine.drawn, query = mine.run, query_of(mine.run)
-    if query == mine.written:
-        return
-    kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
-    if keys.ROOM.get():
-        kept["room"] = keys.ROOM.get()
-    st.query_params.from_dict({**query, **kept})
-    mine.written = query
+    run, mine.problems = read_link(query)
+    if run != mine.run:
+        mine.run = run
+        mine.want(None)
 
 
 def _bug(mine: Desk) -> None:

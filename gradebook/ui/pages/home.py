@@ -47,9 +47,9 @@ def home() -> None:
     st.markdown(
         words.titled(
             "The bugs",
-            "Each card is a bug of a real trainer. A dot is the correct number"
-            " of a row, and the line is 0. Predict the faulty numbers, and the"
-            " card shows them too.",
+            "Each card shows one bug of a real trainer. A blue dot is a row's"
+            " correct advantage, and the line marks 0. Predict what the faulty"
+            " engine does, and the card shows its numbers, too.",
         )
     )
     with st.container(horizontal=True, gap="medium", key="more"):

@@ -32,7 +32,7 @@ from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.stages import first_difference, meaning, stage_table
 from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import choosing, picking, whole_page
-from gradebook.ui.parts.workings import workings
+from gradebook.ui.parts.workings import tokens, workings
 
 PAGE = starts.NAME
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
@@ -265,6 +265,7 @@ def _pipeline(
     with right:
         row = min(draft.row, comparison.batch.rows - 1)
         workings(comparison, row, draft.state.engine_names)
+    tokens(comparison, row, draft.state.engine_names)
 
 
 # The matrix

@@ -2,11 +2,15 @@
 
 The page reads the address when it is opened, and writes it after every
 change. Each change is one entry of the browser's history, so Back is undo.
+What changes nothing in the batch as it came, such as an answer, is written in
+place, so Back leaves the page at once.
 A page has the name that its address has: the bug's, or 'sandbox'.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
@@ -32,7 +36,7 @@ def arrive(page: str) -> None:
     """
     if _led(page):
         return  # the page shows the lead's batch, not the learner's
-    here, query = _here(), _query()
+    here, query = _here(), own_query()
     if here.get("page") != page:
         own = drafts.of(sandbox.case(page)).origin
         fresh = encode(own, covered=True)
@@ -68,19 +72,54 @@ def depart(page: str, edited: bool = False) -> None:
     """
     if _led(page):
         return
-    here = _here()
-    draft = _draft(page)
-    code = encode(draft.state, predict.covered(page))
-    here["known"] |= _query() == here["query"]
-    behind = edited and _query() != here["query"]
-    if (code != here["code"] or behind) and fits(code):
-        kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
-        if keys.ROOM.get():
-            kept["room"] = keys.ROOM.get()
-        st.query_params.from_dict({**code, **kept})
+    here, query = _here(), own_query()
+    covered = predict.covered(page)
+    code = encode(_draft(page).state, covered)
+    here["known"] |= query == here["query"]
+    behind = edited and query != here["query"]
+    own = drafts.of(sandbox.case(page)).origin
+    if not query and not behind and code == encode(own, covered):
+        here["code"] = code
+        if not covered:
+            in_place(page, code)
+            here["query"] = code
+    elif (code != here["code"] or behind) and fits(code):
+        write(code)
         here |= {"query": code, "code": code, "problems": ()}
         here["known"] = False
     here["standing"] = _standing(page)
+
+
+def write(query: Mapping[str, str]) -> None:
+    """Puts the page's own parameters into the address, beside the others."""
+    kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
+    if keys.ROOM.get():
+        kept["room"] = keys.ROOM.get()
+    st.query_params.from_dict({**query, **kept})
+
+
+def in_place(page: str, parameters: Mapping[str, str]) -> None:
+    """Adds parameters to the page's address without a new entry of the
+    browser's history. The browser does it, since Streamlit only adds
+    entries; the server hears of it with the next run."""
+    # Another page's script is another text, and so runs again.
+    script = IN_PLACE % (page, json.dumps(dict(parameters)))
+    st.html(script, unsafe_allow_javascript=True)
+
+
+IN_PLACE = """<script>{
+  // Page %s.
+  const url = new URL(location.href);
+  for (const [name, value] of Object.entries(%s))
+    url.searchParams.set(name, value);
+  history.replaceState(history.state, '', url);
+}</script>"""
+
+
+def own_query() -> dict[str, str]:
+    """The page's own parameters, as they stand in the address."""
+    shown = st.query_params.to_dict()
+    return {k: v for k, v in shown.items() if k not in OTHERS}
 
 
 def problems() -> None:
@@ -122,7 +161,7 @@ def _take(page: str, query: dict[str, str]) -> None:
 def _repeated() -> list[str]:
     """What the link gives more than once. The last value is taken."""
     said = []
-    for name in _query():
+    for name in own_query():
         values = st.query_params.get_all(name)
         if len(values) > 1:
             said.append(
@@ -169,11 +208,6 @@ def _standing(page: str) -> tuple[Any, ...]:
     object."""
     draft = _draft(page)
     return (draft.scenario.name, draft.state, predict.covered(page))
-
-
-def _query() -> dict[str, str]:
-    shown = st.query_params.to_dict()
-    return {k: v for k, v in shown.items() if k not in OTHERS}
 
 
 def _here() -> dict[str, Any]:

@@ -22,7 +22,7 @@ from gradebook.core.errors import shown
 from gradebook.ui import keys
 from gradebook.ui.runs.pool import Job, Pool, Task
 
-KEYS = ("bug", "value", "optimizer", "seeds", "third")
+KEYS = ("v", "bug", "value", "optimizer", "seeds", "third")
 """The parameters of a link."""
 
 
@@ -32,12 +32,10 @@ class Desk:
 
     who       the session, as a watcher of jobs
     run       what stands on the page
-    drawn     what stood there when it was drawn last
     wanted    what the session watches now, if anything
     guesses   bug -> the answer and the run that was asked about; an answer
               of '' was skipped
     results   run -> the frames of each run that is done or was stopped
-    written   the link's parameters as they stand in the address
     opening   the batch that is to be opened, while it is sampled again
     opened    the batch that was opened last
     problems  what the link said that was not understood
@@ -45,12 +43,10 @@ class Desk:
     """
 
     run: Run
-    drawn: Run
     who: str = field(default_factory=lambda: secrets.token_hex(8))
     wanted: Task | None = None
     guesses: dict[str, tuple[str, Run]] = field(default_factory=dict)
     results: dict[Run, list[dict]] = field(default_factory=dict)
-    written: dict[str, str] = field(default_factory=dict)
     opening: Task | None = None
     opened: Task | None = None
     problems: tuple[str, ...] = ()
@@ -105,7 +101,7 @@ def desk() -> Desk:
     found = keys.DESK.get()
     if found is None:
         first = default_run(studied()[0])
-        found = Desk(first, first)
+        found = Desk(first)
         keys.DESK.put(found)
     return found
 

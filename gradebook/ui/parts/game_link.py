@@ -1,7 +1,9 @@
-"""The address of a game's page is the link of the game.
+"""The address of a game's page is the link of the game, and that of the
+training runs the link of the run.
 
 The page reads the address when it is opened and after the browser's Back or
-Forward, and writes it after every change.
+Forward, and writes it after every change. What the page begins with is
+written in place, so Back leaves the page at once.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from gradebook.cases.link import VERSION, excess, fits, query_string
 from gradebook.classroom.room import ALPHABET
 from gradebook.ui import keys
 from gradebook.ui.parts import words
-from gradebook.ui.parts.address import OTHERS
+from gradebook.ui.parts.address import in_place, own_query, write
 
 Game = TypeVar("Game")
 
@@ -44,13 +46,15 @@ def arrived(page: str, standing: Hashable) -> dict[str, str] | None:
     standing  what an act of the visitor would have changed. Where it did
               change, the browser only does not know the new address yet.
     """
-    here, query = keys.ADDRESS.get(), _query()
+    here, query = keys.ADDRESS.get(), own_query()
     if here.get("page") != page:
         here.clear()
         here |= {"page": page, "query": query}
         return query or None
-    moved = query != here["query"] and standing == here.get("standing")
-    return query if moved else None
+    if query == here["query"] or standing != here.get("standing"):
+        return None
+    here["query"] = query
+    return query or here["start"]
 
 
 def game(
@@ -75,11 +79,14 @@ def game(
 def depart(page: str, link: Mapping[str, str], standing: Hashable) -> None:
     """Writes the game's link into the address; says where it is too long."""
     here, query = keys.ADDRESS.get(), {"v": VERSION, **link}
+    start = here.setdefault("start", query)
     if not fits(query):
         st.markdown(words.plain(excess(query)))
-    elif query != _query():
-        kept = {k: v for k, v in st.query_params.items() if k in OTHERS}
-        st.query_params.from_dict({**query, **kept})
+    elif query == start and not own_query():
+        in_place(page, query)
+        here["query"] = query
+    elif query != own_query():
+        write(query)
         here["query"] = query
     here["standing"] = standing
 
@@ -88,8 +95,3 @@ def whole(link: Mapping[str, str]) -> str:
     """The link with this page's address in front of it, to be sent."""
     here = str(st.context.url or "").split("?")[0]
     return f"{here}?{query_string({'v': VERSION, **link})}"
-
-
-def _query() -> dict[str, str]:
-    shown = st.query_params.to_dict()
-    return {k: v for k, v in shown.items() if k not in OTHERS}

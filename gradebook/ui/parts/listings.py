@@ -12,15 +12,17 @@ from gradebook.ui.parts.words import safe
 
 
 def the_code(bug: Swap, scenario: Scenario) -> None:
-    """Both functions, the lines that differ marked, and the report."""
+    """Both functions, the lines that differ marked, and the trainer's own
+    change; the report where no change is known."""
     said = (
         "This is the code that runs here, printed from its files. Lines that"
         " differ are marked."
     )
-    source = scenario.sources[0]
+    changes = (source for source in scenario.sources if source.commit)
+    source = next(changes, scenario.sources[0])
     label = words.plain(source.label)
     link = f"[{label}]({source.url})" if source.url else label
-    said += f" The trainer's own code: {link}. {words.plain(source.note)}"
+    said += f" In the trainer: {link}. {words.plain(source.note)}"
     st.markdown(words.titled("The code", said))
     listings = beside(bug.correct, bug.faulty)
     sides = zip(scenario.engine_names, listings, ("off-c", "off-f"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from pathlib import Path
 
 import streamlit as st
@@ -84,24 +83,12 @@ def require_entry() -> None:
 def _keep_room(path: str) -> None:
     """The room back into an address that the navigation took it from.
 
-    In place, by the browser: an entry of its own in the history would
-    throw the browser's Back forward again.
+    In place: an entry of its own in the history would throw the browser's
+    Back forward again.
     """
     room = keys.ROOM.get()
-    if not room or "room" in st.query_params:
-        return
-    script = ROOM % (path, json.dumps(room))
-    st.html(script, unsafe_allow_javascript=True)
-
-
-ROOM = """<script>{
-  // Page %s: another page's script is another one, and runs again.
-  const url = new URL(location.href);
-  if (!url.searchParams.has('room')) {
-    url.searchParams.set('room', %s);
-    history.replaceState(history.state, '', url);
-  }
-}</script>"""
+    if room and "room" not in st.query_params:
+        address.in_place(path, {"room": room})
 
 
 def app() -> None:

@@ -20,7 +20,7 @@ from gradebook.ui.parts.shortcuts import arrived
 from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.widget import picking
-from gradebook.ui.parts.workings import workings
+from gradebook.ui.parts.workings import tokens, workings
 
 GRADIENT = (
     "**The gradient of the loss at each token.** A bar that points down is a"
@@ -51,6 +51,7 @@ def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
         )
     with right:
         workings(comparison, row, draft.state.engine_names)
+    tokens(comparison, row, draft.state.engine_names)
 
 
 def _plot(draft: Draft, comparison: Comparison, stage: str, row: int) -> None:

@@ -54,7 +54,7 @@ def _guard(one: Swap, batch: Batch) -> None:
             " need not be cut where its prompts change."
         )
     st.markdown(
-        f"{title}It passes here: {batch.rows} rows divide by the group size,"
+        f"{title}It passes here: the group size divides {batch.rows} rows,"
         f" {told}"
     )
 

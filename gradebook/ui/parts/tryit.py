@@ -36,7 +36,7 @@ def challenge(draft: Draft, comparison: Comparison, stale: bool) -> None:
     name = draft.scenario.name
     at = min(keys.CHALLENGE.get().get(name, 0), len(tasks) - 1)
     task = tasks[at]
-    missing = "Mend the batch first."
+    missing = "Correct the cells that cannot be read first."
     if not stale:
         verdict = judge(task, draft.state, comparison)
         missing = verdict.missing
@@ -68,7 +68,7 @@ def _said(draft: Draft, task: Challenge, at: int, missing: str) -> str:
     if task.edits is not None:
         said += f"  \n{words.plain(allowed(task.edits))}"
     if not missing:
-        return f"{said}  \n**✓ Solved.** The batch does it."
+        return f"{said}  \n**✓ Solved.** This batch meets the goal."
     if draft.edited:
         return f"{said}  \n**Not yet.** {words.plain(missing)}"
     return said

@@ -18,8 +18,6 @@ def workings(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     marked = [f"{name} {mark}" for name, mark in zip(names, "●◇")]
     sides = zip(marked, worked(comparison, row))
     st.html("".join(_formula(name, side) for name, side in sides))
-    if comparison.correct.gradient is not None:
-        _tokens(comparison, row, names)
 
 
 def _formula(name: str, side: Worked) -> str:
@@ -35,14 +33,17 @@ def _formula(name: str, side: Worked) -> str:
     return '<div class="gb">' + "".join(lines) + "</div>"
 
 
-def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
-    """The gradient of the row, token by token, with what it is made of."""
+def tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
+    """The gradient of the row, token by token, with what it is made of;
+    nothing where the batch has no gradient."""
+    if comparison.correct.gradient is None:
+        return
     batch = comparison.batch
     beta = batch.settings.beta
     st.markdown(
-        "Gradient at each token: the policy part is −A × weight, the KL part"
-        f" is β (1 − exp(ref − logp)) × weight, with β = {beta:g}. A row that"
-        " is not trained has no gradient."
+        f"**The gradient of row {row} at each token:** the policy part is"
+        " −A × weight, the KL part is β (1 − exp(ref − logp)) × weight, with"
+        f" β = {beta:g}. A row that is not trained has no gradient."
     )
     traces = (comparison.correct, comparison.faulty)
     weights = [row_weight(batch, trace, row) for trace in traces]

@@ -3,10 +3,10 @@
 // Python computes everything that is drawn (gradebook/ui/board/view.py says
 // what comes). This program draws it and sends what the learner does.
 
-import { Axis, squashed } from "./scale.js";
+import { Axis, close, squashed } from "./scale.js";
 import { Causes } from "./causes.js";
 import { dragging } from "./drag.js";
-import { ends, layout } from "./layout.js";
+import { decimalsOf, ends, layout } from "./layout.js";
 import { Foot } from "./foot.js";
 import { Glide } from "./glide.js";
 import { head } from "./head.js";
@@ -94,6 +94,7 @@ export class Board {
     const before = this.data;
     if (before?.epoch === data.epoch && before.made > data.made) return;
     this.data = { ...data, columns: data.columns.map(column) };
+    this.data.decimals = decimalsOf(this.data);
     this.bands = bands(this.data);
     this.pieces = pieces(this.data, this.bands);
     const other = before?.epoch !== data.epoch;
@@ -158,9 +159,10 @@ export class Board {
     const rewards = data.rewards
       .map((_, row) => this.value(row))
       .filter((x) => x !== null);
-    this.reward = this.axis("reward axis", [...rewards, ...this.causes.values()]);
+    const seen = close(rewards) ? [] : [0];
+    this.reward = this.axis("reward axis", [...seen, ...rewards, ...this.causes.values()]);
     this.panels = data.panels.map((panel, i) =>
-      this.axis(`panel ${i}`, panel.engines.flat().filter((x) => x !== null)),
+      this.axis(`panel ${i}`, [0, ...panel.engines.flat().filter((x) => x !== null)]),
     );
   }
 

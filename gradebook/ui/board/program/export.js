@@ -1,6 +1,7 @@
 // The picture as a file: SVG or PNG, with title, case and link in it.
 
 import { items } from "./legend.js";
+import { padding } from "./layout.js";
 import { minus } from "./scale.js";
 import { svg } from "./dom.js";
 
@@ -53,7 +54,7 @@ export function picture(board) {
       put((axis.left + axis.right) / 2, 16, title + kind, "middle");
       for (const tick of axis.ticks(44))
         put(axis.at(tick), 36, minus(String(tick)), "middle");
-    } else if (!(one.engine === 1 && data.covered))
+    } else
       put(one.left + (right ? one.width - 10 : 10), 36, title, right ? "end" : "start");
   }
   data.rows.forEach((cells, row) => {
@@ -63,8 +64,9 @@ export function picture(board) {
         height: layout.row, fill: ink, "fill-opacity": 0.05 }));
     for (const one of layout.spans) {
       const right = one.engine !== undefined || one.name === "reward";
-      const x = one.left + (right ? one.width - 10 : 10);
       const words = cellWords(data, one, row, cells);
+      const after = one.name === "reward" ? 7 * padding(words, data.decimals) : 0;
+      const x = one.left + (right ? one.width - 10 - after : 10);
       if (words) put(x, y + 5, words, right ? "end" : "start");
     }
   });

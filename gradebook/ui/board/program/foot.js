@@ -1,7 +1,7 @@
 // Below the rows: what the picture says in words, the selected row's other
 // cells, and the buttons.
 
-import { buttons } from "./chips.js";
+import { buttons, spoken } from "./chips.js";
 import { html, set } from "./dom.js";
 import { paste } from "./paste.js";
 import { save } from "./export.js";
@@ -114,7 +114,7 @@ export class Foot {
       const bad = data.problems[`${row} ${columns[i].name}`] ?? null;
       set(input, { "aria-invalid": bad ? "true" : null, title: bad,
         disabled: data.locked.includes(columns[i].name) });
-      const busy = board.root.activeElement === input && board.rows.typing?.input === input;
+      const busy = board.root.activeElement === input && board.rows.types(input);
       if (input.type === "checkbox") input.checked = values[i] === true;
       else if (!busy && input.value !== String(values[i])) input.value = values[i];
     }
@@ -165,9 +165,11 @@ export class Foot {
     if (this.bits === bits) return;
     const old = this.place.querySelectorAll(".chip");
     if (this.bits && old.length === bits.length) {
+      set(this.place.querySelector(".chips"), { "aria-label": spoken(row, bits) });
       old.forEach((chip, t) => set(chip, { "aria-pressed": bits[t] === "1" ? "true" : "false" }));
     } else {
-      this.place.replaceChildren(buttons(board, row));
+      const title = html("span", { "aria-hidden": "true", text: data.columns[i].title });
+      this.place.replaceChildren(title, buttons(board, row));
     }
     this.bits = bits;
   }

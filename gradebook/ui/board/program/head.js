@@ -6,7 +6,7 @@ import { minus, short } from "./scale.js";
 export function head(board) {
   const { data, layout } = board;
   const said = JSON.stringify([
-    layout, data.names, data.panels.map((p) => p.title), data.covered, !data.stale,
+    layout, data.names, data.panels.map((p) => p.title), data.numbers, !data.stale,
     [board.reward, ...board.panels].map((a) => [a.low, a.high, a.unit]),
   ]);
   if (said === board.headed) return;
@@ -33,9 +33,8 @@ function cell(board, span) {
     axis(board, made, board.panels[span.panel], span, title, span.name);
   } else if (span.engine !== undefined) {
     set(made, { class: "cell number" });
-    const covered = span.engine === 1 && data.covered;
-    const before = data.stale ? ", before" : "";
-    const name = covered ? "" : data.names[span.engine] + before;
+    const name = data.names[span.engine] + (data.stale ? ", before" : "");
+    set(made, { "aria-label": `${data.panels[data.numbers].title}, ${name}` });
     made.append(html("span", { text: name }));
   } else {
     const { title, help, kind } = span.column;

@@ -6,6 +6,7 @@ const NARROW = 640;
 const GAP = 10;
 const CHIP = 15; // pixels of a mask chip with its gap, where there is room
 const LEAST_CHIP = 6;
+const MOST = 4; // decimals that rewards are aligned for
 const AXES = 300; // pixels that the axes get before any optional column
 
 // What a batch looks like at this width: the columns with their places, the
@@ -19,7 +20,8 @@ export function layout(data, width, joined) {
   const wide = new Map(columns.map((c) => [c.name, wanted(c, data, narrow)]));
   const folded = data.columns.filter((c) => c.kind === "list");
   const numbers = narrow ? 0 : numberWidth(data);
-  const fixed = first + 2 * numbers + GAP;
+  const engines = data.names.filter(Boolean).length;
+  const fixed = first + engines * numbers + GAP;
   const rest = () =>
     width - fixed - [...wide.values()].reduce((sum, w) => sum + w, 0);
 
@@ -31,7 +33,7 @@ export function layout(data, width, joined) {
   for (const column of optional) {
     if (rest() >= least) break;
     if (column.kind === "tokens" && !narrow) {
-      const small = Math.max(data.tokens * LEAST_CHIP, 60);
+      const small = Math.max(data.tokens * LEAST_CHIP, 90) + 2 * GAP;
       const spare = wide.get(column.name) - (least - rest());
       if (spare >= small) {
         wide.set(column.name, spare);
@@ -65,7 +67,7 @@ export function layout(data, width, joined) {
   for (let i = 0; i < panels; i++) put(`panel ${i}`, each, { panel: i });
   if (numbers) {
     put("correct", numbers, { engine: 0 });
-    put("faulty", numbers, { engine: 1 });
+    if (engines > 1 && !data.covered) put("faulty", numbers, { engine: 1 });
   }
   return { width, narrow, spans, folded, row: rows.height, head: 46 };
 }
@@ -90,12 +92,32 @@ function wanted(column, data, narrow) {
   const named = narrow ? 1 : column.title.length * 0.9 + 0.5;
   const longest = Math.max(...texts.map((t) => t.length), named);
   const letters = narrow ? 7 : 8;
-  if (column.name === "reward")
-    return Math.min(Math.max(longest * letters + 26, narrow ? 52 : 72), 130);
+  if (column.name === "reward") {
+    const aligned = texts.map((t) => t.length + padding(t, data.decimals));
+    const needed = Math.max(longest, ...aligned) * letters + 26;
+    return Math.min(Math.max(needed, narrow ? 52 : 72), narrow ? 130 : 170);
+  }
   if (column.kind === "label")
     return Math.min(Math.max(longest * letters + 20, narrow ? 42 : 58), narrow ? 56 : 120);
   return Math.min(Math.max(longest * letters + 18, 58), 110);
 }
+
+// How many letters stand to the right of a reward, so that the points of all
+// rewards are one below the other. `decimals`: of the longest among them.
+export function padding(text, decimals) {
+  const own = places(text);
+  if (own >= decimals) return 0;
+  return decimals - own + (own ? 0 : 0.5); // a point is half as wide
+}
+
+// The decimals of the rewards' column; 0, for no alignment, beyond MOST.
+export function decimalsOf({ columns, rows }) {
+  const at = columns.findIndex((c) => c.name === "reward");
+  const most = Math.max(0, ...rows.map((row) => places(String(row[at]))));
+  return most > MOST ? 0 : most;
+}
+
+const places = (text) => /^[-+\d]*\.(\d+)$/.exec(text)?.[1].length ?? 0;
 
 function numberWidth(data) {
   const texts = data.panels[data.numbers].text.flat();

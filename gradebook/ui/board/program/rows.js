@@ -3,7 +3,7 @@
 import { html, set } from "./dom.js";
 import { chips } from "./chips.js";
 import { minus, parsed, short } from "./scale.js";
-import { span } from "./layout.js";
+import { padding, span } from "./layout.js";
 
 const KINDS = { row: "index", "reward axis": "reward-axis" };
 const MOVE = "Drag to move the row";
@@ -179,7 +179,7 @@ export class Rows {
     const value = state.cells[i];
     const bad = state.bad[i];
     const locked = data.locked.includes(column.name) || !state.open;
-    const busy = root.activeElement === input && this.typing?.input === input;
+    const busy = root.activeElement === input && this.types(input);
     if (column.kind === "flag" && typeof value === "boolean") {
       set(input, { type: "checkbox" });
       input.checked = value;
@@ -187,6 +187,8 @@ export class Rows {
       set(input, { type: "text" });
       if (input.value !== String(value)) input.value = String(value);
     }
+    if (column.name === "reward")
+      set(input, { style: `--after:${padding(String(value), data.decimals)}ch` });
     set(input, {
       "aria-invalid": bad ? "true" : null, title: bad, disabled: locked,
       tabindex: state.selected || column.name === "reward" ? 0 : -1,
@@ -240,6 +242,11 @@ export class Rows {
     this.send(input);
     clearTimeout(this.pause);
     this.pause = setTimeout(() => this.done(input), PAUSE);
+  }
+
+  // Somebody is typing there: what stands in it is newer than the data.
+  types(input) {
+    return this.typing?.input === input && this.typing.open;
   }
 
   send(input) {

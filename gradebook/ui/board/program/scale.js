@@ -13,7 +13,7 @@ export class Axis {
     this.unit = unit;
     this.left = left;
     this.right = right;
-    const bent = [...values, 0].map((x) => this.bend(x));
+    const bent = values.map((x) => this.bend(x));
     let low = Math.min(...bent);
     let high = Math.max(...bent);
     if (high - low < 1e-12) [low, high] = [low - 1, high + 1];
@@ -112,6 +112,14 @@ export function squashed(values) {
   const middle = sizes[Math.floor((sizes.length - 1) / 2)];
   const largest = sizes[sizes.length - 1];
   return largest > 12 * middle ? 10 ** Math.floor(Math.log10(middle)) : null;
+}
+
+// The rewards differ, but by so little beside their size that they would
+// stand on one another on an axis that begins at 0.
+export function close(values) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return low * high > 0 && high > low
+    && high - low < 0.1 * Math.min(Math.abs(low), Math.abs(high));
 }
 
 export function roundUp(x) {
