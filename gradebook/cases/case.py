@@ -133,10 +133,13 @@ class Telltale(Part):
     text: Text
 
 
+LogColumns = Annotated[tuple[Text, ...], between(2)]
+
+
 def _column(value: Any) -> str | tuple[str, ...]:
     """A log column, or a list of columns of which one is enough."""
     if isinstance(value, (list, tuple)):
-        return read(Annotated[tuple[Text, ...], between(2)], value)
+        return read(LogColumns, value)
     return read(Text, value)
 
 

@@ -42,11 +42,15 @@ SettingName = Annotated[str, one_of(*Settings().keys())]
 Side = Annotated[str, one_of("correct", "faulty")]
 
 
+RowNumbers = Annotated[tuple[Count, ...], between(1)]
+RowsName = Annotated[str, one_of(*ROWS)]
+
+
 def _rows(value: Any) -> tuple[int, ...] | str:
     """Row numbers, or a name of ROWS."""
     if isinstance(value, (list, tuple)):
-        return read(Annotated[tuple[Count, ...], between(1)], value)
-    return read(Annotated[str, one_of(*ROWS)], value)
+        return read(RowNumbers, value)
+    return read(RowsName, value)
 
 
 Rows = Annotated[tuple[int, ...] | str, PlainValidator(_rows)]

@@ -203,13 +203,13 @@ def check_index(key: str, index: int, count: int, of: str) -> None:
 def part_by(key: str, parts: Mapping[str, type]) -> PlainValidator:
     """For a table that is one of several parts, named by the value of
     `key`."""
+    kind = Annotated[str, one_of(*parts)]
 
     def check(value: Any) -> Any:
         if isinstance(value, tuple(parts.values())):
             return value
         if not isinstance(value, dict):
             raise refuse("a table", value)
-        kind = Annotated[str, one_of(*parts)]
         try:
             name = read(kind, value.get(key, NOTHING))
         except GradebookError as error:
