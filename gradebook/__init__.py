@@ -22,9 +22,9 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
-from gradebook.logs.check import check
 
 if TYPE_CHECKING:
+    from gradebook.logs.check import check
     from gradebook.logs.guard import Finding, Guard, WrongAdvantages
     from gradebook.logs.recording.read import recording
     from gradebook.logs.recording.recorder import Recorder
@@ -35,6 +35,7 @@ LATE = {
     "Guard": "gradebook.logs.guard",
     "Recorder": "gradebook.logs.recording.recorder",
     "WrongAdvantages": "gradebook.logs.guard",
+    "check": "gradebook.logs.check",
     "recording": "gradebook.logs.recording.read",
 }
 """Names that are imported when they are first used: a page can do without

@@ -11,6 +11,7 @@ import pytest
 import gradebook
 from gradebook.cases.scenario import variants
 from gradebook.ui.parts import thumbnail
+from gradebook.ui.parts.shell import bug_files, page_title
 
 PAGES = Path(__file__).parents[2] / "pages"
 CASES = [
@@ -55,6 +56,11 @@ def number(text):
 def test_every_bug_has_its_page():
     named = {path.stem.partition("_")[2] for path in PAGES.glob("*.py")}
     assert set(gradebook.BUGS) <= named
+
+
+def test_a_bugs_page_is_called_what_its_scenario_is():
+    called = {name: page_title(file) for name, file in bug_files().items()}
+    assert called == {bug: gradebook.load(bug).title for bug in gradebook.BUGS}
 
 
 def test_each_bugs_page_shows_the_engines_numbers(unedited, both, marked):

@@ -9,9 +9,8 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from gradebook.bugs import BUGS
-from gradebook.cases.scenario import load
 from gradebook.core.project import PROJECT
-from gradebook.ui import keys
+from gradebook.ui import keys, left
 from gradebook.ui.pages.home import home
 from gradebook.ui.parts import address, present
 
@@ -39,18 +38,20 @@ def tool_files() -> dict[str, Path]:
 
 
 def navigation() -> dict[str, list]:
-    """Home; the bugs' pages under their scenario's title; the tools under
-    what stands before the colon in their docstring."""
-    bugs = [
-        st.Page(file, title=load(bug).title, url_path=bug)
-        for bug, file in bug_files().items()
-    ]
-    tools = [
-        st.Page(file, title=page_title(file), url_path=name)
-        for name, file in tool_files().items()
-    ]
-    pages = {"": [first_page()], "The bugs": bugs, "The tools": tools}
+    """Home; the bugs' pages; the tools."""
+    pages = {
+        "": [first_page()],
+        "The bugs": _pages(bug_files()),
+        "The tools": _pages(tool_files()),
+    }
     return {section: listed for section, listed in pages.items() if listed}
+
+
+def _pages(files: dict[str, Path]) -> list[StreamlitPage]:
+    return [
+        st.Page(file, title=page_title(file), url_path=name)
+        for name, file in files.items()
+    ]
 
 
 def first_page() -> StreamlitPage:
@@ -60,7 +61,9 @@ def first_page() -> StreamlitPage:
 
 @st.cache_resource(show_spinner=False)
 def page_title(file: Path) -> str:
-    """What a tool's page is called: its docstring up to the colon."""
+    """What a page is called: its docstring up to the colon. A bug's page is
+    called what its scenario is; to read all scenarios here would delay a
+    started server's first page."""
     doc = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or file.stem
     return doc.split(":")[0].strip()
 
@@ -94,6 +97,7 @@ def _keep_room(path: str) -> None:
 def app() -> None:
     """The whole app: navigation, style, the chosen page."""
     configure()
+    left.here()
     keys.ENTERED.put(True)
     page = st.navigation(navigation(), position="top")
     st.html(STYLE)
