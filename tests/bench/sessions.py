@@ -73,11 +73,25 @@ class Learner:
         return took
 
     async def _post(self, message: str) -> bytes:
-        """The answer to the board's message, over a line that stays open."""
+        """The answer to the board's message, over a line that stays open.
+        The server closes an idle line after five seconds; where it does so
+        just now, the message is sent again on a new one, as browsers do."""
+        if self.line is not None and not self.line[0].at_eof():
+            try:
+                return await self._posted(message, *self.line)
+            except (ConnectionError, asyncio.IncompleteReadError):
+                pass
         host, port = self.socket.remote_address[:2]
-        if self.line is None or self.line[0].at_eof():  # closed when idle
-            self.line = await asyncio.open_connection(host, port)
-        reader, writer = self.line
+        self.line = await asyncio.open_connection(host, port)
+        return await self._posted(message, *self.line)
+
+    async def _posted(
+        self,
+        message: str,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> bytes:
+        host, port = self.socket.remote_address[:2]
         body = message.encode()
         head = (
             f"POST /board-edits/{self.data['epoch']} HTTP/1.1",
