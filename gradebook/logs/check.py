@@ -15,10 +15,13 @@ from gradebook.logs.candidates.fit import (
     rounding_of_type,
 )
 from gradebook.logs.candidates.logged_steps import LoggedSteps
-from gradebook.logs.candidates.reading import prepared
+from gradebook.logs.candidates.reading import logged
 from gradebook.logs.candidates.trials import Tried
+from gradebook.logs.candidates.trl import read_as_trl
 from gradebook.logs.quiet import undisturbed
-from gradebook.logs.read.columns import own_names
+from gradebook.logs.read.canonical import canonical
+from gradebook.logs.read.columns import guessed, own_names
+from gradebook.logs.read.resumed import told_apart
 from gradebook.logs.verdict.search import Search
 from gradebook.logs.verdict.steps import COLUMNS, results_of
 
@@ -77,7 +80,7 @@ def check(
     found = []
     with undisturbed():
         for one in frames:
-            steps = prepared(one, columns, weights, group_size)
+            steps = _prepared(one, columns, weights, group_size)
             rounding = kind
             if rounding is None:
                 rounding = rounding_of(steps.advantage)
@@ -90,6 +93,26 @@ def check(
     if not found:
         return pd.DataFrame({name: [] for name in COLUMNS})
     return pd.concat(found, ignore_index=True)[list(COLUMNS)]
+
+
+def _prepared(
+    frame: pd.DataFrame,
+    columns: Mapping[str, str] | None,
+    weights: Sequence[float] | None,
+    group_size: int | None,
+) -> LoggedSteps:
+    """A log's frame as logged steps. Raises GradebookError with the column
+    and row of the first cell that cannot be read."""
+    names = [str(c) for c in frame.columns]
+    kinds = [frame[c].dtype.kind for c in frame.columns]
+    numbers = [n for n, k in zip(names, kinds) if k in "fiub"]
+    found = guessed(names, numbers, columns)
+    table, broken = canonical(frame, found)
+    if broken:
+        raise broken[0]
+    table, _ = told_apart(table)
+    reading = read_as_trl(table, found, weights, group_size)
+    return logged(table, found, reading)
 
 
 def tried(declared: Mapping[str, Any] | None, group_size: int | None) -> Tried:

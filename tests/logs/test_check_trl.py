@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradebook.logs.candidates.trl import read_as_trl, rewarded
+from gradebook.logs.candidates.reading import rewarded
+from gradebook.logs.candidates.trl import read_as_trl
 from gradebook.logs.log import check_log
 from gradebook.logs.read.canonical import canonical, summed, unscored
 from gradebook.logs.read.columns import guessed

@@ -52,7 +52,7 @@ def layout_of(table: pd.DataFrame) -> Layout | None:
         odd = [r for r in rows if not _pure(r, size, 0)]
         if not odd:
             return None
-        if 2 * len(odd) > len(rows) and len(odd) == len(rows):
+        if len(odd) == len(rows):
             continue
         for last in range(1, min(len(r) for r in odd) - size + 1):
             if all(_pure(r, size, last) for r in odd):

@@ -3,66 +3,101 @@ one reward that the trainer had."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
+from gradebook.logs.candidates.evaluation import Layout
 from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
-from gradebook.logs.candidates.sampled import place_groups
-from gradebook.logs.candidates.trl import Reading, read_as_trl, rewarded
-from gradebook.logs.read.canonical import canonical
-from gradebook.logs.read.columns import Columns, guessed
-from gradebook.logs.read.resumed import told_apart
+from gradebook.logs.candidates.weights import TRL_EPS, sums
+from gradebook.logs.read.canonical import summed
+from gradebook.logs.read.columns import Columns
 
 
-def prepared(
-    frame: pd.DataFrame,
-    columns: Mapping[str, str] | None,
-    weights: Sequence[float] | None,
-    group_size: int | None,
-) -> LoggedSteps:
-    """A log's frame as logged steps. Raises GradebookError with the column
-    and row of the first cell that cannot be read."""
-    found = guessed_from(frame, columns)
-    table, broken = canonical(frame, found)
-    if broken:
-        raise broken[0]
-    table, _ = told_apart(table)
-    reading = read_as_trl(table, found, weights, group_size)
-    return logged(table, found, reading)
+@dataclass(frozen=True)
+class Reading:
+    """How a log's rows are grouped and its rewards are summed.
+
+    weights     one for each reward function
+    group_size  rows per prompt where groups are cut by position, else None
+    notes       what a reader should know about both
+    normalized  each function's rewards are normalized in their group
+                before they are summed
+    layout      where rows of evaluation stand, None without any
+    """
+
+    weights: tuple[float, ...]
+    group_size: int | None
+    notes: tuple[str, ...] = ()
+    normalized: bool = False
+    layout: Layout | None = None
 
 
 def logged(
     table: pd.DataFrame, columns: Columns, reading: Reading
 ) -> LoggedSteps:
-    """A canonical table under a reading, without rows of evaluation."""
+    """A canonical table under a reading, without rows of evaluation, its
+    groups cut by position where TRL does so or the log names no prompt.
+    Raises GradebookError for a log of neither prompts nor a group size."""
     if reading.layout is not None:
         table = reading.layout.training(table)
-    return to_logged(rewarded(with_groups(table, columns, reading), reading))
-
-
-def guessed_from(
-    frame: pd.DataFrame, given: Mapping[str, str] | None
-) -> Columns:
-    """The guess for a frame's columns."""
-    names = [str(c) for c in frame.columns]
-    kinds = [frame[c].dtype.kind for c in frame.columns]
-    numbers = [n for n, k in zip(names, kinds) if k in "fiub"]
-    return guessed(names, numbers, given)
-
-
-def with_groups(
-    table: pd.DataFrame, columns: Columns, reading: Reading
-) -> pd.DataFrame:
-    """The canonical frame with groups by position, where TRL cuts them or
-    the log names no prompt."""
     by_place = columns.by_place or "prompt" not in table
-    if not by_place or not reading.group_size:
-        if "prompt" not in table:
-            raise GradebookError(
-                key="prompt",
-                expected="a column of prompts or group ids, or a group size",
-                found="none",
-            )
-        return table
-    return table.assign(prompt=place_groups(table, reading.group_size))
+    if by_place and reading.group_size:
+        table = table.assign(prompt=place_groups(table, reading.group_size))
+    if "prompt" not in table:
+        raise GradebookError(
+            key="prompt",
+            expected="a column of prompts or group ids, or a group size",
+            found="none",
+        )
+    return to_logged(rewarded(table, reading))
+
+
+def rewarded(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+    """The canonical table, its groups cut, with one reward."""
+    if reading.normalized:
+        names = functions_of(table)
+        group = codes_of(steps_of(table), pd.factorize(table["prompt"])[0])
+        values = normalized_rewards(table[names].to_numpy(), group)
+        table = table.assign(**dict(zip(names, values.T)))
+    return summed(table, reading.weights)
+
+
+def functions_of(table: pd.DataFrame) -> list[str]:
+    """The columns of the reward functions."""
+    return [name for name in table if name.startswith("reward ")]
+
+
+def normalized_rewards(rewards: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Each function's rewards, less their group's mean and over its
+    standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one
+    of a group. [R, functions]"""
+    has = ~np.isnan(rewards)
+    count = sums(has.astype("float64"), group)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = sums(np.where(has, rewards, 0), group) / count
+        away = rewards - mean[group]
+        square = sums(np.where(has, away, 0) ** 2, group)
+        spread = np.sqrt(square / (count - 1))
+        found = np.nan_to_num(away / (spread[group] + TRL_EPS))
+        return np.where(has, found, np.nan)
+
+
+def steps_of(table: pd.DataFrame) -> np.ndarray:
+    """int64 [R] steps from 0."""
+    if "step" not in table:
+        return np.zeros(len(table), dtype="int64")
+    return pd.factorize(table["step"])[0].astype("int64")
+
+
+def codes_of(step: np.ndarray, prompt: np.ndarray) -> np.ndarray:
+    """int64 [R], one for each (step, prompt)."""
+    return pd.factorize(step * (len(step) + 1) + prompt)[0]
+
+
+def place_groups(table: pd.DataFrame, size: int) -> np.ndarray:
+    """int64 [R] position in the step // size."""
+    step = steps_of(table)
+    return pd.Series(step).groupby(step).cumcount().to_numpy() // size

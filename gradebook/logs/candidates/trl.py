@@ -9,64 +9,63 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import product
 from math import gcd
 
 import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.evaluation import Layout, layout_of
-from gradebook.logs.candidates.fit import ALIKE
-from gradebook.logs.candidates.sampled import (
-    SOLVED,
-    Sampled,
+from gradebook.logs.candidates.candidates import correct_ones
+from gradebook.logs.candidates.conventions import Convention, conventions
+from gradebook.logs.candidates.evaluation import layout_of
+from gradebook.logs.candidates.logged_steps import to_logged
+from gradebook.logs.candidates.reading import (
+    Reading,
     codes_of,
-    digits_of,
-    merit_of,
+    functions_of,
     normalized_rewards,
+    place_groups,
     steps_of,
 )
-from gradebook.logs.candidates.weights import centered_in, independent, solved
-from gradebook.logs.read.canonical import summed, unscored
+from gradebook.logs.candidates.trials import Trials
+from gradebook.logs.candidates.weights import (
+    TRL_EPS,
+    centered_in,
+    digits_of,
+    independent,
+    solved,
+)
+from gradebook.logs.read.canonical import unscored
 from gradebook.logs.read.columns import Columns
 
 SAMPLE_ROWS = 4096
 """So many rows, in whole steps, are looked at."""
 
-LONGEST, FEW, STRIDED_ROWS = 16, 6, 256
-"""Where nothing else fits: strides up to here, with so many weights each,
-over so many rows."""
+LONGEST, STRIDED_ROWS = 16, 256
+"""Where nothing else fits: strides up to here, over so many rows."""
 
 VARIANTS = ((False, False), (True, False), (False, True))
 """Whether each function's rewards are normalized before they are summed,
 and whether a row without any reward counts as 0 (TRL before v1.6.0)."""
 
+TRL_ESTIMATORS = (
+    "grpo",
+    "grpo_batch_std",
+    "dr_grpo",
+    "rloo",
+    "leave_one_out/batch_std",
+)
+"""The estimators that TRL has."""
+
 STRIDED = "fixed strides with these weights give the logged advantages"
 GIVEN = "as given"
+SOLVED = "the logged advantages determine them"
+ASSUMED = "TRL's default; the log does not determine them"
 NORMALIZED = (
     "each function's rewards are normalized in their group before they are"
     " summed (normalize_then_sum); the weights are known up to a factor"
 )
-ASSUMED = "TRL's default; the log does not determine them"
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How a log's rows are grouped and its rewards are summed.
-
-    weights     one for each reward function
-    group_size  rows per prompt where groups are cut by position, else None
-    notes       what a reader should know about both
-    normalized  each function's rewards are normalized in their group
-                before they are summed
-    layout      where rows of evaluation stand, None without any
-    """
-
-    weights: tuple[float, ...]
-    group_size: int | None
-    notes: tuple[str, ...] = ()
-    normalized: bool = False
-    layout: Layout | None = None
 
 
 def read_as_trl(
@@ -111,17 +110,6 @@ def _read(
     return _best(sample, columns, weights, sizes)
 
 
-def rewarded(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
-    """The canonical table, its groups cut, with one reward."""
-    if reading.normalized:
-        table = table.copy()
-        step = steps_of(table)
-        names = [f"reward {at}" for at in range(len(reading.weights))]
-        group = codes_of(step, pd.factorize(table["prompt"])[0])
-        table[names] = normalized_rewards(table[names].to_numpy(), group)
-    return summed(table, reading.weights)
-
-
 def _sample(table: pd.DataFrame, most: int = SAMPLE_ROWS) -> pd.DataFrame:
     """The first whole steps, of about `most` rows."""
     if len(table) <= most or "step" not in table:
@@ -161,92 +149,152 @@ def _best(
 ) -> Reading:
     """The reading under which most steps fit a correct computation, the
     likeliest one where none does."""
-    out = unscored(sample)
     given = None if weights is None else tuple(map(float, weights))
+    default = given or tuple(1.0 for _ in columns.rewards)
+    out = unscored(sample)
+    steps = len(np.unique(steps_of(sample)))
+    best: tuple[float, ...] = ()
+    found = default, ASSUMED if given is None else GIVEN, sizes[0], False
     if "advantage" not in sample or out.all():
-        default = given or tuple(1.0 for _ in columns.rewards)
-        why = ASSUMED if weights is None else GIVEN
-        return Reading(
-            default, sizes[0], _notes(columns, default, why, sizes[0], sample)
-        )
-    if given is None and len(columns.rewards) == 1:
-        plain = merit_of(Sampled.of(sample, sizes[0], False), (1.0,), ASSUMED)
-        if plain[1] and _explains(plain, sample):
-            notes = _notes(columns, (1.0,), ASSUMED, sizes[0], sample)
-            return Reading((1.0,), sizes[0], notes)
-    best: tuple[tuple[float, ...], Reading] | None = None
-    for size in sizes:
-        for normalized, zeros in VARIANTS:
-            rare = normalized or zeros
-            if rare and best and _explains(best[0], sample):
-                continue
-            if zeros and not out.any():
-                continue
-            seen = Sampled.of(sample, size, normalized, zeros)
-            for each, why in _tried(seen, given):
-                notes = _notes(columns, each, why, size, sample)
-                if normalized:
-                    notes = (*notes, NORMALIZED)
-                enough = best is not None and _explains(best[0], sample)
-                if best is not None and enough:
-                    _, own, near, digits = best[0]
-                    if near >= -ALIKE and own and digits >= -digits_of(each):
-                        continue  # no shorter weights than those that explain
-                merit = merit_of(seen, each, why, enough)
-                if best is None or merit > best[0] and merit[0]:
-                    best = merit, Reading(each, size, notes, normalized)
-    assert best is not None
-    if given is None and not _explains(best[0], sample):
+        return _reading(columns, sample, *found)
+    for size, (normalized, zeros) in product(sizes, VARIANTS):
+        rare = normalized or zeros
+        if rare and best[0] >= steps or zeros and not out.any():
+            continue
+        seen = _Seen.of(sample, size, normalized, zeros)
+        for each, why in _tried(seen, given):
+            merit = _merit(seen, each, why)
+            if not best or merit > best and merit[0]:
+                best, found = merit, (each, why, size, normalized)
+            if merit >= (steps, 1.0, 0.0):
+                return _reading(columns, sample, *found)
+    if given is None and best[0] < steps:
         for each in _strided(_sample(sample, STRIDED_ROWS)):
-            notes = _notes(columns, each, STRIDED, sizes[0], sample)
-            return Reading(each, sizes[0], notes)
-    return best[1]
+            return _reading(columns, sample, each, STRIDED, sizes[0], False)
+    return _reading(columns, sample, *found)
 
 
 def _strided(sample: pd.DataFrame) -> Iterator[tuple[float, ...]]:
     """Weights under which fixed strides of some size, whatever the groups,
     give the advantages of all their rows."""
     largest = int(runs(sample).max()) if "prompt" in sample else 0
-    rows = sample.groupby(steps_of(sample)).cumcount().to_numpy()
-    count = np.bincount(steps_of(sample))[steps_of(sample)]
+    step = steps_of(sample)
+    rows = sample.groupby(step).cumcount().to_numpy()
+    count = np.bincount(step)[step]
     for size in range(2, min(2 * largest, LONGEST) + 1):
         part = sample[rows < count // size * size]
         if not len(part) or unscored(part).any():
             continue
-        seen = Sampled.of(part, size, False)
-        for each, why in _tried(seen, None)[:FEW]:
-            merit = merit_of(seen, each, why)
-            if _explains(merit, part):
+        seen = _Seen.of(part, size, False, False)
+        steps = len(np.unique(seen.step))
+        for each, why in _tried(seen, None):
+            if _merit(seen, each, why)[0] >= steps:
                 yield each
 
 
-def _explains(merit: tuple[float, ...], sample: pd.DataFrame) -> bool:
-    """Every step fits."""
-    steps = sample["step"].nunique() if "step" in sample else 1
-    return merit[0] >= steps
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A sample's rows that have a say, as one reading has them.
+
+    rewards    float64 [R, functions], 0 where empty
+    advantage  float64 [R]
+    step       int64 [R]
+    group      int64 [R], one for each (step, group)
+    """
+
+    rewards: np.ndarray
+    advantage: np.ndarray
+    step: np.ndarray
+    group: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        sample: pd.DataFrame,
+        size: int | None,
+        normalized: bool,
+        zeros: bool,
+    ) -> _Seen:
+        """The sample with groups of `size` rows, None for one group a
+        prompt; `zeros`: a row without any reward has the reward 0."""
+        if size is None:
+            prompt = pd.factorize(sample["prompt"])[0]
+        else:
+            prompt = place_groups(sample, size)
+        step = steps_of(sample)
+        group = codes_of(step, prompt)
+        rewards = sample[functions_of(sample)].to_numpy()
+        if normalized:
+            rewards = normalized_rewards(rewards, group)
+        in_ = ~unscored(sample) | zeros
+        return cls(
+            np.nan_to_num(rewards[in_], posinf=0, neginf=0),
+            sample["advantage"].to_numpy()[in_],
+            pd.factorize(step[in_])[0],
+            pd.factorize(group[in_])[0],
+        )
 
 
 def _tried(
-    seen: Sampled, given: tuple[float, ...] | None
-) -> list[tuple[tuple[float, ...], str]]:
+    seen: _Seen, given: tuple[float, ...] | None
+) -> Iterator[tuple[tuple[float, ...], str]]:
     """Weights to try, and where they come from, likely ones first."""
     if given is not None:
-        return [(given, GIVEN)]
-    default = tuple(1.0 for _ in seen.rewards.T)
-    if not np.isfinite(seen.advantage).all():
-        return [(default, ASSUMED)]
-    found = solved(seen.rewards, seen.advantage, seen.step, seen.group)
-    why = SOLVED if default in found else ASSUMED
-    return [(default, why), *((w, SOLVED) for w in found if w != default)]
+        yield given, GIVEN
+        return
+    default, found = tuple(1.0 for _ in seen.rewards.T), []
+    if np.isfinite(seen.advantage).all():
+        found = solved(seen.rewards, seen.advantage, seen.step, seen.group)
+    yield default, SOLVED if default in found else ASSUMED
+    yield from ((weights, SOLVED) for weights in found if weights != default)
 
 
-def _notes(
+def _merit(
+    seen: _Seen, weights: tuple[float, ...], why: str
+) -> tuple[float, ...]:
+    """How well a reward explains the advantages: steps that one correct
+    convention fits, TRL's own preferred, then the residual, then how
+    short the weights are. Solved weights make any advantages raw rewards
+    (of weight 1 / eps, say), so that does not count."""
+    table = pd.DataFrame(
+        {
+            "step": seen.step,
+            "prompt": seen.group,
+            "reward": seen.rewards @ np.array(weights),
+            "advantage": seen.advantage,
+        }
+    )
+    trials = Trials(to_logged(table))
+    every = np.ones(trials.steps.step_count, dtype=bool)
+    trials.try_on(every, correct_ones(conventions(), trials.seen))
+    return max(
+        (
+            float(fit.loose.sum()),
+            float(_is_own(candidate.convention)),
+            -round(float(np.where(fit.loose, fit.residual, 0).max()), 6),
+            -digits_of(weights),
+        )
+        for candidate, fit in trials.fits.items()
+        if why != SOLVED or candidate.settings.baseline != "none"
+    )
+
+
+def _is_own(convention: Convention) -> bool:
+    """TRL computes so."""
+    s = convention.settings
+    own = convention.estimator in TRL_ESTIMATORS and s.ddof == 1
+    return own and (s.scale == "none" or s.eps == TRL_EPS)
+
+
+def _reading(
     columns: Columns,
+    sample: pd.DataFrame,
     weights: tuple[float, ...],
     why: str,
     size: int | None,
-    sample: pd.DataFrame,
-) -> tuple[str, ...]:
+    normalized: bool,
+) -> Reading:
+    """The reading, with what a reader should know about it."""
     notes = []
     if len(weights) > 1 or why == SOLVED and weights != (1.0,):
         terms = " + ".join(
@@ -260,8 +308,7 @@ def _notes(
         notes += _longer(sample, size)
     elif columns.by_place:
         notes.append("groups are neighbouring rows with the same prompt")
-    names = [f"reward {at}" for at in range(len(weights))]
-    missing = int(sample[names].isna().to_numpy().sum())
+    missing = int(sample[functions_of(sample)].isna().to_numpy().sum())
     out = int(unscored(sample).sum())
     if out:
         notes.append(
@@ -272,7 +319,9 @@ def _notes(
         notes.append(
             f"{missing} of the first rows' rewards are empty and add nothing"
         )
-    return tuple(notes)
+    if normalized:
+        notes.append(NORMALIZED)
+    return Reading(weights, size, tuple(notes), normalized)
 
 
 def _longer(sample: pd.DataFrame, size: int) -> list[str]:
@@ -296,7 +345,7 @@ def _unsolved(
     """A note on functions whose weight the advantages cannot show."""
     if "advantage" not in sample:
         return []
-    seen = Sampled.of(sample, size, False)
+    seen = _Seen.of(sample, size, False, False)
     live = independent(centered_in(seen.rewards, seen.group))
     rest = [n for n, alive in zip(columns.rewards, live) if not alive]
     if not rest or len(rest) == len(live):
