@@ -156,7 +156,7 @@ class LoggedSteps:
         taken = _batch(
             {n: v if v is None else v[keep] for n, v in columns.items()},
             np.cumsum(new) - 1,
-            _renumbered(b.prompt_index.numpy()[at]),
+            _codes(b.prompt_index.numpy()[at])[0],
         )
         return LoggedSteps(
             taken, self.advantage[at], self.labels[step[new]], self.has
@@ -221,14 +221,15 @@ def _batch(
     return batch
 
 
-def _renumbered(codes: np.ndarray) -> np.ndarray:
-    """Codes 0.. in order of first appearance, [R]."""
-    heads = np.flatnonzero(np.diff(codes, prepend=codes[:1] - 1))
-    found, unique = pd.factorize(codes[heads])
-    if len(unique) == len(heads):
-        found = np.arange(len(heads))
-    lengths = np.diff(np.append(heads, len(codes)))
-    return np.repeat(found, lengths).astype("int64")
+def _codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes 0.. in order of first appearance, int64 [R], and the values
+    that they stand for. Only the first of equal neighbours is looked up."""
+    new = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    heads = np.flatnonzero(new)
+    found, kinds = pd.factorize(values[heads], use_na_sentinel=False)
+    lengths = np.diff(np.append(heads, len(values)))
+    return np.repeat(found.astype("int64"), lengths), kinds
 
 
 def to_logged(frame: pd.DataFrame) -> LoggedSteps:
@@ -239,11 +240,14 @@ def to_logged(frame: pd.DataFrame) -> LoggedSteps:
             raise GradebookError(key=name, expected="a column", found="none")
     if not len(frame):
         raise GradebookError(key="reward", expected="rows", found="none")
-    step, labels = _steps(frame)
+    step, labels = np.zeros(len(frame), dtype="int64"), np.zeros(1, "int64")
+    if "step" in frame.columns:
+        step, labels = _codes(frame["step"].to_numpy())
     if (np.diff(step) < 0).any():
         order = np.argsort(step, kind="stable")
         frame, step = frame.iloc[order], step[order]
-    group = _groups(step, frame)
+    prompt, kinds = _codes(frame["prompt"].to_numpy())
+    group, _ = _codes(step * len(kinds) + prompt)
     names = [name for name in CANONICAL if name in frame.columns]
     columns = {name: frame[name].to_numpy() for name in names}
     return _assembled(columns, step, group, labels)
@@ -310,34 +314,3 @@ def _numbers(
     if values.dtype.kind not in "iub":
         values = values.astype("float64")
     return torch.tensor(values.astype("int64"))
-
-
-def _steps(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Step codes int64 [R] in order of first appearance, and labels."""
-    if "step" not in frame.columns:
-        return np.zeros(len(frame), dtype="int64"), np.zeros(1, "int64")
-    values = frame["step"].to_numpy()
-    if values.dtype.kind in "iu":
-        heads = np.flatnonzero(np.diff(values, prepend=values[:1] - 1))
-        found, labels = pd.factorize(values[heads])
-        lengths = np.diff(np.append(heads, len(values)))
-        return np.repeat(found, lengths).astype("int64"), labels
-    codes, labels = pd.factorize(frame["step"], use_na_sentinel=False)
-    return codes.astype("int64"), np.asarray(labels)
-
-
-def _groups(step: np.ndarray, frame: pd.DataFrame) -> np.ndarray:
-    """Group codes int64 [R], one for each (step, prompt)."""
-    values = frame["prompt"].to_numpy()
-    if values.dtype.kind not in "iu":
-        values = pd.factorize(frame["prompt"], use_na_sentinel=False)[0]
-    values = values.astype("int64", copy=False)
-    new = np.empty(len(step), dtype=bool)
-    new[0] = True
-    np.not_equal(values[1:], values[:-1], out=new[1:])
-    new[1:] |= step[1:] != step[:-1]
-    heads = np.flatnonzero(new)
-    prompts = pd.factorize(values[heads])[0]
-    pairs = step[heads] * (len(heads) + 1) + prompts
-    found = pd.factorize(pairs)[0].astype("int64")
-    return np.repeat(found, np.diff(np.append(heads, len(step))))

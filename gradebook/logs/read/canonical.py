@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.columns import Columns
-from gradebook.logs.read.tokens import TOKENS, by_row
+from gradebook.logs.read.tokens import TOKENS, by_row, listed
 
 UNKNOWN = -(2**62)
 """The step of a row that names none."""
@@ -30,35 +31,25 @@ def canonical(
     "reward 0", "reward 1", ..., and the cells that cannot be used; a row
     with such a cell is still there, with NaN."""
     broken: list[GradebookError] = []
-    found: dict[str, np.ndarray | pd.Series] = {}
     frame, role = by_row(frame, columns, broken), columns.role
-    if "step" in role:
-        found["step"] = _steps(frame[role["step"]], broken)
-    if "prompt" in role:
-        found["prompt"] = _labels(frame[role["prompt"]], broken)
     # A row without a reward is no mistake where functions are summed, or
     # where the log says which rows were scored.
     several = len(columns.rewards) > 1 or columns.by_place or "scored" in role
-    for at, name in enumerate(columns.rewards):
-        values = numbers(frame[name], broken, may_be_empty=several)
-        found[f"reward {at}"] = values
+    found: dict[str, np.ndarray | pd.Series] = {
+        f"reward {at}": numbers(frame[name], broken, may_be_empty=several)
+        for at, name in enumerate(columns.rewards)
+    }
+    for name, read in READ.items():
+        if name in role:
+            found[name] = read(frame[role[name]], broken)
     if "advantage" in role:
-        found["advantage"] = _advantage(frame, columns, broken)
-    length = _length(frame, role, broken)
-    if length is not None:
-        found["length"] = length
-    eos = _eos(frame, role, broken)
-    if eos is not None:
-        found["eos"] = eos
-    if "scored" in role:
-        found["scored"] = _flags(frame[role["scored"]], broken)
-    for name in ("rollout", "rank", "text"):
-        if name in role:
-            found[name] = _labels(frame[role[name]], broken)
-    for name in ("steps", "kept_steps"):
-        if name in role:
-            least = 1 if name == "steps" else 0
-            found[name] = _whole(frame[role[name]], broken, least)
+        found["advantage"] = _advantage(frame, role, broken)
+    for name, values in (
+        ("length", _length(frame, role, broken)),
+        ("eos", _eos(frame, role, broken)),
+    ):
+        if values is not None:
+            found[name] = values
     _check_kept(found, role, broken)
     return pd.DataFrame(found, index=frame.index), broken
 
@@ -209,22 +200,20 @@ def unscored(table: pd.DataFrame) -> np.ndarray:
 
 
 def _advantage(
-    frame: pd.DataFrame, columns: Columns, broken: list[GradebookError]
+    frame: pd.DataFrame, role: Mapping[str, str], broken: list[GradebookError]
 ) -> np.ndarray:
     """The advantage as logged; what is no number goes to `broken`, but
     NaN and infinity are numbers that a trainer may have computed."""
-    name = columns.role["advantage"]
-    values, empty = as_numbers(frame[name])
-    kept = columns.role.get("kept_steps")
-    wrong = np.isnan(values)
-    if frame[name].dtype.kind not in "fiub":
-        spelled = frame[name].map(lambda c: str(c).strip().lower())
-        wrong &= ~spelled.isin(["nan", "+nan", "-nan"]).to_numpy() | empty
-    else:
-        wrong[:] = False
-    if kept is not None:
-        wrong &= as_numbers(frame[kept])[0] != 0
-    _refuse(frame[name], wrong, "a number", broken)
+    column = frame[role["advantage"]]
+    values, empty = as_numbers(column)
+    if column.dtype.kind in "fiub":
+        return values
+    spelled = column.map(lambda c: str(c).strip().lower())
+    nan = spelled.isin(["nan", "+nan", "-nan"]).to_numpy() & ~empty
+    wrong = np.isnan(values) & ~nan
+    if "kept_steps" in role:
+        wrong &= as_numbers(frame[role["kept_steps"]])[0] != 0
+    _refuse(column, wrong, "a number", broken)
     return values
 
 
@@ -238,7 +227,7 @@ def _length(
         column = frame[role["mask"]]
         length = _each(column, _ones, "a list of 0 and 1", broken)
     elif "length" in role:
-        length = _whole(frame[role["length"]], broken, 0)
+        length = _whole(frame[role["length"]], broken, least=0)
     elif TOKENS in frame:
         length = frame[TOKENS].to_numpy()
     for name, keeps in (("accepted", 1.0), ("rejected", 0.0)):
@@ -316,12 +305,24 @@ def _flag(cell: object) -> float:
 
 
 def _ones(cell: object) -> float:
-    """How many ones a mask has: a list, or text such as '1 1 0'."""
-    if isinstance(cell, str):
-        cell = cell.strip("[]() ").replace(",", " ").split()
-    if not isinstance(cell, Iterable):
-        raise TypeError(f"{cell!r} is no list")
-    return float(sum(_flag(c) for c in cell))
+    """How many ones a mask has."""
+    values = listed(cell)
+    if values is None or not np.isin(values, (0, 1)).all():
+        raise ValueError(f"{cell!r} is no mask")
+    return float(values.sum())
+
+
+READ: Mapping[str, Callable[..., np.ndarray]] = {
+    "step": _steps,
+    "prompt": _labels,
+    "scored": _flags,
+    "rollout": _labels,
+    "rank": _labels,
+    "text": _labels,
+    "steps": partial(_whole, least=1),
+    "kept_steps": partial(_whole, least=0),
+}
+"""How the columns are read that stand for themselves."""
 
 
 def _check_kept(
@@ -332,12 +333,5 @@ def _check_kept(
         return
     with np.errstate(invalid="ignore"):
         more = found["kept_steps"] > found["steps"]
-    for row in np.flatnonzero(more):
-        broken.append(
-            GradebookError(
-                key=role["kept_steps"],
-                row=int(row),
-                expected="at most the row's steps",
-                found=f"{found['kept_steps'][row]:g}",
-            )
-        )
+    kept = pd.Series(found["kept_steps"], name=role["kept_steps"])
+    _refuse(kept, more, "at most the row's steps", broken)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gradebook.core.errors import GradebookError, shown
@@ -39,8 +38,11 @@ def parquet_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
                 thrift_string_size_limit=2**24,
                 thrift_container_size_limit=2**20,
             )
-            names = _checked_schema(log, wanted.names, source)
-            texts = [n for n in names if _is_text(log.schema_arrow, n)]
+            names = unique(list(log.schema_arrow.names))
+            names = [n for n in names if not wanted.names or n in wanted.names]
+            _refuse_bombs(log.metadata, names, source)
+            kinds = {n: log.schema_arrow.field(n).type for n in names}
+            texts = [n for n, kind in kinds.items() if _is_text(kind)]
             if texts:
                 log = pq.ParquetFile(file, read_dictionary=texts)
             size = ROWS if wanted.names else FIRST
@@ -62,26 +64,8 @@ def parquet_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
             ) from error
 
 
-def _is_text(schema: Any, name: str) -> bool:
-    kind = schema.field(name).type
+def _is_text(kind: Any) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
-def _checked_schema(
-    log: Any, wanted: Sequence[str], source: Source
-) -> list[str]:
-    """The columns to read. Raises GradebookError for an absurd schema, or
-    more data than the limits allow, before anything is unpacked."""
-    schema, meta = log.schema_arrow, log.metadata
-    if meta.num_columns > LIMITS.columns:
-        raise GradebookError(
-            expected=f"at most {LIMITS.columns} columns",
-            found=f"{meta.num_columns:,}",
-        )
-    names = unique(list(schema.names))
-    use = [n for n in names if not wanted or n in wanted]
-    _refuse_bombs(meta, use, source)
-    return use
 
 
 def _is_list_of_numbers(kind: Any) -> bool:
@@ -89,80 +73,45 @@ def _is_list_of_numbers(kind: Any) -> bool:
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         return False
     inside = kind.value_type
-    return (
-        pa.types.is_integer(inside)
-        or pa.types.is_floating(inside)
-        or pa.types.is_boolean(inside)
-    )
+    return pa.types.is_primitive(inside) and not pa.types.is_temporal(inside)
 
 
-def _refuse_bombs(meta: Any, use: list[str], source: Source) -> None:
-    total = 0
-    for group in range(meta.num_row_groups):
-        about = meta.row_group(group)
-        size = 0
-        for at in range(about.num_columns):
-            column = about.column(at)
-            if column.path_in_schema.split(".")[0] in use:
-                size += max(column.total_uncompressed_size, 0)
-        total += size
-        if size > LIMITS.row_group_bytes:
-            raise GradebookError(
-                f"row group {group} is too large when unpacked",
-                expected=f"at most {LIMITS.row_group_bytes:,} bytes",
-                found=f"{size:,}",
+def _refuse_bombs(meta: Any, use: Sequence[str], source: Source) -> None:
+    """Raises GradebookError for a file whose used columns are larger than
+    the limits allow, before anything is unpacked."""
+    sizes = [0]
+    for group in map(meta.row_group, range(meta.num_row_groups)):
+        columns = map(group.column, range(group.num_columns))
+        sizes.append(
+            sum(
+                max(column.total_uncompressed_size, 0)
+                for column in columns
+                if column.path_in_schema.split(".")[0] in use
             )
-    rows = meta.num_rows
-    if rows > 2**31 or rows > max(10_000_000, source.size * LIMITS.expansion):
-        raise GradebookError(
-            expected="as many rows as the file can hold", found=f"{rows:,}"
         )
-    if total > max(2**26, source.size * LIMITS.expansion):
-        raise GradebookError(
-            "the file unpacks to far more than its size",
-            expected=f"at most {LIMITS.expansion} times {source.size:,} bytes",
-            found=f"{total:,}",
-        )
+    most = source.size * LIMITS.expansion
+    for what, found, allowed in (
+        ("bytes in a row group", max(sizes), LIMITS.row_group_bytes),
+        ("bytes when it is unpacked", sum(sizes), max(2**26, most)),
+        ("rows", meta.num_rows, min(2**31, max(10_000_000, most))),
+    ):
+        if found > allowed:
+            raise GradebookError(
+                expected=f"at most {allowed:,} {what}", found=f"{found:,}"
+            )
 
 
 def to_frame(batch: Any) -> pd.DataFrame:
-    """A record batch as a frame; text as categories."""
+    """A record batch as a frame; text, and what is nested, as categories."""
     table: dict[str, Any] = {}
     for name, column in zip(batch.schema.names, batch.columns):
         kind = column.type
-        if pa.types.is_dictionary(kind):
-            _refuse_long(name, column.dictionary)
-            table[name] = column.to_pandas()
-        elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            _refuse_long(name, column)
-            table[name] = column.dictionary_encode().to_pandas()
-        elif pa.types.is_nested(kind) and not _is_list_of_numbers(kind):
+        if pa.types.is_nested(kind) and not _is_list_of_numbers(kind):
             cells = column.to_pylist()
-            texts = pa.array([json.dumps(v, default=str) for v in cells])
-            _refuse_long(name, texts)
-            table[name] = texts.dictionary_encode().to_pandas()
-        else:
-            table[name] = _plain_column(name, column, kind)
+            column = pa.array([json.dumps(v, default=str) for v in cells])
+        if _is_text(column.type):
+            column = column.dictionary_encode()
+        elif pa.types.is_decimal(kind):
+            column = column.cast(pa.float64())
+        table[name] = column.to_pandas()
     return pd.DataFrame(table)
-
-
-def _plain_column(name: str, column: Any, kind: Any) -> Any:
-    if pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        if column.null_count:
-            column = column.cast(pa.float64(), safe=False)
-        return column.to_numpy(zero_copy_only=False)
-    if pa.types.is_boolean(kind) and not column.null_count:
-        return column.to_numpy(zero_copy_only=False)
-    if pa.types.is_decimal(kind):
-        return column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return pd.Series(column.to_pylist(), dtype=object)
-
-
-def _refuse_long(name: str, texts: Any) -> None:
-    longest = pc.max(pc.binary_length(texts)).as_py() or 0
-    if longest > LIMITS.cell:
-        raise GradebookError(
-            key=name,
-            expected=f"at most {LIMITS.cell:,} bytes in a cell",
-            found=f"{longest:,}",
-        )

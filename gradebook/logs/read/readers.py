@@ -5,16 +5,11 @@ A log is data: nothing in it is executed or unpickled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.sources import (
-    LIMITS,
-    Part,
-    Source,
-    Wanted,
-)
+from gradebook.logs.read.sources import LIMITS, Part, Source, Wanted
 from gradebook.logs.read.text_files import csv_parts, jsonl_parts
 
 
@@ -31,15 +26,12 @@ def header(source: Source) -> tuple[list[str], list[str]]:
 
 
 def _is_numbers(column: pd.Series) -> bool:
-    if column.dtype.kind in "fiu":
-        return True
-    if column.dtype.kind == "b":
-        return False
-    cells = column.dropna()
-    words = cells.map(lambda c: str(c).strip())
-    some = words[words != ""]
-    values = pd.to_numeric(some, errors="coerce")
-    return bool(len(some)) and bool((values.notna().mean()) > 0.5)
+    """Most cells that are not empty are numbers."""
+    if column.dtype.kind in "fiub":
+        return column.dtype.kind != "b"
+    words = column.dropna().map(lambda c: str(c).strip())
+    values = pd.to_numeric(words[words != ""], errors="coerce")
+    return bool(values.notna().sum() * 2 > len(values))
 
 
 def parts(source: Source, wanted: Wanted) -> Iterator[Part]:
@@ -47,27 +39,18 @@ def parts(source: Source, wanted: Wanted) -> Iterator[Part]:
 
     Raises GradebookError for what is too large or no such file.
     """
-    if source.size > LIMITS.file_bytes:
-        raise GradebookError(
-            file=source.name,
-            expected=f"at most {LIMITS.file_bytes:,} bytes",
-            found=f"{source.size:,}",
-        )
     try:
-        yield from _reader(source.kind)(source, wanted)
+        if source.size > LIMITS.file_bytes:
+            raise GradebookError(
+                expected=f"at most {LIMITS.file_bytes:,} bytes",
+                found=f"{source.size:,}",
+            )
+        if source.kind == "parquet":
+            from gradebook.logs.read.parquet_files import parquet_parts
+
+            yield from parquet_parts(source, wanted)
+        else:
+            read = csv_parts if source.kind == "csv" else jsonl_parts
+            yield from read(source, wanted)
     except GradebookError as error:
         raise error.inside(source.name) from error
-
-
-def _reader(kind: str) -> Callable[..., Iterator[Part]]:
-    if kind == "csv":
-        return csv_parts
-    if kind == "jsonl":
-        return jsonl_parts
-    try:
-        from gradebook.logs.read.parquet_files import parquet_parts
-    except ImportError as error:
-        raise GradebookError(
-            "Parquet files need pyarrow: pip install pyarrow"
-        ) from error
-    return parquet_parts

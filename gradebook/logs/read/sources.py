@@ -41,7 +41,6 @@ class Limits:
 
     file_bytes: int = 4 * 2**30
     columns: int = 512
-    cell: int = 1_000_000
     line: int = 16_000_000
     row_group_bytes: int = 2 * 2**30
     expansion: int = 2000

@@ -66,17 +66,12 @@ def _by_line(
     if not rows:
         return
     lines, cells, wrong = zip(*rows)
-    bad = []
     for row, error in enumerate(wrong):
         if error is not None:
             error.row = row
-            bad.append(error)
-    columns = zip(names, zip(*cells))
-    frame = pd.DataFrame(
-        {name: pd.Series(list(own), dtype=object) for name, own in columns},
-        columns=list(names),
-    )
-    yield Part(frame, source, np.array(lines), tuple(bad), read)
+    frame = pd.DataFrame(list(cells), columns=list(names), dtype=object)
+    bad = tuple(error for error in wrong if error is not None)
+    yield Part(frame, source, np.array(lines), bad, read)
 
 
 def csv_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
@@ -147,23 +142,7 @@ def _csv_rows(
                 expected=f"{len(names)} cells", found=str(len(cells))
             )
             cells = cells + [None] * (len(names) - len(cells))
-        yield line, *_short([cells[i] or None for i in at], use, bad)
-
-
-def _short(
-    cells: list[Any],
-    names: Sequence[str],
-    bad: GradebookError | None,
-) -> tuple[list[Any], GradebookError | None]:
-    """The cells, without those that are too long."""
-    for at, cell in enumerate(cells):
-        if isinstance(cell, str) and len(cell) > LIMITS.cell:
-            expected = f"at most {LIMITS.cell:,} characters"
-            bad = GradebookError(
-                key=names[at], expected=expected, found=f"{len(cell):,}"
-            )
-            cells[at] = None
-    return cells, bad
+        yield line, [cells[i] or None for i in at], bad
 
 
 def jsonl_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
@@ -223,8 +202,7 @@ def _json_rows(
 ) -> Iterator[_Row]:
     for line, row in found:
         if isinstance(row, dict):
-            cells = [_plain(row.get(name)) for name in names]
-            yield line, *_short(cells, names, None)
+            yield line, [_plain(row.get(name)) for name in names], None
         else:
             wrong = GradebookError(
                 expected="a JSON object", found=shown(row, 40)

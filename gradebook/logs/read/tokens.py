@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from gradebook.logs.read.columns import Columns
 TOKENS = "response tokens"
 """The column of response lengths that lists of tokens give."""
 
+WORDS = {"True": 1, "true": 1, "False": 0, "false": 0, "None": np.nan}
+"""Words in a list of numbers."""
+
 SPREAD = 1e-6
 """One advantage stands at all tokens of a row, up to this."""
 
@@ -22,36 +26,36 @@ def by_row(
 ) -> pd.DataFrame:
     """The frame with one number where a cell has one a token: the sum of
     the rewards, and the advantage that all unmasked tokens share. A row
-    whose tokens have several goes to `broken`."""
-    wanted = [*columns.rewards]
-    if "advantage" in columns.role:
-        wanted.append(columns.role["advantage"])
-    lists = [n for n in wanted if _has_lists(frame[n])]
+    whose tokens have several goes to `broken`. Cells that hold no list stay
+    as they are."""
+    advantage = columns.role.get("advantage")
+    lists = [
+        name
+        for name in (*columns.rewards, advantage)
+        if name is not None and _has_lists(frame[name])
+    ]
     if not lists:
         return frame
     frame = frame.copy()
-    masks: list[np.ndarray | None] = [None] * len(frame)
+    masks: Sequence[object] = [None] * len(frame)
     if "mask" in columns.role:
-        masks = [_numbers(c) for c in frame[columns.role["mask"]]]
-    lengths = np.zeros(len(frame))
+        masks = list(frame[columns.role["mask"]])
     for name in lists:
-        values = np.full(len(frame), np.nan)
-        for row, (cell, mask) in enumerate(zip(frame[name], masks)):
-            numbers = _numbers(cell)
-            if numbers is None:
-                values[row] = np.nan if not _is_number(cell) else float(cell)
+        cells, lengths = list(frame[name]), np.zeros(len(frame))
+        for row, tokens in enumerate(map(listed, cells)):
+            if tokens is None:
                 continue
-            if name in columns.rewards:
-                values[row] = numbers.sum() if len(numbers) else np.nan
+            if name != advantage:
+                cells[row] = tokens.sum() if len(tokens) else np.nan
                 continue
-            kept = numbers
-            if mask is not None and len(mask) == len(numbers):
-                kept = numbers[mask > 0]
-            lengths[row] = len(kept)
-            values[row] = _shared(kept, row, name, broken)
-        frame[name] = values
-    if columns.role.get("advantage") in lists:
-        frame[TOKENS] = lengths
+            mask = listed(masks[row])
+            if mask is not None and len(mask) == len(tokens):
+                tokens = tokens[mask > 0]
+            lengths[row] = len(tokens)
+            cells[row] = _shared(tokens, row, name, broken)
+        frame[name] = pd.Series(cells, frame.index, dtype=object)
+        if name == advantage:
+            frame[TOKENS] = lengths
     return frame
 
 
@@ -59,21 +63,23 @@ def _has_lists(column: pd.Series) -> bool:
     if column.dtype.kind != "O":
         return False
     cells = column.dropna()
-    if not len(cells):
-        return False
-    first = cells.iloc[0]
+    first = cells.iloc[0] if len(cells) else None
     if isinstance(first, str):
         return first.lstrip().startswith("[")
     return isinstance(first, (list, tuple, np.ndarray))
 
 
-def _numbers(cell: object) -> np.ndarray | None:
-    """A cell's list of numbers, None where it is none."""
+def listed(cell: object) -> np.ndarray | None:
+    """A cell's list of numbers, which may be text such as '[1, 1, 0]' or
+    '1 1 0'; None where it is none."""
     if isinstance(cell, str):
         try:
-            cell = json.loads(" ".join(cell.split()))
+            cell = json.loads(cell)
         except (ValueError, RecursionError):
-            return None
+            words = str(cell).strip("[]() ").replace(",", " ").split()
+            cell = [WORDS.get(word, word) for word in words]
+        if isinstance(cell, (int, float)):
+            cell = [cell]
     if not isinstance(cell, (list, tuple, np.ndarray)):
         return None
     try:
@@ -83,25 +89,20 @@ def _numbers(cell: object) -> np.ndarray | None:
     return found if found.ndim == 1 else None
 
 
-def _is_number(cell: object) -> bool:
-    return isinstance(cell, (int, float)) and not isinstance(cell, bool)
-
-
 def _shared(
-    numbers: np.ndarray, row: int, name: str, broken: list[GradebookError]
+    tokens: np.ndarray, row: int, name: str, broken: list[GradebookError]
 ) -> float:
-    """The one number of a row's tokens; 0 for a row without tokens."""
-    if not len(numbers):
+    """The one number of a row's tokens; 0 for a row without tokens. Several
+    go to `broken`."""
+    if not len(tokens):
         return 0.0
-    low, high = float(numbers.min()), float(numbers.max())
+    low, high = float(tokens.min()), float(tokens.max())
     if high - low > SPREAD * max(1.0, abs(low), abs(high)):
-        found = f"{shown(low)} to {shown(high)}"
-        broken.append(
-            GradebookError(
-                key=name,
-                row=row,
-                expected="one advantage at all tokens of a row",
-                found=found,
-            )
+        error = GradebookError(
+            key=name,
+            row=row,
+            expected="one advantage at all tokens of a row",
+            found=f"{shown(low)} to {shown(high)}",
         )
-    return float(numbers[0])
+        broken.append(error)
+    return float(tokens[0])

@@ -174,11 +174,9 @@ def _recording(sources: Sequence[Source]) -> Recording | None:
     """The recording that the files are; none for other logs."""
     if not sources or sources[0].kind != "parquet":
         return None
-    try:
-        from gradebook.logs.recording.files import recorded
-        from gradebook.logs.recording.read import recording
-    except ImportError:  # the reader of the files says what is missing
-        return None
+    from gradebook.logs.recording.files import recorded
+    from gradebook.logs.recording.read import recording
+
     try:
         if not recorded(sources[0]):
             return None
