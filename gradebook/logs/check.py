@@ -23,7 +23,7 @@ from gradebook.logs.read.canonical import canonical
 from gradebook.logs.read.columns import guessed, own_names
 from gradebook.logs.read.resumed import told_apart
 from gradebook.logs.verdict.search import Search
-from gradebook.logs.verdict.steps import COLUMNS, results_of
+from gradebook.logs.verdict.steps import COLUMNS, joined, results_of
 
 if TYPE_CHECKING:
     from gradebook.logs.recording.read import Recording
@@ -90,9 +90,7 @@ def check(
                 results_of(search.run(part, rounding)).frame
                 for part in in_parts(steps)
             ]
-    if not found:
-        return pd.DataFrame({name: [] for name in COLUMNS})
-    return pd.concat(found, ignore_index=True)[list(COLUMNS)]
+    return joined(found)[list(COLUMNS)]
 
 
 def _prepared(

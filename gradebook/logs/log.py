@@ -29,22 +29,15 @@ from gradebook.logs.quiet import return_memory, undisturbed
 from gradebook.logs.read.sources import Source, sources
 from gradebook.logs.read.whole_steps import Log, whole_steps
 from gradebook.logs.verdict.search import Search
-from gradebook.logs.verdict.sentences import (
-    Facts,
-    declared_words,
-    sentence_of,
-    ties_of,
-)
+from gradebook.logs.verdict.sentences import Facts, sentence_of, ties_of
 from gradebook.logs.verdict.steps import (
-    COLUMNS,
+    joined,
     results_of,
     without_advantages,
 )
 from gradebook.logs.verdict.tally import Named, Tally, named
 from gradebook.logs.verdict.verdict import Verdict
 from gradebook.logs.verdict.what_if import what_if
-
-TIMELINE = ("rows", "groups", "flips", "groups_affected")
 
 GATHERED = 2_000_000
 """Rows that are sorted by step in memory where steps do not stand together;
@@ -210,23 +203,18 @@ class _Work:
 
     def verdict(self) -> Verdict:
         """What all parts say together."""
-        log, frame = self.log, _joined(self.frames)
+        log, frame = self.log, joined(self.frames)
         found = self._named(frame)
         frame = _named_alike(frame, found)
         c = found.candidate
-        size = dict(c.guesses).get("group_size") if c and c.bug else None
-        size = size if isinstance(size, int) else None
-        residual = self.tally.own[c].worst if c in self.tally.own else np.nan
-        if found.verdict == "none fits" and len(frame):
-            residual = float(frame["residual"].max())
         off = frame[frame["verdict"].isin(["suspect", "none fits"])]
         first = off.iloc[0] if len(off) else None
-        facts = Facts(
+        facts = Facts.of(
+            self.tally,
+            found,
             frame,
-            residual,
-            size,
+            self.asked.declared,
             log.empty_advantages,
-            declared_words(self.asked.declared),
         )
         missing = log.recording.missing() if log.recording else {}
         source = ""
@@ -241,8 +229,8 @@ class _Work:
             convention=in_words(c.settings, self.lone) if c else "",
             source=source,
             settings=dict(c.settings) if c else {},
-            group_size=size,
-            residual=residual,
+            group_size=c.group_size if c else None,
+            residual=facts.residual,
             correct_residual=float(frame["correct_residual"].max())
             if len(frame)
             else np.nan,
@@ -259,7 +247,6 @@ class _Work:
                 found,
                 frame,
                 reading=self.reading.notes if self.reading else (),
-                rounding=self.search.rounding,
                 search=self.search,
                 has=self.has,
             ),
@@ -319,9 +306,3 @@ def _named_alike(frame: pd.DataFrame, found: Named) -> pd.DataFrame:
         frame.at[at, "ties"] = tuple(ties)
     frame.loc[tied, "bug"] = name
     return frame
-
-
-def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    if frames:
-        return pd.concat(frames, ignore_index=True)
-    return pd.DataFrame({name: [] for name in (*COLUMNS, *TIMELINE)})

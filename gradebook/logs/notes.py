@@ -7,7 +7,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.fit import Rounding
 from gradebook.logs.read.whole_steps import Log
 from gradebook.logs.verdict.search import Search
 from gradebook.logs.verdict.sentences import (
@@ -30,7 +29,6 @@ def notes_of(
     frame: pd.DataFrame,
     *,
     reading: Sequence[str],
-    rounding: Rounding,
     search: Search,
     has: frozenset[str],
 ) -> tuple[str, ...]:
@@ -52,9 +50,9 @@ def notes_of(
             " where it comes close on these."
         )
     notes += reading
-    if rounding:
+    if search.rounding:
         notes.append(
-            f"Advantages are {rounding.words}; that much is allowed for"
+            f"Advantages are {search.rounding.words}; that much is allowed for"
             " where nothing fits exactly."
         )
     quiet = int((frame["verdict"] == "cannot tell").sum())

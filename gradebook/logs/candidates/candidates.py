@@ -64,6 +64,12 @@ class Candidate:
         return _corrected(self)
 
     @property
+    def group_size(self) -> int | None:
+        """Rows per prompt, where they were guessed for a bug."""
+        size = dict(self.guesses).get("group_size") if self.bug else None
+        return size if isinstance(size, int) else None
+
+    @property
     def listed(self) -> bool:
         """A listed trainer computes like that, or a person declared it."""
         return bool(self.convention.trainer) or self.convention.declared

@@ -54,100 +54,55 @@ class Convention:
         )
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Where conventions come from, and what they have in common."""
+_Source = tuple[str, str, str]
+"""A trainer, a version, and the function there."""
 
-    trainer: str
-    version: str
-    function: str
-    common: Mapping[str, Any]
-
-    def has(self, estimator: str, **changes: Any) -> Convention:
-        settings = Settings(**{**self.common, **changes})
-        return Convention(
-            estimator, settings, self.trainer, self.version, self.function
-        )
-
-
-_CENTERED = {"scale": "none"}
-_OTHERS = {"baseline": "leave_one_out", "scale": "none"}
-_ZERO = {"lone_row": "zero"}
-
-_VERL = _Source("verl", "265c92487", "core_algos.py", {"eps": 1e-6})
-_TRL = _Source(
-    "TRL",
-    "v0.22.2",
-    "GRPOTrainer._generate_and_score_completions",
-    {"eps": 1e-4},
-)
-_TRL_RLOO = _Source(
-    "TRL",
-    "00313f219",
-    "RLOOTrainer._generate_and_score_completions",
-    {"eps": 1e-4},
-)
-_AREAL = _Source(
-    "AReaL",
-    "bbc10f0e9",
-    "Normalization.__call__",
-    {"eps": 1e-5, "spread_about": "baseline"},
-)
-_GEM = _Source("GEM", "6de44a1", "train_oat_grpo.py", {"ddof": 0, "eps": 1e-9})
-_OAT = _Source(
-    "OAT",
-    "f3ccb7f48",
-    "PPOLearner.compute_monte_carlo_advantages",
-    {"eps": 1e-8},
-)
-_OPENRLHF = _Source(
+_VERL = ("verl", "265c92487", "core_algos.py")
+_TRL = ("TRL", "v0.22.2", "GRPOTrainer._generate_and_score_completions")
+_RLOO = ("TRL", "00313f219", "RLOOTrainer._generate_and_score_completions")
+_AREAL = ("AReaL", "bbc10f0e9", "Normalization.__call__")
+_GEM = ("GEM", "6de44a1", "train_oat_grpo.py")
+_OAT = ("OAT", "f3ccb7f48", "PPOLearner.compute_monte_carlo_advantages")
+_OPENRLHF = (
     "OpenRLHF",
     "3c3be623",
     "RemoteExperienceMaker.compute_advantages_and_returns",
-    {"eps": 1e-9},
 )
-_SLIME = _Source(
-    "slime",
-    "55d49e4c5",
-    "RolloutManager._post_process_rewards",
-    {"eps": 1e-6},
-)
-_NEMO = _Source(
-    "NeMo-RL",
-    "7ea279abf",
-    "calculate_baseline_and_std_per_prompt",
-    {"eps": 1e-6},
-)
-_INSTRUCT = _Source(
-    "open-instruct",
-    "d736f7ab7",
-    "DataPreparationActor",
-    {"ddof": 0, "eps": 1e-8},
-)
-_PRIME = _Source(
-    "prime-rl", "748158fa6", "_compute_request_rewards", {"eps": 1e-6}
-)
-_SKYRL = _Source(
-    "SkyRL",
-    "9c327905c",
-    "RayPPOTrainer._normalize_advantages",
-    {"eps": 1e-6, "lone_row": "raw", "whiten_tokens": True, "whiten_ddof": 0},
-)
+_SLIME = ("slime", "55d49e4c5", "RolloutManager._post_process_rewards")
+_NEMO = ("NeMo-RL", "7ea279abf", "calculate_baseline_and_std_per_prompt")
+_INSTRUCT = ("open-instruct", "d736f7ab7", "DataPreparationActor")
+_PRIME = ("prime-rl", "748158fa6", "_compute_request_rewards")
+_SKYRL = ("SkyRL", "9c327905c", "RayPPOTrainer._normalize_advantages")
+
+_CENTERED = {"scale": "none"}
+_OTHERS = {"baseline": "leave_one_out", "scale": "none"}
+
+
+def _in(source: _Source, estimator: str, **settings: Any) -> Convention:
+    """What a trainer computes; settings that are not named are Settings'
+    own."""
+    return Convention(estimator, Settings(**settings), *source)
 
 
 def _of_verl() -> list[Convention]:
     """verl's estimators under its own keys; rLLM and EasyR1 use them."""
-    found = []
-    for name, settings in ESTIMATORS.items():
-        if name != "grpo_vectorized":
-            own = {k: settings[k] for k in OF_ESTIMATOR}
-            found.append(_VERL.has(name, **own))
-    passk = {k: ESTIMATORS["grpo_passk"][k] for k in OF_ESTIMATOR}
-    whitened = {"baseline": "none", "whiten_tokens": True, "lone_row": "raw"}
+    own = {
+        name: {k: settings[k] for k in OF_ESTIMATOR} | {"eps": 1e-6}
+        for name, settings in ESTIMATORS.items()
+        if name != "grpo_vectorized"
+    }
     return [
-        *found,
-        _VERL.has("grpo_passk", **{**passk, **_CENTERED}),
-        _VERL.has("reinforce_plus_plus", **whitened, **_CENTERED),
+        *(_in(_VERL, name, **settings) for name, settings in own.items()),
+        _in(_VERL, "grpo_passk", **{**own["grpo_passk"], **_CENTERED}),
+        _in(
+            _VERL,
+            "reinforce_plus_plus",
+            baseline="none",
+            scale="none",
+            whiten_tokens=True,
+            lone_row="raw",
+            eps=1e-6,
+        ),
     ]
 
 
@@ -157,12 +112,14 @@ BASELINES = ("group_mean", "batch_mean", "leave_one_out", "none")
 def _of_areal(*eps: float) -> list[Convention]:
     """AReaL's levels: which mean is subtracted, which deviation divides."""
     return [
-        _AREAL.has(
+        _in(
+            _AREAL,
             levels_name(baseline, scale),
             baseline=baseline,
             scale=scale,
             ddof=ddof,
             eps=one,
+            spread_about="baseline",
         )
         for baseline, scale, ddof, one in product(
             BASELINES, ("group_std", "batch_std"), (1, 0), eps
@@ -173,10 +130,8 @@ def _of_areal(*eps: float) -> list[Convention]:
 def _centered_by_areal() -> list[Convention]:
     """AReaL's levels without a deviation."""
     return [
-        _AREAL.has(
-            levels_name(baseline, "none"), baseline=baseline, **_CENTERED
-        )
-        for baseline in BASELINES
+        _in(_AREAL, levels_name(one, "none"), baseline=one, scale="none")
+        for one in BASELINES
     ]
 
 
@@ -199,28 +154,32 @@ def conventions() -> tuple[Convention, ...]:
     stand once, with the trainer that comes first."""
     table = [
         *_of_verl(),
-        _TRL.has("grpo"),
-        _TRL.has("grpo_batch_std", scale="batch_std"),
-        _TRL.has("dr_grpo", **_CENTERED),
-        _TRL_RLOO.has("rloo", **_OTHERS),
-        _TRL_RLOO.has(
+        _in(_TRL, "grpo", eps=1e-4),
+        _in(_TRL, "grpo_batch_std", scale="batch_std", eps=1e-4),
+        _in(_TRL, "dr_grpo", **_CENTERED),
+        _in(_RLOO, "rloo", **_OTHERS),
+        _in(
+            _RLOO,
             levels_name("leave_one_out", "batch_std"),
             baseline="leave_one_out",
             scale="batch_std",
             spread_about="baseline",
+            eps=1e-4,
         ),
         *_of_areal(1e-5),
         *_centered_by_areal(),
-        _GEM.has("grpo"),
-        _OAT.has("grpo"),
-        _SLIME.has("grpo"),
-        _PRIME.has("grpo"),
-        _OPENRLHF.has("grpo"),
-        _INSTRUCT.has("grpo"),
-        _NEMO.has(
+        _in(_GEM, "grpo", ddof=0, eps=1e-9),
+        _in(_OAT, "grpo", eps=1e-8),
+        _in(_SLIME, "grpo", eps=1e-6),
+        _in(_PRIME, "grpo", eps=1e-6),
+        _in(_OPENRLHF, "grpo", eps=1e-9),
+        _in(_INSTRUCT, "grpo", ddof=0, eps=1e-8),
+        _in(
+            _NEMO,
             levels_name("leave_one_out", "others_std"),
             baseline="leave_one_out",
             scale="others_std",
+            eps=1e-6,
         ),
         *_of_skyrl(),
     ]
@@ -244,11 +203,14 @@ def clipping() -> tuple[Convention, ...]:
 
 def _of_skyrl() -> list[Convention]:
     """SkyRL's estimators with advantage_batch_normalize."""
-    name = "reinforce_plus_plus_baseline"
+    whitened = {"eps": 1e-6, "whiten_tokens": True, "whiten_ddof": 0}
     return [
-        _SKYRL.has(f"{name}/grpo"),
-        _SKYRL.has(f"{name}/dr_grpo", **_CENTERED),
-        _SKYRL.has(f"{name}/rloo", **_OTHERS, **_ZERO),
+        _in(_SKYRL, f"reinforce_plus_plus_baseline/{name}", **whitened, **own)
+        for name, own in (
+            ("grpo", {"lone_row": "raw"}),
+            ("dr_grpo", {"lone_row": "raw", **_CENTERED}),
+            ("rloo", {"lone_row": "zero", **_OTHERS}),
+        )
     ]
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gradebook.cases.record import bug
 from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
@@ -114,11 +113,7 @@ def settings_of(verdict: Verdict) -> Settings:
     """The convention that the log was named by; GRPO without one."""
     if not verdict.settings:
         return ESTIMATORS["grpo"]
-    known = {field.name for field in fields(Settings)}
-    given = {k: v for k, v in verdict.settings.items() if k in known}
-    settings = Settings(**given)  # type: ignore[arg-type]
-    size = verdict.group_size
-    return replace(settings, group_size=size) if size else settings
+    return Settings(**verdict.settings)  # type: ignore[arg-type]
 
 
 def step_rows(
@@ -169,18 +164,16 @@ def _with_guesses(
 ) -> Settings:
     """The settings with what the check guesses for the bug: the values
     that come closest to the step's numbers."""
-    if not bug(name).guesses:
-        return settings
     trials = Trials(steps)
     table = (Convention(verdict.estimator, settings),)
     size = verdict.group_size
     given = (("group_size", size),) if size else ()
     seen = replace(trials.seen, given=given)
     likely, rest = (faulty_ones(table, seen, first) for first in (True, False))
-    wanted = [c for c in (*likely, *rest) if c.bug == name]
-    trials.try_on(np.ones(steps.step_count, dtype=bool), wanted)
+    wanted = [c for c in (*likely, *rest) if c.bug == name and c.guesses]
     if not wanted:
         return settings
+    trials.try_on(np.ones(steps.step_count, dtype=bool), wanted)
     best = min(wanted, key=lambda c: trials.fits[c].residual.max())
     if not cuts_by_place(name):
         return best.settings
@@ -192,7 +185,7 @@ def logged_step(
     paths: Iterable[str | Path | Source], verdict: Verdict, step: object
 ) -> LoggedSteps:
     """One step's rows as they were judged. Raises GradebookError."""
-    log = Log.of(sources(paths), _given(verdict)).again(verdict.gathered)
+    log = Log.of(sources(paths), verdict.columns).again(verdict.gathered)
     reading = None
     for table in whole_steps(log):
         if reading is None:
@@ -207,11 +200,6 @@ def logged_step(
     raise GradebookError(
         key="step", expected="a step that was judged", found=shown(step, 30)
     )
-
-
-def _given(verdict: Verdict) -> dict[str, str]:
-    """The log's columns, as they were taken."""
-    return dict(verdict.columns)
 
 
 def _bug_of(verdict: Verdict, step: object) -> str:

@@ -61,10 +61,10 @@ class _Step:
         """int64 [R] how many rows the row's group has."""
         return self.log.groups.size[self.group]
 
-    def are(self, rows: np.ndarray) -> bool:
-        """The rows that miss are among these, and most of these miss."""
-        inside = not bool((self.misses & ~rows).any())
-        return inside and 2 * int(self.misses[rows].sum()) > int(rows.sum())
+    @property
+    def largest(self) -> float:
+        """The largest size of a logged advantage."""
+        return float(np.abs(self.log.advantage).max(initial=0))
 
 
 def near_miss(
@@ -83,7 +83,11 @@ def near_miss(
     logs = [logged_step(given, verdict, step) for step in off[:STEPS]]
     if not logs:
         return None
-    known = _computed(logs)
+    known = []
+    for convention in conventions():
+        with suppress(GradebookError):
+            steps = [_step(log, convention) for log in logs]
+            known.append((title(convention.estimator), steps))
     if not known:
         return None
     named, steps = min(known, key=lambda one: _missing(one[1]))
@@ -95,18 +99,6 @@ def near_miss(
         return NearMiss(f"{said} of the first steps that miss. {where}", do)
     altered = (_altered(named, steps) for named, steps in known)
     return next(filter(None, altered), None)
-
-
-def _computed(
-    logs: Sequence[LoggedSteps],
-) -> list[tuple[str, list[_Step]]]:
-    """By listed convention: its title, and the steps under it."""
-    found = []
-    for convention in conventions():
-        with suppress(GradebookError):
-            steps = [_step(log, convention) for log in logs]
-            found.append((title(convention.estimator), steps))
-    return found
 
 
 def _missing(steps: Sequence[_Step]) -> int:
@@ -121,97 +113,51 @@ def _step(log: LoggedSteps, convention: Convention) -> _Step:
 
 Rows = Callable[[_Step], np.ndarray]
 
-
-def _last(step: _Step) -> np.ndarray:
-    """The rows from the first one that misses to the end."""
-    place = np.arange(len(step.misses))
-    return place >= int(np.argmax(step.misses))
-
-
-def _first(step: _Step) -> np.ndarray:
-    """The rows from the beginning to the last one that misses."""
-    return _last_of(step.misses[::-1])[::-1]
-
-
-def _last_of(misses: np.ndarray) -> np.ndarray:
-    return np.arange(len(misses)) >= int(np.argmax(misses))
-
-
-def _unfinished(step: _Step) -> np.ndarray:
-    return ~step.log.batch.eos.numpy()
-
-
-def _empty(step: _Step) -> np.ndarray:
-    return step.log.batch.tokens.numpy() == 0
-
-
-def _alone(step: _Step) -> np.ndarray:
-    return step.group_size == 1
-
-
-def _partial(step: _Step) -> np.ndarray:
-    return step.group_size < step.group_size.max()
-
-
-def _whole_groups(step: _Step) -> np.ndarray:
-    """The rows of the groups of which every row misses."""
-    hit = np.bincount(step.group, weights=step.misses)
-    return (hit == step.log.groups.size)[step.group]
-
-
-def _clipped(step: _Step) -> np.ndarray:
-    """The rows whose correct advantage lies beyond the largest logged one,
-    which several rows share."""
-    size = np.abs(step.log.advantage)
-    most = size.max(initial=0)
-    return np.abs(step.values) > most * (1 + CLOSE)
-
-
 KINDS: tuple[tuple[Rows, str, str], ...] = (
     (
-        _unfinished,
+        lambda s: ~s.log.batch.eos.numpy(),
         "Only rows without EOS miss.",
         "The trainer treats unfinished rows in a way of its own: find where"
         " it masks them, or drops them from a mean.",
     ),
     (
-        _empty,
+        lambda s: s.log.batch.tokens.numpy() == 0,
         "Only rows whose response mask is empty miss.",
         "The trainer treats rejected rows in a way of its own: find where it"
         " drops them from a mean.",
     ),
     (
-        _alone,
+        lambda s: s.group_size == 1,
         "Only rows that are alone in their group miss.",
         "Find what the trainer gives a group of one row: 0, its reward, or"
         " something else.",
     ),
     (
-        _partial,
+        lambda s: s.group_size < s.group_size.max(),
         "Only rows of groups that are smaller than the others miss.",
         "Find how the trainer cuts a step into groups when rows are missing.",
     ),
     (
-        _clipped,
+        lambda s: np.abs(s.values) > (1 + CLOSE) * s.largest,
         "Only the largest advantages miss: the log clips them.",
         "Find the clip in the trainer's configuration. If it is wanted, the"
         " other rows are as they should be.",
     ),
     (
-        _last,
+        lambda s: np.logical_or.accumulate(s.misses),
         "Only the last rows of each step miss: a tail.",
         "A tail is often a last, smaller batch, or padding, that the trainer"
         " computes apart. Log it as a step of its own, or leave it out, and"
         " check again.",
     ),
     (
-        _first,
+        lambda s: np.logical_or.accumulate(s.misses[::-1])[::-1],
         "Only the first rows of each step miss.",
         "They may belong to the step before. Look at how the trainer numbers"
         " its steps.",
     ),
     (
-        _whole_groups,
+        lambda s: np.bincount(s.group, ~s.misses)[s.group] == 0,
         "Some groups miss as a whole, and the others fit.",
         "Open the step below: its groups stand worst first. Look for what"
         " these prompts have in common.",
@@ -233,8 +179,11 @@ def _which(steps: Sequence[_Step]) -> tuple[str, str]:
 
 
 def _holds(rows: Rows, step: _Step) -> bool:
+    """All rows that miss are of this kind, and most of this kind miss."""
     found = rows(step)
-    return bool(found.any()) and not found.all() and step.are(found)
+    mixed = bool(found.any()) and not found.all()
+    inside = not bool((step.misses & ~found).any())
+    return mixed and inside and 2 * step.misses[found].sum() > found.sum()
 
 
 def _altered(named: str, steps: Sequence[_Step]) -> NearMiss | None:

@@ -6,16 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from gradebook.logs.candidates.candidates import Candidate
 from gradebook.logs.candidates.trials import Trials
 from gradebook.logs.verdict.search import try_everything
-from gradebook.logs.verdict.sentences import (
-    Facts,
-    declared_words,
-    sentence_of,
-)
+from gradebook.logs.verdict.sentences import Facts, sentence_of
 from gradebook.logs.verdict.steps import results_of
 from gradebook.logs.verdict.tally import Tally, named
 
@@ -40,15 +34,6 @@ def judged(trials: Trials, declared: Mapping[str, Any]) -> StepVerdict:
     tally = Tally()
     tally.add(trials, results)
     found = named(tally, results.frame["verdict"].to_numpy())
-    own = found.candidate
-    size = dict(own.guesses).get("group_size") if own and own.bug else None
-    worst = tally.own[own].worst if own in tally.own else np.nan
-    if found.verdict == "none fits":
-        worst = float(results.frame["residual"].max())
-    facts = Facts(
-        results.frame,
-        worst,
-        size if isinstance(size, int) else None,
-        declared=declared_words(declared),
-    )
-    return StepVerdict(found.verdict, own, sentence_of(found, facts))
+    facts = Facts.of(tally, found, results.frame, declared)
+    sentence = sentence_of(found, facts)
+    return StepVerdict(found.verdict, found.candidate, sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import Candidate, can_show
 from gradebook.logs.candidates.conventions import STANDARD_DEVIATIONS
 from gradebook.logs.candidates.wording import in_words, title
-from gradebook.logs.verdict.tally import Named, Segment
+from gradebook.logs.verdict.tally import Named, Segment, Tally
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,32 @@ class Facts:
 
     frame     one row a step
     residual  of the named candidate, the largest
-    size      rows per prompt, where a stride is named
-    empty     rows without an advantage
     declared  settings that a person named, as they stand in a sentence
+    empty     rows without an advantage
     """
 
     frame: pd.DataFrame
     residual: float
-    size: int | None = None
-    empty: int = 0
     declared: str = ""
+    empty: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        tally: Tally,
+        found: Named,
+        frame: pd.DataFrame,
+        declared: Mapping[str, object],
+        empty: int = 0,
+    ) -> Facts:
+        """The facts about a log that is named."""
+        residual = math.nan
+        if found.candidate in tally.own:
+            residual = tally.own[found.candidate].worst
+        if found.verdict == "none fits" and len(frame):
+            residual = float(frame["residual"].max())
+        words = ", ".join(f"{k}={v}" for k, v in declared.items())
+        return cls(frame, residual, words, empty)
 
 
 def whose(candidate: Candidate) -> str:
@@ -130,7 +147,7 @@ def _suspect(found: Named, facts: Facts) -> str:
     c, frame = found.candidate, facts.frame
     assert c is not None
     record = bug(c.bug)
-    size = [f"group size {facts.size}"] if facts.size else []
+    size = [f"group size {c.group_size}"] if c.group_size else []
     inside = ", ".join([record.title, whose(c), *size])
     off = frame[frame["verdict"] == "suspect"]
     steps = len(off) if found.mixed else len(frame)
@@ -349,8 +366,3 @@ def unchecked_notes(has: frozenset[str]) -> tuple[str, ...]:
                 f"Not checked: {record.title}; it takes {record.tells}."
             )
     return tuple(notes)
-
-
-def declared_words(declared: Mapping[str, object]) -> str:
-    """Declared settings as they stand in a sentence."""
-    return ", ".join(f"{k}={v}" for k, v in declared.items())

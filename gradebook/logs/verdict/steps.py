@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,13 +27,15 @@ COLUMNS = (
 )
 """The columns of `gradebook.check`."""
 
+TIMELINE = ("rows", "groups", "flips", "groups_affected")
+"""What else is known of a step."""
+
 
 @dataclass(frozen=True, eq=False)
 class StepResults:
     """What was found for each step, [S] throughout.
 
-    frame    the columns of COLUMNS, then rows, groups, flips,
-             groups_affected
+    frame    the columns of COLUMNS and TIMELINE
     sides    candidate -> int64 [S] rows on which the log sides with it
              against the correct engine
     """
@@ -42,115 +44,79 @@ class StepResults:
     sides: dict[Candidate, np.ndarray]
 
 
-@dataclass(frozen=True, eq=False)
-class _Stack:
-    """Fits of several candidates, [C, S]."""
-
-    candidates: tuple[Candidate, ...]
-    residual: np.ndarray
-    tight: np.ndarray
-    loose: np.ndarray
-
-    @classmethod
-    def of(cls, trials: Trials, wanted: Iterable[Candidate]) -> _Stack:
-        """The fits of the wanted candidates."""
-        found = tuple(wanted)
-        fits = [trials.fits[c] for c in found]
-        shape = (len(found), trials.steps.step_count)
-        return cls(
-            found,
-            np.array([f.residual for f in fits], float).reshape(shape),
-            np.array([f.tight for f in fits], bool).reshape(shape),
-            np.array([f.loose for f in fits], bool).reshape(shape),
-        )
-
-    def best(self, usable: np.ndarray) -> np.ndarray:
-        """int64 [S] the preferred usable candidate, -1 for none: the first
-        whose residual is as small as the smallest."""
-        if not self.candidates:
-            return np.full(self.residual.shape[1], -1)
-        residual = np.where(usable, self.residual, np.inf)
-        least = residual.min(0)
-        alike = usable & (residual <= np.maximum(ALIKE, 3 * least))
-        return np.where(alike.any(0), alike.argmax(0), -1)
-
-
 def results_of(trials: Trials, usual: Candidate | None = None) -> StepResults:
     """Verdict, bug, ties and evidence of each step. Where nothing fits, the
     distance is that from `usual`, the log's own correct candidate, or else
     from the nearest one."""
-    steps = trials.steps
-    every = list(trials.fits)
-    correct = _Stack.of(trials, (c for c in every if not c.bug and c.listed))
-    faulty = _Stack.of(trials, (c for c in every if c.bug and c.listed))
-    other = _Stack.of(trials, (c for c in every if not c.listed))
-    right = correct.best(correct.tight)
-    dusty = correct.best(correct.loose)
-    sharp = dusty >= 0
-    for at in set(dusty[(right < 0) & sharp].tolist()):
-        here = dusty == at
-        trace = trials.runs.trace(correct.candidates[at])
-        sharp[here] &= ~trials.ruler.blurred(trace)[here]
-    right = np.where((right < 0) & sharp, dusty, right)
-    sides = _all_sides(trials, faulty, (right < 0) & ~trials.quiet)
-    enough = np.zeros(faulty.loose.shape, dtype=bool)
-    for at, candidate in enumerate(faulty.candidates):
+    every, fits = [*trials.fits], trials.fits.values()
+    shape = (len(every), trials.steps.step_count)
+    residual = np.array([f.residual for f in fits], float).reshape(shape)
+    tight = np.array([f.tight for f in fits], bool).reshape(shape)
+    loose = np.array([f.loose for f in fits], bool).reshape(shape)
+    listed = np.array([c.listed for c in every], bool)[:, None]
+    bug = np.array([bool(c.bug) for c in every], bool)[:, None]
+    correct, faulty = listed & ~bug, listed & bug
+
+    def best(usable: np.ndarray) -> np.ndarray:
+        """int64 [S] the first candidate whose residual is as small as the
+        smallest, -1 where none is usable, bool [C, S]."""
+        least = np.where(usable, residual, np.inf).min(0, initial=np.inf)
+        alike = usable & (residual <= np.maximum(ALIKE, 3 * least))
+        return np.where(alike.any(0), _first(alike), -1)
+
+    right, dusty = best(tight & correct), best(loose & correct)
+    for at in set(dusty[(right < 0) & (dusty >= 0)].tolist()):
+        blurred = trials.ruler.blurred(trials.runs.trace(every[at]))
+        right = np.where((right < 0) & (dusty == at) & ~blurred, at, right)
+    open_ = (right < 0) & ~trials.quiet
+    sides = _all_sides(trials, every, loose & faulty & open_)
+    enough = np.zeros(shape, dtype=bool)
+    for at, candidate in enumerate(every):
         if candidate in sides:
             enough[at] = sides[candidate] > candidate.freedom
-    exact = faulty.best(faulty.tight & enough)
-    wrong = np.where(exact >= 0, exact, faulty.best(faulty.loose & enough))
-    weak = faulty.best(faulty.loose)
-    else_ = other.best(other.loose)
-    verdicts, picked = [], []
-    nearest = _nearest(trials, every)
-    for step in range(steps.step_count):
-        if trials.quiet[step]:
-            at = max(right[step], 0)
-            told, c = "cannot tell", _at(correct, at)
-        elif right[step] >= 0:
-            told, c = "correct", _at(correct, right[step])
-        elif wrong[step] >= 0:
-            told, c = "suspect", _at(faulty, wrong[step])
-        elif weak[step] >= 0:
-            told, c = "cannot tell", _at(faulty, weak[step])
-        elif dusty[step] >= 0:
-            told, c = "cannot tell", _at(correct, dusty[step])
-        elif else_[step] >= 0:
-            told, c = "cannot tell", _at(other, else_[step])
-        else:
-            told, c = "none fits", every[nearest[step]] if every else None
-        verdicts.append(told)
-        picked.append(c)
-    frame = _frame(trials, verdicts, picked, correct, usual)
-    return StepResults(frame, sides)
+    wrong = best(tight & faulty & enough)
+    wrong = np.where(wrong >= 0, wrong, best(loose & faulty & enough))
+    nearest = residual.argmin(0) if every else right
+    told = np.full(shape[1], "none fits", dtype=object)
+    picked = nearest.copy()
+    for verdict, found in (
+        ("cannot tell", best(loose & ~listed)),
+        ("cannot tell", dusty),
+        ("cannot tell", best(loose & faulty)),
+        ("suspect", wrong),
+        ("correct", right),
+    ):
+        told[found >= 0] = verdict
+        picked = np.where(found >= 0, found, picked)
+    first = np.where(correct.any(), _first(correct), -1)
+    told[trials.quiet] = "cannot tell"
+    picked = np.where(trials.quiet, np.where(right >= 0, right, first), picked)
+    chosen = [every[at] if at >= 0 else None for at in picked]
+    away = nearest
+    if correct.any():
+        away = np.where(correct, residual, np.inf).argmin(0)
+    compared = [
+        (usual or every[at]) if c and v == "none fits" else c and c.correct
+        for c, v, at in zip(chosen, told, away)
+    ]
+    return StepResults(_frame(trials, told, chosen, compared), sides)
 
 
-def _at(stack: _Stack, at: int) -> Candidate | None:
-    return stack.candidates[at] if stack.candidates else None
-
-
-def _nearest(trials: Trials, every: list[Candidate]) -> np.ndarray:
-    """int64 [S] the candidate with the smallest residual."""
-    best = np.full(trials.steps.step_count, np.inf)
-    found = np.zeros(trials.steps.step_count, dtype="int64")
-    for at, candidate in enumerate(every):
-        residual = trials.fits[candidate].residual
-        closer = residual < best
-        best[closer], found[closer] = residual[closer], at
-    return found
+def _first(flags: np.ndarray) -> np.ndarray:
+    """The first candidate with a flag, bool [C, S]; 0 where none has."""
+    return flags.argmax(0) if len(flags) else np.zeros(flags.shape[1], int)
 
 
 def _all_sides(
-    trials: Trials, faulty: _Stack, open_steps: np.ndarray
+    trials: Trials, every: list[Candidate], wanted: np.ndarray
 ) -> dict[Candidate, np.ndarray]:
-    """For each bug that fits an open step: the rows on which the log sides
-    with it against the correct engine under the same convention. [S]"""
+    """For each candidate that is wanted on some step, bool [C, S]: the rows
+    on which the log sides with it against the correct engine under the same
+    convention. [S]"""
     found: dict[Candidate, np.ndarray] = {}
     known: dict[tuple, np.ndarray] = {}
-    for at, candidate in enumerate(faulty.candidates):
-        here = faulty.loose[at] & open_steps
-        if not here.any():
-            continue
+    for at in np.flatnonzero(wanted.any(1)):
+        candidate, here = every[at], wanted[at]
         one, other = trials.trace(candidate), trials.trace(candidate.correct)
         if one is not None and other is not None:
             key = (*one.numbers.values(), *other.numbers.values())
@@ -169,52 +135,44 @@ def _all_sides(
 
 def _frame(
     trials: Trials,
-    verdicts: list[str],
+    told: np.ndarray,
     picked: list[Candidate | None],
-    correct: _Stack,
-    usual: Candidate | None,
+    compared: list[Candidate | None],
 ) -> pd.DataFrame:
-    """The columns of a step's row."""
+    """The columns of a step's row: what it was `told`, the candidate that
+    was picked, and the one whose numbers count as correct. [S] each"""
     steps = trials.steps
-    close = correct.residual.argmin(0) if correct.candidates else None
-    compared = [
-        (c.correct if c is not None else None)
-        if told != "none fits" or close is None
-        else usual or correct.candidates[n]
-        for c, told, n in zip(
-            picked,
-            verdicts,
-            np.zeros(len(picked), int) if close is None else close,
-        )
-    ]
     own = _compared(trials, picked)
     off = own if compared == picked else _compared(trials, compared)
-    told = np.array(verdicts, dtype=object)
-    ties = _all_ties(trials, verdicts, picked)
-    groups = np.bincount(steps.groups.step, minlength=steps.step_count)
+    ties = _all_ties(trials, told, picked)
     return pd.DataFrame(
         {
             "step": steps.labels,
             "verdict": told,
             "bug": [
                 c.bug if c is not None and v == "suspect" else ""
-                for c, v in zip(picked, verdicts)
+                for c, v in zip(picked, told)
             ],
             "ties": pd.Series(ties, dtype=object),
             "estimator": ["" if c is None else c.estimator for c in picked],
             "residual": own["largest"],
             "correct_residual": off["largest"],
             "row": off["row"],
-            "rows": steps.batch.step_rows.numpy(),
-            "groups": groups,
+            **_counts(steps),
             "flips": off["flips"],
-            "groups_affected": off["groups"],
+            "groups_affected": off["groups_affected"],
         }
     )
 
 
+def _counts(steps: LoggedSteps) -> dict[str, np.ndarray]:
+    """Rows and groups of each step."""
+    groups = np.bincount(steps.groups.step, minlength=steps.step_count)
+    return {"rows": steps.batch.step_rows.numpy(), "groups": groups}
+
+
 def _all_ties(
-    trials: Trials, verdicts: list[str], picked: list[Candidate | None]
+    trials: Trials, verdicts: np.ndarray, picked: list[Candidate | None]
 ) -> list[tuple[str, ...]]:
     """The ties of every step, worked out once for steps alike."""
     live = [c for c in trials.fits if trials.fits[c].loose.any() and c.listed]
@@ -253,17 +211,12 @@ def _ties(
 def _compared(
     trials: Trials, references: Sequence[Candidate | None]
 ) -> dict[str, np.ndarray]:
-    """Against each step's reference, from plain engine runs: the distance
-    of the worst row, that row, rows whose sign flips, and groups that are
-    off. [S] each."""
+    """The differences of the log from each step's reference, from plain
+    engine runs. [S] each"""
     steps = trials.steps
-    count = steps.step_count
-    found = {
-        "largest": np.full(count, np.nan),
-        "row": np.zeros(count, dtype="int64"),
-        "flips": np.zeros(count, dtype="int64"),
-        "groups": np.zeros(count, dtype="int64"),
-    }
+    names = ("row", "rows_off", "flips", "groups_affected")
+    found = {name: np.zeros(steps.step_count, "int64") for name in names}
+    found["largest"] = np.full(steps.step_count, np.nan)
     index = {c: i for i, c in enumerate(dict.fromkeys(references))}
     which = np.array([index[c] for c in references])
     for candidate, number in index.items():
@@ -276,43 +229,55 @@ def _compared(
         except GradebookError:
             continue
         allowed = trials.ruler.allowed[at[steps.step_of]]
-        _measure(found, at, part, numbers, allowed)
+        own = differences(part, numbers, part.advantage, allowed)
+        for name, values in own.items():
+            found[name][at] = values
     return found
 
 
-def _measure(
-    found: dict[str, np.ndarray],
-    at: np.ndarray,
-    part: LoggedSteps,
-    numbers: np.ndarray,
-    allowed: np.ndarray,
-) -> None:
-    """Fills in the steps `at`, whose rows are `part`."""
-    away = distance(numbers, part.advantage)
-    worst = part.worst(away)
-    found["largest"][at] = worst
-    found["row"][at] = part.batch.place.numpy()[part.first_at(away, worst)]
-    found["flips"][at] = part.total(flips(numbers, part.advantage))
-    hit = np.zeros(len(part.groups.size), dtype=bool)
-    hit[part.batch.prompt_index.numpy()[away > allowed]] = True
-    of = part.groups.step[hit]
-    found["groups"][at] = np.bincount(of, minlength=part.step_count)
+def differences(
+    steps: LoggedSteps,
+    one: np.ndarray,
+    other: np.ndarray,
+    allowed: np.ndarray | float,
+) -> dict[str, np.ndarray]:
+    """Where two computations differ by more than is allowed: the largest
+    distance, its row in the step, rows and groups that are off, and rows
+    whose sign flips. [S] each"""
+    away = distance(one, other)
+    largest = steps.worst(away)
+    off = away > allowed
+    prompts = np.unique(steps.batch.prompt_index.numpy()[off])
+    of = steps.groups.step[prompts]
+    place = steps.batch.place.numpy()
+    return {
+        "largest": largest,
+        "row": place[steps.first_at(away, largest)],
+        "rows_off": steps.total(off),
+        "flips": steps.total(flips(one, other)),
+        "groups_affected": np.bincount(of, minlength=steps.step_count),
+    }
+
+
+def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One row a step, over all parts of a log."""
+    none = pd.DataFrame({name: [] for name in (*COLUMNS, *TIMELINE)})
+    return pd.concat(frames, ignore_index=True) if frames else none
 
 
 def without_advantages(steps: LoggedSteps) -> pd.DataFrame:
     """The steps' rows where the log has no advantages."""
-    count = steps.step_count
+    ties = pd.Series([()] * steps.step_count, dtype=object)
     columns = {
         "step": steps.labels,
         "verdict": "cannot tell",
         "bug": "",
-        "ties": pd.Series([()] * count, dtype=object),
+        "ties": ties,
         "estimator": "",
         "residual": np.nan,
         "correct_residual": np.nan,
         "row": 0,
-        "rows": steps.batch.step_rows.numpy(),
-        "groups": np.bincount(steps.groups.step, minlength=count),
+        **_counts(steps),
         "flips": 0,
         "groups_affected": 0,
     }

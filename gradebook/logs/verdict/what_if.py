@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gradebook.cases.record import bug
-from gradebook.core.differences import DUST, flips
+from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import (
@@ -17,10 +17,10 @@ from gradebook.logs.candidates.candidates import (
     suggested,
 )
 from gradebook.logs.candidates.conventions import conventions
-from gradebook.logs.candidates.fit import distance
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.trials import advantages
 from gradebook.logs.candidates.wording import title
+from gradebook.logs.verdict.steps import differences
 
 LIKELY = ("grpo", "dr_grpo", "rloo")
 """The estimators that are tried."""
@@ -84,28 +84,18 @@ def _difference(steps: LoggedSteps, suspect: Candidate) -> pd.DataFrame | None:
         correct = advantages(steps, suspect.correct)
     except GradebookError:
         return None
-    away = distance(faulty, correct)
-    worst = steps.worst(away)
-    first = steps.first_at(away, worst)
-    off = away > DUST
-    prompts = np.unique(steps.batch.prompt_index.numpy()[off])
-    groups = np.bincount(
-        steps.groups.step[prompts], minlength=steps.step_count
-    )
+    found = differences(steps, correct, faulty, DUST)
+    worst = steps.starts + found["row"]
     return pd.DataFrame(
         {
             "step": steps.labels,
             "estimator": suspect.estimator,
             "bug": suspect.bug,
-            "rows_off": steps.total(off),
-            "flips": steps.total(flips(correct, faulty)),
-            "groups_affected": groups,
-            "largest": worst,
-            "row": steps.batch.place.numpy()[first],
-            "correct": correct[first],
-            "faulty": faulty[first],
+            **found,
+            "correct": correct[worst],
+            "faulty": faulty[worst],
         }
-    )
+    )[list(COLUMNS)]
 
 
 def by_bug(found: pd.DataFrame) -> pd.DataFrame:
@@ -114,27 +104,19 @@ def by_bug(found: pd.DataFrame) -> pd.DataFrame:
     row, correct and faulty are those of the largest difference."""
     if not len(found):
         return found.assign(steps=[])
-    lines = []
-    for (name, estimator), part in found.groupby(
+    each = found.assign(off=found["rows_off"] > 0).groupby(
         ["bug", "estimator"], sort=False
-    ):
-        worst = part.loc[part["largest"].idxmax()]
-        lines.append(
-            {
-                "bug": name,
-                "estimator": estimator,
-                "steps": int((part["rows_off"] > 0).sum()),
-                "of": len(part),
-                "rows_off": int(part["rows_off"].sum()),
-                "flips": int(part["flips"].sum()),
-                "largest": float(worst["largest"]),
-                "step": worst["step"],
-                "row": int(worst["row"]),
-                "correct": float(worst["correct"]),
-                "faulty": float(worst["faulty"]),
-            }
-        )
-    table = pd.DataFrame(lines)
+    )
+    table = each.agg(
+        steps=("off", "sum"),
+        of=("off", "size"),
+        rows_off=("rows_off", "sum"),
+        flips=("flips", "sum"),
+        largest=("largest", "max"),
+    ).reset_index()
+    worst = found.loc[each["largest"].idxmax()].reset_index(drop=True)
+    for name in ("step", "row", "correct", "faulty"):
+        table[name] = worst[name]
     return table.sort_values(
         ["flips", "rows_off"], ascending=False, kind="stable"
     ).reset_index(drop=True)
