@@ -87,12 +87,12 @@ class Source:
     def opened(self) -> Iterator[BinaryIO]:
         """The bytes as a file. Raises GradebookError."""
         packed = PACKED.get(Path(self.name).suffix.lower())
-        if packed:
-            with self._bytes() as file, _unpacked(file, packed, self) as out:
-                yield out
-            return
         with self._bytes() as file:
-            yield file
+            if packed is None:
+                yield file
+                return
+            with _unpacked(file, packed, self) as unpacked:
+                yield unpacked
 
     @contextmanager
     def _bytes(self) -> Iterator[BinaryIO]:

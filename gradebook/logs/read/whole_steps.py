@@ -280,7 +280,8 @@ def _kept(
     """The table without steps that cannot be judged."""
     bad = table["broken"].to_numpy()
     steps = table["step"]
-    present = _present(steps.to_numpy())
+    values = steps.to_numpy()
+    present = pd.unique(values[~is_unknown(values)])
     back = [step for step in present.tolist() if step in seen]
     if rest is not None and rest["step"].iloc[0] in set(present.tolist()):
         back.append(rest["step"].iloc[0])
@@ -310,14 +311,6 @@ def _groups_of(prompt: np.ndarray, bad: np.ndarray) -> np.ndarray:
     near[1:] |= bad[:-1]
     near[:-1] |= bad[1:]
     return near | np.isin(prompt, prompt[near])
-
-
-def _present(steps: np.ndarray) -> np.ndarray:
-    """The steps that rows name, each once, in their order."""
-    new = np.ones(len(steps), dtype=bool)
-    new[1:] = steps[1:] != steps[:-1]
-    heads = steps[new]
-    return pd.unique(heads[~is_unknown(heads)])
 
 
 def _touched(steps: pd.Series, bad: np.ndarray) -> list[object]:

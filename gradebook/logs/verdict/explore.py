@@ -29,21 +29,10 @@ from gradebook.logs.candidates.trials import Trials, advantages
 from gradebook.logs.candidates.trl import read_as_trl
 from gradebook.logs.read.sources import Source, sources
 from gradebook.logs.read.whole_steps import Log, whole_steps
+from gradebook.logs.verdict.steps import COLUMNS, COUNTS
 from gradebook.logs.verdict.verdict import Verdict
 
-TIMELINE = (
-    "step",
-    "verdict",
-    "bug",
-    "estimator",
-    "residual",
-    "correct_residual",
-    "row",
-    "rows",
-    "groups",
-    "flips",
-    "groups_affected",
-)
+TIMELINE = tuple(n for n in (*COLUMNS, *COUNTS) if n != "ties")
 """The columns of a timeline."""
 
 ROWS = 64
@@ -78,8 +67,7 @@ class StepRows:
 
 def timeline(verdict: Verdict) -> pd.DataFrame:
     """One row a step, in the log's order: the columns of TIMELINE."""
-    names = [name for name in TIMELINE if name in verdict.frame]
-    return verdict.frame[names].reset_index(drop=True)
+    return verdict.frame[list(TIMELINE)]
 
 
 def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
@@ -268,12 +256,11 @@ def _window(
         return np.arange(total)
     size = settings.group_size or int(groups["rows"].max())
     worst = int(groups["first"].iloc[0])
-    begins = np.unique(groups["first"].to_numpy())
-    begins = begins[(begins % size == 0) & (begins <= worst)]
-    start = int(begins[-1]) if len(begins) else 0
-    ends = np.append(np.unique(groups["first"].to_numpy()), total)
-    ends = ends[(ends > start) & (ends <= start + most)]
-    end = int(ends[-1]) if len(ends) else min(start + most, total)
+    bounds = np.append(np.sort(groups["first"].to_numpy()), total)
+    starts = bounds[(bounds % size == 0) & (bounds <= worst)]
+    start = int(starts.max(initial=0))
+    ends = bounds[(bounds > start) & (bounds <= start + most)]
+    end = int(ends.max(initial=start))
     if end <= worst:
         end = min(worst + int(groups["rows"].iloc[0]), start + MOST_ROWS)
     return np.arange(start, end)

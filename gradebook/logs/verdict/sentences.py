@@ -196,15 +196,17 @@ def _cannot_tell(found: Named, facts: Facts) -> str:
     frame, c = facts.frame, found.candidate
     if not len(frame):
         return "Cannot tell: no step of this log could be judged."
-    if bool((frame["estimator"] == "").all()) and c is None:
-        if found.why == "nothing varies":
-            return _quiet()
+    if found.why == "no advantages":
         return (
             "Cannot tell: this log has no advantages. Log them beside the"
             " rewards, and check again."
         )
-    if found.why == "nothing varies" or c is None:
-        return _quiet()
+    if c is None:
+        return (
+            "Cannot tell: nothing varies. In every group the rewards are"
+            " equal and the advantages are 0, whatever was computed. Check"
+            " steps on which rewards differ."
+        )
     if found.why == "unlisted":
         return (
             f"Cannot tell: {title(c.estimator)} with"
@@ -232,14 +234,6 @@ def _cannot_tell(found: Named, facts: Facts) -> str:
     return (
         f"Cannot tell: {titles} {fits}, but too few rows tell it from"
         f" chance. What would tell: {would}."
-    )
-
-
-def _quiet() -> str:
-    return (
-        "Cannot tell: nothing varies. In every group the rewards are equal"
-        " and the advantages are 0, whatever was computed. Check steps on"
-        " which rewards differ."
     )
 
 

@@ -27,7 +27,7 @@ COLUMNS = (
 )
 """The columns of `gradebook.check`."""
 
-TIMELINE = ("rows", "groups", "flips", "groups_affected")
+COUNTS = ("rows", "groups", "flips", "groups_affected")
 """What else is known of a step."""
 
 
@@ -35,7 +35,7 @@ TIMELINE = ("rows", "groups", "flips", "groups_affected")
 class StepResults:
     """What was found for each step, [S] throughout.
 
-    frame    the columns of COLUMNS and TIMELINE
+    frame    the columns of COLUMNS and COUNTS
     sides    candidate -> int64 [S] rows on which the log sides with it
              against the correct engine
     """
@@ -261,7 +261,7 @@ def differences(
 
 def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """One row a step, over all parts of a log."""
-    none = pd.DataFrame({name: [] for name in (*COLUMNS, *TIMELINE)})
+    none = pd.DataFrame({name: [] for name in (*COLUMNS, *COUNTS)})
     return pd.concat(frames, ignore_index=True) if frames else none
 
 

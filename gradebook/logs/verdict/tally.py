@@ -98,8 +98,8 @@ class Named:
                the log, the correct engine) fits
     alive      what fits as many steps
     mixed      the correct engine fits where the bug does not
-    why        for "cannot tell": nothing varies, no evidence, rounding,
-               unlisted
+    why        for "cannot tell": no advantages, nothing varies, no evidence,
+               rounding, unlisted, split
     segments   several candidates, one after the other
     """
 
