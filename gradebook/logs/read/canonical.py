@@ -134,13 +134,18 @@ def _labels(column: pd.Series, broken: list[GradebookError]) -> np.ndarray:
     text. An empty cell goes to `broken`."""
     if column.dtype.kind in "iu":
         return column.to_numpy().astype("int64", copy=False)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        codes, texts = column.cat.codes.to_numpy(), column.cat.categories
-    else:
-        codes, texts = pd.factorize(_hashable(column.astype(object)))
+    codes, kinds = _kinds(column)
     _refuse(column, codes < 0, "a prompt", broken)
-    words = np.array([_encodable(t) for t in texts] + [""], dtype=object)
+    words = np.array([_encodable(k) for k in kinds] + [""], dtype=object)
     return pd.util.hash_array(words).astype("int64")[codes]
+
+
+def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
+    """Each cell's number among the different ones, int64 [R], -1 where it
+    is empty, and these."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(), column.cat.categories
+    return pd.factorize(_hashable(column.astype(object)))
 
 
 def _encodable(value: object) -> str:
@@ -225,7 +230,8 @@ def _length(
     length = None
     if "mask" in role:
         column = frame[role["mask"]]
-        length = _each(column, _ones, "a list of 0 and 1", broken)
+        length = np.array([*map(_ones, column)], dtype="float64")
+        _refuse(column, np.isnan(length), "a list of 0 and 1", broken)
     elif "length" in role:
         length = _whole(frame[role["length"]], broken, least=0)
     elif TOKENS in frame:
@@ -269,46 +275,22 @@ def _whole(
 def _flags(column: pd.Series, broken: list[GradebookError]) -> np.ndarray:
     if column.dtype.kind == "b":
         return column.to_numpy(dtype="float64")
-    return _each(column, _flag, "true or false", broken)
-
-
-def _each(
-    column: pd.Series,
-    read: Callable[[object], float],
-    expected: str,
-    broken: list[GradebookError],
-) -> np.ndarray:
-    """`read` over the cells; NaN and an entry where it refuses. [R]"""
-    values = np.full(len(column), np.nan)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        kinds = pd.Series(column.cat.categories, name=column.name)
-        wrong: list[GradebookError] = []
-        known = np.append(_each(kinds, read, expected, wrong), np.nan)
-        codes = column.cat.codes.to_numpy()
-        if not wrong and (codes >= 0).all():
-            return known[codes]
-    bad = np.zeros(len(column), dtype=bool)
-    for row, cell in enumerate(column.tolist()):
-        try:
-            values[row] = read(cell)
-        except (TypeError, ValueError):
-            bad[row] = True
-    _refuse(column, bad, expected, broken)
+    codes, kinds = _kinds(column)
+    values = np.array([*map(_flag, kinds), np.nan])[codes]
+    _refuse(column, np.isnan(values), "true or false", broken)
     return values
 
 
 def _flag(cell: object) -> float:
     word = str(cell).strip().lower()
-    if word in TRUE or word in FALSE:
-        return float(word in TRUE)
-    raise ValueError(word)
+    return float(word in TRUE) if word in TRUE + FALSE else np.nan
 
 
 def _ones(cell: object) -> float:
-    """How many ones a mask has."""
+    """How many ones a mask has; NaN for what is none."""
     values = listed(cell)
     if values is None or not np.isin(values, (0, 1)).all():
-        raise ValueError(f"{cell!r} is no mask")
+        return np.nan
     return float(values.sum())
 
 

@@ -281,14 +281,14 @@ def _kept(
     bad = table["broken"].to_numpy()
     steps = table["step"]
     values = steps.to_numpy()
-    present = pd.unique(values[~is_unknown(values)])
-    back = [step for step in present.tolist() if step in seen]
-    if rest is not None and rest["step"].iloc[0] in set(present.tolist()):
+    present = pd.unique(values[~is_unknown(values)]).tolist()
+    back = [step for step in present if step in seen]
+    if rest is not None and rest["step"].iloc[0] in present:
         back.append(rest["step"].iloc[0])
     if not log.gathered and told_apart(table)[1]:
-        back += present.tolist()
+        back += present
     log.split_steps.update(dict.fromkeys(back))
-    seen.update(present.tolist())
+    seen.update(present)
     if bad.any() and "step" not in log.columns.role and "prompt" in table:
         groups = _groups_of(table["prompt"].to_numpy(), bad)
         log.without += int(groups.sum())
