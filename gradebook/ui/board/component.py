@@ -51,9 +51,8 @@ def taken(epoch: str, message: Any) -> str | None:
     draft = _open.get(epoch)
     if draft is None:
         return None
-    with draft.lock:
-        draft.apply(message)
-        return json.dumps(_data(draft), separators=(",", ":"))
+    draft.apply(message)
+    return json.dumps(_data(draft), separators=(",", ":"))
 
 
 async def answer(request: Request) -> Response:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import settled, signed
+from gradebook.core.formatting import plain, settled
 from gradebook.logs.verdict.explore import timeline, worst_steps
 from gradebook.logs.verdict.verdict import Verdict
 from gradebook.logs.verdict.what_if import by_bug, sentences
@@ -108,7 +108,7 @@ def steps(checking: Checking, verdict: Verdict) -> None:
                 [
                     str(row["step"]),
                     load(row["bug"]).title if row["bug"] else row["verdict"],
-                    f"{row['correct_residual']:.3g}",
+                    plain(float(row["correct_residual"])),
                     str(int(row["flips"])),
                     f"{int(row['groups_affected'])} of {int(row['groups'])}",
                 ]
@@ -144,7 +144,7 @@ def _step(checking: Checking, verdict: Verdict, step: object) -> None:
                 str(int(g["prompt"])),
                 str(int(g["first"])),
                 str(int(g["rows"])),
-                signed(settled(float(g["largest"]))),
+                plain(settled(float(g["largest"]))),
                 str(int(g["flips"])),
             ]
             for _, g in rows.groups.head(12).iterrows()

@@ -48,9 +48,10 @@ def sandbox() -> None:
     st.title("Sandbox")
     address.problems()
     st.markdown(
-        "Any batch, any settings, any bugs. The correct engine (filled"
-        " circle) and one with every chosen bug (open diamond) run on it,"
-        " stage by stage and under every estimator."
+        "Edit the batch, and choose settings and bugs. The correct engine"
+        " (filled circle) and one with all chosen bugs (open diamond) run on"
+        " it. Below are their numbers at every stage, and under every"
+        " estimator."
     )
     _combinations()
     first, second, third = st.columns([7, 12, 4])

@@ -107,7 +107,8 @@ function cellWords(data, one, row, cells) {
 
 // The look that the style sheet gives, written into the copy.
 const LOOK = ["fill", "fill-opacity", "stroke", "stroke-width",
-  "stroke-dasharray", "stroke-opacity", "opacity", "font-size", "font-weight"];
+  "stroke-dasharray", "stroke-opacity", "opacity", "font-size", "font-weight",
+  "paint-order"];
 
 function inked(from, to) {
   const style = getComputedStyle(from);

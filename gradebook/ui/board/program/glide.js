@@ -11,18 +11,21 @@ export class Glide {
 
   // Draws the numbers `to` of this key within so many milliseconds. What
   // comes for the first time, or in another form, stands there at once.
+  // With no milliseconds nothing sets out, and what is on its way goes on to
+  // where it belongs now: the reveal makes the page longer, and its new
+  // scroll bar makes the board narrower.
   to(key, to, length, draw) {
     const from = this.now.get(key);
     const same = from && from.length === to.length;
-    if (!length || still.matches || !same || document.hidden) {
+    const going = this.moving.get(key);
+    if ((!length && !going) || still.matches || !same || document.hidden) {
       this.moving.delete(key);
       this.now.set(key, to);
       draw(to);
       return;
     }
-    const going = this.moving.get(key);
-    if (equal(going ? going.to : from, to)) {
-      if (going) going.draw = draw;
+    if (!length || equal(going ? going.to : from, to)) {
+      if (going) Object.assign(going, { to, draw });
       else draw(to);
       return;
     }

@@ -39,10 +39,8 @@ function cell(board, span) {
   } else {
     const { title, help, kind } = span.column;
     const right = span.name === "reward";
-    set(made, { class: `cell ${right ? "number" : kind}` });
-    const words = html("span", { text: title, title: help || null });
-    if (help) words.classList.add("helped");
-    made.append(words);
+    set(made, { class: `cell ${right ? "number" : kind}`, title: help || null });
+    made.append(html("span", { class: help ? "helped" : null, text: title }));
   }
   return made;
 }

@@ -17,16 +17,27 @@ const SIGNS = {
   range: () => svg("rect", { x: 0, y: 3, width: 16, height: 10, rx: 3, class: "range-sign" }),
 };
 
+// Nothing moves under a hand: the legend stands while a handle is held, and
+// keeps a place for the sign that comes with the first edit.
 export function legend(board) {
+  if (board.held && board.legend.key) return;
   const said = items(board);
   const key = JSON.stringify(said);
   if (board.legend.key === key) return;
   board.legend.key = key;
-  board.legend.replaceChildren(...said.map(([sign, words]) =>
-    html("span", { class: "item" },
-      svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, SIGNS[sign]()),
-      html("span", { text: words }))));
+  const edited = said.some(([sign]) => sign === "ghost");
+  board.legend.replaceChildren(
+    ...said.map((one) => item(...one)),
+    ...(edited ? [] : [item("ghost", BEFORE, "item later")]),
+  );
 }
+
+const BEFORE = "before the edits";
+
+const item = (sign, words, look = "item") =>
+  html("span", { class: look },
+    svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, SIGNS[sign]()),
+    html("span", { text: words }));
 
 export function items({ data, causes }) {
   const [correct, faulty] = data.names;
@@ -47,7 +58,7 @@ export function items({ data, causes }) {
   if (says.length > 1 && says[0] !== says[1])
     shown.push(["unlike", `${faulty} differs on this`]);
   if (data.second) shown.push(["arrow", "second normalization"]);
-  if (data.panels.some((p) => p.ghosts)) shown.push(["ghost", "before the edits"]);
+  if (data.panels.some((p) => p.ghosts)) shown.push(["ghost", BEFORE]);
   if (data.panels.some((p) => p.ranges)) shown.push(["range", `${faulty} over 200 draws`]);
   return shown;
 }
