@@ -21,7 +21,7 @@ from gradebook.cases.challenge import (
 from gradebook.cases.fields import typed_setting
 from gradebook.cases.state import State
 from gradebook.cases.table import Table
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import refuse
 
 
 class Verdict(NamedTuple):
@@ -73,11 +73,8 @@ def _changed(state: State, change: Change) -> State:
     if isinstance(change, RemoveRow):
         return edits.remove_row(state, change.remove_row)
     if not 0 <= change.row < len(table):
-        raise GradebookError(
-            key="solution",
-            row=change.row,
-            expected=f"a row below {len(table)}",
-            found=str(change.row),
+        raise refuse(
+            f"a row below {len(table)}", change.row, "solution", row=change.row
         )
     return replace(
         state, table=table.with_cell(change.row, change.column, change.value)

@@ -30,7 +30,6 @@ from gradebook.cases.conditions import (
     Ratio,
     SettingIs,
     Sizes,
-    Torn,
     Trains,
     Values,
 )
@@ -38,6 +37,7 @@ from gradebook.core import differences
 from gradebook.core.batch import Batch
 from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import counted
 from gradebook.engine.grouping import credited, divisible
 from gradebook.engine.pipeline import CORRECT, Trace, run
 
@@ -93,7 +93,6 @@ _FLAGS: Mapping[str, Callable[[Batch], Tensor]] = {
     "credited": credited,
     "uncredited": lambda batch: ~credited(batch),
     "scored": lambda batch: batch.scored,
-    "unscored": lambda batch: ~batch.scored,
     "best": lambda batch: (
         batch.reward == _by_prompt(batch, batch.reward, "amax")
     ),
@@ -318,8 +317,8 @@ def _like_start(condition: LikeCorrectAtStart, attempt: Attempt) -> None:
 def _trains(condition: Trains, attempt: Attempt) -> None:
     count = int(_trace(attempt, condition.of).trained.sum())
     if count > condition.most:
-        word = "row" if count == 1 else "rows"
-        raise _Unmet(f"The {condition.of} engine still trains {count} {word}.")
+        rows = counted(count, "row")
+        raise _Unmet(f"The {condition.of} engine still trains {rows}.")
 
 
 def _loss_turns(condition: LossTurns, attempt: Attempt) -> None:
@@ -330,14 +329,6 @@ def _loss_turns(condition: LossTurns, attempt: Attempt) -> None:
     if not bool(differences.flips(*map(torch.tensor, losses))):
         correct, faulty = map(_number, losses)
         raise _Unmet(f"The loss is {correct} correct and {faulty} faulty.")
-
-
-def _torn(condition: Torn, attempt: Attempt) -> None:
-    batch = attempt.batch
-    signs = sign(attempt.comparison.faulty.advantage).tolist()
-    pairs = set(zip(batch.rollout_index.tolist(), signs))
-    if not any((place, -one) in pairs for place, one in pairs if one):
-        raise _Unmet("No rollout has rows of opposite signs.")
 
 
 def _crash(condition: Crash, attempt: Attempt) -> None:
@@ -371,8 +362,6 @@ def _sizes(condition: Sizes, attempt: Attempt) -> None:
             raise _Unmet(f"The guard stops it: {error.message}.") from None
     if min(counts) < condition.least:
         raise _Unmet(f"Every {condition.of} needs {condition.least} rows.")
-    if condition.uneven and len(set(counts)) == 1:
-        raise _Unmet(f"Every {condition.of} has the same number of rows.")
 
 
 Judge = Callable[[Any, Attempt], None]
@@ -390,7 +379,6 @@ JUDGES: Mapping[type, Judge] = {
     Sizes: _sizes,
     Trains: _trains,
     LossTurns: _loss_turns,
-    Torn: _torn,
     Crash: _crash,
     LikeCorrectAtStart: _like_start,
 }

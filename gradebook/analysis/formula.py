@@ -25,10 +25,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Worked:
-    """One engine's side: lines of parts, and the rows in the baseline."""
+    """One engine's side: lines of parts."""
 
     lines: tuple[tuple[Part, ...], ...]
-    voters: tuple[int, ...]
 
 
 def worked(comparison: Comparison, row: int) -> tuple[Worked, Worked]:
@@ -41,16 +40,16 @@ def worked(comparison: Comparison, row: int) -> tuple[Worked, Worked]:
 
 def _side(comparison: Comparison, trace: Trace, row: int) -> Worked:
     batch = comparison.batch
-    heard = voters(batch, trace, row)
     lines = [_standardized(comparison, trace, row)]
     if bool(trace.credited[row]):
+        heard = voters(batch, trace, row)
         lines.append(_baseline(comparison, trace, heard))
         lines.append(_scale(comparison, trace, row))
     if batch.settings.whiten_tokens or not bool(
         same(trace.advantage, trace.standardized)[row]
     ):
         lines.append(_advantage(comparison, trace, row))
-    return Worked(tuple(line for line in lines if line), tuple(heard))
+    return Worked(tuple(line for line in lines if line))
 
 
 def _number(

@@ -22,14 +22,6 @@ from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
 
-class Gradients(NamedTuple):
-    """Influence on a row's gradient and on its two parts, each [R, R]."""
-
-    whole: Tensor
-    policy: Tensor
-    kl: Tensor
-
-
 class Change(NamedTuple):
     """A row's advantage, or its KL gradient summed over its tokens, before
     and after a culprit's reward is `value`; `moved` is the map's cell."""
@@ -81,19 +73,15 @@ class Influences:
         return self.leaked != 0
 
     @property
-    def across(self) -> Tensor:
-        """The leak crosses prompts (or steps). bool [R, R]."""
-        return self.leaks & ~own_prompt(self.batch)
-
-    @property
-    def silent(self) -> Tensor:
-        """The leak comes from a row without a say. bool [R, R]."""
-        return self.leaks & ~CORRECT.credited(self.batch)
-
-    @property
     def totals(self) -> Totals:
         """Sums of |leak| over the map's rows and columns."""
-        return totals(self.leaked)
+        size = self.leaked.abs()
+        victims, culprits = size.sum(1), size.sum(0)
+        if not bool(size.any()):
+            return Totals(victims, culprits, None, None)
+        return Totals(
+            victims, culprits, int(victims.argmax()), int(culprits.argmax())
+        )
 
 
 def influences(engine: Engine, batch: Batch) -> Influences:
@@ -124,47 +112,24 @@ def _map(
     return found[0, :, None] - found[1:].T, found[0]
 
 
-def gradient_influence(engine: Engine, batch: Batch) -> Gradients:
-    """Sum over the row's tokens of |change of d loss / d logp|, [R, R].
+def kl_influence(engine: Engine, batch: Batch) -> Tensor:
+    """Sum over the row's tokens of |change of the KL part of d loss /
+    d logp|, [R, R].
 
-    Unsigned, so that tokens that move in opposite ways do not cancel. For
-    zero-std KL the part that shows the bug is `kl`: in the correct engine
-    a reward that makes its group flat takes the KL part away, in the
-    faulty one no reward ever touches it. Raises GradebookError without
-    logp.
+    Unsigned, so that tokens that move in opposite ways do not cancel. In
+    the correct engine a reward that makes its group flat takes the KL part
+    away; with zero-std KL no reward ever touches it. Raises GradebookError
+    without logp.
     """
     if batch.logp is None:
         raise GradebookError(key="logp", expected="values", found="none")
-    before = run(engine, batch)
     keep = batch.large_enough
     copies = _copies(_selected(batch, keep), _replaced(batch)[:, keep])
-    after = run(engine, copies)
-
-    def moved(part: str) -> Tensor:
-        now, then = getattr(before, part), getattr(after, part)
-        change = torch.zeros((batch.rows, batch.rows), dtype=now.dtype)
-        change[keep] = (now[keep] - then).abs().sum(-1).T
-        return change
-
-    return Gradients(
-        moved("gradient"), moved("policy_gradient"), moved("kl_gradient")
-    )
-
-
-def leaks(engine: Engine, batch: Batch) -> Tensor:
-    """The faulty `engine` lets j move i where it must not. bool [R, R]."""
-    return influences(engine, batch).leaks
-
-
-def totals(leaked: Tensor) -> Totals:
-    """Sums of |leaked| [R, R] by victim and by culprit, and the largest."""
-    size = leaked.abs()
-    victims, culprits = size.sum(1), size.sum(0)
-    if not bool(size.any()):
-        return Totals(victims, culprits, None, None)
-    return Totals(
-        victims, culprits, int(victims.argmax()), int(culprits.argmax())
-    )
+    now, then = (run(engine, one).kl_gradient for one in (batch, copies))
+    assert now is not None and then is not None  # there is a logp
+    change = torch.zeros((batch.rows, batch.rows), dtype=now.dtype)
+    change[keep] = (now[keep] - then).abs().sum(-1).T
+    return change
 
 
 def changed(engine: Engine, batch: Batch, i: int, j: int) -> Change:

@@ -19,8 +19,8 @@ from gradebook.analysis.laws import AS_IT_IS, GRADIENT_LAWS, LAWS
 from gradebook.cases.record import Bug
 from gradebook.core.batch import Batch
 from gradebook.core.differences import SHOWS, same
-from gradebook.core.errors import GradebookError, shown
-from gradebook.core.formatting import digits_apart, settled, signed
+from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.formatting import counted, digits_apart, settled, signed
 from gradebook.engine.grouping import score
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
@@ -81,7 +81,7 @@ class Law:
         if largest.size > 0:
             return largest.broken()
         count = len({id(one.change) for one in found})
-        return Held(f"Tried in {count} {'way' if count == 1 else 'ways'}.")
+        return Held(f"Tried in {counted(count, 'way')}.")
 
 
 def law(name: str) -> Law:
@@ -91,9 +91,7 @@ def law(name: str) -> Law:
     "Changing a row's reward moves no row of another prompt."
     """
     if name not in LAWS:
-        raise GradebookError(
-            key="laws", expected="one of " + ", ".join(LAWS), found=shown(name)
-        )
+        raise refuse("one of " + ", ".join(LAWS), name, "laws")
     words, needs = (getdoc(LAWS[name]) or "").split("\n\n")
     return Law(name, " ".join(words.split()), " ".join(needs.split()))
 

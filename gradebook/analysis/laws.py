@@ -54,19 +54,6 @@ def own_prompt(step: Step, settings: Settings) -> Changes:
             yield from other_rewards(step, row, others)
 
 
-def alone(step: Step, settings: Settings) -> Changes:
-    """A prompt that comes alone gets the same advantages as beside others.
-
-    It needs two prompts, and settings that compare only rows of one prompt.
-    """
-    found = prompts(step)
-    if couples_prompts(settings) or len(found) < 2:
-        return
-    for rows in sampled(found):
-        what = "the other prompts leave the step"
-        yield Change(what, picked(step, rows), list(range(len(rows))), rows)
-
-
 def removed_row(step: Step, settings: Settings) -> Changes:
     """Removing a row moves no row of another prompt.
 
@@ -82,22 +69,6 @@ def removed_row(step: Step, settings: Settings) -> Changes:
             what = f"{listed(step, [row])} is removed"
             rows = [left.index(r) for r in others]
             yield Change(what, picked(step, left), rows, others)
-
-
-def order(step: Step, settings: Settings) -> Changes:
-    """Reordering the rows reorders the advantages and changes none.
-
-    It needs two rows, and no rollout that is cut into rows.
-    """
-    found = prompts(step)
-    rows = [row for prompt in found for row in prompt]
-    if len(rows) < 2 or len(rollouts(step)) < len(rows):
-        return
-    backwards = sorted(rows, reverse=True)
-    last_first = [row for prompt in reversed(found) for row in prompt]
-    for order in (backwards, last_first):
-        what = f"the rows come in the order {listed(step, order)}"
-        yield Change(what, picked(step, order), list(range(len(rows))), order)
 
 
 def shift(step: Step, settings: Settings) -> Changes:
@@ -378,9 +349,7 @@ LAWS: Mapping[str, Law] = {
     law.__name__: law
     for law in (
         own_prompt,
-        alone,
         removed_row,
-        order,
         shift,
         scaling,
         zero_sum,

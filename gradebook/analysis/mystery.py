@@ -68,14 +68,6 @@ def _rounded(trace: Trace) -> Trace:
     return replace(trace, advantage=torch.tensor(values, dtype=torch.float64))
 
 
-def alike(one: Seen, other: Seen) -> bool:
-    """Both show the same numbers, or both crashed."""
-    a, b = one.advantages, other.advantages
-    if a is None or b is None:
-        return a is b
-    return bool(same(a, b).all())
-
-
 def odd_rows(name: str, state: State) -> list[int]:
     """The rows whose advantage is not the correct one; all after a crash."""
     seen, correct = look(name, state), look(NONE, state)

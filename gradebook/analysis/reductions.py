@@ -12,6 +12,7 @@ from typing import TypeAlias
 from gradebook.cases.columns import as_text, number, parts, whole
 from gradebook.cases.state import State
 from gradebook.cases.table import LISTS, Table
+from gradebook.core.formatting import counted
 
 Candidates: TypeAlias = Iterator[tuple[State, str]]
 
@@ -25,8 +26,7 @@ def narrower(state: State) -> Candidates:
     width = state.table.width
     for tokens in sorted({1, 2, 3, width // 2, width - 1}):
         if 0 < tokens < width:
-            said = f"The response mask narrows to {tokens}"
-            said += " token." if tokens == 1 else " tokens."
+            said = f"The response mask narrows to {counted(tokens, 'token')}."
             yield _narrowed(state, tokens), said
 
 
@@ -60,13 +60,9 @@ def shorter(state: State) -> Candidates:
         for left in sorted({1, len(tokens) - 1}):
             if 0 < left < len(tokens):
                 cells = {(row, f"t{t + 1}"): False for t in tokens[left:]}
-                said = f"Row {row} is cut to {_tokens_of(left)}."
+                said = f"Row {row} is cut to {counted(left, 'token')}."
                 table = state.table.with_cells(cells)
                 yield replace(state, table=table), said
-
-
-def _tokens_of(count: int) -> str:
-    return "1 token" if count == 1 else f"{count} tokens"
 
 
 def plainer(state: State) -> Candidates:
@@ -98,17 +94,14 @@ def briefer(state: State) -> Candidates:
         for choice in choices:
             if choice != at and _is_briefer(choice, at):
                 new = dict(zip(names, map(str, choice)))
-                said = f"Row {row} has {_transitions_of(max(choice))}."
+                many = counted(max(choice), "transition")
+                said = f"Row {row} has {many}."
                 yield _with(state, row, **new), said
 
 
 def _is_briefer(choice: list[int], at: list[int]) -> bool:
     """Fewer in all, or as many and all of them kept."""
     return max(choice) >= 1 and sum(choice) < sum(at)
-
-
-def _transitions_of(count: int) -> str:
-    return "1 transition" if count == 1 else f"{count} transitions"
 
 
 ROUND = ("0", "1", "-1", "2", "-2", "3", "-3", "4", "-4", "5", "-5")

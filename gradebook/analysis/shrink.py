@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations, islice
+from itertools import combinations
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.faces import (
@@ -27,6 +27,7 @@ from gradebook.bugs import Swap
 from gradebook.cases.columns import whole
 from gradebook.cases.state import State
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import counted
 
 MOST_RUNS = 3000
 """Candidates tried at most; a run of both engines takes about a
@@ -150,7 +151,7 @@ def _without(state: State, column: str) -> Candidates:
             said = ", ".join(names[at] for at in block)
             if len(block) > 3:
                 said = f"{len(block)} {column}s"
-            rows = _rows_of(len(labels) - len(kept))
+            rows = counted(len(labels) - len(kept), "row")
             leave = "leaves" if len(block) == 1 else "leave"
             many = "" if len(block) == 1 else "s"
             if len(block) <= 3:
@@ -166,10 +167,6 @@ def _blocks(count: int) -> Iterator[range]:
         for start in reversed(range(0, count, size)):
             yield range(start, min(start + size, count))
         size //= 2
-
-
-def _rows_of(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"
 
 
 def _with_rows(state: State, kept: list[int]) -> State:
@@ -214,7 +211,7 @@ def _thinned(search: _Search, state: State) -> Candidates:
 
 def _left(before: State, after: State) -> str:
     gone = before.rows - after.rows
-    said = f"{_rows_of(gone).capitalize()} less"
+    said = f"{counted(gone, 'row').capitalize()} less"
     size = after.typed.get("group_size", "")
     if size != before.typed.get("group_size", ""):
         said += f", in groups of {size}"
@@ -235,34 +232,11 @@ def _smallest(search: _Search) -> Iterator[Step]:
 
 
 def _subsets(search: _Search, state: State, count: int) -> Iterator[State]:
-    """The subsets of `count` rows in the shape that the face asks for,
-    judged without an engine."""
-    rows = state.rows
-    others = [r for r in range(rows) if r != state.row]
+    """The subsets of `count` rows, at each group size."""
     pinned = search.face.pinned
-    among = others if pinned else range(rows)
-    chosen = islice(combinations(among, count - pinned), MOST_SUBSETS * 10)
-    labels = list(zip(*(labels_of(state.table, c) for c in _keys(state))))
+    among = [r for r in range(state.rows) if not pinned or r != state.row]
     sizes = _sizes(search, state, count)
-    for rest in chosen:
+    for rest in combinations(among, count - pinned):
         kept = sorted((*rest, state.row) if pinned else rest)
         for size in sizes:
-            if _could_show(search, [labels[r] for r in kept], size):
-                yield _resized(_with_rows(state, kept), size)
-
-
-def _keys(state: State) -> list[str]:
-    return [c for c in ("step", "prompt") if c in state.table]
-
-
-def _could_show(
-    search: _Search, labels: list[tuple[str, ...]], size: str
-) -> bool:
-    """The cheap half of `_in_shape`, for one step and a typed size."""
-    if not search.by_position or not size.strip():
-        return True
-    most = whole(size)
-    counts = [labels.count(label) for label in set(labels)]
-    even = len(labels) % most == 0 or len(labels[0]) > 1
-    fits = max(counts) <= most or not search.face.fitting
-    return fits and (even or not search.face.even)
+            yield _resized(_with_rows(state, kept), size)

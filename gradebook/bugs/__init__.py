@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import refuse
 from gradebook.engine.pipeline import CORRECT, STAGES, Engine, Stage
 
 BUGS: tuple[str, ...] = tuple(sorted(m.name for m in iter_modules(__path__)))
@@ -44,9 +44,7 @@ def swap(name: str) -> Swap:
     Raises GradebookError for a name that is not in BUGS.
     """
     if name not in BUGS:
-        raise GradebookError(
-            key="bug", expected="one of " + ", ".join(BUGS), found=shown(name)
-        )
+        raise refuse("one of " + ", ".join(BUGS), name, "bug")
     module = import_module(f"{__name__}.{name}")
     ((stage, faulty),) = (
         (stage, function)

@@ -27,14 +27,12 @@ from gradebook.cases.schema import (
     check_index,
     check_keys,
     one_of,
-    read,
-    refuse,
     under,
 )
 from gradebook.cases.table import Table
-from gradebook.cases.toml_file import read_toml
+from gradebook.cases.toml_file import read_part
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import Settings, check_setting
 from gradebook.engine.pipeline import STAGES
 
@@ -170,11 +168,9 @@ class Alarm(AlarmFile):
 def load_alarm(path: Path) -> Alarm:
     """The false alarm in the file. Raises GradebookError with file, key,
     row, expected and found."""
+    found = read_part(AlarmFile, path)
+    values = {one.name: getattr(found, one.name) for one in fields(found)}
     try:
-        document = read_toml(path)
-        check_keys(document, [one.name for one in fields(AlarmFile)])
-        found = read(AlarmFile, document)
-        values = {one.name: getattr(found, one.name) for one in fields(found)}
         return Alarm(name=path.stem, **values)
     except GradebookError as error:
         raise error.inside(str(path)) from error.__cause__

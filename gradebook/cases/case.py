@@ -27,15 +27,14 @@ from gradebook.cases.schema import (
     each_once,
     one_of,
     read,
-    refuse,
 )
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import ESTIMATORS, Settings
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    pass
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
@@ -205,10 +204,6 @@ class OtherRun(Part):
     title: Text
     rows: Rows
     note: Text
-
-    def table(self) -> DataFrame:
-        """The rows as a data frame to edit: text, and flags as booleans."""
-        return Table.of(self.rows).frame()
 
     def batch(self, settings: Settings) -> Batch:
         """The rows as a batch. Raises GradebookError with column and row."""

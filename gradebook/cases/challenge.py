@@ -31,10 +31,9 @@ from gradebook.cases.schema import (
     one_of,
     part_by,
     read,
-    refuse,
     under,
 )
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import Settings
 
 Column = Annotated[str, one_of(*COLUMNS)]

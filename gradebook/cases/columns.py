@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse, shown
 
 Cell = str | bool | tuple[str | bool, ...]
 
@@ -233,7 +233,7 @@ def read(column: str, cell: Cell, width: int) -> Any:
             return _numbers(cell, width)
         return READERS[COLUMNS[column].kind](cell)
     except GradebookError as error:
-        return Unreadable([_under(column, error)])
+        return Unreadable([error.at(key=column)])
 
 
 def _unread(header: str, cell: Cell) -> list[GradebookError]:
@@ -241,14 +241,8 @@ def _unread(header: str, cell: Cell) -> list[GradebookError]:
     try:
         flag(cell)
     except GradebookError as error:
-        return [_under(header, error)]
+        return [error.at(key=header)]
     return []
-
-
-def _under(header: str, error: GradebookError) -> GradebookError:
-    return GradebookError(
-        key=header, expected=error.expected, found=error.found
-    )
 
 
 def number(cell: Any) -> float:
@@ -260,12 +254,10 @@ def number(cell: Any) -> float:
         wanted = "a number"
         if "," in text:
             wanted = "a number with a decimal point"
-        raise GradebookError(expected=wanted, found=shown(as_text(cell)))
+        raise refuse(wanted, as_text(cell))
     value = float(text)
     if not math.isfinite(value):
-        raise GradebookError(
-            expected="a number below 1.8e308", found=shown(as_text(cell))
-        )
+        raise refuse("a number below 1.8e308", as_text(cell))
     return value
 
 
@@ -273,9 +265,7 @@ def whole(cell: Any) -> int:
     """A whole number of 0 or more. Raises GradebookError saying why not."""
     value = number(cell)
     if value != int(value) or not 0 <= value < 2**31:
-        raise GradebookError(
-            expected="a whole number of 0 or more", found=shown(as_text(cell))
-        )
+        raise refuse("a whole number of 0 or more", as_text(cell))
     return int(value)
 
 
@@ -307,9 +297,8 @@ def parts(cell: Cell) -> list[str]:
 def _numbers(cell: Cell, width: int) -> tuple[float, ...]:
     typed = parts(cell)
     if width and len(typed) != width:
-        raise GradebookError(
-            expected=f"{width} numbers separated by spaces, one a token",
-            found=str(len(typed)),
+        raise refuse(
+            f"{width} numbers separated by spaces, one a token", len(typed)
         )
     return tuple(number(part) for part in typed)
 

@@ -21,7 +21,7 @@ from gradebook.cases.schema import (
     one_of,
     read,
 )
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings, check_setting
 
 ROWS: Mapping[str, str] = {
@@ -29,7 +29,6 @@ ROWS: Mapping[str, str] = {
     "credited": "row that may earn an advantage",
     "uncredited": "row that may earn no advantage",
     "scored": "row with a score",
-    "unscored": "row without a score",
     "best": "row with the highest reward of its prompt",
     "old": "row of the case",
     "added": "added row",
@@ -183,7 +182,6 @@ class Sizes(Part):
     least    so many or more
     changed  another number of rows than in the case
     divides  the rows divide by the configured group size
-    uneven   two prompts, or two rollouts, have different numbers
     """
 
     kind: str = "sizes"
@@ -191,7 +189,6 @@ class Sizes(Part):
     least: Count = 0
     changed: Flag = False
     divides: Flag = False
-    uneven: Flag = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,13 +205,6 @@ class LossTurns(Part):
     """The loss has the other sign in the faulty engine."""
 
     kind: str = "loss turns"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Torn(Part):
-    """Rows of one rollout have faulty advantages of opposite sign."""
-
-    kind: str = "torn"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +235,6 @@ Condition = (
     | Sizes
     | Trains
     | LossTurns
-    | Torn
     | Crash
     | LikeCorrectAtStart
 )
@@ -260,6 +249,4 @@ def check_setting_value(name: str, value: Any, key: str) -> None:
     try:
         check_setting(name, value)
     except GradebookError as error:
-        raise GradebookError(
-            key=key, expected=error.expected, found=shown(value)
-        ) from None
+        raise error.at(key=key) from None

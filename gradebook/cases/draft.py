@@ -20,7 +20,7 @@ from gradebook.cases.fields import said
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import State, start
 from gradebook.cases.table import Table
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 
 HISTORY = 200
 """States that a draft remembers at most."""
@@ -223,15 +223,13 @@ def _read(edit: Mapping[str, Any]) -> tuple[str, list[Any]]:
     is not known, and for a value that is missing or of another type."""
     act = edit.get("do")
     if not isinstance(act, str) or act not in ACTS:
-        raise GradebookError(
-            key="do", expected="one of " + ", ".join(ACTS), found=shown(act)
-        )
+        raise refuse("one of " + ", ".join(ACTS), act, "do")
     for name, kinds in ACTS[act].items():
         if type(edit.get(name)) not in kinds:
-            raise GradebookError(
-                key=name,
-                expected=" or ".join(NAMES[kind] for kind in kinds),
-                found=shown(edit.get(name)),
+            raise refuse(
+                " or ".join(NAMES[kind] for kind in kinds),
+                edit.get(name),
+                name,
             )
     return act, [edit[name] for name in ACTS[act]]
 

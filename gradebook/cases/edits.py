@@ -12,9 +12,9 @@ from typing import Any
 
 from gradebook.cases import paste as pastes
 from gradebook.cases.columns import as_text
-from gradebook.cases.state import State, start
+from gradebook.cases.state import State
 from gradebook.cases.table import MOST_ROWS, Table
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
 
 
 def set_cell(state: State, row: int, column: str, cell: str | bool) -> State:
@@ -47,11 +47,7 @@ def add_row(state: State, row: int) -> State:
     """A copy of `row` below it, selected; a plain row where there is none
     yet. Raises GradebookError at the largest table."""
     if state.rows >= MOST_ROWS:
-        raise GradebookError(
-            key="table",
-            expected=f"at most {MOST_ROWS} rows",
-            found=str(state.rows + 1),
-        )
+        raise refuse(f"at most {MOST_ROWS} rows", state.rows + 1, "table")
     if not state.rows:
         return replace(state, table=state.table.extended(1), row=0)
     _check_row(state, row)
@@ -123,21 +119,16 @@ def set_setting(state: State, name: str, typed: Any) -> State:
     return replace(state, typed={**state.typed, name: typed})
 
 
-def reset(state: State) -> State:
-    """The case as it came."""
-    return start(state.scenario)
-
-
 def _under(state: State, table: Table) -> State:
     return select(replace(state, table=table), state.row)
 
 
 def _check_row(state: State, row: int) -> None:
     if not 0 <= row < state.rows:
-        raise GradebookError(
-            key="row",
-            expected=f"a row from 0 to {state.rows - 1}"
+        raise refuse(
+            f"a row from 0 to {state.rows - 1}"
             if state.rows
             else "a batch with rows",
-            found=str(row),
+            row,
+            "row",
         )

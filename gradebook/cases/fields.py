@@ -15,7 +15,7 @@ from typing import Any
 from gradebook.bugs import BUGS
 from gradebook.cases.columns import as_text, number, titled, whole
 from gradebook.cases.scenario import Scenario
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import (
     AT_LEAST_ONE,
     CHOICES,
@@ -63,39 +63,25 @@ class Field:
 
     def parse(self, text: str) -> Any:
         """The value for a link's text. A number stays as typed, since the
-        page says what is wrong with it. Raises GradebookError with what was
-        expected and found."""
+        page says what is wrong with it. Of bugs, only known ones count.
+        Raises GradebookError with what was expected and found."""
         if self.kind == "number":
             if len(text) > LONGEST_TEXT:
-                raise GradebookError(
-                    expected=f"at most {LONGEST_TEXT} characters long",
-                    found=str(len(text)),
+                raise refuse(
+                    f"at most {LONGEST_TEXT} characters long", len(text)
                 )
             return text
         if self.kind == "bugs":
-            return _bugs(text)
+            named = text.split(".")
+            return tuple(name for name in BUGS if name in named)
         if self.kind == "row":
             if text.isascii() and text.isdigit() and len(text) < 7:
                 return int(text)
-            raise GradebookError(expected="a row", found=shown(text))
+            raise refuse("a row", text)
         if text not in self.options:
             expected = "0 or 1" if self.kind == "flag" else None
-            raise GradebookError(
-                expected=expected or "one of " + ", ".join(self.options),
-                found=shown(text),
-            )
+            raise refuse(expected or "one of " + ", ".join(self.options), text)
         return self.options[text]
-
-
-def _bugs(text: str) -> tuple[str, ...]:
-    """Names of bugs, in the order of BUGS."""
-    named = [] if text == NO_BUG else text.split(".")
-    for name in named:
-        if name not in BUGS:
-            raise GradebookError(
-                expected="names of bugs between dots", found=shown(name)
-            )
-    return tuple(name for name in BUGS if name in named)
 
 
 TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -307,9 +293,7 @@ def read_setting(name: str, value: Any) -> Any:
     try:
         return whole(value) if name in AT_LEAST_ONE else number(value)
     except GradebookError as error:
-        raise GradebookError(
-            key=name, expected=error.expected, found=error.found
-        ) from None
+        raise error.at(key=name) from None
 
 
 # Errors in words

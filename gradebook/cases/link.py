@@ -98,6 +98,14 @@ def excess(query: Mapping[str, str]) -> str:
 # Reading
 
 
+def in_words(key: Any, expected: str, found: str, then: str) -> str:
+    """What is wrong with a link, and what is done about it."""
+    return (
+        f"In this link {shown(key)} should be {expected}, but is {found};"
+        f" {then}."
+    )
+
+
 class _Reader:
     """A query under reading, and what was wrong with it so far."""
 
@@ -121,10 +129,7 @@ class _Reader:
 
     def wrong(self, key: Any, expected: str, found: str, then: str) -> None:
         """One sentence: the key, what was wrong, what is shown."""
-        self.problems.append(
-            f"In this link {shown(key)} should be {expected}, but is"
-            f" {found}; {then}."
-        )
+        self.problems.append(in_words(key, expected, found, then))
 
 
 def decode(

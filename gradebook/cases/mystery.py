@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from gradebook.bugs import BUGS
 from gradebook.cases.case import SettingsTable
 from gradebook.cases.fields import FIELDS, SETTINGS
+from gradebook.cases.link import in_words
 from gradebook.cases.packed_table import (
     differences,
     laid_over,
@@ -25,10 +26,10 @@ from gradebook.cases.plain import PlainCase
 from gradebook.cases.record import bug
 from gradebook.cases.rows import Rows
 from gradebook.cases.scenario import FOLDER
-from gradebook.cases.schema import Count, Part, Text, between, read
+from gradebook.cases.schema import Count, Part, Text, between
 from gradebook.cases.state import State, start
-from gradebook.cases.toml_file import read_toml
-from gradebook.core.errors import GradebookError, shown
+from gradebook.cases.toml_file import read_part
+from gradebook.core.errors import GradebookError, refuse, shown
 
 FILE = FOLDER / "games" / "mystery.toml"
 NONE = ""
@@ -51,10 +52,7 @@ class StartFile(Part):
 def first_state() -> State:
     """The batch with which every game begins. Raises GradebookError where
     the file cannot be read."""
-    try:
-        found = read(StartFile, read_toml(FILE))
-    except GradebookError as error:
-        raise error.inside(str(FILE)) from error.__cause__
+    found = read_part(StartFile, FILE)
     values = {one.name: getattr(found, one.name) for one in fields(found)}
     return start(PlainCase(name="mystery", **values).as_scenario())
 
@@ -109,10 +107,7 @@ def unpack_moves(text: str) -> tuple[list[State], tuple[str, ...]]:
     states, said = [first_state()], []
 
     def wrong(expected: str, found: str, place: str) -> None:
-        said.append(
-            f"In this link 'm{place}' should be {expected}, but is {found};"
-            " it is left out."
-        )
+        said.append(in_words("m" + place, expected, found, "it is left out"))
 
     if not text:
         return states, ()
@@ -145,9 +140,7 @@ def _typed(
     for name, text in written.items():
         try:
             if name not in SETTINGS or not isinstance(text, str):
-                raise GradebookError(
-                    expected="settings by name", found=shown(name)
-                )
+                raise refuse("settings by name", name)
             found[name] = FIELDS[name].parse(text)
         except GradebookError as error:
             wrong(error.expected, error.found, f".s.{name}"[:40])

@@ -11,7 +11,8 @@ import csv
 import io
 
 from gradebook.cases.table import MOST_ROWS, Table
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.formatting import counted
 
 
 def pasted(table: Table, row: int, header: str, text: str) -> Table:
@@ -35,7 +36,7 @@ def pasted(table: Table, row: int, header: str, text: str) -> Table:
     if widest > len(headers):
         raise GradebookError(
             key="paste",
-            expected=f"at most {_counted(len(headers), 'cell')} in a line,"
+            expected=f"at most {counted(len(headers), 'cell')} in a line,"
             f" as the table has from {first} on",
             found=str(widest),
         )
@@ -75,11 +76,8 @@ def replaced(table: Table, text: str) -> Table:
     _check_rows(len(block))
     for row, line in enumerate(block):
         if len(line) != len(names):
-            raise GradebookError(
-                key="paste",
-                row=row,
-                expected=_counted(len(names), "cell"),
-                found=str(len(line)),
+            raise refuse(
+                counted(len(names), "cell"), len(line), "paste", row=row
             )
     return table.extended(len(block)).with_cells(
         {
@@ -109,10 +107,4 @@ def _block(text: str) -> list[list[str]]:
 
 def _check_rows(count: int) -> None:
     if count > MOST_ROWS:
-        raise GradebookError(
-            key="paste", expected=f"at most {MOST_ROWS} rows", found=str(count)
-        )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
+        raise refuse(f"at most {MOST_ROWS} rows", count, "paste")

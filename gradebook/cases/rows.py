@@ -17,12 +17,11 @@ from gradebook.cases.schema import (
     Number,
     between,
     check_keys,
-    join,
     read,
-    refuse,
+    under,
 )
 from gradebook.cases.table import MOST_ROWS
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
 
 MOST_TOKENS = 64
 
@@ -49,21 +48,13 @@ def _rows(value: Any) -> tuple[dict[str, Any], ...]:
     if not isinstance(value, list):
         raise refuse("a list of rows", value)
     if not 1 <= len(value) <= MOST_ROWS:
-        raise GradebookError(
-            expected=f"1 to {MOST_ROWS} rows", found=str(len(value))
-        )
+        raise refuse(f"1 to {MOST_ROWS} rows", len(value))
     rows: list[dict[str, Any]] = []
     for row, cells in enumerate(value):
         try:
             rows.append(read_row(cells, rows))
         except GradebookError as error:
-            raise GradebookError(
-                error.message,
-                key=error.key,
-                row=row,
-                expected=error.expected,
-                found=error.found,
-            ) from None
+            raise error.at(row=row) from None
     return tuple(rows)
 
 
@@ -97,11 +88,7 @@ def read_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
         try:
             found[name] = read_value(name, cell)
         except GradebookError as error:
-            raise GradebookError(
-                key=join(name, error.key),
-                expected=error.expected,
-                found=error.found,
-            ) from None
+            raise under(error, name) from None
     return found
 
 
@@ -116,9 +103,8 @@ def _check_like(row: Mapping[str, Any], first: Mapping[str, Any]) -> None:
             wanted = "text" if as_text else "a number"
             raise refuse(f"{wanted}, as in row 0", row[name], name)
         if kind in PER_TOKEN and len(row[name]) != len(first[wide[0]]):
-            raise GradebookError(
-                key=name,
-                expected=f"{len(first[wide[0]])} values,"
-                f" as {wide[0]} has in row 0",
-                found=str(len(row[name])),
+            raise refuse(
+                f"{len(first[wide[0]])} values, as {wide[0]} has in row 0",
+                len(row[name]),
+                name,
             )

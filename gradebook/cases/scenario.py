@@ -30,13 +30,12 @@ from gradebook.cases.schema import (
     check_index,
     check_keys,
     read,
-    refuse,
     under,
 )
 from gradebook.cases.table import Table
 from gradebook.cases.toml_file import read_toml
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.project import PROJECT
 from gradebook.core.settings import Settings
 
@@ -70,10 +69,10 @@ class Scenario(Case):
                 key="estimators", expected="the note's list", found="nothing"
             )
         if self.statuses and len(self.statuses) != len(self.trainers):
-            raise GradebookError(
-                key="statuses",
-                expected=f"{len(self.trainers)} of them, one a trainer",
-                found=str(len(self.statuses)),
+            raise refuse(
+                f"{len(self.trainers)} of them, one a trainer",
+                len(self.statuses),
+                "statuses",
             )
         if not self.variant and self.plan is None:
             raise GradebookError(
@@ -120,19 +119,11 @@ def load(name_or_path: str | Path) -> Scenario:
     'Partial groups'
     """
     if not isinstance(name_or_path, (str, Path)):
-        raise GradebookError(
-            key="scenario",
-            expected="a name or a path",
-            found=shown(name_or_path),
-        )
+        raise refuse("a name or a path", name_or_path, "scenario")
     if _is_path(name_or_path):
         return _read(Path(name_or_path))
     if name_or_path not in names():
-        raise GradebookError(
-            key="scenario",
-            expected="one of " + ", ".join(names()),
-            found=shown(name_or_path),
-        )
+        raise refuse("one of " + ", ".join(names()), name_or_path, "scenario")
     return _shipped(FOLDER / f"{name_or_path}.toml")
 
 
@@ -229,11 +220,11 @@ def _check_expected(scenario: Scenario) -> None:
     for side in ("correct", "faulty"):
         values = getattr(expected, side)
         if values is not None and len(values) != rows:
-            raise GradebookError(
-                key=f"expected.{side}",
+            raise refuse(
+                f"{rows} values, one a row",
+                len(values),
+                f"expected.{side}",
                 row=min(len(values), rows),
-                expected=f"{rows} values, one a row",
-                found=str(len(values)),
             )
         loss = getattr(expected, f"{side}_loss")
         if loss is not None and "logp" not in scenario.rows[0]:
@@ -262,11 +253,11 @@ def _check_other_run(scenario: Scenario, other: OtherRun) -> None:
     """Raises unless the two runs can be compared token by token."""
     rows = len(scenario.rows)
     if len(other.rows) != rows:
-        raise GradebookError(
-            key="other_run.rows",
+        raise refuse(
+            f"{rows} rows, as in rows",
+            len(other.rows),
+            "other_run.rows",
             row=min(len(other.rows), rows),
-            expected=f"{rows} rows, as in rows",
-            found=str(len(other.rows)),
         )
     try:
         batch = other.batch(scenario.settings)
@@ -338,7 +329,5 @@ def _changed(
     try:
         read_row(new, others)
     except GradebookError as error:
-        raise GradebookError(
-            key="value", expected=error.expected, found=error.found
-        ) from None
+        raise error.at(key="value") from None
     return [new if at == change.row else r for at, r in enumerate(rows)]

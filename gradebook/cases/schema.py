@@ -27,7 +27,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 
 MOST_ITEMS = 100
 
@@ -125,11 +125,6 @@ Commit = Annotated[
 ]
 
 
-def refuse(expected: str, value: Any, key: str = "") -> GradebookError:
-    """The error for a value that is not what was expected."""
-    return GradebookError(key=key, expected=expected, found=shown(value))
-
-
 def _label(value: Any) -> str | int:
     whole = isinstance(value, int) and not isinstance(value, bool)
     text = isinstance(value, str) and value and value == value.strip()
@@ -180,7 +175,7 @@ def check_length(items: Any, least: int, most: int) -> None:
     """Raises GradebookError unless there are `least` to `most` items."""
     if not least <= len(items) <= most:
         count = f"{least} to {most}" if least < most else str(least)
-        raise GradebookError(expected=f"{count} values", found=str(len(items)))
+        raise refuse(f"{count} values", len(items))
 
 
 def _each_once(items: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -259,11 +254,7 @@ def _problem(error: ValidationError) -> GradebookError:
     inner = first.get("ctx", {}).get("error")
     if isinstance(inner, GradebookError):
         return under(inner, key)
-    return GradebookError(
-        key=key,
-        expected=TYPES.get(first["type"], first["msg"]),
-        found=shown(first["input"]),
-    )
+    return refuse(TYPES.get(first["type"], first["msg"]), first["input"], key)
 
 
 # Places in messages
@@ -280,14 +271,7 @@ def under(error: GradebookError, key: str) -> GradebookError:
     """The same error, its key put under `key`. What is wrong in a row of
     the file's own rows goes by its column alone."""
     alone = key == "rows" and error.row is not None and error.key
-    return GradebookError(
-        error.message,
-        file=error.file,
-        key=error.key if alone else join(key, error.key),
-        row=error.row,
-        expected=error.expected,
-        found=error.found,
-    )
+    return error if alone else error.at(key=join(key, error.key))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ from gradebook.cases.columns import (
     read,
 )
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 
@@ -103,9 +103,7 @@ class Table:
         given = {header: list(columns[header]) for header in columns}
         known = {column_of(header) for header in given}
         for name in sorted(known - set(COLUMNS)):
-            raise GradebookError(
-                key=name, expected="a column of a batch", found=shown(name)
-            )
+            raise refuse("a column of a batch", name, name)
         for name in ("prompt", "reward"):
             if name not in known:
                 raise GradebookError(
@@ -183,12 +181,7 @@ class Table:
         """Every cell that cannot be read, with its header and row, column by
         column."""
         return [
-            GradebookError(
-                key=error.key,
-                row=number,
-                expected=error.expected,
-                found=error.found,
-            )
+            error.at(row=number)
             for at in range(len(self.columns))
             for number, row in enumerate(self.rows)
             if type(row.values[at]) is Unreadable
@@ -311,14 +304,8 @@ class Table:
         """The first `count` rows; missing ones are plain: one prompt, reward
         0, EOS, every token unmasked, one step."""
         missing = range(len(self), count)
-        plain = self._filled(self._plain(at) for at in missing)
+        plain = self._filled(self._completed({}, at) for at in missing)
         return replace(self, rows=self.rows[:count] + plain.rows)
-
-    def _plain(self, at: int) -> list[Cell]:
-        found: dict[str, Cell] = {}
-        for name in self.columns:
-            found[name] = COLUMNS[name].plain(found, at, self.width)
-        return list(found.values())
 
     def with_width(self, width: int) -> Table:
         """The table with `width` tokens a row; new ones are masked, and
@@ -328,10 +315,8 @@ class Table:
         a width that no table has.
         """
         if "mask" not in self.columns or not 1 <= width <= WIDEST:
-            raise GradebookError(
-                key="width",
-                expected=f"1 to {WIDEST} tokens, in a table with a mask",
-                found=str(width),
+            raise refuse(
+                f"1 to {WIDEST} tokens, in a table with a mask", width, "width"
             )
         for mask in self["mask"]:
             for t, cell in enumerate(mask[width:], width + 1):
@@ -371,12 +356,12 @@ class Table:
         )
 
     def _completed(self, row: Mapping[str, Cell], at: int) -> list[Cell]:
-        return [
-            row[name]
-            if name in row
-            else COLUMNS[name].plain(row, at, self.width)
-            for name in self.columns
-        ]
+        """The row's cells, those that it lacks plain."""
+        found = dict(row)
+        for name in self.columns:
+            if name not in found:
+                found[name] = COLUMNS[name].plain(found, at, self.width)
+        return [found[name] for name in self.columns]
 
 
 @lru_cache(maxsize=64)

@@ -10,10 +10,12 @@ import re
 import stat
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from gradebook.cases.schema import join
+from gradebook.cases.schema import join, read
 from gradebook.core.errors import GradebookError, shown
+
+T = TypeVar("T")
 
 LARGEST_FILE = 1_000_000
 MOST_DOTS = 100
@@ -43,6 +45,15 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise GradebookError(
             expected="TOML", found=_lowered(str(error))
         ) from None
+
+
+def read_part(part: type[T], path: Path) -> T:
+    """The file as a part. Raises GradebookError with file, key, row,
+    expected and found."""
+    try:
+        return read(part, read_toml(path))
+    except GradebookError as error:
+        raise error.inside(str(path)) from error.__cause__
 
 
 def _content(path: Path) -> bytes:

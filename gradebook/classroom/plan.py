@@ -21,7 +21,7 @@ from gradebook.cases.link import encode
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load, names, variants
 from gradebook.cases.state import start
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import refuse
 
 MINUTES = 60
 """The length of a session, if a lead does not say otherwise."""
@@ -171,10 +171,8 @@ def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
     """The bugs' steps, with minutes that fill the session."""
     mains = [load(bug(name).name) for name in bugs]
     if minutes < least(bugs):
-        raise GradebookError(
-            key="minutes",
-            expected=f"at least {least(bugs)} for {len(mains)} bugs",
-            found=str(minutes),
+        raise refuse(
+            f"at least {least(bugs)} for {len(mains)} bugs", minutes, "minutes"
         )
     room = minutes - OPENING.minutes - CLOSING.minutes
     by_bug = [_steps(main) for main in mains]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import RLock
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 
 ALPHABET = "CDFGHJKMNPQRTVWX34679"
 """No two of these look alike, and they spell no words."""
@@ -210,10 +210,8 @@ class Rooms:
                     key="vote", expected="a vote before a look at the answer"
                 )
             if not 0 <= choice < MOST_CHOICES:
-                raise GradebookError(
-                    key="vote",
-                    expected=f"a choice from 0 to {MOST_CHOICES - 1}",
-                    found=shown(choice),
+                raise refuse(
+                    f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote"
                 )
             self._votes(room, question)[seat] = choice
 
@@ -294,9 +292,7 @@ class Rooms:
         self._sweep()
         room = self._rooms.get(code)
         if room is None:
-            raise GradebookError(
-                key="room", expected="a room that is open", found=shown(code)
-            )
+            raise refuse("a room that is open", code, "room")
         room.touched = self._clock()
         return room
 
@@ -378,9 +374,5 @@ def _present(room: _Room) -> list[_Seat]:
 
 def _text(name: str, text: str, most: int = LONGEST_TEXT) -> str:
     if not 0 < len(text) <= most:
-        raise GradebookError(
-            key=name,
-            expected=f"1 to {most} characters",
-            found=str(len(text)),
-        )
+        raise refuse(f"1 to {most} characters", len(text), name)
     return text

@@ -19,9 +19,9 @@ from gradebook.core.columns import (
     read_labels,
     read_matrix,
     read_whole,
-    refuse,
+    refuse_rows,
 )
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import Settings
 
 PER_ROW = (
@@ -90,11 +90,7 @@ class Batch:
             object.__setattr__(self, name, value)
 
         if not isinstance(self.settings, Settings):
-            raise GradebookError(
-                key="settings",
-                expected="a gradebook.Settings",
-                found=shown(self.settings),
-            )
+            raise refuse("a gradebook.Settings", self.settings, "settings")
         reward = read_floats("reward", self.reward, dims=1)
         rows = reward.shape[0]
         put("reward", reward)
@@ -262,14 +258,14 @@ def _settle_steps(batch: Batch, put: Any, rows: int) -> None:
     kept = batch.kept_steps
     if kept is not None:
         kept = read_whole("kept_steps", kept, rows, default=1)
-        refuse("kept_steps", kept < 0, kept, "0 or more")
+        refuse_rows("kept_steps", kept < 0, kept, "0 or more")
     steps = batch.steps
     if steps is None and kept is not None:
         steps = kept.clamp(min=1)
     steps = read_whole("steps", steps, rows, default=1)
-    refuse("steps", steps < 1, steps, "1 or more")
+    refuse_rows("steps", steps < 1, steps, "1 or more")
     kept = steps if kept is None else kept
-    refuse("kept_steps", kept > steps, kept, "at most the row's steps")
+    refuse_rows("kept_steps", kept > steps, kept, "at most the row's steps")
     put("steps", steps)
     put("kept_steps", kept)
 
@@ -290,7 +286,9 @@ def _check_tokens(batch: Batch) -> None:
                 found=str(list(values.shape)),
             )
         bad = (batch.mask & ~values.isfinite()).any(-1)
-        refuse(name, bad, values, "a finite number at every unmasked token")
+        refuse_rows(
+            name, bad, values, "a finite number at every unmasked token"
+        )
     if (
         batch.logp is not None
         and batch.ref_logp is None

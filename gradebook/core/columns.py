@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 
 FLOATING = ("reward", "logp", "ref_logp")
@@ -85,11 +85,11 @@ def read_labels(key: str, labels: Any, rows: int) -> Tensor:
         wanted = str if isinstance(cells[0], str) else Real
         for row, label in enumerate(cells):
             if not isinstance(label, wanted) or isinstance(label, bool):
-                raise GradebookError(
-                    key=key,
+                raise refuse(
+                    "whole numbers, or strings in every row",
+                    label,
+                    key,
                     row=row,
-                    expected="whole numbers, or strings in every row",
-                    found=shown(label),
                 )
     return read_whole(key, labels, rows, default=0)
 
@@ -135,17 +135,10 @@ def _unreadable(key: str, value: Any) -> GradebookError:
         for row, item in enumerate(value):
             cells = item if lengths[row] >= 0 else [item]
             if not all(isinstance(c, (int, float)) for c in cells):
-                return GradebookError(
-                    key=key, row=row, expected="numbers", found=shown(item)
-                )
+                return refuse("numbers", item, key, row=row)
             if not all(abs(c) < 2**63 for c in cells if isinstance(c, int)):
-                return GradebookError(
-                    key=key,
-                    row=row,
-                    expected="whole numbers below 2**63",
-                    found=shown(item),
-                )
-    return GradebookError(key=key, expected="numbers", found=shown(value))
+                return refuse("whole numbers below 2**63", item, key, row=row)
+    return refuse("numbers", value, key)
 
 
 def _many(length: int) -> str:
@@ -165,11 +158,7 @@ def _length(key: str, tensor: Tensor, rows: int | None, dims: int) -> Tensor:
             found=f"shape {list(tensor.shape)}",
         )
     if rows is not None and tensor.shape[0] != rows:
-        raise GradebookError(
-            key=key,
-            expected=f"{rows} rows, one for each reward",
-            found=str(tensor.shape[0]),
-        )
+        raise refuse(f"{rows} rows, one for each reward", tensor.shape[0], key)
     return tensor
 
 
@@ -185,7 +174,7 @@ def read_floats(
         tensor = tensor.double()
     tensor = _length(key, tensor, rows, dims)
     if dims == 1:
-        refuse(key, ~tensor.isfinite(), tensor, "a finite number")
+        refuse_rows(key, ~tensor.isfinite(), tensor, "a finite number")
     return tensor
 
 
@@ -197,7 +186,7 @@ def read_matrix(key: str, value: Any, rows: int) -> Tensor | None:
     tensor = _length(key, _tensor(key, value), rows, dims=2)
     if tensor.dtype != torch.bool:
         wrong = ((tensor != 0) & (tensor != 1)).any(-1)
-        refuse(key, wrong, tensor, "0 or 1 in every cell")
+        refuse_rows(key, wrong, tensor, "0 or 1 in every cell")
     return tensor.bool()
 
 
@@ -207,7 +196,7 @@ def read_flags(key: str, value: Any, rows: int) -> Tensor:
     tensor = _length(key, _tensor(key, value), rows, dims=1)
     if tensor.dtype != torch.bool:
         wrong = (tensor != 0) & (tensor != 1)
-        refuse(key, wrong, tensor, "true or false")
+        refuse_rows(key, wrong, tensor, "true or false")
     return tensor.bool()
 
 
@@ -217,7 +206,7 @@ def read_whole(key: str, value: Any, rows: int, default: int) -> Tensor:
     tensor = _length(key, _tensor(key, value), rows, dims=1)
     if tensor.is_floating_point():
         whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
-        refuse(key, ~whole, tensor, "a whole number")
+        refuse_rows(key, ~whole, tensor, "a whole number")
     elif tensor.dtype == torch.bool or tensor.is_complex():
         raise GradebookError(
             key=key, expected="whole numbers", found=str(tensor.dtype)
@@ -225,13 +214,10 @@ def read_whole(key: str, value: Any, rows: int, default: int) -> Tensor:
     return tensor.to(torch.int64)
 
 
-def refuse(key: str, wrong: Tensor, values: Tensor, expected: str) -> None:
+def refuse_rows(
+    key: str, wrong: Tensor, values: Tensor, expected: str
+) -> None:
     """Raises at the first row where `wrong`, bool [R], is true."""
     if bool(wrong.any()):
         row = int(wrong.int().argmax())
-        raise GradebookError(
-            key=key,
-            row=row,
-            expected=expected,
-            found=shown(values[row].tolist()),
-        )
+        raise refuse(expected, values[row].tolist(), key, row=row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 
@@ -56,17 +57,16 @@ class GradebookError(ValueError):
             says += f", found {self.found}" if self.found else ""
         return ", ".join(place) + (": " if place else "") + says
 
+    def at(self, **place: Any) -> GradebookError:
+        """The same error at another `key`, `row` or `line`, or in another
+        `file`."""
+        moved = copy(self)
+        vars(moved).update(place)
+        return moved
+
     def inside(self, file: str) -> GradebookError:
         """The same error, placed in a file."""
-        return GradebookError(
-            self.message,
-            file=self.file or file,
-            key=self.key,
-            row=self.row,
-            line=self.line,
-            expected=self.expected,
-            found=self.found,
-        )
+        return self.at(file=self.file or file)
 
 
 class StepsError(GradebookError):
@@ -76,6 +76,15 @@ class StepsError(GradebookError):
     def __init__(self, steps: Any, message: str = "", **place: Any) -> None:
         self.steps = steps
         super().__init__(message, **place)
+
+
+def refuse(
+    expected: str, value: object, key: str = "", row: int | None = None
+) -> GradebookError:
+    """The error for a value that is not what was expected."""
+    return GradebookError(
+        key=key, row=row, expected=expected, found=shown(value)
+    )
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 from gradebook.core.differences import DUST, same
 
@@ -41,6 +42,24 @@ def digits_apart(a: float, b: float, least: int = 3) -> int:
     while digits < 9 and f"{a:.{digits}f}" == f"{b:.{digits}f}":
         digits += 1
     return digits
+
+
+def pair(
+    a: float,
+    b: float,
+    least: int = 3,
+    write: Callable[[float, int], str] = signed,
+) -> tuple[str, str]:
+    """Both numbers as text, with the digits that tell them apart, at least
+    `least`; rounding is 0."""
+    a, b = settled(a), settled(b)
+    digits = digits_apart(a, b, least)
+    return write(a, digits), write(b, digits)
+
+
+def counted(count: int, noun: str) -> str:
+    """'1 row', '2 rows'."""
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def settled(value: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import refuse
 
 CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
     {
@@ -125,7 +125,7 @@ def check_setting(name: str, value: object) -> None:
         return
     expected = _expected(name, value)
     if expected:
-        raise GradebookError(key=name, expected=expected, found=shown(value))
+        raise refuse(expected, value, name)
 
 
 def _expected(name: str, value: Any) -> str:

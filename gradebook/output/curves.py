@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from html import escape
 from statistics import fmean
 
-CORRECT = "#0072B2"
-FAULTY = "#D55E00"
+from gradebook.output.figures.base import CORRECT, FAULTY
+
 WIDTH, NARROW, HEIGHT = 560, 480, 330
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 30, 46
 MARKED = 25

@@ -11,7 +11,7 @@ from gradebook.analysis.formula import worked
 from gradebook.analysis.source import beside, first_sentence
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
-from gradebook.core.formatting import digits_apart, settled, signed
+from gradebook.core.formatting import pair, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.figures import Panel, squashes
 from gradebook.output.panels import panels, telling
@@ -28,7 +28,7 @@ def handout(bug_name: str) -> str:
     scenario = load(bug_name)
     comparison = compare(one, scenario.batch())
     shown = panels(comparison, scenario.telltale.kind)
-    log = squashes(shown) is not None
+    log = squashes(shown)
     prompts = [str(row["prompt"]) for row in scenario.rows]
     sides = zip(
         worked(comparison, scenario.focus),
@@ -57,12 +57,12 @@ def handout(bug_name: str) -> str:
 def _batch(scenario: Scenario, panel: Panel) -> dict[str, Any]:
     """The scenario's rows, and the panel's number of both engines."""
     columns = list(scenario.rows[0])
-    pairs = [_pair(*ab) for ab in zip(panel.correct, panel.faulty)]
+    pairs = [pair(*ab) for ab in zip(panel.correct, panel.faulty)]
     return {
         "head": ["row", *columns, *scenario.engine_names],
         "rows": [
-            [str(r), *(_cell(row[name]) for name in columns), *pair]
-            for r, (row, pair) in enumerate(zip(scenario.rows, pairs))
+            [str(r), *(_cell(row[name]) for name in columns), *both]
+            for r, (row, both) in enumerate(zip(scenario.rows, pairs))
         ],
         "numbers": [len(columns) + 1, len(columns) + 2],
         "title": panel.title,
@@ -79,12 +79,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}".replace("-", "−")
     return str(value)
-
-
-def _pair(a: float, b: float) -> tuple[str, str]:
-    a, b = settled(a), settled(b)
-    digits = digits_apart(a, b)
-    return signed(a, digits), signed(b, digits)
 
 
 def _gradient(

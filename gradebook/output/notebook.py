@@ -12,9 +12,10 @@ from markupsafe import Markup
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.core.differences import same
-from gradebook.core.formatting import digits_apart, settled, signed
+from gradebook.core.formatting import signed
+from gradebook.output import panels
 from gradebook.output.figures import Panel
-from gradebook.output.panels import GRADIENT, panels, telling
+from gradebook.output.figures.stages import lines_of
 from gradebook.output.rendering import rendered
 from gradebook.output.svg import picture
 
@@ -33,34 +34,20 @@ class _Stage:
 
 def summary(comparison: Comparison) -> str:
     """What the two engines make of the batch, in one or two sentences."""
-    count = comparison.batch.rows
-    differs = comparison.differs("advantage")
     first = next(iter(comparison.diverging), "")
-    if not first:
-        return f"Both engines agree on all {count} rows."
-    apart, flipped = int(differs.sum()), comparison.flips.nonzero().flatten()
-    said = f"The engines part at the stage {first}."
-    if not apart:
-        rows = int(comparison.gradient_differs.sum())
-        return (
-            f"{said} No advantage differs; the gradient of {rows} of"
-            f" {count} rows does."
-        )
-    said += f" {apart} of {count} rows have another advantage"
-    if len(flipped):
-        some = ", ".join(map(str, flipped.tolist()[:6]))
-        more = len(flipped) - 6
-        some += f" and {more} more" if more > 0 else ""
-        word = "row" if len(flipped) == 1 else "rows"
-        said += f"; the sign flips on {word} {some}"
-    return said + "."
+    lead = f"The engines part at the stage {first}. " if first else ""
+    return lead + panels.summary(comparison, _kind(comparison))
+
+
+def _kind(comparison: Comparison) -> str:
+    """What the rows are shown by: the gradient where advantages agree."""
+    differs = bool(comparison.differs("advantage").any())
+    return "advantage" if differs else panels.GRADIENT
 
 
 def html(comparison: Comparison) -> str:
     """The comparison as HTML: summary, picture of the rows, stages."""
-    told = comparison.differs("advantage")
-    kind = "advantage" if bool(told.any()) else GRADIENT
-    whole = telling(panels(comparison, kind))
+    whole = panels.telling(panels.panels(comparison, _kind(comparison)))
     rows = _shown(
         [not same(a, b) for a, b in zip(whole.correct, whole.faulty)]
     )
@@ -93,24 +80,7 @@ def _shown(differs: list[bool]) -> list[int]:
 
 
 def _stage(comparison: Comparison, name: str, rows: list[int]) -> _Stage:
-    differs = comparison.differs(name).tolist()
-    correct, faulty = (
-        getattr(trace, name).tolist()
-        for trace in (comparison.correct, comparison.faulty)
-    )
-    cells = tuple(
-        (*_texts(correct[r], faulty[r]), bool(differs[r])) for r in rows
-    )
-    return _Stage(name, any(differs), cells)
-
-
-def _texts(correct: object, faulty: object) -> tuple[str, str]:
-    """Both results as text, with digits enough to tell them apart."""
-    if isinstance(correct, bool):
-        return ("yes" if correct else "no", "yes" if faulty else "no")
-    if isinstance(correct, int):
-        return str(correct), str(faulty)
-    assert isinstance(correct, float) and isinstance(faulty, float)
-    a, b = settled(correct), settled(faulty)
-    digits = digits_apart(a, b)
-    return signed(a, digits), signed(b, digits)
+    lines = lines_of(comparison, name, [""] * comparison.batch.rows)
+    shown = (lines[row] for row in rows)
+    cells = tuple((*line.texts(signed), line.differs) for line in shown)
+    return _Stage(name, any(line.differs for line in lines), cells)

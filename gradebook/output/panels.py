@@ -16,21 +16,35 @@ GRADIENT = "gradient"
 
 
 def panels(comparison: Comparison, kind: str) -> list[Panel]:
-    """The panels of a tell-tale. The gradient has a KL part only where
-    there is a reference policy."""
+    """The panels of a tell-tale."""
+    return [
+        Panel(
+            title.replace("gradient", "gradient (sum over tokens)"),
+            *map(Tensor.tolist, (*values, flips(*values))),
+        )
+        for title, values in results(comparison, kind)
+    ]
+
+
+Pair = tuple[Tensor, Tensor]
+
+
+def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
+    """Title, and both engines' values a row, of each panel. The gradient, as
+    a sum over the row's tokens, has a KL part only where there is a
+    reference policy."""
     correct, faulty = comparison.correct, comparison.faulty
     if kind != GRADIENT or correct.gradient is None:
-        return [_panel("advantage", correct.advantage, faulty.advantage)]
-    parts = [("policy_gradient", "policy part")]
+        return [("advantage", (correct.advantage, faulty.advantage))]
+    parts = [("policy part of the gradient", "policy_gradient")]
     if comparison.batch.ref_logp is not None:
-        parts.append(("kl_gradient", "KL part"))
+        parts.append(("KL part of the gradient", "kl_gradient"))
     return [
-        _panel(
-            f"gradient, {title} (sum over tokens)",
-            getattr(correct, part).sum(-1),
-            getattr(faulty, part).sum(-1),
+        (
+            title,
+            (getattr(correct, name).sum(-1), getattr(faulty, name).sum(-1)),
         )
-        for part, title in parts
+        for title, name in parts
     ]
 
 
@@ -42,10 +56,27 @@ def telling(shown: Sequence[Panel]) -> Panel:
     return shown[-1]
 
 
-def _panel(title: str, correct: Tensor, faulty: Tensor) -> Panel:
-    return Panel(
-        title=title,
-        correct=correct.tolist(),
-        faulty=faulty.tolist(),
-        flips=flips(correct, faulty).tolist(),
-    )
+def summary(comparison: Comparison, kind: str) -> str:
+    """The telling panel in one sentence."""
+    panel = telling(panels(comparison, kind))
+    pairs = enumerate(zip(panel.correct, panel.faulty))
+    apart = [row for row, (a, b) in pairs if not same(a, b)]
+    flipped = [row for row, flip in enumerate(panel.flips) if flip]
+    title = panel.title.split(" (")[0]
+    return in_words(title, len(panel.correct), apart, flipped)
+
+
+def in_words(
+    title: str, rows: int, apart: Sequence[int], flipped: Sequence[int]
+) -> str:
+    """Which of so many rows differ: '4 of 12 rows differ in advantage; the
+    sign flips on row 10.'"""
+    if not apart:
+        return f"Both engines agree on all {rows} rows."
+    said = f"{len(apart)} of {rows} rows differ in {title}"
+    if flipped:
+        more = len(flipped) - 6
+        said += "; the sign flips on row" + "s" * (len(flipped) > 1)
+        said += f" {', '.join(map(str, flipped[:6]))}"
+        said += f" and {more} more" if more > 0 else ""
+    return said + "."

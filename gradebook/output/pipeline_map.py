@@ -18,8 +18,9 @@ from gradebook.cases.record import BUGS, Bug, bug
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import plain, signed
 from gradebook.engine.pipeline import CORRECT, STAGES, run
+from gradebook.output.figures.base import CORRECT as BLUE
+from gradebook.output.figures.base import FAULTY
 
-BLUE, VERMILION = "#0072B2", "#D55E00"
 SANS = "Source Sans, Source Sans Pro, Helvetica, Arial, sans-serif"
 MONO = "Source Code Pro, Menlo, Consolas, monospace"
 TITLE = "Where advantage normalization goes wrong"
@@ -181,7 +182,7 @@ def _column(
         parts.append(_tile(picture, one, x, top))
         bottom = top
     stem = (
-        f'<path d="M{x + 8} {pipe}V{bottom + 16}" stroke="{VERMILION}"'
+        f'<path d="M{x + 8} {pipe}V{bottom + 16}" stroke="{FAULTY}"'
         ' stroke-width="1.5"/>'
     )
     return [stem, *parts]
@@ -217,9 +218,7 @@ def _tile(picture: Picture, one: Bug, x: float, top: float) -> str:
 
 def _tall_tile(picture: Picture, one: Bug, pipe: float, y: float) -> str:
     done = " ✓" if one.name in picture.done else ""
-    branch = (
-        f'<path d="M{pipe} {y}H44" stroke="{VERMILION}" stroke-width="1.5"/>'
-    )
+    branch = f'<path d="M{pipe} {y}H44" stroke="{FAULTY}" stroke-width="1.5"/>'
     facts = f"{one.standing}{done}"
     inner = (
         _ground(36, y - 20, NARROW - 44, 44)
@@ -278,7 +277,7 @@ def _diamond(x: float, y: float, r: float = 7.5) -> str:
     """A bug; its inside hides the stem behind it."""
     return (
         f'<path d="M{x} {y - r}l{r} {r}l{-r} {r}l{-r} {-r}z"'
-        f' class="paper" stroke="{VERMILION}" stroke-width="2.4"/>'
+        f' class="paper" stroke="{FAULTY}" stroke-width="2.4"/>'
     )
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from gradebook.analysis import law_steps
 from gradebook.analysis.comparison import compare
-from gradebook.analysis.law_check import columns_of
+from gradebook.analysis.law_check import columns_of, law
 from gradebook.analysis.law_steps import Step, Values, worst
 from gradebook.analysis.laws import GRADIENT_LAWS, LAWS
 from gradebook.cases.record import Bug, bug
@@ -172,10 +172,10 @@ def _tests(one: Bug, batch: Batch, steps: list[Step]) -> list[_Test]:
     call = [_caller(e, batch, gradient) for e in (CORRECT, one.engine)]
     found = []
     for name in one.laws:
-        law = LAWS[name]
-        says = inspect.getdoc(law) or ""
-        says = " ".join(says.partition("\n\n")[0].split())
-        found.append(_test(name, says, name, law, call, steps, batch.settings))
+        says, called = law(name).words, LAWS[name]
+        found.append(
+            _test(name, says, name, called, call, steps, batch.settings)
+        )
     kept = [test for test in found if test is not None]
     if any(test.catches for test in kept):
         return kept

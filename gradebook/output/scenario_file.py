@@ -16,8 +16,9 @@ from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.state import State
 from gradebook.cases.toml_file import LARGEST_FILE, MOST_DOTS
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import Settings
+from gradebook.output.panels import GRADIENT, summary
 
 
 def scenario_file(state: State) -> str:
@@ -30,16 +31,10 @@ def scenario_file(state: State) -> str:
     """
     batch = state.batch()
     if not 1 <= batch.rows <= MOST_ROWS:
-        raise GradebookError(
-            key="rows", expected=f"1 to {MOST_ROWS}", found=str(batch.rows)
-        )
+        raise refuse(f"1 to {MOST_ROWS}", batch.rows, "rows")
     tokens = batch.mask.shape[1]
     if not 1 <= tokens <= MOST_TOKENS:
-        raise GradebookError(
-            key="mask",
-            expected=f"1 to {MOST_TOKENS} tokens",
-            found=str(tokens),
-        )
+        raise refuse(f"1 to {MOST_TOKENS} tokens", tokens, "mask")
     found = compare(bug(state.bug), batch)
     rows = _toml_rows(state, batch)
     settings = _toml_settings(batch.settings)
@@ -54,10 +49,10 @@ def scenario_file(state: State) -> str:
         )
     )
     if len(text.encode()) > LARGEST_FILE:
-        raise GradebookError(
-            key="rows",
-            expected=f"a batch of at most {LARGEST_FILE} bytes",
-            found=str(len(text.encode())),
+        raise refuse(
+            f"a batch of at most {LARGEST_FILE} bytes",
+            len(text.encode()),
+            "rows",
         )
     return text
 
@@ -65,6 +60,8 @@ def scenario_file(state: State) -> str:
 def _toml_head(state: State, found: Comparison, mark: str) -> str:
     own = state.scenario
     agree = "agree" if found.agree else "differ"
+    same_rows = not bool(found.differs("advantage").any())
+    kind = GRADIENT if same_rows else "advantage"
     lines = [
         "# Written by Gradebook from an edited batch. Nothing here was",
         "# measured on a trainer or worked out by hand.",
@@ -77,33 +74,12 @@ def _toml_head(state: State, found: Comparison, mark: str) -> str:
             f"Somebody edited the case '{own.title}' in Gradebook and kept"
             " the result. The rows and settings below are theirs."
         ),
-        f"lesson = {_toml_text(_lesson(found))}",
+        f"lesson = {_toml_text(summary(found, kind))}",
         f"focus = {min(state.row, found.batch.rows - 1)}",
     ]
     if state.detector:
         lines.append("eos_by_width = true")
     return "\n".join(lines)
-
-
-def _lesson(found: Comparison) -> str:
-    rows = found.differs("advantage").nonzero().flatten().tolist()
-    if rows:
-        flips = found.flips.nonzero().flatten().tolist()
-        text = f"The engines differ in the advantage of {_row_list(rows)}"
-        flip = "flips" if len(flips) == 1 else "flip"
-        return text + (f"; {_row_list(flips)} {flip}." if flips else ".")
-    rows = found.gradient_differs.nonzero().flatten().tolist()
-    if rows:
-        return f"Equal advantages; {_row_list(rows)} have another gradient."
-    return "Both engines give every row the same numbers."
-
-
-def _row_list(rows: list[int]) -> str:
-    if len(rows) == 1:
-        return f"row {rows[0]}"
-    shown = ", ".join(map(str, rows[:8]))
-    more = f" and {len(rows) - 8} more" if len(rows) > 8 else ""
-    return f"rows {shown}{more}"
 
 
 def _toml_rows(state: State, batch: Batch) -> str:

@@ -11,14 +11,11 @@ from gradebook.analysis.challenges import apply_solution, judge
 from gradebook.cases.challenge import (
     AddRow,
     Cell,
-    Challenge,
     Order,
     RemoveRow,
     Setting,
 )
 from gradebook.cases.scenario import names
-from gradebook.cases.schema import read
-from gradebook.cases.state import start
 
 AGREE = {"kind": "agree"}
 FLIP = {"kind": "flip"}
@@ -108,21 +105,15 @@ def advantage(side, **bounds):
         ),
         (
             "partial_groups",
-            {"kind": "sizes", "of": "rollout", "uneven": True},
-            "Every rollout has the same number of rows.",
-        ),
-        (
-            "partial_groups",
             {"kind": "setting", "setting": "group_size", "value": 4},
             "",
         ),
         (
             "partial_groups",
-            {"kind": "differ", "some": "unscored"},
-            "There is no row without a score.",
+            {"kind": "setting", "setting": "group_size", "but": 4},
+            "The setting group_size is 4.",
         ),
         ("partial_groups", {"kind": "differ", "some": "added"}, "no added"),
-        ("partial_groups", {"kind": "torn"}, "No rollout has rows"),
         ("partial_groups", {"kind": "crash"}, "The faulty engine still runs."),
         ("partial_groups", {"kind": "loss turns"}, "no loss without logp"),
         ("zero_std_kl", {"kind": "loss turns"}, "+0.007364 correct"),
@@ -166,36 +157,6 @@ def test_rows_are_followed_when_one_is_put_between_them():
     still = moved("correct", every="old", moved=False)
     assert judged("partial_groups", now, still) == ""
     assert judged("partial_groups", now, moved("faulty", some=[11])) == ""
-
-
-def test_a_rollout_is_torn_where_its_rows_have_opposite_signs():
-    # Two pieces of one rollout in two strides of two: 1 beside 0, 1 beside 3.
-    rows = [
-        {"prompt": "A", "reward": 1.0, "rollout": "a"},
-        {"prompt": "B", "reward": 0.0, "rollout": "b"},
-        {"prompt": "A", "reward": 1.0, "rollout": "a"},
-        {"prompt": "B", "reward": 3.0, "rollout": "c"},
-    ]
-    case = gradebook.load("partial_groups")
-    settings = replace(case.settings, group_size=2)
-    case = replace(
-        case,
-        rows=tuple(rows),
-        settings=settings,
-        focus=0,
-        challenges=(),
-        expected=case.expected.__class__(correct=(0.0,) * 4),
-    )
-    challenge = read(
-        Challenge,
-        {
-            "title": "x",
-            "goal": "y",
-            "solved": [{"kind": "torn"}],
-            "solution": [{"remove_row": 0}],
-        },
-    )
-    assert judge(challenge, start(case)).solved
 
 
 # Edits, and applying a solution

@@ -67,14 +67,6 @@ def test_the_numbers_that_differ_are_marked():
         assert not any(part.differs for line in side.lines for part in line)
 
 
-def test_the_rows_that_entered_the_mean():
-    found = gradebook.load("partial_groups")
-    comparison = compare(gradebook.bug("partial_groups"), found.batch())
-    correct, faulty = worked(comparison, 10)
-    assert correct.voters == (8, 9, 10)
-    assert faulty.voters == (8, 9, 10, 11)
-
-
 @pytest.mark.parametrize(
     "settings, correct, faulty",
     [

@@ -210,9 +210,7 @@ RAW = gradebook.Settings(lone_row="raw")
 TINY_EPS = gradebook.Settings(eps=1e-6)
 MISTAKES = [
     ("own_prompt", "group", by_position, SEVEN.select(SEVEN.reward < 2)),
-    ("alone", "group", whole_step_if_uneven, SEVEN),
     ("removed_row", "group", whole_step_if_uneven, EIGHT),
-    ("order", "group", by_position, batch(FOUR * 2, [0, 1] * 4)),
     ("shift", "group", each_row_alone, EIGHT.under(RAW)),
     ("shift", "standardized", missing_brackets, EIGHT),
     ("zero_sum", "standardized", missing_brackets, EIGHT),

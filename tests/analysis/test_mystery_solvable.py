@@ -3,9 +3,18 @@
 import pytest
 import torch
 
-from gradebook.analysis.mystery import alike, edits, look, odd_rows
+from gradebook.analysis.comparison import same
+from gradebook.analysis.mystery import edits, look, odd_rows
 from gradebook.cases import edits as acts
 from gradebook.cases.mystery import NONE, first_state, suspects
+
+
+def alike(one, other):
+    """Both show the same numbers, or both crashed."""
+    a, b = one.advantages, other.advantages
+    if a is None or b is None:
+        return a is b
+    return bool(same(a, b).all())
 
 
 def cell(row, column, value):

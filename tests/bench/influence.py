@@ -18,9 +18,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import gradebook
 from gradebook.analysis.influence import (
-    gradient_influence,
     influence,
     influences,
+    kl_influence,
     replacements,
 )
 from tests.bench.engine import seconds
@@ -68,7 +68,7 @@ def main(sizes: list[int]) -> None:
             slow = seconds(lambda: one_by_one(engines, batch), 3)
             if batch.logp is not None:
                 fast = seconds(
-                    lambda: [gradient_influence(e, batch) for e in engines]
+                    lambda: [kl_influence(e, batch) for e in engines]
                 )
                 ratios.append(slow / fast)
                 continue

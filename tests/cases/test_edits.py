@@ -171,11 +171,6 @@ def test_a_number_that_the_engine_refuses_is_named_as_well():
     assert [e.expected for e in now.problems()] == ["a number of 0 or more"]
 
 
-def test_a_reset_is_the_case_as_it_came():
-    now = edits.set_cell(edits.select(state(), 2), 0, "reward", "7")
-    assert edits.reset(now) is start(REJECTED)
-
-
 LONG = "1\n" * (MOST_ROWS + 1)
 
 IMPOSSIBLE = {

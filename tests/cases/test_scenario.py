@@ -79,7 +79,7 @@ def test_it_shows_a_difference_unless_it_hides_it(name):
     scenario = gradebook.load(name)
     traces = both(name)
     if scenario.other_run is not None:
-        traces = both(name, table=scenario.other_run.table())
+        traces = both(name, table=Table.of(scenario.other_run.rows).frame())
     assert engines_differ(*traces) is (scenario.kind != "hides")
 
 
@@ -306,7 +306,7 @@ def test_the_validation_recipe_observes_the_leak():
     scenario = gradebook.load("no_eos_outliers-recipe")
     engine = gradebook.bug(scenario.bug).engine
     runs = []
-    for table in (scenario.table(), scenario.other_run.table()):
+    for table in (scenario.table(), Table.of(scenario.other_run.rows).frame()):
         batch = scenario.batch(table)
         advantage = gradebook.run(engine, batch).advantage
         runs.append(advantage[:, None] * batch.mask)

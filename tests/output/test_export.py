@@ -162,7 +162,9 @@ def test_the_answer_is_about_the_selected_row(tmp_path):
         mine = loaded(replace(state, row=row), tmp_path)
         assert mine.focus == row
         assert mine.prediction.choices[mine.prediction.answer] == answer
-    assert "row 10 flips" in mine.lesson
+    assert mine.lesson == (
+        "4 of 12 rows differ in advantage; the sign flips on row 10."
+    )
 
 
 @pytest.mark.parametrize("label", NASTY)

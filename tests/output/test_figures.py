@@ -16,13 +16,10 @@ from gradebook.cases.scenario import names
 from gradebook.output.figures import (
     CORRECT,
     FAULTY,
-    HEADER,
-    ROW_HEIGHT,
     MapPicture,
     Panel,
     RowPicture,
     Timeline,
-    card_figure,
     map_figure,
     rows_figure,
     squashes,
@@ -31,8 +28,8 @@ from gradebook.output.figures import (
     timeline_figure,
 )
 from gradebook.output.figures.ready import Ready
-from gradebook.output.figures.rows import CARD_HEIGHT
-from gradebook.ui.parts.pictures import panels
+from gradebook.output.figures.rows import HEADER, ROW_HEIGHT
+from gradebook.output.panels import panels
 
 NAN, INF = math.nan, math.inf
 PANEL = Panel("advantage", [1.0, -2.0, 0.5], [1.0, 3.0, 0.25], [0, 1, 0])
@@ -148,7 +145,9 @@ def test_every_second_prompt_is_shaded():
     values = [0.0] * 6
     figure = drawn(values, values, prompts=list("AABBBA"))
     bands = [s for s in figure.layout.shapes if s.type == "rect"]
-    assert [(b.y0, b.y1) for b in bands] == [(1.5, 4.5)]
+    assert [(b.y0, b.y1) for b in bands] == [
+        (r - 0.5, r + 0.5) for r in (2, 3, 4)
+    ]
     figure = drawn(values, values, prompts=list("ABABAB"))
     bands = [s for s in figure.layout.shapes if s.type == "rect"]
     assert [b.y0 for b in bands] == [0.5, 2.5, 4.5]
@@ -218,19 +217,19 @@ def test_on_a_symlog_axis_the_ticks_are_powers_of_ten():
 
 
 @pytest.mark.parametrize(
-    "correct, faulty, row",
+    "correct, faulty, squashed",
     [
-        ([1, -1, 0, 1], [1, -1, 1e5, 2e5], 3),
-        ([1, -1, 0, 1], [1, -1, 0.5, -2], None),
-        ([0, 0], [-49.5, 0], None),
-        ([1, 1, -40, 1], [1, 1, 1, 1], 2),
-        ([1, 1, -29, 1], [1, 1, 1, 1], None),
-        ([1, 1, 1, NAN], [1, 1, INF, 1], None),
-        ([], [], None),
+        ([1, -1, 0, 1], [1, -1, 1e5, 2e5], True),
+        ([1, -1, 0, 1], [1, -1, 0.5, -2], False),
+        ([0, 0], [-49.5, 0], False),
+        ([1, 1, -40, 1], [1, 1, 1, 1], True),
+        ([1, 1, -29, 1], [1, 1, 1, 1], False),
+        ([1, 1, 1, NAN], [1, 1, INF, 1], False),
+        ([], [], False),
     ],
 )
-def test_the_row_that_would_squash_the_others(correct, faulty, row):
-    assert squashes([Panel("advantage", correct, faulty)]) == row
+def test_a_value_that_would_squash_the_others(correct, faulty, squashed):
+    assert squashes([Panel("advantage", correct, faulty)]) == squashed
 
 
 def test_titles_beside_each_other_are_broken_and_have_room():
@@ -246,15 +245,6 @@ def test_titles_beside_each_other_are_broken_and_have_room():
     assert one.layout.xaxis.title.text == long.title
 
 
-def test_a_card_is_small_and_shows_the_last_panel():
-    other = replace(PANEL, title="KL part", correct=[7.0, 8.0, 9.0])
-    figure = go.Figure(card_figure(RowPicture([PANEL, other], PROMPTS)))
-    assert figure.layout.height == CARD_HEIGHT
-    assert marks(figure, "correct") == {0: 7, 1: 8, 2: 9}
-    assert not figure.layout.showlegend
-    assert not figure.layout.yaxis.showticklabels
-
-
 def test_a_picture_of_no_rows():
     figure = drawn([], [])
     assert marks(figure, "correct") == {} == marks(figure, "faulty")
@@ -267,31 +257,6 @@ def test_the_hover_names_row_prompt_and_both_values():
     )
 
 
-def test_covered_the_faulty_side_does_not_show_at_all():
-    panel = Panel("advantage", [1.0, -1.0], [1e5, 2e5], [1, 1])
-    picture = RowPicture([panel], ["A", "A"], covered=True)
-    figure = go.Figure(rows_figure(picture))
-    assert named(figure, "faulty") == [] and connectors(figure) == {}
-    assert words(figure) == {}
-    assert figure.layout.xaxis.range[1] < 2
-    assert hover(figure, "correct") == [
-        "row 0, prompt A<br>correct +1.000",
-        "row 1, prompt A<br>correct \u22121.000",
-    ]
-
-
-def test_values_before_the_edits_are_grey_ghosts_where_they_moved():
-    panel = replace(PANEL, ghosts=([1.0, -5.0, 0.5], [1.0, 3.0, 8.0]))
-    figure = go.Figure(rows_figure(RowPicture([panel], PROMPTS)))
-    ghosts = [t for t in figure.data if t.name == "before edits"]
-    assert [(tuple(t.y), tuple(t.x)) for t in ghosts] == [
-        ((1,), (-5,)),
-        ((2,), (8,)),
-    ]
-    assert [t.showlegend for t in ghosts] == [True, False]
-    assert figure.layout.xaxis.range[1] > 8
-
-
 @pytest.mark.parametrize("name", names())
 def test_plotly_accepts_every_figure(name):
     """Pages hand figures on unchecked, for speed; this checks them."""
@@ -300,7 +265,7 @@ def test_plotly_accepts_every_figure(name):
     found = compare(swapped, scenario.batch())
     prompts = [str(p) for p in found.batch.prompt.tolist()]
     drawn = panels(found, scenario.telltale.kind)
-    rows = RowPicture(drawn, prompts, 0, squashes(drawn) is not None)
+    rows = RowPicture(drawn, prompts, 0, squashes(drawn))
     moved = influences(swapped.engine, found.batch)
     cells = MapPicture(
         moved.correct.tolist(),
@@ -312,7 +277,6 @@ def test_plotly_accepts_every_figure(name):
     steps = Timeline(["1", "2"], ["correct", "suspect"], [0.0, 1.5], [0, 2])
     for figure in (
         rows_figure(rows),
-        card_figure(rows),
         map_figure(cells),
         timeline_figure(steps),
     ):
@@ -348,15 +312,6 @@ def test_a_leak_is_boxed_on_the_faulty_side():
     signs = named(figure, "faulty")[0]
     assert signs.hovertext[1] == "row 1 moves row 0 by \u22121.000<br>a leak"
     assert signs.text == ("+", "\u2212", "", "+")
-
-
-def test_a_card_has_room_for_its_first_and_last_mark():
-    """Ten pixels of a mark, where a card has 164 for all rows."""
-    for rows, edge in ((2, 0.5), (12, 12 * 10 / 164)):
-        panel = Panel("advantage", [0.0] * rows, [1.0] * rows)
-        drawn = card_figure(RowPicture([panel], ["A"] * rows))
-        bottom, top = drawn["layout"]["yaxis"]["range"]
-        assert (bottom, top) == pytest.approx((rows - 1 + edge, -edge))
 
 
 def stage(name, of, row=-1, **more):

@@ -8,7 +8,7 @@ import pytest
 
 import gradebook
 from gradebook.analysis.influence import influences
-from gradebook.output.figures import MapPicture, Panel, RowPicture, Timeline
+from gradebook.output.figures import MapPicture, Timeline
 from gradebook.output.tables import table_csv
 from gradebook.ui.parts import numbers
 
@@ -36,7 +36,7 @@ def test_no_table_is_made_before_it_is_asked_for(visit, monkeypatch):
     def refused(*_):
         raise AssertionError("made without being asked for")
 
-    for name in ("of_map", "of_rows", "of_timeline"):
+    for name in ("of_map", "of_panels", "of_timeline"):
         monkeypatch.setattr(numbers, name, refused)
     assert tables(visit("partial_groups")) == {}
     assert tables(visit("")) == {}
@@ -104,12 +104,6 @@ def test_a_map_in_numbers_keeps_every_digit_in_its_file():
 def test_no_cell_of_a_file_is_a_formula():
     text = table_csv(["=a"], [["=1+1"], ["@x"]])
     assert text.split() == ["'=a", "'=1+1", "'@x"]
-
-
-def test_a_covered_picture_gives_the_correct_side_alone():
-    panel = Panel("advantage", [1.0], [-1.0], [True])
-    (shown,) = numbers.of_rows(RowPicture([panel], ["A"], covered=True))
-    assert shown.body == [["0", "A", 1.0]]
 
 
 def test_the_timeline_is_a_line_for_each_step():

@@ -29,8 +29,11 @@ from typing import Any, TextIO
 import torch
 
 from gradebook.analysis.consequences.study import Run, studied, study
-from gradebook.analysis.consequences.training import batch_at, frames
-from gradebook.analysis.consequences.update import rows_of
+from gradebook.analysis.consequences.training import (
+    batch_at,
+    frames,
+    rows_of,
+)
 from gradebook.core.errors import GradebookError
 
 KINDNESS = 19

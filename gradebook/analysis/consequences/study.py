@@ -31,10 +31,9 @@ from gradebook.cases.schema import (
     between,
     check_index,
     one_of,
-    read,
 )
-from gradebook.cases.toml_file import read_toml
-from gradebook.core.errors import GradebookError, shown
+from gradebook.cases.toml_file import read_part
+from gradebook.core.errors import refuse
 from gradebook.core.settings import AT_LEAST_ONE, Settings
 
 STUDIES = FOLDER / "consequences"
@@ -199,12 +198,5 @@ def study(bug: str) -> Study:
     was found."""
     path = STUDIES / f"{bug}.toml"
     if bug not in BUGS or not path.exists():
-        raise GradebookError(
-            key="bug",
-            expected="a bug that has training runs",
-            found=shown(bug),
-        )
-    try:
-        return read(Study, read_toml(path))
-    except GradebookError as error:
-        raise error.inside(str(path)) from error.__cause__
+        raise refuse("a bug that has training runs", bug, "bug")
+    return read_part(Study, path)

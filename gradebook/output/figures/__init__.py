@@ -23,11 +23,8 @@ from gradebook.output.figures.base import (
 from gradebook.output.figures.gradient import gradient_figure
 from gradebook.output.figures.maps import MapPicture, map_figure
 from gradebook.output.figures.rows import (
-    HEADER,
-    ROW_HEIGHT,
     Panel,
     RowPicture,
-    card_figure,
     rows_figure,
     squashes,
 )
@@ -42,17 +39,14 @@ __all__ = [
     "CORRECT",
     "FAULTY",
     "GREY",
-    "HEADER",
     "INK",
     "NAMES",
-    "ROW_HEIGHT",
     "VERDICTS",
     "Figure",
     "MapPicture",
     "Panel",
     "RowPicture",
     "Timeline",
-    "card_figure",
     "gradient_figure",
     "map_figure",
     "rows_figure",

@@ -1,4 +1,4 @@
-"""What all figures share: colours, the layout, marks and the symlog axis."""
+"""What all figures share: colours, the layout and the symlog axis."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ PAPER = {INK["light"]: "#FFFFFF", INK["dark"]: "#242320"}
 FONT = '"Source Sans", sans-serif'
 GREY = "rgba(128,128,128,0.75)"
 BAND = "rgba(128,128,128,0.10)"
+SIDES = [0, 0.48], [0.52, 1]
+"""The parts of the width that two engines side by side have."""
 SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
 
@@ -99,26 +101,51 @@ def colour_axes(layout: dict[str, Any], ink: str) -> None:
             font["color"] = ink
 
 
+def rect(
+    x: tuple[float, float],
+    y: tuple[float, float],
+    axis: str,
+    **look: Any,
+) -> dict[str, Any]:
+    """A rectangle over rows, on an x axis or the whole paper."""
+    ends = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
+    return {"type": "rect", "xref": axis, "yref": "y", **ends, **look}
+
+
+def band(at: int) -> dict[str, Any]:
+    """A pale band behind a line whose results differ."""
+    look = {"fillcolor": BAND, "line": {"width": 0}, "layer": "below"}
+    return rect((0, 1), (at - 0.5, at + 0.5), "paper", **look)
+
+
+def said(
+    text: str, axis: str, y: float, shift: int = 0, size: int = 13
+) -> dict[str, Any]:
+    """Words at the left of an axis: above the figure, or below it."""
+    return {
+        "text": text,
+        "xref": f"{axis} domain",
+        "x": 0,
+        "xanchor": "left",
+        "yref": "paper",
+        "y": y,
+        "yanchor": "bottom" if y else "top",
+        "yshift": shift,
+        "showarrow": False,
+        "font": {"size": size},
+    }
+
+
+def safe(text: object) -> str:
+    """Text that Plotly does not take for HTML."""
+    return str(text).replace("&", "&amp;").replace("<", "&lt;")
+
+
 def symlog(value: float) -> float:
     """Linear near 0, logarithmic beyond 1, odd: keeps sign and order."""
     if not math.isfinite(value):
         return value
     return math.copysign(math.log10(1 + abs(value)), value)
-
-
-def segments(
-    spans: Sequence[tuple[float, float, int]], width: int, colour: str
-) -> dict[str, Any]:
-    """A line from start to end in each span's row, all of one trace."""
-    return {
-        "type": "scatter",
-        "x": [x for start, end, _ in spans for x in (start, end, None)],
-        "y": [y for *_, row in spans for y in (row, row, None)],
-        "mode": "lines",
-        "line": {"width": width, "color": colour},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
 
 
 def marks(

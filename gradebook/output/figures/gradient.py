@@ -16,15 +16,16 @@ from gradebook.output.figures.base import (
     GREY,
     INK,
     NAMES,
+    SIDES,
     Figure,
     row_layout,
+    said,
 )
 from gradebook.output.figures.stages import (
     MOST,
     finished,
     labels_of,
     order_of,
-    said,
 )
 
 LINE = 34
@@ -199,7 +200,7 @@ def _axis(tokens: int, side: int) -> dict[str, Any]:
     return {
         "title": {"text": "token", "font": {"size": 12}, "standoff": 6},
         "range": [0.4, 0.5 + tokens / (1 - ROOM)],
-        "domain": [0, 0.48] if side == 0 else [0.52, 1],
+        "domain": SIDES[side],
         "anchor": "y",
         "tickmode": "array",
         "tickvals": list(range(1, tokens + 1, every)),

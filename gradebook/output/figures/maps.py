@@ -13,9 +13,12 @@ from gradebook.output.figures.base import (
     GREY,
     INK,
     NAMES,
+    SIDES,
     Figure,
     colour_axes,
     plain_layout,
+    rect,
+    said,
 )
 
 LEGEND = (
@@ -52,19 +55,7 @@ def map_figure(picture: MapPicture) -> Figure:
         "hoverdistance": -1,
         "shapes": shapes,
         "annotations": [
-            {
-                "text": LEGEND,
-                "xref": "paper",
-                "x": 0,
-                "xanchor": "left",
-                "yref": "paper",
-                "y": 0,
-                "yanchor": "top",
-                "yshift": -56,
-                "align": "left",
-                "showarrow": False,
-                "font": {"size": 12},
-            }
+            said(LEGEND, "x", 0, -56, 12) | {"xref": "paper", "align": "left"}
         ],
         "yaxis": _map_axis(count, "moved row")
         | {"range": [count - 0.5, -0.5]},
@@ -75,7 +66,7 @@ def map_figure(picture: MapPicture) -> Figure:
         axis = "x" if column == 0 else "x2"
         layout["xaxis" + axis[1:]] = _map_axis(count, "row that moves it") | {
             "range": [-0.5, count - 0.5],
-            "domain": [0, 0.48] if column == 0 else [0.52, 1],
+            "domain": SIDES[column],
             "anchor": "y",
         }
         leaks = picture.leaks if column else [[False] * count] * count
@@ -88,20 +79,10 @@ def map_figure(picture: MapPicture) -> Figure:
         data += [trace | {"xaxis": axis, "yaxis": "y"} for trace in traces]
         shapes += _blocks(picture.prompts, axis)
         victim, culprit = picture.chosen
-        shapes.append(_box(culprit, victim, axis, GREY, "dot", 3))
-        layout["annotations"].append(
-            {
-                "text": f"<b>{name}</b>",
-                "xref": f"{axis} domain",
-                "x": 0,
-                "xanchor": "left",
-                "yref": "paper",
-                "y": 1,
-                "yanchor": "bottom",
-                "showarrow": False,
-                "font": {"size": 14},
-            }
-        )
+        line = {"color": GREY, "width": 3, "dash": "dot"}
+        cell = (culprit, culprit), (victim, victim)
+        shapes.append(_around(*cell, axis, line))
+        layout["annotations"].append(said(f"<b>{name}</b>", axis, 1, size=14))
     colour_axes(layout, picture.ink)
     return Figure(data=data, layout=layout)
 
@@ -225,33 +206,18 @@ def _blocks(prompts: Sequence[str], axis: str) -> list[dict[str, Any]]:
             runs[-1] = (runs[-1][0], row)
         else:
             runs.append((row, row))
+    line = {"color": GREY, "width": 1.5}
     return [
-        {
-            "type": "rect",
-            "xref": axis,
-            "yref": "y",
-            "x0": b[0] - 0.5,
-            "x1": b[1] + 0.5,
-            "y0": a[0] - 0.5,
-            "y1": a[1] + 0.5,
-            "line": {"color": GREY, "width": 1.5},
-        }
+        _around(b, a, axis, line)
         for a in runs
         for b in runs
         if prompts[a[0]] == prompts[b[0]]
     ]
 
 
-def _box(
-    x: int, y: int, axis: str, colour: str, dash: str, width: int
+def _around(
+    x: tuple[int, int], y: tuple[int, int], axis: str, line: dict[str, Any]
 ) -> dict[str, Any]:
-    return {
-        "type": "rect",
-        "xref": axis,
-        "yref": "y",
-        "x0": x - 0.5,
-        "x1": x + 0.5,
-        "y0": y - 0.5,
-        "y1": y + 0.5,
-        "line": {"color": colour, "width": width, "dash": dash},
-    }
+    """A frame around the cells from the first to the last, on both axes."""
+    across, down = ((a - 0.5, b + 0.5) for a, b in (x, y))
+    return rect(across, down, axis, line=line)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.core.differences import same
-from gradebook.core.formatting import digits_apart, plain, settled
+from gradebook.core.formatting import pair, plain, settled
 from gradebook.output.figures.base import (
-    BAND,
     CORRECT,
     FAULTY,
     GREY,
     INK,
     NAMES,
+    SIDES,
     SQUASHED,
     Figure,
+    band,
     colour_axes,
     row_layout,
+    safe,
+    said,
     symlog,
     symlog_ticks,
 )
@@ -35,13 +38,38 @@ LINE = 26
 
 
 class Line(NamedTuple):
-    """A line of the figure: a row, or a part of the loss."""
+    """A stage's result on a row, or a part of the loss."""
 
     label: str
     correct: float | bool | int
     faulty: float | bool | int
     differs: bool
     digits: int = 3
+
+    def texts(
+        self, write: Callable[[float, int], str] = plain
+    ) -> tuple[str, str]:
+        """Both results: yes or no, the number of a group or none, or digits
+        that tell them apart."""
+        a, b = self.correct, self.faulty
+        if isinstance(a, bool):
+            return ("yes" if a else "no", "yes" if b else "no")
+        if isinstance(a, int):
+            return ("none" if a < 0 else str(a), "none" if b < 0 else str(b))
+        return pair(a, b, self.digits, write)
+
+
+def lines_of(
+    comparison: Comparison, stage: str, labels: Sequence[str]
+) -> list[Line]:
+    """A stage's result on each row; of the loss, itself and its parts."""
+    if stage == "loss":
+        return _losses(comparison)
+    values = (
+        getattr(trace, stage).tolist()
+        for trace in (comparison.correct, comparison.faulty)
+    )
+    return list(map(Line, labels, *values, comparison.differs(stage).tolist()))
 
 
 def stage_figure(
@@ -63,21 +91,12 @@ def stage_figure(
     names    what the engines are called
     prompts  the rows' prompts as typed
     """
-    if stage == "loss":
-        lines, left_out = _losses(comparison), 0
-    else:
+    labels, left_out = labels_of(comparison, row, prompts), 0
+    lines = lines_of(comparison, stage, labels)
+    if stage != "loss":
         order = order_of(comparison, row)
         left_out = max(0, len(order) - MOST)
-        labels = labels_of(comparison, row, prompts)
-        off = comparison.differs(stage).tolist()
-        correct, faulty = (
-            getattr(trace, stage).tolist()
-            for trace in (comparison.correct, comparison.faulty)
-        )
-        lines = [
-            Line(labels[r], correct[r], faulty[r], off[r])
-            for r in order[:MOST]
-        ]
+        lines = [lines[r] for r in order[:MOST]]
     return _drawn(lines, names, ink, left_out)
 
 
@@ -114,12 +133,9 @@ def labels_of(
     """'10 C', the selected row in bold type with an arrow."""
     if len(prompts) != comparison.batch.rows:
         prompts = [str(p) for p in comparison.batch.prompt.tolist()]
-    safe = [
-        str(p).replace("&", "&amp;").replace("<", "&lt;")[:12] for p in prompts
-    ]
     return [
         f"<b>▸ {r} {prompt}</b>" if r == row else f"{r} {prompt}"
-        for r, prompt in enumerate(safe)
+        for r, prompt in enumerate(safe(p)[:12] for p in prompts)
     ]
 
 
@@ -137,7 +153,7 @@ def _drawn(
         values = [(one.correct, one.faulty)[column] for one in lines]
         data += _side(lines, values, column, axis)
         layout["xaxis" + axis[1:]] = _axis(lines) | {
-            "domain": [0, 0.48] if column == 0 else [0.52, 1],
+            "domain": SIDES[column],
             "anchor": "y",
         }
         layout["annotations"].append(said(f"<b>{name}</b>", axis, 1, 0))
@@ -223,10 +239,7 @@ def _is_number(lines: Sequence[Line]) -> bool:
 def _shown(line: Line, column: int) -> str:
     """The number with the digits that tell the two engines apart; '' for
     flags and groups, which the axis names."""
-    if not isinstance(line.correct, float):
-        return ""
-    pair = settled(line.correct), settled(line.faulty)
-    return plain(pair[column], digits_apart(*pair, line.digits))
+    return line.texts()[column] if isinstance(line.correct, float) else ""
 
 
 def _numbers(lines: Sequence[Line]) -> list[float]:
@@ -291,35 +304,4 @@ def _axis(lines: Sequence[Line]) -> dict[str, Any]:
         "tickmode": "array",
         "tickvals": [at for at, _ in kept],
         "ticktext": [text for _, text in kept],
-    }
-
-
-def band(at: int) -> dict[str, Any]:
-    """A pale band behind a line whose results differ."""
-    return {
-        "type": "rect",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "yref": "y",
-        "y0": at - 0.5,
-        "y1": at + 0.5,
-        "fillcolor": BAND,
-        "line": {"width": 0},
-        "layer": "below",
-    }
-
-
-def said(text: str, axis: str, y: float, shift: int) -> dict[str, Any]:
-    return {
-        "text": text,
-        "xref": f"{axis} domain",
-        "x": 0,
-        "xanchor": "left",
-        "yref": "paper",
-        "y": y,
-        "yanchor": "bottom" if y else "top",
-        "yshift": shift,
-        "showarrow": False,
-        "font": {"size": 13},
     }

@@ -33,18 +33,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradebook.analysis.comparison import Comparison, same, sign
+from gradebook.analysis.comparison import Comparison, same
 from gradebook.cases.columns import COLUMNS, number
 from gradebook.cases.draft import Draft
 from gradebook.cases.record import bug
 from gradebook.core.batch import Batch
+from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import digits_apart, settled, signed
+from gradebook.core.formatting import pair, settled
 from gradebook.engine.pipeline import Trace
 from gradebook.engine.trainer import eos_by_width
-
-GRADIENT = "gradient"
-"""The tell-tale of a case whose advantages agree."""
+from gradebook.output.panels import Pair, in_words, results
 
 
 @dataclass(frozen=True)
@@ -128,12 +127,12 @@ def view(
     whole = comparison.batch.rows == rows
     panels = [
         _panel(title, values, rows, covered)
-        for title, values in _results(comparison, kind)
+        for title, values in results(comparison, kind)
     ]
     shown = _numbered(panels, covered)
     stood: list[float | int | None] = []
     if before is not None and before.batch.rows == rows:
-        for panel, (_, values) in zip(panels, _results(before, kind)):
+        for panel, (_, values) in zip(panels, results(before, kind)):
             panel["ghosts"] = _listed(values, covered)
         stood = [_short(x) for x in before.batch.reward.tolist()]
     if ranges and not covered:
@@ -202,36 +201,7 @@ def summary(
         said = f"The {names[0]} engine. The {names[1]} one is covered."
         asked = " The question is about the original batch."
         return said + asked if edited else said
-    if not panel["differ"]:
-        return f"Both engines agree on all {count} rows."
-    few = f"{len(panel['differ'])} of {count} rows differ in {panel['title']}"
-    flips = panel["flips"]
-    if not flips:
-        return f"{few}."
-    which = ", ".join(map(str, flips[:6]))
-    more = f" and {len(flips) - 6} more" if len(flips) > 6 else ""
-    word = "row" if len(flips) == 1 else "rows"
-    return f"{few}; the sign flips on {word} {which}{more}."
-
-
-Pair = tuple[Tensor, Tensor]
-
-
-def _results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
-    """Title, and both engines' values a row, for each axis."""
-    correct, faulty = comparison.correct, comparison.faulty
-    if kind != GRADIENT or correct.gradient is None:
-        return [("advantage", (correct.advantage, faulty.advantage))]
-    parts = [("policy part of the gradient", "policy_gradient")]
-    if comparison.batch.ref_logp is not None:
-        parts.append(("KL part of the gradient", "kl_gradient"))
-    return [
-        (
-            title,
-            (getattr(correct, name).sum(-1), getattr(faulty, name).sum(-1)),
-        )
-        for title, name in parts
-    ]
+    return in_words(panel["title"], count, panel["differ"], panel["flips"])
 
 
 def _panel(
@@ -239,29 +209,24 @@ def _panel(
 ) -> dict[str, Any]:
     correct, faulty = values
     texts = [
-        _texts(a, a if covered else b)
+        pair(a, a if covered else b)
         for a, b in zip(correct.tolist(), faulty.tolist())
     ]
     fits = len(texts) == rows
     columns = list(zip(*texts)) if fits and rows else [[""] * rows] * 2
-    differ = ~same(correct, faulty)
-    flips = sign(correct) * sign(faulty) < 0
+    differ, flipped = (
+        [] if covered else found.nonzero().flatten().tolist()
+        for found in (~same(*values), flips(*values))
+    )
     return {
         "title": title,
         "engines": [
             _values(one, rows) for one in values[: 1 if covered else 2]
         ],
         "text": [list(c) for c in columns[: 1 if covered else 2]],
-        "differ": [] if covered else differ.nonzero().flatten().tolist(),
-        "flips": [] if covered else flips.nonzero().flatten().tolist(),
+        "differ": differ,
+        "flips": flipped,
     }
-
-
-def _texts(a: float, b: float) -> tuple[str, str]:
-    """Both numbers, with as many digits as tell them apart."""
-    a, b = settled(a), settled(b)
-    digits = digits_apart(a, b)
-    return signed(a, digits), signed(b, digits)
 
 
 def _numbered(panels: list[dict[str, Any]], covered: bool) -> int:

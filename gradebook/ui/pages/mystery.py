@@ -15,6 +15,7 @@ import streamlit as st
 from gradebook.cases.mystery import NONE, stage_of, suspects
 from gradebook.cases.plain import PlainCase
 from gradebook.cases.record import bug
+from gradebook.core.formatting import counted
 from gradebook.engine.pipeline import STAGES
 from gradebook.ui import keys
 from gradebook.ui.board.component import board
@@ -177,7 +178,7 @@ def _name(game: Game) -> None:
 
 
 def _edits(game: Game) -> str:
-    return "1 edit" if game.cost == 1 else f"{game.cost} edits"
+    return counted(game.cost, "edit")
 
 
 def _title(name: str) -> str:

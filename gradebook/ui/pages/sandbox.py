@@ -13,7 +13,7 @@ from gradebook.cases.columns import titled
 from gradebook.cases.engines import swapped, swaps
 from gradebook.cases.scenario import combinations, load, variants
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import digits_apart, plain, settled, signed
+from gradebook.core.formatting import pair, plain
 from gradebook.core.settings import ESTIMATORS
 from gradebook.output.panels import GRADIENT
 from gradebook.ui import keys
@@ -340,10 +340,9 @@ def _every_row(lines: tuple[Line, ...], count: int) -> None:
         if line.comparison is None:
             continue
         correct, faulty = line.correct.tolist(), line.faulty.tolist()
-        pairs = [(settled(correct[r]), settled(faulty[r])) for r in few]
-        digits = [digits_apart(a, b) for a, b in pairs]
-        above = [signed(a, d) for (a, _), d in zip(pairs, digits)]
-        below = [_mark(line, r) + signed(pairs[r][1], digits[r]) for r in few]
+        pairs = [pair(correct[r], faulty[r]) for r in few]
+        above = [a for a, _ in pairs]
+        below = [_mark(line, r) + pairs[r][1] for r in few]
         body.append([line.estimator, f"correct{NO_BREAK}●", *above])
         body.append(["", f"faulty{NO_BREAK}◇", *below])
     st.markdown(

@@ -16,7 +16,7 @@ from typing import Any
 import streamlit as st
 
 from gradebook.cases import sandbox
-from gradebook.cases.link import decode, encode, fits
+from gradebook.cases.link import decode, encode, fits, in_words
 from gradebook.cases.scenario import Scenario
 from gradebook.core.errors import shown
 from gradebook.ui import keys
@@ -165,8 +165,12 @@ def _repeated() -> list[str]:
         values = st.query_params.get_all(name)
         if len(values) > 1:
             said.append(
-                f"In this link {shown(name)} should be given once, but is"
-                f" given {len(values)} times; {shown(values[-1])} is taken."
+                in_words(
+                    name,
+                    "given once",
+                    f"given {len(values)} times",
+                    f"{shown(values[-1])} is taken",
+                )
             )
     return said
 

@@ -18,6 +18,7 @@ from gradebook.analysis.consequences.study import (
     study,
 )
 from gradebook.bugs import BUGS
+from gradebook.cases.link import VERSION, in_words
 from gradebook.core.errors import shown
 from gradebook.ui import keys
 from gradebook.ui.runs.pool import Job, Pool, Task
@@ -100,8 +101,7 @@ def desk() -> Desk:
     """The session's desk."""
     found = keys.DESK.get()
     if found is None:
-        first = default_run(studied()[0])
-        found = Desk(first)
+        found = Desk(default_run(studied()[0]))
         keys.DESK.put(found)
     return found
 
@@ -114,6 +114,7 @@ def default_run(bug: str) -> Run:
 def query_of(run: Run) -> dict[str, str]:
     """The link's parameters."""
     query = {
+        "v": VERSION,
         "bug": run.bug,
         "value": f"{run.value:g}",
         "optimizer": run.optimizer,
@@ -128,10 +129,7 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
     problems: list[str] = []
 
     def wrong(key: str, expected: str, then: str) -> None:
-        problems.append(
-            f"In this link {key!r} should be {expected}, but is"
-            f" {shown(query[key])}; {then}."
-        )
+        problems.append(in_words(key, expected, shown(query[key]), then))
 
     for key in query:
         if key not in KEYS:
@@ -156,24 +154,19 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
             if abs(run.value - value) > 1e-9:
                 steps = f"{bounds} in steps of {slider.step:g}"
                 wrong("value", steps, f"{run.value:g} is taken")
-    if "optimizer" in query:
-        if query["optimizer"] in OPTIMIZERS:
-            run = replace(run, optimizer=query["optimizer"])
+    options: dict[str, dict[str, Any]] = {
+        "optimizer": {name: name for name in OPTIMIZERS},
+        "seeds": {str(count): count for count in SEEDS},
+        "third": {"1": True} if study(bug).third else {},
+    }
+    for key in [key for key in options if key in query]:
+        if query[key] in options[key]:
+            changed: dict[str, Any] = {key: options[key][query[key]]}
+            run = replace(run, **changed)
         else:
-            one_of = "one of " + ", ".join(OPTIMIZERS)
-            wrong("optimizer", one_of, f"{run.optimizer} is taken")
-    if "seeds" in query:
-        if query["seeds"] in map(str, SEEDS):
-            run = replace(run, seeds=int(query["seeds"]))
-        else:
-            one_of = "one of " + ", ".join(map(str, SEEDS))
-            wrong("seeds", one_of, f"{run.seeds} is taken")
-    if "third" in query:
-        if query["third"] == "1" and study(bug).third:
-            run = replace(run, third=True)
-        else:
-            has = "1" if study(bug).third else "left out for this bug"
-            wrong("third", has, "no third line is drawn")
+            one_of = "one of " + ", ".join(options[key])
+            expected = one_of if options[key] else "left out for this bug"
+            wrong(key, expected, f"{getattr(run, key)} is taken")
     return run, tuple(problems)
 
 

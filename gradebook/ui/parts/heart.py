@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,13 +14,12 @@ from gradebook.bugs import Swap
 from gradebook.cases.engines import swapped
 from gradebook.core.errors import GradebookError
 from gradebook.engine.trainer import NORMALIZATIONS, draws
-from gradebook.output.figures import RowPicture
 from gradebook.output.panels import panels
 from gradebook.ui.board.component import board
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import numbers, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.pictures import haunted, prompts_of
+from gradebook.ui.parts.pictures import prompts_of
 
 
 def picture(
@@ -112,16 +110,13 @@ def listed(draft: Draft, one: Swap, comparison: Comparison, kind: str) -> None:
     """The board's numbers as tables, or as CSV, where they are wanted."""
 
     def made() -> list[numbers.Numbers]:
-        shown = panels(comparison, kind)
-        if draft.edited:
-            shown = haunted(shown, panels(own(draft, one), kind))
-        ranges = _ranges(draft, one, comparison)
-        if ranges:
-            shown = [replace(panel, ranges=ranges) for panel in shown]
-        prompts = prompts_of(draft.table, comparison)
-        names = draft.state.engine_names
-        picture = RowPicture(shown, prompts, draft.row, names=names)
-        return numbers.of_rows(picture)
+        return numbers.of_panels(
+            panels(comparison, kind),
+            prompts_of(draft.table, comparison),
+            draft.state.engine_names,
+            panels(own(draft, one), kind) if draft.edited else (),
+            _ranges(draft, one, comparison),
+        )
 
     name = f"picture-{draft.scenario.name}"
     numbers.offered("the board's numbers", name, made)

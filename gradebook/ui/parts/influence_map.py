@@ -10,8 +10,8 @@ from gradebook.analysis.influence import (
     changed,
     changed_kl,
     derivative,
-    gradient_influence,
     influences,
+    kl_influence,
 )
 from gradebook.analysis.law_steps import couples_prompts
 from gradebook.bugs import Swap
@@ -52,8 +52,8 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
             " whose reward is that mean already, as in a flat group, has no"
             " influence."
         )
-        correct = gradient_influence(CORRECT, batch).kl.tolist()
-        faulty = gradient_influence(bug.engine, batch).kl.tolist()
+        correct = kl_influence(CORRECT, batch).tolist()
+        faulty = kl_influence(bug.engine, batch).tolist()
         leaks = [[False] * batch.rows] * batch.rows
     else:
         said = (

@@ -6,11 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison, same
+from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
-from gradebook.core.formatting import digits_apart, plain, settled
 from gradebook.output.figures import Figure, gradient_figure, stage_figure
+from gradebook.output.figures.stages import lines_of
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
@@ -164,49 +164,21 @@ def meaning(bug: Swap | None, stage: str, names: tuple[str, str]) -> str:
 
 def stage_table(draft: Draft, comparison: Comparison, stage: str) -> None:
     """Both engines' results of one stage, row by row."""
-    if stage == "loss":
-        return _loss(comparison, draft.state.engine_names)
-    a, b = (
-        getattr(comparison.correct, stage),
-        getattr(comparison.faulty, stage),
-    )
-    off = comparison.differs(stage).tolist()
-    prompts = prompts_of(draft.table, comparison)
-    body = []
-    for row, (x, y) in enumerate(zip(a.tolist(), b.tolist())):
-        shown = _pair(x, y, 3)
-        body.append([str(row), prompts[row], *shown, "≠" if off[row] else ""])
+    prompts, whole = prompts_of(draft.table, comparison), stage == "loss"
+    lines = lines_of(comparison, stage, prompts)
+    body = [
+        [
+            *([] if whole else [str(row)]),
+            line.label,
+            *line.texts(),
+            "≠" if line.differs else "",
+        ]
+        for row, line in enumerate(lines)
+    ]
+    head = [""] if whole else ["row", "prompt"]
     table(
-        ["row", "prompt", *draft.state.engine_names, ""],
+        [*head, *draft.state.engine_names, ""],
         body,
-        numbers=(2, 3),
-        at=draft.row,
+        numbers=(len(head), len(head) + 1),
+        at=None if whole else draft.row,
     )
-
-
-def _loss(comparison: Comparison, names: tuple[str, str]) -> None:
-    """The loss and its two parts."""
-    correct, faulty = comparison.correct, comparison.faulty
-    body = []
-    for part in ("loss", "policy_loss", "kl_loss"):
-        x, y = getattr(correct, part).sum(), getattr(faulty, part).sum()
-        off = "" if bool(same(x, y)) else "≠"
-        said = part.replace("_", " ")
-        body.append([said, *_pair(float(x), float(y), 6), off])
-    table(["", *names, ""], body, numbers=(1, 2))
-
-
-def _pair(
-    x: float | bool | int, y: float | bool | int, least: int
-) -> list[str]:
-    if isinstance(x, bool):
-        return ["yes" if x else "no", "yes" if y else "no"]
-    if isinstance(x, int):
-        return [_group(x), _group(int(y))]
-    x, y = settled(x), settled(float(y))
-    digits = digits_apart(x, y, least)
-    return [plain(x, digits), plain(y, digits)]
-
-
-def _group(number: int) -> str:
-    return "none" if number < 0 else str(number)

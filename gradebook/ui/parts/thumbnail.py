@@ -20,10 +20,10 @@ from gradebook.cases.scenario import Scenario, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import settled
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.output.figures import Panel, squashes, symlog
-from gradebook.output.panels import panels, telling
+from gradebook.output.figures import CORRECT as BLUE
+from gradebook.output.figures import FAULTY, Panel, squashes, symlog
+from gradebook.output.panels import panels, summary, telling
 from gradebook.ui.own_path import own_path
-from gradebook.ui.parts.pictures import summary
 from gradebook.ui.parts.words import safe
 
 PLACE = "card-pictures"
@@ -101,7 +101,7 @@ def _svg(panel: Panel, covered: bool) -> str:
     pairs = [
         (settled(a), settled(b)) for a, b in zip(panel.correct, panel.faulty)
     ]
-    if not covered and squashes([panel]) is not None:
+    if not covered and squashes([panel]):
         pairs = [(symlog(a), symlog(b)) for a, b in pairs]
     seen = [v for pair in pairs for v in pair[: 1 if covered else 2]]
     reach = max([abs(v) for v in seen if math.isfinite(v)], default=0) or 1
@@ -115,7 +115,7 @@ def _svg(panel: Panel, covered: bool) -> str:
         if not covered and math.isfinite(faulty) and math.isfinite(correct):
             to = middle + half * faulty / reach
             flips = row < len(panel.flips) and panel.flips[row]
-            width, colour = (3, "#D55E00") if flips else (1, GREY)
+            width, colour = (3, FAULTY) if flips else (1, GREY)
             marks.append(
                 f'<line x1="{x:.1f}" x2="{to:.1f}" y1="{y:.1f}" y2="{y:.1f}"'
                 f' stroke="{colour}" stroke-width="{width}"/>'
@@ -123,14 +123,14 @@ def _svg(panel: Panel, covered: bool) -> str:
         if math.isfinite(correct):
             marks.append(
                 f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:.1f}"'
-                ' fill="#0072B2"/>'
+                f' fill="{BLUE}"/>'
             )
         if not covered and math.isfinite(faulty):
             to, r = middle + half * faulty / reach, size + 1
             marks.append(
                 f'<path d="M{to:.1f} {y - r:.1f}l{r:.1f} {r:.1f}l{-r:.1f}'
                 f' {r:.1f}l{-r:.1f} {-r:.1f}z" fill="none"'
-                ' stroke="#D55E00" stroke-width="1.8"/>'
+                f' stroke="{FAULTY}" stroke-width="1.8"/>'
             )
     return (
         '<svg xmlns="http://www.w3.org/2000/svg"'
