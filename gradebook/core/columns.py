@@ -35,12 +35,9 @@ def codes(labels: np.ndarray) -> np.ndarray:
         return _codes_of_wide(labels)
     if len(labels) > FEW:
         return pd.factorize(labels)[0].astype("int64")
-    every = labels.tolist()
-    if len(set(every)) == len(every):
-        return np.arange(len(every))
     seen: dict[Any, int] = {}
-    codes = [seen.setdefault(one, len(seen)) for one in every]
-    return np.array(codes, dtype="int64")
+    first = map(seen.setdefault, labels.tolist(), range(len(labels)))
+    return _numbered(np.fromiter(first, "int64", len(labels)))
 
 
 def _narrow(labels: np.ndarray) -> bool:
@@ -50,13 +47,17 @@ def _narrow(labels: np.ndarray) -> bool:
     return labels.min() >= 0 and labels.max() < 4 * len(labels)
 
 
+def _numbered(first: np.ndarray) -> np.ndarray:
+    """Codes of labels from the first row of each row's label. int64 [R]"""
+    starts = first == np.arange(len(first))
+    return (starts.cumsum() - 1)[first]
+
+
 def _codes_of_narrow(labels: np.ndarray) -> np.ndarray:
     """As `codes`, by a table of each label's first row. int64 [R]."""
-    rows = np.arange(len(labels))
-    first = np.full(labels.max() + 1, len(labels))
-    first[labels[::-1]] = rows[::-1]
-    starts = first[labels] == rows
-    return (starts.cumsum() - 1)[first[labels]]
+    first = np.empty(labels.max() + 1, dtype="int64")
+    first[labels[::-1]] = np.arange(len(labels))[::-1]
+    return _numbered(first[labels])
 
 
 def _codes_of_wide(labels: np.ndarray) -> np.ndarray:

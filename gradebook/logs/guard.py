@@ -32,7 +32,7 @@ from gradebook.logs.candidates.logged_steps import (
     one_step,
     under,
 )
-from gradebook.logs.candidates.trials import Trials, Tried, advantages
+from gradebook.logs.candidates.trials import Trials, Tried
 from gradebook.logs.check import tried
 from gradebook.logs.quiet import undisturbed
 from gradebook.logs.recording.intake import (
@@ -41,8 +41,7 @@ from gradebook.logs.recording.intake import (
     step_number,
     step_rows,
 )
-from gradebook.logs.verdict.one_step import StepVerdict, judged
-from gradebook.logs.verdict.search import try_everything
+from gradebook.logs.verdict.one_step import StepVerdict, judged, search
 
 ACTIONS = ("warn", "raise")
 
@@ -216,18 +215,24 @@ class Guard:
     def _named(self, trials: Trials, correct: Candidate) -> Finding | None:
         """What the check says of the step. The conventions that the steps
         before followed are tried first, then all that count as declared."""
-        try_everything(trials)
-        wide = trials.widened(self._tried) if self._alive else trials
-        fits = bool(trials.fitted.any())
-        told = judged(trials if fits else wide, self.declared)
-        if fits and self._alive and told.verdict != "suspect":
-            other = judged(wide, self.declared)
-            told = other if other.verdict == "suspect" else told
+        search(trials)
+        if self._alive and not trials.fitted.any():
+            trials = self._widened(trials)
+        told = judged(trials, self.declared)
+        if self._alive and told.verdict == "cannot tell":
+            wide = judged(self._widened(trials), self.declared)
+            told = wide if wide.verdict == "suspect" else told
         if told.verdict == "correct":
             return None
         if told.verdict == "suspect" and told.candidate is not None:
             correct = told.candidate.correct
         return self._finding(told, correct, trials)
+
+    def _widened(self, trials: Trials) -> Trials:
+        """Everything that counts as declared, tried on the same step."""
+        wide = trials.widened(self._tried)
+        search(wide)
+        return wide
 
     def _finding(
         self, told: StepVerdict, correct: Candidate, trials: Trials
@@ -235,7 +240,7 @@ class Guard:
         """The facts of a step that is wrong. None where no known bug
         computes it, no law is broken and nothing was declared."""
         steps = trials.steps
-        due = advantages(steps, correct)
+        due = trials.runs.trace(correct).advantage.double().numpy()
         away = distance(due, steps.advantage)
         row = int(np.argmax(away))
         bug, law = "", ""

@@ -56,7 +56,8 @@ class Candidate:
     @cached_property
     def settings(self) -> Settings:
         """The convention's settings, with the guesses."""
-        return altered(self.convention.settings, **dict(self.guesses))
+        own = self.convention.settings
+        return altered(own, **dict(self.guesses)) if self.guesses else own
 
     @property
     def correct(self) -> Candidate:

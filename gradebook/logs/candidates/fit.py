@@ -33,6 +33,9 @@ LOOKED_AT = 8_192
 SIGNS = ("score", "credited", "baseline")
 """The stages that decide an advantage's sign."""
 
+COMPARED = (*SIGNS, "counted", "group")
+"""The stages that decide what float32 does before anything is divided."""
+
 TYPES = (("bfloat16", 2.0**-7), ("float16", 2.0**-10))
 """Number types with few digits, and their spacing relative to a value."""
 
@@ -141,7 +144,7 @@ class Ruler:
 
     steps: LoggedSteps
     rounding: Rounding = EXACT
-    _voters: dict[tuple, np.ndarray] = field(default_factory=dict)
+    _dusts: dict[tuple, np.ndarray] = field(default_factory=dict)
     _fits: dict[tuple, Fit] = field(default_factory=dict)
     _opposed: dict[tuple, np.ndarray] = field(default_factory=dict)
 
@@ -154,10 +157,9 @@ class Ruler:
 
     def fit(self, trace: StageTrace) -> Fit:
         """How a trace's advantages lie with the log."""
-        key = tuple(trace.numbers.values())
-        if key not in self._fits:
-            self._fits[key] = self._fit(trace)
-        return self._fits[key]
+        if trace.key not in self._fits:
+            self._fits[trace.key] = self._fit(trace)
+        return self._fits[trace.key]
 
     def _fit(self, trace: StageTrace) -> Fit:
         steps = self.steps
@@ -189,36 +191,33 @@ class Ruler:
 
     def slack(self, trace: StageTrace, rows: np.ndarray) -> np.ndarray:
         """What float32 rounding of scores and means may do to these rows.
-
-        Scores such as 0, 1 or 0.25 have exact sums. A row that is compared
-        with no other row has nothing to round but its own score.
-        [rows]
-        """
-        score = trace.score.numpy()[rows].astype("float64")
-        baseline = trace.baseline.numpy()[rows]
-        scale = np.abs(trace.scale.numpy()[rows])
-        size = np.abs(score) + np.abs(baseline)
-        size[~np.isfinite(size)] = 0  # beyond float32: no dust
-        exact = _exact(score, size) | ~trace.credited.numpy()[rows]
-        dust = FLOAT32 * size / np.where(scale > 0, scale, np.inf)
-        dust = np.where(exact, 0, dust)
+        [rows]"""
+        dust = self._dust(trace)[rows]
         if not dust.any():
             return dust
-        dust = np.where(self._alone(trace, rows), 0, dust)
+        scale = np.abs(trace.scale.numpy()[rows])
+        dust /= np.where(scale > 0, scale, np.inf)
         step = self.steps.step_of[rows]
         most = np.sqrt(self.steps.batch.step_rows.numpy())[step]
         return np.minimum(dust, most) * self._gain(trace)[step]
 
-    def _alone(self, trace: StageTrace, rows: np.ndarray) -> np.ndarray:
-        """bool [rows]: no other row of the row's group counts."""
-        key = (trace.numbers["group"], trace.numbers["counted"])
-        if key not in self._voters:
-            group = trace.group.numpy() + 1
-            counted = group[trace.counted.numpy()]
-            most = int(group.max()) + 1
-            self._voters[key] = np.bincount(counted, minlength=most)
-        own = trace.group.numpy()[rows] + 1
-        return (own == 0) | (self._voters[key][own] <= 1)
+    def _dust(self, trace: StageTrace) -> np.ndarray:
+        """What float32 rounding may do to each row's distance from its
+        baseline.
+
+        Scores such as 0, 1 or 0.25 have exact sums. A row that is compared
+        with no other row has nothing to round but its own score. [R]
+        """
+        key = tuple(trace.number(name) for name in COMPARED)
+        if key not in self._dusts:
+            score = trace.score.numpy().astype("float64")
+            size = np.abs(score) + np.abs(trace.baseline.numpy())
+            size[~np.isfinite(size)] = 0  # beyond float32: no dust
+            none = _exact(score, size) | ~trace.credited.numpy()
+            if not none.all():
+                none |= _alone(trace)
+            self._dusts[key] = np.where(none, 0, FLOAT32 * size)
+        return self._dusts[key]
 
     def _gain(self, trace: StageTrace) -> np.ndarray:
         """How much the last stage spreads the standardized scores. [S]"""
@@ -227,7 +226,7 @@ class Ruler:
         spreads = []
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             for name in ("advantage", "standardized"):
-                values = np.nan_to_num(trace.outputs[name].numpy())
+                values = np.nan_to_num(getattr(trace, name).numpy())
                 high, low = self.steps.worst(values), self.steps.worst(-values)
                 spreads.append(high + low)
             gain = spreads[0] / spreads[1]
@@ -253,9 +252,9 @@ class Ruler:
     def opposed(self, trace: StageTrace) -> np.ndarray:
         """bool [S]: whatever positive numbers the distances from the
         baseline are divided by, some row's advantage in the log has the
-        other sign, or is not 0 where it must be. `trace` needs the stages
-        up to the baseline."""
-        key = tuple(trace.numbers[n] for n in SIGNS)
+        other sign, or is not 0 where it must be. Runs no stage after the
+        baseline."""
+        key = tuple(trace.number(name) for name in SIGNS)
         if key not in self._opposed:
             self._opposed[key] = self._signs(trace)
         return self._opposed[key]
@@ -278,6 +277,15 @@ class Ruler:
         slack = self.slack(trace, np.arange(self.steps.rows))
         size = self.steps.worst(np.nan_to_num(np.abs(self.steps.advantage)))
         return self.steps.worst(slack) > 0.25 * size
+
+
+def _alone(trace: StageTrace) -> np.ndarray:
+    """bool [R]: no other row of the row's group counts."""
+    group = trace.group.numpy() + 1
+    voters = np.bincount(
+        group[trace.counted.numpy()], minlength=group.max() + 1
+    )
+    return (group == 0) | (voters[group] <= 1)
 
 
 def _exact(score: np.ndarray, size: np.ndarray) -> np.ndarray:

@@ -8,18 +8,25 @@ a faulty stage that changes nothing on these rows costs no further stage.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from gradebook.cases.record import bug
 from gradebook.core.errors import StepsError
 from gradebook.core.settings import Settings
-from gradebook.engine.pipeline import Stage
+from gradebook.engine.pipeline import Engine, Stage
 from gradebook.logs.candidates.candidates import Candidate
-from gradebook.logs.candidates.logged_steps import LoggedSteps, under
+from gradebook.logs.candidates.logged_steps import (
+    LoggedBatch,
+    LoggedSteps,
+    under,
+)
 
 INPUTS = {
     "score": (),
@@ -56,22 +63,46 @@ class _Watched:
         return value
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class StageTrace:
-    """A candidate's stages, and the number of each one's output: equal
-    numbers, equal output."""
+    """A candidate's stages on some rows. Each is run when it is first asked
+    for, by its name; that raises CannotRun where it cannot be computed on
+    some steps.
 
-    outputs: dict[str, Tensor]
-    numbers: dict[str, int]
+    numbers  of the outputs that were asked for: equal numbers, equal output
+    """
+
+    runs: StageRuns
+    engine: Engine
+    settings: Settings
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, name: str) -> int:
+        """The number of a stage's output."""
+        number = self.numbers.get(name)
+        if number is None:
+            number = self.numbers[name] = self.runs.number(name, self)
+        return number
 
     def __getattr__(self, name: str) -> Tensor:
-        return self.outputs[name]
+        number = self.number(name)
+        return self.runs.outputs[name][number]
 
-    @property
+    @cached_property
+    def batch(self) -> LoggedBatch:
+        """The rows under settings that note what is read of them."""
+        watched: Any = _Watched(self.settings)
+        return under(self.runs.steps.batch, watched)
+
+    @cached_property
+    def key(self) -> tuple[int, ...]:
+        """The numbers of all stages."""
+        return tuple(self.number(name) for name in INPUTS)
+
+    @cached_property
     def moved(self) -> bool:
         """The last stage changed the standardized scores."""
-        found, before = self.advantage, self.standardized
-        return found is not before and not _same_bits(found, before)
+        return not _same_bits(self.advantage, self.standardized)
 
 
 @dataclass(eq=False)
@@ -106,78 +137,83 @@ class StageRuns:
     """The stages that were run on some logged steps."""
 
     steps: LoggedSteps
+    outputs: dict[str, list[Tensor]] = field(default_factory=dict)
     _calls: dict[tuple, _Known] = field(default_factory=dict)
-    _outputs: dict[str, list[Tensor]] = field(default_factory=dict)
-    _prints: dict[tuple, list[int]] = field(default_factory=dict)
+    _prints: dict[tuple[str, bytes], list[int]] = field(default_factory=dict)
     _traces: dict[Candidate, StageTrace] = field(default_factory=dict)
 
     def trace(self, candidate: Candidate) -> StageTrace:
-        """Every stage up to the advantage. Raises CannotRun where a stage
-        cannot be computed on some steps."""
+        """The candidate's stages, up to the advantage. Where a bug's stage
+        gives what the correct stage gives, they are the correct ones."""
         found = self._traces.get(candidate)
         if found is None:
-            found = self._traces[candidate] = self.up_to(
-                "advantage", candidate
-            )
+            found = self._traces[candidate] = self._new(candidate)
         return found
 
-    def up_to(self, last: str, candidate: Candidate) -> StageTrace:
-        """Every stage up to the `last` one. Raises as `trace`."""
-        engine, settings = candidate.engine, candidate.settings
-        outputs: dict[str, Tensor] = {}
-        numbers: dict[str, int] = {}
-        for name, inputs in INPUTS.items():
-            stage = getattr(engine, name)
-            key = (stage, *(numbers[i] for i in inputs))
-            known = self._calls.setdefault(key, _Known())
-            number = known.found(settings)
-            if number is None:
-                takes = [outputs[i] for i in inputs]
-                number = self._run(name, stage, known, settings, takes)
-            if isinstance(number, np.ndarray):
-                raise CannotRun(number)
-            numbers[name] = number
-            outputs[name] = self._outputs[name][number]
-            if name == last:
+    def _new(self, candidate: Candidate) -> StageTrace:
+        trace = StageTrace(self, candidate.engine, candidate.settings)
+        if not candidate.bug:
+            return trace
+        correct = self.trace(candidate.correct)
+        if trace.settings is not correct.settings:
+            return trace
+        stage = bug(candidate.bug).stage
+        for name in INPUTS:
+            if name == stage:
                 break
-        return StageTrace(outputs, numbers)
+            if name in correct.numbers:
+                trace.numbers[name] = correct.numbers[name]
+        with suppress(CannotRun):
+            if trace.number(stage) == correct.number(stage):
+                return correct
+        return trace
+
+    def number(self, name: str, trace: StageTrace) -> int:
+        """The number of a stage's output, which is run where it is not
+        known. Raises CannotRun."""
+        stage = getattr(trace.engine, name)
+        key = (stage, *[trace.number(i) for i in INPUTS[name]])
+        known = self._calls.get(key)
+        if known is None:
+            known = self._calls[key] = _Known()
+        number = known.found(trace.settings)
+        if number is None:
+            number = self._run(name, stage, known, trace)
+        if isinstance(number, np.ndarray):
+            raise CannotRun(number)
+        return number
 
     def _run(
-        self,
-        name: str,
-        stage: Stage,
-        known: _Known,
-        settings: Settings,
-        takes: list[Tensor],
+        self, name: str, stage: Stage, known: _Known, trace: StageTrace
     ) -> int | np.ndarray:
         """Runs a stage and notes which settings it reads."""
-        watched: Any = _Watched(settings)
-        batch = under(self.steps.batch, watched)
+        batch: Any = trace.batch
+        read = batch.settings.read = {}
+        takes = [getattr(trace, i) for i in INPUTS[name]]
         found: int | np.ndarray
         try:
             args = takes if name == "standardized" else [batch, *takes]
             found = self._number(name, stage(*args))
         except StepsError as error:
             found = error.steps.numpy()
-        known.learn(watched.read, found)
+        known.learn(read, found)
         return found
 
     def _number(self, name: str, output: Tensor) -> int:
         """The number of an output among those of its stage."""
-        known = self._outputs.setdefault(name, [])
-        key = (name, *_fingerprint(output))
-        for at in self._prints.setdefault(key, []):
+        known = self.outputs.setdefault(name, [])
+        alike = self._prints.setdefault((name, _fingerprint(output)), [])
+        for at in alike:
             if _same_bits(known[at], output):
                 return at
+        alike.append(len(known))
         known.append(output)
-        self._prints[key].append(len(known) - 1)
-        return len(known) - 1
+        return alike[-1]
 
 
-def _fingerprint(output: Tensor) -> tuple:
+def _fingerprint(output: Tensor) -> bytes:
     """Equal for equal outputs, seldom for others."""
-    values = output.numpy()
-    return output.dtype, values[:: len(values) // 64 + 1].tobytes()
+    return output.numpy()[:: len(output) // 64 + 1].tobytes()
 
 
 def _same_bits(one: Tensor, other: Tensor) -> bool:

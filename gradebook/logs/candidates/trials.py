@@ -200,13 +200,13 @@ class Trials:
             candidate.engine
         ):
             return False
-        trace = self.runs.up_to("baseline", candidate)
-        return bool(self.ruler.opposed(trace).all())
+        return bool(self.ruler.opposed(self.runs.trace(candidate)).all())
 
     def trace(self, candidate: Candidate) -> StageTrace | None:
         """The candidate's stages, None where it cannot be computed."""
+        trace = self.runs.trace(candidate)
         try:
-            return self.runs.trace(candidate)
+            return trace if trace.key else None
         except CannotRun:
             return None
 

@@ -170,7 +170,7 @@ def _nearest(some: Trials) -> list[tuple[float, Candidate, np.ndarray]]:
         trace = some.trace(candidate) if candidate.couples_prompts else None
         if trace is None:
             continue
-        number = trace.numbers["advantage"]
+        number = trace.number("advantage")
         if number not in known:
             own = trace.advantage.numpy()
             alike = order @ _ranks(np.nan_to_num(own)) / (order @ order)

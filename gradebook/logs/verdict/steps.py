@@ -119,7 +119,7 @@ def _all_sides(
         candidate, here = every[at], wanted[at]
         one, other = trials.trace(candidate), trials.trace(candidate.correct)
         if one is not None and other is not None:
-            key = (*one.numbers.values(), *other.numbers.values())
+            key = (one.key, other.key)
             if key not in known:
                 known[key] = trials.ruler.sides(one, other)
             found[candidate] = known[key]
