@@ -32,7 +32,7 @@ from gradebook.logs.candidates.logged_steps import (
     one_step,
     under,
 )
-from gradebook.logs.candidates.trials import Trials, Tried
+from gradebook.logs.candidates.trials import Trials, Tried, advantages
 from gradebook.logs.check import tried
 from gradebook.logs.quiet import undisturbed
 from gradebook.logs.recording.intake import (
@@ -193,8 +193,8 @@ class Guard:
         rounding = rounding_of_type(rows.types["advantage"])
         own = Tried(self._alive or self._tried.table, self._tried.given)
         if self._last is not None:
-            few = _logged(step, rows, without=ONLY_BUGS)
-            if _fits(self._last, Trials(few, rounding, own)):
+            few = Trials(_logged(step, rows, without=ONLY_BUGS), rounding, own)
+            if _gives(self._last, few) or _fits(self._last, few):
                 return None
         trials = Trials(_logged(step, rows), rounding, own)
         if trials.quiet.all():
@@ -261,6 +261,17 @@ class Guard:
             law=law,
             sentence=told.sentence,
         )
+
+
+def _gives(candidate: Candidate, trials: Trials) -> bool:
+    """One plain run of the candidate's engine gives the step's numbers, as
+    closely as they can tell."""
+    try:
+        found = advantages(trials.steps, candidate)
+    except GradebookError:
+        return False
+    away = distance(found, trials.steps.advantage)
+    return bool((away <= trials.ruler.allowed).all())
 
 
 def _fits(candidate: Candidate, trials: Trials) -> bool:
