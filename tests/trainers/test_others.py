@@ -1,5 +1,5 @@
-"""AReaL, OpenRLHF and SkyRL as released: their own advantage functions, and
-the recipes of gradebook/trainers/README.md word by word.
+"""AReaL, OpenRLHF, SkyRL and miles as released: their own advantage functions,
+and the recipes of gradebook/trainers/README.md word by word.
 
 Runs in the virtual environment of others.txt; .ci/run makes it.
 """
@@ -11,11 +11,12 @@ import copy
 import itertools
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -312,3 +313,74 @@ def test_the_recipe_for_skyrl_records_what_it_computes(
     assert verdict.rows == rows
     if by_std and "grpo" in function:
         assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-4)
+
+
+def of_miles(groups, by_std=True):
+    """The variables of miles, a fork of slime, after its own
+    `_post_process_rewards`, for groups of rewards and lengths."""
+    sample = released(
+        "miles-rl",
+        "miles/utils/types.py",
+        ["Sample"],
+        dataclass=dataclass,
+        field=field,
+        Enum=Enum,
+        Any=Any,
+    ).Sample
+    manager = released(
+        "miles-rl",
+        "miles/ray/rollout.py",
+        ["RolloutManager._post_process_rewards"],
+    )
+    args = SimpleNamespace(
+        advantage_estimator="grpo",
+        rewards_normalization=True,
+        grpo_std_normalization=by_std,
+        n_samples_per_prompt=4,
+        rollout_batch_size=len(groups),
+        reward_key=None,
+    )
+    samples = [
+        sample(
+            group_index=number,
+            response_length=length,
+            reward=reward,
+            status=sample.Status.COMPLETED,
+        )
+        for number, (rewards, lengths) in enumerate(groups)
+        for reward, length in zip(rewards, lengths)
+    ]
+    own = SimpleNamespace(
+        args=args, custom_reward_post_process_func=None, rollout_id=7
+    )
+    raw_rewards, rewards = manager._post_process_rewards(own, samples)
+    return {
+        "self": own,
+        "samples": samples,
+        "raw_rewards": raw_rewards,
+        "rewards": rewards,
+        "Sample": sample,
+    }
+
+
+@pytest.mark.parametrize("estimator", ["grpo", "dr_grpo"])
+def test_the_recipe_for_slime_records_what_miles_computes(tmp_path, estimator):
+    groups = list(zip(REWARDS, LENGTHS))
+    variables = of_miles(groups, by_std=estimator == "grpo")
+    declared = {"estimator": estimator}
+    verdict = follow("slime", tmp_path, declared, **variables)
+    assert verdict.verdict == "correct", verdict.sentence
+    assert verdict.frame["step"].tolist() == [7]
+    if estimator == "grpo":
+        assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-5)
+
+
+def test_miles_0_0_2_compares_all_rows_where_one_is_lost(tmp_path):
+    """The bug of slime issue 1414, in the function as released."""
+    groups = list(zip(REWARDS, LENGTHS))
+    groups[0] = (REWARDS[0][:3], LENGTHS[0][:3])
+    with pytest.raises(gradebook.WrongAdvantages) as error:
+        follow("slime", tmp_path, {"estimator": "grpo"}, **of_miles(groups))
+    named = gradebook.bug(error.value.finding.bug)
+    assert "slime" in named.trainer
+    assert named.stage == "group"
