@@ -180,5 +180,6 @@ def files_of(
     problems: list[str] = []
     for folder in folders:
         for note in sorted(folder.glob("problems-rank*.txt")):
-            problems += note.read_text("utf-8", "replace").splitlines()
+            said = note.read_text("utf-8", "replace").splitlines()
+            problems += said or [f"{note.name}: empty, as on a full disk"]
     return sources, problems

@@ -116,6 +116,15 @@ def test_a_problem_of_the_recorder_is_told(tmp_path):
     assert "1 problem: step 1: key 'reward', row 0" in note
 
 
+def test_a_problem_that_a_full_disk_had_no_room_for_is_told(tmp_path):
+    with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
+        recorder.step(0, **rows(0))
+    (tmp_path / "problems-rank00000.txt").touch()  # what is left of it
+    verdict = check_log([tmp_path])
+    assert verdict.verdict == "correct" and verdict.exit_code == 2
+    assert any("problems-rank00000.txt: empty" in n for n in verdict.notes)
+
+
 def test_a_damaged_file_and_another_log_are_named(tmp_path):
     record(tmp_path, range(2))
     (tmp_path / "zz.parquet").write_bytes(b"PAR1 cut off")
