@@ -43,13 +43,22 @@ def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
     visitor.settled()
     marks = visitor.keyed("check-timeline").locator(".scatterlayer .point")
     expect(marks).to_have_count(12)
-    page.get_by_role("button", name="Open step 4 on the page").first.click()
+    # The button far down the page, for the step that stood open before.
+    visitor.keyed("check-open").get_by_role("button").click()
     heading = page.get_by_role("heading", level=1)
     expect(heading).to_have_text("Partial groups", timeout=60_000)
     visitor.settled()
-    expect(visitor.board.rows).to_have_count(12)
-    notes = visitor.board.whole.get_by_text("These rows are step 4 of")
+    expect(heading).to_be_in_viewport()
+    expect(visitor.board.rows).to_have_count(16)
+    notes = visitor.board.whole.get_by_text("These rows are step 1 of")
     expect(notes).to_be_visible()
+    # The board's header is pinned below the app's.
+    page.set_viewport_size({"width": 1280, "height": 400})
+    visitor.board.rows.last.scroll_into_view_if_needed()
+    top = visitor.board.whole.locator(".head").bounding_box()["y"]
+    below = page.get_by_test_id("stHeader").bounding_box()
+    assert abs(top - below["y"] - below["height"]) < 2
+    page.set_viewport_size({"width": 1280, "height": 800})
 
 
 def test_empty_broken_and_cancelled_logs_end_in_words(visitor, tmp_path):
