@@ -36,15 +36,17 @@ class StepVerdict:
 def search(trials: Trials) -> None:
     """Tries candidates on one step, in the check's order, until one is
     certain to be named; where none is, everything."""
+    if trials.steps.rows > LARGE:
+        try_everything(trials)
+        return
     table, seen = trials.tried.table, trials.seen
     one = np.ones(1, dtype=bool)
-    if trials.steps.rows <= LARGE:
-        trials.try_on(one, correct_ones(table, seen))
-        for candidate in faulty_ones(table, seen, likely=True):
-            trials.try_on(one, [candidate])
-            if _certain(trials, candidate):
-                return
-    try_everything(trials)
+    trials.try_on(one, correct_ones(table, seen))
+    for candidate in faulty_ones(table, seen, likely=True):
+        trials.try_on(one, [candidate])
+        if _certain(trials, candidate):
+            return
+    trials.others()
 
 
 def _certain(trials: Trials, candidate: Candidate) -> bool:
