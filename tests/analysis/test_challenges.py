@@ -5,11 +5,13 @@ import pytest
 from analysis.tries import judged, reward, state, tried
 
 import gradebook
+from gradebook.analysis.attempt import allowed
 from gradebook.analysis.challenges import Verdict, apply_solution, judge
 from gradebook.analysis.conditions import JUDGES
 from gradebook.cases.challenge import (
     AddRow,
     Cell,
+    Edits,
     Order,
     RemoveRow,
     Setting,
@@ -65,6 +67,8 @@ def test_every_condition_has_a_judge():
 
 # What may be edited
 
+ELSE = "Something else was edited."
+
 
 @pytest.mark.parametrize(
     "changes",
@@ -78,8 +82,7 @@ def test_every_condition_has_a_judge():
 def test_row_10_turns_by_the_reward_of_row_11_only(changes):
     title = "Flip row 10 from another prompt"
     found = tried("partial_groups", title, *changes)
-    said = "Something else was edited. Allowed: reward of row 11."
-    assert found == Verdict(False, said)
+    assert found == Verdict(False, ELSE)
 
 
 def test_a_switch_is_an_edit():
@@ -88,8 +91,7 @@ def test_a_switch_is_an_edit():
     found = tried(
         "no_eos_outliers", "One reward to agree", solution, detector=True
     )
-    said = "Something else was edited. Allowed: reward, one edit at most."
-    assert found.missing == said
+    assert found.missing == ELSE
 
 
 A_ROW = {"prompt": "A", "reward": 1.0, "eos": True, "mask": [1, 0, 0]}
@@ -105,28 +107,28 @@ OUT = {"kind": "trains", "of": "correct", "most": 99}
         (
             {"settings": ["eps"]},
             [Setting("ddof", 0)],
-            "Allowed: the setting eps.",
+            ELSE,
         ),
-        ({"settings": ["eps"]}, [reward(0, 2.0)], "Allowed: the setting eps."),
+        ({"settings": ["eps"]}, [reward(0, 2.0)], ELSE),
         ({"columns": ["any"]}, [Cell(1, "eos", True)], ""),
-        ({"columns": ["any"]}, [AddRow(A_ROW)], "Allowed: any cell."),
+        ({"columns": ["any"]}, [AddRow(A_ROW)], ELSE),
         (
             {"columns": ["eos", "mask"]},
             [reward(0, 2.0)],
-            "Allowed: eos and mask.",
+            ELSE,
         ),
         ({"add": True}, [AddRow(A_ROW)], ""),
-        ({"add": True}, [RemoveRow(0)], "Allowed: adding rows."),
-        ({"add": True, "most": 1}, [AddRow(A_ROW)] * 2, "There are 2 edits. "),
+        ({"add": True}, [RemoveRow(0)], ELSE),
+        ({"add": True, "most": 1}, [AddRow(A_ROW)] * 2, "There are 2 edits."),
         ({"remove": True}, [RemoveRow(0)], ""),
-        ({"remove": True}, [AddRow(A_ROW)], "Allowed: removing rows."),
+        ({"remove": True}, [AddRow(A_ROW)], ELSE),
         ({"reorder": True}, [Order((1, 0))], ""),
         (
             {"reorder": True},
             [reward(0, 2.0)],
-            "Allowed: another order of the rows.",
+            ELSE,
         ),
-        ({"add": True}, [Order((1, 0))], "Allowed: adding rows."),
+        ({"add": True}, [Order((1, 0))], ELSE),
         (
             {"columns": ["reward"], "alike": True},
             [reward(0, 1.1), reward(1, 100.1)],
@@ -135,18 +137,34 @@ OUT = {"kind": "trains", "of": "correct", "most": 99}
         (
             {"columns": ["reward"], "alike": True},
             [reward(0, 1.1)],
-            "The rows changed by different numbers. ",
+            "The rows changed by different numbers.",
         ),
         (
             {"columns": ["reward"], "alike": True},
             [reward(0, 1.1), reward(1, 100.2)],
-            "The rows changed by different numbers. ",
+            "The rows changed by different numbers.",
         ),
     ],
 )
 def test_what_may_not_be_edited_is_said(edits, changes, missing):
     found = judged("no_eos_outliers", changes, OUT, edits=edits)
-    assert (missing in found) if missing else (found == "")
+    assert found == missing
+
+
+@pytest.mark.parametrize(
+    "edits, said",
+    [
+        (Edits(columns=("reward",), rows=(11,)), "reward of row 11"),
+        (Edits(columns=("reward",), most=1), "reward, one edit at most"),
+        (Edits(settings=("eps",)), "the setting eps"),
+        (Edits(columns=("any",)), "any cell"),
+        (Edits(columns=("eos", "mask")), "eos and mask"),
+        (Edits(add=True, remove=True), "adding rows, removing rows"),
+        (Edits(reorder=True), "another order of the rows"),
+    ],
+)
+def test_what_may_be_edited_is_said(edits, said):
+    assert allowed(edits) == f"Allowed: {said}."
 
 
 # Near misses of the shipped challenges
@@ -171,13 +189,13 @@ def test_what_may_not_be_edited_is_said(edits, changes, missing):
             "no_eos_outliers",
             "One reward to agree",
             [reward(0, 1.5), reward(1, 1.5)],
-            "There are 2 edits. Allowed: reward, one edit at most.",
+            "There are 2 edits.",
         ),
         (
             "no_eos_outliers",
             "One setting to agree",
             [Setting("mask_no_eos", False), Setting("eps", 0.1)],
-            "There are 2 edits. Allowed: any setting, one edit at most.",
+            "There are 2 edits.",
         ),
         (
             "no_eos_outliers",
@@ -195,7 +213,7 @@ def test_what_may_not_be_edited_is_said(edits, changes, missing):
             "rejected_rows",
             "Turn the siblings",
             [reward(1, 200.0)],
-            "Something else was edited. Allowed: reward of row 0.",
+            "Something else was edited.",
         ),
         (
             "rejected_rows",
@@ -233,8 +251,7 @@ def test_what_may_not_be_edited_is_said(edits, changes, missing):
             "partial_groups",
             "Blow it up",
             [Setting("eps", 1e-9)],
-            "Something else was edited. Allowed: any cell, adding rows,"
-            " removing rows.",
+            ELSE,
         ),
         (
             "double_normalization",
@@ -269,7 +286,7 @@ def test_what_may_not_be_edited_is_said(edits, changes, missing):
             "zero_std_kl",
             "The neighbours notice",
             [Setting("loss", "bnpo"), Setting("beta", 0.1)],
-            "Something else was edited. Allowed: the setting loss.",
+            "Something else was edited.",
         ),
         (
             "zero_std_kl",

@@ -43,7 +43,9 @@ def challenge(draft: Draft, comparison: Comparison, stale: bool) -> None:
         if verdict.solved:
             keys.SOLVED.get().add((name, at))
     with st.container(key="try"):
-        st.markdown(_said(draft, task, at, missing))
+        st.markdown(_task(draft, task, at))
+        with st.container(key="try-status"):
+            st.markdown(_status(draft, missing))
         with st.container(horizontal=True, gap="xsmall", key="try-buttons"):
             _buttons(draft, task, at)
         player.player(draft)
@@ -54,8 +56,8 @@ def solved(name: str) -> int:
     return sum(case == name for case, _ in keys.SOLVED.get())
 
 
-def _said(draft: Draft, task: Challenge, at: int, missing: str) -> str:
-    """The challenge, and what is still missing."""
+def _task(draft: Draft, task: Challenge, at: int) -> str:
+    """The challenge, and what may be edited."""
     count = len(draft.scenario.challenges)
     marks = "\u00a0".join(
         "✓" if (draft.scenario.name, i) in keys.SOLVED.get() else "○"
@@ -67,11 +69,17 @@ def _said(draft: Draft, task: Challenge, at: int, missing: str) -> str:
     )
     if task.edits is not None:
         said += f"  \n{words.plain(allowed(task.edits))}"
-    if not missing:
-        return f"{said}  \n**✓ Solved.** This batch meets the goal."
-    if draft.edited:
-        return f"{said}  \n**Not yet.** {words.plain(missing)}"
     return said
+
+
+def _status(draft: Draft, missing: str) -> str:
+    """What is still missing. It always stands there: a line that came with
+    the first edit would move the board under the hand."""
+    if not missing:
+        return "**✓ Solved.** This batch meets the goal."
+    if draft.edited:
+        return f"**Not yet.** {words.plain(missing)}"
+    return "**Not yet.** Nothing is edited."
 
 
 def needs_settings(draft: Draft) -> bool:
