@@ -33,6 +33,7 @@ def here() -> None:
 def watch(loop: AbstractEventLoop) -> None:
     """Closes the sessions of learners who left, from now on. Runs on the
     server's own loop."""
+    loop.call_later(LOOK, watch, loop)  # first, so that no error ends it
     server, now = get_instance(), time.monotonic()
     for session in list(_there):
         if server.is_active_session(session):
@@ -43,4 +44,3 @@ def watch(loop: AbstractEventLoop) -> None:
         server.close_session(session)
     if left:
         gc.collect()
-    loop.call_later(LOOK, watch, loop)
