@@ -1,9 +1,9 @@
 """What the session keeps beside a draft."""
 
+import pytest
 import streamlit as st
 
 import gradebook
-from gradebook.analysis.state_comparison import compared
 from gradebook.ui.parts import drafts
 
 SCENARIO = gradebook.load("rejected_rows")
@@ -22,11 +22,32 @@ def test_a_session_has_one_draft_of_a_case(monkeypatch):
 
 def test_the_comparison_of_the_case_belongs_to_its_bugs():
     draft = drafts.Draft(SCENARIO)
-    draft.own = found = compared(draft.origin)
+    draft.edit(table=draft.table.with_cell(0, "reward", "7"))
+    # Rewards 100, 1, 2, the first of them rejected: see the case's file.
+    sides = [[0, -0.7071, 0.7071], [0, -0.5861, -0.5686]]
+    assert of(draft.original) == pytest.approx(sides[0] + sides[1], abs=1e-4)
     draft.edit(bugs=())
-    assert draft.own is None
+    assert of(draft.original) == pytest.approx(sides[0] * 2, abs=1e-4)
+
+
+def test_a_bad_cell_leaves_the_last_good_comparison_under_the_bugs_of_now():
+    draft = drafts.Draft(SCENARIO)
+    good = draft.comparison
+    draft.edit(table=draft.table.with_cell(0, "reward", "x"))
+    assert draft.comparison is good and "'x'" in draft.faults[0]
+    draft.edit(bugs=())
+    assert draft.comparison.agree and len(draft.faults) == 1
     draft.undo()
-    assert draft.own is found
+    draft.undo()
+    assert of(draft.comparison) == of(good) and draft.faults == []
+
+
+def of(found):
+    """The advantages of both engines in one list."""
+    return [
+        *found.correct.advantage.tolist(),
+        *found.faulty.advantage.tolist(),
+    ]
 
 
 def test_a_reset_starts_the_draws_again():

@@ -7,10 +7,6 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.analysis.comparison import Comparison
-from gradebook.bugs import Swap
-from gradebook.cases.engines import swapped
-from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load, variants
 from gradebook.output.panels import panels, telling
 from gradebook.ui import keys
@@ -33,7 +29,7 @@ from gradebook.ui.parts import (
 )
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.folding import folded
-from gradebook.ui.parts.heart import computed, heart, listed, own
+from gradebook.ui.parts.heart import below, heart, listed
 from gradebook.ui.parts.pictures import values_of
 from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
@@ -51,11 +47,10 @@ def bug_page(name: str) -> None:
     draft = drafts.of(scenario)
     room.bar(name, scenario)
     covered = predict.covered(name)
-    _head(draft, bug(name), covered)
+    _head(draft, covered)
     with st.container(key="work"):
         if not covered:
-            numbers = _numbers(draft, bug(name), covered)
-            predict.verdict(draft.scenario, numbers)
+            predict.verdict(draft.scenario, _numbers(draft, covered))
         beside = st.container(key="beside")
         with st.container(key="board"):
             heart(draft, scenario.telltale.kind, covered)
@@ -65,7 +60,7 @@ def bug_page(name: str) -> None:
     rest(name, draft, covered, beside, why)
 
 
-def _head(draft: Draft, one: Swap, covered: bool) -> None:
+def _head(draft: Draft, covered: bool) -> None:
     """Title and report; the question, or after it the cases."""
     scenario, main = draft.scenario, load(draft.scenario.bug)
     st.title(words.plain(main.title))
@@ -73,10 +68,10 @@ def _head(draft: Draft, one: Swap, covered: bool) -> None:
     said, facts = scenario.teaser, report.facts(scenario)
     if not covered:
         said = scenario.claim
-        facts += f" · breaks the stage `{one.stage}`"
+        facts += f" · breaks the stage `{draft.swap.stage}`"
     st.markdown(f"{facts}  \n{words.plain(said)}", help=terms(said))
     if covered:
-        predict.ask(scenario, draft.edited, _numbers(draft, one, covered))
+        predict.ask(scenario, draft.edited, _numbers(draft, covered))
         return
     among = {s.name: s for s in variants(scenario.bug)}
 
@@ -99,13 +94,12 @@ def _case(scenario: Scenario) -> str:
     return scenario.title if scenario.variant else "The report"
 
 
-def _numbers(draft: Draft, one: Swap, covered: bool) -> str:
+def _numbers(draft: Draft, covered: bool) -> str:
     """What the engines give the row of the question in the original batch,
     in a sentence."""
     kind, row = draft.scenario.telltale.kind, draft.scenario.focus
-    comparison = own(draft, one)
-    correct, faulty = values_of(comparison, kind)
-    title = telling(panels(comparison, kind)).title
+    correct, faulty = values_of(draft.original, kind)
+    title = telling(panels(draft.original, kind)).title
     named = f"Row {row}'s {title}"
     names = draft.scenario.engine_names
     if covered:
@@ -127,28 +121,27 @@ def rest(
     """What a finished edit draws again, apart from the board. Every element
     here costs each edit time; what edits do not change stands outside."""
     with draft.lock:
-        one = swapped(draft.state.bugs)
-        comparison, wrong = computed(draft, one)
         if not covered:
             with beside:
-                tryit.challenge(draft, comparison, bool(wrong))
+                tryit.challenge(draft)
                 folded(
                     "Settings",
                     "settings",
-                    lambda: switches.switches(draft, one, comparison),
+                    partial(switches.switches, draft),
                     at_first=tryit.needs_settings(draft),
                 )
-            with why, st.container(key="stale-below" if wrong else "below"):
-                if comparison.batch.rows:
-                    stages.where(draft, one, comparison)
-                    lost_number.section(draft, comparison)
-                    other_fix.section(draft, comparison)
-                listed(draft, one, comparison, draft.scenario.telltale.kind)
-            if not wrong:
+            rows = draft.comparison.batch.rows
+            with why, below(draft):
+                if rows:
+                    stages.where(draft)
+                    lost_number.section(draft)
+                    other_fix.section(draft)
+                listed(draft, draft.scenario.telltale.kind)
+            if not draft.faults:
                 takehome.take_home(draft)
-            if comparison.batch.rows:
-                deeper.deeper(draft, one, comparison)
-        _keys(draft, one, comparison, covered)
+            if rows:
+                deeper.deeper(draft)
+        _keys(draft, covered)
         room.moved(name, draft)
         address.depart(name, edited=True)
 
@@ -160,15 +153,13 @@ def _lasting(draft: Draft) -> None:
         f"**Notice in the original batch:** {words.plain(lesson)}",
         help=terms(lesson),
     )
-    listings.the_code(swapped(draft.state.bugs), main)
+    listings.the_code(draft.swap, main)
     report.affected(draft.scenario)
     report.dispute(main)
     matter.matter(main.name)
 
 
-def _keys(
-    draft: Draft, one: Swap, comparison: Comparison, covered: bool
-) -> None:
+def _keys(draft: Draft, covered: bool) -> None:
     """The page's keys: undo, redo, and the presenter's."""
     top = keys.OPENED.get()
     keys.OPENED.drop()
@@ -176,8 +167,8 @@ def _keys(
         {
             "undo": lambda: draft.go(draft.at - 1),
             "redo": lambda: draft.go(draft.at + 1),
-            "back": partial(stages.step, draft, one, comparison, -1),
-            "on": partial(stages.step, draft, one, comparison, 1),
+            "back": partial(stages.step, draft, -1),
+            "on": partial(stages.step, draft, 1),
             "reveal": partial(room.reveal, draft.scenario),
         },
         presenter=present.on(),

@@ -11,13 +11,12 @@ from collections.abc import Hashable
 
 import streamlit as st
 
-from gradebook.cases.engines import swapped
 from gradebook.cases.reports import ROUNDS, Report
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import game_link, present, quiz, settled, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import computed, heart
+from gradebook.ui.parts.heart import below, heart
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.shell import require_entry
@@ -192,10 +191,9 @@ def _shown(one: Quiz, report: Report, answered: bool) -> None:
 def _rest(one: Quiz, report: Report, draft: Draft, answered: bool) -> None:
     """What a finished edit draws again."""
     with draft.lock:
-        comparison, wrong = computed(draft, swapped(draft.state.bugs))
         if answered:
-            with st.container(key="stale-below" if wrong else "below"):
-                settled.numbers_of(report, draft, comparison)
+            with below(draft):
+                settled.numbers_of(report, draft)
         _keys(one, draft, answered)
 
 

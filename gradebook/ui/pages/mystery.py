@@ -86,17 +86,17 @@ def _board(game: Game) -> None:
 def data_of(game: Game) -> dict[str, Any]:
     """What the board is given to draw: the batch, the trainer's advantages,
     and nothing of any other stage."""
-    draft, found = game.draft, game.look().comparison
+    draft = game.draft
     rows = len(draft.table)
     nothing = {"group": [-1] * rows, "at": [None] * rows, "say": "1" * rows}
     data = view(
         draft,
-        found,
+        draft.comparison,
         draft.state.problems(),
-        game.faults,
+        draft.faults,
         kind="sign",
         covered=True,
-        before=game.own().comparison if draft.edited else None,
+        before=draft.original if draft.edited else None,
         names=(TRAINER, ""),
     )
     return data | {

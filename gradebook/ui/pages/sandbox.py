@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.matrix import Line, matrix
 from gradebook.bugs import BUGS, Swap
 from gradebook.cases import edits
 from gradebook.cases import sandbox as starts
 from gradebook.cases.columns import titled
-from gradebook.cases.engines import swapped, swaps
+from gradebook.cases.engines import swaps
 from gradebook.cases.scenario import combinations, load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import pair, plain
@@ -25,7 +24,7 @@ from gradebook.ui.parts import (
     words,
 )
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import computed, heart
+from gradebook.ui.parts.heart import below, heart
 from gradebook.ui.parts.redraw import redraw
 from gradebook.ui.parts.shell import bug_files, require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
@@ -82,15 +81,13 @@ def rest(draft: Draft, drawn: tuple[str, ...]) -> None:
     with draft.lock:
         if draft.state.bugs != drawn:
             st.rerun()
-        parts, one = swaps(draft.state.bugs), swapped(draft.state.bugs)
-        comparison, wrong = computed(draft, one)
         _columns(draft)
         _settings(draft)
-        if comparison.batch.rows:
-            with st.container(key="stale-below" if wrong else "below"):
-                _pipeline(draft, parts, comparison)
-                _matrix(draft, one, comparison)
-        if not wrong:
+        if draft.comparison.batch.rows:
+            with below(draft):
+                _pipeline(draft)
+                _matrix(draft)
+        if not draft.faults:
             takehome.take_home(draft)
         shortcuts(
             {
@@ -243,12 +240,11 @@ def _settings(draft: Draft) -> None:
 # The pipeline
 
 
-def _pipeline(
-    draft: Draft, parts: tuple[Swap, ...], comparison: Comparison
-) -> None:
+def _pipeline(draft: Draft) -> None:
     """Every stage, both engines, the first that differs open; and the
     selected row's formula."""
-    by_stage = {one.stage: one for one in parts}
+    by_stage = {one.stage: one for one in swaps(draft.state.bugs)}
+    comparison = draft.comparison
     diverging = comparison.diverging
     first = (*diverging, *by_stage, "advantage")[0]
     said = first_difference(comparison, next(iter(by_stage), ""))
@@ -262,7 +258,7 @@ def _pipeline(
             with st.expander(label, expanded=stage == first):
                 one = by_stage.get(stage)
                 st.markdown(meaning(one, stage, draft.state.engine_names))
-                stage_table(draft, comparison, stage)
+                stage_table(draft, stage)
     with right:
         row = min(draft.row, comparison.batch.rows - 1)
         workings(comparison, row, draft.state.engine_names)
@@ -272,9 +268,10 @@ def _pipeline(
 # The matrix
 
 
-def _matrix(draft: Draft, one: Swap, comparison: Comparison) -> None:
+def _matrix(draft: Draft) -> None:
     """This batch under every estimator: which let the bugs through."""
-    lines = matrix(comparison.batch, one.engine)
+    comparison = draft.comparison
+    lines = matrix(comparison.batch, draft.swap.engine)
     leaking = sum(line.leaks for line in lines)
     said = (
         f"{leaking or 'None'} of {len(lines)} estimators show a difference."

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison, token_advantage
+from gradebook.analysis.comparison import token_advantage
 from gradebook.analysis.law_check import Broken, Held, Outcome, laws
 from gradebook.analysis.matrix import matrix
-from gradebook.bugs import Swap
-from gradebook.cases.record import Bug, bug
-from gradebook.core.batch import Batch
+from gradebook.cases.record import bug
 from gradebook.core.formatting import minus, settled, signed
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.ui.parts import influence_map, tryit, words
@@ -18,43 +19,31 @@ from gradebook.ui.parts.folding import folded
 from gradebook.ui.parts.tables import table
 
 
-def deeper(draft: Draft, one: Swap, comparison: Comparison) -> None:
+def deeper(draft: Draft) -> None:
     """The section: its parts, folded."""
     st.markdown(
         words.titled("Go deeper", "Each part is computed for the batch above.")
     )
-    scenario, batch = draft.scenario, comparison.batch
-    folded(
-        "The smallest batch that shows the bug",
-        "shrink",
-        lambda: tryit.shrinking(draft, one),
-    )
-    folded(
-        "Which row's reward moves which row's advantage",
-        "influence",
-        lambda: influence_map.moves(draft, one, comparison),
-    )
-    folded(
-        "Laws that must hold, tried on both engines",
-        "laws",
-        lambda: _laws(draft, bug(one.name), batch),
-    )
-    if scenario.estimators:
-        folded(
-            "This batch under other estimators",
-            "estimators",
-            lambda: _estimators(draft, one, batch),
-        )
-    if scenario.other_run is not None:
-        folded(
-            "Two runs side by side",
-            "other-run",
-            lambda: _other_run(draft, one, batch),
-        )
+    parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
+        "shrink": ("The smallest batch that shows the bug", tryit.shrinking),
+        "influence": (
+            "Which row's reward moves which row's advantage",
+            influence_map.moves,
+        ),
+        "laws": ("Laws that must hold, tried on both engines", _laws),
+    }
+    if draft.scenario.estimators:
+        title = "This batch under other estimators"
+        parts["estimators"] = title, _estimators
+    if draft.scenario.other_run is not None:
+        parts["other-run"] = "Two runs side by side", _other_run
+    for name, (title, part) in parts.items():
+        folded(title, name, partial(part, draft))
 
 
-def _laws(draft: Draft, one: Bug, batch: Batch) -> None:
+def _laws(draft: Draft) -> None:
     """Each law in words, and what both engines make of it here."""
+    one, batch = bug(draft.swap.name), draft.comparison.batch
     if draft.state.evaluation:
         st.markdown(words.TRAINING_BATCH)
     body = []
@@ -75,15 +64,16 @@ def _outcome(found: Outcome) -> str:
     return f"cannot be tested here. {found.sentence}"
 
 
-def _other_run(draft: Draft, one: Swap, batch: Batch) -> None:
+def _other_run(draft: Draft) -> None:
     """A second run beside this one, and the difference token by token."""
-    other = draft.scenario.other_run
-    if other is None:
-        return
+    other, batch = draft.scenario.other_run, draft.comparison.batch
+    assert other is not None
     st.markdown(words.plain(other.note))
     second = other.batch(batch.settings)
     body = []
-    for name, engine in zip(draft.state.engine_names, (CORRECT, one.engine)):
+    for name, engine in zip(
+        draft.state.engine_names, (CORRECT, draft.swap.engine)
+    ):
         a = token_advantage(batch, run(engine, batch))
         b = token_advantage(second, run(engine, second))
         diff = "shapes differ"
@@ -100,15 +90,16 @@ def _matrix(values: list[list[float]]) -> str:
     return "[" + ", ".join(f"[{row}]" for row in rows) + "]"
 
 
-def _estimators(draft: Draft, one: Swap, batch: Batch) -> None:
+def _estimators(draft: Draft) -> None:
     """This batch under each estimator of the case, with both engines."""
+    batch, engine = draft.comparison.batch, draft.swap.engine
     scenario = draft.scenario
     note = words.plain(scenario.estimators_note)
     if note:
         lead = "In the unedited case: " if draft.edited else ""
         st.markdown(lead + note)
     body = []
-    for line in matrix(batch, one.engine, scenario.estimators):
+    for line in matrix(batch, engine, scenario.estimators):
         if line.wrong is not None:
             body.append([line.estimator, str(line.wrong), "", ""])
             continue

@@ -10,46 +10,90 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.comparison import Comparison, compare
+from gradebook.analysis.state_comparison import compared
+from gradebook.bugs import Swap
 from gradebook.cases import draft as drafts
+from gradebook.cases.engines import swapped
 from gradebook.cases.fields import said
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import State
+from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 
 
 @dataclass
 class Draft(drafts.Draft):
-    """A draft with what its page worked out and chose.
+    """A draft with what its page works out and what was chosen there.
 
     estimator  the named estimator that was chosen, where several fit
     seed       of the last draw of a subsample, -1 before the first
-    good       the comparison of the last state that could be computed
-    done       the last state that was computed; `faults` is what was wrong
     seen       what its board shows, made from the draft as it stands
     made       how often that was made
     """
 
     estimator: str = ""
     seed: int = -1
-    good: Comparison | None = None
-    done: State | None = None
-    faults: list[str] = field(default_factory=list)
     seen: Callable[[], dict[str, Any]] = dict
     made: int = 0
-    _own: tuple[tuple[str, ...], Comparison] | None = None
+    _of: State | None = None
+    _good: Comparison | None = None
+    _faults: list[str] = field(default_factory=list)
+    _original: tuple[tuple[str, ...], Comparison] | None = None
 
     @property
-    def own(self) -> Comparison | None:
-        """The comparison of the case's own batch under these bugs, where it
-        is known."""
-        if self._own is None or self._own[0] != self.state.bugs:
-            return None
-        return self._own[1]
+    def swap(self) -> Swap:
+        """The faulty engine, with every bug of the state."""
+        return swapped(self.state.bugs)
 
-    @own.setter
-    def own(self, found: Comparison) -> None:
-        self._own = self.state.bugs, found
+    @property
+    def comparison(self) -> Comparison:
+        """Both engines on the batch as it stands. Where something is wrong
+        with it (see `faults`), on the last good one, else on the case's."""
+        self._work_out()
+        return self._good or self.original
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong with the batch as it stands, in words."""
+        self._work_out()
+        return self._faults
+
+    @property
+    def original(self) -> Comparison:
+        """Both engines on the case's own batch."""
+        if self._original is None or self._original[0] != self.state.bugs:
+            found = compare(self.swap, self.origin.batch())
+            self._original = self.state.bugs, found
+        return self._original[1]
+
+    def compared(self) -> Comparison:
+        """Both engines on the state. Raises GradebookError."""
+        return compared(self.state)
+
+    def _work_out(self) -> None:
+        """Compares the engines, once for each state."""
+        if self._of is self.state:
+            return
+        self._faults, found = self.wrong(), None
+        if not self._faults:
+            try:
+                found = self.compared()
+            except GradebookError as error:
+                self._faults = [said(error)]
+        if found is None and self._of is not None:
+            found = self._last_good(self._of.bugs)
+        self._of, self._good = self.state, found
+
+    def _last_good(self, bugs: tuple[str, ...]) -> Comparison | None:
+        """The last good batch with the state's bugs; it was compared with
+        `bugs`. None where it cannot be compared with others."""
+        if self._good is None or bugs == self.state.bugs:
+            return self._good
+        try:
+            return compare(self.swap, self._good.batch)
+        except GradebookError:
+            return None
 
     def named(self, part: str) -> str:
         """The name of a widget that shows a part of this draft."""

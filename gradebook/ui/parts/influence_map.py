@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.influence import (
     Influences,
     changed,
@@ -31,9 +30,9 @@ MOST_ROWS = 128
 FINITE, SLOPE = "finite change", "derivative"
 
 
-def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
+def moves(draft: Draft) -> None:
     """The section: maps, the chosen cell in numbers, the totals."""
-    batch = comparison.batch
+    bug, batch = draft.swap, draft.comparison.batch
     if batch.rows > MOST_ROWS:
         said = f"The map is drawn for up to {MOST_ROWS} rows."
         st.markdown(said)
@@ -83,7 +82,7 @@ def moves(draft: Draft, bug: Swap, comparison: Comparison) -> None:
         correct,
         faulty,
         leaks,
-        prompts_of(draft.table, comparison),
+        prompts_of(draft),
         (victim, culprit),
         ink(),
         draft.state.engine_names,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.lost_number import Loss, lost
 from gradebook.cases.case import LostNumber
 from gradebook.cases.record import bug
@@ -16,9 +15,9 @@ from gradebook.ui.parts.tables import table
 THIN = "\u2009"
 
 
-def section(draft: Draft, comparison: Comparison) -> None:
+def section(draft: Draft) -> None:
     """Exact value, nearest float and the gap, for the selected row."""
-    what = bug(draft.scenario.bug).lost
+    what, comparison = bug(draft.scenario.bug).lost, draft.comparison
     row = draft.row
     if what is None or row >= comparison.batch.rows:
         return

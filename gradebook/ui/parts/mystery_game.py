@@ -13,8 +13,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gradebook.analysis.mystery import Seen, edits, look, odd_rows
-from gradebook.cases.fields import said
+from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.mystery import edits, look, odd_rows
 from gradebook.cases.mystery import (
     NONE,
     first_state,
@@ -39,6 +39,26 @@ HINT = re.compile(r"half|stage|rows[0-9]{1,3}")
 
 
 @dataclass
+class Trainer(Draft):
+    """The batch on the board, with the hidden trainer as the one engine."""
+
+    name: str = NONE
+
+    @property
+    def original(self) -> Comparison:
+        """What the trainer gave for the batch as it came."""
+        return look(self.name, self.origin).comparison
+
+    def compared(self) -> Comparison:
+        """What it gives for the batch as it stands. Raises GradebookError,
+        also where the trainer stops with an error."""
+        seen = look(self.name, self.state)
+        if seen.trace is None:
+            raise GradebookError(CRASH)
+        return seen.comparison
+
+
+@dataclass
 class Game:
     """Where a visitor stands in a game.
 
@@ -47,12 +67,10 @@ class Game:
     wrong  how many wrong names were given
     over   the answer is shown; gave_up: without a name
     told   what the last name came to
-    good   the last batch that the trainer got through
-    faults what is wrong with the batch as it stands, in words
     """
 
     seed: str
-    draft: Draft = field(default_factory=lambda: Draft(first_state().scenario))
+    draft: Draft = field(init=False)
     log: list[State] = field(default_factory=lambda: [first_state()])
     hints: list[str] = field(default_factory=list)
     wrong: int = 0
@@ -60,37 +78,14 @@ class Game:
     gave_up: bool = False
     told: str = ""
     problems: tuple[str, ...] = ()
-    good: Seen | None = None
-    faults: list[str] = field(default_factory=list)
-    _of: State | None = None
+
+    def __post_init__(self) -> None:
+        self.draft = Trainer(first_state().scenario, name=self.name)
 
     @property
     def name(self) -> str:
         """The hidden bug, or NONE."""
         return hidden(self.seed)
-
-    def own(self) -> Seen:
-        """What the trainer gave for the batch as it came."""
-        return look(self.name, first_state())
-
-    def look(self) -> Seen:
-        """What the trainer gives for the batch as it stands; where it cannot
-        be read, or the trainer stops, the last one it got through, and
-        `faults` say why."""
-        if self._of is self.draft.state and self.good is not None:
-            return self.good
-        self.faults = self.draft.wrong()
-        found = None
-        if not self.faults:
-            try:
-                found = look(self.name, self.draft.state)
-                self.faults = [] if found.trace is not None else [CRASH]
-            except GradebookError as error:
-                self.faults = [said(error)]
-        if found is not None and found.trace is not None:
-            self.good = found
-        self._of = self.draft.state
-        return self.good or self.own()
 
     def note(self) -> None:
         """The batch as it stands was shown: a new one costs its edits."""

@@ -5,19 +5,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison
 from gradebook.cases.record import bug
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import settled, signed
 from gradebook.engine.pipeline import run
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.pictures import prompts_of
 from gradebook.ui.parts.tables import table
 
 
-def section(draft: Draft, comparison: Comparison) -> None:
+def section(draft: Draft) -> None:
     """The advantages of the three, row by row, on the batch above."""
-    other = draft.scenario.other_fix
+    other, comparison = draft.scenario.other_fix, draft.comparison
     if other is None:
         return
     st.markdown(
@@ -31,9 +31,7 @@ def section(draft: Draft, comparison: Comparison) -> None:
         return
     right, wrong = draft.state.engine_names
     sides = (comparison.correct.advantage, fixed, comparison.faulty.advantage)
-    prompts = draft.table["prompt"]
-    if len(prompts) != batch.rows:
-        prompts = tuple(map(str, batch.prompt.tolist()))
+    prompts = prompts_of(draft)
     body = [
         [str(r), prompts[r], *(signed(settled(float(s[r]))) for s in sides)]
         for r in range(batch.rows)

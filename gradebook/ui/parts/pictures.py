@@ -7,11 +7,11 @@ from typing import Any
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison
-from gradebook.cases.table import Table
 from gradebook.core.formatting import pair
 from gradebook.output.figures import INK, Figure
 from gradebook.output.figures.ready import Ready
 from gradebook.output.panels import panels, telling
+from gradebook.ui.parts.drafts import Draft
 
 
 def chart(figure: Figure, **said: Any) -> None:
@@ -24,13 +24,13 @@ def ink() -> str:
     return INK.get(st.context.theme.type or "light", INK["light"])
 
 
-def prompts_of(table: Table, comparison: Comparison) -> list[str]:
+def prompts_of(draft: Draft) -> list[str]:
     """The rows' prompts as typed; by number where the table has moved on
     from the batch that was compared."""
-    typed = list(table["prompt"])
-    if len(typed) == comparison.batch.rows:
+    typed, batch = list(draft.table["prompt"]), draft.comparison.batch
+    if len(typed) == batch.rows:
         return typed
-    return [str(p) for p in comparison.batch.prompt.tolist()]
+    return [str(p) for p in batch.prompt.tolist()]
 
 
 def values_of(

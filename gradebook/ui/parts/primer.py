@@ -7,12 +7,11 @@ from functools import cache
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison
-from gradebook.cases.engines import swapped
 from gradebook.cases.scenario import Scenario, load
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.core.project import PACKAGE
 from gradebook.ui.parts import drafts, words
-from gradebook.ui.parts.heart import computed, picture
+from gradebook.ui.parts.heart import picture
 from gradebook.ui.parts.tables import table
 
 SAID = "Rollouts of one prompt, their rewards and their advantages."
@@ -29,7 +28,7 @@ def primer() -> None:
     with left:
         picture(draft, "sign", covered=True, said=SAID)
     with draft.lock:
-        found, wrong = computed(draft, swapped(draft.state.bugs))
+        found, wrong = draft.comparison, draft.faults
     told.markdown(_told(found))
     with right.container(key="stale-primer" if wrong else "primer-table"):
         if wrong:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.evidence import by_engine, in_words, numbers
 from gradebook.cases.alarm import Alarm
 from gradebook.cases.reports import Report
 from gradebook.cases.scenario import Scenario
+from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
 from gradebook.ui.parts import words
@@ -48,17 +48,14 @@ def answer(report: Report, said: str) -> None:
         )
 
 
-def numbers_of(report: Report, draft: Draft, found: Comparison) -> None:
+def numbers_of(report: Report, draft: Draft) -> None:
     """The numbers that settle it, from the batch on the board, and the
-    report with its sources.
-
-    found  the draft's comparison, or the last good one
-    """
+    report with its sources."""
     source = report.source
     if isinstance(source, Scenario):
-        _of_bug(source, draft, found)
+        _of_bug(source, draft)
     else:
-        _of_alarm(source, found)
+        _of_alarm(source, draft.comparison.batch)
     told = f"{words.plain(source.standing)}."
     if isinstance(source, Scenario):
         told += f" {words.plain(source.status_note)}"
@@ -75,11 +72,11 @@ def numbers_of(report: Report, draft: Draft, found: Comparison) -> None:
 TITLE = "The numbers that settle it"
 
 
-def _of_alarm(alarm: Alarm, found: Comparison) -> None:
+def _of_alarm(alarm: Alarm, batch: Batch) -> None:
     body, beside = [], False
     for one in alarm.evidence:
         try:
-            said = in_words(numbers(one, found.batch))
+            said = in_words(numbers(one, batch))
         except GradebookError as error:
             said = words.place(error)
         mark = ""
@@ -100,10 +97,10 @@ def _of_alarm(alarm: Alarm, found: Comparison) -> None:
     table(["what", "numbers", "batch"], body, label="what settles the report")
 
 
-def _of_bug(scenario: Scenario, draft: Draft, found: Comparison) -> None:
-    kind = scenario.telltale.kind
+def _of_bug(scenario: Scenario, draft: Draft) -> None:
+    kind, found = scenario.telltale.kind, draft.comparison
     numbers = values_of(found, kind)
-    prompts = prompts_of(draft.table, found)
+    prompts = prompts_of(draft)
     rewards = [f"{x:g}" for x in found.batch.reward.tolist()]
     rows = range(found.batch.rows)
     body = [

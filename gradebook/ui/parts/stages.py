@@ -28,11 +28,12 @@ GRADIENT = (
 )
 
 
-def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
+def where(draft: Draft) -> None:
     """The section: the path of stages, the chosen stage, the formula."""
+    one, comparison = draft.swap, draft.comparison
     said = first_difference(comparison, one.stage)
     st.markdown(words.titled("Where it goes wrong", said))
-    stage = _path(draft, one, comparison)
+    stage = _path(draft)
     left, right = st.columns([13, 11], gap="large")
     row = min(draft.row, comparison.batch.rows - 1)
     with left:
@@ -43,22 +44,22 @@ def where(draft: Draft, one: Swap, comparison: Comparison) -> None:
             draft.state.engine_names,
         )
         st.markdown(said, help=terms(said))
-        _plot(draft, comparison, stage, row)
+        _plot(draft, stage, row)
         folded(
             "The numbers of this stage",
             "stage",
-            lambda: stage_table(draft, comparison, stage),
+            lambda: stage_table(draft, stage),
         )
     with right:
         workings(comparison, row, draft.state.engine_names)
     tokens(comparison, row, draft.state.engine_names)
 
 
-def _plot(draft: Draft, comparison: Comparison, stage: str, row: int) -> None:
+def _plot(draft: Draft, stage: str, row: int) -> None:
     """The stage row by row, correct and faulty side by side. Plotly takes
     long to load, and comes after the board into the space kept for it."""
-    names = draft.state.engine_names
-    prompts = prompts_of(draft.table, comparison)
+    names, comparison = draft.state.engine_names, draft.comparison
+    prompts = prompts_of(draft)
     drawn = chart if arrived() else _space
     drawn(
         stage_figure(comparison, stage, row, names, ink(), prompts),
@@ -115,27 +116,28 @@ def choose_stage(draft: Draft, stage: str) -> None:
     keys.STAGES.get()[draft.named("stage")] = stage
 
 
-def shown_stage(draft: Draft, one: Swap, comparison: Comparison) -> str:
+def shown_stage(draft: Draft) -> str:
     """The stage that stands open: the chosen one, else the first that
     differs, else the one that the bug swaps."""
-    chosen = open_stage(draft)
+    chosen, comparison = open_stage(draft), draft.comparison
     if chosen in comparison.stages:
         return chosen
-    return (*comparison.diverging, one.stage or comparison.stages[-1])[0]
+    swapped = draft.swap.stage or comparison.stages[-1]
+    return (*comparison.diverging, swapped)[0]
 
 
-def step(draft: Draft, one: Swap, comparison: Comparison, by: int) -> None:
+def step(draft: Draft, by: int) -> None:
     """Opens the stage `by` places further along the path, if there is one."""
-    stages = comparison.stages
-    at = stages.index(shown_stage(draft, one, comparison)) + by
+    stages = draft.comparison.stages
+    at = stages.index(shown_stage(draft)) + by
     if 0 <= at < len(stages):
         choose_stage(draft, stages[at])
 
 
-def _path(draft: Draft, one: Swap, comparison: Comparison) -> str:
+def _path(draft: Draft) -> str:
     """The stages in order, one of them chosen. The chosen one."""
+    comparison, now = draft.comparison, shown_stage(draft)
     diverging = comparison.diverging
-    now = shown_stage(draft, one, comparison)
     with st.container(key="path"):
         st.segmented_control(
             "Stage",
@@ -162,10 +164,10 @@ def meaning(bug: Swap | None, stage: str, names: tuple[str, str]) -> str:
     return said
 
 
-def stage_table(draft: Draft, comparison: Comparison, stage: str) -> None:
+def stage_table(draft: Draft, stage: str) -> None:
     """Both engines' results of one stage, row by row."""
-    prompts, whole = prompts_of(draft.table, comparison), stage == "loss"
-    lines = lines_of(comparison, stage, prompts)
+    whole = stage == "loss"
+    lines = lines_of(draft.comparison, stage, prompts_of(draft))
     body = [
         [
             *([] if whole else [str(row)]),

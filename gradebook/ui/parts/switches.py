@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.comparison import (
-    Comparison,
-    compare,
-    mean_kl,
-    trained_tokens,
-)
+from gradebook.analysis.comparison import compare, mean_kl, trained_tokens
 from gradebook.bugs import Swap
 from gradebook.cases.case import SPECIAL_CONTROLS
 from gradebook.core.batch import Batch
@@ -23,8 +18,9 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.tables import table
 
 
-def switches(draft: Draft, one: Swap, comparison: Comparison) -> None:
+def switches(draft: Draft) -> None:
     """Every setting and switch of the case; each acts at once."""
+    one, comparison = draft.swap, draft.comparison
     controls.settings(draft)
     names = draft.scenario.controls
     for name in names:

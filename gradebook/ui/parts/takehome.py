@@ -80,7 +80,7 @@ def _note(draft: Draft) -> str:
     """What the reader of the test should know; the file itself is made
     when it is asked for, since that takes longer than the page."""
     notes = [switches_note(draft.state)]
-    if draft.good is not None and draft.good.agree:
+    if draft.comparison.agree:
         notes.append(
             f"This batch {HIDES}. The rows of the case are in the"
             " test as well."

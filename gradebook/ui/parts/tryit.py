@@ -6,9 +6,7 @@ import streamlit as st
 
 from gradebook.analysis.attempt import allowed
 from gradebook.analysis.challenges import apply_solution, judge
-from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.shrink import shrink
-from gradebook.bugs import Swap
 from gradebook.cases.challenge import (
     AddRow,
     Cell,
@@ -25,11 +23,9 @@ from gradebook.ui.parts.player import Play
 from gradebook.ui.parts.redraw import redraw
 
 
-def challenge(draft: Draft, comparison: Comparison, stale: bool) -> None:
-    """The current challenge of the case, judged on the batch as it stands.
-
-    stale  the batch cannot be read, so `comparison` is an earlier one
-    """
+def challenge(draft: Draft) -> None:
+    """The current challenge of the case, judged on the batch as it
+    stands."""
     tasks = draft.scenario.challenges
     if not tasks:
         return
@@ -37,8 +33,8 @@ def challenge(draft: Draft, comparison: Comparison, stale: bool) -> None:
     at = min(keys.CHALLENGE.get().get(name, 0), len(tasks) - 1)
     task = tasks[at]
     missing = "Correct the cells that cannot be read first."
-    if not stale:
-        verdict = judge(task, draft.state, comparison)
+    if not draft.faults:
+        verdict = judge(task, draft.state, draft.comparison)
         missing = verdict.missing
         if verdict.solved:
             keys.SOLVED.get().add((name, at))
@@ -165,7 +161,7 @@ def _typed(value: object) -> str:
     return str(value).removesuffix(".0")
 
 
-def shrinking(draft: Draft, bug: Swap) -> None:
+def shrinking(draft: Draft) -> None:
     """A button that reduces the batch to the smallest that shows it."""
     st.markdown(
         "Reduces the batch to the smallest one, with the roundest numbers,"
@@ -173,14 +169,14 @@ def shrinking(draft: Draft, bug: Swap) -> None:
         " on the board. Undo brings yours back."
     )
     if st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
-        _shrink(draft, bug)
+        _shrink(draft)
 
 
-def _shrink(draft: Draft, bug: Swap) -> None:
+def _shrink(draft: Draft) -> None:
     steps = []
     try:
         with st.status("Shrinking", expanded=True) as status:
-            for found in shrink(bug, draft.state):
+            for found in shrink(draft.swap, draft.state):
                 steps.append((found.sentence, found.state))
                 said = f"Step {len(steps)}: {found.sentence}"
                 status.update(label=words.plain(said))
