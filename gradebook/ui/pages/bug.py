@@ -164,9 +164,8 @@ def _keys(draft: Draft, covered: bool) -> None:
     top = keys.OPENED.get()
     keys.OPENED.drop()
     shortcuts(
+        draft,
         {
-            "undo": lambda: draft.go(draft.at - 1),
-            "redo": lambda: draft.go(draft.at + 1),
             "back": partial(stages.step, draft, -1),
             "on": partial(stages.step, draft, 1),
             "reveal": partial(room.reveal, draft.scenario),

@@ -20,7 +20,7 @@ from gradebook.ui.parts.heart import below, heart
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.shell import require_entry
-from gradebook.ui.parts.shortcuts import NO_LETTERS, shortcuts
+from gradebook.ui.parts.shortcuts import NOTHING, shortcuts
 from gradebook.ui.parts.tables import table
 from gradebook.ui.rooms import ballot, bar, seat
 
@@ -152,18 +152,17 @@ def _keys(one: Quiz, draft: Draft, answered: bool) -> None:
     """Ctrl+Z undoes an edit; alone, b and n answer, and the right arrow goes
     on."""
     acts = {
-        "undo": draft.undo,
-        "redo": draft.redo,
         "bug": lambda: _answer(one, 0),
         "not": lambda: _answer(one, 1),
         "next": lambda: _on(one),
     }
     alone = _alone_with(one)
     shortcuts(
+        draft,
         acts,
         presenter=present.on(),
         focus=f"{one.seed}-{one.at}" if answered else "",
-        letters=KEYS if alone else NO_LETTERS,
+        letters=KEYS if alone else NOTHING,
         then=st.rerun,
     )
     if alone:

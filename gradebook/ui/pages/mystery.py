@@ -24,9 +24,9 @@ from gradebook.ui.parts import controls, game_link, mystery_game, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import heart
 from gradebook.ui.parts.mystery_game import COSTS, WRONG, Game
-from gradebook.ui.parts.redraw import redraw
 from gradebook.ui.parts.shell import bug_files, require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
+from gradebook.ui.parts.widget import button
 from gradebook.ui.rooms.seat import carried
 
 PAGE = "mystery"
@@ -119,8 +119,7 @@ def _rest(game: Game) -> None:
         _name(game)
     with right:
         _hints(game)
-    draft = game.draft
-    shortcuts({"undo": draft.undo, "redo": draft.redo})
+    shortcuts(game.draft)
     _depart(game)
 
 
@@ -160,21 +159,21 @@ def _name(game: Game) -> None:
             key=f"mystery-bug-{game.seed}-{stage}",
             wrap=True,
         )
-    st.button(
+    button(
         "Name it",
-        key="mystery-name",
+        "mystery-name",
+        game.guess,
+        "" if stage == NO_STAGE else stage,
+        name,
+        after=st.rerun,
         type="primary",
         disabled=name is None,
-        on_click=_named,
-        args=(game, stage, name),
     )
     if game.told:
         st.markdown(f"**{game.told}**")
     with st.container(horizontal=True):
-        st.button(
-            "Give up", key="mystery-over", on_click=_give_up, args=(game,)
-        )
-        st.button("Another trainer", key="mystery-new", on_click=_new)
+        button("Give up", "mystery-over", game.give_up, after=st.rerun)
+        button("Another trainer", "mystery-new", _new, after=st.rerun)
 
 
 def _edits(game: Game) -> str:
@@ -185,19 +184,8 @@ def _title(name: str) -> str:
     return words.plain(bug(name).title) if name != NONE else NO_BUG
 
 
-def _named(game: Game, stage: str, name: str) -> None:
-    game.guess("" if stage == NO_STAGE else stage, name)
-    st.rerun()
-
-
-def _give_up(game: Game) -> None:
-    game.over = game.gave_up = True
-    st.rerun()
-
-
 def _new() -> None:
     keys.MYSTERY.put(Game(game_link.new_seed()))
-    st.rerun()
 
 
 # Hints
@@ -207,12 +195,12 @@ def _hints(game: Game) -> None:
     st.markdown(words.titled("Hints", "A hint counts as edits."))
     with st.container(horizontal=True):
         for hint, label in HINTS.items():
-            st.button(
+            button(
                 f"{label} ({COSTS[hint]} edits)",
-                key=f"mystery-hint-{hint}",
+                f"mystery-hint-{hint}",
+                game.take,
+                hint,
                 disabled=hint in game.hints,
-                on_click=_take,
-                args=(game, hint),
             )
     for number, rows in game.rows_told():
         batch = "the first batch" if not number else f"batch {number}"
@@ -226,11 +214,6 @@ def _hints(game: Game) -> None:
         st.markdown(
             f"The stage is `{stage}`." if stage else "No stage is wrong."
         )
-
-
-def _take(game: Game, hint: str) -> None:
-    game.take(hint)
-    redraw()
 
 
 # The end
@@ -275,7 +258,7 @@ def _over(game: Game) -> None:
 @st.fragment(key="rest")
 def _keys(draft: Draft) -> None:
     """Undo and redo by the keyboard, wherever the focus is."""
-    shortcuts({"undo": draft.undo, "redo": draft.redo})
+    shortcuts(draft)
 
 
 def _revealed(game: Game) -> Draft:

@@ -25,12 +25,11 @@ from gradebook.ui.parts import (
 )
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import below, heart
-from gradebook.ui.parts.redraw import redraw
 from gradebook.ui.parts.shell import bug_files, require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.stages import first_difference, meaning, stage_table
 from gradebook.ui.parts.tables import table
-from gradebook.ui.parts.widget import choosing, picking, whole_page
+from gradebook.ui.parts.widget import button, choosing, picking, whole_page
 from gradebook.ui.parts.workings import tokens, workings
 
 PAGE = starts.NAME
@@ -89,12 +88,7 @@ def rest(draft: Draft, drawn: tuple[str, ...]) -> None:
                 _matrix(draft)
         if not draft.faults:
             takehome.take_home(draft)
-        shortcuts(
-            {
-                "undo": lambda: draft.go(draft.at - 1),
-                "redo": lambda: draft.go(draft.at + 1),
-            },
-        )
+        shortcuts(draft)
         address.depart(PAGE, edited=True)
 
 
@@ -214,20 +208,15 @@ def _columns(draft: Draft) -> None:
     missing = [n for n in whole.headers if n not in draft.table]
     if not missing:
         return
-    st.button(
+    button(
         "Show every column",
-        key=f"columns-{draft.scenario.name}",
-        on_click=_every_column,
-        args=(draft,),
+        f"columns-{draft.scenario.name}",
+        draft.do,
+        edits.show_every_column,
         help="Adds, with values that change no advantage: "
         + ", ".join(titled(n) for n in missing)
         + ".",
     )
-
-
-def _every_column(draft: Draft) -> None:
-    draft.do(edits.show_every_column)
-    redraw()
 
 
 def _settings(draft: Draft) -> None:

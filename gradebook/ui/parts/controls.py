@@ -17,8 +17,7 @@ from gradebook.core.settings import ESTIMATORS, OF_ESTIMATOR
 from gradebook.engine.trainer import NORMALIZATIONS, subsampled
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.redraw import redraw
-from gradebook.ui.parts.widget import choosing, picking, showing
+from gradebook.ui.parts.widget import button, choosing, picking, showing
 
 CUSTOM = "custom"
 PHASES = ("Training", "Evaluation")
@@ -156,14 +155,15 @@ def _subsample(draft: Draft) -> None:
             lambda one: draft.edit(normalization=one),
         ),
     )
-    right.button(
-        "Draw the subsample again",
-        key=f"draw-{draft.scenario.name}",
-        on_click=_draw,
-        args=(draft,),
-        help="Draws as many single transitions as are kept now, with the"
-        " next seed.",
-    )
+    with right:
+        button(
+            "Draw the subsample again",
+            f"draw-{draft.scenario.name}",
+            _draw,
+            draft,
+            help="Draws as many single transitions as are kept now, with the"
+            " next seed.",
+        )
 
 
 def _draw(draft: Draft) -> None:
@@ -174,7 +174,6 @@ def _draw(draft: Draft) -> None:
     draft.seed += 1
     kept = subsampled(batch, draft.seed).tolist()
     draft.edit(table=draft.table.with_column("kept_steps", kept))
-    redraw()
 
 
 def _phase(draft: Draft) -> None:

@@ -22,9 +22,8 @@ from gradebook.ui import keys
 from gradebook.ui.parts import numbers, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.pictures import chart, ink, prompts_of
-from gradebook.ui.parts.redraw import redraw
 from gradebook.ui.parts.tables import table
-from gradebook.ui.parts.widget import showing
+from gradebook.ui.parts.widget import redraw, showing
 
 MOST_ROWS = 128
 FINITE, SLOPE = "finite change", "derivative"

@@ -115,6 +115,10 @@ class Game:
             else "Neither the stage nor the bug is right."
         )
 
+    def give_up(self) -> None:
+        """The answer is shown without a name."""
+        self.over = self.gave_up = True
+
     def take(self, hint: str) -> None:
         """A hint, unless it was taken already."""
         if hint == "rows":

@@ -11,7 +11,7 @@ from gradebook.cases.state import State
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.redraw import redraw
+from gradebook.ui.parts.widget import button
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Play:
 def start(draft: Draft, play: Play) -> None:
     """Begins to play: the first step stands on the board."""
     keys.PLAYS.get()[draft.scenario.name] = play
-    _put(draft, play, 1)
+    _go(draft, play, 0, 1)
 
 
 def player(draft: Draft) -> None:
@@ -52,31 +52,18 @@ def player(draft: Draft) -> None:
         f"**{words.plain(play.title)}**, step {at} of {last}: {done[-1]}"
     )
     with st.container(horizontal=True):
-        st.button(
-            "Next step",
-            key=f"play-step-{name}",
-            disabled=at == last,
-            on_click=_next,
-            args=(draft, play, at, at + 1),
-        )
-        st.button(
-            "To the end",
-            key=f"play-end-{name}",
-            disabled=at == last,
-            on_click=_next,
-            args=(draft, play, at, last),
-        )
+        for label, key, to in (
+            ("Next step", f"play-step-{name}", at + 1),
+            ("To the end", f"play-end-{name}", last),
+        ):
+            button(label, key, _go, draft, play, at, to, disabled=at == last)
     if at > 1:
         with st.popover("The steps so far"):
             st.markdown("\n".join(f"1. {one}" for one in done))
 
 
-def _next(draft: Draft, play: Play, at: int, to: int) -> None:
-    """Each step is an edit of its own, so that Undo goes back by one."""
-    for number in range(at + 1, to + 1):
-        _put(draft, play, number)
-    redraw()
-
-
-def _put(draft: Draft, play: Play, number: int) -> None:
-    draft.become(play.steps[number - 1][1])
+def _go(draft: Draft, play: Play, at: int, to: int) -> None:
+    """From one step to another. Each is an edit of its own, so that Undo
+    goes back by one."""
+    for _, state in play.steps[at:to]:
+        draft.become(state)

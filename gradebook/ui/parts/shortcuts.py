@@ -11,31 +11,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import streamlit as st
 
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
-from gradebook.ui.parts.redraw import redraw
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.widget import redraw
 
-NO_LETTERS: Mapping[str, str] = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 component = st.components.v2.component(
     "gradebook_shortcuts", js=stub("shortcuts.js")
 )
 
 
 def shortcuts(
-    acts: Mapping[str, Callable[[], None]],
+    draft: Draft,
+    acts: Mapping[str, Callable[[], None]] = NOTHING,
     presenter: bool = False,
     focus: str = "",
     top: str = "",
-    letters: Mapping[str, str] = NO_LETTERS,
+    letters: Mapping[str, str] = NOTHING,
     then: Callable[[], None] = redraw,
 ) -> None:
-    """Listens for keys on the whole page, and for the board.
+    """Listens for keys on the whole page, and for the draft's board.
 
-    acts       "undo", "redo", "back", "on", "reveal", or a value of
-               `letters` -> what it does
+    acts       "back", "on", "reveal", or a value of `letters` -> what it does
     presenter  the arrow keys and space act, too
     focus      a new text moves a lost focus to the verdict
     top        a new text shows the page from its top
@@ -52,7 +54,9 @@ def shortcuts(
         fresh = [k for k in message["keys"] if k[0] > here["seen"]]
         for number, name in fresh:
             here["seen"] = number
-            if name in acts:
+            if name in ("undo", "redo"):
+                getattr(draft, name)()
+            elif name in acts:
                 acts[name]()
         if fresh:
             then()

@@ -20,7 +20,7 @@ from gradebook.ui import keys
 from gradebook.ui.parts import player, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.player import Play
-from gradebook.ui.parts.redraw import redraw
+from gradebook.ui.parts.widget import button
 
 
 def challenge(draft: Draft) -> None:
@@ -88,43 +88,33 @@ def needs_settings(draft: Draft) -> bool:
 
 def _buttons(draft: Draft, task: Challenge, at: int) -> None:
     name, count = draft.scenario.name, len(draft.scenario.challenges)
-    st.button(
+    button(
         "Reset",
-        key=f"try-reset-{name}",
-        on_click=_reset,
-        args=(draft,),
+        f"try-reset-{name}",
+        draft.reset,
         disabled=not draft.edited,
         help="Every challenge starts from the original batch.",
     )
     if count > 1:
-        st.button(
-            "Next challenge",
-            key=f"try-next-{name}",
-            on_click=_show,
-            args=(draft, (at + 1) % count),
-        )
+        number = (at + 1) % count
+        button("Next challenge", f"try-next-{name}", _show, draft, number)
     if task.hint:
         with st.popover("Hint"):
             st.markdown(words.plain(task.hint))
-    st.button(
+    button(
         "Show a solution",
-        key=f"solve-{name}-{at}",
-        on_click=_solve,
-        args=(draft, task),
+        f"solve-{name}-{at}",
+        _solve,
+        draft,
+        task,
         help="Plays it on the board, one edit at a time. Undo brings your"
         " batch back.",
     )
 
 
-def _reset(draft: Draft) -> None:
-    draft.reset()
-    redraw()
-
-
 def _show(draft: Draft, at: int) -> None:
     keys.CHALLENGE.get()[draft.scenario.name] = at
     draft.reset()
-    redraw()
 
 
 def _solve(draft: Draft, task: Challenge) -> None:
@@ -134,7 +124,6 @@ def _solve(draft: Draft, task: Challenge) -> None:
         state = apply_solution(state, [change])
         steps.append((_change(change), state))
     player.start(draft, Play("The solution", steps))
-    redraw()
 
 
 def _change(change: Change) -> str:

@@ -14,10 +14,40 @@ stands in a container of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
+
+import streamlit as st
 
 from gradebook.ui import keys
-from gradebook.ui.parts.redraw import redraw
+
+
+def redraw() -> NoReturn:
+    """Draws board and rest again after a callback has changed the draft.
+
+    Called last in a callback, since it raises, as `st.rerun` does. Without
+    it only the fragment would run again in which the widget stands.
+    """
+    st.rerun(["heart", "rest"])
+
+
+def button(
+    label: str,
+    key: str,
+    act: Callable[..., object],
+    *given: Any,
+    after: Callable[[], None] = redraw,
+    **more: Any,
+) -> None:
+    """A button that calls `act` with what is given, and draws again.
+
+    more  other arguments of st.button
+    """
+
+    def pressed() -> None:
+        act(*given)
+        after()
+
+    st.button(label, key=key, on_click=pressed, **more)
 
 
 def showing(
