@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.project import PROJECT
 
 
 def start_app(options: Sequence[str] = ()) -> int:
-    """Runs `streamlit run app.py` with the project's settings.
+    """Runs `streamlit run app.py`. Streamlit reads the project's settings,
+    which stand beside app.py.
 
     options  more of Streamlit's own options; they win over the project's
 
@@ -28,31 +27,8 @@ def start_app(options: Sequence[str] = ()) -> int:
     from streamlit.web.cli import main
 
     app = str(PROJECT / "app.py")
-    command = ["run", app, *project_flags(), *options]
     try:
-        main(command, prog_name="streamlit")
+        main(["run", app, *options], prog_name="streamlit")
     except SystemExit as ended:
         return int(ended.code or 0)
     return 0
-
-
-def project_flags() -> list[str]:
-    """.streamlit/config.toml as options of Streamlit's command line.
-
-    Streamlit itself reads that file only in the folder it is started in.
-    """
-    text = (PROJECT / ".streamlit" / "config.toml").read_text("utf-8")
-    return [
-        f"--{name}={str(value).lower() if value in (True, False) else value}"
-        for name, value in _flat(tomllib.loads(text))
-    ]
-
-
-def _flat(
-    table: Mapping[str, Any], above: str = ""
-) -> Iterator[tuple[str, Any]]:
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{above}{name}.")
-        else:
-            yield f"{above}{name}", value

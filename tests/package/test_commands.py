@@ -1,6 +1,8 @@
 """The commands `bugs`, `explain` and `app`, without their long parts."""
 
-import tomllib
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -8,7 +10,6 @@ import gradebook
 from gradebook.__main__ import main
 from gradebook.cases.record import bug
 from gradebook.core.project import PROJECT
-from gradebook.ui.launch import project_flags
 
 
 def test_the_list_names_every_bug_with_its_status(capsys):
@@ -38,14 +39,30 @@ def test_an_unknown_bug_is_an_error_that_lists_the_known_ones(capsys):
     assert "partial_groups" in capsys.readouterr().err
 
 
-def test_the_app_is_started_with_every_setting_of_the_project():
-    text = (PROJECT / ".streamlit/config.toml").read_text("utf-8")
-    flags = project_flags()
-    assert "--browser.gatherUsageStats=false" in flags
-    assert "--theme.dark.primaryColor=#3D8FD1" in flags
-    tables = tomllib.loads(text)
-    settings = [
-        value for section in tables.values() for value in section.values()
-    ]
-    nested = sum(len(v) - 1 for v in settings if isinstance(v, dict))
-    assert len(flags) == len(settings) + nested
+SHOWN = """
+from streamlit import config
+from streamlit.web import bootstrap
+from gradebook.ui.launch import start_app
+
+def shown(*_):
+    for name in ("server.address", "theme.dark.primaryColor", "server.port"):
+        print(config.get_option(name))
+
+bootstrap.run = bootstrap.run_asgi_app = shown
+start_app(["--server.port", "8777"])
+"""
+
+
+def test_the_app_has_the_projects_settings_in_any_folder(tmp_path):
+    """The folder's own settings, another app's, say otherwise."""
+    (tmp_path / ".streamlit").mkdir()
+    settings = tmp_path / ".streamlit" / "config.toml"
+    settings.write_text('[server]\naddress = "0.0.0.0"\nport = 1\n')
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWN],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["localhost", "#3D8FD1", "8777"], done.stderr

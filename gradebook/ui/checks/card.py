@@ -13,8 +13,9 @@ from gradebook.logs.pytest_file import test_file
 from gradebook.logs.report import report
 from gradebook.logs.verdict.verdict import Verdict
 from gradebook.ui.checks.checking import Checking
-from gradebook.ui.checks.open_step import open_step
+from gradebook.ui.checks.steps import open_step
 from gradebook.ui.parts import words
+from gradebook.ui.parts.download import download
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.tables import table
 
@@ -128,25 +129,22 @@ def _facts(verdict: Verdict) -> list[list[str]]:
 
 def _take_home(checking: Checking, verdict: Verdict) -> None:
     with st.container(horizontal=True):
-        st.download_button(
+        download(
             "Verdict as JSON",
-            data=verdict.to_json,
-            file_name="gradebook-verdict.json",
-            key="check-json",
-            on_click="ignore",
+            "gradebook-verdict.json",
+            verdict.to_json,
+            "check-json",
         )
-        st.download_button(
+        download(
             "Report as HTML",
-            data=partial(report, verdict),
-            file_name="gradebook-report.html",
-            key="check-html",
-            on_click="ignore",
+            "gradebook-report.html",
+            partial(report, verdict),
+            "check-html",
         )
         if verdict.verdict == "suspect":
-            st.download_button(
+            download(
                 "Smallest failing step as pytest file",
-                data=lambda: test_file(checking.files, verdict).text,
-                file_name=f"test_{verdict.bug}.py",
-                key="check-test",
-                on_click="ignore",
+                f"test_{verdict.bug}.py",
+                lambda: test_file(checking.files, verdict).text,
+                "check-test",
             )

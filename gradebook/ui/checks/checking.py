@@ -9,7 +9,7 @@ from typing import Any
 from gradebook.cases.columns import number, whole
 from gradebook.core.errors import GradebookError
 from gradebook.logs.read.sources import Source
-from gradebook.logs.verdict.explore import StepRows
+from gradebook.logs.verdict.explore import StepRows, step_rows
 from gradebook.logs.verdict.near_miss import NearMiss
 from gradebook.logs.verdict.verdict import Verdict
 
@@ -41,6 +41,13 @@ class Checking:
     def waiting(self) -> bool:
         """The log is still to be checked."""
         return self.verdict is None and not self.error and not self.cancelled
+
+    def step(self, label: object) -> StepRows:
+        """A step's rows, read once. Raises GradebookError."""
+        assert self.verdict is not None
+        if label not in self.rows:
+            self.rows[label] = step_rows(self.files, self.verdict, label)
+        return self.rows[label]
 
 
 def options_of(typed: Mapping[str, str]) -> dict[str, Any]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain, settled
+from gradebook.logs.pytest_file import state_of
 from gradebook.logs.verdict.explore import timeline, worst_steps
 from gradebook.logs.verdict.verdict import Verdict
 from gradebook.logs.verdict.what_if import by_bug, sentences
 from gradebook.output.figures import Timeline, timeline_figure
 from gradebook.ui import keys
 from gradebook.ui.checks.checking import Checking
-from gradebook.ui.checks.open_step import open_step, rows_of
-from gradebook.ui.parts import numbers, words
+from gradebook.ui.parts import drafts, numbers, predict, words
 from gradebook.ui.parts.pictures import chart, ink
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.tables import table
@@ -131,7 +133,7 @@ def _clicked(labels: list[str]) -> None:
 
 def _step(checking: Checking, verdict: Verdict, step: object) -> None:
     try:
-        rows = rows_of(checking, step)
+        rows = checking.step(step)
     except GradebookError as error:
         st.error(words.plain(str(error)))
         return
@@ -165,3 +167,22 @@ def _step(checking: Checking, verdict: Verdict, step: object) -> None:
         on_click=open_step,
         args=(checking, step, name),
     )
+
+
+def open_step(checking: Checking, step: object, name: str) -> None:
+    """Goes to the page of the bug `name`, with the step's rows in the
+    learner's own draft. The page says what it shows."""
+    try:
+        rows = checking.step(step)
+    except GradebookError as error:
+        checking.error = str(error)
+        return
+    draft = drafts.own_of(load(name))
+    draft.become(state_of(replace(rows, bug=name)))
+    said = f"These rows are step {step} of {checking.title}."
+    draft.notes = [f"{said} {rows.note}".strip()]
+    keys.CASES.get()[name] = name
+    keys.OPENED.put(said)
+    if predict.covered(name):
+        predict.answer(name, predict.SKIPPED)
+    st.switch_page(bug_files()[name])

@@ -12,9 +12,9 @@ from gradebook.output.panels import panels, telling
 from gradebook.ui import keys
 from gradebook.ui.parts import (
     address,
+    controls,
     deeper,
     drafts,
-    listings,
     lost_number,
     matter,
     other_fix,
@@ -22,7 +22,6 @@ from gradebook.ui.parts import (
     present,
     report,
     stages,
-    switches,
     takehome,
     tryit,
     words,
@@ -127,7 +126,7 @@ def rest(
                 folded(
                     "Settings",
                     "settings",
-                    partial(switches.switches, draft),
+                    partial(controls.switches, draft),
                     at_first=tryit.needs_settings(draft),
                 )
             rows = draft.comparison.batch.rows
@@ -153,7 +152,7 @@ def _lasting(draft: Draft) -> None:
         f"**Notice in the original batch:** {words.plain(lesson)}",
         help=terms(lesson),
     )
-    listings.the_code(draft.swap, main)
+    report.the_code(draft.swap, main)
     report.affected(draft.scenario)
     report.dispute(main)
     matter.matter(main.name)

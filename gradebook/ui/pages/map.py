@@ -12,6 +12,7 @@ from gradebook.output.pipeline_map import (
     wide_map,
 )
 from gradebook.ui.parts import predict
+from gradebook.ui.parts.download import download
 from gradebook.ui.parts.markup import show
 from gradebook.ui.parts.shell import bug_files, require_entry
 
@@ -32,12 +33,10 @@ def map_page() -> None:
         " have answered or skipped. The file holds the same picture, with"
         " links to the pages of this server."
     )
-    st.download_button(
+    download(
         "Save the map (SVG)",
+        "gradebook-map.svg",
         lambda: map_file(_server()),
-        file_name="gradebook-map.svg",
-        mime="image/svg+xml",
-        on_click="ignore",
     )
 
 

@@ -223,7 +223,7 @@ def _settings(draft: Draft) -> None:
     st.markdown(words.titled("Settings"))
     controls.settings(draft)
     if draft.table.width:
-        controls.special(draft, "padded_width")
+        controls.padded_width(draft)
 
 
 # The pipeline

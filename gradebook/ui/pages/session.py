@@ -10,6 +10,7 @@ from gradebook.cases.scenario import load
 from gradebook.classroom.plan import MINUTES
 from gradebook.output.handout import handout
 from gradebook.ui.parts import words
+from gradebook.ui.parts.download import download
 from gradebook.ui.parts.plans import plans
 from gradebook.ui.parts.shell import bug_files, require_entry
 from gradebook.ui.rooms import seat
@@ -41,12 +42,9 @@ def _handouts() -> None:
     )
     with st.container(horizontal=True):
         for bug in bug_files():
-            title = load(bug).title
-            st.download_button(
-                words.plain(title),
-                data=partial(handout, bug),
-                file_name=f"gradebook-{bug}.html",
-                mime="text/html",
-                key=f"handout-{bug}",
-                on_click="ignore",
+            download(
+                words.plain(load(bug).title),
+                f"gradebook-{bug}.html",
+                partial(handout, bug),
+                f"handout-{bug}",
             )

@@ -16,7 +16,7 @@ from typing import Any
 import streamlit as st
 
 from gradebook.cases import sandbox
-from gradebook.cases.link import decode, encode, fits, in_words
+from gradebook.cases.link import decode, encode, fits, in_words, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.core.errors import shown
 from gradebook.ui import keys
@@ -120,6 +120,12 @@ def own_query() -> dict[str, str]:
     """The page's own parameters, as they stand in the address."""
     shown = st.query_params.to_dict()
     return {k: v for k, v in shown.items() if k not in OTHERS}
+
+
+def whole(query: Mapping[str, str]) -> str:
+    """The page's address with these parameters, to be sent."""
+    here = str(st.context.url or "").split("?")[0]
+    return f"{here}?{query_string(query)}"
 
 
 def problems() -> None:

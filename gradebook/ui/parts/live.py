@@ -25,6 +25,7 @@ from gradebook.output.curves import (
 )
 from gradebook.ui.parts import one_update, words
 from gradebook.ui.parts.desk import Desk, pool
+from gradebook.ui.parts.download import download
 from gradebook.ui.parts.markup import show
 from gradebook.ui.parts.tables import table
 from gradebook.ui.runs.pool import DONE, ENDED, WAITING, Job, Task
@@ -323,20 +324,16 @@ def _files(run: Run, frames: list[dict]) -> None:
     one = study(run.bug)
     title = f"{load(run.bug).title}: {one.slider.said(run.value)}"
     with st.container(horizontal=True):
-        st.download_button(
+        download(
             "Picture (SVG)",
+            f"{name}.svg",
             lambda: saved(curves_svg(curves(run, frames)), title),
-            file_name=f"{name}.svg",
-            mime="image/svg+xml",
-            on_click="ignore",
         )
-        st.download_button(
+        download(
             "Curves (CSV)",
+            f"{name}.csv",
             lambda: curves_csv(
                 ((f["update"], f["values"]) for f in frames),
                 lines(run),
             ),
-            file_name=f"{name}.csv",
-            mime="text/csv",
-            on_click="ignore",
         )

@@ -15,6 +15,7 @@ from gradebook.core.formatting import settled, signed
 from gradebook.output.figures import MapPicture, Panel, Timeline
 from gradebook.output.tables import table_csv
 from gradebook.ui.parts import words
+from gradebook.ui.parts.download import download
 from gradebook.ui.parts.tables import table
 
 MOST_INLINE = 32
@@ -54,12 +55,11 @@ def shown(name: str, tables: Sequence[Numbers]) -> None:
         if len(one.body) <= MOST_INLINE:
             _inline(one)
             continue
-        st.download_button(
+        download(
             f"{len(one.body):,} rows as CSV",
-            data=partial(table_csv, one.head, one.body),
-            file_name=FILE.sub("-", f"{name}-{one.title or 'numbers'}.csv"),
-            key=f"numbers-file-{name}-{at}",
-            on_click="ignore",
+            FILE.sub("-", f"{name}-{one.title or 'numbers'}.csv"),
+            partial(table_csv, one.head, one.body),
+            f"numbers-file-{name}-{at}",
         )
 
 

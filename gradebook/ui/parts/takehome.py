@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from functools import partial
 
 import streamlit as st
 
-from gradebook.cases.link import encode, excess, query_string
+from gradebook.cases.link import encode, excess
 from gradebook.cases.sandbox import is_start
 from gradebook.output.pytest_file import HIDES, pytest_file, switches_note
 from gradebook.output.scenario_file import scenario_file
 from gradebook.output.tables import csv
 from gradebook.ui.parts import words
+from gradebook.ui.parts.address import whole
+from gradebook.ui.parts.download import download
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.folding import folded
 
@@ -22,7 +24,7 @@ def take_home(draft: Draft) -> None:
     name = state.scenario.name
     asks = not is_start(name)
     code = encode(state, covered=False)
-    link = _address(code)
+    link = whole(code)
     st.markdown(words.titled("Take it home"))
     if len(state.bugs) != 1:
         st.markdown(
@@ -31,17 +33,17 @@ def take_home(draft: Draft) -> None:
         )
     with st.container(horizontal=True):
         if len(state.bugs) == 1:
-            _file(
+            download(
                 "pytest file",
                 f"test_{name}.py",
                 lambda: pytest_file(state, link).text,
             )
-        _file("CSV", f"{name}.csv", lambda: csv(state))
+        download("CSV", f"{name}.csv", partial(csv, state))
         if len(state.bugs) == 1:
-            _file(
+            download(
                 "Scenario file",
                 f"{state.bug}-mine.toml",
-                lambda: scenario_file(state),
+                partial(scenario_file, state),
             )
     said = "The **CSV** holds every stage of both engines."
     if len(state.bugs) == 1:
@@ -72,8 +74,8 @@ def _links(draft: Draft, link: str) -> None:
     if is_start(draft.scenario.name):
         return
     st.markdown("The covered link asks the question first.")
-    covered = _address(encode(draft.state, covered=True))
-    st.code(covered, language=None, wrap_lines=True)
+    covered = encode(draft.state, covered=True)
+    st.code(whole(covered), language=None, wrap_lines=True)
 
 
 def _note(draft: Draft) -> str:
@@ -90,19 +92,3 @@ def _note(draft: Draft) -> str:
 
 def _many(bugs: int) -> str:
     return "none is" if not bugs else f"{bugs} are"
-
-
-def _address(code: Mapping[str, str]) -> str:
-    """The page's address with a state in it."""
-    base = (st.context.url or "").split("?")[0]
-    return f"{base}?{query_string(code)}"
-
-
-def _file(label: str, name: str, make: Callable[[], str]) -> None:
-    st.download_button(
-        label,
-        data=make,
-        file_name=name,
-        key=f"take-{name}",
-        on_click="ignore",
-    )

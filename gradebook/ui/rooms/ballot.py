@@ -24,8 +24,7 @@ from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.tables import table
 from gradebook.ui.rooms import bar, follow, seat
-from gradebook.ui.rooms.counts import split
-from gradebook.ui.rooms.news import news
+from gradebook.ui.rooms.news import news, split
 
 Shown = Callable[[Quiz, Report, bool], None]
 """Draws the batch of a report; after its reveal also what settles it."""

@@ -20,8 +20,7 @@ from gradebook.ui import keys
 from gradebook.ui.parts import drafts, predict, present, stages, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.rooms import follow, seat
-from gradebook.ui.rooms.counts import split
-from gradebook.ui.rooms.news import news
+from gradebook.ui.rooms.news import news, split
 
 STYLE = """<style>
 .gb-code { font-size: 3rem; font-weight: 700; letter-spacing: .3em; }

@@ -8,6 +8,7 @@ from gradebook.classroom.room import LENGTH, normal
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import words
+from gradebook.ui.parts.address import whole
 from gradebook.ui.parts.shell import tool_files
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import follow, seat
@@ -86,7 +87,8 @@ def _lead(room: str) -> None:
     with st.container(border=True, key="room-panel"):
         st.html(f'<div class="gb-code">{safe(room)}</div>')
         st.markdown("Learners open this link, or type the code on this page:")
-        st.code(_address(room), language=None, wrap_lines=True)
+        link = whole({seat.PARAMETER: room})
+        st.code(link, language=None, wrap_lines=True)
         news(room, "heads")
         st.markdown(
             "The links of the plan below keep the room. On a bug's page"
@@ -110,11 +112,6 @@ def _lead(room: str) -> None:
             on_click=seat.close,
             args=(room,),
         )
-
-
-def _address(room: str) -> str:
-    here = str(st.context.url or "").split("?")[0]
-    return f"{here}?{seat.PARAMETER}={room}"
 
 
 def _learner(room: str) -> None:
