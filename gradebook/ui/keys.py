@@ -63,8 +63,6 @@ SEAT: Key[str] = Key("seat", str)
 """The browser's random token in rooms, '' until it is asked for."""
 ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
-ROOM_ASKED: Key[tuple[str, str]] = Key("room-asked", lambda: ("", ""))
-"""The room and the case whose question stands on the page."""
 FOLLOWING: Key[bool] = Key("room-following", lambda: True)
 """The learner follows the lead."""
 FOLLOWED: Key[dict[str, Draft]] = Key("room-followed", dict)

@@ -19,6 +19,8 @@ Q = "partial_groups"
 
 def bug_page():
     """A bug's page as far as a room goes."""
+    from functools import partial
+
     import streamlit as st
 
     from gradebook.cases.scenario import load
@@ -34,7 +36,7 @@ def bug_page():
     present.view()
     room.bar(bug, scenario)
     if predict.covered(scenario.bug):
-        predict.ask(scenario, False)
+        predict.ask(scenario, False, partial(room.pick, scenario))
     else:
         predict.verdict(scenario, False)
         if "pick" in st.session_state:

@@ -70,7 +70,9 @@ def _head(draft: Draft, covered: bool) -> None:
         facts += f" · breaks the stage `{draft.swap.stage}`"
     st.markdown(f"{facts}  \n{words.plain(said)}", help=terms(said))
     if covered:
-        predict.ask(scenario, draft.edited, _numbers(draft, covered))
+        pick = partial(room.pick, scenario)
+        now = _numbers(draft, covered)
+        predict.ask(scenario, draft.edited, pick, now)
         return
     among = {s.name: s for s in variants(scenario.bug)}
 
@@ -167,7 +169,7 @@ def _keys(draft: Draft, covered: bool) -> None:
         {
             "back": partial(stages.step, draft, -1),
             "on": partial(stages.step, draft, 1),
-            "reveal": partial(room.reveal, draft.scenario),
+            "reveal": partial(room.space, draft.scenario),
         },
         presenter=present.on(),
         focus="" if covered else draft.scenario.bug,

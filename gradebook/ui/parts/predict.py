@@ -33,6 +33,11 @@ def answer(bug: str, choice: int, case: str = "") -> None:
     keys.ASKED.get()[bug] = case or bug
 
 
+def cover(bug: str) -> None:
+    """The question is asked again."""
+    answers().pop(bug, None)
+
+
 def guess(scenario: Scenario) -> int:
     """The choice made on this case's question, else SKIPPED."""
     asked = keys.ASKED.get().get(scenario.bug)
@@ -41,10 +46,16 @@ def guess(scenario: Scenario) -> int:
     return answers().get(scenario.bug, SKIPPED)
 
 
-def ask(scenario: Scenario, edited: bool, now: str = "") -> None:
+def ask(
+    scenario: Scenario,
+    edited: bool,
+    pick: Callable[[int], None],
+    now: str = "",
+) -> None:
     """The scenario's question, its choices, and a way past them.
 
-    now  what the correct engine gives, in a sentence
+    pick  called with the choice that is made, or SKIPPED
+    now   what the correct engine gives, in a sentence
     """
     asked = scenario.prediction
     lead = "The question is about the original batch. " if edited else ""
@@ -59,7 +70,7 @@ def ask(scenario: Scenario, edited: bool, now: str = "") -> None:
                 f"choice-{scenario.bug}-{choice}": text
                 for choice, text in enumerate(asked.choices)
             },
-            lambda choice: answer(scenario.bug, choice, scenario.name),
+            pick,
             skip=f"skip-{scenario.bug}",
         )
 

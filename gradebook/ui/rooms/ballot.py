@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from urllib.parse import parse_qsl
 
 import streamlit as st
@@ -19,7 +20,7 @@ from gradebook.cases.reports import Report
 from gradebook.classroom.room import Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import quiz, settled, words
+from gradebook.ui.parts import quiz, settled
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.tables import table
@@ -95,8 +96,8 @@ def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
                 "Reveal to the room",
                 key="ballot-reveal",
                 type="primary",
-                on_click=_reveal,
-                args=(room, question),
+                on_click=bar.reveal,
+                args=(question,),
             )
         last = one.at + 1 == len(one.reports)
         st.button(
@@ -111,11 +112,6 @@ def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
         news(room, "tally", question)
     answer = quiz.truth(one.reports[one.at]) if revealed else None
     news(room, "split", question, None, CHOICES, answer)
-
-
-def _reveal(room: str, question: str) -> None:
-    with suppress(GradebookError):  # closed meanwhile; the next run says so
-        seat.rooms().reveal(room, seat.lead_key(room), question)
 
 
 def _go(one: Quiz, at: int) -> None:
@@ -171,8 +167,8 @@ def _again() -> None:
 
 def learn(page: str, shown: Shown) -> None:
     """The page of a learner whose lead is here."""
-    room = seat.code()
-    place = seat.rooms().position(room)
+    room, known = seat.code(), seat.rooms()
+    place = known.position(room)
     if place is None or place.page != page:
         st.rerun()
     one = _of_lead(place)
@@ -180,32 +176,31 @@ def learn(page: str, shown: Shown) -> None:
     with bar.framed():
         if not bar.joined(room, question):
             return
-        revealed = seat.rooms().revealed(room, question)
+        revealed = known.revealed(room, question)
+        mine = known.choice(room, seat.seat(), question)
+        chosen = "" if mine is None else CHOICES[mine].lower()
+        said = "The lead shows the result."
+        if report is not None:
+            said = f"**Report {one.at + 1} of {len(one.reports)}.** "
+            said += bar.standing(revealed, False, chosen)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(_standing(room, one, question, revealed))
+            st.markdown(f"Room **{room}**. {said}")
             bar.leave_button(room)
         if revealed and report is not None:
-            counts = seat.rooms().counts(room, question)
-            mine = seat.rooms().choice(room, seat.seat(), question)
-            truth = quiz.truth(report)
+            counts, truth = known.counts(room, question), quiz.truth(report)
             st.html(split(CHOICES, counts, truth, mine))
         bar.watch(room, question if report else "", revealed, place)
     if report is None:
         return _own_result(room, one)
-    mine = seat.rooms().choice(room, seat.seat(), question)
-    said = "" if mine is None else f"You said **{CHOICES[mine].lower()}**."
-    with _report(report, revealed, said):
+    answered = f"You said **{chosen}**." if chosen else ""
+    with _report(report, revealed, answered):
         if not revealed:
-            _choices(room, question)
+            st.markdown("**Is that a bug?**")
+            choices(
+                {f"ballot-vote-{n}": text for n, text in enumerate(CHOICES)},
+                partial(bar.vote, question),
+            )
     shown(one, report, revealed)
-
-
-def _choices(room: str, question: str) -> None:
-    st.markdown("**Is that a bug?**")
-    choices(
-        {f"ballot-vote-{choice}": said for choice, said in enumerate(CHOICES)},
-        lambda choice: _vote(room, question, choice),
-    )
 
 
 def _of_lead(place: Position) -> Quiz:
@@ -217,26 +212,6 @@ def _of_lead(place: Position) -> Quiz:
     held.at = told.at
     keys.BALLOT.put(held)
     return held
-
-
-def _standing(room: str, one: Quiz, question: str, revealed: bool) -> str:
-    if one.report is None:
-        return f"Room **{room}**. The lead shows the result."
-    said = f"Room **{room}**. **Report {one.at + 1} of {len(one.reports)}.** "
-    if revealed:
-        return said + "The lead has revealed the answer."
-    mine = seat.rooms().choice(room, seat.seat(), question)
-    if mine is None:
-        return said + "Answer below. Nobody sees who said what."
-    chosen = CHOICES[mine].lower()
-    return said + f"You said **{chosen}**. You can change it until the reveal."
-
-
-def _vote(room: str, question: str, choice: int) -> None:
-    try:
-        seat.rooms().vote(room, seat.seat(), question, choice)
-    except GradebookError as error:
-        keys.ROOM_PROBLEM.put(words.place(error))
 
 
 def _own_result(room: str, one: Quiz) -> None:

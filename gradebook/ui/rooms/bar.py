@@ -6,7 +6,6 @@ the lead or not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 
 import streamlit as st
@@ -21,16 +20,6 @@ from gradebook.ui.parts import drafts, predict, present, stages, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.rooms import follow, seat
 from gradebook.ui.rooms.news import news, split
-
-STYLE = """<style>
-.gb-code { font-size: 3rem; font-weight: 700; letter-spacing: .3em; }
-.gb-split { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; }
-.gb-split > div { min-width: 7rem; }
-.gb-split i { display: block; height: .5rem; min-width: 1px;
-  background: currentColor; opacity: .6; }
-.st-key-room-token { display: none; }
-.st-key-room-bar { padding: .4rem .8rem; gap: .4rem; }
-</style>"""
 
 
 def bar(page: str, scenario: Scenario) -> None:
@@ -47,8 +36,7 @@ def bar(page: str, scenario: Scenario) -> None:
             if seat.leading(room):
                 _lead(room, page, scenario)
             elif not seat.rooms().is_open(room):
-                st.warning(f"Room {words.plain(room)} is closed.")
-                leave_button(room)
+                shut(room)
             elif joined(room, scenario.name):
                 _learn(room, page, scenario)
         except GradebookError:  # the room was closed while the page ran
@@ -57,8 +45,14 @@ def bar(page: str, scenario: Scenario) -> None:
 
 def framed() -> DeltaGenerator:
     """The frame around what is about the room."""
-    st.html(STYLE)
+    problem()
     return st.container(border=True, key="room-bar")
+
+
+def shut(room: str) -> None:
+    """Says that the room is closed, with the way out."""
+    st.warning(f"Room {words.plain(room)} is closed.")
+    leave_button(room)
 
 
 def problem() -> None:
@@ -89,35 +83,50 @@ def joined(room: str, question: str) -> bool:
     return True
 
 
-def _fresh(room: str, bug: str, scenario: Scenario) -> int | None:
-    """The answer just given to the room's question: none while the page
-    is covered, and none for an answer that was given elsewhere."""
-    asked = keys.ROOM_ASKED.get()
-    if predict.covered(bug) or asked != (room, scenario.name):
-        return None
-    return predict.answers()[bug]
+def pick(scenario: Scenario, choice: int) -> None:
+    """The answer to the page's question. In a room it is a learner's vote,
+    and the lead's reveals; whoever skips the question has no vote."""
+    if seat.learning():
+        vote(scenario.name, choice)
+        return
+    predict.answer(scenario.bug, choice, scenario.name)
+    if seat.leads():
+        reveal(scenario.name)
 
 
-def _cover(room: str, bug: str, scenario: Scenario) -> None:
-    predict.answers().pop(bug, None)
-    keys.ROOM_ASKED.put((room, scenario.name))
+def vote(question: str, choice: int) -> None:
+    """The learner's vote, or SKIPPED for a look at the answer."""
+    room, known, mine = seat.code(), seat.rooms(), seat.seat()
+    try:
+        if choice == predict.SKIPPED:
+            known.look(room, mine, question)
+        else:
+            known.vote(room, mine, question, choice)
+    except GradebookError as error:
+        keys.ROOM_PROBLEM.put(words.place(error))
 
 
-def _uncover(scenario: Scenario, choice: int | None) -> None:
-    made = predict.SKIPPED if choice is None else choice
-    predict.answer(scenario.bug, made, scenario.name)
-    keys.ROOM_ASKED.drop()
+def reveal(question: str) -> None:
+    """The lead reveals the answer to the room."""
+    room = seat.code()
+    with suppress(GradebookError):  # closed meanwhile; the next run says so
+        seat.rooms().reveal(room, seat.lead_key(room), question)
+
+
+def space(scenario: Scenario) -> None:
+    """The space key: the lead reveals to the room; alone, it skips the
+    question."""
+    if predict.covered(scenario.bug) and not seat.learning():
+        pick(scenario, predict.SKIPPED)
+        st.rerun()
 
 
 def _lead(room: str, page: str, scenario: Scenario) -> None:
-    fresh = _fresh(room, page, scenario)
-    if fresh is not None:
-        _reveal(room, scenario.name)
     revealed = seat.rooms().revealed(room, scenario.name)
     if not revealed:
-        _cover(room, page, scenario)
-    elif fresh is not None or predict.covered(page):
-        _uncover(scenario, fresh)
+        predict.cover(page)
+    elif predict.covered(page):
+        predict.answer(page, predict.SKIPPED, scenario.name)
     moved(page, drafts.of(scenario))
     seat.remember()
     line = st.container(horizontal=True, vertical_alignment="center")
@@ -129,8 +138,8 @@ def _lead(room: str, page: str, scenario: Scenario) -> None:
             st.button(
                 "Reveal to the room",
                 key="room-reveal",
-                on_click=_reveal,
-                args=(room, scenario.name),
+                on_click=reveal,
+                args=(scenario.name,),
             )
         shows = st.toggle(
             "Show the split",
@@ -140,22 +149,10 @@ def _lead(room: str, page: str, scenario: Scenario) -> None:
         if not (shows and present.on()):  # the split counts them, too
             news(room, "tally", scenario.name)
     if shows:  # in the presenter view within the one line
-        choices, answer = _choices(scenario, revealed)
+        asked = scenario.prediction
+        answer = asked.answer if revealed else None
         with line if present.on() else st.container():
-            news(room, "split", scenario.name, None, choices, answer)
-
-
-def _choices(
-    scenario: Scenario, truth: bool
-) -> tuple[Sequence[str], int | None]:
-    """The choices of the question; with `truth`, which one is right."""
-    asked = scenario.prediction
-    return asked.choices, asked.answer if truth else None
-
-
-def _reveal(room: str, question: str) -> None:
-    with suppress(GradebookError):  # closed meanwhile; the next run says so
-        seat.rooms().reveal(room, seat.lead_key(room), question)
+            news(room, "split", scenario.name, None, asked.choices, answer)
 
 
 def moved(page: str, draft: Draft) -> None:
@@ -170,70 +167,40 @@ def moved(page: str, draft: Draft) -> None:
         seat.rooms().move(room, seat.lead_key(room), place)
 
 
-def reveal(scenario: Scenario) -> None:
-    """Space: the lead reveals to the room; alone, it skips the question."""
-    room = seat.code()
-    if not predict.covered(scenario.bug):
-        return
-    if not room:
-        predict.answer(scenario.bug, predict.SKIPPED)
-    elif seat.leading(room):
-        _reveal(room, scenario.name)
-    st.rerun()
-
-
 def _learn(room: str, page: str, scenario: Scenario) -> None:
-    known, name = seat.rooms(), scenario.name
-    revealed = known.revealed(room, name)
-    if not revealed:
-        _take_answer(room, page, scenario)
-    mine = known.choice(room, seat.seat(), name)
-    if revealed:
-        _uncover(scenario, mine)
+    known, name, me = seat.rooms(), scenario.name, seat.seat()
+    asked, mine = scenario.prediction, known.choice(room, me, name)
+    revealed, looked = known.revealed(room, name), known.looked(room, me, name)
+    if revealed or looked:
+        made = predict.SKIPPED if mine is None else mine
+        predict.answer(page, made, name)
+    else:
+        predict.cover(page)
+    chosen = "" if mine is None else words.plain(asked.choices[mine])
     place = known.position(room)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(_standing(room, scenario, mine, revealed))
+        st.markdown(f"Room **{room}**. {standing(revealed, looked, chosen)}")
         toggle()
         leave_button(room)
         follow.way_to(place, name)
     if revealed:
-        choices, answer = _choices(scenario, truth=True)
-        st.html(split(choices, known.counts(room, name), answer, mine))
+        counts = known.counts(room, name)
+        st.html(split(asked.choices, counts, asked.answer, mine))
     watch(room, name, revealed, place)
 
 
-def _take_answer(room: str, page: str, scenario: Scenario) -> None:
-    """An answer becomes a vote and the page stays covered. A learner who
-    skips the question sees the page and has no vote."""
-    name, known, mine = scenario.name, seat.rooms(), seat.seat()
-    if known.looked(room, mine, name):
-        if predict.covered(page):  # after a reload
-            _uncover(scenario, None)
-        return
-    fresh = _fresh(room, page, scenario)
-    if fresh == predict.SKIPPED:
-        known.look(room, mine, name)
-        return
-    if fresh is not None:
-        try:
-            known.vote(room, mine, name, fresh)
-        except GradebookError as error:
-            st.warning(words.plain(words.place(error)))
-    _cover(room, page, scenario)
+def standing(revealed: bool, looked: bool, chosen: str) -> str:
+    """Where a learner stands with the question on the page.
 
-
-def _standing(
-    room: str, scenario: Scenario, mine: int | None, revealed: bool
-) -> str:
-    said = f"Room **{room}**. "
+    chosen  the vote in words, '' for none
+    """
     if revealed:
-        return said + "The lead has revealed the answer."
-    if seat.rooms().looked(room, seat.seat(), scenario.name):
-        return said + "You looked at the answer, so you have no vote here."
-    if mine is None:
-        return said + "Answer below. Nobody sees who said what."
-    chosen = words.plain(scenario.prediction.choices[mine])
-    return said + f"You said **{chosen}**. You can change it until the reveal."
+        return "The lead has revealed the answer."
+    if looked:
+        return "You looked at the answer, so you have no vote here."
+    if not chosen:
+        return "Answer below. Nobody sees who said what."
+    return f"You said **{chosen}**. You can change it until the reveal."
 
 
 def toggle() -> None:

@@ -7,16 +7,15 @@ import streamlit as st
 from gradebook.classroom.room import LENGTH, normal
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import words
 from gradebook.ui.parts.address import whole
 from gradebook.ui.parts.shell import tool_files
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import follow, seat
 from gradebook.ui.rooms.bar import (
-    STYLE,
     joined,
     leave_button,
     problem,
+    shut,
     toggle,
     watch,
 )
@@ -25,7 +24,6 @@ from gradebook.ui.rooms.news import news
 
 def panel() -> None:
     """The section of the session page that is about the room."""
-    st.html(STYLE)
     st.header("The room")
     room = seat.code()
     problem()
@@ -74,12 +72,6 @@ def _typed() -> None:
 def _taken_back() -> None:
     room = normal(keys.widget("room-back-code"))
     seat.take_back(room, keys.widget("room-back-key").strip())
-
-
-def shut(room: str) -> None:
-    """Says that the room is closed, with the way out."""
-    st.warning(f"Room {words.plain(room)} is closed.")
-    leave_button(room)
 
 
 def _lead(room: str) -> None:
