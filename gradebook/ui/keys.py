@@ -105,8 +105,6 @@ BALLOT: Key[Quiz | None] = Key("ballot", lambda: None)
 """The game of the room's lead, as this learner sees it."""
 CHECKING: Key[Checking | None] = Key("checking", lambda: None)
 """The log that the session checks."""
-CHECK_OPTIONS: Key[dict[str, str]] = Key("check-options", dict)
-"""What was typed into the check's options, by field."""
 MYSTERY: Key[Game | None] = Key("mystery", lambda: None)
 """The visitor's game of "Mystery trainer"."""
 MYSTERY_END: Key[Draft | None] = Key("mystery-end", lambda: None)
@@ -123,8 +121,3 @@ def widget(key: str) -> Any:
 def show(key: str, value: Any) -> None:
     """The widget with this key shows the value where it is drawn next."""
     st.session_state[key] = value
-
-
-def begin(key: str, value: Any) -> None:
-    """The widget with this key shows the value where it shows none yet."""
-    st.session_state.setdefault(key, value)

@@ -35,7 +35,6 @@ def opened(visit):
 def page(opened):
     yield opened
     for field in ("declared", "columns", "weights", "size"):
-        opened.app.session_state["check-options"] = {}
         opened.app.session_state[f"check-{field}"] = ""
 
 
@@ -141,6 +140,7 @@ def test_declared_settings_change_the_verdict(page):
     assert "◆ Suspect" in page.text
     page.put("check-declared", "scale=grup")
     assert any("grup" in said for said in alone(page, "error"))
+    page.go("").go("check")
     assert page.widget("check-declared").value == "scale=grup"
 
 

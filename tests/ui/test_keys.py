@@ -30,12 +30,9 @@ def test_a_value_is_made_once_and_dropped_to_a_new_one(monkeypatch):
     assert keys.ROOM.get() == "ABCD"
 
 
-def test_a_widget_begins_with_a_value_but_keeps_what_was_chosen(monkeypatch):
+def test_a_widget_shows_what_it_is_given(monkeypatch):
     monkeypatch.setattr(st, "session_state", {})
     assert keys.widget("box") is None
-    keys.begin("box", 1)
-    keys.begin("box", 2)
-    assert keys.widget("box") == 1
     keys.show("box", 3)
     assert keys.widget("box") == 3
 

@@ -91,7 +91,9 @@ def _begin(files: Sequence[Source], title: str) -> None:
     """Another log, or other options: a new check."""
     checking = Checking(files, title)
     try:
-        checking.options = options_of(keys.CHECK_OPTIONS.get())
+        checking.options = options_of(
+            {name: keys.widget(f"check-{name}") or "" for name in OPTIONS}
+        )
     except GradebookError as error:
         checking.error = str(error)
     keys.CHECKING.put(checking)
@@ -151,15 +153,13 @@ def _chosen(example: Example) -> None:
 
 
 def _options() -> None:
-    typed = keys.CHECK_OPTIONS.get()
-    for name in OPTIONS:
-        keys.begin(f"check-{name}", typed.get(name, ""))
     with st.expander("The trainer's settings, and names of columns"):
         st.text_input(
             "Settings that the trainer was asked for, between commas",
             key="check-declared",
             placeholder="estimator=grpo, scale=group",
-            on_change=_altered,
+            on_change=again,
+            persist_state="session",
             help="Some bugs give exactly another setting's correct numbers."
             " With the settings that were asked for, the check tells them"
             " apart.",
@@ -168,20 +168,20 @@ def _options() -> None:
             "Columns, one “name = your column” a line",
             key="check-columns",
             height=100,
-            on_change=_altered,
+            on_change=again,
+            persist_state="session",
             help="Names are guessed, and the verdict's evidence shows the"
             " guesses. Names: " + ", ".join(f"`{n}`" for n in NAMES) + ".",
         )
         st.text_input(
             "Weights of the reward functions, between commas",
             key="check-weights",
-            on_change=_altered,
+            on_change=again,
+            persist_state="session",
         )
-        st.text_input("Rows per prompt", key="check-size", on_change=_altered)
-
-
-def _altered() -> None:
-    """An option was typed: the same log is checked again."""
-    found = {name: keys.widget(f"check-{name}") or "" for name in OPTIONS}
-    keys.CHECK_OPTIONS.put(found)
-    again()
+        st.text_input(
+            "Rows per prompt",
+            key="check-size",
+            on_change=again,
+            persist_state="session",
+        )

@@ -70,9 +70,8 @@ def _head(draft: Draft, covered: bool) -> None:
         facts += f" · breaks the stage `{draft.swap.stage}`"
     st.markdown(f"{facts}  \n{words.plain(said)}", help=terms(said))
     if covered:
-        pick = partial(room.pick, scenario)
-        now = _numbers(draft, covered)
-        predict.ask(scenario, draft.edited, pick, now)
+        given = partial(room.pick, scenario), _numbers(draft, covered)
+        predict.ask(scenario, draft.edited, *given)
         return
     among = {s.name: s for s in variants(scenario.bug)}
 

@@ -17,7 +17,7 @@ from gradebook.analysis.consequences.study import (
     study,
 )
 from gradebook.cases.scenario import load
-from gradebook.ui.parts import game_link, live, words
+from gradebook.ui.parts import address, game_link, live, words
 from gradebook.ui.parts.desk import (
     Desk,
     default_run,
@@ -69,7 +69,7 @@ def consequences() -> None:
 
 def _arrive(mine: Desk) -> None:
     """Takes a link, or the browser's Back, into the session."""
-    query = game_link.arrived(PAGE, mine.run)
+    query = address.arrived(PAGE, mine.run)
     if query is None:
         return
     run, mine.problems = read_link(query)

@@ -10,7 +10,7 @@ A page has the name that its address has: the bug's, or 'sandbox'.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -36,23 +36,35 @@ def arrive(page: str) -> None:
     """
     if _led(page):
         return  # the page shows the lead's batch, not the learner's
+    here, came = _here(), _here().get("page") == page
+    query = arrived(page, _standing(page))
+    if not came:
+        own = drafts.of(sandbox.case(page)).origin
+        here |= {"code": encode(own, covered=True), "problems": ()}
+    if query is not None and came and _too_far(page, query):
+        _draft(page).undo()
+    elif query is not None:
+        _take(page, query)
+    if own_query() == here["query"]:
+        here |= {"known": True, "standing": _standing(page)}
+
+
+def arrived(page: str, standing: Hashable) -> dict[str, str] | None:
+    """The address, where the visitor came with it: by a link, or by Back or
+    Forward. None where it is the one that was written last.
+
+    standing  what an act of the visitor would have changed. Where it did
+              change, the browser only does not know the new address yet.
+    """
     here, query = _here(), own_query()
     if here.get("page") != page:
-        own = drafts.of(sandbox.case(page)).origin
-        fresh = encode(own, covered=True)
         here.clear()
-        here |= {"page": page, "query": query, "code": fresh, "problems": ()}
-        if query:
-            _take(page, query)
-    elif query != here["query"]:
-        if _standing(page) != here["standing"]:
-            return
-        here["query"] = query
-        if _too_far(page, query):
-            _draft(page).go(_draft(page).at - 1)
-        else:
-            _take(page, query)
-    here |= {"known": True, "standing": _standing(page)}
+        here |= {"page": page, "query": query}
+        return query or None
+    if query == here["query"] or standing != here.get("standing"):
+        return None
+    here["query"] = query
+    return query or here.get("start", query)
 
 
 def elsewhere(page: str) -> None:

@@ -14,11 +14,10 @@ from typing import TypeVar
 
 import streamlit as st
 
-from gradebook.cases.link import VERSION, excess, fits, query_string
+from gradebook.cases.link import VERSION, excess, fits
 from gradebook.classroom.room import ALPHABET
 from gradebook.ui import keys
-from gradebook.ui.parts import words
-from gradebook.ui.parts.address import in_place, own_query, write
+from gradebook.ui.parts import address, words
 
 Game = TypeVar("Game")
 
@@ -39,24 +38,6 @@ def seed_of(query: Mapping[str, str]) -> str:
     return found if usable else new_seed()
 
 
-def arrived(page: str, standing: Hashable) -> dict[str, str] | None:
-    """The address, where the visitor came with it: by a link, or by Back or
-    Forward. None where it is the one that was written last.
-
-    standing  what an act of the visitor would have changed. Where it did
-              change, the browser only does not know the new address yet.
-    """
-    here, query = keys.ADDRESS.get(), own_query()
-    if here.get("page") != page:
-        here.clear()
-        here |= {"page": page, "query": query}
-        return query or None
-    if query == here["query"] or standing != here.get("standing"):
-        return None
-    here["query"] = query
-    return query or here["start"]
-
-
 def game(
     page: str,
     key: keys.Key[Game | None],
@@ -67,7 +48,7 @@ def game(
     """The session's game under the key, or the one that the address
     describes; a new one with a seed of its own where there is neither."""
     found = key.get()
-    query = arrived(page, standing(found))
+    query = address.arrived(page, standing(found))
     if query is not None:
         found = read(query)
     elif found is None:
@@ -82,16 +63,15 @@ def depart(page: str, link: Mapping[str, str], standing: Hashable) -> None:
     start = here.setdefault("start", query)
     if not fits(query):
         st.markdown(words.plain(excess(query)))
-    elif query == start and not own_query():
-        in_place(page, query)
+    elif query == start and not address.own_query():
+        address.in_place(page, query)
         here["query"] = query
-    elif query != own_query():
-        write(query)
+    elif query != address.own_query():
+        address.write(query)
         here["query"] = query
     here["standing"] = standing
 
 
 def whole(link: Mapping[str, str]) -> str:
     """The link with this page's address in front of it, to be sent."""
-    here = str(st.context.url or "").split("?")[0]
-    return f"{here}?{query_string({'v': VERSION, **link})}"
+    return address.whole({"v": VERSION, **link})

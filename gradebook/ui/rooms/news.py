@@ -49,28 +49,18 @@ def news(
     place     where the lead was when the page was drawn
     choices   of the question, and which of them is right, for its split
     """
-    own = seat.seat()
-    follows = bool(follow.following())
-    leads = seat.leading(room)
     asked = {
         "part": part,
         "question": question,
-        "follows": int(follows),
-        "leads": int(leads),
+        "follows": str(int(follow.following())),
+        "leads": str(int(seat.leading(room))),
         "choices": json.dumps([*choices]),
-        "answer": "" if answer is None else answer,
+        "answer": "" if answer is None else str(answer),
     }
+    path = own_path(f"/room-news/{quote(room)}?{urlencode(asked)}")
     _mount(
         key=f"room-news-{part}",
-        data=[
-            {
-                "asked": own_path(
-                    f"/room-news/{quote(room)}?{urlencode(asked)}"
-                ),
-                "draw": _drawn(room, question, leads, follows, place),
-                "said": _said(room, own, part, question, choices, answer),
-            }
-        ],
+        data=[{"asked": path, **_told(room, seat.seat(), asked, place)}],
         width="content" if part in ("tally", "so_far") else "stretch",
         on_draw_change=lambda: None,
     )
@@ -80,40 +70,28 @@ async def answer(request: Request) -> JSONResponse:
     """What the browser asks: the counts as HTML, and a text that changes
     when the page has to be drawn again."""
     room, asked = request.path_params["room"], request.query_params
-    own = request.cookies.get(seat.SEAT_COOKIE, "")
-    known = seat.rooms()
+    own, known = request.cookies.get(seat.SEAT_COOKIE, ""), seat.rooms()
     if not known.heard(room, own):
         return JSONResponse({"draw": "closed", "said": ""})
-    question, right = asked.get("question", ""), asked.get("answer", "")
-    leads, follows = (asked.get(name) == "1" for name in ("leads", "follows"))
-    place = known.position(room)
-    choices = json.loads(asked.get("choices", "[]"))
-    return JSONResponse(
-        {
-            "draw": _drawn(room, question, leads, follows, place),
-            "said": _said(
-                room,
-                own,
-                asked.get("part", ""),
-                question,
-                choices,
-                int(right) if right else None,
-            ),
-        }
-    )
+    return JSONResponse(_told(room, own, asked, known.position(room)))
 
 
-def _drawn(
-    room: str,
-    question: str,
-    leads: bool,
-    follows: bool,
-    place: Position | None,
-) -> str:
+def _told(
+    room: str, own: str, asked: Mapping[str, str], place: Position | None
+) -> dict[str, str]:
+    """What is told of the room to the seat `own`, which asked for it."""
+    return {
+        "draw": _drawn(room, asked, place),
+        "said": _said(room, own, asked),
+    }
+
+
+def _drawn(room: str, asked: Mapping[str, str], place: Position | None) -> str:
     """Changes when a learner's page has to be drawn again; a lead's page
     changes by the lead's own acts alone."""
-    if leads:
+    if asked.get("leads") == "1":
         return "lead"
+    follows, question = asked.get("follows") == "1", asked.get("question", "")
     edits = follows and place is not None and place.page in BUGS
     shown = (
         bool(question) and seat.rooms().revealed(room, question),
@@ -122,20 +100,16 @@ def _drawn(
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-def _said(
-    room: str,
-    own: str,
-    part: str,
-    question: str,
-    choices: Sequence[str],
-    answer: int | None,
-) -> str:
+def _said(room: str, own: str, asked: Mapping[str, str]) -> str:
     """A part of the room's counts, as HTML. The split is the lead's alone."""
-    known = seat.rooms()
+    known, part = seat.rooms(), asked.get("part", "")
+    question, right = asked.get("question", ""), asked.get("answer")
     if part == "split":
         if not known.key(room, own):
             return ""
-        return split(choices, known.counts(room, question), answer)
+        choices = json.loads(asked.get("choices", "[]"))
+        counts = known.counts(room, question)
+        return split(choices, counts, int(right) if right else None)
     write = PARTS.get(part)
     return write(known, room, question) if write else ""
 
