@@ -3,6 +3,7 @@
 // they stand below as buttons, too, large enough for keys and fingers.
 
 import { html, set, svg } from "./dom.js";
+import { follow } from "./drag.js";
 
 const INSET = 10; // pixels between the cell's edge and the first chip
 
@@ -40,7 +41,6 @@ export function painting(board) {
     const mask = event.target.closest?.(".mask");
     if (!mask || event.button || !board.rows.open(Number(mask.dataset.row))) return;
     event.preventDefault();
-    mask.setPointerCapture(event.pointerId);
     const row = Number(mask.dataset.row);
     const box = mask.getBoundingClientRect();
     const size = pitch(box.width, board.data.tokens);
@@ -54,7 +54,7 @@ export function painting(board) {
 
 // One stroke: the first chip changes, and each chip that the hand comes
 // over becomes what the first one became.
-export function paint(board, target, row, token, event) {
+function paint(board, target, row, token, event) {
   const first = token(event);
   const value = bitsOf(board, row)[first] !== "1";
   const gesture = board.outbox.newGesture();
@@ -70,15 +70,7 @@ export function paint(board, target, row, token, event) {
     put(Math.min(at, last), Math.max(at, last) + 1);
     last = at;
   };
-  const drop = () => {
-    target.removeEventListener("pointermove", move);
-    target.removeEventListener("pointerup", drop);
-    target.removeEventListener("pointercancel", drop);
-    board.outbox.finish();
-  };
-  target.addEventListener("pointermove", move);
-  target.addEventListener("pointerup", drop);
-  target.addEventListener("pointercancel", drop);
+  follow(target, event, move, () => board.outbox.finish());
 }
 
 // The mask of a row as it will be, '101...'.

@@ -22,7 +22,6 @@ function hold(board, handle, event) {
   const offset = event.clientX - left - board.reward.at(start);
   const gesture = board.outbox.newGesture();
   let moved = false;
-  handle.setPointerCapture(event.pointerId);
   handle.focus({ preventScroll: true });
   board.held = { row, value: start };
 
@@ -36,18 +35,27 @@ function hold(board, handle, event) {
     set(board, row, value, gesture);
   };
   const drop = () => {
-    handle.removeEventListener("pointermove", move);
-    for (const end of ENDS) handle.removeEventListener(end, drop);
     board.held = null;
     if (moved) board.outbox.finish();
     else board.put({ do: "select", row });
     board.render(0);
   };
-  handle.addEventListener("pointermove", move);
-  for (const end of ENDS) handle.addEventListener(end, drop);
+  follow(handle, event, move, drop);
 }
 
 const ENDS = ["pointerup", "pointercancel", "lostpointercapture"];
+
+// Calls `move` with each of the hand's moves, and `drop` when it lets go.
+export function follow(target, { pointerId }, move, drop) {
+  const end = () => {
+    target.removeEventListener("pointermove", move);
+    for (const name of ENDS) target.removeEventListener(name, end);
+    drop();
+  };
+  target.setPointerCapture(pointerId);
+  target.addEventListener("pointermove", move);
+  for (const name of ENDS) target.addEventListener(name, end);
+}
 
 export function set(board, row, value, gesture) {
   const text = short(value);
@@ -62,7 +70,6 @@ function carry(board, grip, event) {
   const row = Number(made.dataset.row);
   const height = board.layout.row;
   let to = row;
-  grip.setPointerCapture(event.pointerId);
   const move = (now) => {
     const down = now.clientY - event.clientY;
     if (Math.abs(down) < 6 && to === row) return;
@@ -72,12 +79,9 @@ function carry(board, grip, event) {
     made.style.transform = `translateY(${down}px)`;
   };
   const drop = () => {
-    grip.removeEventListener("pointermove", move);
-    for (const end of ENDS) grip.removeEventListener(end, drop);
     made.classList.remove("carried");
     made.style.transform = "";
     if (to !== row) board.put({ do: "move", row, to });
   };
-  grip.addEventListener("pointermove", move);
-  for (const end of ENDS) grip.addEventListener(end, drop);
+  follow(grip, event, move, drop);
 }

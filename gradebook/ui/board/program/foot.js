@@ -6,6 +6,7 @@ import { html, set } from "./dom.js";
 import { paste } from "./paste.js";
 import { save } from "./export.js";
 import { legend } from "./legend.js";
+import { cellField, results } from "./rows.js";
 
 export class Foot {
   constructor(board) {
@@ -66,14 +67,13 @@ export class Foot {
     const { board } = this;
     const { data } = board;
     legend(board);
-    const problems = Object.entries(data.problems);
     const said = data.stale
       ? `${data.stale} The marks are grey: they show the last good batch, before this.`
       : data.summary;
     set(this.summary, { text: said, class: data.stale ? "summary wrong" : "summary" });
     const notes = data.notes.join(" ");
     set(this.notes, { text: notes, hidden: !notes });
-    this.selected(problems);
+    this.selected();
     const [at, count] = data.history;
     const rows = data.rows.length;
     set(this.made.Undo, { disabled: at === 0 });
@@ -98,8 +98,6 @@ export class Foot {
       || (!columns.length && !layout.narrow && !data.tokens);
     if (panel.hidden) return;
     set(panel, { "aria-label": `Row ${row}` });
-    const state = board.rows.state(row);
-    const values = columns.map((c) => this.value(c, row, state));
     const key = JSON.stringify([row, columns, layout.narrow, data.tokens]);
     if (panel.key !== key) {
       const focus = board.root.activeElement;
@@ -108,52 +106,23 @@ export class Foot {
       this.fill(row, columns);
       if (name) panel.querySelector(`[data-column="${name}"]`)?.focus();
     }
-    this.told(row, state);
-    for (const input of panel.querySelectorAll("input")) {
-      const i = columns.findIndex((c) => c.name === input.dataset.column);
-      const bad = data.problems[`${row} ${columns[i].name}`] ?? null;
-      set(input, { "aria-invalid": bad ? "true" : null, title: bad,
-        disabled: data.locked.includes(columns[i].name) });
-      const busy = board.root.activeElement === input && board.rows.types(input);
-      if (input.type === "checkbox") input.checked = values[i] === true;
-      else if (!busy && input.value !== String(values[i])) input.value = values[i];
-    }
+    const flips = data.panels[data.numbers].flips.includes(row) ? " \u2014 flips" : "";
+    set(this.words, { text: `Row ${row}, ${results(board, row)}${flips}` });
+    board.rows.fields(panel, row, board.rows.state(row));
     this.chips(row);
-  }
-
-  value(column, row, state) {
-    const { data, outbox } = this.board;
-    if (column.kind === "list")
-      return outbox.pending(row, column.name) ?? data.lists[column.name] ?? "";
-    return state.cells[data.columns.findIndex((c) => c.name === column.name)];
   }
 
   fill(row, columns) {
     const { data } = this.board;
     const fields = columns
       .filter((c) => c.kind !== "tokens")
-      .map((column) => {
-        const type = column.kind === "flag" ? "checkbox" : "text";
-        return html("label", { class: column.kind, title: column.help || null },
-          html("span", { text: column.title }),
-          html("input", { type, "data-column": column.name, "data-row": row,
-            autocomplete: "off", spellcheck: "false",
-            "aria-label": `${column.title} of row ${row}` }));
-      });
+      .map((column) =>
+        html("label", { class: column.kind, title: column.help || null },
+          html("span", { text: column.title }), cellField(column, row)));
     this.words = html("p", { class: "row-words" });
     this.bits = null;
     this.place = html("div", { class: "chip-place" });
     this.panel.replaceChildren(this.words, ...fields, ...(data.tokens ? [this.place] : []));
-  }
-
-  told(row, state) {
-    const { data } = this.board;
-    const panel = data.panels[data.numbers];
-    const parts = state.texts.map((text, e) => text && `${data.names[e]} ${text}`);
-    const flips = panel.flips.includes(row) ? " \u2014 flips" : "";
-    const before = data.stale ? " before" : "";
-    const said = parts.filter(Boolean).join(", ");
-    set(this.words, { text: `Row ${row}, ${panel.title}${before}: ${said}${flips}` });
   }
 
   chips(row) {

@@ -74,8 +74,10 @@ export class Rows {
   state(row) {
     const { data, selected, outbox, bands } = this.board;
     const cells = data.columns.map((column, i) => {
-      if (column.kind === "list") return null;
-      const value = outbox.pending(row, column.name) ?? data.rows[row][i];
+      // Lists of numbers come for the selected row alone.
+      const known = column.kind !== "list" ? data.rows[row][i]
+        : row === selected ? data.lists[column.name] ?? "" : "";
+      const value = outbox.pending(row, column.name) ?? known;
       return column.kind === "tokens" ? outbox.mask(row, value) : value;
     });
     return {
@@ -126,7 +128,6 @@ export class Rows {
   }
 
   content(one, row) {
-    const name = one.column?.name;
     if (one.name === "row")
       return [html("button", {
         type: "button", class: "grip", tabindex: -1,
@@ -135,12 +136,7 @@ export class Rows {
       return [html("div", { class: "handle", role: "slider", "data-row": row })];
     if (one.engine !== undefined) return [html("span", { class: "result" })];
     if (one.column.kind === "tokens") return [chips(this.board, row)];
-    const type = one.column.kind === "flag" ? "checkbox" : "text";
-    return [html("input", {
-      type, "data-column": name, "data-row": row, autocomplete: "off",
-      spellcheck: "false", inputmode: name === "reward" ? "text" : null,
-      "aria-label": `${one.column.title} of row ${row}`,
-    })];
+    return [cellField(one.column, row)];
   }
 
   fill(made, row, state) {
@@ -159,10 +155,7 @@ export class Rows {
       title: state.piece ? `A piece of rollout ${state.piece.name}. ${MOVE}` : MOVE,
       "aria-current": state.selected ? "true" : null,
     });
-    for (const input of made.querySelectorAll("input")) {
-      const i = data.columns.findIndex((c) => c.name === input.dataset.column);
-      this.field(input, row, state, i);
-    }
+    this.fields(made, row, state);
     const mask = made.querySelector(".mask");
     if (mask) {
       const i = data.columns.findIndex((c) => c.kind === "tokens");
@@ -173,8 +166,14 @@ export class Rows {
     });
   }
 
-  field(input, row, state, i) {
+  // The row's cells that are fields, in the row or below the board.
+  fields(made, row, state) {
+    for (const input of made.querySelectorAll("input")) this.field(input, row, state);
+  }
+
+  field(input, row, state) {
     const { data, root } = this.board;
+    const i = data.columns.findIndex((c) => c.name === input.dataset.column);
     const column = data.columns[i];
     const value = state.cells[i];
     const bad = state.bad[i];
@@ -272,15 +271,25 @@ export class Rows {
   }
 }
 
+// The field of a cell.
+export const cellField = (column, row) => html("input", {
+  type: column.kind === "flag" ? "checkbox" : "text", "data-column": column.name,
+  "data-row": row, autocomplete: "off", spellcheck: "false",
+  "aria-label": `${column.title} of row ${row}`,
+});
+
 // The row in words, for who does not see it.
-export function words(board, row, value) {
-  const { data } = board;
-  const panel = data.panels[data.numbers];
+function words(board, row, value) {
   const reward = value === null ? "no number" : minus(short(value));
-  const results = panel.text
-    .map((texts, e) => texts && `${data.names[e]} ${texts[row]}`)
+  const flips = board.data.panels[board.data.numbers].flips.includes(row);
+  return `${reward}; ${results(board, row)}${flips ? "; the sign flips" : ""}`;
+}
+
+// Both engines' numbers of a row, in words.
+export function results({ data }, row) {
+  const panel = data.panels[data.numbers];
+  const numbers = panel.text
+    .map((texts, e) => texts?.[row] && `${data.names[e]} ${texts[row]}`)
     .filter(Boolean);
-  const flips = panel.flips.includes(row) ? "; the sign flips" : "";
-  const before = data.stale ? " before" : "";
-  return `${reward}; ${panel.title}${before}: ${results.join(", ")}${flips}`;
+  return `${panel.title}${data.stale ? " before" : ""}: ${numbers.join(", ")}`;
 }
