@@ -124,16 +124,28 @@ def view(
     state, table = draft.state, draft.table
     rows = len(table)
     drawn = drawing(state.bugs)
-    whole = comparison.batch.rows == rows
-    panels = [
-        _panel(title, values, rows, covered)
-        for title, values in results(comparison, kind)
-    ]
-    shown = _numbered(panels, covered)
+    shown = [comparison.correct, comparison.faulty][: 1 if covered else 2]
+    good = comparison.batch
+    if good.rows == rows:
+        causes = [_cause(good, trace, drawn) for trace in shown]
+        panels = [_panel(*one, covered) for one in results(comparison, kind)]
+    else:
+        causes = [no_cause(rows) for _ in shown]
+        panels = [
+            {
+                "title": title,
+                "engines": [[None] * rows for _ in shown],
+                "text": [[""] * rows for _ in shown],
+                "differ": [],
+                "flips": [],
+            }
+            for title, _ in results(comparison, kind)
+        ]
+    numbered = _numbered(panels, covered)
     stood: list[float | int | None] = []
     if before is not None and before.batch.rows == rows:
         for panel, (_, values) in zip(panels, results(before, kind)):
-            panel["ghosts"] = _listed(values, covered)
+            panel["ghosts"] = [_values(one) for one in values[: len(shown)]]
         stood = [_short(x) for x in before.batch.reward.tolist()]
     if ranges and not covered:
         panels[0]["ranges"] = [[_short(a), _short(b)] for a, b in ranges]
@@ -167,23 +179,17 @@ def view(
             for error in wrong
             if error.row is not None
         },
-        "rewards": _rewards(draft, comparison.batch if whole else None),
+        "rewards": _rewards(draft, good if good.rows == rows else None),
         "stood": stood,
         "panels": panels,
-        "numbers": shown,
-        "baseline": BASELINES.get(comparison.batch.settings.baseline, ""),
+        "numbers": numbered,
+        "baseline": BASELINES.get(good.settings.baseline, ""),
         "hollow": drawn.hollow,
-        "causes": [
-            _cause(comparison.batch, trace, drawn, rows)
-            for trace in _traces(comparison, covered)
-        ],
-        "summary": summary(panels[shown], names, covered, draft.edited),
+        "causes": causes,
+        "summary": summary(panels[numbered], names, covered, draft.edited),
     }
-    if drawn.second:
-        data["second"] = [
-            _values(trace.standardized, rows)
-            for trace in _traces(comparison, covered)
-        ]
+    if drawn.second and good.rows == rows:
+        data["second"] = [_values(trace.standardized) for trace in shown]
     return data
 
 
@@ -204,26 +210,21 @@ def summary(
     return in_words(panel["title"], count, panel["differ"], panel["flips"])
 
 
-def _panel(
-    title: str, values: Pair, rows: int, covered: bool
-) -> dict[str, Any]:
+def _panel(title: str, values: Pair, covered: bool) -> dict[str, Any]:
     correct, faulty = values
     texts = [
         pair(a, a if covered else b)
         for a, b in zip(correct.tolist(), faulty.tolist())
     ]
-    fits = len(texts) == rows
-    columns = list(zip(*texts)) if fits and rows else [[""] * rows] * 2
+    sides = 1 if covered else 2
     differ, flipped = (
         [] if covered else found.nonzero().flatten().tolist()
         for found in (~same(*values), flips(*values))
     )
     return {
         "title": title,
-        "engines": [
-            _values(one, rows) for one in values[: 1 if covered else 2]
-        ],
-        "text": [list(c) for c in columns[: 1 if covered else 2]],
+        "engines": [_values(one) for one in values[:sides]],
+        "text": [[both[side] for both in texts] for side in range(sides)],
         "differ": differ,
         "flips": flipped,
     }
@@ -239,16 +240,8 @@ def _numbered(panels: list[dict[str, Any]], covered: bool) -> int:
     return len(panels) - 1
 
 
-def _listed(values: Pair, covered: bool) -> list[list[float | None]]:
-    shown = values[:1] if covered else values
-    return [_values(one, len(one)) for one in shown]
-
-
-def _values(values: Tensor, rows: int) -> list[float | None]:
-    """Numbers for the browser, no value as None; none where the table has
-    other rows than the batch that was compared."""
-    if len(values) != rows:
-        return [None] * rows
+def _values(values: Tensor) -> list[float | int | None]:
+    """Numbers for the browser, no value as None."""
     return [_short(settled(x)) for x in values.tolist()]
 
 
@@ -260,29 +253,18 @@ def _short(x: float) -> float | int | None:
     return int(short) if short.is_integer() and abs(short) < 1e6 else short
 
 
-def _traces(comparison: Comparison, covered: bool) -> list[Trace]:
-    return (
-        [comparison.correct]
-        if covered
-        else [
-            comparison.correct,
-            comparison.faulty,
-        ]
-    )
+def no_cause(rows: int) -> dict[str, Any]:
+    """Nothing is drawn at the reward axis."""
+    return {"group": [-1] * rows, "at": [None] * rows, "say": "1" * rows}
 
 
-def _cause(
-    batch: Batch, trace: Trace, drawn: Drawing, rows: int
-) -> dict[str, Any]:
+def _cause(batch: Batch, trace: Trace, drawn: Drawing) -> dict[str, Any]:
     """One engine's groups, baselines and rows with a say."""
-    if batch.rows != rows:
-        none = [None] * rows
-        return {"group": [-1] * rows, "at": none, "say": "1" * rows}
     settings = batch.settings
     group = trace.group
     if settings.baseline == "batch_mean":
         group = batch.step_index
-    at: list[float | int | None] = [None] * rows
+    at: list[float | int | None] = [None] * batch.rows
     if settings.baseline != "none" and settings.reward_scaling:
         reward = trace.baseline / settings.reward_scaling
         at = [_short(x) for x in (reward - settings.reward_bias).tolist()]

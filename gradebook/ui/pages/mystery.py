@@ -19,7 +19,7 @@ from gradebook.core.formatting import counted
 from gradebook.engine.pipeline import STAGES
 from gradebook.ui import keys
 from gradebook.ui.board.component import board
-from gradebook.ui.board.view import view
+from gradebook.ui.board.view import no_cause, view
 from gradebook.ui.parts import controls, game_link, mystery_game, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import heart
@@ -87,8 +87,6 @@ def data_of(game: Game) -> dict[str, Any]:
     """What the board is given to draw: the batch, the trainer's advantages,
     and nothing of any other stage."""
     draft = game.draft
-    rows = len(draft.table)
-    nothing = {"group": [-1] * rows, "at": [None] * rows, "say": "1" * rows}
     data = view(
         draft,
         draft.comparison,
@@ -100,7 +98,7 @@ def data_of(game: Game) -> dict[str, Any]:
         names=(TRAINER, ""),
     )
     return data | {
-        "causes": [nothing],
+        "causes": [no_cause(len(draft.table))],
         "baseline": "",
         "hollow": "",
         "summary": SAID,
