@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gradebook.ui.parts.desk import Desk
     from gradebook.ui.parts.drafts import Draft
     from gradebook.ui.parts.mystery_game import Game
-    from gradebook.ui.parts.player import Play
     from gradebook.ui.parts.quiz import Quiz
 
 T = TypeVar("T")
@@ -77,12 +76,6 @@ ASKED: Key[dict[str, str]] = Key("asked", dict)
 """The case whose question was answered, by bug."""
 SOLVED: Key[set[tuple[str, int]]] = Key("solved", set)
 """Case and place of each challenge that was solved."""
-CHALLENGE: Key[dict[str, int]] = Key("challenge", dict)
-"""The challenge that is shown, by case."""
-PLAYS: Key[dict[str, Play]] = Key("plays", dict)
-"""What was played on the board last, by case."""
-STAGES: Key[dict[str, str]] = Key("stages", dict)
-"""The stage that was chosen, by the name of the draft's stage."""
 ARRIVED: Key[bool] = Key("arrived", bool)
 """The browser has drawn the session's first screen."""
 SHORTCUTS: Key[dict[str, Any]] = Key(
@@ -94,11 +87,6 @@ OPENED: Key[str] = Key("opened", str)
 top; "" once the page has said so."""
 ENTERED: Key[bool] = Key("entered", bool)
 """The visitor came through app.py."""
-CULPRITS: Key[dict[str, tuple[int, int]]] = Key("culprits", dict)
-"""By case: the row selected when the influence map's other row was chosen,
-and that other row."""
-KINDS: Key[dict[str, str]] = Key("sandbox-kinds", dict)
-"""What the sandbox shows, by start: advantages or gradients."""
 QUIZ: Key[Quiz | None] = Key("quiz", lambda: None)
 """The visitor's own game of "Bug or not?"."""
 BALLOT: Key[Quiz | None] = Key("ballot", lambda: None)
@@ -107,8 +95,6 @@ CHECKING: Key[Checking | None] = Key("checking", lambda: None)
 """The log that the session checks."""
 MYSTERY: Key[Game | None] = Key("mystery", lambda: None)
 """The visitor's game of "Mystery trainer"."""
-MYSTERY_END: Key[Draft | None] = Key("mystery-end", lambda: None)
-"""The batch of a finished game, with both engines."""
 DESK: Key[Desk | None] = Key("desk", lambda: None)
 """What the session does on the page of training runs."""
 

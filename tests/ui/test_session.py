@@ -24,7 +24,7 @@ def bug_page():
     import streamlit as st
 
     from gradebook.cases.scenario import load
-    from gradebook.ui.parts import address, drafts, predict, present, stages
+    from gradebook.ui.parts import address, drafts, predict, present
     from gradebook.ui.rooms import bar as room
 
     name = st.session_state.get("case", "partial_groups")
@@ -40,8 +40,8 @@ def bug_page():
     else:
         predict.verdict(scenario, False)
         if "pick" in st.session_state:
-            stages.choose_stage(draft, st.session_state["pick"])
-        st.markdown(f"stage {stages.open_stage(draft)}")
+            draft.stage = st.session_state["pick"]
+        st.markdown(f"stage {draft.stage}")
     st.markdown(f"row {draft.row}")
     present.leave()
 

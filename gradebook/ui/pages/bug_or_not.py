@@ -7,8 +7,6 @@ lead reveals. Before its answer nothing about a report's kind is sent.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 import streamlit as st
 
 from gradebook.cases.reports import ROUNDS, Report
@@ -37,7 +35,7 @@ def bug_or_not() -> None:
         if seat.leads():
             one = _game()
             ballot.lead(PAGE, one, _shown)
-            game_link.depart(PAGE, quiz.round_link(one), _standing(one))
+            game_link.depart(PAGE, quiz.round_link(one), one.standing)
         elif ballot.asked(PAGE):
             ballot.learn(PAGE, _shown)
         else:
@@ -48,18 +46,7 @@ def bug_or_not() -> None:
 
 
 def _game() -> Quiz:
-    return game_link.game(PAGE, keys.QUIZ, _standing, quiz.read, Quiz)
-
-
-def _standing(one: Quiz | None) -> Hashable:
-    """What an act of the visitor changes."""
-    if one is None:
-        return None
-    report = one.report
-    state = None
-    if report is not None:
-        state = id(one.draft(report, one.at in one.answers).state)
-    return one.seed, one.every, one.at, tuple(one.answers.items()), state
+    return game_link.game(PAGE, keys.QUIZ, quiz.read, Quiz)
 
 
 # Alone
@@ -197,7 +184,7 @@ def _rest(one: Quiz, report: Report, draft: Draft, answered: bool) -> None:
 
 
 def _depart(one: Quiz) -> None:
-    game_link.depart(PAGE, one.link(), _standing(one))
+    game_link.depart(PAGE, one.link(), one.standing)
 
 
 # The result

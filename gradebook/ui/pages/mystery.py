@@ -6,7 +6,6 @@ trainer's advantages and the batch, and nothing of any other stage.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
@@ -45,7 +44,7 @@ def mystery() -> None:
     """The whole page."""
     require_entry()
     st.title("Mystery trainer")
-    game = _game()
+    game = game_link.game(PAGE, keys.MYSTERY, mystery_game.read, Game)
     for said in game.problems:
         st.warning(words.plain(said))
     if game.over:
@@ -58,20 +57,6 @@ def mystery() -> None:
     )
     _board(game)
     _rest(game)
-
-
-def _game() -> Game:
-    return game_link.game(
-        PAGE, keys.MYSTERY, _standing, mystery_game.read, Game
-    )
-
-
-def _standing(game: Game | None) -> Hashable:
-    """What an act of the visitor changes."""
-    if game is None:
-        return None
-    state = id(game.draft.state)
-    return game.seed, state, len(game.hints), game.wrong, game.over
 
 
 # The trainer
@@ -118,11 +103,7 @@ def _rest(game: Game) -> None:
     with right:
         _hints(game)
     shortcuts(game.draft)
-    _depart(game)
-
-
-def _depart(game: Game) -> None:
-    game_link.depart(PAGE, game.link(), _standing(game))
+    game_link.depart(PAGE, game.link(), game.standing)
 
 
 # The name
@@ -250,7 +231,7 @@ def _over(game: Game) -> None:
     )
     st.markdown("Your game, edit by edit in the board's history:")
     st.code(game_link.whole(game.link()), language=None, wrap_lines=True)
-    _depart(game)
+    game_link.depart(PAGE, game.link(), game.standing)
 
 
 @st.fragment(key="rest")
@@ -261,8 +242,7 @@ def _keys(draft: Draft) -> None:
 
 def _revealed(game: Game) -> Draft:
     """The batch with both engines, in a draft of its own."""
-    known = keys.MYSTERY_END.get()
-    if known is None or known.scenario.name != f"mystery-{game.seed}":
+    if game.end is None:
         now = game.draft.scenario
         case = PlainCase(
             name=f"mystery-{game.seed}",
@@ -271,8 +251,6 @@ def _revealed(game: Game) -> Draft:
             settings=now.settings,
             bugs=(game.name,) if game.name else (),
         )
-        known = Draft(case.as_scenario())
-        table, typed = game.draft.table, game.draft.state.typed
-        known.edit(table=table, typed=typed)
-        keys.MYSTERY_END.put(known)
-    return known
+        game.end = Draft(case.as_scenario())
+        game.end.edit(table=game.draft.table, typed=game.draft.state.typed)
+    return game.end

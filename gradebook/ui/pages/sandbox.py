@@ -184,13 +184,11 @@ def _kind(draft: Draft) -> str:
     """Advantages, or with log-probabilities the gradient if asked for."""
     if "logp" not in draft.table:
         return "sign"
-    kinds = keys.KINDS.get()
-    name = draft.scenario.name
-    kind = draft.scenario.telltale.kind
-    now = kinds.get(name, kind if kind in PICTURES else "sign")
+    kind = draft.kind or draft.scenario.telltale.kind
+    now = kind if kind in PICTURES else "sign"
 
     def pick(one: str) -> None:
-        kinds[name] = one
+        draft.kind = one
 
     st.segmented_control(
         "Numbers to show",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.analysis.state_comparison import compared
@@ -21,6 +21,9 @@ from gradebook.cases.state import State
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 
+if TYPE_CHECKING:
+    from gradebook.ui.parts.player import Play
+
 
 @dataclass
 class Draft(drafts.Draft):
@@ -28,12 +31,23 @@ class Draft(drafts.Draft):
 
     estimator  the named estimator that was chosen, where several fit
     seed       of the last draw of a subsample, -1 before the first
+    stage      the stage that was opened, '' for the first that differs
+    kind       what the sandbox shows, where it was chosen
+    culprit    the row selected when the influence map's other row was
+               chosen, and that other row
+    challenge  the number of the challenge that is shown
+    play       what was played on the board last
     seen       what its board shows, made from the draft as it stands
     made       how often that was made
     """
 
     estimator: str = ""
     seed: int = -1
+    stage: str = ""
+    kind: str = ""
+    culprit: tuple[int, int] = (-1, -1)
+    challenge: int = 0
+    play: Play | None = None
     seen: Callable[[], dict[str, Any]] = dict
     made: int = 0
     _of: State | None = None

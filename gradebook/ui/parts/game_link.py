@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Hashable, Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import streamlit as st
 
@@ -19,7 +19,15 @@ from gradebook.classroom.room import ALPHABET
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
 
-Game = TypeVar("Game")
+
+class Standing(Protocol):
+    """A game says what an act of the visitor changes."""
+
+    @property
+    def standing(self) -> Hashable: ...
+
+
+Game = TypeVar("Game", bound=Standing)
 
 SEED = 8
 """Characters of a seed."""
@@ -41,14 +49,14 @@ def seed_of(query: Mapping[str, str]) -> str:
 def game(
     page: str,
     key: keys.Key[Game | None],
-    standing: Callable[[Game | None], Hashable],
     read: Callable[[dict[str, str]], Game],
     new: Callable[[str], Game],
 ) -> Game:
     """The session's game under the key, or the one that the address
     describes; a new one with a seed of its own where there is neither."""
     found = key.get()
-    query = address.arrived(page, standing(found))
+    standing = None if found is None else found.standing
+    query = address.arrived(page, standing)
     if query is not None:
         found = read(query)
     elif found is None:

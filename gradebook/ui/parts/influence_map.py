@@ -123,14 +123,12 @@ def _measure(draft: Draft) -> str:
 def _chosen(draft: Draft, rows: int, found: Influences) -> tuple[int, int]:
     """The cell: the selected row, and the row that moves it most."""
     victim = min(draft.row, rows - 1)
-    kept = _culprits()
-    name = draft.scenario.name
-    if kept.get(name, (None,))[0] != draft.row:
+    if draft.culprit[0] != draft.row:
         sizes = found.leaked[victim].abs()
         if not bool(sizes.any()):
             sizes = found.faulty[victim].nan_to_num(0, 0, 0).abs()
-        kept[name] = (draft.row, int(sizes.argmax()))
-    return victim, min(kept[name][1], rows - 1)
+        draft.culprit = draft.row, int(sizes.argmax())
+    return victim, min(draft.culprit[1], rows - 1)
 
 
 def _clicked(draft: Draft, key: str) -> None:
@@ -143,13 +141,7 @@ def _clicked(draft: Draft, key: str) -> None:
 
 def _choose(draft: Draft, victim: int, culprit: int) -> None:
     draft.select(victim)
-    _culprits()[draft.scenario.name] = (draft.row, culprit)
-
-
-def _culprits() -> dict[str, tuple[int, int]]:
-    """Each case's selected row when it was chosen, and the row that moves
-    it."""
-    return keys.CULPRITS.get()
+    draft.culprit = draft.row, culprit
 
 
 def _totals(found: Influences) -> str:
@@ -183,7 +175,6 @@ def _moving(
 def _pickers(draft: Draft, last: int, victim: int, culprit: int) -> None:
     """The chosen cell as two fields."""
     left, right, _ = st.columns([1, 1, 3])
-    name = draft.scenario.name
     left.number_input(
         "Moved row",
         0,
@@ -192,7 +183,7 @@ def _pickers(draft: Draft, last: int, victim: int, culprit: int) -> None:
         **showing(
             draft.named("victim"),
             victim,
-            lambda row: _choose(draft, row, _culprits()[name][1]),
+            lambda row: _choose(draft, row, draft.culprit[1]),
         ),
     )
     right.number_input(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from gradebook.analysis.comparison import Comparison
@@ -67,6 +67,7 @@ class Game:
     wrong  how many wrong names were given
     over   the answer is shown; gave_up: without a name
     told   what the last name came to
+    end    the batch of the finished game, with both engines
     """
 
     seed: str
@@ -78,9 +79,16 @@ class Game:
     gave_up: bool = False
     told: str = ""
     problems: tuple[str, ...] = ()
+    end: Draft | None = None
 
     def __post_init__(self) -> None:
         self.draft = Trainer(first_state().scenario, name=self.name)
+
+    @property
+    def standing(self) -> Hashable:
+        """What an act of the visitor changes."""
+        state = id(self.draft.state)
+        return self.seed, state, len(self.hints), self.wrong, self.over
 
     @property
     def name(self) -> str:

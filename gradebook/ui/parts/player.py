@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import streamlit as st
 
 from gradebook.cases.state import State
-from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import button
@@ -35,14 +34,13 @@ class Play:
 
 def start(draft: Draft, play: Play) -> None:
     """Begins to play: the first step stands on the board."""
-    keys.PLAYS.get()[draft.scenario.name] = play
+    draft.play = play
     _go(draft, play, 0, 1)
 
 
 def player(draft: Draft) -> None:
     """What stands on the board, and the buttons for what comes next."""
-    name = draft.scenario.name
-    play = keys.PLAYS.get().get(name)
+    name, play = draft.scenario.name, draft.play
     at = play.at(draft) if play else 0
     if play is None or not at:
         return

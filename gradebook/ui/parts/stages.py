@@ -11,7 +11,6 @@ from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
 from gradebook.output.figures import Figure, gradient_figure, stage_figure
 from gradebook.output.figures.stages import lines_of
-from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.folding import folded
@@ -106,22 +105,12 @@ def first_difference(comparison: Comparison, swapped: str) -> str:
     )
 
 
-def open_stage(draft: Draft) -> str:
-    """The stage that the learner chose, or '' for the first that differs."""
-    return keys.STAGES.get().get(draft.named("stage"), "")
-
-
-def choose_stage(draft: Draft, stage: str) -> None:
-    """Opens another stage of this case's path; '' the first that differs."""
-    keys.STAGES.get()[draft.named("stage")] = stage
-
-
 def shown_stage(draft: Draft) -> str:
     """The stage that stands open: the chosen one, else the first that
     differs, else the one that the bug swaps."""
-    chosen, comparison = open_stage(draft), draft.comparison
-    if chosen in comparison.stages:
-        return chosen
+    comparison = draft.comparison
+    if draft.stage in comparison.stages:
+        return draft.stage
     swapped = draft.swap.stage or comparison.stages[-1]
     return (*comparison.diverging, swapped)[0]
 
@@ -131,13 +120,17 @@ def step(draft: Draft, by: int) -> None:
     stages = draft.comparison.stages
     at = stages.index(shown_stage(draft)) + by
     if 0 <= at < len(stages):
-        choose_stage(draft, stages[at])
+        draft.stage = stages[at]
 
 
 def _path(draft: Draft) -> str:
     """The stages in order, one of them chosen. The chosen one."""
     comparison, now = draft.comparison, shown_stage(draft)
     diverging = comparison.diverging
+
+    def pick(stage: str) -> None:
+        draft.stage = stage
+
     with st.container(key="path"):
         st.segmented_control(
             "Stage",
@@ -145,9 +138,7 @@ def _path(draft: Draft) -> str:
             format_func=lambda s: f"{s} {'≠' if s in diverging else '='}",
             required=True,
             label_visibility="collapsed",
-            **picking(
-                draft.named("stage"), now, lambda s: choose_stage(draft, s)
-            ),
+            **picking(draft.named("stage"), now, pick),
         )
     return now
 

@@ -29,15 +29,14 @@ def challenge(draft: Draft) -> None:
     tasks = draft.scenario.challenges
     if not tasks:
         return
-    name = draft.scenario.name
-    at = min(keys.CHALLENGE.get().get(name, 0), len(tasks) - 1)
+    at = draft.challenge
     task = tasks[at]
     missing = "Correct the cells that cannot be read first."
     if not draft.faults:
         verdict = judge(task, draft.state, draft.comparison)
         missing = verdict.missing
         if verdict.solved:
-            keys.SOLVED.get().add((name, at))
+            keys.SOLVED.get().add((draft.scenario.name, at))
     with st.container(key="try"):
         st.markdown(_task(draft, task, at))
         with st.container(key="try-status"):
@@ -81,8 +80,7 @@ def _status(draft: Draft, missing: str) -> str:
 def needs_settings(draft: Draft) -> bool:
     """The current challenge is about settings."""
     tasks = draft.scenario.challenges
-    at = min(keys.CHALLENGE.get().get(draft.scenario.name, 0), len(tasks) - 1)
-    wanted = tasks[at].edits if tasks else None
+    wanted = tasks[draft.challenge].edits if tasks else None
     return bool(wanted and wanted.settings)
 
 
@@ -113,7 +111,7 @@ def _buttons(draft: Draft, task: Challenge, at: int) -> None:
 
 
 def _show(draft: Draft, at: int) -> None:
-    keys.CHALLENGE.get()[draft.scenario.name] = at
+    draft.challenge = at
     draft.reset()
 
 

@@ -16,7 +16,7 @@ from gradebook.cases.scenario import Scenario
 from gradebook.classroom.room import Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import drafts, predict, present, stages, words
+from gradebook.ui.parts import drafts, predict, present, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.rooms import follow, seat
 from gradebook.ui.rooms.news import news, split
@@ -161,8 +161,7 @@ def moved(page: str, draft: Draft) -> None:
     if not room or not seat.leading(room):
         return
     link = query_string(encode(draft.state, covered=True))
-    stage = stages.open_stage(draft)
-    place = Position(page, draft.scenario.name, link, stage)
+    place = Position(page, draft.scenario.name, link, draft.stage)
     with suppress(GradebookError):  # closed meanwhile; the next run says so
         seat.rooms().move(room, seat.lead_key(room), place)
 

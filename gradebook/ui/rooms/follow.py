@@ -17,7 +17,7 @@ from gradebook.cases.state import State
 from gradebook.classroom.plan import query
 from gradebook.classroom.room import Position
 from gradebook.ui import keys
-from gradebook.ui.parts import stages, words
+from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.shell import bug_files, page_files, page_title
 from gradebook.ui.rooms.seat import carried
@@ -95,7 +95,7 @@ def _show(place: Position, page: str) -> None:
     cases = keys.CASES.get()
     keys.OWN_CASES.get().setdefault(page, cases.get(page, page))
     cases[page] = place.question
-    stages.choose_stage(held, place.stage)
+    held.stage = place.stage
 
 
 def _state(place: Position) -> State:
