@@ -19,7 +19,6 @@ from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import NOTHING, shortcuts
-from gradebook.ui.parts.tables import table
 from gradebook.ui.rooms import ballot, bar, seat
 
 PAGE = "bug_or_not"
@@ -191,13 +190,7 @@ def _depart(one: Quiz) -> None:
 
 
 def _result(one: Quiz) -> None:
-    right = one.right(one.answers)
-    st.header(f"Your score: {quiz.score(right, len(one.reports))}")
-    table(
-        ["", "report", "it is", "you said", ""],
-        quiz.marked(one.reports, one.answers),
-        label="the reports and your answers",
-    )
+    settled.score(one, one.answers, [*one.reports])
     with st.container(horizontal=True):
         st.button(
             f"Play {ROUNDS} others",

@@ -34,16 +34,11 @@ class Numbers:
     heads: int = 1
 
 
-def wanted(what: str, name: str) -> bool:
-    """Whether `what` shall stand as a table too: a switch."""
-    return st.toggle(f"Show {what} as a table", key=f"numbers-{name}")
-
-
 def offered(
     what: str, name: str, made: Callable[[], Sequence[Numbers]]
 ) -> None:
     """The switch, and behind it the tables."""
-    if wanted(what, name):
+    if st.toggle(f"Show {what} as a table", key=f"numbers-{name}"):
         shown(name, made())
 
 

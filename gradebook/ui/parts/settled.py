@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 
 from gradebook.analysis.evidence import by_engine, in_words, numbers
@@ -11,9 +13,10 @@ from gradebook.cases.scenario import Scenario
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
-from gradebook.ui.parts import words
+from gradebook.ui.parts import quiz, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.pictures import prompts_of, values_of
+from gradebook.ui.parts.quiz import Quiz
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.tables import table
@@ -67,6 +70,18 @@ def numbers_of(report: Report, draft: Draft) -> None:
             label=f"Open: {words.plain(source.title)}",
             query_params=carried(),
         )
+
+
+def score(one: Quiz, answers: Mapping[int, int], asked: list[Report]) -> None:
+    """The score, and a line for each of the reports that were asked."""
+    right = one.right(answers)
+    st.header(f"Your score: {quiz.score(right, len(asked))}")
+    lines = quiz.marked(one.reports, answers)
+    table(
+        ["", "report", "it is", "you said", ""],
+        [lines[report.number] for report in asked],
+        label="the reports and your answers",
+    )
 
 
 TITLE = "The numbers that settle it"

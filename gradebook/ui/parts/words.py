@@ -60,19 +60,6 @@ def safe(text: object) -> str:
     return html.escape(str(text))
 
 
-def folded(title: str, text: str) -> str:
-    """Text that opens under its title, as HTML: with no run of the page, and
-    one element where a popover is several."""
-    said = "".join(
-        f"<code>{safe(part[1:-1])}</code>" if at % 2 else safe(minus(part))
-        for at, part in enumerate(CODE.split(text))
-    )
-    return (
-        f'<details class="gb"><summary>{safe(title)}</summary>'
-        f"<p>{said}</p></details>"
-    )
-
-
 def place(error: GradebookError) -> str:
     """An error in the words of the page: column, row, what and what not."""
     return said(error)

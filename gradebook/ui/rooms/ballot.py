@@ -220,14 +220,7 @@ def _own_result(room: str, one: Quiz) -> None:
     revealed = [r for r in one.reports if known.revealed(room, r.question)]
     made = {r.number: known.choice(room, mine, r.question) for r in revealed}
     answers = {at: choice for at, choice in made.items() if choice is not None}
-    right = one.right(answers)
-    st.header(f"Your score: {quiz.score(right, len(revealed))}")
-    lines = quiz.marked(one.reports, answers)
-    table(
-        ["", "report", "it is", "you said", ""],
-        [lines[report.number] for report in revealed],
-        label="the reports and your answers",
-    )
+    settled.score(one, answers, revealed)
 
 
 def _report(report: Report, revealed: bool, said: str) -> DeltaGenerator:
