@@ -7,9 +7,9 @@ import pytest
 
 from gradebook.analysis.state_comparison import compared
 from gradebook.cases import link
-from gradebook.cases.draft import Draft
 from gradebook.cases.scenario import load
 from gradebook.ui.board.view import view
+from gradebook.ui.parts.drafts import Draft
 
 CASES = ("rejected_rows", "partial_groups", "double_normalization")
 ACTS = (
@@ -64,14 +64,8 @@ def test_picture_state_and_link_agree_after_any_edits(tens):
         if wrong:
             draft.reset()
         found = compared(link.decode(link.encode(draft.state, False)).state)
-        data = view(
-            draft,
-            compared(draft.state),
-            (),
-            (),
-            kind=draft.scenario.telltale.kind,
-            covered=False,
-        )
+        kind = draft.scenario.telltale.kind
+        data = view(draft, kind=kind, covered=False)
         assert len(data["rows"]) == found.batch.rows
         wanted = (found.correct.advantage, found.faulty.advantage)
         for values, trace in zip(data["panels"][0]["engines"], wanted):

@@ -4,37 +4,20 @@ import json
 
 import pytest
 
-from gradebook.analysis.comparison import compare
-from gradebook.cases.draft import Draft
-from gradebook.cases.engines import swapped
 from gradebook.cases.record import BUGS
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.ui.board.view import drawing, view
+from gradebook.ui.parts.drafts import Draft
 
 
-def drawn(name, *edits, covered=False, **more):
+def drawn(name, *edits, covered=False):
     """The board's data of a case after these edits of it."""
     draft = Draft(load(name))
-    good = compared(draft)
+    assert draft.faults == []  # drawn before the edits
     numbered = [{"n": n, **edit} for n, edit in enumerate(edits, 1)]
     draft.apply({"epoch": draft.epoch, "edits": numbered})
-    wrong = draft.state.problems()
-    if not wrong:
-        good = compared(draft)
-    return view(
-        draft,
-        good,
-        wrong,
-        [str(error) for error in wrong],
-        kind=draft.scenario.telltale.kind,
-        covered=covered,
-        **more,
-    )
-
-
-def compared(draft):
-    return compare(swapped(draft.state.bugs), draft.state.batch())
+    return view(draft, kind=draft.scenario.telltale.kind, covered=covered)
 
 
 def reward(row, value, **more):
@@ -91,9 +74,7 @@ def test_a_baseline_stands_at_its_reward_where_rewards_are_shifted():
     draft = Draft(load("partial_groups"))
     typed = {**draft.state.typed, "reward_bias": "1", "reward_scaling": "2"}
     draft.edit(typed=typed)
-    data = view(
-        draft, compared(draft), [], [], kind="advantage", covered=False
-    )
+    data = view(draft, kind="advantage", covered=False)
     assert data["causes"][0]["at"][8:11] == [1, 1, 1]
 
 
@@ -136,11 +117,7 @@ def test_while_covered_nothing_faulty_is_in_the_data(name):
 
 
 def test_while_covered_ghosts_are_the_correct_engines_alone():
-    draft = Draft(load("partial_groups"))
-    before = compared(draft)
-    data = drawn(
-        "partial_groups", reward(10, "3"), covered=True, before=before
-    )
+    data = drawn("partial_groups", reward(10, "3"), covered=True)
     (ghosts,) = data["panels"][0]["ghosts"]
     assert ghosts[10] == pytest.approx(1, abs=1e-4)
 
@@ -190,8 +167,7 @@ def test_the_lists_of_the_selected_row_alone_are_sent():
 
 
 def test_an_edit_of_twelve_rows_is_answered_in_four_kilobytes():
-    draft = Draft(load("partial_groups"))
-    data = drawn("partial_groups", reward(10, "3.25"), before=compared(draft))
+    data = drawn("partial_groups", reward(10, "3.25"))
     assert len(json.dumps(data)) < 4000
 
 

@@ -33,9 +33,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradebook.analysis.comparison import Comparison, same
+from gradebook.analysis.comparison import same
 from gradebook.cases.columns import COLUMNS, number
-from gradebook.cases.draft import Draft
 from gradebook.cases.record import bug
 from gradebook.core.batch import Batch
 from gradebook.core.differences import flips
@@ -44,6 +43,7 @@ from gradebook.core.formatting import pair, settled
 from gradebook.engine.pipeline import Trace
 from gradebook.engine.trainer import eos_by_width
 from gradebook.output.panels import Pair, in_words, results
+from gradebook.ui.parts.drafts import Draft
 
 
 @dataclass(frozen=True)
@@ -99,29 +99,24 @@ def drawing(bugs: Sequence[str]) -> Drawing:
 
 def view(
     draft: Draft,
-    comparison: Comparison,
-    wrong: Sequence[GradebookError],
-    said: Sequence[str],
     *,
     kind: str,
     covered: bool,
-    before: Comparison | None = None,
     ranges: Sequence[tuple[float, float]] = (),
-    names: tuple[str, str] = ("correct", "faulty"),
+    names: tuple[str, str] | None = None,
     invite: int | None = None,
 ) -> dict[str, Any]:
-    """The board's data.
+    """The board's data, from the draft as it stands.
 
-    comparison  the draft's, or the last good one where something is `wrong`
-    wrong       what cannot be read now; `said` is the same in words
-    kind        the tell-tale: GRADIENT shows the gradient's parts
-    covered     True keeps everything faulty out
-    before      the comparison of the case as it came, for ghosts
-    ranges      least and greatest faulty value of each row over the draws
-    names       what the two engines are called
-    invite      the row whose handle moves a little until the first edit
+    kind     the tell-tale: GRADIENT shows the gradient's parts
+    covered  True keeps everything faulty out
+    ranges   least and greatest faulty value of each row over the draws
+    names    what the two engines are called, where the case says otherwise
+    invite   the row whose handle moves a little until the first edit
     """
     state, table = draft.state, draft.table
+    comparison, wrong = draft.comparison, draft.faults
+    names = names or state.engine_names
     rows = len(table)
     drawn = drawing(state.bugs)
     shown = [comparison.correct, comparison.faulty][: 1 if covered else 2]
@@ -143,7 +138,8 @@ def view(
         ]
     numbered = _numbered(panels, covered)
     stood: list[float | int | None] = []
-    if before is not None and before.batch.rows == rows:
+    before = draft.original
+    if draft.edited and before.batch.rows == rows:
         for panel, (_, values) in zip(panels, results(before, kind)):
             panel["ghosts"] = [_values(one) for one in values[: len(shown)]]
         stood = [_short(x) for x in before.batch.reward.tolist()]
@@ -161,7 +157,7 @@ def view(
         "notes": list(draft.notes),
         "covered": covered,
         "names": list(names),
-        "stale": _stale(said),
+        "stale": _stale(wrong),
         "tokens": table.width,
         "locked": ["eos"] if state.detector else [],
         "columns": [
@@ -176,7 +172,7 @@ def view(
         },
         "problems": {
             f"{error.row} {_column(error.key)}": _expected(error)
-            for error in wrong
+            for error in (state.problems() if wrong else ())
             if error.row is not None
         },
         "rewards": _rewards(draft, good if good.rows == rows else None),

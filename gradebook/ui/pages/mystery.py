@@ -72,16 +72,7 @@ def data_of(game: Game) -> dict[str, Any]:
     """What the board is given to draw: the batch, the trainer's advantages,
     and nothing of any other stage."""
     draft = game.draft
-    data = view(
-        draft,
-        draft.comparison,
-        draft.state.problems(),
-        draft.faults,
-        kind="sign",
-        covered=True,
-        before=draft.original if draft.edited else None,
-        names=(TRAINER, ""),
-    )
+    data = view(draft, kind="sign", covered=True, names=(TRAINER, ""))
     return data | {
         "causes": [no_cause(len(draft.table))],
         "baseline": "",

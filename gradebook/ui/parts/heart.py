@@ -46,14 +46,9 @@ def _seen(
     """The board's data, from the draft as it stands (see `picture`)."""
     data = view(
         draft,
-        draft.comparison,
-        draft.state.problems() if draft.faults else (),
-        draft.faults,
         kind=kind,
         covered=covered,
-        before=draft.original if draft.edited else None,
         ranges=() if covered else _ranges(draft),
-        names=draft.state.engine_names,
         invite=invite,
     )
     if said:
