@@ -7,6 +7,8 @@ import streamlit as st
 from gradebook.analysis.consequences.study import Run, studied
 from gradebook.ui import keys
 from gradebook.ui.parts import words
+from gradebook.ui.parts.desk import default_run, query_of
+from gradebook.ui.parts.shell import page_files
 
 PAGE = "consequences"
 
@@ -40,8 +42,6 @@ def back(bug: str) -> None:
 
 def _run(bug: str) -> Run:
     """The session's own run of the bug, or the one to begin with."""
-    from gradebook.ui.parts.desk import default_run
-
     mine = keys.DESK.get()
     if mine is not None and mine.run.bug == bug:
         return mine.run
@@ -50,10 +50,5 @@ def _run(bug: str) -> Run:
 
 def link(label: str, run: Run, **others: str) -> None:
     """A link to the curves of the run; `others` are more parameters."""
-    from gradebook.ui.parts.desk import query_of
-    from gradebook.ui.parts.shell import page_files
-
-    files = page_files()
-    if PAGE in files:
-        query = query_of(run) | others
-        st.page_link(files[PAGE], label=label, query_params=query)
+    query = query_of(run) | others
+    st.page_link(page_files()[PAGE], label=label, query_params=query)
