@@ -13,8 +13,7 @@ from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
 from gradebook.core.formatting import pair, settled, signed
 from gradebook.engine.pipeline import Trace
-from gradebook.output.figures import Panel, squashes
-from gradebook.output.panels import panels, telling
+from gradebook.output.panels import Panel, panels, squashes, telling
 from gradebook.output.rendering import rendered
 from gradebook.output.svg import picture
 

@@ -3,16 +3,30 @@ parts of the gradient."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.core.differences import flips, same
-from gradebook.output.figures import Panel
+from gradebook.core.formatting import settled
+from gradebook.output.figures.base import SQUASHED
 
 GRADIENT = "gradient"
 """The tell-tale of a case whose advantages agree."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One quantity per row, both engines, and the rows on which its sign
+    flips. NaN has no mark."""
+
+    title: str
+    correct: Sequence[float]
+    faulty: Sequence[float]
+    flips: Sequence[bool] = ()
 
 
 def panels(comparison: Comparison, kind: str) -> list[Panel]:
@@ -46,6 +60,18 @@ def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
         )
         for title, name in parts
     ]
+
+
+def squashes(panels: Sequence[Panel]) -> bool:
+    """A value would make all others unreadable on a linear axis."""
+    for panel in panels:
+        values = [*panel.correct, *panel.faulty]
+        sizes = sorted(
+            abs(v) for v in values if math.isfinite(v) and settled(v)
+        )
+        if len(sizes) > 2 and sizes[-1] > SQUASHED * sizes[len(sizes) // 2]:
+            return True
+    return False
 
 
 def telling(shown: Sequence[Panel]) -> Panel:

@@ -8,7 +8,8 @@ from html import escape
 from typing import Any
 
 from gradebook.core.formatting import settled, signed
-from gradebook.output.figures import CORRECT, FAULTY, Panel, symlog
+from gradebook.output.figures import CORRECT, FAULTY, symlog
+from gradebook.output.panels import Panel
 
 GREY = "#767676"
 

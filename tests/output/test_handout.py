@@ -10,8 +10,8 @@ import pytest
 
 import gradebook
 from gradebook.output import handout as handouts
-from gradebook.output.figures import Panel
 from gradebook.output.handout import handout
+from gradebook.output.panels import Panel
 from gradebook.output.svg import picture
 
 EVERY = pytest.mark.parametrize("bug", gradebook.BUGS)

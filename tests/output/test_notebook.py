@@ -42,10 +42,10 @@ def test_a_comparison_shows_verdict_rows_and_stages(cells):
 def test_a_figure_shows_itself(cells):
     shown = cells[1][-1]
     figure = shown["application/vnd.plotly.v1+json"]
-    assert len(figure["data"]) > 1
-    assert figure["layout"]["legend"]["orientation"] == "h"
+    assert figure["data"][1]["marker"]["symbol"] == "circle"
+    assert figure["data"][3]["marker"]["symbol"] == "diamond-open"
     # What a viewer without Plotly shows.
-    assert shown["text/plain"] == "<Figure of 3 traces, for Plotly>"
+    assert shown["text/plain"] == "<Figure of 4 traces, for Plotly>"
 
 
 def test_engines_that_agree_are_said_to_agree():

@@ -22,12 +22,6 @@ from gradebook.output.figures.base import (
 )
 from gradebook.output.figures.gradient import gradient_figure
 from gradebook.output.figures.maps import MapPicture, map_figure
-from gradebook.output.figures.rows import (
-    Panel,
-    RowPicture,
-    rows_figure,
-    squashes,
-)
 from gradebook.output.figures.stages import stage_figure
 from gradebook.output.figures.timeline import (
     VERDICTS,
@@ -44,13 +38,9 @@ __all__ = [
     "VERDICTS",
     "Figure",
     "MapPicture",
-    "Panel",
-    "RowPicture",
     "Timeline",
     "gradient_figure",
     "map_figure",
-    "rows_figure",
-    "squashes",
     "stage_figure",
     "symlog",
     "timeline_figure",

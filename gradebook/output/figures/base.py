@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from gradebook.core.formatting import settled
 
 CORRECT = "#0072B2"
 FAULTY = "#D55E00"
@@ -58,26 +56,15 @@ def plain_layout(ink: str) -> dict[str, Any]:
 
 
 def row_layout(
-    labels: Sequence[str],
-    *,
-    line: int,
-    top: int,
-    foot: int,
-    left: int,
-    ink: str,
+    labels: Sequence[str], line: int, foot: int, ink: str
 ) -> dict[str, Any]:
     """The layout of a figure with one line for each label, from top to
     bottom; all lengths in pixels."""
     count = len(labels)
     return plain_layout(ink) | {
-        "height": top + line * max(count, 1) + foot,
-        "margin": {
-            "l": left,
-            "r": 12,
-            "t": top,
-            "b": foot,
-            "autoexpand": False,
-        },
+        "height": 34 + line * max(count, 1) + foot,
+        "margin": {"l": 76, "r": 12, "t": 34, "b": foot, "autoexpand": False},
+        "showlegend": False,
         "yaxis": {
             "range": [count - 0.5, -0.5],
             "tickmode": "array",
@@ -146,34 +133,6 @@ def symlog(value: float) -> float:
     if not math.isfinite(value):
         return value
     return math.copysign(math.log10(1 + abs(value)), value)
-
-
-def marks(
-    name: str,
-    values: Sequence[float],
-    rows: Sequence[int],
-    axis: Callable[[float], float],
-    symbol: str,
-    colour: str,
-    size: int,
-) -> dict[str, Any]:
-    """A mark on each of the rows, at its value on the axis."""
-    return {
-        "type": "scatter",
-        "x": [axis(settled(values[r])) for r in rows],
-        "y": list(rows),
-        "mode": "markers",
-        "name": name,
-        "legendgroup": name,
-        "marker": {
-            "symbol": symbol,
-            "color": colour,
-            "size": size,
-            "line": {"width": 1.5, "color": colour},
-        },
-        "customdata": [[r, values[r]] for r in rows],
-        "hoverinfo": "text",
-    }
 
 
 def symlog_ticks(values: Sequence[float]) -> dict[str, Any]:

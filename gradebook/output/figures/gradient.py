@@ -68,14 +68,11 @@ def gradient_figure(
     differs = comparison.gradient_differs.tolist()
     titles = labels_of(comparison, row, prompts)
     marked = [f"{titles[r]} {'≠' if differs[r] else ' '}" for r in shown]
-    layout = row_layout(
-        marked,
-        line=LINE,
-        top=34,
-        foot=62 if left_out else 42,
-        left=76,
-        ink=ink,
-    ) | {"showlegend": False, "barmode": "overlay", "bargap": 0.25}
+    foot = 62 if left_out else 42
+    layout = row_layout(marked, LINE, foot, ink) | {
+        "barmode": "overlay",
+        "bargap": 0.25,
+    }
     tokens = comparison.batch.mask.shape[1]
     kept = [
         [(t, settled(g)) for t, g in enumerate(line) if mask[t]]

@@ -144,9 +144,7 @@ def _drawn(
 ) -> Figure:
     foot = 62 if left_out else 42
     labels = [f"{one.label} {'≠' if one.differs else ' '}" for one in lines]
-    layout = row_layout(
-        labels, line=LINE, top=34, foot=foot, left=76, ink=ink
-    ) | {"showlegend": False}
+    layout = row_layout(labels, LINE, foot, ink)
     data: list[dict[str, Any]] = []
     for column, name in enumerate(names):
         axis = "x" if column == 0 else "x2"

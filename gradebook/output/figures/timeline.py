@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradebook.core.formatting import signed
+from gradebook.core.formatting import settled, signed
 from gradebook.output.figures.base import (
     CORRECT,
     FAULTY,
     INK,
     Figure,
     colour_axes,
-    marks,
     plain_layout,
     symlog,
     symlog_ticks,
@@ -49,17 +48,29 @@ def timeline_figure(picture: Timeline) -> Figure:
         at = [i for i, v in enumerate(picture.verdicts) if v == verdict]
         if not at:
             continue
-        trace = marks(
-            verdict, picture.distances, at, symlog, symbol, colour, 9
+        data.append(
+            {
+                "type": "scatter",
+                "x": at,
+                "y": [symlog(settled(picture.distances[i])) for i in at],
+                "mode": "markers",
+                "name": verdict,
+                "marker": {
+                    "symbol": symbol,
+                    "color": colour,
+                    "size": 9,
+                    "line": {"width": 1.5, "color": colour},
+                },
+                "customdata": [[i] for i in at],
+                "hovertext": [
+                    f"step {picture.steps[i]}: {verdict}<br>off by"
+                    f" {signed(picture.distances[i])},"
+                    f" {picture.flips[i]} flips"
+                    for i in at
+                ],
+                "hoverinfo": "text",
+            }
         )
-        trace["x"], trace["y"] = at, trace["x"]
-        trace["customdata"] = [[i] for i in at]
-        trace["hovertext"] = [
-            f"step {picture.steps[i]}: {verdict}<br>off by"
-            f" {signed(picture.distances[i])}, {picture.flips[i]} flips"
-            for i in at
-        ]
-        data.append(trace)
     every = max(1, math.ceil(len(picture.steps) / 12))
     shown = range(0, len(picture.steps), every)
     values = [v for v in picture.distances if math.isfinite(v)] or [0.0]

@@ -21,8 +21,14 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import settled
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.figures import CORRECT as BLUE
-from gradebook.output.figures import FAULTY, Panel, squashes, symlog
-from gradebook.output.panels import panels, summary, telling
+from gradebook.output.figures import FAULTY, symlog
+from gradebook.output.panels import (
+    Panel,
+    panels,
+    squashes,
+    summary,
+    telling,
+)
 from gradebook.ui.own_path import own_path
 from gradebook.ui.parts.words import safe
 
