@@ -10,18 +10,9 @@ from gradebook.analysis.attempt import Attempt, overstepped
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.conditions import missing
 from gradebook.cases import edits
-from gradebook.cases.challenge import (
-    AddRow,
-    Challenge,
-    Change,
-    Order,
-    RemoveRow,
-    Setting,
-)
+from gradebook.cases.challenge import Challenge, Change, RemoveRow, Setting
 from gradebook.cases.fields import typed_setting
 from gradebook.cases.state import State
-from gradebook.cases.table import Table
-from gradebook.core.errors import refuse
 
 
 class Verdict(NamedTuple):
@@ -57,25 +48,11 @@ def apply_solution(state: State, changes: Sequence[Change]) -> State:
     """The state after the changes, in order. Raises GradebookError for a
     row that is not there."""
     for change in changes:
-        state = _changed(state, change)
+        if isinstance(change, Setting):
+            typed = typed_setting(change.setting, change.value)
+            state = edits.set_setting(state, change.setting, typed)
+        elif isinstance(change, RemoveRow):
+            state = edits.remove_row(state, change.remove_row)
+        else:
+            state = replace(state, table=change.changed(state.table))
     return state
-
-
-def _changed(state: State, change: Change) -> State:
-    table = state.table
-    if isinstance(change, Setting):
-        typed = typed_setting(change.setting, change.value)
-        return edits.set_setting(state, change.setting, typed)
-    if isinstance(change, Order):
-        return replace(state, table=table.take(change.order))
-    if isinstance(change, AddRow):
-        return replace(state, table=table.joined(Table.of([change.add_row])))
-    if isinstance(change, RemoveRow):
-        return edits.remove_row(state, change.remove_row)
-    if not 0 <= change.row < len(table):
-        raise refuse(
-            f"a row below {len(table)}", change.row, "solution", row=change.row
-        )
-    return replace(
-        state, table=table.with_cell(change.row, change.column, change.value)
-    )

@@ -6,15 +6,17 @@ Its numbers are computed by gradebook.analysis.evidence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import PlainValidator
-
-from gradebook.cases.case import BugName, SettingsTable, Source
+from gradebook.cases.case import (
+    BugName,
+    SettingsTable,
+    SomeSettings,
+    Source,
+)
 from gradebook.cases.plain import PlainCase
 from gradebook.cases.rows import MOST_ROWS, Rows
 from gradebook.cases.scenario import FOLDER as SCENARIOS
@@ -25,15 +27,13 @@ from gradebook.cases.schema import (
     Text,
     between,
     check_index,
-    check_keys,
     one_of,
     under,
 )
 from gradebook.cases.table import Table
 from gradebook.cases.toml_file import read_part
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.settings import Settings, check_setting
+from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import STAGES
 
 FOLDER = SCENARIOS / "alarms"
@@ -61,16 +61,6 @@ BY_FORMULA = (
 code that the engine does not have."""
 
 
-def _some_settings(value: Any) -> dict[str, Any]:
-    """Some of the settings, each with a value that it can take."""
-    if not isinstance(value, dict):
-        raise refuse("a table", value)
-    check_keys(value, Settings().keys())
-    for name, one in value.items():
-        check_setting(name, one)
-    return value
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence(Part):
     """Numbers that help to settle the report.
@@ -86,9 +76,7 @@ class Evidence(Part):
     says: Text
     show: Annotated[str, one_of(*BY_ENGINE, *BY_FORMULA)]
     expected: Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
-    settings: Annotated[Mapping[str, Any], PlainValidator(_some_settings)] = (
-        field(default_factory=dict)
-    )
+    settings: SomeSettings = field(default_factory=dict)
     rows: Rows | None = None
     bug: BugName = ""
 
@@ -100,8 +88,9 @@ class Evidence(Part):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AlarmFile(Part):
-    """The keys of a false alarm's file.
+class Alarm(Part):
+    """A report that looked like a bug and was none: the keys of its file,
+    and the file's name.
 
     scene    one sentence that sets the scene, shown with the claim
     claim    what the report says is wrong
@@ -109,8 +98,12 @@ class AlarmFile(Part):
     lesson   what to remember, in one sentence
     picture  what the board shows: advantages, or the parts of the gradient
     note     what was inferred or emulated
+
+    Raises GradebookError where its batch, or one of its evidence, cannot be
+    read.
     """
 
+    name: Text
     title: Text
     trainer: Text
     status: Annotated[str, one_of(*STATUSES)]
@@ -125,17 +118,6 @@ class AlarmFile(Part):
     focus: Count = 0
     picture: Annotated[str, one_of(*PICTURES)] = "advantage"
     note: Text = ""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Alarm(AlarmFile):
-    """A report that looked like a bug and was none. `name` is the file's.
-
-    Raises GradebookError where its batch, or one of its evidence, cannot be
-    read.
-    """
-
-    name: str
 
     def __post_init__(self) -> None:
         check_index("focus", self.focus, len(self.rows), "rows")
@@ -168,12 +150,7 @@ class Alarm(AlarmFile):
 def load_alarm(path: Path) -> Alarm:
     """The false alarm in the file. Raises GradebookError with file, key,
     row, expected and found."""
-    found = read_part(AlarmFile, path)
-    values = {one.name: getattr(found, one.name) for one in fields(found)}
-    try:
-        return Alarm(name=path.stem, **values)
-    except GradebookError as error:
-        raise error.inside(str(path)) from error.__cause__
+    return read_part(Alarm, path, name=path.stem)
 
 
 @cache

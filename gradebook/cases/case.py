@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
 from gradebook.bugs import BUGS
 from gradebook.cases.challenge import Challenge
+from gradebook.cases.conditions import SettingName
 from gradebook.cases.rows import MOST_ROWS, Rows
 from gradebook.cases.schema import (
     Commit,
@@ -31,10 +32,7 @@ from gradebook.cases.schema import (
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.settings import ESTIMATORS, Settings
-
-if TYPE_CHECKING:
-    pass
+from gradebook.core.settings import ESTIMATORS, Settings, check_setting
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
@@ -49,7 +47,6 @@ rows in another order, all rewards of a prompt shifted, rewards of another
 prompt changed."""
 
 BugName = Annotated[str, one_of(*BUGS)]
-SettingName = Annotated[str, one_of(*Settings().keys())]
 
 
 @dataclass(frozen=True)
@@ -242,17 +239,25 @@ class Expected(Part):
             )
 
 
-def _settings(value: Any) -> Settings:
-    if isinstance(value, Settings):
-        return value
+def _some_settings(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise refuse("a table", value)
     check_keys(value, Settings().keys())
-    return Settings(**value)
+    for name, one in value.items():
+        check_setting(name, one)
+    return value
 
 
+def _settings(value: Any) -> Settings:
+    if isinstance(value, Settings):
+        return value
+    return Settings(**_some_settings(value))
+
+
+SomeSettings = Annotated[dict[str, Any], PlainValidator(_some_settings)]
+"""A table of settings, each with a value that it can take."""
 SettingsTable = Annotated[Settings, PlainValidator(_settings)]
-"""The table [settings]: names of settings, each with a value it can take."""
+"""The same as Settings, the others at their defaults."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

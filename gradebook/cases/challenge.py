@@ -26,6 +26,7 @@ from gradebook.cases.schema import (
     Part,
     Text,
     between,
+    check_index,
     check_keys,
     each_once,
     one_of,
@@ -33,6 +34,7 @@ from gradebook.cases.schema import (
     read,
     under,
 )
+from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import Settings
 
@@ -90,6 +92,17 @@ class Cell(Part):
             raise under(error, "value") from None
         object.__setattr__(self, "value", value)
 
+    def changed(self, table: Table) -> Table:
+        """The table with the cell. Raises GradebookError with its key."""
+        check_index("row", self.row, len(table), "rows")
+        if self.column not in table.columns:
+            columns = ", ".join(table.columns)
+            raise refuse(f"one of {columns}", self.column, "column")
+        new = table.with_cell(self.row, self.column, self.value)
+        for error in new.problems():
+            raise error.at(key="value", row=None)
+        return new
+
 
 @dataclass(frozen=True)
 class Setting(Part):
@@ -115,12 +128,26 @@ class AddRow(Part):
         except GradebookError as error:
             raise under(error, "add_row") from None
 
+    def changed(self, table: Table) -> Table:
+        """The table with the row. Raises GradebookError with its key."""
+        try:
+            return table.joined(Table.of([self.add_row]))
+        except GradebookError as error:
+            raise error.at(key="add_row") from None
+
 
 @dataclass(frozen=True)
 class RemoveRow(Part):
     """A change of a solution: a row taken out; those below move up."""
 
     remove_row: Count
+
+    def changed(self, table: Table) -> Table:
+        """The table without the row. Raises GradebookError with its key."""
+        check_index("remove_row", self.remove_row, len(table), "rows")
+        if len(table) == 1:
+            raise refuse("a row to be left", 0, "remove_row")
+        return table.take(r for r in range(len(table)) if r != self.remove_row)
 
 
 @dataclass(frozen=True)
@@ -129,6 +156,13 @@ class Order(Part):
     before."""
 
     order: Annotated[tuple[Count, ...], between(1, 1000), each_once]
+
+    def changed(self, table: Table) -> Table:
+        """The table in this order. Raises GradebookError with its key."""
+        if sorted(self.order) != [*range(len(table))]:
+            numbers = f"each of 0 to {len(table) - 1} once"
+            raise refuse(numbers, self.order, "order")
+        return table.take(self.order)
 
 
 CHANGES: Mapping[str, type] = {

@@ -221,6 +221,10 @@ def read(column: str, cell: Cell, width: int) -> Any:
     A list has `width` numbers where the width is not 0.
     """
     if isinstance(cell, tuple):
+        if len(cell) != width:
+            return Unreadable(
+                [refuse(f"{width} flags, one a token", len(cell), column)]
+            )
         if all(type(one) is bool for one in cell):
             return cell
         return Unreadable(

@@ -238,12 +238,11 @@ def _state(reader: _Reader, own: State) -> State:
     table, typed = own.table, dict(own.typed)
     values: dict[str, Any] = {}
     if "t" in reader.query:
-
-        def wrong(expected: str, found: str, place: str) -> None:
-            then = "the scenario's cells are shown"
-            reader.wrong("t" + place, expected, found, then)
-
-        table = unpack(reader.query["t"], own.table, wrong)
+        try:
+            table = unpack(reader.query["t"], own.table)
+        except GradebookError as error:
+            place, then = f"t{error.key}", "the scenario's cells are shown"
+            reader.wrong(place, error.expected, error.found, then)
     for name, field in FIELDS.items():
         value = own.get(name)
         if name == "row":

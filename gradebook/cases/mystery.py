@@ -7,13 +7,12 @@ says which bug it is.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Annotated, Any
+from typing import Any
 
 from gradebook.bugs import BUGS
-from gradebook.cases.case import SettingsTable
 from gradebook.cases.fields import FIELDS, SETTINGS
 from gradebook.cases.link import in_words
 from gradebook.cases.packed_table import (
@@ -24,12 +23,10 @@ from gradebook.cases.packed_table import (
 )
 from gradebook.cases.plain import PlainCase
 from gradebook.cases.record import bug
-from gradebook.cases.rows import Rows
 from gradebook.cases.scenario import FOLDER
-from gradebook.cases.schema import Count, Part, Text, between
 from gradebook.cases.state import State, start
 from gradebook.cases.toml_file import read_part
-from gradebook.core.errors import GradebookError, refuse, shown
+from gradebook.core.errors import GradebookError, refuse
 
 FILE = FOLDER / "games" / "mystery.toml"
 NONE = ""
@@ -37,24 +34,11 @@ NONE = ""
 MOST_MOVES = 200
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class StartFile(Part):
-    """The keys of the file with the batch that every game begins with."""
-
-    title: Text
-    rows: Rows
-    settings: SettingsTable
-    controls: Annotated[tuple[Text, ...], between(1)]
-    focus: Count = 0
-
-
 @cache
 def first_state() -> State:
     """The batch with which every game begins. Raises GradebookError where
     the file cannot be read."""
-    found = read_part(StartFile, FILE)
-    values = {one.name: getattr(found, one.name) for one in fields(found)}
-    return start(PlainCase(name="mystery", **values).as_scenario())
+    return start(read_part(PlainCase, FILE, name="mystery").as_scenario())
 
 
 @cache
@@ -102,46 +86,37 @@ def _move(before: State, after: State) -> dict[str, Any]:
 
 
 def unpack_moves(text: str) -> tuple[list[State], tuple[str, ...]]:
-    """The states of a game from its first on, and a sentence for all that
-    cannot be understood. Never raises."""
-    states, said = [first_state()], []
-
-    def wrong(expected: str, found: str, place: str) -> None:
-        said.append(in_words("m" + place, expected, found, "it is left out"))
-
-    if not text:
-        return states, ()
+    """The states of a game from its first on, up to the first edit that
+    cannot be understood, and a sentence for that one. Never raises."""
+    states = [first_state()]
     try:
-        moves = unpacked(text)
+        moves = unpacked(text) if text else []
+        if not isinstance(moves, list) or len(moves) > MOST_MOVES:
+            raise refuse(f"at most {MOST_MOVES} edits", moves)
+        for move in moves:
+            states.append(_moved(states[-1], move))
     except GradebookError as error:
-        wrong(error.expected, error.found, "")
-        return states, tuple(said)
-    if not isinstance(moves, list) or len(moves) > MOST_MOVES:
-        wrong(f"at most {MOST_MOVES} edits", shown(moves), "")
-        return states, tuple(said)
-    for move in moves:
-        state = states[-1]
-        known = dict(move) if isinstance(move, dict) else {}
-        typed = _typed(known.pop("s", {}), state.typed, wrong)
-        table = laid_over(known, state.table, wrong)
-        row = min(state.row, max(len(table) - 1, 0))
-        states.append(replace(state, table=table, typed=typed, row=row))
-    return states, tuple(said[:3])
+        then = "the game stands as it was before"
+        place = f"m{error.key}"[:40]
+        return states, (in_words(place, error.expected, error.found, then),)
+    return states, ()
 
 
-def _typed(
-    written: Any, before: Mapping[str, Any], wrong: Any
-) -> dict[str, Any]:
-    """The settings with those that a move names."""
-    found = dict(before)
+def _moved(state: State, move: Any) -> State:
+    """The state after a move. Raises GradebookError with its place."""
+    if not isinstance(move, dict):
+        raise refuse("an edit", move)
+    written, typed = move.get("s", {}), dict(state.typed)
     if not isinstance(written, dict):
-        wrong("settings by name", shown(written), ".s")
-        return found
+        raise refuse("settings by name", written, ".s")
     for name, text in written.items():
+        if name not in SETTINGS or not isinstance(text, str):
+            raise refuse("settings by name", name, ".s")
         try:
-            if name not in SETTINGS or not isinstance(text, str):
-                raise refuse("settings by name", name)
-            found[name] = FIELDS[name].parse(text)
+            typed[name] = FIELDS[name].parse(text)
         except GradebookError as error:
-            wrong(error.expected, error.found, f".s.{name}"[:40])
-    return found
+            raise error.at(key=f".s.{name}") from None
+    cells = {key: value for key, value in move.items() if key != "s"}
+    table = laid_over(cells, state.table)
+    row = min(state.row, max(len(table) - 1, 0))
+    return replace(state, table=table, typed=typed, row=row)

@@ -15,17 +15,14 @@ import binascii
 import json
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradebook.cases.columns import COLUMNS, TOKEN, column_of
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse, shown
 
 MOST_UNPACKED = 200_000
-
-Wrong = Callable[[str, str, str], None]
-"""Takes what was expected, what was found, and where in the table."""
 
 
 # Writing
@@ -100,69 +97,60 @@ def packed(value: Any) -> str:
 # Reading
 
 
-def unpack(text: str, own: Table, wrong: Wrong) -> Table:
-    """The table that `text` describes; `own` where it cannot be read at
-    all. Never raises: what makes no sense is told to `wrong`."""
-    try:
-        value = unpacked(text)
-    except GradebookError as error:
-        wrong(error.expected, error.found, "")
-        return own
-    return laid_over(value, own, wrong)
+def unpack(text: str, own: Table) -> Table:
+    """The table that `text` describes. Raises GradebookError for the first
+    thing that makes no sense, with its place in the table as key."""
+    return laid_over(unpacked(text), own)
 
 
-def laid_over(value: Any, own: Table, wrong: Wrong) -> Table:
-    """The table that differs from `own` in this. Never raises, as
-    `unpack`."""
+def laid_over(value: Any, own: Table) -> Table:
+    """The table that differs from `own` in this. Raises as `unpack`."""
     if not isinstance(value, dict):
-        wrong("a packed table", shown(value), "")
-        return own
+        raise refuse("a packed table", value)
     for key in set(value) - {"n", "k", "c"}:
-        wrong("made of n, k and c", f"more: {shown(key)}", "")
+        raise GradebookError(
+            expected="made of n, k and c", found=f"more: {shown(key)}"
+        )
     rows = value.get("n", len(own))
     if type(rows) is not int or not 0 <= rows <= MOST_ROWS:
-        wrong(f"0 to {MOST_ROWS} rows", shown(rows), ".n")
-        rows = len(own)
-    headers = _headers(value.get("k"), wrong) or own.headers
+        raise refuse(f"0 to {MOST_ROWS} rows", rows, ".n")
+    headers = _headers(value["k"]) if "k" in value else own.headers
     cells = _base(own, headers, rows)
     changes = value.get("c", {})
     if not isinstance(changes, dict):
-        wrong("cells by column", shown(changes), ".c")
-        changes = {}
+        raise refuse("cells by column", changes, ".c")
     for header, written in changes.items():
-        if header in cells:
-            cells[header] = _cells(header, written, cells[header], wrong)
-        else:
-            wrong("cells of a column of this table", shown(header), ".c")
+        if header not in cells:
+            raise refuse("cells of a column of this table", header, ".c")
+        cells[header] = _cells(header, written, cells[header])
     return Table.of_columns(cells)
 
 
 def unpacked(text: str) -> Any:
     """The value that `packed` wrote. Raises GradebookError with what was
-    expected."""
-    expected = "a table packed by Gradebook"
-
-    def refuse(found: str) -> GradebookError:
-        return GradebookError(expected=expected, found=found)
-
+    found."""
     if not re.fullmatch(r"[A-Za-z0-9_-]+", text):
-        raise refuse(f"no base64url: {shown(text)}")
+        raise _damaged(f"no base64url: {shown(text)}")
     try:
         written = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
         stream = zlib.decompressobj()
         content = stream.decompress(written, MOST_UNPACKED + 1)
     except (binascii.Error, zlib.error):
-        raise refuse("damaged") from None
+        raise _damaged("damaged") from None
     if len(content) > MOST_UNPACKED:
-        raise refuse(f"larger than {MOST_UNPACKED} bytes when unpacked")
+        raise _damaged(f"larger than {MOST_UNPACKED} bytes when unpacked")
     if not stream.eof or stream.unused_data:
-        raise refuse("cut off" if not stream.eof else "followed by more")
+        raise _damaged("cut off" if not stream.eof else "followed by more")
     try:
         value = json.loads(content.decode(), object_pairs_hook=_once)
         _json(value).decode()  # no half of a surrogate pair, however written
         return value
     except (ValueError, RecursionError):
-        raise refuse("no JSON that can be read") from None
+        raise _damaged("no JSON that can be read") from None
+
+
+def _damaged(found: str) -> GradebookError:
+    return GradebookError(expected="a table packed by Gradebook", found=found)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -172,10 +160,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _headers(written: Any, wrong: Wrong) -> list[str]:
-    """Headers from `k`; [] for none or for unusable ones."""
-    if written is None:
-        return []
+def _headers(written: Any) -> list[str]:
+    """Headers from `k`."""
     headers: list[str] = []
     for part in written if isinstance(written, list) else [None]:
         if type(part) is int and 0 < part <= WIDEST:
@@ -183,12 +169,9 @@ def _headers(written: Any, wrong: Wrong) -> list[str]:
         elif isinstance(part, str) and _is_header(part):
             headers.append(part)
         else:
-            wrong("columns of a batch", shown(written), ".k")
-            return []
-    missing = {"prompt", "reward"} - set(headers)
-    if missing or len(set(headers)) < len(headers):
-        wrong("prompt, reward, and each once", shown(written), ".k")
-        return []
+            raise refuse("columns of a batch", written, ".k")
+    if {"prompt", "reward"} - {*headers} or len({*headers}) < len(headers):
+        raise refuse("prompt, reward, and each once", written, ".k")
     return headers
 
 
@@ -198,30 +181,26 @@ def _is_header(name: str) -> bool:
     return name in COLUMNS and name != "mask"
 
 
-def _cells(
-    header: str, written: Any, base: list[Any], wrong: Wrong
-) -> list[Any]:
-    """A column's cells, with the base's where one makes no sense."""
+def _cells(header: str, written: Any, base: list[Any]) -> list[Any]:
+    """A column's cells: as written, and where nothing is written the
+    base's."""
     place, rows = f".c.{header}", len(base)
     flags = _is_flag(header)
     if flags and isinstance(written, str):
-        if len(written) == rows and not set(written) - {"0", "1"}:
-            return [bit == "1" for bit in written]
-        wrong(f"{rows} times 0 or 1", shown(written), place)
-        return base
+        if len(written) != rows or set(written) - {"0", "1"}:
+            raise refuse(f"{rows} times 0 or 1", written, place)
+        return [bit == "1" for bit in written]
     if isinstance(written, list) and len(written) == rows:
         written = {str(row): cell for row, cell in enumerate(written)}
     if not isinstance(written, dict):
-        wrong(f"{rows} cells, or cells by row", shown(written), place)
-        return base
+        raise refuse(f"{rows} cells, or cells by row", written, place)
+    kinds = (str, bool, type(None)) if flags else (str, type(None))
     cells = list(base)
     for row, cell in written.items():
-        known = cell is None or isinstance(cell, (str, bool))
         if not re.fullmatch("[0-9]{1,4}", row) or int(row) >= rows:
-            wrong(f"cells of rows below {rows}", shown(row), place)
-        elif not known or (isinstance(cell, bool) and not flags):
+            raise refuse(f"cells of rows below {rows}", row, place)
+        if not isinstance(cell, kinds):
             expected = "true, false or text" if flags else "text"
-            wrong(expected, shown(cell), f"{place}.{row}")
-        else:
-            cells[int(row)] = cell
+            raise refuse(expected, cell, f"{place}.{row}")
+        cells[int(row)] = cell
     return cells

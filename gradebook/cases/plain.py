@@ -3,16 +3,17 @@ of a case that is no bug's scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
+from gradebook.cases.case import SettingsTable
+from gradebook.cases.rows import Rows
 from gradebook.cases.scenario import Scenario
-from gradebook.core.settings import Settings
+from gradebook.cases.schema import Count, Flag, Part, Text
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PlainCase:
+class PlainCase(Part):
     """A batch, and what it is called.
 
     name      of its draft, its board and its widgets
@@ -21,15 +22,15 @@ class PlainCase:
     controls  the settings that the page has widgets for
     """
 
-    name: str
-    title: str
-    rows: Sequence[Mapping[str, Any]]
-    settings: Settings
-    focus: int = 0
-    bugs: tuple[str, ...] = ()
-    controls: tuple[str, ...] = ()
-    engine_names: tuple[str, str] = ("correct", "faulty")
-    eos_by_width: bool = False
+    name: Text
+    title: Text
+    rows: Rows
+    settings: SettingsTable
+    focus: Count = 0
+    bugs: tuple[Text, ...] = ()
+    controls: tuple[Text, ...] = ()
+    engine_names: tuple[Text, Text] = ("correct", "faulty")
+    eos_by_width: Flag = False
 
     def as_scenario(self) -> Scenario:
         """The same case for functions that take a scenario but read only

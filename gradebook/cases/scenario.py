@@ -15,16 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from gradebook.bugs import BUGS
 from gradebook.cases.case import FROM_MAIN, KINDS, BugName, Case, OtherRun
-from gradebook.cases.challenge import (
-    AddRow,
-    Cell,
-    Challenge,
-    Order,
-    RemoveRow,
-    Setting,
-)
+from gradebook.cases.challenge import Challenge, Setting
 from gradebook.cases.engines import several
-from gradebook.cases.rows import read_row
 from gradebook.cases.schema import (
     NOTHING,
     check_index,
@@ -285,49 +277,17 @@ def _check_solution(
 ) -> None:
     """Raises unless the changes fit the rows, one after the other, and
     leave a batch."""
-    rows, settings = list(scenario.rows), scenario.settings
+    table, settings = Table.of(scenario.rows), scenario.settings
     for place, change in enumerate(challenge.solution):
+        if isinstance(change, Setting):
+            named = {change.setting: change.value}
+            settings = dataclasses.replace(settings, **named)
+            continue
         try:
-            if isinstance(change, Setting):
-                named = {change.setting: change.value}
-                settings = dataclasses.replace(settings, **named)
-            else:
-                rows = _changed(rows, change)
+            table = change.changed(table)
         except GradebookError as error:
             raise under(error, f"{key}[{place}]") from None
     try:
-        Table.of(rows).batch(settings)
+        table.batch(settings)
     except GradebookError as error:
         raise under(error, key) from None
-
-
-def _changed(
-    rows: Sequence[dict[str, Any]], change: Cell | AddRow | RemoveRow | Order
-) -> list[dict[str, Any]]:
-    """The rows after the change. Raises GradebookError with its key."""
-    if isinstance(change, Order):
-        if sorted(change.order) != [*range(len(rows))]:
-            numbers = f"each of 0 to {len(rows) - 1} once"
-            raise refuse(numbers, change.order, "order")
-        return [rows[row] for row in change.order]
-    if isinstance(change, AddRow):
-        try:
-            return [*rows, read_row(change.add_row, rows)]
-        except GradebookError as error:
-            raise under(error, "add_row") from None
-    if isinstance(change, RemoveRow):
-        check_index("remove_row", change.remove_row, len(rows), "rows")
-        if len(rows) == 1:
-            raise refuse("a row to be left", 0, "remove_row")
-        return [r for at, r in enumerate(rows) if at != change.remove_row]
-    check_index("row", change.row, len(rows), "rows")
-    if change.column not in rows[0]:
-        columns = ", ".join(rows[0])
-        raise refuse(f"one of {columns}", change.column, "column")
-    new = rows[change.row] | {change.column: change.value}
-    others = [r for at, r in enumerate(rows) if at != change.row]
-    try:
-        read_row(new, others)
-    except GradebookError as error:
-        raise error.at(key="value") from None
-    return [new if at == change.row else r for at, r in enumerate(rows)]

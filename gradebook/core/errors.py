@@ -92,5 +92,5 @@ def shown(value: object, limit: int = 60) -> str:
     try:
         text = repr(value)
     except ValueError:  # a whole number of thousands of digits
-        text = f"a {type(value).__name__} too long to show"
+        text = "a number too long to show"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,4 +1,5 @@
-"""The templates of what a reader takes home: handout, report, pytest file.
+"""The templates of what a reader takes home: handout, report, pytest file,
+scenario file.
 
 They stand in the folder `templates` beside this file. What goes into an HTML
 template is escaped by itself.
@@ -13,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus
 
 FOLDER = Path(__file__).parent / "templates"
@@ -34,7 +36,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["rich"] = rich
+    environment.filters |= {"rich": rich, "toml": toml}
     return environment
 
 
@@ -48,3 +50,27 @@ def rich(text: object) -> Markup:
         Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
         for at, part in enumerate(parts)
     )
+
+
+def toml(value: Any) -> str:
+    """A value as TOML writes it. Raises GradebookError for what is no
+    Unicode text."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, str):
+        return repr(value)
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise GradebookError(
+            key="text", expected="Unicode characters", found=ascii(value)[:60]
+        ) from None
+    return '"' + "".join(map(_toml_letter, value)) + '"'
+
+
+def _toml_letter(letter: str) -> str:
+    if letter in '"\\':
+        return "\\" + letter
+    return letter if letter.isprintable() else f"\\U{ord(letter):08X}"

@@ -218,7 +218,7 @@ def test_the_selected_row_stays_inside():
 
 
 def test_a_row_that_is_gone_is_an_error():
-    with pytest.raises(gradebook.GradebookError, match="row 12"):
+    with pytest.raises(gradebook.GradebookError, match="0 to 11"):
         apply_solution(state("partial_groups"), [reward(12, 1.0)])
 
 
