@@ -11,10 +11,11 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from statistics import fmean
+from typing import Any
 
 from gradebook.output.figures.base import CORRECT, FAULTY
+from gradebook.output.rendering import rendered
 
 WIDTH, NARROW, HEIGHT = 560, 480, 330
 LEFT, RIGHT, TOP, BOTTOM = 56, 16, 30, 46
@@ -62,32 +63,35 @@ STROKES = ((CORRECT, ""), (FAULTY, "7 4"), ("currentColor", "2 4"))
 """Colour and dashes of each run's line."""
 
 
-def curves_svg(picture: Curves) -> str:
+def curves_svg(picture: Curves, alone: str = "") -> str:
     """Thin lines for seeds, thick ones for means: the correct one solid
     with filled circles, the faulty one dashed with open diamonds, a third
-    one dotted in ink with open squares."""
+    one dotted in ink with open squares.
+
+    alone  the title of the picture as a file of its own, dark ink on white
+    """
     scale = _Scale((0, picture.last), picture.reach)
-    parts = [_frame(scale, picture.axis, "updates")]
-    for seeds, (colour, _) in zip(picture.seeds, STROKES):
-        for values in seeds:
-            line = scale.path(picture.updates, values)
-            parts.append(_line(line, colour, 1, opacity=0.22))
-    named = zip(picture.names, picture.seeds, STROKES)
-    x: float = LEFT + 10
-    for at, (name, seeds, (colour, dash)) in enumerate(named):
+    runs = []
+    at: float = LEFT + 10
+    for name, seeds, stroke in zip(picture.names, picture.seeds, STROKES):
         means = [_mean(values) for values in zip(*seeds)]
-        line = scale.path(picture.updates, means)
-        parts.append(_line(line, colour, 3, dash))
         marked = [
-            (update, value)
+            (scale.x(update), scale.y(value))
             for update, value in zip(picture.updates, means)
             if update % MARKED == 0 and math.isfinite(value)
         ]
-        for update, value in marked:
-            parts.append(_mark(at, scale.x(update), scale.y(value)))
-        parts += [_mark(at, x, 14), _text(x + 12, 18, name)]
-        x += 40 + 8 * len(name)
-    return _svg(parts, picture.title)
+        runs.append(
+            {
+                "name": name,
+                "at": at,
+                "stroke": stroke,
+                "seeds": [scale.path(picture.updates, one) for one in seeds],
+                "mean": scale.path(picture.updates, means),
+                "marks": marked,
+            }
+        )
+        at += 40 + 8 * len(name)
+    return _drawn(picture, scale, "updates", alone, runs=runs)
 
 
 def dose_svg(picture: Dose) -> str:
@@ -102,44 +106,44 @@ def dose_svg(picture: Dose) -> str:
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = 0.08 * (high - low) or 1.0
     scale = _Scale(picture.reach, (low - room, high + room), NARROW)
-    parts = [_frame(scale, picture.axis, picture.across)]
-    parts.append(
-        f'<line x1="{LEFT}" x2="{scale.right}" y1="{scale.y(0):.1f}"'
-        f' y2="{scale.y(0):.1f}" stroke="currentColor" stroke-width="1.5"/>'
-    )
+    points = []
     for value, size, half in sorted(picture.points):
-        if not math.isfinite(size):
-            continue
-        x, y = scale.x(value), scale.y(size)
-        if math.isfinite(half):
-            parts.append(
-                f'<line x1="{x:.1f}" x2="{x:.1f}"'
-                f' y1="{scale.y(size - half):.1f}"'
-                f' y2="{scale.y(size + half):.1f}"'
-                ' stroke="currentColor" stroke-width="2"/>'
+        if math.isfinite(size):
+            known = math.isfinite(half)
+            points.append(
+                (
+                    scale.x(value),
+                    scale.y(size),
+                    scale.y(size - half) if known else None,
+                    scale.y(size + half) if known else None,
+                    math.isclose(value, picture.at, abs_tol=1e-9),
+                )
             )
-        here = math.isclose(value, picture.at, abs_tol=1e-9)
-        fill = "currentColor" if here else "none"
-        parts.append(
-            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{6 if here else 4}"'
-            f' fill="{fill}" stroke="currentColor" stroke-width="2"/>'
-        )
-    return _svg(parts, picture.title, NARROW)
+    zero = scale.y(0)
+    return _drawn(picture, scale, picture.across, zero=zero, points=points)
 
 
-def saved(svg: str, title: str) -> str:
-    """The picture as a file of its own: dark ink on white, with its title
-    above it."""
-    tall = HEIGHT + 34
-    inner = svg[svg.index(">") + 1 : svg.rindex("</svg>")]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}"'
-        f' height="{tall}" viewBox="0 0 {WIDTH} {tall}" color="#222222"'
-        ' font-family="sans-serif">'
-        f'<rect width="{WIDTH}" height="{tall}" fill="#FFFFFF"/>'
-        f'<text x="{LEFT}" y="22" font-size="15" fill="currentColor"'
-        f' font-weight="600">{escape(title)}</text>'
-        f'<g transform="translate(0 34)">{inner}</g></svg>\n'
+def _drawn(
+    picture: Curves | Dose,
+    scale: _Scale,
+    below: str,
+    alone: str = "",
+    **drawn: Any,
+) -> str:
+    """The picture on its axes, whose titles and numbers have words."""
+    return rendered(
+        "curves.svg.jinja",
+        picture=picture,
+        alone=alone,
+        width=scale.right + RIGHT,
+        height=HEIGHT,
+        left=LEFT,
+        right=scale.right,
+        foot=HEIGHT - BOTTOM,
+        below=below,
+        up=[(scale.y(v), _number(v)) for v in ticks(*scale.up)],
+        across=[(scale.x(v), _number(v)) for v in ticks(*scale.across)],
+        **{"runs": (), **drawn},
     )
 
 
@@ -195,30 +199,6 @@ class _Scale:
         return "".join(steps)
 
 
-def _frame(scale: _Scale, up: str, across: str) -> str:
-    """Grid, numbers and titles of both axes."""
-    parts = []
-    for value in ticks(*scale.up):
-        y = scale.y(value)
-        parts.append(
-            f'<line x1="{LEFT}" x2="{scale.right}" y1="{y:.1f}"'
-            f' y2="{y:.1f}" stroke="currentColor" opacity="0.15"/>'
-        )
-        parts.append(_text(LEFT - 8, y + 5, _number(value), "end"))
-    foot = HEIGHT - BOTTOM
-    for value in ticks(*scale.across):
-        x = scale.x(value)
-        parts.append(
-            f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{foot}" y2="{foot + 5}"'
-            ' stroke="currentColor" opacity="0.5"/>'
-        )
-        parts.append(_text(x, foot + 20, _number(value), "middle"))
-    middle = (LEFT + scale.right) / 2
-    parts.append(_text(middle, HEIGHT - 6, across, "middle"))
-    parts.append(_text(scale.right, 18, up, "end"))
-    return "".join(parts)
-
-
 def ticks(low: float, high: float) -> list[float]:
     """Four to nine round numbers from `low` to `high`."""
     step = 10 ** math.floor(math.log10((high - low) / 4))
@@ -239,45 +219,3 @@ def _mean(values: Sequence[float]) -> float:
     """Over the seeds that have not diverged; NaN where none is left."""
     finite = [value for value in values if math.isfinite(value)]
     return fmean(finite) if finite else math.nan
-
-
-def _line(
-    path: str, colour: str, width: float, dash: str = "", opacity: float = 1
-) -> str:
-    return (
-        f'<path d="{path}" fill="none" stroke="{colour}"'
-        f' stroke-width="{width}" stroke-linejoin="round"'
-        f' stroke-dasharray="{dash}" opacity="{opacity}"/>'
-    )
-
-
-def _mark(engine: int, x: float, y: float) -> str:
-    """A filled circle for the correct run, an open diamond for the faulty
-    one, an open square for a third."""
-    if engine == 0:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{CORRECT}"/>'
-    if engine == 2:
-        return (
-            f'<rect x="{x - 5:.1f}" y="{y - 5:.1f}" width="10" height="10"'
-            ' fill="none" stroke="currentColor" stroke-width="2"/>'
-        )
-    return (
-        f'<path d="M{x:.1f} {y - 7:.1f}l7 7l-7 7l-7 -7z" fill="none"'
-        f' stroke="{FAULTY}" stroke-width="2.2"/>'
-    )
-
-
-def _text(x: float, y: float, said: str, anchor: str = "start") -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
-        f' font-size="13" fill="currentColor">{escape(said)}</text>'
-    )
-
-
-def _svg(parts: Sequence[str], label: str, width: int = WIDTH) -> str:
-    style = "width:100%;max-width:60rem;height:auto;display:block"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img"'
-        f' aria-label="{escape(label)}" viewBox="0 0 {width} {HEIGHT}"'
-        f' style="{style}">{"".join(parts)}</svg>'
-    )

@@ -2,16 +2,22 @@
 scenario file.
 
 They stand in the folder `templates` beside this file. What goes into an HTML
-template is escaped by itself.
+or SVG template is escaped by itself.
 """
 
 from __future__ import annotations
 
+import textwrap
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import (
+    Environment,
+    FileSystemLoader,
+    StrictUndefined,
+    select_autoescape,
+)
 from markupsafe import Markup, escape
 
 from gradebook.core.errors import GradebookError
@@ -30,13 +36,18 @@ def rendered(template: str, **values: Any) -> str:
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(FOLDER),
-        autoescape=lambda name: ".html" in (name or ""),
+        autoescape=select_autoescape(["html.jinja", "svg.jinja"]),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"rich": rich, "toml": toml}
+    environment.filters |= {
+        "px": lambda value: f"{value:.1f}",
+        "rich": rich,
+        "toml": toml,
+        "wrapped": lambda text, width: textwrap.wrap(text, int(width)),
+    }
     return environment
 
 

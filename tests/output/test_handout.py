@@ -148,7 +148,7 @@ def test_a_picture_marks_both_sides_of_each_row():
     text = picture(panel, ["A", "B"])
     circles, diamonds = marks(text, "circle"), marks(text, "path")
     assert len(circles) == len(diamonds) == 2
-    zero = [e for e in marks(text, "line") if e.get("class") == "zero"]
+    zero = [e for e in marks(text, "line") if e.get("x1") == e.get("x2")]
     assert len(zero) == 1
     left, right = float(circles[1].get("cx")), float(circles[0].get("cx"))
     assert left < float(zero[0].get("x1")) < right

@@ -21,7 +21,6 @@ from gradebook.output.curves import (
     curves_csv,
     curves_svg,
     dose_svg,
-    saved,
 )
 from gradebook.ui.parts import one_update, words
 from gradebook.ui.parts.desk import Desk, pool
@@ -327,7 +326,7 @@ def _files(run: Run, frames: list[dict]) -> None:
         download(
             "Picture (SVG)",
             f"{name}.svg",
-            lambda: saved(curves_svg(curves(run, frames)), title),
+            lambda: curves_svg(curves(run, frames), title),
         )
         download(
             "Curves (CSV)",

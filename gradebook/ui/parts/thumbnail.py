@@ -20,8 +20,7 @@ from gradebook.cases.scenario import Scenario, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import settled
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.output.figures import CORRECT as BLUE
-from gradebook.output.figures import FAULTY, symlog
+from gradebook.output.figures import symlog
 from gradebook.output.panels import (
     Panel,
     panels,
@@ -29,6 +28,7 @@ from gradebook.output.panels import (
     summary,
     telling,
 )
+from gradebook.output.rendering import rendered
 from gradebook.ui.own_path import own_path
 from gradebook.ui.parts.words import safe
 
@@ -111,36 +111,25 @@ def _svg(panel: Panel, covered: bool) -> str:
         pairs = [(symlog(a), symlog(b)) for a, b in pairs]
     seen = [v for pair in pairs for v in pair[: 1 if covered else 2]]
     reach = max([abs(v) for v in seen if math.isfinite(v)], default=0) or 1
-    middle, half = WIDTH / 2, WIDTH / 2 - EDGE
     gap = (HEIGHT - EDGE) / max(len(pairs), 1)
-    size = min(4.5, gap / 2 + 1)
-    marks = []
-    for row, (correct, faulty) in enumerate(pairs):
-        y = EDGE / 2 + gap * (row + 0.5)
-        x = middle + half * correct / reach
-        if not covered and math.isfinite(faulty) and math.isfinite(correct):
-            to = middle + half * faulty / reach
-            flips = row < len(panel.flips) and panel.flips[row]
-            width, colour = (3, FAULTY) if flips else (1, GREY)
-            marks.append(
-                f'<line x1="{x:.1f}" x2="{to:.1f}" y1="{y:.1f}" y2="{y:.1f}"'
-                f' stroke="{colour}" stroke-width="{width}"/>'
-            )
-        if math.isfinite(correct):
-            marks.append(
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size:.1f}"'
-                f' fill="{BLUE}"/>'
-            )
-        if not covered and math.isfinite(faulty):
-            to, r = middle + half * faulty / reach, size + 1
-            marks.append(
-                f'<path d="M{to:.1f} {y - r:.1f}l{r:.1f} {r:.1f}l{-r:.1f}'
-                f' {r:.1f}l{-r:.1f} {-r:.1f}z" fill="none"'
-                f' stroke="{FAULTY}" stroke-width="1.8"/>'
-            )
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg"'
-        f' viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">'
-        f'<line x1="{middle}" x2="{middle}" y1="0" y2="{HEIGHT}"'
-        f' stroke="#888888"/>{"".join(marks)}</svg>'
+
+    def x(value: float) -> float | None:
+        across = (WIDTH / 2 - EDGE) * value / reach
+        return WIDTH / 2 + across if math.isfinite(value) else None
+
+    return rendered(
+        "thumbnail.svg.jinja",
+        width=WIDTH,
+        height=HEIGHT,
+        grey=GREY,
+        size=round(min(4.5, gap / 2 + 1), 1),
+        rows=[
+            {
+                "y": EDGE / 2 + gap * (row + 0.5),
+                "a": x(correct),
+                "b": None if covered else x(faulty),
+                "flips": any(panel.flips[row : row + 1]),
+            }
+            for row, (correct, faulty) in enumerate(pairs)
+        ],
     )
