@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -48,10 +50,6 @@ class Column:
     plain: Callable[[Mapping[str, Cell], int, int], Cell]
 
 
-def _same(cell: Cell) -> Callable[[Mapping[str, Cell], int, int], Cell]:
-    return lambda row, at, width: cell
-
-
 def _steps(row: Mapping[str, Cell], at: int, width: int) -> Cell:
     kept = row.get("kept_steps", "1")
     return "1" if kept == "0" else kept
@@ -61,112 +59,37 @@ def _ones(row: Mapping[str, Cell], at: int, width: int) -> Cell:
     return " ".join(["-1"] * max(width, 1))
 
 
+PLAIN: Mapping[str, Callable[[Mapping[str, Cell], int, int], Cell]] = {
+    "rollout": lambda row, at, width: str(at),
+    "text": lambda row, at, width: row["prompt"],
+    "steps": _steps,
+    "kept_steps": lambda row, at, width: row.get("steps", "1"),
+    "mask": lambda row, at, width: (True,) * max(width, 1),
+    "logp": _ones,
+    "ref_logp": lambda row, at, width: (
+        row.get("logp") or _ones(row, at, width)
+    ),
+}
+"""The plain cells that depend on the row: on its other cells by column, its
+number, and the number of tokens."""
+
+
+def _column(
+    name: str, kind: str, title: str, help: str, plain: Cell = ""
+) -> Column:
+    return Column(name, kind, title, help, PLAIN.get(name, lambda *row: plain))
+
+
 COLUMNS: Mapping[str, Column] = MappingProxyType(
     {
-        column.name: column
-        for column in (
-            Column(
-                "prompt",
-                "label",
-                "prompt",
-                "Rows with the same prompt are one group.",
-                _same("A"),
-            ),
-            Column(
-                "reward",
-                "number",
-                "reward",
-                "The rollout's reward, a number with a decimal point.",
-                _same("0"),
-            ),
-            Column(
-                "scored",
-                "flag",
-                "scored",
-                "A reward function gave the row a value. The reward of a row"
-                " that is not scored is a filler.",
-                _same(True),
-            ),
-            Column(
-                "rollout",
-                "label",
-                "rollout",
-                "Rows of one prompt with the same label are pieces of one"
-                " rollout.",
-                lambda row, at, width: str(at),
-            ),
-            Column(
-                "rank",
-                "whole",
-                "rank",
-                "The number of the process that holds the row.",
-                _same("0"),
-            ),
-            Column(
-                "text",
-                "label",
-                "text",
-                "What the prompt says, as the trainer sees it.",
-                lambda row, at, width: row["prompt"],
-            ),
-            Column(
-                "eos",
-                "flag",
-                "EOS",
-                "The row ended with an end-of-sequence token.",
-                _same(True),
-            ),
-            Column(
-                "step",
-                "whole",
-                "step",
-                "The training step that the row belongs to.",
-                _same("0"),
-            ),
-            Column(
-                "steps",
-                "whole",
-                "steps",
-                "Transitions of the row's episode.",
-                _steps,
-            ),
-            Column(
-                "kept_steps",
-                "whole",
-                "kept",
-                "Transitions that are left after subsampling.",
-                lambda row, at, width: row.get("steps", "1"),
-            ),
-            Column(
-                "mask",
-                "tokens",
-                "response mask",
-                "The tokens that the row learns from.",
-                lambda row, at, width: (True,) * max(width, 1),
-            ),
-            Column(
-                "logp",
-                "list",
-                "logp",
-                "Log-probability of each token under the policy, separated"
-                " by spaces.",
-                _ones,
-            ),
-            Column(
-                "ref_logp",
-                "list",
-                "ref logp",
-                "Log-probability of each token under the reference model,"
-                " separated by spaces.",
-                lambda row, at, width: (
-                    row.get("logp") or _ones(row, at, width)
-                ),
-            ),
-        )
+        name: _column(name, **known)
+        for name, known in tomllib.loads(
+            Path(__file__).with_suffix(".toml").read_text("utf-8")
+        ).items()
     }
 )
 """Every column by its name, in the order that a table shows them. A new
-column of a batch is one entry here."""
+column of a batch is one entry in columns.toml."""
 
 
 def column_of(header: str) -> str:

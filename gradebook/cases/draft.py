@@ -179,10 +179,10 @@ class Draft:
         except GradebookError as error:
             self.notes = [said(error)]
         else:
-            if act in MOVES:
-                getattr(self, act)(*given)
-            else:
+            if act in EDITS:
                 self.do(EDITS[act], *given, gesture=gesture)
+            else:
+                getattr(self, act)(*given)
 
 
 EDITS: Mapping[str, Callable[..., State]] = {
@@ -195,10 +195,7 @@ EDITS: Mapping[str, Callable[..., State]] = {
     "replace": edits.replace_rows,
     "width": edits.set_width,
 }
-"""Acts that make another state."""
-
-MOVES = ("undo", "redo", "go", "reset", "select")
-"""Acts that are methods of the draft."""
+"""Acts that make another state; the others are methods of the draft."""
 
 ACTS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     "cell": {"row": (int,), "column": (str,), "value": (str, bool)},

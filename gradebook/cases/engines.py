@@ -67,12 +67,6 @@ def _by_stage(bug_names: Iterable[str]) -> dict[str, list[Swap]]:
     return found
 
 
-def _combine(together: Sequence[Swap]) -> bool:
-    """The bugs sit in different stages, or each only drops conditions."""
-    stages = {one.stage for one in together}
-    return len(stages) == len(together) or all(one.drops for one in together)
-
-
 def _dropped(together: Sequence[Swap]) -> tuple[str, ...]:
     """Every condition that one of the bugs drops, each once."""
     return tuple(dict.fromkeys(c for one in together for c in one.drops))
@@ -82,7 +76,7 @@ def _faulty(stage: str, together: Sequence[Swap]) -> Stage:
     """The stage's function with all of the bugs."""
     if len(together) == 1:
         return together[0].faulty
-    if not _combine(together):
+    if not all(one.drops for one in together):
         raise GradebookError(
             key="bugs",
             expected=f"one bug in the stage {stage}",

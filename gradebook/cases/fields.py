@@ -2,13 +2,15 @@
 
 A field gives the state its default, the link its text, and the page its
 title, help and kind of control. A new setting of the engine is a field by
-itself; an entry in TEXTS gives it a better title and a help.
+itself; an entry in fields.toml gives it a better title and a help.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -84,104 +86,8 @@ class Field:
         return self.options[text]
 
 
-TEXTS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "estimator": (
-            "Estimator",
-            "An estimator under verl's key: sets baseline, scale, lone row,"
-            " ddof and eps together.",
-        ),
-        "baseline": ("Baseline", "What a row's score is compared with."),
-        "scale": (
-            "Scale",
-            "What the distance from the baseline is divided by.",
-        ),
-        "spread_about": (
-            "Spread about",
-            "The deviation is taken about the group's mean, or about the"
-            " baseline.",
-        ),
-        "ddof": ("ddof", "The variance divides by n - 1 with 1, by n with 0."),
-        "lone_row": (
-            "Lone row",
-            "A group with one counted row: zero gives it advantage 0, raw"
-            " passes its score through.",
-        ),
-        "eps": (
-            "eps",
-            "Added to the standard deviation. A number such as 1e-5.",
-        ),
-        "group_size": (
-            "Group size",
-            "Rows per prompt that the trainer was configured with. Empty:"
-            " the largest group's size. Only the faulty engine reads it.",
-        ),
-        "min_group_size": (
-            "Minimum group size",
-            "Groups with fewer rows leave the batch before either engine"
-            " sees it. 1 keeps all.",
-        ),
-        "mask_no_eos": (
-            "Mask no-EOS rows",
-            "Rows that did not end with EOS earn no advantage.",
-        ),
-        "reward_bias": ("Reward bias", "Added to every reward."),
-        "reward_scaling": (
-            "Reward scaling",
-            "Every reward is multiplied by this, after the bias.",
-        ),
-        "reward_clip": (
-            "Reward clip",
-            "Scores are cut at plus and minus this. Empty: no clip.",
-        ),
-        "whiten_tokens": (
-            "Whiten tokens",
-            "Normalizes the advantages once more, over all tokens of the"
-            " step.",
-        ),
-        "whiten_ddof": (
-            "Whitening ddof",
-            "The variance over tokens divides by n - 1 with 1, by n with 0.",
-        ),
-        "beta": ("beta", "Weight of the KL term."),
-        "loss": ("Loss", "How the tokens' losses are weighed and added up."),
-        "max_tokens": (
-            "Maximum tokens",
-            "Used by the dr_grpo loss. Empty: the mask's width.",
-        ),
-        "accumulation": (
-            "Accumulation steps",
-            "The loss is divided by this number.",
-        ),
-        "prompts_per_step": (
-            "Prompts per step",
-            "Prompts per step that the trainer was configured with. Empty:"
-            " as many as the step has. Only the faulty engine reads it.",
-        ),
-        "micro_batch": (
-            "Micro-batch",
-            "Rows of one forward pass. Empty: all rows of the step. Only the"
-            " faulty engine reads it.",
-        ),
-        "row": ("Selected row", "The row that the page explains."),
-        "bugs": ("Bugs", "What the faulty engine has."),
-        "detector": (
-            "EOS found by the trainer's detector",
-            "A row as long as the padded width has no EOS.",
-        ),
-        "evaluation": (
-            "Evaluation",
-            "Evaluation takes one generation a prompt: its first row.",
-        ),
-        "training_guard": (
-            "Confine the guard to training",
-            "The correct engine leaves flat groups out in training only.",
-        ),
-        "normalization": (
-            "The faulty side normalizes",
-            "When and over what the second normalization runs.",
-        ),
-    }
+TEXTS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text("utf-8")
 )
 """Title and help of each field."""
 
@@ -190,7 +96,8 @@ BITS: Mapping[str, Any] = MappingProxyType({"0": False, "1": True})
 
 def _text_of(name: str) -> tuple[str, str]:
     plain = name.replace("_", " ")
-    return TEXTS.get(name, (plain[:1].upper() + plain[1:], ""))
+    text = TEXTS.get(name, {"title": plain[:1].upper() + plain[1:]})
+    return text["title"], text.get("help", "")
 
 
 def _setting(name: str) -> Field:
@@ -301,7 +208,9 @@ def read_setting(name: str, value: Any) -> Any:
 
 def title(key: str) -> str:
     """What a field or a column is called on the screen."""
-    return TEXTS[key][0] if key in TEXTS else titled(key).replace("_", " ")
+    return (
+        TEXTS[key]["title"] if key in TEXTS else titled(key).replace("_", " ")
+    )
 
 
 def said(error: GradebookError) -> str:

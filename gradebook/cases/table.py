@@ -9,7 +9,7 @@ keeps what was read. What cannot be read stays as typed and is named by
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -40,21 +40,13 @@ KINDS = {"tokens": bool, "list": float}
 LISTS = tuple(name for name, c in COLUMNS.items() if c.kind == "list")
 
 
+@dataclass(slots=True, unsafe_hash=True)
 class Row:
     """One row: its cells as typed, and what was read from each of them, both
-    in the order of the table's columns."""
+    in the order of the table's columns. Equal cells make equal rows."""
 
-    __slots__ = ("cells", "values")
-
-    def __init__(self, cells: tuple[Cell, ...], values: tuple[Any, ...]):
-        self.cells = cells
-        self.values = values
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Row) and self.cells == other.cells
-
-    def __hash__(self) -> int:
-        return hash(self.cells)
+    cells: tuple[Cell, ...]
+    values: tuple[Any, ...] = field(compare=False)
 
     def size(self, shared: Set[int]) -> int:
         """Bytes that the row takes beside the cells with the ids `shared`,

@@ -82,7 +82,7 @@ def _widget(draft: Draft, name: str) -> None:
             estimator(draft),
             lambda one: _set_estimator(draft, one),
         )
-        label, told = TEXTS[name]
+        label, told = TEXTS[name]["title"], TEXTS[name]["help"]
         st.selectbox(label, help=told, **given)
         return
 
