@@ -20,6 +20,7 @@ from gradebook.output.figures import (
     symlog,
     timeline_figure,
 )
+from gradebook.output.figures.base import symlog_ticks
 from gradebook.output.figures.ready import Ready
 from gradebook.output.panels import Panel, squashes
 
@@ -50,6 +51,14 @@ def test_symlog_keeps_sign_and_order(a, b):
     assert symlog(a) * a >= 0 and symlog(-a) == -symlog(a)
     if a < b:
         assert symlog(a) <= symlog(b)
+
+
+def test_on_a_symlog_axis_the_ticks_are_powers_of_ten():
+    axis = symlog_ticks([0, 1, -2e5])
+    assert "0" in axis["ticktext"] and "\u22121" in axis["ticktext"]
+    for text, place in zip(axis["ticktext"], axis["tickvals"]):
+        value = float(text.replace("\u2212", "-"))
+        assert place == pytest.approx(symlog(value))
 
 
 @pytest.mark.parametrize(
