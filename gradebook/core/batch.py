@@ -87,7 +87,8 @@ class Batch:
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
+            on_cpu = value.cpu() if isinstance(value, Tensor) else value
+            object.__setattr__(self, name, on_cpu)
 
         if not isinstance(self.settings, Settings):
             raise refuse("a gradebook.Settings", self.settings, "settings")

@@ -16,7 +16,9 @@ from torch import Tensor
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 
-FLOATING = ("reward", "logp", "ref_logp")
+FLOATING = ("reward", "advantage", "logp", "ref_logp")
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+"""Types that torch stores and does not compute with."""
 FEW = 4096
 """Rows up to which Python itself numbers labels."""
 NARROW = 128
@@ -70,38 +72,57 @@ def _codes_of_wide(labels: np.ndarray) -> np.ndarray:
 
 def read_labels(key: str, labels: Any, rows: int) -> Tensor:
     """Labels as int64 [R]; strings are numbered as they appear."""
-    if isinstance(labels, Tensor):
-        return read_whole(key, labels, rows, default=0)
-    cells = np.asarray(labels, dtype=object)
-    if cells.ndim != 1:
-        raise GradebookError(
-            key=key,
-            expected="a label a row, shape [R]",
-            found=f"shape {list(cells.shape)}",
-        )
-    kinds = set(map(type, cells))
-    if kinds and all(issubclass(kind, str) for kind in kinds):
-        labels = codes(cells)
-    elif any(k is bool or not issubclass(k, Real) for k in kinds):
-        wanted = str if isinstance(cells[0], str) else Real
-        for row, label in enumerate(cells):
-            if not isinstance(label, wanted) or isinstance(label, bool):
-                raise refuse(
-                    "whole numbers, or strings in every row",
-                    label,
-                    key,
-                    row=row,
-                )
-    return read_whole(key, labels, rows, default=0)
+    cells = label_cells(key, labels, rows)
+    if cells.dtype == object:
+        cells = codes(cells)
+    return torch.from_numpy(cells)
 
 
-def _tensor(key: str, value: Any) -> Tensor:
-    """`value` as a tensor, detached and on the CPU."""
+def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:
+    """Labels as they are, [R]: whole numbers as int64, or strings as
+    objects."""
+    if not _holds_whole(labels):
+        cells = np.asarray(labels, dtype=object)
+        if cells.ndim != 1:
+            raise GradebookError(
+                key=key,
+                expected="a label a row, shape [R]",
+                found=f"shape {list(cells.shape)}",
+            )
+        kinds = set(map(type, cells))
+        if kinds and all(issubclass(kind, str) for kind in kinds):
+            _refuse_other_rows(key, len(cells), rows)
+            return cells
+        if any(k is bool or not issubclass(k, Real) for k in kinds):
+            wanted = str if isinstance(cells[0], str) else Real
+            for row, label in enumerate(cells):
+                if not isinstance(label, wanted) or isinstance(label, bool):
+                    raise refuse(
+                        "whole numbers, or strings in every row",
+                        label,
+                        key,
+                        row=row,
+                    )
+    return read_whole(key, labels, rows, default=0).cpu().numpy()
+
+
+def _holds_whole(labels: Any) -> bool:
+    """A tensor, or an array of whole numbers."""
+    if isinstance(labels, np.ndarray):
+        return labels.dtype.kind in "iu"
+    return isinstance(labels, Tensor)
+
+
+def as_tensor(key: str, value: Any) -> Tensor:
+    """`value` as a tensor without its graph, on the device it is on."""
     if isinstance(value, Tensor):
-        return value.detach().cpu()
+        return _dense(key, value.detach())
     try:
         if hasattr(value, "__array__"):
             value = np.array(value)
+            if value.dtype.kind == "u":  # torch computes with none but uint8
+                small = value.size == 0 or value.max() < 2**63
+                value = value.astype("int64" if small else "float64")
             if value.dtype != object:
                 return torch.from_numpy(value)
             value = value.tolist()
@@ -114,6 +135,18 @@ def _tensor(key: str, value: Any) -> Tensor:
         raise ValueError("torch reads [[], [1]] as two empty rows")
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise _unreadable(key, value) from error
+
+
+def _dense(key: str, tensor: Tensor) -> Tensor:
+    """The tensor with its values in rows and columns."""
+    if tensor.is_meta or tensor.is_quantized:
+        kind = "a meta tensor" if tensor.is_meta else str(tensor.dtype)
+        raise GradebookError(
+            key=key, expected="a tensor with plain values", found=kind
+        )
+    if tensor.dtype in UNSIGNED:
+        return as_tensor(key, tensor.cpu().numpy())
+    return tensor if tensor.layout == torch.strided else tensor.to_dense()
 
 
 def _unreadable(key: str, value: Any) -> GradebookError:
@@ -158,25 +191,37 @@ def _length(key: str, tensor: Tensor, rows: int | None, dims: int) -> Tensor:
             expected=f"shape {letters}",
             found=f"shape {list(tensor.shape)}",
         )
-    if rows is not None and tensor.shape[0] != rows:
-        raise refuse(f"{rows} rows, one for each reward", tensor.shape[0], key)
+    _refuse_other_rows(key, tensor.shape[0], rows)
     return tensor
+
+
+def _refuse_other_rows(key: str, found: int, rows: int | None) -> None:
+    if rows is not None and found != rows:
+        raise refuse(f"{rows} rows, one for each reward", found, key)
 
 
 def read_floats(
     key: str, value: Any, dims: int, rows: int | None = None
 ) -> Tensor:
-    tensor = _tensor(key, value)
+    """Finite numbers where there is one a row."""
+    tensor = read_numbers(key, value, dims, rows)
+    if dims == 1:
+        refuse_rows(key, ~tensor.isfinite(), tensor, "a finite number")
+    return tensor
+
+
+def read_numbers(
+    key: str, value: Any, dims: int, rows: int | None = None
+) -> Tensor:
+    """Real numbers, infinite and missing ones too."""
+    tensor = as_tensor(key, value)
     if tensor.is_complex():
         raise GradebookError(
             key=key, expected="real numbers", found=str(tensor.dtype)
         )
     if tensor.dtype not in (torch.float32, torch.float64):
         tensor = tensor.double()
-    tensor = _length(key, tensor, rows, dims)
-    if dims == 1:
-        refuse_rows(key, ~tensor.isfinite(), tensor, "a finite number")
-    return tensor
+    return _length(key, tensor, rows, dims)
 
 
 def read_matrix(key: str, value: Any, rows: int) -> Tensor | None:
@@ -184,7 +229,7 @@ def read_matrix(key: str, value: Any, rows: int) -> Tensor | None:
         return None
     if key != "mask":
         return read_floats(key, value, dims=2, rows=rows)
-    tensor = _length(key, _tensor(key, value), rows, dims=2)
+    tensor = _length(key, as_tensor(key, value), rows, dims=2)
     if tensor.dtype != torch.bool:
         wrong = ((tensor != 0) & (tensor != 1)).any(-1)
         refuse_rows(key, wrong, tensor, "0 or 1 in every cell")
@@ -194,7 +239,7 @@ def read_matrix(key: str, value: Any, rows: int) -> Tensor | None:
 def read_flags(key: str, value: Any, rows: int) -> Tensor:
     if value is None:
         return torch.ones(rows, dtype=torch.bool)
-    tensor = _length(key, _tensor(key, value), rows, dims=1)
+    tensor = _length(key, as_tensor(key, value), rows, dims=1)
     if tensor.dtype != torch.bool:
         wrong = (tensor != 0) & (tensor != 1)
         refuse_rows(key, wrong, tensor, "true or false")
@@ -204,7 +249,7 @@ def read_flags(key: str, value: Any, rows: int) -> Tensor:
 def read_whole(key: str, value: Any, rows: int, default: int) -> Tensor:
     if value is None:
         return torch.full((rows,), default, dtype=torch.int64)
-    tensor = _length(key, _tensor(key, value), rows, dims=1)
+    tensor = _length(key, as_tensor(key, value), rows, dims=1)
     if tensor.is_floating_point():
         whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
         refuse_rows(key, ~whole, tensor, "a whole number")

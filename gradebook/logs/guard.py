@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from gradebook.analysis.law_check import broken_as_it_is
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
 from gradebook.logs.candidates.candidates import Candidate, correct_ones
 from gradebook.logs.candidates.conventions import Convention
@@ -35,13 +35,10 @@ from gradebook.logs.candidates.logged_steps import (
 from gradebook.logs.candidates.trials import Trials, Tried, advantages
 from gradebook.logs.check import tried
 from gradebook.logs.quiet import undisturbed
-from gradebook.logs.recording.intake import (
-    LabelKinds,
-    StepRows,
-    step_number,
-    step_rows,
-)
-from gradebook.logs.verdict.one_step import StepVerdict, judged, search
+from gradebook.logs.recording.intake import StepReader, StepRows
+from gradebook.logs.verdict.one_step import judged, search
+from gradebook.logs.verdict.sentences import sentence_of
+from gradebook.logs.verdict.tally import Named
 
 ACTIONS = ("warn", "raise")
 
@@ -134,16 +131,13 @@ class Guard:
         action: str | Callable[[Finding], object] = "warn",
     ) -> None:
         if action not in ACTIONS and not callable(action):
-            raise GradebookError(
-                key="action",
-                expected=f"{', '.join(ACTIONS)} or a function",
-                found=shown(action),
-            )
+            expected = f"{', '.join(ACTIONS)} or a function"
+            raise refuse(expected, action, "action")
         self.declared = dict(declared or {})
         self.action = action
         self.finding: Finding | None = None
         self._tried = tried(self.declared, None)
-        self._kinds = LabelKinds()
+        self._reader = StepReader()
         self._last: Candidate | None = None
         self._alive: tuple[Convention, ...] = ()
         self._warned = False
@@ -154,11 +148,9 @@ class Guard:
         if self.finding is not None:
             return self.finding
         try:
-            rows = step_rows(columns)
-            self._kinds.check(rows)
+            number, rows = self._reader.read(step, columns)
             if not rows.rows:
                 return None
-            number = step_number(step)
             self.finding = self._judged(number, rows)
         except Exception as error:
             self._note(step, error)
@@ -218,9 +210,9 @@ class Guard:
         search(trials)
         if self._alive and not trials.fitted.any():
             trials = self._widened(trials)
-        told = judged(trials, self.declared)
+        told = judged(trials)
         if self._alive and told.verdict == "cannot tell":
-            wide = judged(self._widened(trials), self.declared)
+            wide = judged(self._widened(trials))
             told = wide if wide.verdict == "suspect" else told
         if told.verdict == "correct":
             return None
@@ -235,7 +227,7 @@ class Guard:
         return wide
 
     def _finding(
-        self, told: StepVerdict, correct: Candidate, trials: Trials
+        self, told: Named, correct: Candidate, trials: Trials
     ) -> Finding | None:
         """The facts of a step that is wrong. None where no known bug
         computes it, no law is broken and nothing was declared."""
@@ -259,7 +251,7 @@ class Guard:
             trained=float(steps.advantage[row]),
             bug=bug,
             law=law,
-            sentence=told.sentence,
+            sentence=sentence_of(told, self.declared),
         )
 
 

@@ -19,8 +19,7 @@ from gradebook.logs.candidates.fit import (
 )
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import logged
-from gradebook.logs.candidates.ticking import ticking
-from gradebook.logs.candidates.trials import Trials, Tried
+from gradebook.logs.candidates.trials import Trials
 from gradebook.logs.candidates.trl import Reading, read_as_trl
 from gradebook.logs.candidates.wording import in_words
 from gradebook.logs.check import in_parts, tried
@@ -29,7 +28,7 @@ from gradebook.logs.quiet import return_memory, undisturbed
 from gradebook.logs.read.sources import Source, sources
 from gradebook.logs.read.whole_steps import Log, whole_steps
 from gradebook.logs.verdict.search import Search
-from gradebook.logs.verdict.sentences import Facts, sentence_of, ties_of
+from gradebook.logs.verdict.sentences import sentence_of, ties_of
 from gradebook.logs.verdict.steps import (
     joined,
     results_of,
@@ -71,38 +70,24 @@ def check_log(
     log = Log.of(sources(paths), columns)
     if log.recording is not None:
         declared = {**log.recording.declared, **(declared or {})}
-    asked = Asked(weights, group_size, declared or {}, progress)
+    declared = declared or {}
+
+    def judged(log: Log, search: Search) -> _Work:
+        work = _Work(log, search, weights, group_size, declared, progress)
+        work.run()
+        return work
+
     with undisturbed():
-        verdict = _judged(log, asked, tried(declared, group_size))
+        search = Search(tried(declared, group_size))
+        work = judged(log, search)
+        if log.split_steps and log.rows <= GATHERED:
+            work = judged(log.again(gathered=True), Search(search.tried))
+        if work.is_late:
+            search = replace(work.search, unsearched=0, by_prompts=0)
+            work = judged(log.again(work.log.gathered), search)
+        verdict = work.verdict()
     return_memory()
     return verdict
-
-
-def _judged(log: Log, asked: Asked, search: Tried) -> Verdict:
-    """The verdict on a log; it is read again where steps do not stand
-    together, and where a later part called for what was not tried."""
-    work = _Work(log, asked, Search(search))
-    work.run()
-    if log.split_steps and log.rows <= GATHERED:
-        log = log.again(gathered=True)
-        work = _Work(log, asked, Search(search))
-        work.run()
-    if work.is_late:
-        again = log.again(log.gathered)
-        search_ = replace(work.search, unsearched=0, by_prompts=0)
-        work = _Work(again, asked, search_)
-        work.run()
-    return work.verdict()
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a person said about a log."""
-
-    weights: Sequence[float] | None = None
-    group_size: int | None = None
-    declared: Mapping[str, Any] = field(default_factory=dict)
-    progress: Progress | None = None
 
 
 @dataclass(eq=False)
@@ -111,11 +96,14 @@ class _Work:
     kept after the first part."""
 
     log: Log
-    asked: Asked
     search: Search
+    weights: Sequence[float] | None
+    group_size: int | None
+    declared: Mapping[str, Any]
+    progress: Progress | None
     reading: Reading | None = None
     rounding: Rounding = EXACT
-    has: frozenset[str] = frozenset()
+    has: frozenset[str] | None = None
     lone: bool = False
     tally: Tally = field(default_factory=Tally)
     frames: list[pd.DataFrame] = field(default_factory=list)
@@ -124,14 +112,14 @@ class _Work:
 
     def run(self) -> None:
         """Reads and judges the log."""
-        with ticking(self._tell):
-            for steps in self.parts():
-                self.judge(steps)
-                self._tell()
+        self.search.tried = replace(self.search.tried, tick=self._tell)
+        for steps in self.parts():
+            self.judge(steps)
+            self._tell()
 
     def _tell(self) -> None:
-        if self.asked.progress is not None:
-            self.asked.progress(self.log.progress, self.tally.steps)
+        if self.progress is not None:
+            self.progress(self.log.progress, self.tally.steps)
 
     def parts(self) -> Iterator[LoggedSteps]:
         """Whole steps, a part at a time; the first part decides how
@@ -142,8 +130,8 @@ class _Work:
                 self.reading = read_as_trl(
                     table,
                     log.columns,
-                    self.asked.weights,
-                    self.asked.group_size,
+                    self.weights,
+                    self.group_size,
                 )
                 if "advantage" in table:
                     values = table["advantage"].to_numpy()
@@ -164,8 +152,7 @@ class _Work:
         if "advantage" not in steps.has:
             self.frames.append(without_advantages(steps))
             self.tally.steps += steps.step_count
-            size = self.asked.group_size
-            self.differences.append(what_if(steps, size))
+            self.differences.append(what_if(steps, self.group_size))
             return
         trials = self.search.run(steps, self.rounding)
         self.first = self.first or len(self.search.kept)
@@ -205,24 +192,16 @@ class _Work:
         """What all parts say together."""
         log, frame = self.log, joined(self.frames)
         found = self._named(frame)
-        frame = _named_alike(frame, found)
-        c = found.candidate
+        frame, c = found.frame, found.candidate
         off = frame[frame["verdict"].isin(["suspect", "none fits"])]
         first = off.iloc[0] if len(off) else None
-        facts = Facts.of(
-            self.tally,
-            found,
-            frame,
-            self.asked.declared,
-            log.empty_advantages,
-        )
         missing = log.recording.missing() if log.recording else {}
         source = ""
         if c and c.convention.trainer:
             parts = (c.convention.trainer, c.convention.version)
             source = " ".join(parts) + f", {c.convention.function}"
         return Verdict(
-            sentence=sentence_of(found, facts),
+            sentence=sentence_of(found, self.declared, log.empty_advantages),
             verdict=found.verdict,
             bug=c.bug if c and found.verdict == "suspect" else "",
             estimator=c.estimator if c else "",
@@ -230,7 +209,7 @@ class _Work:
             source=source,
             settings=dict(c.settings) if c else {},
             group_size=c.group_size if c else None,
-            residual=facts.residual,
+            residual=found.residual,
             correct_residual=float(frame["correct_residual"].max())
             if len(frame)
             else np.nan,
@@ -245,7 +224,6 @@ class _Work:
             notes=notes_of(
                 log,
                 found,
-                frame,
                 reading=self.reading.notes if self.reading else (),
                 search=self.search,
                 has=self.has,
@@ -259,7 +237,7 @@ class _Work:
             empty_advantages=log.empty_advantages,
             set_apart=log.set_apart,
             gathered=log.gathered,
-            declared=dict(self.asked.declared),
+            declared=dict(self.declared),
             missing_ranks=missing,
             problems=log.recording.problems if log.recording else (),
             frame=frame,
@@ -273,8 +251,9 @@ class _Work:
         is called correct."""
         if self.differences or not len(frame):
             none = np.zeros(len(frame), dtype=bool)
-            return Named("cannot tell", None, none, why="no advantages")
-        found = named(self.tally, frame["verdict"].to_numpy())
+            why = "no advantages"
+            return Named("cannot tell", None, none, why=why, frame=frame)
+        found = named(self.tally, frame)
         kept = ~frame["step"].isin(list(self.log.split_steps)).to_numpy()
         if not kept.all() and found.verdict == "correct":
             return replace(found, verdict="cannot tell", why="split")
@@ -287,22 +266,3 @@ def _rounding(log: Log, advantage: np.ndarray) -> Rounding:
     if log.recording is None:
         return rounding_of(advantage)
     return rounding_of_type(log.recording.types["advantage"])
-
-
-def _named_alike(frame: pd.DataFrame, found: Named) -> pd.DataFrame:
-    """The frame, with the log's own bug first wherever it is tied: a step
-    of few rows alone may fit several."""
-    name = found.candidate.bug if found.candidate else ""
-    if found.verdict != "suspect" or found.segments:
-        return frame
-    tied = np.array([name in ties for ties in frame["ties"]], dtype=bool)
-    tied &= (frame["verdict"] == "suspect").to_numpy()
-    if not tied.any():
-        return frame
-    frame = frame.copy()
-    for at in np.flatnonzero(tied):
-        own = frame["bug"].iloc[at]
-        ties = [own if t == name else t for t in frame["ties"].iloc[at]]
-        frame.at[at, "ties"] = tuple(ties)
-    frame.loc[tied, "bug"] = name
-    return frame

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.whole_steps import Log
 from gradebook.logs.verdict.search import Search
 from gradebook.logs.verdict.sentences import (
@@ -26,13 +25,13 @@ NAMED = 5
 def notes_of(
     log: Log,
     found: Named,
-    frame: pd.DataFrame,
     *,
     reading: Sequence[str],
     search: Search,
-    has: frozenset[str],
+    has: frozenset[str] | None,
 ) -> tuple[str, ...]:
-    """Notes on the reading, then on the verdict."""
+    """Notes on the reading, then on the verdict. `has` are the log's
+    canonical columns, None where no step of it was judged."""
     notes = []
     notes += _left_out(log)
     if log.recording is not None:
@@ -55,12 +54,14 @@ def notes_of(
             f"Advantages are {search.rounding.words}; that much is allowed for"
             " where nothing fits exactly."
         )
+    frame = found.frame
     quiet = int((frame["verdict"] == "cannot tell").sum())
     if quiet and found.verdict in ("correct", "suspect"):
         steps = f"{quiet:,} of {count(len(frame), 'step')}"
         notes.append(f"{steps} can tell nothing; they agree with the verdict.")
     notes += convention_notes(found)
-    notes += unchecked_notes(has)
+    if has is not None:
+        notes += unchecked_notes(has)
     return tuple(notes)
 
 

@@ -160,6 +160,23 @@ def test_the_group_size_is_the_one_whose_strides_fit():
     assert "group size 4" in checked(made("partial_groups", steps=2)).sentence
 
 
+def test_strides_of_each_steps_largest_group_are_told():
+    chance = np.random.default_rng(0)
+    prompts = {1: [0] * 4 + [1] * 3 + [2] * 4, 2: [0] * 3 + [1] * 2 + [2] * 3}
+    frames = []
+    for step, prompt in prompts.items():
+        reward = chance.normal(size=len(prompt)).round(3)
+        settings = gradebook.Settings(eps=1e-5)  # no group size
+        batch = gradebook.Batch(prompt, reward.tolist(), settings=settings)
+        faulty = gradebook.bug("partial_groups").engine
+        advantage = gradebook.run(faulty, batch).advantage.numpy()
+        rows = {"prompt": prompt, "reward": reward, "advantage": advantage}
+        frames.append(pd.DataFrame({"step": step, **rows}))
+    found = checked(pd.concat(frames))
+    assert (found.verdict, found.bug) == ("suspect", "partial_groups")
+    assert "group size: the largest group of each step" in found.sentence
+
+
 def test_noise_fits_nothing_and_the_closest_is_named():
     frame = made()
     noise = np.random.default_rng(1).normal(size=len(frame))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -31,7 +31,6 @@ from gradebook.logs.candidates.conventions import (
 from gradebook.logs.candidates.fit import ABSOLUTE, EXACT, Fit, Rounding, Ruler
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
 from gradebook.logs.candidates.runs import CannotRun, StageRuns, StageTrace
-from gradebook.logs.candidates.ticking import tick
 
 FEW, LARGE = 2_048, 16_384
 """Rows of a sample. A step of more rows than LARGE is searched on some of
@@ -44,10 +43,13 @@ class Tried:
 
     table    the conventions that count as listed
     given    settings that a person named
+    tick     called between two candidates; it ends the check by raising an
+             exception
     """
 
     table: tuple[Convention, ...] = field(default_factory=conventions)
     given: tuple[tuple[str, object], ...] = ()
+    tick: Callable[[], object] = lambda: None
 
     @property
     def clipping(self) -> tuple[Convention, ...]:
@@ -178,7 +180,7 @@ class Trials:
 
     def _fit(self, candidate: Candidate) -> Fit:
         """The candidate's fit on every step."""
-        tick()
+        self.tried.tick()
         try:
             if self.opposed(candidate):
                 return Fit.none(self.steps.step_count)

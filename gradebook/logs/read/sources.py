@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 
 ENDINGS = {
@@ -182,30 +182,34 @@ def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
 
     Raises GradebookError when there is none.
     """
-    found: list[Source] = []
-    for path in paths:
-        if isinstance(path, Source):
-            found.append(path)
-            continue
-        path = Path(path)
-        if path.is_dir():
-            found += inside(path)
-        elif path.is_file():
-            found.append(Source(str(path), path))
-        else:
-            raise GradebookError(
-                file=str(path), expected="a file or a directory", found="none"
-            )
+    given = list(paths)
+    found = listed(given)
     if not found:
         raise GradebookError(
-            file=", ".join(str(p) for p in paths),
+            file=", ".join(str(p) for p in given),
             expected="a .parquet, .csv, .tsv or .jsonl file",
             found="none",
         )
     if len(found) > LIMITS.files:
-        raise GradebookError(
-            expected=f"at most {LIMITS.files} files", found=str(len(found))
-        )
+        raise refuse(f"at most {LIMITS.files} files", len(found))
+    return found
+
+
+def listed(paths: Iterable[str | Path | Source]) -> list[Source]:
+    """The same, where there may be none. Raises GradebookError for a path
+    that does not exist."""
+    found: list[Source] = []
+    for path in paths:
+        if isinstance(path, Source):
+            found.append(path)
+        elif Path(path).is_dir():
+            found += inside(Path(path))
+        elif Path(path).is_file():
+            found.append(Source(str(path), Path(path)))
+        else:
+            raise GradebookError(
+                file=str(path), expected="a file or a directory", found="none"
+            )
     return found
 
 
@@ -246,10 +250,7 @@ def unique(names: list[str]) -> list[str]:
     """Column names. Raises GradebookError for too many, or one twice."""
     names = [name.strip() for name in names]
     if len(names) > LIMITS.columns:
-        raise GradebookError(
-            expected=f"at most {LIMITS.columns} columns",
-            found=str(len(names)),
-        )
+        raise refuse(f"at most {LIMITS.columns} columns", len(names))
     for at, name in enumerate(names):
         if name and name in names[:at]:
             raise GradebookError(

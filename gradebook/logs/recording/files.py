@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gradebook.core.errors import GradebookError, shown
-from gradebook.logs.read.sources import Gone, Source, inside
+from gradebook.logs.read.sources import Gone, Source, inside, listed
 from gradebook.logs.recording.recorder import FORMAT, KEY
 
 
@@ -108,37 +108,24 @@ def _file(source: Source, schema: pa.Schema) -> File:
             expected=f"a recording of format {FORMAT} or earlier",
             found=f"format {facts['format']}",
         )
-    return File(
-        source,
-        dict(facts["declared"]),
-        dict(facts["types"]),
-        tuple(schema.names),
-        tuple(_parts(source, facts)),
-    )
-
-
-def _parts(
-    source: Source, facts: Mapping[str, Any]
-) -> Iterator[tuple[int, Part]]:
-    """Step and part, for every step in the file."""
-    first = 0
+    parts, first = [], 0
     for step, width, rows, written in zip(
         facts["steps"], facts["widths"], facts["rows"], facts["written"]
     ):
-        yield (
-            step,
-            Part(
-                source,
-                facts["rank"],
-                first,
-                rows,
-                facts["session"],
-                written,
-                facts["ranks"],
-                width,
-            ),
+        part = Part(
+            source,
+            facts["rank"],
+            first,
+            rows,
+            facts["session"],
+            written,
+            facts["ranks"],
+            width,
         )
+        parts.append((step, part))
         first += rows
+    declared, types = dict(facts["declared"]), dict(facts["types"])
+    return File(source, declared, types, tuple(schema.names), tuple(parts))
 
 
 def _schema(source: Source) -> pa.Schema:
@@ -162,21 +149,8 @@ def files_of(
     paths: Iterable[str | Path | Source],
 ) -> tuple[list[Source], list[str]]:
     """Parquet files, and what recorders wrote beside them."""
-    sources: list[Source] = []
-    folders: dict[Path, None] = {}
-    for path in paths:
-        path = Path(path) if isinstance(path, str) else path
-        if isinstance(path, Source):
-            if path.kind == "parquet":
-                sources.append(path)
-                if path.path is not None:
-                    folders[path.path.parent] = None
-        elif path.is_dir():
-            folders[path] = None
-            sources += [s for s in inside(path) if s.kind == "parquet"]
-        elif path.suffix == ".parquet":
-            folders[path.parent] = None
-            sources.append(Source(str(path), path))
+    sources = [one for one in listed(paths) if one.kind == "parquet"]
+    folders = dict.fromkeys(s.path.parent for s in sources if s.path)
     problems: list[str] = []
     for folder in folders:
         for note in sorted(folder.glob("problems-rank*.txt")):

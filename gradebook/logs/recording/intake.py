@@ -16,7 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.columns import (
+    as_tensor,
+    label_cells,
+    read_flags,
+    read_matrix,
+    read_numbers,
+    read_whole,
+    refuse_rows,
+)
+from gradebook.core.errors import GradebookError, refuse
 
 LABELS = ("prompt", "rollout", "text")
 """Columns of labels: whole numbers, or strings in every row."""
@@ -59,41 +68,36 @@ class StepRows:
         return len(self.columns["reward"])
 
 
-def step_number(step: Any) -> int:
-    """The step's number. Raises GradebookError for anything else."""
-    whole = isinstance(step, Integral) and not isinstance(step, bool)
-    if not whole or abs(int(step)) >= 2**53:
-        raise GradebookError(
-            key="step",
-            expected="a whole number below 2**53",
-            found=shown(step),
-        )
-    return int(step)
-
-
-class LabelKinds:
-    """Whether each label is a number or a string, as the first step has
-    it."""
+class StepReader:
+    """Checks one step after another. Each label stays a number or a string,
+    as the first step has it."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}
 
-    def check(self, rows: StepRows) -> None:
-        """Raises GradebookError where a label's kind changes between
-        steps."""
-        for name in LABELS:
-            if name not in rows.columns or not rows.rows:
+    def read(
+        self, step: Any, arguments: Mapping[str, Any]
+    ) -> tuple[int, StepRows]:
+        """The step's number and its rows. Raises GradebookError where one
+        of them is not what it must be."""
+        whole = isinstance(step, Integral) and not isinstance(step, bool)
+        if not whole or abs(int(step)) >= 2**53:
+            raise refuse("a whole number below 2**53", step, "step")
+        rows = step_rows(arguments)
+        for name in LABELS if rows.rows else ():
+            if name not in rows.columns:
                 continue
             text = rows.columns[name].dtype == object
             kind = "strings" if text else "whole numbers"
             before = self._kinds.setdefault(name, kind)
             if kind != before:
-                raise GradebookError(
-                    key=name,
+                raise refuse(
+                    f"{before}, as in the steps before",
+                    rows.columns[name].tolist()[0],
+                    name,
                     row=0,
-                    expected=f"{before}, as in the steps before",
-                    found=shown(rows.columns[name].tolist()[0]),
                 )
+        return int(step), rows
 
 
 def step_rows(arguments: Mapping[str, Any]) -> StepRows:
@@ -118,29 +122,34 @@ def step_rows(arguments: Mapping[str, Any]) -> StepRows:
             raise GradebookError(
                 key=name, expected="a value a row", found="nothing"
             )
-    reward, reward_type = _floats("reward", given["reward"])
-    rows = len(_one_a_row("reward", reward, None))
-    _refuse("reward", reward.isinf(), reward, "a finite number, NaN or None")
+    reward, reward_type = _floats("reward", given["reward"], 1)
+    rows = len(reward)
+    refuse_rows(
+        "reward", reward.isinf(), reward, "a finite number, NaN or None"
+    )
     columns: dict[str, np.ndarray] = {"reward": reward.cpu().numpy()}
-    mask = _mask(given["mask"], rows) if "mask" in given else None
+    mask = read_matrix("mask", given.get("mask"), rows)
     if mask is not None:
         columns["length"] = mask.sum(-1).cpu().numpy()
-    advantage, advantage_type = _floats("advantage", given["advantage"])
+    tokens = as_tensor("advantage", _without_none(given["advantage"]))
+    dims = 2 if tokens.dim() == 2 else 1
+    advantage, advantage_type = _floats("advantage", tokens, dims, rows)
     by_token = None
-    if advantage.dim() == 2:
+    if dims == 2:
         advantage, by_token = _a_row(advantage, mask, rows)
-    columns["advantage"] = (
-        _one_a_row("advantage", advantage, rows).cpu().numpy()
-    )
+    columns["advantage"] = advantage.cpu().numpy()
     for name in LABELS:
         if name in given:
-            columns[name] = _labels(name, given[name], rows)
+            columns[name] = _encodable(label_cells(name, given[name], rows))
     for name in FLAGS:
         if name in given:
-            columns[name] = _flags(name, given[name], rows)
+            columns[name] = read_flags(name, given[name], rows).cpu().numpy()
     for name in WHOLE:
         if name in given:
-            _check_length(name, "length" in columns and name == "length")
+            if name in columns:
+                raise GradebookError(
+                    key=name, expected="a mask or lengths", found="both"
+                )
             columns[name] = _whole(name, given[name], rows)
     types = {"reward": reward_type, "advantage": advantage_type}
     missing = np.isnan(columns["reward"])
@@ -151,118 +160,49 @@ def step_rows(arguments: Mapping[str, Any]) -> StepRows:
     return StepRows(columns, by_token, types, width)
 
 
-UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
-"""Types that torch stores and does not compute with."""
+def _without_none(value: Any) -> Any:
+    """A list whose empty cells are NaN."""
+    cells = value.tolist() if _holds_objects(value) else value
+    if isinstance(cells, (list, tuple)):
+        return [np.nan if cell is None else cell for cell in cells]
+    return cells
 
 
-def _check_length(name: str, twice: bool) -> None:
-    if twice:
-        raise GradebookError(
-            key=name, expected="a mask or lengths", found="both"
-        )
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == object
 
 
-def _tensor(key: str, value: Any) -> Tensor:
-    """`value` as a tensor without its graph, on the device it is on."""
-    if isinstance(value, Tensor):
-        return _dense(key, value)
-    try:
-        array = np.asarray(value)
-        if array.dtype == object:  # None among numbers
-            array = np.array(value, dtype="float64")
-        if array.dtype.kind in "US":
-            raise ValueError("text")
-        if array.dtype.kind == "u":  # torch computes with none but uint8
-            small = array.size == 0 or array.max() < 2**63
-            array = array.astype("int64" if small else "float64")
-        return torch.from_numpy(np.ascontiguousarray(array))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise _odd_cell(key, value) from error
-
-
-def _dense(key: str, tensor: Tensor) -> Tensor:
-    """The tensor without its graph, its values in rows and columns."""
-    if tensor.is_meta or tensor.is_quantized:
-        kind = "a meta tensor" if tensor.is_meta else str(tensor.dtype)
-        raise GradebookError(
-            key=key, expected="a tensor with plain values", found=kind
-        )
-    tensor = tensor.detach()
-    if tensor.dtype in UNSIGNED:
-        return _tensor(key, tensor.cpu().numpy())
-    return tensor if tensor.layout == torch.strided else tensor.to_dense()
-
-
-def _array(key: str, value: Any) -> np.ndarray:
-    """`value` as an array; an error where its rows have several lengths."""
-    try:
-        return np.asarray(value)
-    except ValueError as error:
-        raise _odd_cell(key, value) from error
-
-
-def _odd_cell(key: str, value: Any) -> GradebookError:
-    """The first row that is no number, or has another length."""
-    cells = list(value) if isinstance(value, (list, tuple)) else []
-    lengths = [np.size(cell) if np.ndim(cell) else -1 for cell in cells]
-    for row, cell in enumerate(cells):
-        if lengths[row] != lengths[0]:
-            expected = "as many values as row 0"
-            return GradebookError(
-                key=key, row=row, expected=expected, found=shown(cell)
-            )
-        if lengths[row] < 0 and not isinstance(cell, (int, float, type(None))):
-            return GradebookError(
-                key=key, row=row, expected="a number", found=shown(cell)
-            )
-    return GradebookError(key=key, expected="numbers", found=shown(value))
-
-
-def _floats(key: str, value: Any) -> tuple[Tensor, str]:
-    """Real numbers as float32 or float64, and the type they came in."""
-    tensor = _tensor(key, value)
-    if tensor.is_complex():
-        raise GradebookError(
-            key=key, expected="real numbers", found=str(tensor.dtype)
-        )
-    came_in = str(tensor.dtype).removeprefix("torch.")
-    if not tensor.is_floating_point():
-        return tensor.double(), "float64"
-    if tensor.dtype != torch.float64:
+def _floats(
+    key: str, value: Any, dims: int, rows: int | None = None
+) -> tuple[Tensor, str]:
+    """Real numbers as float32 or float64, and the float type they came
+    in."""
+    tensor = as_tensor(key, _without_none(value))
+    kind = "float64"
+    if tensor.is_floating_point() and tensor.dtype != torch.float64:
+        kind = str(tensor.dtype).removeprefix("torch.")
         tensor = tensor.float()
-    return tensor, came_in
+    return read_numbers(key, tensor, dims, rows), kind
 
 
-def _one_a_row(key: str, tensor: Tensor, rows: int | None) -> Tensor:
-    if tensor.dim() != 1:
-        raise GradebookError(
-            key=key,
-            expected="a value a row, shape [R]",
-            found=f"shape {list(tensor.shape)}",
-        )
-    if rows is not None and len(tensor) != rows:
-        raise GradebookError(
-            key=key,
-            expected=f"{rows} rows, one for each reward",
-            found=f"{len(tensor)} rows",
-        )
-    return tensor
+def _encodable(labels: np.ndarray) -> np.ndarray:
+    """The labels without half characters, which no file can hold."""
+    try:
+        "".join(labels if labels.dtype == object else "").encode()
+    except UnicodeEncodeError:
+        whole = [one.encode("utf-8", "backslashreplace") for one in labels]
+        return np.array([one.decode() for one in whole], dtype=object)
+    return labels
 
 
-def _mask(value: Any, rows: int) -> Tensor:
-    """The response mask, bool [R, T]."""
-    mask = _tensor("mask", value)
-    if mask.dim() != 2 or mask.shape[0] != rows:
-        raise GradebookError(
-            key="mask",
-            expected=f"shape [{rows}, T], a row for each reward",
-            found=f"shape {list(mask.shape)}",
-        )
-    if mask.dtype != torch.bool:
-        _refuse(
-            "mask", ((mask != 0) & (mask != 1)).any(-1), mask, "0 or 1 a token"
-        )
-    return mask.bool()
+def _whole(key: str, value: Any, rows: int) -> np.ndarray:
+    """Whole numbers from 0, int64 [R]; a single one stands for all rows."""
+    tensor = as_tensor(key, value)
+    if tensor.dim() == 0:
+        tensor = tensor.expand(rows)
+    tensor = read_whole(key, tensor, rows, default=0)
+    refuse_rows(key, tensor < 0, tensor, "0 or more")
+    return tensor.cpu().numpy()
 
 
 def _a_row(
@@ -298,89 +238,3 @@ def _a_row(
     by_token = advantage[mask].cpu().numpy()
     single = torch.where(has_tokens, value[:, 0], 0)
     return torch.where(constant, single, mean), by_token
-
-
-def _labels(key: str, value: Any, rows: int) -> np.ndarray:
-    """int64 [R], or an array of strings [R]."""
-    if isinstance(value, Tensor):
-        value = _dense(key, value).cpu()
-        if value.is_floating_point():
-            value = value.double()
-        value = value.numpy()
-    texts = _texts(value)
-    cells = np.array(texts, dtype=object) if texts else _array(key, value)
-    if cells.ndim != 1 or len(cells) != rows:
-        raise GradebookError(
-            key=key,
-            expected=f"{rows} labels, one for each reward",
-            found=f"shape {list(cells.shape)}",
-        )
-    if texts:
-        return cells
-    if cells.dtype.kind in "iu" or not rows:
-        return cells.astype("int64")
-    for row, cell in enumerate(value):
-        if not isinstance(cell, str):
-            raise GradebookError(
-                key=key,
-                row=row,
-                expected="whole numbers, or strings in every row",
-                found=shown(cell),
-            )
-    raise GradebookError(
-        key=key, expected="whole numbers or strings", found=shown(value)
-    )
-
-
-def _texts(value: Any) -> list[str] | None:
-    """The labels where all of them are strings, without half characters,
-    which no file can hold; otherwise none."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if not isinstance(value, (list, tuple)):
-        return None
-    if not set(map(type, value)) <= {str, np.str_}:
-        return None
-    try:
-        "".join(value).encode()
-    except UnicodeEncodeError:
-        return [
-            one.encode("utf-8", "backslashreplace").decode() for one in value
-        ]
-    return list(value)
-
-
-def _flags(key: str, value: Any, rows: int) -> np.ndarray:
-    tensor = _one_a_row(key, _tensor(key, value), rows)
-    _refuse(key, (tensor != 0) & (tensor != 1), tensor, "true or false")
-    return tensor.bool().cpu().numpy()
-
-
-def _whole(key: str, value: Any, rows: int) -> np.ndarray:
-    if not isinstance(value, Tensor) and _array(key, value).ndim == 0:
-        value = [value] * rows
-    tensor = _tensor(key, value)
-    if tensor.dim() == 0:
-        tensor = tensor.expand(rows)
-    tensor = _one_a_row(key, tensor, rows)
-    if tensor.dtype == torch.bool or tensor.is_complex():
-        raise GradebookError(
-            key=key, expected="whole numbers", found=str(tensor.dtype)
-        )
-    if tensor.is_floating_point():
-        whole = (tensor == tensor.round()) & (tensor.abs() < 2**53)
-        _refuse(key, ~whole, tensor, "a whole number")
-    _refuse(key, tensor < 0, tensor, "0 or more")
-    return tensor.long().cpu().numpy()
-
-
-def _refuse(key: str, wrong: Tensor, values: Tensor, expected: str) -> None:
-    """Raises at the first row where `wrong`, bool [R], is true."""
-    if bool(wrong.any()):
-        row = int(wrong.int().argmax())
-        raise GradebookError(
-            key=key,
-            row=row,
-            expected=expected,
-            found=shown(values[row].tolist()),
-        )

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.parquet_files import to_frame
 from gradebook.logs.read.sources import Gone, Source, inside
@@ -67,9 +67,7 @@ class Recording:
         of about as many rows each. Raises GradebookError for a count below
         1."""
         if count < 1:
-            raise GradebookError(
-                key="count", expected="1 or more", found=shown(count)
-            )
+            raise refuse("1 or more", count, "count")
         steps = self.steps
         sizes = [self.rows(step) for step in steps]
         share = max(-(-sum(sizes) // count), 1)

@@ -26,14 +26,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.logs.candidates.conventions import declared_conventions
-from gradebook.logs.recording.intake import (
-    LabelKinds,
-    StepRows,
-    step_number,
-    step_rows,
-)
+from gradebook.logs.recording.intake import StepReader, StepRows
 
 KEY = b"gradebook"
 """The key of a recording's facts in a Parquet file's metadata."""
@@ -91,13 +86,9 @@ class Recorder:
     ) -> None:
         if prompts not in PROMPTS:
             expected = "one of " + ", ".join(PROMPTS)
-            raise GradebookError(
-                key="prompts", expected=expected, found=shown(prompts)
-            )
+            raise refuse(expected, prompts, "prompts")
         if not 0 <= rank < ranks:
-            raise GradebookError(
-                key="rank", expected=f"0 to {ranks - 1}", found=shown(rank)
-            )
+            raise refuse(f"0 to {ranks - 1}", rank, "rank")
         declared_conventions(declared or {})
         self.folder = Path(folder)
         self.declared = dict(declared or {})
@@ -108,7 +99,7 @@ class Recorder:
         self.session = time.time_ns()
         self._small: list[_Small] = []
         self._held = 0  # bytes of those tables
-        self._kinds = LabelKinds()
+        self._reader = StepReader()
         self._files = 0
         self._warned = False
         self._closed = False
@@ -130,7 +121,13 @@ class Recorder:
         Tensors of any device and float type, arrays and lists are welcome.
         """
         try:
-            self._write(self._number(step), self._checked(columns))
+            if self._closed:
+                raise GradebookError(
+                    key="step",
+                    expected="an open recorder",
+                    found="a closed one",
+                )
+            self._write(*self._reader.read(step, columns))
         except Exception as error:
             if self.strict:
                 raise
@@ -153,18 +150,6 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _number(self, step: Any) -> int:
-        if self._closed:
-            raise GradebookError(
-                key="step", expected="an open recorder", found="a closed one"
-            )
-        return step_number(step)
-
-    def _checked(self, columns: Mapping[str, Any]) -> StepRows:
-        rows = step_rows(columns)
-        self._kinds.check(rows)
-        return rows
 
     def _write(self, step: int, rows: StepRows) -> None:
         table = self._table(step, rows)

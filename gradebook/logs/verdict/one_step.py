@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from gradebook.logs.candidates.candidates import (
@@ -16,21 +12,8 @@ from gradebook.logs.candidates.candidates import (
 from gradebook.logs.candidates.fit import ALIKE
 from gradebook.logs.candidates.trials import LARGE, Trials
 from gradebook.logs.verdict.search import try_everything
-from gradebook.logs.verdict.sentences import Facts, sentence_of
 from gradebook.logs.verdict.steps import results_of
-from gradebook.logs.verdict.tally import Tally, named
-
-
-@dataclass(frozen=True)
-class StepVerdict:
-    """What one step is called.
-
-    candidate  what it is named by, or the closest to it
-    """
-
-    verdict: str
-    candidate: Candidate | None
-    sentence: str
+from gradebook.logs.verdict.tally import Named, Tally, named
 
 
 def search(trials: Trials) -> None:
@@ -61,13 +44,9 @@ def _certain(trials: Trials, candidate: Candidate) -> bool:
     return bool((trials.ruler.sides(own, correct) > candidate.freedom).all())
 
 
-def judged(trials: Trials, declared: Mapping[str, Any]) -> StepVerdict:
-    """The verdict on the one step of these trials, after a search on it.
-    `declared` are the settings that a person named."""
+def judged(trials: Trials) -> Named:
+    """What the one step of these trials is called, after a search on it."""
     results = results_of(trials)
     tally = Tally()
     tally.add(trials, results)
-    found = named(tally, results.frame["verdict"].to_numpy())
-    facts = Facts.of(tally, found, results.frame, declared)
-    sentence = sentence_of(found, facts)
-    return StepVerdict(found.verdict, found.candidate, sentence)
+    return named(tally, results.frame)

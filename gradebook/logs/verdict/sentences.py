@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gradebook.cases.record import BUGS, bug
-from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import Candidate, can_show
 from gradebook.logs.candidates.conventions import STANDARD_DEVIATIONS
 from gradebook.logs.candidates.wording import in_words, title
-from gradebook.logs.verdict.tally import Named, Segment, Tally
+from gradebook.logs.verdict.tally import Named
 
 
 @dataclass(frozen=True)
@@ -28,40 +26,6 @@ class Tie:
     title: str
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What sentences say about a log.
-
-    frame     one row a step
-    residual  of the named candidate, the largest
-    declared  settings that a person named, as they stand in a sentence
-    empty     rows without an advantage
-    """
-
-    frame: pd.DataFrame
-    residual: float
-    declared: str = ""
-    empty: int = 0
-
-    @classmethod
-    def of(
-        cls,
-        tally: Tally,
-        found: Named,
-        frame: pd.DataFrame,
-        declared: Mapping[str, object],
-        empty: int = 0,
-    ) -> Facts:
-        """The facts about a log that is named."""
-        residual = math.nan
-        if found.candidate in tally.own:
-            residual = tally.own[found.candidate].worst
-        if found.verdict == "none fits" and len(frame):
-            residual = float(frame["residual"].max())
-        words = ", ".join(f"{k}={v}" for k, v in declared.items())
-        return cls(frame, residual, words, empty)
-
-
 def whose(candidate: Candidate) -> str:
     """The estimator and the trainer's convention, in words."""
     convention = candidate.convention
@@ -76,25 +40,31 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def sentence_of(found: Named, facts: Facts) -> str:
-    """What was found; then, in a second sentence, what to do."""
-    said = {
-        "correct": _correct,
-        "suspect": _suspect,
-        "cannot tell": _cannot_tell,
-        "none fits": _none_fits,
-    }[found.verdict](found, facts)
-    if facts.empty:
-        rows = count(facts.empty, "row has", "rows have")
+def sentence_of(
+    found: Named, declared: Mapping[str, object], empty: int = 0
+) -> str:
+    """What was found; then, in a second sentence, what to do. `declared`
+    are the settings that a person named, `empty` the rows without an
+    advantage."""
+    if found.verdict == "correct":
+        said = _correct(found, declared)
+    elif found.verdict == "suspect":
+        said = _suspect(found)
+    elif found.verdict == "cannot tell":
+        said = _cannot_tell(found)
+    else:
+        said = _none_fits(found)
+    if empty:
+        rows = count(empty, "row has", "rows have")
         said += (
             f" {rows} an empty advantage: what was computed with"
-            f" {'it' if facts.empty == 1 else 'them'} is not judged."
+            f" {'it' if empty == 1 else 'them'} is not judged."
         )
     return said
 
 
-def _correct(found: Named, facts: Facts) -> str:
-    c, total = found.candidate, len(facts.frame)
+def _correct(found: Named, declared: Mapping[str, object]) -> str:
+    c, total = found.candidate, len(found.frame)
     assert c is not None
     name = title(c.estimator)
     rest = whose(c).removeprefix(name)
@@ -103,14 +73,15 @@ def _correct(found: Named, facts: Facts) -> str:
     if " " in name and c.estimator not in ("dr_grpo", "none"):
         these = f"These advantages are {name}"
     said = (
-        f"{these}{rest}, correct, largest residual {facts.residual:.1g}"
+        f"{these}{rest}, correct, largest residual {found.residual:.1g}"
         f" {steps}."
     )
     asked = _askings(found, c)
     if asked:
         return f"{said} {asked}"
-    if facts.declared:
-        return f"{said} This is what {facts.declared} asks for."
+    if declared:
+        words = ", ".join(f"{k}={v}" for k, v in declared.items())
+        return f"{said} This is what {words} asks for."
     return (
         f"{said} Compare the convention with your trainer's configuration:"
         f" {in_words(c.settings, False) or 'no standard deviation'}."
@@ -141,19 +112,18 @@ def _difference(suspect: Candidate, correct: Candidate) -> str:
     return " and ".join(words) or f"eps={own.eps:g} and ddof={own.ddof}"
 
 
-def _suspect(found: Named, facts: Facts) -> str:
+def _suspect(found: Named) -> str:
     if found.segments:
-        return _segmented(found.segments, facts) + _open_it(found, facts)
-    c, frame = found.candidate, facts.frame
+        return _segmented(found) + _open_it(found)
+    c, frame = found.candidate, found.frame
     assert c is not None
     record = bug(c.bug)
-    size = [f"group size {c.group_size}"] if c.group_size else []
-    inside = ", ".join([record.title, whose(c), *size])
+    inside = ", ".join([record.title, whose(c), *_group_size(c)])
     off = frame[frame["verdict"] == "suspect"]
     steps = len(off) if found.mixed else len(frame)
     said = (
         f"These are what {record.phrase} computes ({inside}): residual"
-        f" {facts.residual:.1g} on {steps:,} of"
+        f" {found.residual:.1g} on {steps:,} of"
         f" {count(len(frame), 'step')}"
     )
     if len(off):
@@ -165,11 +135,21 @@ def _suspect(found: Named, facts: Facts) -> str:
         )
     if found.mixed:
         said += "; the other steps are correct"
-    return f"{said}.{_open_it(found, facts)}"
+    return f"{said}.{_open_it(found)}"
 
 
-def _open_it(found: Named, facts: Facts) -> str:
-    off = facts.frame[facts.frame["verdict"] == "suspect"]
+def _group_size(candidate: Candidate) -> list[str]:
+    """The rows per prompt that were guessed for a bug, if any."""
+    guesses = dict(candidate.guesses)
+    if not candidate.bug or "group_size" not in guesses:
+        return []
+    if guesses["group_size"] is None:
+        return ["group size: the largest group of each step"]
+    return [f"group size {guesses['group_size']}"]
+
+
+def _open_it(found: Named) -> str:
+    off = found.frame[found.frame["verdict"] == "suspect"]
     assert found.candidate is not None
     name = bug(found.candidate.bug).title
     if not len(off):
@@ -178,11 +158,11 @@ def _open_it(found: Named, facts: Facts) -> str:
     return f" Open step {step} on the page {name}, which has the cure."
 
 
-def _segmented(found: Iterable[Segment], facts: Facts) -> str:
+def _segmented(found: Named) -> str:
     """'Steps 1 to 4 are ...; steps 5 to 8 are ...'."""
-    labels = facts.frame["step"]
+    labels = found.frame["step"]
     parts = []
-    for s in found:
+    for s in found.segments:
         c = s.candidate
         name = f"{whose(c)}, correct"
         if c.bug:
@@ -192,8 +172,8 @@ def _segmented(found: Iterable[Segment], facts: Facts) -> str:
     return "S" + "; s".join(parts) + "."
 
 
-def _cannot_tell(found: Named, facts: Facts) -> str:
-    frame, c = facts.frame, found.candidate
+def _cannot_tell(found: Named) -> str:
+    frame, c = found.frame, found.candidate
     if not len(frame):
         return "Cannot tell: no step of this log could be judged."
     if found.why == "no advantages":
@@ -211,14 +191,14 @@ def _cannot_tell(found: Named, facts: Facts) -> str:
         return (
             f"Cannot tell: {title(c.estimator)} with"
             f" {in_words(c.settings)} gives these numbers (residual"
-            f" {facts.residual:.1g}), but no listed trainer computes so. If"
+            f" {found.residual:.1g}), but no listed trainer computes so. If"
             " yours is configured like that, declare it, for example"
             f" {_declaration(c)}."
         )
     if found.why == "rounding":
         return (
             f"Cannot tell: {whose(c)} is within what rounding of the"
-            f" rewards can do (residual {facts.residual:.2g}), and so may"
+            f" rewards can do (residual {found.residual:.2g}), and so may"
             " other computations be. Log rewards in float64, or subtract a"
             " constant from them."
         )
@@ -246,14 +226,14 @@ def _declaration(candidate: Candidate) -> str:
     return "--declared " + ",".join(pairs)
 
 
-def _none_fits(found: Named, facts: Facts) -> str:
-    c, frame = found.candidate, facts.frame
+def _none_fits(found: Named) -> str:
+    c, frame = found.candidate, found.frame
     what = (
         " Check the columns, the weights of the rewards and the group size"
         " below, and open the worst step."
     )
     if found.segments:
-        said = _segmented(found.segments, facts)
+        said = _segmented(found)
         return f"None of the known computations fits every step. {said}{what}"
     off = frame[~found.fits]
     if c is None or not found.fits.any():

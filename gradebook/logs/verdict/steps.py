@@ -158,17 +158,14 @@ def _frame(
             "residual": own["largest"],
             "correct_residual": off["largest"],
             "row": off["row"],
-            **_counts(steps),
+            "rows": steps.batch.step_rows.numpy(),
+            "groups": np.bincount(
+                steps.groups.step, minlength=steps.step_count
+            ),
             "flips": off["flips"],
             "groups_affected": off["groups_affected"],
         }
     )
-
-
-def _counts(steps: LoggedSteps) -> dict[str, np.ndarray]:
-    """Rows and groups of each step."""
-    groups = np.bincount(steps.groups.step, minlength=steps.step_count)
-    return {"rows": steps.batch.step_rows.numpy(), "groups": groups}
 
 
 def _all_ties(
@@ -267,18 +264,6 @@ def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def without_advantages(steps: LoggedSteps) -> pd.DataFrame:
     """The steps' rows where the log has no advantages."""
-    ties = pd.Series([()] * steps.step_count, dtype=object)
-    columns = {
-        "step": steps.labels,
-        "verdict": "cannot tell",
-        "bug": "",
-        "ties": ties,
-        "estimator": "",
-        "residual": np.nan,
-        "correct_residual": np.nan,
-        "row": 0,
-        **_counts(steps),
-        "flips": 0,
-        "groups_affected": 0,
-    }
-    return pd.DataFrame(columns)
+    told = np.full(steps.step_count, "cannot tell", dtype=object)
+    nobody: list[Candidate | None] = [None] * steps.step_count
+    return _frame(Trials(steps), told, nobody, nobody)

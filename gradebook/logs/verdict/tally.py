@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.candidates import Candidate
 from gradebook.logs.candidates.fit import ALIKE
 from gradebook.logs.candidates.trials import Trials
@@ -101,6 +103,8 @@ class Named:
     why        for "cannot tell": no advantages, nothing varies, no evidence,
                rounding, unlisted, split
     segments   several candidates, one after the other
+    frame      one row a step
+    residual   the candidate's largest, or the steps' where nothing fits
     """
 
     verdict: str
@@ -110,11 +114,45 @@ class Named:
     mixed: bool = False
     why: str = ""
     segments: tuple[Segment, ...] = ()
+    frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
+    residual: float = math.nan
 
 
-def named(tally: Tally, told: np.ndarray) -> Named:
+def named(tally: Tally, frame: pd.DataFrame) -> Named:
     """The one candidate behind a log, several in turn, or the closest to
-    it. `told` are the steps' own verdicts, [steps]."""
+    it. `frame` has the steps' own verdicts, one row a step."""
+    found = _named(tally, frame["verdict"].to_numpy())
+    residual = math.nan
+    if found.candidate in tally.own:
+        residual = tally.own[found.candidate].worst
+    if found.verdict == "none fits" and len(frame):
+        residual = float(frame["residual"].max())
+    if found.verdict == "suspect" and not found.segments:
+        frame = _named_alike(frame, found.candidate)
+    return replace(found, frame=frame, residual=residual)
+
+
+def _named_alike(
+    frame: pd.DataFrame, candidate: Candidate | None
+) -> pd.DataFrame:
+    """The frame, with the log's own bug first wherever it is tied: a step
+    of few rows alone may fit several."""
+    name = candidate.bug if candidate else ""
+    tied = np.array([name in ties for ties in frame["ties"]], dtype=bool)
+    tied &= (frame["verdict"] == "suspect").to_numpy()
+    if not tied.any():
+        return frame
+    frame = frame.copy()
+    for at in np.flatnonzero(tied):
+        own = frame["bug"].iloc[at]
+        ties = [own if t == name else t for t in frame["ties"].iloc[at]]
+        frame.at[at, "ties"] = tuple(ties)
+    frame.loc[tied, "bug"] = name
+    return frame
+
+
+def _named(tally: Tally, told: np.ndarray) -> Named:
+    """What the steps' verdicts, [steps], and the candidates come to."""
     none = np.zeros(tally.steps, dtype=bool)
     quiet = np.concatenate(tally.quiet) if tally.quiet else none
     if not tally.steps or quiet.all():

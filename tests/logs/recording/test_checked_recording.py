@@ -103,6 +103,7 @@ def test_no_whole_step_is_no_verdict(tmp_path):
     verdict = check_log([tmp_path])
     assert verdict.verdict == "cannot tell"
     assert "no step of this log could be judged" in verdict.sentence
+    assert not any("Not checked" in note for note in verdict.notes)
 
 
 def test_a_problem_of_the_recorder_is_told(tmp_path):
