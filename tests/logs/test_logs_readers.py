@@ -133,15 +133,14 @@ def test_a_broken_row_without_steps_costs_the_prompts_beside_it():
     assert any("all 8 rows of these prompts" in n for n in found.notes)
 
 
-def rows_of(text, kind, monkeypatch, by_line):
-    """What a file's rows are read as, in blocks or line by line."""
-    with monkeypatch.context() as patched:
-        if by_line:
-            for name in ("csv_table", "json_table"):
-                patched.setattr(
-                    f"gradebook.logs.read.text_files.{name}", lambda *_: None
-                )
-        return list(tables(Log.of([of(text, f"log.{kind}")])))
+def by_line(monkeypatch):
+    """From here on, JSON is read line by line."""
+    place = "gradebook.logs.read.text_files.json_table"
+    monkeypatch.setattr(place, lambda *_: None)
+
+
+def rows_of(text, kind):
+    return list(tables(Log.of([of(text, f"log.{kind}")])))
 
 
 @pytest.mark.parametrize(
@@ -149,16 +148,18 @@ def rows_of(text, kind, monkeypatch, by_line):
     [["a", "b"], [7, 8], ['say "hi"', "b, c"], ["007", "8"], ["é", "NA"]],
     ids=str,
 )
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_blocks_are_read_as_line_by_line(kind, prompts, monkeypatch):
+def test_all_text_is_read_as_json_line_by_line(prompts, monkeypatch):
     log = made(steps=2)
     log["prompt"] = [prompts[i % 2] for i in range(len(log))]
-    text = log.to_csv(index=False)
-    if kind == "jsonl":
-        text = log.to_json(orient="records", lines=True, force_ascii=False)
-    (fast,) = rows_of(text, kind, monkeypatch, by_line=False)
-    (slow,) = rows_of(text, kind, monkeypatch, by_line=True)
-    pd.testing.assert_frame_equal(fast, slow, check_dtype=False)
+    text = log.to_json(
+        orient="records", lines=True, force_ascii=False, double_precision=15
+    )
+    (csv,) = rows_of(log.to_csv(index=False), "csv")
+    (json_lines,) = rows_of(text, "jsonl")
+    by_line(monkeypatch)
+    (slow,) = rows_of(text, "jsonl")
+    pd.testing.assert_frame_equal(json_lines, slow, check_dtype=False)
+    pd.testing.assert_frame_equal(csv, slow, check_dtype=False)
 
 
 def with_empty_cells():
@@ -170,30 +171,27 @@ def with_empty_cells():
     return log
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl"])
-def test_empty_cells_are_read_as_line_by_line(kind, monkeypatch):
+def test_empty_cells_are_read_alike(monkeypatch):
     log = with_empty_cells()
-    text = log.to_csv(index=False)
-    if kind == "jsonl":
-        log.loc[7, "advantage"] = 0.0
-        text = log.to_json(orient="records", lines=True)
+    text = log.to_json(orient="records", lines=True)
     found = []
-    for by_line in (False, True):
-        one = Log.of([of(text, f"log.{kind}")])
-        with monkeypatch.context() as patched:
-            if by_line:
-                name = {"csv": "csv_table", "jsonl": "json_table"}[kind]
-                place = f"gradebook.logs.read.text_files.{name}"
-                patched.setattr(place, lambda *_: None)
-            (table,) = tables(one)
-        found.append((table, list(map(str, one.broken))))
-    pd.testing.assert_frame_equal(found[0][0], found[1][0], check_dtype=False)
-    assert found[0][1] == found[1][1]
-    assert len(found[0][1]) == 5
-    assert (
-        f"log.{kind}, line {7 if kind == 'csv' else 6}, column advantage"
-        in (found[0][1][2])
-    )
+    for kind, data in (
+        ("csv", log.to_csv(index=False)),
+        ("jsonl", text),
+        ("jsonl", text),
+    ):
+        one = Log.of([of(data, f"log.{kind}")])
+        (rows,) = tables(one)
+        found.append((rows, [(e.line, e.key) for e in one.broken]))
+        if kind == "jsonl":
+            by_line(monkeypatch)
+    for rows, _ in found[:2]:
+        pd.testing.assert_frame_equal(
+            rows, found[2][0], check_dtype=False, atol=1e-9
+        )
+    lines = [(line - 1, key) for line, key in found[0][1]]  # the header
+    assert lines == found[1][1] == found[2][1]
+    assert len(lines) == 5 and (6, "advantage") in lines
 
 
 def test_an_empty_advantage_is_said_in_the_sentence():
@@ -212,14 +210,21 @@ def test_well_formed_text_is_not_read_line_by_line(monkeypatch):
         raise AssertionError("line by line")
 
     log = with_empty_cells()
-    csv = of(log.to_csv(index=False))
     log.loc[7, "advantage"] = 0.0
-    jsonl = of(log.to_json(orient="records", lines=True), "log.jsonl")
-    logs = [Log.of([csv]), Log.of([jsonl])]
-    for name in ("csv", "json"):
-        reader = f"gradebook.logs.read.text_files._{name}_rows"
-        monkeypatch.setattr(reader, refuse)
-    assert [len(t) for g in logs for t in tables(g)] == [48, 48]
+    source = of(log.to_json(orient="records", lines=True), "log.jsonl")
+    place = "gradebook.logs.read.text_files._json_rows"
+    found = Log.of([source])
+    monkeypatch.setattr(place, refuse)
+    assert [len(t) for t in tables(found)] == [48]
+
+
+def test_rows_that_span_lines_are_named_by_their_first():
+    """The prompt of rows 2 and 4 has two lines; row 3 is broken, on line 6
+    behind an empty line."""
+    text = 'reward,prompt,advantage\n1,a,0\n1,"b\nb",0\n\nx,a,0\n1,"b\nb",0\n'
+    one = Log.of([of(text)])
+    (rows,) = tables(one)
+    assert len(rows) == 4 and [e.line for e in one.broken] == [6]
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])

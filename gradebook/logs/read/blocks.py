@@ -1,15 +1,12 @@
-"""Blocks: a text file in pieces of whole lines, and pyarrow's reading of the
-well-formed ones.
-
-A block that pyarrow cannot read, or would read in another way than line by
-line, gives None: its lines are then read one by one, so that what is wrong
-has its line.
-"""
+"""Blocks: a text file in pieces of whole lines, and pyarrow's reading of
+them."""
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -21,8 +18,6 @@ from gradebook.logs.read.sources import LIMITS
 
 SMALL, LARGE = 2**16, 2**22
 """Bytes of a block: for a look at a file's first rows, and to read it."""
-
-QUOTE, NEWLINE = 34, 10
 
 
 @dataclass(frozen=True)
@@ -37,6 +32,11 @@ class Block:
     first: int
     read: int
     data: bytes
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are."""
+        return self.data.count(b"\n") + (not self.data.endswith(b"\n"))
 
     def lines(self) -> Iterator[str]:
         """The lines as text, each with its line end."""
@@ -75,38 +75,81 @@ def csv_table(
     names: Sequence[str],
     use: Sequence[str],
     numbers: Sequence[str],
-) -> pd.DataFrame | None:
-    """The block's cells, those of `numbers` as numbers and the others as
-    text; None where the lines have to be read one by one."""
+) -> tuple[pd.DataFrame, dict[int, int]]:
+    """The block's rows, and for each row that has too few or too many cells
+    how many; such a row is empty in the table. Where `numbers` has a column
+    with a cell that is no number, all cells are text. Empty lines are no
+    rows."""
     import pyarrow as pa
     import pyarrow.csv as arrow
 
-    if not _is_one_row_a_line(block.data) or len(set(names)) < len(names):
-        return None
-    kinds = {n: pa.float64() if n in numbers else pa.string() for n in use}
-    try:
-        table = arrow.read_csv(
-            io.BytesIO(block.data),
+    odd: dict[int, int] = {}
+
+    def skip(row: Any) -> str:
+        odd[row.number - 1] = row.actual_columns
+        return "skip"
+
+    def read(numbers: Sequence[str]) -> Any:
+        number, text = pa.float64(), pa.string()
+        at = {str(names.index(n)): n for n in use}
+        odd.clear()
+        return arrow.read_csv(
+            io.BytesIO(data),
             read_options=arrow.ReadOptions(
-                column_names=list(names), use_threads=False
+                column_names=[str(at) for at in range(len(names))],
+                use_threads=False,
+                block_size=len(data) + 1,
             ),
-            parse_options=arrow.ParseOptions(delimiter=mark),
+            parse_options=arrow.ParseOptions(
+                delimiter=mark,
+                newlines_in_values=True,
+                invalid_row_handler=skip,
+            ),
             convert_options=arrow.ConvertOptions(
-                column_types=kinds,
-                include_columns=list(use),
+                column_types={
+                    i: number if n in numbers else text for i, n in at.items()
+                },
+                include_columns=list(at),
                 null_values=[""],
                 strings_can_be_null=True,
             ),
         )
-    except (pa.ArrowException, ValueError):
-        return None
-    return _frame(table, block, numbers)
+
+    data = block.data
+    if not data.isascii():  # a byte that is no text becomes a question mark
+        data = data.decode("utf-8", errors="replace").encode()
+    try:
+        table = read(numbers)
+    except pa.ArrowException:
+        table = read(())
+    columns = [_values(c, c.type == pa.float64()) for c in table.columns]
+    frame = pd.DataFrame(dict(zip(use, columns)))
+    if odd:
+        every = np.arange(table.num_rows + len(odd))
+        frame = frame.set_axis(np.setdiff1d(every, [*odd])).reindex(every)
+    return frame, odd
+
+
+def row_lines(block: Block, mark: str, rows: int) -> np.ndarray:
+    """The line on which each of the block's rows begins. int64 [R]"""
+    if rows != block.line_count:  # a cell holds a line end, or a line is empty
+        reader, line, found = csv.reader(block.lines(), delimiter=mark), 0, []
+        with suppress(csv.Error):
+            for cells in reader:
+                if cells:
+                    found.append(block.first + line)
+                line = reader.line_num
+        if len(found) == rows:
+            return np.array(found)
+    return np.arange(block.first, block.first + rows)
 
 
 def json_table(
     block: Block, use: Sequence[str], numbers: Sequence[str]
 ) -> pd.DataFrame | None:
-    """The block's objects, a row each; None as above."""
+    """The block's objects, a row each; None where pyarrow cannot read them,
+    or would read them in another way than line by line: what is wrong has
+    its line then."""
     import pyarrow as pa
     import pyarrow.json as arrow
 
@@ -125,18 +168,12 @@ def json_table(
         return None
     if not set(use) <= set(table.column_names):
         return None
-    return _frame(table.select(list(use)), block, numbers)
-
-
-def _is_one_row_a_line(data: bytes) -> bool:
-    """No cell holds a line end: every line has an even number of
-    quotation marks."""
-    if b'"' not in data:
-        return True
-    plain = np.frombuffer(data, dtype="uint8")
-    ends = np.flatnonzero(plain == NEWLINE)
-    before = np.searchsorted(np.flatnonzero(plain == QUOTE), ends)
-    return not bool((before % 2).any())
+    if table.num_rows != block.line_count:
+        return None
+    found = {n: _values(table.column(n), n in numbers) for n in use}
+    if any(values is None for values in found.values()):
+        return None
+    return pd.DataFrame(found)
 
 
 def _is_one_object_a_line(data: bytes) -> bool:
@@ -144,23 +181,6 @@ def _is_one_object_a_line(data: bytes) -> bool:
     return data[:1] == b"{" and data.count(b"\n") == (
         data.count(b"\n{") + data.endswith(b"\n")
     )
-
-
-def _frame(
-    table: Any, block: Block, numbers: Sequence[str]
-) -> pd.DataFrame | None:
-    """The table as a frame, text as categories; None where a row is not a
-    line, or a cell is not what the column wants."""
-    lines = block.data.count(b"\n") + (not block.data.endswith(b"\n"))
-    if table.num_rows != lines:
-        return None
-    found: dict[str, Any] = {}
-    for name in table.column_names:
-        values = _values(table.column(name), name in numbers)
-        if values is None:
-            return None
-        found[name] = values
-    return pd.DataFrame(found)
 
 
 def _values(column: Any, is_number: bool) -> Any:

@@ -1,5 +1,5 @@
-"""CSV, TSV and JSON Lines: well-formed blocks by pyarrow, others line by
-line."""
+"""CSV and TSV by pyarrow; JSON Lines by pyarrow where a block is well formed,
+else line by line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.blocks import (
     LARGE,
@@ -20,6 +20,7 @@ from gradebook.logs.read.blocks import (
     blocks,
     csv_table,
     json_table,
+    row_lines,
 )
 from gradebook.logs.read.sources import (
     LIMITS,
@@ -52,12 +53,6 @@ def _blocks(source: Source, wanted: Wanted, quoted: bool) -> Iterator[Block]:
             yield block
 
 
-def _whole(frame: pd.DataFrame, block: Block, source: Source) -> Part:
-    """A block that pyarrow has read."""
-    lines = np.arange(block.first, block.first + len(frame))
-    return Part(frame, source, lines, (), block.read)
-
-
 def _by_line(
     found: Iterable[_Row], names: Sequence[str], source: Source, read: int
 ) -> Iterator[Part]:
@@ -86,12 +81,17 @@ def csv_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
             use = [n for n in names if not wanted.names or n in wanted.names]
         if not block.data:
             continue
-        frame = csv_table(block, mark, names, use, wanted.numbers)
-        if frame is None:
-            cells = _csv_rows(block, mark, names, use)
-            yield from _by_line(cells, use, source, block.read)
-        else:
-            yield _whole(frame, block, source)
+        try:
+            frame, odd = csv_table(block, mark, names, use, wanted.numbers)
+        except ValueError as error:
+            raise refuse("rows of cells", str(error)) from error
+        if len(frame):
+            lines = row_lines(block, mark, len(frame))
+            bad = (
+                refuse(f"{len(names)} cells", count).at(row=row)
+                for row, count in odd.items()
+            )
+            yield Part(frame, source, lines, tuple(bad), block.read)
 
 
 def _header(block: Block, mark: str) -> tuple[list[str], Block]:
@@ -101,9 +101,11 @@ def _header(block: Block, mark: str) -> tuple[list[str], Block]:
     try:
         names = next(reader, [])
     except csv.Error as error:
+        raise refuse("a line of column names", str(error)) from error
+    if not names:
         raise GradebookError(
-            expected="a line of column names", found=shown(str(error))
-        ) from error
+            expected="a line of column names", found="an empty line"
+        )
     rest = block.data.split(b"\n", reader.line_num)
     data = rest[-1] if len(rest) > reader.line_num else b""
     return names, Block(1 + reader.line_num, block.read, data)
@@ -112,37 +114,6 @@ def _header(block: Block, mark: str) -> tuple[list[str], Block]:
 def _delimiter(line: str) -> str:
     counts = {mark: line.count(mark) for mark in ("\t", ",", ";")}
     return max(counts, key=lambda mark: counts[mark])
-
-
-def _csv_rows(
-    block: Block,
-    mark: str,
-    names: list[str],
-    use: list[str],
-) -> Iterator[_Row]:
-    reader = csv.reader(block.lines(), delimiter=mark)
-    at = [names.index(name) for name in use]
-    while True:
-        line = block.first + reader.line_num
-        try:
-            cells: list[Any] = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            wrong = GradebookError(
-                expected="a row of cells", found=shown(str(error))
-            )
-            yield line, [None] * len(use), wrong
-            continue
-        if not cells:
-            continue
-        bad = None
-        if len(cells) != len(names):
-            bad = GradebookError(
-                expected=f"{len(names)} cells", found=str(len(cells))
-            )
-            cells = cells + [None] * (len(names) - len(cells))
-        yield line, [cells[i] or None for i in at], bad
 
 
 def jsonl_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
@@ -161,12 +132,13 @@ def jsonl_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
         if wanted.names:
             frame = json_table(block, names, wanted.numbers)
         if frame is None:
-            lines = enumerate(block.lines(), block.first)
-            found = ((at, _object(text)) for at, text in lines if text.strip())
+            texts = enumerate(block.lines(), block.first)
+            found = ((at, _object(text)) for at, text in texts if text.strip())
             rows = _json_rows(found, names)
             yield from _by_line(rows, names, source, block.read)
         else:
-            yield _whole(frame, block, source)
+            lines = np.arange(block.first, block.first + len(frame))
+            yield Part(frame, source, lines, (), block.read)
 
 
 def _keys(rows: Iterable[Any]) -> list[str]:
@@ -174,9 +146,7 @@ def _keys(rows: Iterable[Any]) -> list[str]:
     first = (row for row in islice(rows, 100) if isinstance(row, dict))
     found = list(dict.fromkeys(str(key) for row in first for key in row))
     if len(found) > LIMITS.columns:
-        raise GradebookError(
-            expected=f"at most {LIMITS.columns} keys", found=str(len(found))
-        )
+        raise refuse(f"at most {LIMITS.columns} keys", len(found))
     if not found:
         raise GradebookError(
             expected="one JSON object a line", found="none in 100 lines"
