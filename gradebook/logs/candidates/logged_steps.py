@@ -4,8 +4,8 @@ that were logged. Letters: R rows, S steps, G groups."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,9 @@ class LoggedBatch(Batch):
     """
 
     lengths: Any = None
+
+    def __post_init__(self) -> None:
+        """Checks nothing: the columns were checked when the log was read."""
 
     @cached_property
     def tokens(self) -> Tensor:
@@ -152,9 +155,9 @@ class LoggedSteps:
         b = self.batch
         step = b.step_index.numpy()[at]
         new = np.diff(step, prepend=-1) != 0
-        columns = {n: getattr(b, n) for n in _columns()}
+        columns = {f.name: getattr(b, f.name) for f in fields(b)}
         taken = _batch(
-            {n: v if v is None else v[keep] for n, v in columns.items()},
+            {n: v[keep] for n, v in columns.items() if isinstance(v, Tensor)},
             np.cumsum(new) - 1,
             _codes(b.prompt_index.numpy()[at])[0],
         )
@@ -179,40 +182,19 @@ SHARED = (
 
 def under(batch: LoggedBatch, settings: Settings) -> LoggedBatch:
     """The same rows under other settings, sharing what rows decide."""
-    if not batch.__dict__.get("shared"):
-        for name in SHARED:
-            if hasattr(type(batch), name):
-                getattr(batch, name)
-        batch.__dict__["shared"] = True
-    known = batch.__dict__
-    twin = object.__new__(LoggedBatch)
-    kept = {name: known[name] for name in _kept() if name in known}
-    twin.__dict__.update(kept, settings=settings)
+    twin = replace(batch, settings=settings)
+    twin.__dict__.update({name: getattr(batch, name) for name in SHARED})
     return twin
 
 
-@lru_cache
-def _kept() -> tuple[str, ...]:
-    return (*SHARED, *_columns(), "shared")
-
-
-@lru_cache
-def _columns() -> tuple[str, ...]:
-    """The names of a batch's columns."""
-    return tuple(f.name for f in fields(LoggedBatch) if f.name != "settings")
-
-
 def _batch(
-    columns: Mapping[str, Tensor | None], step: np.ndarray, group: np.ndarray
+    columns: Mapping[str, Any], step: np.ndarray, group: np.ndarray
 ) -> LoggedBatch:
     """A batch of columns that were checked when the log was read. `step`
     and `group` are sorted codes 0.., int64 [R]."""
-    batch = object.__new__(LoggedBatch)
-    names = {name: columns.get(name) for name in _columns()}
+    batch = LoggedBatch(**columns)
     rows = np.bincount(step)
     batch.__dict__.update(
-        names,
-        settings=Settings(),
         step_index=torch.from_numpy(step),
         step_count=len(rows),
         step_rows=torch.from_numpy(rows),
