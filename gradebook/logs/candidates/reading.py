@@ -12,7 +12,7 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.evaluation import Layout
 from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.candidates.weights import TRL_EPS, sums
-from gradebook.logs.read.canonical import summed
+from gradebook.logs.read.canonical import functions_of, summed
 from gradebook.logs.read.columns import Columns
 
 
@@ -63,11 +63,6 @@ def rewarded(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
         values = normalized_rewards(table[names].to_numpy(), group)
         table = table.assign(**dict(zip(names, values.T)))
     return summed(table, reading.weights)
-
-
-def functions_of(table: pd.DataFrame) -> list[str]:
-    """The columns of the reward functions."""
-    return [name for name in table if name.startswith("reward ")]
 
 
 def normalized_rewards(rewards: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -178,7 +178,7 @@ def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
     """The table with one reward, the weighted sum of the functions'; one
     that gave none (NaN) adds nothing, as in TRL. Rows that are `unscored`
     are not scored: they enter no statistic."""
-    names = [f"reward {at}" for at in range(len(weights))]
+    names = functions_of(table)
     if len(names) == 1 and weights[0] == 1:
         total = table[names[0]].to_numpy()
         if np.isnan(total).any():
@@ -195,11 +195,15 @@ def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
     return table.assign(scored=np.where(out, 0.0, scored))
 
 
+def functions_of(table: pd.DataFrame) -> list[str]:
+    """The columns of the reward functions."""
+    return [name for name in table if name.startswith("reward ")]
+
+
 def unscored(table: pd.DataFrame) -> np.ndarray:
     """bool [R]: no function gave the row a reward."""
-    names = [name for name in table if name.startswith("reward ")]
     empty = np.ones(len(table), dtype=bool)
-    for name in names:
+    for name in functions_of(table):
         empty &= np.isnan(table[name].to_numpy())
     return empty
 
