@@ -232,7 +232,8 @@ def _text(verdict: Verdict) -> str:
             f" affected: {step['groups_affected']} of {step['groups']}"
         )
     lines += sentences(verdict.what_if)
-    lines += [f"  {name}: {theirs}" for name, theirs in _columns(verdict)]
+    columns = ", ".join(f"{k} = {v}" for k, v in verdict.columns.items())
+    lines.append(f"  columns: {columns}")
     if verdict.source:
         lines.append(f"  source: {verdict.source}")
     lines += [
@@ -251,11 +252,6 @@ FORMATS: Mapping[str, Callable[[Verdict, str], str]] = {
     "junit": junit,
 }
 """How the verdict is printed. Exit codes are the same in every format."""
-
-
-def _columns(verdict: Verdict) -> list[tuple[str, str]]:
-    shown = ", ".join(f"{k} = {v}" for k, v in verdict.columns.items())
-    return [("columns", shown)]
 
 
 def _printable(line: str) -> str:

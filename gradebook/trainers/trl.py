@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import refuse
 from gradebook.logs.guard import Finding, Guard
 from gradebook.logs.recording.recorder import Recorder
 
@@ -39,11 +39,7 @@ def declared(args: Any) -> dict[str, Any]:
     these settings cannot say."""
     way = getattr(args, "multi_objective_aggregation", "sum_then_normalize")
     if way != "sum_then_normalize":
-        raise GradebookError(
-            key="multi_objective_aggregation",
-            expected="sum_then_normalize",
-            found=shown(way),
-        )
+        raise refuse("sum_then_normalize", way, "multi_objective_aggregation")
     return {
         "baseline": "group_mean",
         "scale": SCALES[str(args.scale_rewards)],

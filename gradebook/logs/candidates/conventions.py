@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Any
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import refuse
 from gradebook.core.settings import ESTIMATORS, OF_ESTIMATOR, Settings
 
 STANDARD_DEVIATIONS = ("group_std", "batch_std", "others_std")
@@ -270,11 +270,7 @@ def declared_conventions(
         names = list(dict.fromkeys(c.estimator for c in table))
         table = tuple(c for c in table if c.estimator == wanted)
         if not table:
-            raise GradebookError(
-                key="estimator",
-                expected="one of " + ", ".join(names),
-                found=shown(estimator),
-            )
+            raise refuse("one of " + ", ".join(names), estimator, "estimator")
     found: dict[Settings, Convention] = {}
     for convention in table:
         settings = replace(convention.settings, **changes)
@@ -308,11 +304,7 @@ def _value(name: str, value: Any) -> Any:
     """A declared value, read from text. Raises GradebookError."""
     known = [field.name for field in fields(Settings)]
     if name not in known:
-        raise GradebookError(
-            key=name,
-            expected="estimator, or one of " + ", ".join(known),
-            found=shown(name),
-        )
+        raise refuse("estimator, or one of " + ", ".join(known), name, name)
     if not isinstance(value, str):
         return value
     text = value.strip()

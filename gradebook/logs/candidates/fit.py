@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import torch
 
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.runs import StageTrace
@@ -100,11 +101,8 @@ def rounding_of(logged: np.ndarray) -> Rounding:
 
 def _as(kind: str, values: np.ndarray) -> np.ndarray:
     """The values, rounded to a number type."""
-    if kind == "float16":
-        return values.astype("float16").astype("float64")
-    bits = values.astype("float32").view("uint32")
-    half = ((bits >> 16) & 1) + 0x7FFF
-    return (((bits + half) >> 16) << 16).view("float32").astype("float64")
+    short = torch.from_numpy(values).float().to(getattr(torch, kind))
+    return short.double().numpy()
 
 
 def _short(values: np.ndarray) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gradebook.core.errors import GradebookError, shown
+from gradebook.core.errors import GradebookError, refuse, shown
 
 _TABLE = """
 step: step global_step global_steps training_step train_step rollout_step
@@ -167,21 +167,15 @@ def _given_rewards(
 def _check_given(given: Mapping[str, str], names: Sequence[str]) -> None:
     for key, name in given.items():
         if key not in NAMES:
-            raise GradebookError(
-                key=key,
-                expected="one of " + ", ".join(NAMES),
-                found=shown(key),
-            )
+            raise refuse("one of " + ", ".join(NAMES), key, key)
         if name:
             _must_exist(key, name, names)
 
 
 def _must_exist(key: str, name: str, names: Sequence[str]) -> None:
     if name not in names:
-        raise GradebookError(
-            key=key,
-            expected="one of the columns " + shown(", ".join(names), 200),
-            found=shown(name),
+        raise refuse(
+            "one of the columns " + shown(", ".join(names), 200), name, key
         )
 
 
