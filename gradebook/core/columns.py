@@ -103,7 +103,7 @@ def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:
                         key,
                         row=row,
                     )
-    return read_whole(key, labels, rows, default=0).cpu().numpy()
+    return read_whole(key, labels, rows, default=0).numpy()
 
 
 def _holds_whole(labels: Any) -> bool:
@@ -257,7 +257,7 @@ def read_whole(key: str, value: Any, rows: int, default: int) -> Tensor:
         raise GradebookError(
             key=key, expected="whole numbers", found=str(tensor.dtype)
         )
-    return tensor.to(torch.int64)
+    return tensor.to(torch.int64).cpu()
 
 
 def refuse_rows(

@@ -96,7 +96,7 @@ def csv_table(
         return arrow.read_csv(
             io.BytesIO(data),
             read_options=arrow.ReadOptions(
-                column_names=[str(at) for at in range(len(names))],
+                column_names=[str(i) for i in range(len(names))],
                 use_threads=False,
                 block_size=len(data) + 1,
             ),

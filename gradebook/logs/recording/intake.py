@@ -202,7 +202,7 @@ def _whole(key: str, value: Any, rows: int) -> np.ndarray:
         tensor = tensor.expand(rows)
     tensor = read_whole(key, tensor, rows, default=0)
     refuse_rows(key, tensor < 0, tensor, "0 or more")
-    return tensor.cpu().numpy()
+    return tensor.numpy()
 
 
 def _a_row(
