@@ -2,7 +2,7 @@
 
 By a finite change, never by a derivative: a derivative is almost 0 where a
 deviation saturates and explodes where rewards are equal. All changes of a
-batch run as one, through stages that accept [..., R].
+batch run as one batch of copies, each with training steps of its own.
 
 In every matrix [R, R] the first index is the victim, the second the culprit.
 """
@@ -22,14 +22,20 @@ from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
 
-class Change(NamedTuple):
-    """A row's advantage, or its KL gradient summed over its tokens, before
-    and after a culprit's reward is `value`; `moved` is the map's cell."""
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """How each row's number moves when another row's reward is replaced.
 
-    before: float
-    after: float
-    value: float
-    moved: float
+    before  float [R] the row's advantage, or its KL gradient summed over
+            its tokens, with the rewards as they are
+    after   float [R, R] the same with the culprit's reward replaced
+            (`replacements`)
+    moved   float [R, R] the map
+    """
+
+    before: Tensor
+    after: Tensor
+    moved: Tensor
 
 
 class Totals(NamedTuple):
@@ -44,12 +50,11 @@ class Totals(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Influences:
-    """The influence maps of both engines on one batch, [R, R] each."""
+    """The influence of both engines on the advantages of one batch."""
 
     batch: Batch
-    correct: Tensor
-    faulty: Tensor
-    size: Tensor  # float [R], the faulty advantages
+    correct: Influence
+    faulty: Influence
 
     @cached_property
     def leaked(self) -> Tensor:
@@ -63,8 +68,8 @@ class Influences:
         """
         silent = ~CORRECT.credited(self.batch)
         suspect = ~own_prompt(self.batch) | silent
-        gap = (self.faulty - self.correct).nan_to_num(0, 0, 0)
-        now = self.size[:, None].nan_to_num(0, 0, 0)
+        gap = (self.faulty.moved - self.correct.moved).nan_to_num(0, 0, 0)
+        now = self.faulty.before[:, None].nan_to_num(0, 0, 0)
         return torch.where(suspect & ~same(now, now - gap), gap, 0)
 
     @property
@@ -86,35 +91,28 @@ class Influences:
 
 def influences(engine: Engine, batch: Batch) -> Influences:
     """Both maps: of the correct engine and of the faulty `engine`."""
-    reward = _replaced(batch)
-    correct, _ = _map(CORRECT, batch, reward)
-    faulty, size = _map(engine, batch, reward)
-    return Influences(batch, correct, faulty, size)
+    return Influences(
+        batch, influence(CORRECT, batch), influence(engine, batch)
+    )
 
 
-def influence(engine: Engine, batch: Batch) -> Tensor:
-    """A_i less A_i with reward j replaced (`replacements`). [R, R].
+def influence(engine: Engine, batch: Batch) -> Influence:
+    """Of the rewards on the advantages; a cell is A_i less A_i with reward
+    j replaced.
 
     NaN in the line of a row without an advantage (no transition left, or
     its group was dropped). A row at its siblings' mean has no influence.
     Raises GradebookError where the engine cannot run.
     """
-    return _map(engine, batch, _replaced(batch))[0]
-
-
-def _map(
-    engine: Engine, batch: Batch, replaced: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The influences [R, R] and the unchanged advantages [R], in one run
-    of the rewards as they are and of every change."""
-    reward = torch.cat((batch.reward[None], replaced))
+    reward = torch.cat((batch.reward[None], _replaced(batch)))
     found = advantages(engine, batch, reward)
-    return found[0, :, None] - found[1:].T, found[0]
+    before, after = found[0], found[1:].T
+    return Influence(before, after, before[:, None] - after)
 
 
-def kl_influence(engine: Engine, batch: Batch) -> Tensor:
-    """Sum over the row's tokens of |change of the KL part of d loss /
-    d logp|, [R, R].
+def kl_influence(engine: Engine, batch: Batch) -> Influence:
+    """Of the rewards on the KL part of d loss / d logp; a cell is the sum
+    over the row's tokens of |change|.
 
     Unsigned, so that tokens that move in opposite ways do not cancel. In
     the correct engine a reward that makes its group flat takes the KL part
@@ -123,44 +121,12 @@ def kl_influence(engine: Engine, batch: Batch) -> Tensor:
     """
     if batch.logp is None:
         raise GradebookError(key="logp", expected="values", found="none")
-    keep = batch.large_enough
-    copies = _copies(_selected(batch, keep), _replaced(batch)[:, keep])
-    now, then = (run(engine, one).kl_gradient for one in (batch, copies))
-    assert now is not None and then is not None  # there is a logp
-    change = torch.zeros((batch.rows, batch.rows), dtype=now.dtype)
-    change[keep] = (now[keep] - then).abs().sum(-1).T
-    return change
-
-
-def changed(engine: Engine, batch: Batch, i: int, j: int) -> Change:
-    """Row i's advantage before and after reward j is replaced: a run by
-    itself, so that the map can be checked against it."""
-    bare = _without_logp(batch)
-    reward = _reward_without(batch, j)
-    before = float(run(engine, bare).advantage[i])
-    after = float(run(engine, replace(bare, reward=reward)).advantage[i])
-    return Change(before, after, float(reward[j]), before - after)
-
-
-def changed_kl(engine: Engine, batch: Batch, i: int, j: int) -> Change:
-    """The same for the KL part of row i's gradient. Raises GradebookError
-    without logp."""
-    if batch.logp is None:
-        raise GradebookError(key="logp", expected="values", found="none")
-    reward = _reward_without(batch, j)
-    batches = (batch, replace(batch, reward=reward))
-    kl = [run(engine, one).kl_gradient for one in batches]
-    before, after = (part[i] for part in kl if part is not None)
-    moved = (after - before).abs().sum()
-    found = (before.sum(), after.sum(), reward[j], moved)
-    return Change(*(float(one) for one in found))
-
-
-def _reward_without(batch: Batch, j: int) -> Tensor:
-    """The rewards with reward j replaced. float [R]."""
-    reward = batch.reward.clone()
-    reward[j] = replacements(batch)[j]
-    return reward
+    reward = torch.cat((batch.reward[None], _replaced(batch)))
+    found = run(engine, _copies(batch, reward)).kl_gradient
+    assert found is not None  # there is a logp
+    found = found.unflatten(0, reward.shape)
+    moved = (found[0] - found[1:]).abs().sum(-1).T
+    return Influence(found[0].sum(-1), found[1:].sum(-1).T, moved)
 
 
 def replacements(batch: Batch) -> Tensor:
@@ -195,14 +161,9 @@ def own_prompt(batch: Batch) -> Tensor:
 
 
 def advantages(engine: Engine, batch: Batch, reward: Tensor) -> Tensor:
-    """Advantages under changed rewards, both float [..., R], in one run."""
-    keep = batch.large_enough
-    bare = _without_logp(_selected(batch, keep))
-    found = run(engine, _copies(bare, reward[..., keep])).advantage
-    full = reward.new_full(reward.shape, torch.nan)
-    found = found.expand(*reward.shape[:-1], -1)
-    full[..., keep] = found.to(full.dtype)
-    return full
+    """Advantages under N sets of rewards, both float [N, R], in one run."""
+    found = run(engine, _copies(_without_logp(batch), reward)).advantage
+    return found.reshape(reward.shape).to(reward.dtype)
 
 
 def derivative(engine: Engine, batch: Batch) -> Tensor:
@@ -215,12 +176,12 @@ def derivative(engine: Engine, batch: Batch) -> Tensor:
     of rounding.
     """
     keep = batch.large_enough
-    bare = _without_logp(_selected(batch, keep))
+    bare = _without_logp(batch.select(keep))
     rows = bare.rows
-    reward = bare.reward.expand(rows, rows).clone().requires_grad_()
+    reward = bare.reward.repeat(rows, 1).requires_grad_()
     with torch.enable_grad():
         a = run(engine, _copies(bare, reward)).advantage
-        a = a.expand(rows, rows).diagonal().nan_to_num(0, 0, 0).sum()
+        a = a.reshape(rows, rows).diagonal().nan_to_num(0, 0, 0).sum()
         if a.requires_grad:
             (found,) = torch.autograd.grad(a, reward)
         else:
@@ -236,13 +197,6 @@ def derivative(engine: Engine, batch: Batch) -> Tensor:
     return full
 
 
-def slope(engine: Engine, batch: Batch) -> Tensor:
-    """(A_i at r_j + h less A_i at r_j - h) / 2h, [R, R], with h a
-    thousandth of eps, or what rounding asks for: the derivative where it
-    cannot be computed, 0.75 / eps in a flat group of four."""
-    return _slope(engine, batch, _least(batch))
-
-
 def _least(batch: Batch) -> Tensor:
     """The smallest change of each reward that is no rounding. float [R]."""
     reward = batch.reward
@@ -251,47 +205,27 @@ def _least(batch: Batch) -> Tensor:
 
 
 def _slope(engine: Engine, batch: Batch, h: Tensor) -> Tensor:
-    """The slope [R, R] over a change of h, float [R], both ways."""
+    """(A_i at r_j + h less A_i at r_j - h) / 2h, [R, R], h float [R]."""
     reward = batch.reward
     up, down = reward + torch.diag(h), reward - torch.diag(h)
     gap = (up - down).diagonal()
-    runs = advantages(engine, batch, torch.stack((up, down)))
-    return ((runs[0] - runs[1]) / gap[:, None]).T
-
-
-class _Copies(Batch):
-    """A batch whose rewards are [..., R]: one copy for each change. Not
-    checked again; logp, where there is one, is [..., R, T]."""
-
-    @property
-    def rows(self) -> int:
-        """R, the rollouts of one copy."""
-        return self.prompt.shape[0]
+    rises = advantages(engine, batch, up) - advantages(engine, batch, down)
+    return (rises / gap[:, None]).T
 
 
 def _copies(batch: Batch, reward: Tensor) -> Batch:
-    """`batch` under rewards float [..., R]. Past the door on purpose: a
-    Batch takes one reward a row, and detaches it."""
-    _ = batch.prompt_index  # worked out once, for every copy and engine
-    copies = object.__new__(_Copies)
-    vars(copies).update(vars(batch))
-    vars(copies)["reward"] = reward
-    if batch.logp is not None:
-        shape = (*reward.shape, batch.logp.shape[-1])
-        vars(copies)["logp"] = batch.logp.expand(shape)
+    """A copy of `batch` for each line of rewards, float [N, R]. Past the
+    door on purpose: a Batch would detach rewards that have a gradient."""
+    copies = batch.copies(len(reward))
+    object.__setattr__(copies, "reward", reward.reshape(-1))
     return copies
 
 
 def _replaced(batch: Batch) -> Tensor:
     """Line j: the rewards with reward j replaced. float [R, R]."""
-    reward = batch.reward.expand(batch.rows, -1).clone()
+    reward = batch.reward.repeat(batch.rows, 1)
     reward.diagonal().copy_(replacements(batch))
     return reward
-
-
-def _selected(batch: Batch, keep: Tensor) -> Batch:
-    """The rows where `keep`; the batch itself where that is all."""
-    return batch if bool(keep.all()) else batch.select(keep)
 
 
 def _without_logp(batch: Batch) -> Batch:

@@ -241,13 +241,31 @@ class Batch:
         return self.prompt_rows >= self.settings.min_group_size
 
     def select(self, keep: Tensor) -> Batch:
-        """The rows where `keep`, bool [R], is true, in order."""
+        """The rows where `keep`, bool [R], is true, in order; or the rows
+        with these numbers, int64."""
         names = ("prompt", "reward", *PER_ROW, *PER_TOKEN)
         values = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {
             k: v if v is None else v[keep] for k, v in values.items()
         }
         return replace(self, **taken)
+
+    def copies(self, times: int) -> Batch:
+        """The batch `times` times over; each copy has steps of its own, so
+        no copy can touch another. What was checked and numbered here is
+        not checked and numbered again."""
+        copies = object.__new__(Batch)
+        values = vars(copies)
+        values["settings"] = self.settings
+        for name in ("prompt", "reward", *PER_ROW, *PER_TOKEN):
+            value = getattr(self, name)
+            values[name] = value if value is None else _repeated(value, times)
+        copy = torch.arange(times).repeat_interleave(self.rows)
+        for name in ("step_index", "prompt_index", "rollout_index"):
+            count = int(getattr(self, name).max()) + 1 if self.rows else 0
+            values[name] = count * copy + _repeated(getattr(self, name), times)
+        values["step"] = values["step_index"]
+        return copies
 
     def under(self, settings: Settings) -> Batch:
         """The same rollouts under other settings."""
@@ -257,6 +275,11 @@ class Batch:
 def _factorized(labels: Tensor) -> Tensor:
     """int64 [R] codes 0.. in order of first appearance."""
     return torch.from_numpy(codes(labels.numpy()))
+
+
+def _repeated(values: Tensor, times: int) -> Tensor:
+    """[R, ...] `times` times over, [times R, ...]."""
+    return values.expand(times, *values.shape).flatten(0, 1)
 
 
 def _settle_steps(batch: Batch, put: Any, rows: int) -> None:

@@ -1,6 +1,6 @@
 """Baselines: what a row's score is compared with.
 
-Each takes the batch, score float [..., R], and the groups' segments.
+Each takes the batch, score float [R], and the groups' segments.
 A row in no group has baseline 0.
 """
 

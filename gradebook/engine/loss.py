@@ -42,12 +42,12 @@ def flat(
     is_flat = spread <= FLAT
     if batch.settings.lone_row == "raw":
         is_flat = is_flat & (groups.n != 1)
-    is_flat[..., 0] = False
+    is_flat[0] = False
     return groups.at_rows(is_flat)
 
 
 class Loss(NamedTuple):
-    """The two parts of the loss, each float [..., S], one per step."""
+    """The two parts of the loss, each float [S], one per step."""
 
     policy: Tensor
     kl: Tensor
@@ -58,7 +58,7 @@ def loss(
 ) -> Loss:
     """Policy part and KL part of each step's loss.
 
-    `logp` float [..., R, T] is the policy being differentiated.
+    `logp` float [R, T] is the policy being differentiated.
     """
     learns = learning_tokens(batch, trained)
     weight = token_weight(batch, learns, batch.step_index)
@@ -67,16 +67,16 @@ def loss(
 
 def learning_tokens(batch: Batch, trained: Tensor) -> Tensor:
     """The token enters the loss: it is unmasked, its row is trained and
-    kept a transition. bool [..., R, T]."""
+    kept a transition. bool [R, T]."""
     rows = trained & (batch.kept_steps > 0)
-    return batch.mask & rows[..., None]
+    return batch.mask & rows[:, None]
 
 
 def token_weight(batch: Batch, learns: Tensor, of: Tensor) -> Tensor:
     """How much a token counts in the loss, by `settings.loss`. Rows that
-    share the number `of`, int64 [R], share one loss. float64 [..., R].
+    share the number `of`, int64 [R], share one loss. float64 [R].
 
-    `learns` bool [..., R, T] are the tokens that enter the loss.
+    `learns` bool [R, T] are the tokens that enter the loss.
     grpo: the mean over all rows of the row's mean. bnpo: by the tokens
     that learn. dr_grpo: by rows times `max_tokens`. dapo: by the unmasked
     tokens before any row was left out, and not by `accumulation`.
@@ -104,12 +104,12 @@ def weighted_loss(
     weight: Tensor,
     logp: Tensor,
 ) -> Loss:
-    """Each step's sum over the tokens `learns`, bool [..., R, T], of the
-    loss per token times the row's `weight`, float [..., R]."""
-    weight = weight.to(logp.dtype)[..., None]
+    """Each step's sum over the tokens `learns`, bool [R, T], of the loss per
+    token times the row's `weight`, float [R]."""
+    weight = weight.to(logp.dtype)[:, None]
     # Masked on the way in, since autograd turns 0 * NaN into NaN.
     logp = torch.where(learns, logp, 0)
-    a = torch.where(learns, advantage[..., None], 0)
+    a = torch.where(learns, advantage[:, None], 0)
     rho = (logp - logp.detach()).exp()
     policy = -rho * a * weight
     beta = batch.settings.beta
@@ -123,13 +123,13 @@ def weighted_loss(
 
 def token_kl(batch: Batch, logp: Tensor) -> Tensor:
     """exp(ref - logp) - (ref - logp) - 1 at unmasked tokens, else 0.
-    float [..., R, T]."""
+    float [R, T]."""
     gap = torch.where(batch.mask, batch.ref_logp - logp, 0)
     return gap.exp() - gap - 1
 
 
 def _per_step(batch: Batch, per_token: Tensor) -> Tensor:
-    """Sum over the tokens of each step. float [..., S]."""
+    """Sum over the tokens of each step. float [S]."""
     per_row = per_token.sum(-1)
-    shape = (*per_row.shape[:-1], batch.step_count)
-    return per_row.new_zeros(shape).index_add(-1, batch.step_index, per_row)
+    steps = per_row.new_zeros(batch.step_count)
+    return steps.index_add(0, batch.step_index, per_row)

@@ -1,7 +1,7 @@
 """Scales: what the distance from the baseline is divided by.
 
-Each takes the batch, score float [..., R], the counted rows bool [R], the
-group int64 [R] and the baseline float [..., R], and gives float [..., R].
+Each takes the batch, score float [R], the counted rows bool [R], the group
+int64 [R] and the baseline float [R], and gives float [R].
 """
 
 from __future__ import annotations
@@ -105,16 +105,16 @@ def others_std(
     left = torch.where(highest, without, left)
     without = squares(groups, score - high, counted & ~lowest)
     left = torch.where(lowest, without, left)
-    left = torch.where(rest.left_out, left[..., rest.vote], whole)
+    left = torch.where(rest.left_out, left[rest.vote], whole)
     spread = (left / (rest.n - batch.settings.ddof).clamp(min=1)).sqrt()
     divides = (rest.n >= 2) & (spread > FLAT)
     return torch.where(divides, spread + batch.settings.eps, 1)
 
 
 def squares(groups: Segments, values: Tensor, among: Tensor) -> Tensor:
-    """Sum of (value - mean)^2 over the voting rows `among`, bool [..., R],
-    of each row's group. [..., R]."""
-    n = groups.sum(among.long().expand(values.shape)).clamp(min=1)
+    """Sum of (value - mean)^2 over the voting rows `among`, bool [R], of
+    each row's group. [R]."""
+    n = groups.sum(among.long()).clamp(min=1)
     mean = groups.sum(torch.where(among, values, 0)) / n
     residual = torch.where(among, values - groups.at_rows(mean), 0)
     return groups.at_rows(groups.sum(residual * residual))
@@ -159,5 +159,5 @@ def std(
     spread = (squares / (among.n - s.ddof).clamp(min=1)).sqrt()
     if s.ddof == 1:
         spread = torch.where(among.n <= 1, 1, spread)
-        spread[..., 0] = 0
+        spread[0] = 0
     return among.at_rows(spread) + s.eps

@@ -1,8 +1,7 @@
 """Sums and means over groups of rows, without a loop over either.
 
 One scatter adds the rows' values into their segments. Rows that must not
-vote are sent to segment 0, which stays empty. All functions take values
-with leading dimensions, [..., R].
+vote are sent to segment 0, which stays empty.
 """
 
 from __future__ import annotations
@@ -39,26 +38,23 @@ class Segments:
         return n.index_fill_(0, torch.zeros(1, dtype=torch.int64), 0)
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sum of the voting rows' values, [..., G + 1]."""
-        shape = (*values.shape[:-1], self.bins)
-        total = values.new_zeros(shape).index_add_(-1, self.votes, values)
-        total[..., 0] = 0
+        """Sum of the voting rows' values, [G + 1]."""
+        total = values.new_zeros(self.bins).index_add_(0, self.votes, values)
+        total[0] = 0
         return total
 
     def max(self, values: Tensor) -> Tensor:
-        """Largest of the voting rows' values, -inf for none, [..., G + 1]."""
-        shape = (*values.shape[:-1], self.bins)
-        lowest = values.new_full(shape, -torch.inf)
-        index = self.votes.expand_as(values)
-        return lowest.scatter_reduce_(-1, index, values, "amax")
+        """Largest of the voting rows' values, -inf for none, [G + 1]."""
+        lowest = values.new_full((self.bins,), -torch.inf)
+        return lowest.scatter_reduce_(0, self.votes, values, "amax")
 
     def mean(self, values: Tensor) -> Tensor:
-        """Mean of the voting rows' values, 0 for none, [..., G + 1]."""
+        """Mean of the voting rows' values, 0 for none, [G + 1]."""
         return self.sum(values) / self.n.clamp(min=1)
 
     def at_rows(self, per_segment: Tensor) -> Tensor:
-        """Each row's segment value, [..., R]."""
-        return per_segment.index_select(-1, self.of)
+        """Each row's segment value, [R]."""
+        return per_segment.index_select(0, self.of)
 
 
 def by_group(group: Tensor, counted: Tensor) -> Segments:
@@ -91,8 +87,8 @@ class Others:
         return self.groups.at_rows(self.groups.n) - self.left_out.long()
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sum of the other votes' values, [..., R]."""
-        own = torch.where(self.left_out, values[..., self.vote], 0)
+        """Sum of the other votes' values, [R]."""
+        own = torch.where(self.left_out, values[self.vote], 0)
         return self.groups.at_rows(self.groups.sum(values)) - own
 
 
@@ -105,26 +101,22 @@ def others(batch: Batch, counted: Tensor, groups: Segments) -> Others:
 
 
 def first_row(label: Tensor, among: Tensor) -> Tensor:
-    """The first row among the rows `among`, bool [..., R], that shares the
-    row's label, int64 [R] from 0 to R; R where there is none.
-    int64 [..., R]."""
+    """The first row among the rows `among`, bool [R], that shares the row's
+    label, int64 [R] from 0 to R; R where there is none. int64 [R]."""
     rows = len(label)
     place = torch.where(among, torch.arange(rows), rows)
-    label = label.expand_as(place)
-    lowest = place.new_full((*place.shape[:-1], rows + 1), rows)
-    lowest.scatter_reduce_(-1, label, place, "amin")
-    return lowest.gather(-1, label)
+    lowest = place.new_full((rows + 1,), rows)
+    return lowest.scatter_reduce_(0, label, place, "amin")[label]
 
 
 def is_first(label: Tensor, among: Tensor) -> Tensor:
-    """The row is the first of its label among the rows `among`.
-    bool [..., R]."""
+    """The row is the first of its label among the rows `among`. bool [R]."""
     return among & (first_row(label, among) == torch.arange(len(label)))
 
 
 def weighted_mean(of: Tensor, values: Tensor, weight: Tensor) -> Tensor:
     """Weighted mean over the rows that share the number `of`, int64 [R].
-    [..., R]; 0 where there is no weight."""
+    [R]; 0 where there is no weight."""
     sets = by_group(of, weight > 0)
     weight = weight.to(values.dtype)
     total = sets.sum(weight)

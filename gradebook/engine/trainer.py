@@ -43,12 +43,8 @@ def draws(engine: Engine, batch: Batch, times: int = DRAWS) -> Tensor:
     float [times, R]; NaN where a draw leaves the row no transition.
     """
     kept = torch.cat([subsampled(batch, seed) for seed in range(times)])
-    step = batch.step_index.repeat(times) + batch.step_count * (
-        torch.arange(times).repeat_interleave(batch.rows)
-    )
-    every = torch.arange(batch.rows).repeat(times)
-    many = replace(batch.select(every), step=step, kept_steps=kept)
-    return run(engine, many).advantage.reshape(times, batch.rows)
+    copies = replace(batch.copies(times), kept_steps=kept)
+    return run(engine, copies).advantage.reshape(times, batch.rows)
 
 
 NORMALIZATIONS = (

@@ -17,14 +17,15 @@ from analysis.influenced import (
 
 import gradebook
 from gradebook.analysis.influence import (
+    Influence,
     Influences,
+    advantages,
     derivative,
     influence,
     influences,
     kl_influence,
     own_prompt,
     replacements,
-    slope,
 )
 from gradebook.analysis.law_steps import couples_prompts
 
@@ -43,6 +44,14 @@ def siblings_mean(batch, j):
         if k != j and key[k] == key[j] and counts[k]
     ]
     return sum(others) / len(others) if others else 0.0
+
+
+def slope(engine, batch):
+    """(A_i at r_j + h less A_i at r_j - h) / 2h, [R, R], with h a
+    thousandth of eps: the derivative where it cannot be computed."""
+    h = torch.eye(batch.rows).double() * batch.settings.eps * 1e-3
+    up, down = (advantages(engine, batch, batch.reward + s) for s in (h, -h))
+    return ((up - down) / (2 * h.max())).T
 
 
 def one_by_one(engine, batch, part):
@@ -69,7 +78,7 @@ def test_one_pass_gives_what_one_run_a_row_gives(engine, smallest):
             reward_clip=2.5,
         )
         batch = drawn(settings, seed)
-        found = influence(ENGINES[engine], batch)
+        found = influence(ENGINES[engine], batch).moved
         # An engine in float32 is subtracted in float64, as the map does.
         by_row = one_by_one(
             ENGINES[engine], batch, lambda t: t.advantage.double()
@@ -104,7 +113,7 @@ def test_the_gradient_map_is_that_of_one_run_a_row(engine, loss, smallest):
     )
     batch = drawn(settings, seed, logp=True)
     batch = replace(batch, kept_steps=batch.steps)
-    found = kl_influence(ENGINES[engine], batch)
+    found = kl_influence(ENGINES[engine], batch).moved
     change = one_by_one(ENGINES[engine], batch, lambda t: t.kl_gradient)
     assert torch.allclose(found, change.abs().sum(-1), 1e-9, 1e-12)
 
@@ -125,7 +134,7 @@ def test_in_the_report_of_rejected_rows_the_survivors_move_each_other():
     # Rewards 100 (rejected), 1, 2: row 2 becomes 1, the group is flat, and
     # both survivors fall from -0.7071 and +0.7071 to 0.
     batch = gradebook.load("rejected_rows").batch()
-    found = influence(gradebook.CORRECT, batch)
+    found = influence(gradebook.CORRECT, batch).moved
     assert found[:, 2].tolist() == pytest.approx(
         [0, -0.7071, 0.7071], abs=1e-3
     )
@@ -141,7 +150,7 @@ def test_equal_siblings_replace_without_rounding():
 
 def test_a_row_at_its_siblings_mean_has_no_influence():
     batch = gradebook.Batch([0, 0, 0], [1, 2, 3])
-    assert influence(CORRECT, batch)[:, 1].tolist() == [0, 0, 0]
+    assert influence(CORRECT, batch).moved[:, 1].tolist() == [0, 0, 0]
 
 
 SETTINGS = [
@@ -176,7 +185,7 @@ def test_correct_rows_move_no_other_prompt_under_any_settings():
     assert len(SETTINGS) == 320
     for settings in SETTINGS:
         batch = drawn(settings)
-        found = influence(CORRECT, batch).nan_to_num()
+        found = influence(CORRECT, batch).moved.nan_to_num()
         assert couples_prompts(settings) == ""
         assert bool((found[~own_prompt(batch)] == 0).all()), settings
         assert bool((found != 0).any())
@@ -195,7 +204,7 @@ def test_correct_rows_move_no_other_prompt_under_any_settings():
 def test_some_estimators_couple_prompts_by_design(change, why):
     batch = drawn(gradebook.Settings(**change))
     outside = ~own_prompt(batch)
-    found = influence(CORRECT, batch).nan_to_num()
+    found = influence(CORRECT, batch).moved.nan_to_num()
     assert couples_prompts(batch.settings) == why
     assert bool((found[outside] != 0).any())
     # By design is no leak; other steps stay apart all the same.
@@ -209,7 +218,7 @@ def test_some_estimators_couple_prompts_by_design(change, why):
 
 def test_row_11_moves_row_10_by_1_79_and_flips_three_rows():
     batch, faulty = shipped("partial_groups")
-    found = influence(faulty, batch)
+    found = influence(faulty, batch).moved
     # Alone in its prompt, row 11 gets 0: rows 8 to 11 are 0 1 2 0, mean
     # 0.75, std sqrt(2.75 / 3) = 0.957427: (2 - 0.75) / std = 1.305583.
     moved = -0.479733 - 1.305583
@@ -218,7 +227,7 @@ def test_row_11_moves_row_10_by_1_79_and_flips_three_rows():
     after = before - found[:, 11]
     turned = (before.sign() * after.sign() < 0).nonzero().flatten()
     assert turned.tolist() == [9, 10, 11]
-    assert influence(CORRECT, batch)[:, 11].eq(0).all()
+    assert influence(CORRECT, batch).moved[:, 11].eq(0).all()
 
 
 def test_the_derivative_hides_what_the_finite_change_shows():
@@ -249,7 +258,7 @@ def test_the_derivative_explodes_on_a_flat_group(eps, value):
     by_autograd = derivative(CORRECT, batch)
     flat = torch.arange(6) < 4
     assert torch.equal(by_autograd.isnan(), flat[:, None] & flat)
-    assert influence(CORRECT, batch)[:4].eq(0).all()
+    assert influence(CORRECT, batch).moved[:4].eq(0).all()
 
 
 @pytest.mark.parametrize("key", ESTIMATORS)
@@ -324,8 +333,8 @@ def test_gpg_shows_faulty_less_correct():
     batch, faulty = shipped("rejected_rows-other_groups")
     batch = replace(batch.under(ESTIMATORS["gpg"]), reward=[0, 1, 2, 0, 3])
     found = influences(faulty, batch)
-    gap = found.faulty - found.correct
-    assert bool((found.correct[~own_prompt(batch)] != 0).any())
+    gap = found.faulty.moved - found.correct.moved
+    assert bool((found.correct.moved[~own_prompt(batch)] != 0).any())
     assert torch.equal(found.leaked[found.leaks], gap[found.leaks])
     assert found.leaks.any()
 
@@ -340,21 +349,27 @@ def test_where_nothing_leaks_nobody_is_named(name):
     assert found.totals.victims.eq(0).all()
 
 
+def moving(batch, moved, size=0.0):
+    """Faulty rows of advantage `size` that move so; no correct row moves."""
+    before = torch.full((batch.rows,), size).double()
+    still = Influence(before, before.expand(moved.shape).T, 0 * moved)
+    faulty = Influence(before, before[:, None] - moved, moved)
+    return Influences(batch, still, faulty)
+
+
 def test_a_change_that_does_not_show_is_no_leak():
     batch = gradebook.Batch([0, 1], [1, 2])
     none = torch.zeros(2, 2).double()
     for size, dust, leak in ((1.0, 4e-4, 6e-4), (1e5, 0.05, 0.5)):
-        sizes = torch.full((2,), size).double()
-        assert not Influences(batch, none, none + dust, sizes).leaks.any()
-        found = Influences(batch, none, none + leak, sizes).leaks
+        assert not moving(batch, none + dust, size).leaks.any()
+        found = moving(batch, none + leak, size).leaks
         assert found.tolist() == [[False, True], [True, False]]
 
 
 def test_totals_are_sums_of_sizes():
     batch = gradebook.Batch([0, 1, 1], [1, 2, 3])
-    none = torch.zeros(3, 3).double()
     moved = torch.tensor([[0.0, -2.0, 0.5], [1.0, 0.0, 9.0], [0, 0, 0]])
-    found = Influences(batch, none, moved.double(), none[0]).totals
+    found = moving(batch, moved.double()).totals
     # Rows 1 and 2 are of one prompt: what moves between them is no leak.
     assert found.victims.tolist() == [2.5, 1, 0]
     assert found.culprits.tolist() == [1, 2, 0.5]

@@ -1,6 +1,5 @@
 """The influence map of gradients, its single cells, what has no value."""
 
-import itertools
 from dataclasses import replace
 
 import pytest
@@ -13,24 +12,23 @@ from analysis.influenced import (
 
 import gradebook
 from gradebook.analysis.influence import (
-    changed,
-    changed_kl,
     derivative,
     influence,
     influences,
     kl_influence,
     own_prompt,
+    replacements,
 )
 
 
 def test_a_reward_that_makes_its_group_flat_takes_the_kl_away():
     batch, faulty = shipped("zero_std_kl")
-    correct = kl_influence(CORRECT, batch)
+    correct = kl_influence(CORRECT, batch).moved
     # Three tokens of 0.04 * (1 - 2) / 10 each.
     expected = torch.zeros(4, 4).double()
     expected[2:, 2:] = 0.012
     assert torch.allclose(correct, expected, atol=1e-6)
-    assert kl_influence(faulty, batch).eq(0).all()
+    assert kl_influence(faulty, batch).moved.eq(0).all()
 
 
 def test_under_bnpo_the_fix_moves_the_neighbours():
@@ -39,8 +37,8 @@ def test_under_bnpo_the_fix_moves_the_neighbours():
     mixed[0] = 0
     batch = replace(batch, reward=mixed)
     outside = ~own_prompt(batch)
-    assert kl_influence(CORRECT, batch)[outside].ne(0).any()
-    assert kl_influence(faulty, batch)[outside].eq(0).all()
+    assert kl_influence(CORRECT, batch).moved[outside].ne(0).any()
+    assert kl_influence(faulty, batch).moved[outside].eq(0).all()
 
 
 def test_no_gradient_without_logp():
@@ -50,24 +48,17 @@ def test_no_gradient_without_logp():
 
 def test_a_cell_is_the_two_advantages_and_the_value():
     batch, faulty = shipped("partial_groups")
-    cell = changed(faulty, batch, 10, 11)
-    assert cell.value == 0
-    assert cell.before == pytest.approx(-0.47973, abs=5e-5)
-    assert cell.after == pytest.approx(1.30557, abs=5e-5)
-    for engine in ENGINES.values():
-        found = influence(engine, batch)
-        # A row of each prompt, and rows of a stride over two prompts.
-        for i, j in itertools.product((0, 4, 8, 10, 11), repeat=2):
-            cell = changed(engine, batch, i, j)
-            assert cell.before - cell.after == pytest.approx(
-                float(found[i, j]), abs=1e-9
-            )
+    found = influence(faulty, batch)
+    assert replacements(batch)[11] == 0
+    assert float(found.before[10]) == pytest.approx(-0.47973, abs=5e-5)
+    assert float(found.after[10, 11]) == pytest.approx(1.30557, abs=5e-5)
+    assert float(found.moved[10, 11]) == pytest.approx(-1.7853, abs=5e-5)
 
 
 def test_a_row_without_an_advantage_has_a_line_of_nan():
     batch, faulty = shipped("double_normalization-subsample")
     for engine in (CORRECT, faulty):
-        lines = influence(engine, batch).isnan()
+        lines = influence(engine, batch).moved.isnan()
         assert lines.all(1).nonzero().flatten().tolist() == [1]
         assert lines.any(1).nonzero().flatten().tolist() == [1]
     assert not influences(faulty, batch).leaks[1].any()
@@ -91,7 +82,7 @@ def test_the_smallest_batches(rows):
     # leaves a lone row 3 - 3 / (1 + 1e-4); its reward replaced by 0, none.
     own = {"missing_parentheses": 3 - 3 / 1.0001}
     for name, engine in ENGINES.items():
-        found = influence(engine, batch).flatten().tolist()
+        found = influence(engine, batch).moved.flatten().tolist()
         assert found == pytest.approx([own.get(name, 0.0)] * rows, abs=1e-12)
         assert derivative(engine, batch).shape == (rows, rows)
         assert influences(engine, batch).totals.victim is None
@@ -100,26 +91,15 @@ def test_the_smallest_batches(rows):
 def test_float32_stays_float32():
     reward = torch.tensor([1.0, 2.0, 5.0])
     batch = gradebook.Batch([0, 0, 0], reward)
-    assert influence(CORRECT, batch).dtype == torch.float32
+    assert influence(CORRECT, batch).moved.dtype == torch.float32
     assert derivative(CORRECT, batch).dtype == torch.float32
 
 
 def test_the_kl_part_before_and_after_is_the_cell_of_the_gradient_map():
-    batch = gradebook.load("zero_std_kl").batch()
-    faulty = gradebook.bug("zero_std_kl").engine
-    for engine in (CORRECT, faulty):
-        cells = kl_influence(engine, batch)
-        for i in range(batch.rows):
-            for j in range(batch.rows):
-                cell = changed_kl(engine, batch, i, j)
-                assert cell.moved == pytest.approx(float(cells[i, j]))
+    batch, faulty = shipped("zero_std_kl")
     # Without its 1, prompt B is flat: the correct engine leaves it out.
-    gone, kept = (changed_kl(e, batch, 2, 2) for e in (CORRECT, faulty))
-    assert gone.before == kept.before == kept.after != 0 == gone.after
-    assert gone.moved == abs(gone.before) and kept.moved == 0
-
-
-def test_the_kl_part_needs_log_probabilities():
-    batch = gradebook.load("partial_groups").batch()
-    with pytest.raises(gradebook.GradebookError, match="logp"):
-        changed_kl(CORRECT, batch, 0, 1)
+    gone, kept = (kl_influence(one, batch) for one in (CORRECT, faulty))
+    before = float(gone.before[2])
+    assert before == kept.before[2] == kept.after[2, 2] != 0
+    assert gone.after[2, 2] == 0 == kept.moved[2, 2]
+    assert float(gone.moved[2, 2]) == pytest.approx(abs(before))

@@ -381,52 +381,6 @@ def test_the_gradient_has_its_closed_form(engine, rows, settings, loss):
     torch.testing.assert_close(found.gradient, policy + kl)
 
 
-@given(
-    st.sampled_from(["correct", *REPLICAS]),
-    columns(),
-    any_settings,
-    st.lists(rewards, min_size=9, max_size=9),
-)
-def test_the_stages_take_a_leading_dimension(engine, rows, settings, other):
-    engine = REPLICAS.get(engine, CORRECT)
-    settings = Settings(**{**settings, "min_group_size": 1})
-    count = len(rows["reward"])
-    variants = [rows["reward"], other[:count], rows["reward"][::-1]]
-    apart = [
-        traced({**rows, "reward": reward}, settings, engine)
-        for reward in variants
-    ]
-    batch = Batch(**rows, settings=settings)
-    first = apart[0]
-    counted, group = first.counted, first.group
-    score = torch.stack([trace.score for trace in apart])
-    for wide, of in (
-        (score, lambda name: [getattr(t, name) for t in apart]),
-        (score[None], lambda name: [[getattr(t, name) for t in apart]]),
-    ):
-        baseline = engine.baseline(batch, wide, counted, group)
-        scale = engine.scale(batch, wide, counted, group, baseline)
-        standardized = engine.standardized(
-            wide, first.credited, baseline, scale
-        )
-        advantage = engine.advantage(batch, standardized, first.credited)
-        trained = engine.trained(batch, wide, counted, group)
-        found = {
-            "baseline": baseline,
-            "scale": scale,
-            "standardized": standardized,
-            "advantage": advantage,
-            "trained": trained,
-        }
-        for name, value in found.items():
-            expected = of(name)
-            if isinstance(expected[0], list):
-                expected = torch.stack(expected[0])[None]
-            else:
-                expected = torch.stack(expected)
-            near(value.expand_as(expected), expected)
-
-
 @given(st.sampled_from(["correct", *REPLICAS]), columns(), any_settings)
 def test_stages_leave_their_inputs_alone(engine, rows, settings):
     batch = Batch(**rows, settings=settings)

@@ -86,8 +86,8 @@ def test_plotly_accepts_every_figure(name):
     prompts = [str(p) for p in found.batch.prompt.tolist()]
     moved = influences(swapped.engine, found.batch)
     cells = MapPicture(
-        moved.correct.tolist(),
-        moved.faulty.tolist(),
+        moved.correct.moved.tolist(),
+        moved.faulty.moved.tolist(),
         moved.leaks.tolist(),
         prompts,
         (0, 0),

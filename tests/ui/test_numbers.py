@@ -52,7 +52,7 @@ def test_the_map_stands_as_two_tables(visit):
         lines = shown[f"{side}: row moved, by row"]
         assert [line[0] for line in lines][9:] == ["9 C", "10 C", "11 D"]
         values = [[number(cell) for cell in line[1:]] for line in lines]
-        for line, wanted in zip(values, getattr(found, side).tolist()):
+        for line, wanted in zip(values, getattr(found, side).moved.tolist()):
             assert line == pytest.approx(wanted, abs=6e-4)
     # TRUTH: row 11's reward moves row 10 by -1.79, faulty.
     assert shown["faulty: row moved, by row"][10][12] == "\u22121.785"

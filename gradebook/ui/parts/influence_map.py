@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from gradebook.analysis.influence import (
+    Influence,
     Influences,
-    changed,
-    changed_kl,
     derivative,
     influences,
     kl_influence,
+    replacements,
 )
 from gradebook.analysis.law_steps import couples_prompts
 from gradebook.bugs import Swap
@@ -40,7 +40,7 @@ def moves(draft: Draft) -> None:
         draft.scenario.telltale.kind == "gradient" and batch.logp is not None
     )
     found = influences(bug.engine, batch)
-    correct, faulty = found.correct.tolist(), found.faulty.tolist()
+    sides = [found.correct, found.faulty]
     leaks = found.leaks.tolist()
     if by_gradient:
         said = (
@@ -50,8 +50,7 @@ def moves(draft: Draft) -> None:
             " whose reward is that mean already, as in a flat group, has no"
             " influence."
         )
-        correct = kl_influence(CORRECT, batch).tolist()
-        faulty = kl_influence(bug.engine, batch).tolist()
+        sides = [kl_influence(one, batch) for one in (CORRECT, bug.engine)]
         leaks = [[False] * batch.rows] * batch.rows
     else:
         said = (
@@ -64,8 +63,8 @@ def moves(draft: Draft) -> None:
     if draft.state.evaluation:
         said += f" {words.TRAINING_BATCH}"
     st.markdown(said)
-    shown = FINITE if by_gradient else _measure(draft)
-    if shown == SLOPE:
+    correct, faulty = (side.moved.tolist() for side in sides)
+    if not by_gradient and _measure(draft) == SLOPE:
         correct = derivative(CORRECT, batch).tolist()
         faulty = derivative(bug.engine, batch).tolist()
         st.markdown(
@@ -105,7 +104,8 @@ def moves(draft: Draft) -> None:
             f" what “{wrong}” adds to “{right}”."
         )
     _pickers(draft, batch.rows - 1, victim, culprit)
-    _cell(draft, bug, batch, victim, culprit, by_gradient)
+    what = "KL gradient" if by_gradient else "advantage"
+    _cell(draft, batch, sides, what, victim, culprit)
 
 
 def _measure(draft: Draft) -> str:
@@ -126,7 +126,7 @@ def _chosen(draft: Draft, rows: int, found: Influences) -> tuple[int, int]:
     if draft.culprit[0] != draft.row:
         sizes = found.leaked[victim].abs()
         if not bool(sizes.any()):
-            sizes = found.faulty[victim].nan_to_num(0, 0, 0).abs()
+            sizes = found.faulty.moved[victim].nan_to_num(0, 0, 0).abs()
         draft.culprit = draft.row, int(sizes.argmax())
     return victim, min(draft.culprit[1], rows - 1)
 
@@ -201,36 +201,34 @@ def _pickers(draft: Draft, last: int, victim: int, culprit: int) -> None:
 
 def _cell(
     draft: Draft,
-    bug: Swap,
     batch: Batch,
+    sides: list[Influence],
+    what: str,
     victim: int,
     culprit: int,
-    by_gradient: bool,
 ) -> None:
     """The chosen cell in numbers: what the map shows, before and after."""
-    what, change = f"advantage of row {victim}", changed
-    if by_gradient:
-        what, change = f"KL gradient of row {victim}", changed_kl
     body = []
-    engines = (CORRECT, bug.engine)
-    for side, engine in zip(draft.state.engine_names, engines):
-        one = change(engine, batch, victim, culprit)
-        before, after = settled(one.before), settled(one.after)
+    for name, side in zip(draft.state.engine_names, sides):
+        before = settled(float(side.before[victim]))
+        after = settled(float(side.after[victim, culprit]))
+        moved = settled(float(side.moved[victim, culprit]))
         digits = digits_apart(before, after)
         body.append(
             [
-                side,
+                name,
                 signed(before, digits),
                 signed(after, digits),
-                signed(settled(one.moved), digits),
+                signed(moved, digits),
             ]
         )
     old = plain(float(batch.reward[culprit]))
+    new = plain(float(replacements(batch)[culprit]))
     table(
         [
             "",
-            what,
-            f"with row {culprit}'s reward {old} → {plain(one.value)}",
+            f"{what} of row {victim}",
+            f"with row {culprit}'s reward {old} → {new}",
             "moved by",
         ],
         body,
