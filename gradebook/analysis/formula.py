@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import torch
 
@@ -13,6 +14,7 @@ from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
 from gradebook.engine.scales import SCALES as DIVISORS
+from gradebook.engine.segments import by_group
 
 
 @dataclass(frozen=True)
@@ -23,22 +25,21 @@ class Part:
     differs: bool = False
 
 
-@dataclass(frozen=True)
-class Worked:
-    """One engine's side: lines of parts."""
-
-    lines: tuple[tuple[Part, ...], ...]
+Line: TypeAlias = tuple[Part, ...]
 
 
-def worked(comparison: Comparison, row: int) -> tuple[Worked, Worked]:
-    """The formula of `row` with its numbers, correct and faulty."""
+def worked(
+    comparison: Comparison, row: int
+) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
+    """The formula of `row` with its numbers, correct and faulty: lines of
+    parts."""
     return (
         _side(comparison, comparison.correct, row),
         _side(comparison, comparison.faulty, row),
     )
 
 
-def _side(comparison: Comparison, trace: Trace, row: int) -> Worked:
+def _side(comparison: Comparison, trace: Trace, row: int) -> tuple[Line, ...]:
     batch = comparison.batch
     lines = [_standardized(comparison, trace, row)]
     if bool(trace.credited[row]):
@@ -49,7 +50,7 @@ def _side(comparison: Comparison, trace: Trace, row: int) -> Worked:
         same(trace.advantage, trace.standardized)[row]
     ):
         lines.append(_advantage(comparison, trace, row))
-    return Worked(tuple(line for line in lines if line))
+    return tuple(lines)
 
 
 def _number(
@@ -71,9 +72,7 @@ def _number(
     return Part(text, differs)
 
 
-def _standardized(
-    comparison: Comparison, trace: Trace, row: int
-) -> tuple[Part, ...]:
+def _standardized(comparison: Comparison, trace: Trace, row: int) -> Line:
     batch = comparison.batch
     if not bool(trace.credited[row]):
         return (Part(_no_advantage(batch, trace, row)),)
@@ -145,9 +144,7 @@ SCALES = {
 }
 
 
-def _baseline(
-    comparison: Comparison, trace: Trace, heard: list[int]
-) -> tuple[Part, ...]:
+def _baseline(comparison: Comparison, trace: Trace, heard: list[int]) -> Line:
     batch = comparison.batch
     kind = batch.settings.baseline
     said = BASELINES[kind].format(rows=_rows(heard))
@@ -164,7 +161,7 @@ def _baseline(
     return (Part(f"baseline: {said}"),)
 
 
-def _scale(comparison: Comparison, trace: Trace, row: int) -> tuple[Part, ...]:
+def _scale(comparison: Comparison, trace: Trace, row: int) -> Line:
     """The divisor in words, true of a faulty stage, too: it may compute the
     divisor of another setting, or none that a setting stands for."""
     batch = comparison.batch
@@ -186,13 +183,11 @@ def _scale(comparison: Comparison, trace: Trace, row: int) -> tuple[Part, ...]:
 
 def _divisor(batch: Batch, trace: Trace, kind: str) -> torch.Tensor:
     """What the setting divides by, after the stages of the trace."""
-    inputs = trace.score, trace.counted, trace.group, trace.baseline
-    return DIVISORS[kind](batch, *inputs)
+    groups = by_group(trace.group, trace.counted)
+    return DIVISORS[kind](batch, trace.score, groups, trace.baseline)
 
 
-def _advantage(
-    comparison: Comparison, trace: Trace, row: int
-) -> tuple[Part, ...]:
+def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
     """The second step from standardized to advantage, which is the same
     straight line for every row of the step."""
     line = _straight_line(comparison.batch, trace, row)

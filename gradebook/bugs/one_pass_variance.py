@@ -23,10 +23,10 @@ def scale(
     The trainer sees advantages in the thousands on rows whose siblings all
     have one reward: rounding left them a deviation other than 0.
     """
-    s = batch.settings
+    s, groups = batch.settings, by_group(group, counted)
     if s.scale != "others_std":
-        return SCALES[s.scale](batch, score, counted, group, baseline)
-    rest = others(batch, counted, by_group(group, counted))
+        return SCALES[s.scale](batch, score, groups, baseline)
+    rest = others(batch, groups)
     k, x = rest.n.clamp(min=2).float(), score.float()
     mean = rest.sum(x.double()).float() / k
     square = rest.sum((x * x).double()).float() / k

@@ -6,6 +6,7 @@ from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.engine.scales import SCALES
+from gradebook.engine.segments import by_group
 
 
 def scale(
@@ -27,4 +28,4 @@ def scale(
     }
     asked = batch.settings.scale
     chosen = SCALES[swapped.get(asked, asked)]
-    return chosen(batch, score, counted, group, baseline)
+    return chosen(batch, score, by_group(group, counted), baseline)

@@ -23,10 +23,10 @@ def scale(
     The trainer sees small advantages in groups whose deviation is below
     the root of eps, a thousand times eps.
     """
-    s = batch.settings
+    s, groups = batch.settings, by_group(group, counted)
     if s.scale != "group_std":
-        return SCALES[s.scale](batch, score, counted, group, baseline)
-    groups, x = by_group(group, counted), score.float()
+        return SCALES[s.scale](batch, score, groups, baseline)
+    x = score.float()
     n, total = groups.n.clamp(min=1), groups.sum(x)
     above = groups.sum(x * x) - total * total / n
     variance = above / (n - s.ddof).clamp(min=1)

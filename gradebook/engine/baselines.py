@@ -20,12 +20,10 @@ def baseline(
 ) -> Tensor:
     """What the score is compared with, by `settings.baseline`. float [R]."""
     chosen = BASELINES[batch.settings.baseline]
-    return chosen(batch, score, counted, by_group(group, counted))
+    return chosen(batch, score, by_group(group, counted))
 
 
-def group_mean(
-    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
-) -> Tensor:
+def group_mean(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     """Mean over the counted rows of each row's group. float [R]."""
     mean = groups.mean(score)
     if batch.settings.lone_row == "raw":
@@ -33,23 +31,19 @@ def group_mean(
     return groups.at_rows(mean)
 
 
-def batch_mean(
-    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
-) -> Tensor:
+def batch_mean(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     """Mean over the counted rows of each row's step. float [R]."""
-    steps = by_step(batch, counted)
+    steps = by_step(batch, groups.counted)
     return steps.at_rows(steps.mean(score))
 
 
-def leave_one_out(
-    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
-) -> Tensor:
+def leave_one_out(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     """Mean over the group's other votes. float [R].
 
     A row leaves out the vote that speaks for it: its own where it counts,
     else the one of its rollout.
     """
-    rest = others(batch, counted, groups)
+    rest = others(batch, groups)
     mean = rest.sum(score) / rest.n.clamp(min=1)
     alone = 0 if batch.settings.lone_row == "raw" else score
     mean = torch.where(rest.n < 1, alone, mean)
@@ -57,7 +51,7 @@ def leave_one_out(
 
 
 def length_weighted_mean(
-    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
+    batch: Batch, score: Tensor, groups: Segments
 ) -> Tensor:
     """Mean weighted by unmasked tokens: OPO. float [R].
 
@@ -74,13 +68,11 @@ def length_weighted_mean(
     return groups.at_rows(mean)
 
 
-def second_best(
-    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
-) -> Tensor:
+def second_best(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     """The runner-up for the best counted row of a group of two or more;
     every other row's own score: Pass@k. float [R]."""
     best = groups.max(score)
-    is_best = counted & (score == groups.at_rows(best))
+    is_best = groups.counted & (score == groups.at_rows(best))
     runner_up = groups.max(torch.where(is_best, -torch.inf, score))
     tied = groups.sum(is_best.to(score.dtype)) > 1
     runner_up = torch.where(tied, best, runner_up)
@@ -89,14 +81,12 @@ def second_best(
     return torch.where(wins, groups.at_rows(runner_up), own)
 
 
-def no_baseline(
-    batch: Batch, score: Tensor, counted: Tensor, groups: Segments
-) -> Tensor:
+def no_baseline(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     """0 for every row. float [R]."""
     return torch.zeros_like(score)
 
 
-Baseline = Callable[[Batch, Tensor, Tensor, Segments], Tensor]
+Baseline = Callable[[Batch, Tensor, Segments], Tensor]
 
 BASELINES: Mapping[str, Baseline] = {
     "group_mean": group_mean,

@@ -36,9 +36,7 @@ def flat(
     """
     whole_step = batch.settings.scale == "batch_std"
     groups = by_group(batch.step_index if whole_step else group, counted)
-    residual = score - groups.at_rows(groups.mean(score))
-    squares = groups.sum(residual * residual)
-    spread = (squares / (groups.n - 1).clamp(min=1)).sqrt()
+    spread = (groups.squares(score) / (groups.n - 1).clamp(min=1)).sqrt()
     is_flat = spread <= FLAT
     if batch.settings.lone_row == "raw":
         is_flat = is_flat & (groups.n != 1)

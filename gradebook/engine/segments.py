@@ -19,12 +19,18 @@ from gradebook.core.batch import Batch
 class Segments:
     """Rows by segment. Segment 0 belongs to rows that are in no group.
 
-    of     int64 [R] the segment of each row
-    votes  int64 [R] the segment whose statistics the row enters; 0 for none
+    of       int64 [R] the segment of each row
+    counted  bool [R] the row enters its segment's statistics
     """
 
     of: Tensor
-    votes: Tensor
+    counted: Tensor
+
+    @cached_property
+    def votes(self) -> Tensor:
+        """int64 [R] the segment whose statistics the row enters; 0 for
+        none."""
+        return self.of * self.counted
 
     @cached_property
     def bins(self) -> int:
@@ -52,6 +58,11 @@ class Segments:
         """Mean of the voting rows' values, 0 for none, [G + 1]."""
         return self.sum(values) / self.n.clamp(min=1)
 
+    def squares(self, values: Tensor) -> Tensor:
+        """Sum of (value - mean)^2 over the voting rows, [G + 1]."""
+        residual = values - self.at_rows(self.mean(values))
+        return self.sum(residual * residual)
+
     def at_rows(self, per_segment: Tensor) -> Tensor:
         """Each row's segment value, [R]."""
         return per_segment.index_select(0, self.of)
@@ -59,8 +70,7 @@ class Segments:
 
 def by_group(group: Tensor, counted: Tensor) -> Segments:
     """Segments of the groups; group -1 is in none."""
-    of = group + 1
-    return Segments(of, of * counted)
+    return Segments(group + 1, counted)
 
 
 def by_step(batch: Batch, counted: Tensor) -> Segments:
@@ -92,11 +102,12 @@ class Others:
         return self.groups.at_rows(self.groups.sum(values)) - own
 
 
-def others(batch: Batch, counted: Tensor, groups: Segments) -> Others:
+def others(batch: Batch, groups: Segments) -> Others:
     """The other votes of each row's group."""
     place = torch.arange(batch.rows)
-    voter = first_row(batch.rollout_index, counted)
-    vote = torch.where(counted | (voter == batch.rows), place, voter)
+    voter = first_row(batch.rollout_index, groups.counted)
+    own = groups.counted | (voter == batch.rows)
+    vote = torch.where(own, place, voter)
     return Others(groups, vote, groups.votes[vote] == groups.of)
 
 

@@ -88,7 +88,7 @@ def _formula(case: Scenario, comparison: Comparison) -> str:
     lines = []
     for name, side in zip(case.engine_names, worked(comparison, case.focus)):
         lines.append(f"Row {case.focus}, {name}:")
-        for line in side.lines:
+        for line in side:
             lines.append("  " + "".join(part.text for part in line))
     return "\n".join(lines)
 

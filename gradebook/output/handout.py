@@ -43,7 +43,7 @@ def handout(bug_name: str) -> str:
         pictures=[Markup(picture(panel, prompts, log)) for panel in shown],
         worked=[
             {
-                "lines": side.lines,
+                "lines": side,
                 "gradient": _gradient(comparison, trace, scenario.focus),
             }
             for side, trace in sides

@@ -23,7 +23,7 @@ def written(comparison, row):
     return [
         [
             "".join(part.text for part in line).replace("\u2212", "-")
-            for line in side.lines
+            for line in side
         ]
         for side in worked(comparison, row)
     ]
@@ -61,10 +61,10 @@ def test_the_numbers_that_differ_are_marked():
     found = gradebook.load("partial_groups")
     comparison = compare(gradebook.bug("partial_groups"), found.batch())
     for side in worked(comparison, 10):
-        marked = [part.text for part in side.lines[0] if part.differs]
+        marked = [part.text for part in side[0] if part.differs]
         assert len(marked) == 3 and "2.000" not in marked
     for side in worked(comparison, 0):
-        assert not any(part.differs for line in side.lines for part in line)
+        assert not any(part.differs for line in side for part in line)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_every_row_of_every_case_can_be_worked_out(name):
     batch = gradebook.load(name).batch()
     comparison = compare(gradebook.bug(name), batch)
     for row in range(batch.rows):
-        assert all(side.lines for side in worked(comparison, row))
+        assert all(side for side in worked(comparison, row))
 
 
 def test_a_row_out_of_the_batch_has_no_value_and_says_why():
@@ -252,7 +252,7 @@ def test_a_row_out_of_the_batch_has_no_value_and_says_why():
     batch = gradebook.load("partial_groups-dropped").batch()
     sides = worked(compare(gradebook.bug("partial_groups"), batch), 10)
     for side in sides:
-        assert side.lines[0][0].text == (
+        assert side[0][0].text == (
             "no value: the row is not in the batch, since its prompt has"
             " fewer than 4 rows"
         )
@@ -262,7 +262,7 @@ def test_an_evaluation_leaves_rows_out():
     state = start(gradebook.load("zero_std_kl"))
     found = compared(replace(state, evaluation=True))
     for side in worked(found, 1):
-        assert side.lines[0][0].text == (
+        assert side[0][0].text == (
             "no value: the row is not in the batch, since only a prompt's"
             " first row is generated"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison, row_weight
-from gradebook.analysis.formula import Worked, worked
+from gradebook.analysis.formula import Line, worked
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.ui.parts import words
 from gradebook.ui.parts.tables import table
@@ -20,9 +20,9 @@ def workings(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     st.html("".join(_formula(name, side) for name, side in sides))
 
 
-def _formula(name: str, side: Worked) -> str:
+def _formula(name: str, side: tuple[Line, ...]) -> str:
     lines = [f'<div class="line"><b>{safe(name)}</b></div>']
-    for line in side.lines:
+    for line in side:
         parts = "".join(
             f'<span class="off">{safe(p.text)}</span>'
             if p.differs
