@@ -11,7 +11,7 @@ from typing import Any
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.cases.challenge import Edits
 from gradebook.cases.fields import SWITCHES
-from gradebook.cases.record import Bug, bug
+from gradebook.cases.record import bug
 from gradebook.cases.state import State, start
 from gradebook.core.batch import Batch
 
@@ -28,13 +28,9 @@ class Attempt:
     def __init__(self, now: State, comparison: Comparison | None = None):
         self.now = now
         self.before = start(now.scenario)
+        self.bug = bug(now.scenario.bug)
         if comparison is not None:
             self.comparison = comparison
-
-    @property
-    def bug(self) -> Bug:
-        """The bug of the scenario."""
-        return bug(self.now.scenario.bug)
 
     @cached_property
     def batch(self) -> Batch:
@@ -56,11 +52,6 @@ class Attempt:
     def changes(self) -> Changes:
         """What was edited."""
         return changes(self.before, self.now)
-
-    @property
-    def came_from(self) -> tuple[int | None, ...]:
-        """The number that each row had in the case, None for a new row."""
-        return self.changes.came_from
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,18 @@ GAMMA = 0.99
 # By the engine
 
 
-def _stage(name: str) -> Callable[[Batch, Trace], Tensor]:
-    return lambda batch, trace: getattr(trace, name)
+def _result(name: str) -> Callable[[Batch, Trace], Tensor]:
+    """A field of the trace: by row, at unmasked tokens, or one number."""
+
+    def read(batch: Batch, trace: Trace) -> Tensor:
+        value = getattr(trace, name)
+        if value is None:
+            raise GradebookError(
+                key="logp", expected="log-probabilities", found="none"
+            )
+        return value[batch.mask] if value.dim() == 2 else value.reshape(-1)
+
+    return read
 
 
 def _mean_over_rows(batch: Batch, trace: Trace) -> Tensor:
@@ -42,32 +52,12 @@ def _batch_scale(batch: Batch, trace: Trace) -> Tensor:
     return trace.scale[:1]
 
 
-def _loss(batch: Batch, trace: Trace) -> Tensor:
-    return _needed(trace.loss)[None]
-
-
-def _token_gradient(batch: Batch, trace: Trace) -> Tensor:
-    return _needed(trace.gradient)[batch.mask]
-
-
-def _kl_gradient(batch: Batch, trace: Trace) -> Tensor:
-    return _needed(trace.kl_gradient)[batch.mask]
-
-
-def _needed(value: Tensor | None) -> Tensor:
-    if value is None:
-        raise GradebookError(
-            key="logp", expected="log-probabilities", found="none"
-        )
-    return value
-
-
 ENGINE: Mapping[str, Callable[[Batch, Trace], Tensor]] = MappingProxyType(
     {
-        **{name: _stage(name) for name in STAGES[:-1]},
-        "loss": _loss,
-        "gradient": _token_gradient,
-        "kl_gradient": _kl_gradient,
+        **{
+            name: _result(name)
+            for name in (*STAGES, "gradient", "kl_gradient")
+        },
         "batch_scale": _batch_scale,
         "mean_over_rows": _mean_over_rows,
         "mean_over_tokens": _mean_over_tokens,
