@@ -39,7 +39,8 @@ from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted
 from gradebook.engine.grouping import credited, divisible
-from gradebook.engine.pipeline import CORRECT, Trace, run
+from gradebook.engine.pipeline import CORRECT, run
+from gradebook.engine.segments import by_group
 
 
 class _Unmet(Exception):
@@ -60,57 +61,48 @@ def missing(condition: Any, attempt: Attempt) -> str:
 
 def _selected(rows: tuple[int, ...] | str, attempt: Attempt) -> list[int]:
     """The numbers of the named rows. Unmet where there is none."""
-    count = attempt.batch.rows
-    if not isinstance(rows, str):
-        for row in rows:
-            if row >= count:
-                raise _Unmet(f"There is no row {row}.")
-        return list(rows)
-    found = _named(rows, attempt)
-    if not found:
-        raise _Unmet(f"There is no {ROWS[rows]}.")
-    return found
+    if isinstance(rows, str):
+        found = _true(_NAMED[rows](attempt))
+        if not found:
+            raise _Unmet(f"There is no {ROWS[rows]}.")
+        return found
+    for row in rows:
+        if row >= attempt.batch.rows:
+            raise _Unmet(f"There is no row {row}.")
+    return list(rows)
 
 
-def _named(name: str, attempt: Attempt) -> list[int]:
-    """The rows that a name of ROWS stands for; there may be none."""
-    batch = attempt.batch
-    if name in ("old", "added"):
-        came = attempt.came_from
-        return [
-            r
-            for r, old in enumerate(came)
-            if (old is None) == (name == "added")
-        ]
-    if name == "trained":
-        both = attempt.comparison
-        return _true(both.correct.trained & both.faulty.trained)
-    return _true(_FLAGS[name](batch))
+def _came(attempt: Attempt) -> Tensor:
+    """The row was in the case as it came. bool [R]."""
+    came_from = attempt.changes.came_from
+    return torch.tensor([old is not None for old in came_from])
 
 
-_FLAGS: Mapping[str, Callable[[Batch], Tensor]] = {
-    "all": lambda batch: torch.ones(batch.rows, dtype=torch.bool),
-    "credited": credited,
-    "uncredited": lambda batch: ~credited(batch),
-    "scored": lambda batch: batch.scored,
-    "best": lambda batch: (
-        batch.reward == _by_prompt(batch, batch.reward, "amax")
+_NAMED: Mapping[str, Callable[[Attempt], Tensor]] = {
+    "all": lambda attempt: torch.ones(attempt.batch.rows),
+    "credited": lambda attempt: credited(attempt.batch),
+    "uncredited": lambda attempt: ~credited(attempt.batch),
+    "scored": lambda attempt: attempt.batch.scored,
+    "best": lambda attempt: (
+        attempt.batch.reward == _by_prompt(attempt, attempt.batch.reward)
     ),
-    "whole": lambda batch: (
-        _by_prompt(batch, credited(batch).double(), "amin") > 0
+    "old": _came,
+    "added": lambda attempt: ~_came(attempt),
+    "whole": lambda attempt: (
+        _by_prompt(attempt, (~credited(attempt.batch)).double()) == 0
+    ),
+    "trained": lambda attempt: (
+        attempt.comparison.correct.trained & attempt.comparison.faulty.trained
     ),
 }
+"""Which rows each name of ROWS stands for, bool [R]."""
 
 
-def _by_prompt(batch: Batch, values: Tensor, reduce: str) -> Tensor:
-    """The largest (amax) or smallest (amin) value of the row's prompt,
-    [R]."""
-    prompt = batch.prompt_index
-    start = values.new_zeros(int(prompt.max()) + 1)
-    per_prompt = start.scatter_reduce(
-        0, prompt, values, reduce, include_self=False
-    )
-    return per_prompt[prompt]
+def _by_prompt(attempt: Attempt, values: Tensor) -> Tensor:
+    """The largest value of the row's prompt. [R]."""
+    every = torch.ones_like(values, dtype=torch.bool)
+    prompts = by_group(attempt.batch.prompt_index, every)
+    return prompts.at_rows(prompts.max(values))
 
 
 def _true(flags: Tensor) -> list[int]:
@@ -129,10 +121,9 @@ def _bounded(
 ) -> None:
     """Unmet unless some or every one of the rows' values lies within the
     bounds. A row without a value (NaN) is left out."""
-    rows = condition.some if condition.every is None else condition.every
     told = [
         (_outside(condition, values[row]), row)
-        for row in _selected(rows or "all", attempt)
+        for row in _selected(condition.rows, attempt)
         if not math.isnan(values[row])
     ]
     if not told:
@@ -149,28 +140,27 @@ def _bounded(
 def _outside(condition: Bounded, value: float) -> float:
     """How far the value lies outside the bounds; 0 inside."""
     size = abs(value)
-    gaps = [
-        (condition.least, lambda bound: bound - value),
-        (condition.most, lambda bound: value - bound),
-        (condition.size_least, lambda bound: bound - size),
-        (condition.size_most, lambda bound: size - bound),
+    bounds = [
+        (condition.least, value, -1),
+        (condition.most, value, 1),
+        (condition.size_least, size, -1),
+        (condition.size_most, size, 1),
     ]
     found = [
-        gap(bound)
-        for bound, gap in gaps
-        if bound is not None and gap(bound) > DUST * max(1, abs(bound))
+        far
+        for bound, one, side in bounds
+        if bound is not None
+        and (far := side * (one - bound)) > DUST * max(1, abs(bound))
     ]
-    among = getattr(condition, "among", ())
-    if among and not any(value == one for one in among):
-        found.append(min(abs(value - one) for one in among))
+    if condition.among:
+        found.append(min(abs(value - one) for one in condition.among))
     return max(found, default=0)
 
 
 def _bounds(condition: Bounded) -> str:
     """The bounds in words."""
-    among = getattr(condition, "among", ())
-    if among:
-        return " or ".join(f"{one:g}" for one in among)
+    if condition.among:
+        return " or ".join(f"{one:g}" for one in condition.among)
     if condition.size_most == 0:
         return "0"
     said = [
@@ -184,7 +174,7 @@ def _bounds(condition: Bounded) -> str:
 
 
 def _advantage(condition: Advantage, attempt: Attempt) -> None:
-    values = _trace(attempt, condition.of).advantage.tolist()
+    values = getattr(attempt.comparison, condition.of).advantage.tolist()
     _bounded(condition, attempt, values, f"{condition.of} advantage")
 
 
@@ -225,10 +215,6 @@ def _place(name: str, batch: Batch) -> Tensor:
 
 
 # Both engines
-
-
-def _trace(attempt: Attempt, side: str) -> Trace:
-    return getattr(attempt.comparison, side)
 
 
 def _agree(condition: Agree, attempt: Attempt) -> None:
@@ -275,30 +261,28 @@ def _flip(condition: Flip, attempt: Attempt) -> None:
 
 
 def _moved(condition: Moved, attempt: Attempt) -> None:
-    rows = condition.some if condition.every is None else condition.every
-    before = getattr(attempt.at_start, condition.of).advantage
-    after = _trace(attempt, condition.of).advantage
+    came_from = attempt.changes.came_from
+    rows = [
+        row
+        for row in _selected(condition.rows, attempt)
+        if came_from[row] is not None
+    ]
+    was = getattr(attempt.at_start, condition.of).advantage
+    was = was[[came_from[row] for row in rows]]
+    now = getattr(attempt.comparison, condition.of).advantage[rows]
+    if condition.turned:
+        held = sign(was) * sign(now) < 0
+        done, due = "has changed its sign", "has to change its sign"
+    else:
+        held = differences.same(was, now) != condition.moved
+        done = "has moved"
+        due = "has to move" if condition.moved else "has moved"
     what = f"{condition.of} advantage"
-    holds = {}
-    for row in _selected(rows or "old", attempt):
-        old = attempt.came_from[row]
-        if old is None:
-            continue
-        was, now = before[old], after[row]
-        if condition.turned:
-            holds[row] = bool(sign(was) * sign(now) < 0)
-        else:
-            same = bool(differences.same(was, now))
-            holds[row] = same != condition.moved
-    if condition.every is None and not any(holds.values()):
-        verb = "has changed its sign" if condition.turned else "has moved"
-        raise _Unmet(f"No row's {what} {verb}.")
-    if condition.every is not None:
-        for row, held in holds.items():
-            if not held:
-                verb = "has to move" if condition.moved else "has moved"
-                verb = "has to change its sign" if condition.turned else verb
-                raise _Unmet(f"The {what} of row {row} {verb}.")
+    if condition.every is None and not bool(held.any()):
+        raise _Unmet(f"No row's {what} {done}.")
+    if condition.every is not None and not bool(held.all()):
+        row = rows[int(held.int().argmin())]
+        raise _Unmet(f"The {what} of row {row} {due}.")
 
 
 def _like_start(condition: LikeCorrectAtStart, attempt: Attempt) -> None:
@@ -315,7 +299,7 @@ def _like_start(condition: LikeCorrectAtStart, attempt: Attempt) -> None:
 
 
 def _trains(condition: Trains, attempt: Attempt) -> None:
-    count = int(_trace(attempt, condition.of).trained.sum())
+    count = int(getattr(attempt.comparison, condition.of).trained.sum())
     if count > condition.most:
         rows = counted(count, "row")
         raise _Unmet(f"The {condition.of} engine still trains {rows}.")

@@ -96,16 +96,25 @@ class OfRows(Part):
             both = "neither" if self.some is None else "both"
             raise GradebookError(expected="either some or every", found=both)
 
+    @property
+    def rows(self) -> tuple[int, ...] | str:
+        """The rows that are looked at."""
+        rows = self.every if self.some is None else self.some
+        assert rows is not None  # as checked above
+        return rows
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bounded(OfRows):
     """A number of the rows is at least `least` and at most `most`; its size
-    is at least `size_least` and at most `size_most`."""
+    is at least `size_least` and at most `size_most`; it is among some
+    values."""
 
     least: Number | None = None
     most: Number | None = None
     size_least: Number | None = None
     size_most: Number | None = None
+    among: tuple[Number, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,14 +135,13 @@ class Ratio(Bounded):
 
 @dataclass(frozen=True, kw_only=True)
 class Values(Bounded):
-    """The values of a column lie within bounds, or are among some values.
-    A flag is 1 or 0; the column tokens counts the unmasked tokens."""
+    """The values of a column lie within bounds. A flag is 1 or 0; the
+    column tokens counts the unmasked tokens."""
 
     kind: str = "values"
     column: Annotated[
         str, one_of("reward", "tokens", "eos", "scored", "steps", "kept_steps")
     ]
-    among: tuple[Number, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
