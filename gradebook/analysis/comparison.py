@@ -125,17 +125,27 @@ def compare(bug: Swap, batch: Batch) -> Comparison:
 def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
     """The rows whose scores entered the row's baseline, in order."""
     baseline = batch.settings.baseline
-    if baseline == "none" or not len(trace.group):
+    if baseline == "none":
         return []
     if baseline == "batch_mean":
         peers = batch.step_index == batch.step_index[row]
-    elif int(trace.group[row]) < 0:
+        return (peers & trace.counted).nonzero().flatten().tolist()
+    return votes(batch, trace, row, others=baseline == "leave_one_out")
+
+
+def votes(batch: Batch, trace: Trace, row: int, others: bool) -> list[int]:
+    """The rows that count in the row's group, in order; with `others`
+    without the vote that speaks for the row: its own, or the one of its
+    rollout."""
+    if not batch.rows or int(trace.group[row]) < 0:
         return []
-    else:
-        peers = trace.group == trace.group[row]
-    if baseline == "leave_one_out":
+    peers = (trace.group == trace.group[row]) & trace.counted
+    if others and bool(trace.counted[row]):
         peers = peers & (torch.arange(batch.rows) != row)
-    return (peers & trace.counted).nonzero().flatten().tolist()
+    elif others:
+        rollout = batch.rollout_index
+        peers = peers & (rollout != rollout[row])
+    return peers.nonzero().flatten().tolist()
 
 
 def mean_kl(batch: Batch, trace: Trace) -> float:

@@ -8,13 +8,12 @@ Exact values are fractions of the scores as the trainer stores them. One ulp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import torch
 
-from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.comparison import Comparison, votes
 from gradebook.cases.case import LOST_NUMBERS, LostNumber
 
 BITS = {"float32": 24, "bfloat16": 8}
@@ -93,10 +92,9 @@ def _reward(typed: str, kind: str) -> Loss:
 def _mean(comparison: Comparison, row: int, kind: str) -> tuple[Loss, ...]:
     """The mean of the scores, as floats of that type, that the baseline is
     taken over."""
-    among = {"group_mean": _group, "leave_one_out": _others}
-    rows = among.get(comparison.batch.settings.baseline, _nobody)
-    x = [nearest(v, kind) for v in rows(comparison, row)]
-    if not x:
+    baseline = comparison.batch.settings.baseline
+    x = _scores(comparison, row, kind, others=baseline == "leave_one_out")
+    if baseline not in ("group_mean", "leave_one_out") or not x:
         return ()
     exact = sum(x) / Fraction(len(x))
     held = comparison.faulty.baseline[row].to(getattr(torch, kind))
@@ -109,15 +107,14 @@ def _variance(comparison: Comparison, row: int, kind: str) -> tuple[Loss, ...]:
     mean is taken away. What is left is counted in ulps of the first: no
     smaller difference can come out of the subtraction."""
     settings = comparison.batch.settings
-    among = {"group_std": _group, "others_std": _others}
-    rows = among.get(settings.scale, _nobody)
-    x = [nearest(v, kind) for v in rows(comparison, row)]
+    others = settings.scale == "others_std"
+    x = _scores(comparison, row, kind, others)
     n = len(x)
-    if n <= settings.ddof:
+    if not (others or settings.scale == "group_std") or n <= settings.ddof:
         return ()
     mean, square = sum(x) / Fraction(n), sum(v * v for v in x) / Fraction(n)
     scale = float(comparison.faulty.scale[row])
-    undivided = settings.scale == "others_std" and scale == 1
+    undivided = others and scale == 1
     spread = 0.0 if undivided else scale - settings.eps
     held = spread * spread * (n - settings.ddof) / n
     unit, variance = ulp(square, kind), square - mean * mean
@@ -128,38 +125,13 @@ def _variance(comparison: Comparison, row: int, kind: str) -> tuple[Loss, ...]:
     )
 
 
-Rows = Callable[[Comparison, int], Sequence[Fraction]]
-
-
-def _group(comparison: Comparison, row: int) -> list[Fraction]:
-    """The scores that vote in the row's group."""
-    return [score for _, score in _votes(comparison, row)]
-
-
-def _others(comparison: Comparison, row: int) -> list[Fraction]:
-    """The same without the vote of the row's own rollout."""
-    rollout = comparison.batch.rollout_index
-    return [
-        score
-        for other, score in _votes(comparison, row)
-        if int(rollout[other]) != int(rollout[row])
-    ]
-
-
-def _nobody(comparison: Comparison, row: int) -> list[Fraction]:
-    return []
-
-
-def _votes(comparison: Comparison, row: int) -> list[tuple[int, Fraction]]:
+def _scores(
+    comparison: Comparison, row: int, kind: str, others: bool
+) -> list[Fraction]:
+    """The scores that vote in the row's group, as floats of that type."""
     trace = comparison.correct
-    label = int(trace.group[row])
-    if label < 0:
-        return []
-    votes = trace.counted & (trace.group == label)
-    return [
-        (other, Fraction(float(trace.score[other])))
-        for other in votes.nonzero().flatten().tolist()
-    ]
+    rows = votes(comparison.batch, trace, row, others)
+    return [nearest(Fraction(float(trace.score[r])), kind) for r in rows]
 
 
 _NUMBERS = dict(zip(LOST_NUMBERS, (_mean, _variance)))

@@ -80,18 +80,7 @@ class Rooms:
     `key` and `heard` raises GradebookError for a room that is not open.
     """
 
-    def __init__(
-        self,
-        most_rooms: int = MOST_ROOMS,
-        most_seats: int = MOST_SEATS,
-        idle: float = IDLE,
-        longest: float = LONGEST,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.most_rooms = most_rooms
-        self.most_seats = most_seats
-        self.idle = idle
-        self.longest = longest
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._rooms: dict[str, _Room] = {}
         self._last: dict[str, str] = {}
@@ -113,7 +102,7 @@ class Rooms:
                     expected=f"at most {MOST_OF_ONE} open rooms of one lead",
                     found="one more",
                 )
-            if len(self._rooms) >= self.most_rooms:
+            if len(self._rooms) >= MOST_ROOMS:
                 self._close_a_silent_room()
             code = _code()
             while code in self._rooms:
@@ -306,7 +295,7 @@ class Rooms:
         now = self._clock()
         for code, room in list(self._rooms.items()):
             idle, age = now - room.touched, now - room.opened
-            if idle > self.idle or age > self.longest:
+            if idle > IDLE or age > LONGEST:
                 self._drop(code)
 
     def _close_a_silent_room(self) -> None:
@@ -315,7 +304,7 @@ class Rooms:
         if self._clock() - self._rooms[code].touched <= GONE:
             raise GradebookError(
                 key="room",
-                expected=f"at most {self.most_rooms} rooms on a server",
+                expected=f"at most {MOST_ROOMS} rooms on a server",
                 found="one more",
             )
         self._drop(code)
@@ -326,15 +315,15 @@ class Rooms:
 
     def _make_place(self, room: _Room) -> None:
         """Frees the seats of a full room that went silent."""
-        if len(room.seats) < self.most_seats:
+        if len(room.seats) < MOST_SEATS:
             return
         for name, seat in list(room.seats.items()):
             if room.touched - seat.heard > GONE:
                 _empty(room, name)
-        if len(room.seats) >= self.most_seats:
+        if len(room.seats) >= MOST_SEATS:
             raise GradebookError(
                 key="room",
-                expected=f"at most {self.most_seats} learners",
+                expected=f"at most {MOST_SEATS} learners",
                 found="one more",
             )
 

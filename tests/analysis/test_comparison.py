@@ -217,3 +217,17 @@ def test_in_an_evaluation_the_weight_is_of_the_rows_that_are_there():
     found = compared(replace(state, evaluation=True))
     assert row_weight(found.batch, found.faulty, 0) == pytest.approx(1 / 5)
     assert row_weight(found.batch, found.faulty, 1) == 0
+
+
+def test_a_piece_of_a_rollout_is_not_compared_with_its_own_rollout():
+    # Rows 0 and 1 are one rollout, and row 0 votes for it.
+    batch = gradebook.Batch(
+        prompt=[0] * 4,
+        reward=[1.0, 1.0, 3.0, 5.0],
+        rollout=[0, 0, 1, 2],
+        settings=gradebook.Settings(baseline="leave_one_out", scale="none"),
+    )
+    trace = gradebook.run(gradebook.CORRECT, batch)
+    heard = [voters(batch, trace, row) for row in range(4)]
+    assert heard == [[2, 3], [2, 3], [0, 3], [0, 2]]
+    assert trace.baseline.tolist() == [4.0, 4.0, 3.0, 2.0]

@@ -272,5 +272,5 @@ def test_dust_that_is_divided_is_shown():
     """As printed: (-1.39 - 4.86) / 6.35 is -0.984."""
     batch = gradebook.load("double_normalization-manufactured").batch()
     found = compare(gradebook.bug("double_normalization"), batch)
-    text = "".join(part.text for part in worked(found, 0)[1].lines[-1])
+    text = "".join(part.text for part in worked(found, 0)[1][-1])
     assert text == "then (−1.39e-08 − 4.86e-08) / 6.35e-08 = −0.984"

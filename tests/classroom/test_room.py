@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from gradebook.classroom import room
 from gradebook.classroom.room import (
     ALPHABET,
     GONE,
@@ -33,10 +34,15 @@ def clock():
 
 
 @pytest.fixture
-def rooms(clock):
-    return Rooms(
-        most_rooms=3, most_seats=4, idle=100.0, longest=1000.0, clock=clock
-    )
+def rooms(clock, monkeypatch):
+    for limit, value in (
+        ("MOST_ROOMS", 3),
+        ("MOST_SEATS", 4),
+        ("IDLE", 100.0),
+        ("LONGEST", 1000.0),
+    ):
+        monkeypatch.setattr(room, limit, value)
+    return Rooms(clock)
 
 
 def refused(call, *args):
@@ -122,7 +128,7 @@ def test_the_lead_sees_how_many_are_at_the_question(rooms, clock):
 
 
 def test_one_browser_cannot_take_all_rooms(clock):
-    rooms = Rooms(most_rooms=5, clock=clock)
+    rooms = Rooms(clock)
     for _ in range(3):
         rooms.open("greedy")
     assert "3 open rooms of one lead" in refused(rooms.open, "greedy")
@@ -270,7 +276,7 @@ def test_thirty_threads_lose_no_vote():
 
 
 def test_asking_keeps_a_seat_in_the_room(clock):
-    rooms = Rooms(clock=clock)
+    rooms = Rooms(clock)
     code, _ = rooms.open("lead")
     for seat in ("asks", "is silent"):
         rooms.join(code, seat)

@@ -13,7 +13,6 @@ from gradebook.analysis.influence import (
     replacements,
 )
 from gradebook.analysis.law_steps import couples_prompts
-from gradebook.bugs import Swap
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.engine.pipeline import CORRECT
