@@ -186,31 +186,16 @@ def derivative(engine: Engine, batch: Batch) -> Tensor:
             (found,) = torch.autograd.grad(a, reward)
         else:
             found = torch.zeros_like(reward)
-    full = reward.new_full((batch.rows, batch.rows), torch.nan)
-    full[keep] = 0
+    full = batch.reward.new_zeros((batch.rows, batch.rows))
     full[keep.nonzero(), keep.nonzero().T] = found.detach()
     # A bug may round to 8 bits: a smaller change could seem to move nothing.
-    h = torch.maximum(batch.reward.abs() / 16, _least(batch))
-    still = _slope(engine, batch, h) == 0
+    least = (batch.settings.eps or 1e-6) * 1e-3
+    h = torch.diag((batch.reward.abs() / 16).clamp(min=least))
+    up, down = (advantages(engine, batch, batch.reward + x) for x in (h, -h))
+    still = (up == down).T
     full = torch.where(full.isnan() & still, 0, full)
     full[(batch.kept_steps == 0) | ~keep] = torch.nan
     return full
-
-
-def _least(batch: Batch) -> Tensor:
-    """The smallest change of each reward that is no rounding. float [R]."""
-    reward = batch.reward
-    rounding = reward.abs() * torch.finfo(reward.dtype).eps * 64
-    return rounding.clamp(min=(batch.settings.eps or 1e-6) * 1e-3)
-
-
-def _slope(engine: Engine, batch: Batch, h: Tensor) -> Tensor:
-    """(A_i at r_j + h less A_i at r_j - h) / 2h, [R, R], h float [R]."""
-    reward = batch.reward
-    up, down = reward + torch.diag(h), reward - torch.diag(h)
-    gap = (up - down).diagonal()
-    rises = advantages(engine, batch, up) - advantages(engine, batch, down)
-    return (rises / gap[:, None]).T
 
 
 def _copies(batch: Batch, reward: Tensor) -> Batch:
