@@ -447,7 +447,7 @@ def test_a_room_that_never_was_is_said():
 
 def test_a_full_room_is_said(led, monkeypatch):
     _, code, _ = led
-    monkeypatch.setattr(widgets.rooms(), "most_seats", 0)
+    monkeypatch.setattr("gradebook.classroom.room.MOST_SEATS", 0)
     assert "at most 0 learners" in Seat(code).text
 
 
