@@ -39,18 +39,31 @@ def scale(
 def group_std(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """Standard deviation of the row's group + eps. float [R].
+    """Standard deviation of the counted scores of the row's group + eps.
+    float [R].
 
-    A row in no group has standard deviation 0.
+    About the mean or about the baseline (AReaL), by `spread_about`. With
+    ddof 1, at most one counted row has standard deviation 1. A row in no
+    group has standard deviation 0.
     """
-    return std(batch, score, groups, baseline)
+    s = batch.settings
+    if s.spread_about == "mean":
+        squares = groups.squares(score)
+    else:
+        squares = groups.sum((score - baseline) * (score - baseline))
+    spread = (squares / (groups.n - s.ddof).clamp(min=1)).sqrt()
+    if s.ddof == 1:
+        spread = torch.where(groups.n <= 1, 1, spread)
+        spread[0] = 0
+    return groups.at_rows(spread) + s.eps
 
 
 def batch_std(
     batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
 ) -> Tensor:
-    """Standard deviation of the row's step + eps. float [R]."""
-    return std(batch, score, by_step(batch, groups.counted), baseline)
+    """The same of the row's step. float [R]."""
+    steps = by_step(batch, groups.counted)
+    return group_std(batch, score, steps, baseline)
 
 
 def nonzero_share(
@@ -110,24 +123,3 @@ SCALES: Mapping[str, Scale] = {
     "others_std": others_std,
     "none": no_scale,
 }
-
-
-def std(
-    batch: Batch, score: Tensor, among: Segments, baseline: Tensor
-) -> Tensor:
-    """Standard deviation of the counted scores + eps, at each row.
-    float [R].
-
-    About the mean or about the baseline (AReaL), by `spread_about`. With
-    ddof 1, at most one counted row has standard deviation 1.
-    """
-    s = batch.settings
-    if s.spread_about == "mean":
-        squares = among.squares(score)
-    else:
-        squares = among.sum((score - baseline) * (score - baseline))
-    spread = (squares / (among.n - s.ddof).clamp(min=1)).sqrt()
-    if s.ddof == 1:
-        spread = torch.where(among.n <= 1, 1, spread)
-        spread[0] = 0
-    return among.at_rows(spread) + s.eps
