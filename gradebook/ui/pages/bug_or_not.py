@@ -12,7 +12,7 @@ import streamlit as st
 from gradebook.cases.reports import ROUNDS, Report
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import game_link, present, quiz, settled, words
+from gradebook.ui.parts import address, game_link, present, quiz, settled
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import below, heart
 from gradebook.ui.parts.predict import choices
@@ -52,8 +52,7 @@ def _game() -> Quiz:
 
 
 def _alone(one: Quiz) -> None:
-    for said in one.problems:
-        st.warning(words.plain(said))
+    address.unread(one.problems)
     report = one.report
     if report is None:
         _result(one)
@@ -100,12 +99,8 @@ def _choices(one: Quiz) -> None:
     st.markdown("**Is that a bug?** (Keys: b, n)")
     choices(
         dict(zip(("quiz-bug", "quiz-not"), CHOICES)),
-        lambda choice: _answer(one, choice),
+        one.say,
     )
-
-
-def _answer(one: Quiz, choice: int) -> None:
-    one.answers.setdefault(one.at, choice)
 
 
 def _next(one: Quiz) -> None:
@@ -115,19 +110,15 @@ def _next(one: Quiz) -> None:
         key="quiz-next",
         type="primary",
         help="Key: →",
-        on_click=_go,
-        args=(one, one.at + 1),
+        on_click=one.go,
+        args=(one.at + 1,),
     )
-
-
-def _go(one: Quiz, at: int) -> None:
-    one.at = at
 
 
 def _on(one: Quiz) -> None:
     """The next report, where this one is answered."""
     if one.at in one.answers:
-        _go(one, one.at + 1)
+        one.go(one.at + 1)
 
 
 def _new(every: bool) -> None:
@@ -138,8 +129,8 @@ def _keys(one: Quiz, draft: Draft, answered: bool) -> None:
     """Ctrl+Z undoes an edit; alone, b and n answer, and the right arrow goes
     on."""
     acts = {
-        "bug": lambda: _answer(one, 0),
-        "not": lambda: _answer(one, 1),
+        "bug": lambda: one.say(0),
+        "not": lambda: one.say(1),
         "next": lambda: _on(one),
     }
     alone = _alone_with(one)
@@ -208,8 +199,8 @@ def _result(one: Quiz) -> None:
         st.button(
             "Look at them again",
             key="quiz-back",
-            on_click=_go,
-            args=(one, 0),
+            on_click=one.go,
+            args=(0,),
         )
     st.markdown("The same reports for a colleague, from the start:")
     st.code(

@@ -53,9 +53,7 @@ def consequences() -> None:
     _arrive(mine)
     st.title("Does it matter?")
     st.markdown(LEAD)
-    if mine.problems:
-        lines = "  \n".join(words.plain(text) for text in mine.problems)
-        st.warning(f"The link is not understood in full.  \n{lines}")
+    address.unread(mine.problems)
     _bug(mine)
     st.markdown(words.plain(study(mine.run.bug).task))
     if mine.covered:

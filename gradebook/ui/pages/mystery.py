@@ -19,7 +19,13 @@ from gradebook.engine.pipeline import STAGES
 from gradebook.ui import keys
 from gradebook.ui.board.component import board
 from gradebook.ui.board.view import no_cause, view
-from gradebook.ui.parts import controls, game_link, mystery_game, words
+from gradebook.ui.parts import (
+    address,
+    controls,
+    game_link,
+    mystery_game,
+    words,
+)
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import heart
 from gradebook.ui.parts.mystery_game import COSTS, WRONG, Game
@@ -45,8 +51,7 @@ def mystery() -> None:
     require_entry()
     st.title("Mystery trainer")
     game = game_link.game(PAGE, keys.MYSTERY, mystery_game.read, Game)
-    for said in game.problems:
-        st.warning(words.plain(said))
+    address.unread(game.problems)
     if game.over:
         return _over(game)
     st.markdown(

@@ -10,7 +10,7 @@ A page has the name that its address has: the bug's, or 'sandbox'.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -141,8 +141,12 @@ def whole(query: Mapping[str, str]) -> str:
 
 
 def problems() -> None:
-    """Names what could not be understood in the link."""
-    said = _here().get("problems", ())
+    """Names what could not be understood in the page's link."""
+    unread(_here().get("problems", ()))
+
+
+def unread(said: Sequence[str]) -> None:
+    """Says what of a link could not be understood."""
     if said:
         lines = "  \n".join(words.plain(text) for text in said)
         st.warning(f"Parts of this link could not be read.  \n{lines}")

@@ -65,6 +65,14 @@ class Quiz:
             self.drafts[case.name] = Draft(case.as_scenario())
         return self.drafts[case.name]
 
+    def say(self, choice: int) -> None:
+        """The answer to the report, once."""
+        self.answers.setdefault(self.at, choice)
+
+    def go(self, at: int) -> None:
+        """Another report is shown, or past the last one the result."""
+        self.at = at
+
     def right(self, answers: Mapping[int, int]) -> int:
         """How many of the answers are right."""
         return sum(

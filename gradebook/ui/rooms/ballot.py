@@ -104,18 +104,14 @@ def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
             "Show the result" if last else "Next report",
             key="ballot-next",
             type="primary" if revealed else "secondary",
-            on_click=_go,
-            args=(one, one.at + 1),
+            on_click=one.go,
+            args=(one.at + 1,),
         )
         if one.at:
             _back(one)
         news(room, "tally", question)
     answer = quiz.truth(one.reports[one.at]) if revealed else None
     news(room, "split", question, None, CHOICES, answer)
-
-
-def _go(one: Quiz, at: int) -> None:
-    one.at = at
 
 
 def _room_result(room: str, one: Quiz) -> None:
@@ -143,7 +139,7 @@ def _room_result(room: str, one: Quiz) -> None:
             "Play other reports",
             key="ballot-again",
             type="primary",
-            on_click=_again,
+            on_click=keys.QUIZ.drop,
         )
         _back(one)
 
@@ -153,13 +149,9 @@ def _back(one: Quiz) -> None:
         "Back",
         key="ballot-back",
         type="tertiary",
-        on_click=_go,
-        args=(one, one.at - 1),
+        on_click=one.go,
+        args=(one.at - 1,),
     )
-
-
-def _again() -> None:
-    keys.QUIZ.drop()
 
 
 # A learner
