@@ -70,8 +70,8 @@ def _head(draft: Draft, covered: bool) -> None:
         facts += f" · breaks the stage `{draft.swap.stage}`"
     st.markdown(f"{facts}  \n{words.plain(said)}", help=terms(said))
     if covered:
-        given = partial(room.pick, scenario), _numbers(draft, covered)
-        predict.ask(scenario, draft.edited, *given)
+        answer = partial(room.pick, scenario)
+        predict.ask(scenario, draft.edited, answer, _numbers(draft, covered))
         return
     among = {s.name: s for s in variants(scenario.bug)}
 

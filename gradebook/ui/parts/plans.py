@@ -100,23 +100,20 @@ def _all(steps: tuple[Step, ...]) -> None:
         " not from a survey."
     )
     for step in held:
-        _boxed(step)
+        _step(step)
     if others:
         with st.expander(f"{len(others)} bugs that this plan leaves out"):
             for step in others:
-                _boxed(step)
-
-
-def _boxed(step: Step) -> None:
-    with st.container(border=True, key=f"step-{step.begin}-{step.bug}"):
-        _step(step)
+                _step(step)
 
 
 def _step(step: Step) -> None:
-    st.subheader(f"{_time(step)} · {words.plain(step.title)}", anchor=False)
-    st.markdown("  \n".join(_lines(step)))
-    with st.container(horizontal=True):
-        _links(step)
+    title = f"{_time(step)} · {words.plain(step.title)}"
+    with st.container(border=True, key=f"step-{step.begin}-{step.bug}"):
+        st.subheader(title, anchor=False)
+        st.markdown("  \n".join(_lines(step)))
+        with st.container(horizontal=True):
+            _links(step)
 
 
 def _time(step: Step) -> str:
