@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -112,14 +113,11 @@ class _Work:
 
     def run(self) -> None:
         """Reads and judges the log."""
-        self.search.tried = replace(self.search.tried, tick=self._tell)
+        tell = partial(_tell, self.progress, self.log, self.tally)
+        self.search.tried = replace(self.search.tried, tick=tell)
         for steps in self.parts():
             self.judge(steps)
-            self._tell()
-
-    def _tell(self) -> None:
-        if self.progress is not None:
-            self.progress(self.log.progress, self.tally.steps)
+            tell()
 
     def parts(self) -> Iterator[LoggedSteps]:
         """Whole steps, a part at a time; the first part decides how
@@ -258,6 +256,13 @@ class _Work:
         if not kept.all() and found.verdict == "correct":
             return replace(found, verdict="cannot tell", why="split")
         return found
+
+
+def _tell(progress: Progress | None, log: Log, tally: Tally) -> None:
+    """Calls `progress`. It takes the parts of the work that it needs: a
+    search that held the work, which holds the search, would stay in memory."""
+    if progress is not None:
+        progress(log.progress, tally.steps)
 
 
 def _rounding(log: Log, advantage: np.ndarray) -> Rounding:

@@ -4,7 +4,7 @@ that were logged. Letters: R rows, S steps, G groups."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -50,6 +50,12 @@ class LoggedBatch(Batch):
 
     def __post_init__(self) -> None:
         """Checks nothing: the columns were checked when the log was read."""
+
+    @cached_property
+    def decided(self) -> Mapping[str, Any]:
+        """What the rows decide, whatever the settings are."""
+        names = (*(field.name for field in fields(self)), *SHARED)
+        return {name: getattr(self, name) for name in names}
 
     @cached_property
     def tokens(self) -> Tensor:
@@ -182,8 +188,8 @@ SHARED = (
 
 def under(batch: LoggedBatch, settings: Settings) -> LoggedBatch:
     """The same rows under other settings, sharing what rows decide."""
-    twin = replace(batch, settings=settings)
-    twin.__dict__.update({name: getattr(batch, name) for name in SHARED})
+    twin = object.__new__(LoggedBatch)
+    twin.__dict__.update(batch.decided, settings=settings)
     return twin
 
 
