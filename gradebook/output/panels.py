@@ -12,10 +12,11 @@ from torch import Tensor
 from gradebook.analysis.comparison import Comparison
 from gradebook.core.differences import flips, same
 from gradebook.core.formatting import settled
-from gradebook.output.figures.base import SQUASHED
 
 GRADIENT = "gradient"
 """The tell-tale of a case whose advantages agree."""
+SQUASHED = 30.0
+"""Beyond this ratio of largest to typical value a linear axis hides rows."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from gradebook.output.figures import (
     MapPicture,
     Timeline,
     map_figure,
+    rows_figure,
     stage_figure,
     symlog,
     timeline_figure,
@@ -29,6 +30,42 @@ NAN, INF = math.nan, math.inf
 
 def named(figure, name):
     return [trace for trace in figure.data if trace.name == name]
+
+
+def picture(name, kind="advantage"):
+    batch = gradebook.load(name).batch()
+    both = compare(gradebook.bug(name), batch)
+    return go.Figure(rows_figure(both, kind))
+
+
+def test_rows_stand_at_their_advantages_and_the_flipped_one_is_told():
+    figure = picture("partial_groups")
+    for name, symbol, advantage in (
+        ("correct", "circle", 1.0),
+        ("faulty", "diamond-open", -0.480),
+    ):
+        (marks,) = named(figure, name)
+        assert marks.marker.symbol == symbol
+        assert marks.x[10] == pytest.approx(advantage, abs=5e-4)
+    (flip,) = figure.layout.annotations
+    assert (flip.text, flip.y) == ("<b>FLIP</b>", 10)
+    thin, thick = (t for t in figure.data if t.mode == "lines")
+    assert thin.y == (8, 8, None, 9, 9, None, 11, 11, None)
+    assert thick.y == (10, 10, None)
+    # Prompts of 4, 4, 3 and 1 rows: every second one is shaded.
+    bands = [shape.y0 for shape in figure.layout.shapes]
+    assert bands == [3.5, 4.5, 5.5, 6.5, 10.5]
+
+
+def test_parts_of_a_gradient_stand_side_by_side():
+    figure = picture("zero_std_kl", "gradient")
+    titles = (figure.layout.xaxis.title.text, figure.layout.xaxis2.title.text)
+    assert titles == (
+        "policy part of the gradient<br>(sum over tokens)",
+        "KL part of the gradient<br>(sum over tokens)",
+    )
+    assert figure.layout.xaxis.domain[1] < figure.layout.xaxis2.domain[0]
+    assert [t.showlegend for t in named(figure, "correct")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +130,11 @@ def test_plotly_accepts_every_figure(name):
         (0, 0),
     )
     steps = Timeline(["1", "2"], ["correct", "suspect"], [0.0, 1.5], [0, 2])
-    for figure in (map_figure(cells), timeline_figure(steps)):
+    for figure in (
+        rows_figure(found, scenario.telltale.kind),
+        map_figure(cells),
+        timeline_figure(steps),
+    ):
         go.Figure(figure)
         as_handed_on = return_figure_from_figure_or_data(Ready(figure), True)
         assert as_handed_on is figure

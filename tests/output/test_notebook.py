@@ -42,7 +42,7 @@ def test_a_comparison_shows_verdict_rows_and_stages(cells):
 def test_a_figure_shows_itself(cells):
     shown = cells[1][-1]
     figure = shown["application/vnd.plotly.v1+json"]
-    assert figure["data"][1]["marker"]["symbol"] == "circle"
+    assert figure["data"][2]["marker"]["symbol"] == "circle"
     assert figure["data"][3]["marker"]["symbol"] == "diamond-open"
     # What a viewer without Plotly shows.
     assert shown["text/plain"] == "<Figure of 4 traces, for Plotly>"

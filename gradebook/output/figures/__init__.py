@@ -22,6 +22,7 @@ from gradebook.output.figures.base import (
 )
 from gradebook.output.figures.gradient import gradient_figure
 from gradebook.output.figures.maps import MapPicture, map_figure
+from gradebook.output.figures.rows import rows_figure
 from gradebook.output.figures.stages import stage_figure
 from gradebook.output.figures.timeline import (
     VERDICTS,
@@ -41,6 +42,7 @@ __all__ = [
     "Timeline",
     "gradient_figure",
     "map_figure",
+    "rows_figure",
     "stage_figure",
     "symlog",
     "timeline_figure",

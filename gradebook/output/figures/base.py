@@ -18,8 +18,6 @@ GREY = "rgba(128,128,128,0.75)"
 BAND = "rgba(128,128,128,0.10)"
 SIDES = [0, 0.48], [0.52, 1]
 """The parts of the width that two engines side by side have."""
-SQUASHED = 30.0
-"""Beyond this ratio of largest to typical value a linear axis hides rows."""
 
 
 class Figure(dict[str, Any]):

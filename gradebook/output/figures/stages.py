@@ -16,7 +16,6 @@ from gradebook.output.figures.base import (
     INK,
     NAMES,
     SIDES,
-    SQUASHED,
     Figure,
     band,
     colour_axes,
@@ -26,6 +25,7 @@ from gradebook.output.figures.base import (
     symlog,
     symlog_ticks,
 )
+from gradebook.output.panels import SQUASHED
 
 MANY = 20
 """Beyond so many rows, the selected row's group comes first."""
