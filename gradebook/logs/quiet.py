@@ -28,7 +28,9 @@ def undisturbed() -> Iterator[None]:
 
 
 def return_memory() -> None:
-    """Gives what a check has freed back to the system, where the C library
-    is glibc: that keeps it for later, about 100 MB on 400,000 rows."""
+    """Frees what a check held, stages and their runs know each other, and
+    gives it back to the system, where the C library is glibc: that keeps it
+    for later, about 100 MB on 400,000 rows."""
+    gc.collect()
     if hasattr(ctypes.CDLL(None), "malloc_trim"):
         ctypes.CDLL(None).malloc_trim(0)
