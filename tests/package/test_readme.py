@@ -7,7 +7,8 @@ import pytest
 
 from gradebook.__main__ import main
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
@@ -28,3 +29,11 @@ def test_the_recorded_example_is_correct(tmp_path, monkeypatch, capsys):
     assert (
         "This is what estimator=dr_grpo asks for." in capsys.readouterr().out
     )
+
+
+def test_files_that_the_readme_names_are_there():
+    named = re.findall(r"`([a-z_/]+\.(?:py|toml|md))`", README)
+    assert len(named) > 15
+    places = (ROOT, ROOT / "gradebook")
+    gone = [n for n in named if not any((p / n).exists() for p in places)]
+    assert gone == []
