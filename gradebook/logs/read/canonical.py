@@ -136,7 +136,7 @@ def _labels(column: pd.Series, broken: list[GradebookError]) -> np.ndarray:
         return column.to_numpy().astype("int64", copy=False)
     codes, kinds = _kinds(column)
     _refuse(column, codes < 0, "a prompt", broken)
-    words = np.array([_encodable(k) for k in kinds] + [""], dtype=object)
+    words = np.append(_texts(kinds), "")
     return pd.util.hash_array(words).astype("int64")[codes]
 
 
@@ -146,6 +146,13 @@ def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories
     return pd.factorize(_hashable(column.astype(object)))
+
+
+def _texts(kinds: pd.Index) -> np.ndarray:
+    """Each as text that UTF-8 has, as pyarrow's text is."""
+    if getattr(kinds.dtype, "storage", "") == "pyarrow":
+        return kinds.to_numpy(dtype=object)
+    return np.array([_encodable(k) for k in kinds], dtype=object)
 
 
 def _encodable(value: object) -> str:

@@ -244,8 +244,8 @@ def differences(
     away = distance(one, other)
     largest = steps.worst(away)
     off = away > allowed
-    prompts = np.unique(steps.batch.prompt_index.numpy()[off])
-    of = steps.groups.step[prompts]
+    touched = np.bincount(steps.batch.prompt_index.numpy()[off])
+    of = steps.groups.step[np.flatnonzero(touched)]
     place = steps.batch.place.numpy()
     return {
         "largest": largest,
