@@ -127,6 +127,22 @@ def test_rewards_that_were_normalized_before_they_were_summed_are_found():
     assert np.allclose(frame["advantage"], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [6, pytest.param(5, marks=pytest.mark.long)])
+@pytest.mark.long
+def test_fixed_strides_are_named_with_the_weights_of_the_rewards(size):
+    log = rows_of("trl-group").head(96)
+    frame = strided(log, {"vowels": 1, "short": 0.5}, size)
+    found = checked(frame)
+    assert (found.verdict, found.bug) == ("suspect", "partial_groups")
+    assert found.group_size == size and found.weights == (1, 0.5)
+
+
+def test_strides_of_a_group_are_said_not_to_show():
+    frame = strided(rows_of("trl-group"), {"vowels": 1, "short": 0.5}, 2)
+    notes = " ".join(checked(frame).notes)
+    assert "groups are 2 rows each" in notes and "in runs of 4" in notes
+
+
 def test_equal_functions_get_one_weight():
     frame = rows_of("trl-named")
     frame.insert(4, "twin", frame["length"])

@@ -41,6 +41,9 @@ from gradebook.logs.read.columns import Columns
 SAMPLE_ROWS = 4096
 """So many rows, in whole steps, are looked at."""
 
+LONGEST, STRIDED_ROWS = 16, 256
+"""Where nothing else fits: strides up to here, over so many rows."""
+
 VARIANTS = ((False, False), (True, False), (False, True))
 """Whether each function's rewards are normalized before they are summed,
 and whether a row without any reward counts as 0 (TRL before v1.6.0)."""
@@ -54,6 +57,7 @@ TRL_ESTIMATORS = (
 )
 """The estimators that TRL has."""
 
+STRIDED = "fixed strides with these weights give the logged advantages"
 GIVEN = "as given"
 SOLVED = "the logged advantages determine them"
 ASSUMED = "TRL's default; the log does not determine them"
@@ -105,13 +109,13 @@ def _read(
     return _best(sample, columns, weights, sizes)
 
 
-def _sample(table: pd.DataFrame) -> pd.DataFrame:
-    """The first whole steps, of about SAMPLE_ROWS rows."""
-    if len(table) <= SAMPLE_ROWS or "step" not in table:
+def _sample(table: pd.DataFrame, most: int = SAMPLE_ROWS) -> pd.DataFrame:
+    """The first whole steps, of about `most` rows."""
+    if len(table) <= most or "step" not in table:
         return table
     step = table["step"].to_numpy()
-    last = step[SAMPLE_ROWS]
-    whole = table.iloc[:SAMPLE_ROWS][step[:SAMPLE_ROWS] != last]
+    last = step[most]
+    whole = table.iloc[:most][step[:most] != last]
     return whole if len(whole) else table[step == last]
 
 
@@ -163,7 +167,28 @@ def _best(
                 best, found = merit, (each, why, size, normalized)
             if merit >= (steps, 1.0, 0.0):
                 return _reading(columns, sample, *found)
+    if given is None and best[0] < steps:
+        for each in _strided(_sample(sample, STRIDED_ROWS)):
+            return _reading(columns, sample, each, STRIDED, sizes[0], False)
     return _reading(columns, sample, *found)
+
+
+def _strided(sample: pd.DataFrame) -> Iterator[tuple[float, ...]]:
+    """Weights under which fixed strides of some size, whatever the groups,
+    give the advantages of all their rows."""
+    largest = int(runs(sample).max()) if "prompt" in sample else 0
+    step = steps_of(sample)
+    rows = sample.groupby(step).cumcount().to_numpy()
+    count = np.bincount(step)[step]
+    for size in range(2, min(2 * largest, LONGEST) + 1):
+        part = sample[rows < count // size * size]
+        if not len(part) or unscored(part).any():
+            continue
+        seen = _Seen.of(part, size, False, False)
+        steps = len(np.unique(seen.step))
+        for each, why in _tried(seen, None):
+            if _merit(seen, each, why)[0] >= steps:
+                yield each
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,6 +304,7 @@ def _reading(
         notes += _unsolved(columns, sample, size)
     if size:
         notes.append(f"groups are {size} rows each, by position")
+        notes += _longer(sample, size)
     elif columns.by_place:
         notes.append("groups are neighbouring rows with the same prompt")
     missing = int(sample[functions_of(sample)].isna().to_numpy().sum())
@@ -295,6 +321,21 @@ def _reading(
     if normalized:
         notes.append(NORMALIZED)
     return Reading(weights, size, tuple(notes), normalized)
+
+
+def _longer(sample: pd.DataFrame, size: int) -> list[str]:
+    """A note where equal prompts always stand in longer runs."""
+    if "prompt" not in sample:
+        return []
+    found = runs(sample)
+    common = reduce(gcd, found.tolist())
+    several = len(found) >= 2 * len(np.unique(steps_of(sample)))
+    if common % size or common == size or not several:
+        return []
+    return [
+        f"equal prompts stand in runs of {common}: if a prompt has {common}"
+        " rows, say so (group size), and fixed strides are looked for"
+    ]
 
 
 def _unsolved(
