@@ -282,8 +282,15 @@ def test_a_rollout_without_a_score_has_the_filler_0():
         ("no_eos_outliers", 0.0, 100, "success", MORE, 0.0, 0.05),
         ("no_eos_outliers", 1.5, 50, "success", LESS, 0.7, 1.0),
         ("partial_groups", 5.0, 50, "success", LESS, 0.25, 0.42),
-        ("zero_std_kl", 0.04, 150, "letters_in_use", MORE, 0.3, 1.2),
-        ("double_normalization", -0.1, 200, "wasted_turns", MORE, 0.8, 2.6),
+        pytest.param(
+            *("zero_std_kl", 0.04, 150, "letters_in_use", MORE, 0.3, 1.2),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *("double_normalization", -0.1, 200, "wasted_turns", MORE),
+            *(0.8, 2.6),
+            marks=pytest.mark.long,
+        ),
         ("rejected_rows", 1.0, 50, "success", LESS, 0.04, 0.14),
     ],
 )

@@ -45,6 +45,7 @@ def no_sideways_scroll(page):
     assert main.evaluate("(e) => e.scrollWidth <= e.clientWidth")
 
 
+@pytest.mark.long
 def test_a_room_votes_reveals_and_follows(read, elsewhere):
     lead = read("session", "Session", context=elsewhere())
     button(lead.page, "room-open").click()

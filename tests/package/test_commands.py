@@ -53,6 +53,7 @@ start_app(["--server.port", "8777"])
 """
 
 
+@pytest.mark.long
 def test_the_app_has_the_projects_settings_in_any_folder(tmp_path):
     """The folder's own settings, another app's, say otherwise."""
     (tmp_path / ".streamlit").mkdir()
