@@ -199,8 +199,8 @@ def derivative(engine: Engine, batch: Batch) -> Tensor:
 
 
 def _copies(batch: Batch, reward: Tensor) -> Batch:
-    """A copy of `batch` for each line of rewards, float [N, R]. Past the
-    door on purpose: a Batch would detach rewards that have a gradient."""
+    """A copy of `batch` for each line of rewards, float [N, R]. The rewards
+    are set without a Batch's checks, which would cut off their gradient."""
     copies = batch.copies(len(reward))
     object.__setattr__(copies, "reward", reward.reshape(-1))
     return copies

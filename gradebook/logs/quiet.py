@@ -28,9 +28,12 @@ def undisturbed() -> Iterator[None]:
 
 
 def return_memory() -> None:
-    """Frees what a check held, stages and their runs know each other, and
-    gives it back to the system, where the C library is glibc: that keeps it
-    for later, about 100 MB on 400,000 rows."""
+    """Frees what a check held and gives the memory back to the system.
+
+    Stages and their runs refer to each other, so only a collection frees
+    them. The C library glibc keeps freed memory for later, about 100 MB on
+    400,000 rows; other libraries are left alone.
+    """
     gc.collect()
     if hasattr(ctypes.CDLL(None), "malloc_trim"):
         ctypes.CDLL(None).malloc_trim(0)
