@@ -1,11 +1,14 @@
 """Logs that are read a part at a time, and steps that are not whole."""
 
+import gc
+
 import pandas as pd
 import pytest
 from logs.as_files import of, table
 from logs.made import made
 
 from gradebook.core.errors import GradebookError
+from gradebook.logs.candidates.runs import StageRuns
 from gradebook.logs.log import check_log
 from gradebook.logs.read.sources import Source
 from gradebook.logs.verdict.explore import step_rows
@@ -108,3 +111,20 @@ def test_without_any_readable_file_the_first_is_named():
     files = [Source(f"{n}.parquet", data=b"PAR1") for n in (1, 2)]
     with pytest.raises(GradebookError, match="1.parquet"):
         check_log(files)
+
+
+def test_a_check_leaves_nothing_of_its_search_behind():
+    """Stages and their runs refer to each other; without a collection they
+    would stay in memory until the next one."""
+
+    def held():
+        return sum(type(o) is StageRuns for o in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = held()
+        check_log([of(table(made("rejected_rows")), "log.parquet")])
+        assert held() == before
+    finally:
+        gc.enable()
