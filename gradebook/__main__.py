@@ -40,8 +40,7 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", parser_class=_Parser)
     check = commands.add_parser(
         "check",
-        help="say whether a log's advantages are correct, or which bug"
-        " computes them",
+        help="say whether a log's advantages are correct, or which bug computes them",
         allow_abbrev=False,
     )
     check.add_argument(
@@ -77,9 +76,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="A,B",
         help="one weight for each reward function",
     )
-    check.add_argument(
-        "--group-size", type=_size, metavar="N", help="rows per prompt"
-    )
+    check.add_argument("--group-size", type=_size, metavar="N", help="rows per prompt")
     check.add_argument(
         "--declared",
         type=_declared,
@@ -191,17 +188,13 @@ def _check(given: argparse.Namespace) -> int:
             print(file=sys.stderr)
     print(FORMATS[given.format](verdict, _place(given.files)))
     if given.html:
-        Path(given.html).write_text(
-            report(verdict), encoding="utf-8", errors="replace"
-        )
+        Path(given.html).write_text(report(verdict), encoding="utf-8", errors="replace")
     if given.test:
         if verdict.verdict != "suspect":
             print("gradebook: no suspect, so no test", file=sys.stderr)
         else:
             found = test_file(given.files, verdict)
-            Path(given.test).write_text(
-                found.text, encoding="utf-8", errors="replace"
-            )
+            Path(given.test).write_text(found.text, encoding="utf-8", errors="replace")
     return verdict.exit_code
 
 
@@ -237,8 +230,7 @@ def _text(verdict: Verdict) -> str:
     if verdict.source:
         lines.append(f"  source: {verdict.source}")
     lines += [
-        f"Cannot be told from {t.title or t.name}: {t.why}."
-        for t in verdict.ties
+        f"Cannot be told from {t.title or t.name}: {t.why}." for t in verdict.ties
     ]
     lines += verdict.notes
     lines += verdict.broken

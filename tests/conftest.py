@@ -133,9 +133,7 @@ class Visit:
             widget
             for kind in kinds
             for widget in getattr(self.app, kind)
-            if re.fullmatch(
-                re.escape(key) + "(__at__[0-9-]+)?", widget.key or ""
-            )
+            if re.fullmatch(re.escape(key) + "(__at__[0-9-]+)?", widget.key or "")
         ]
         return found
 
@@ -355,7 +353,5 @@ def pytest_collection_modifyitems(config, items):
         )
         if set(MAIN_CASE) & set(item.path.parts) and variants & set(named):
             item.add_marker(pytest.mark.long)
-        if any(
-            v.removeprefix("sandbox-").split("-")[0] in others for v in named
-        ):
+        if any(v.removeprefix("sandbox-").split("-")[0] in others for v in named):
             item.add_marker(pytest.mark.long)

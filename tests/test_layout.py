@@ -31,8 +31,7 @@ def test_a_stage_prints_nothing_and_draws_no_random_number():
             called = {
                 node.func.id
                 for node in ast.walk(tree)
-                if isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
             }
             assert not chance & imported, path
             assert not called & {"print", "open", "input"}, path

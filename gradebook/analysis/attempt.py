@@ -106,9 +106,7 @@ def changes(before: State, now: State) -> Changes:
     return Changes(
         cells,
         frozenset(n for n in today if then[n] != today[n]),
-        frozenset(
-            n for n in SWITCHES if getattr(before, n) != getattr(now, n)
-        ),
+        frozenset(n for n in SWITCHES if getattr(before, n) != getattr(now, n)),
         came_from,
         len(old) - kept,
     )
@@ -123,9 +121,7 @@ def _key(row: Row) -> Hashable:
     return repr(sorted(row.items()))
 
 
-def _matched(
-    old: list[Hashable], new: list[Hashable]
-) -> tuple[int | None, ...]:
+def _matched(old: list[Hashable], new: list[Hashable]) -> tuple[int | None, ...]:
     """Where each new row stood among the old ones.
 
     Rows in another order are matched by value, as many rows as before by

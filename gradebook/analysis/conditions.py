@@ -222,9 +222,7 @@ def _agree(condition: Agree, attempt: Attempt) -> None:
     if condition.within is not None:
         gap = (both.correct.advantage - both.faulty.advantage).nan_to_num()
         if float(gap.abs().max()) > condition.within:
-            raise _Unmet(
-                f"The advantages are up to {gap.abs().max():.3g} apart."
-            )
+            raise _Unmet(f"The advantages are up to {gap.abs().max():.3g} apart.")
         return
     if both.agree:
         return
@@ -241,9 +239,7 @@ def _differ(condition: Differ, attempt: Attempt) -> None:
     rows = _selected(condition.some, attempt)
     if not any(differs[row] for row in rows):
         one = ROWS.get(str(condition.some), "of these rows")
-        raise _Unmet(
-            f"No {one} has another {condition.of} in the faulty engine."
-        )
+        raise _Unmet(f"No {one} has another {condition.of} in the faulty engine.")
 
 
 def _flip(condition: Flip, attempt: Attempt) -> None:
@@ -263,9 +259,7 @@ def _flip(condition: Flip, attempt: Attempt) -> None:
 def _moved(condition: Moved, attempt: Attempt) -> None:
     came_from = attempt.changes.came_from
     rows = [
-        row
-        for row in _selected(condition.rows, attempt)
-        if came_from[row] is not None
+        row for row in _selected(condition.rows, attempt) if came_from[row] is not None
     ]
     was = getattr(attempt.at_start, condition.of).advantage
     was = was[[came_from[row] for row in rows]]

@@ -32,9 +32,7 @@ def _result(name: str) -> Callable[[Batch, Trace], Tensor]:
     def read(batch: Batch, trace: Trace) -> Tensor:
         value = getattr(trace, name)
         if value is None:
-            raise GradebookError(
-                key="logp", expected="log-probabilities", found="none"
-            )
+            raise GradebookError(key="logp", expected="log-probabilities", found="none")
         return value[batch.mask] if value.dim() == 2 else value.reshape(-1)
 
     return read
@@ -54,10 +52,7 @@ def _batch_scale(batch: Batch, trace: Trace) -> Tensor:
 
 ENGINE: Mapping[str, Callable[[Batch, Trace], Tensor]] = MappingProxyType(
     {
-        **{
-            name: _result(name)
-            for name in (*STAGES, "gradient", "kl_gradient")
-        },
+        **{name: _result(name) for name in (*STAGES, "gradient", "kl_gradient")},
         "batch_scale": _batch_scale,
         "mean_over_rows": _mean_over_rows,
         "mean_over_tokens": _mean_over_tokens,
@@ -146,9 +141,7 @@ def in_words(values: Tensor) -> str:
     small = bool(((values.abs() > DUST) & (values.abs() < SMALL)).any())
     digits = 4 if small else 3
     texts = [
-        str(value)
-        if isinstance(value, int)
-        else written(settled(value), digits)
+        str(value) if isinstance(value, int) else written(settled(value), digits)
         for value in values.tolist()
     ]
     period = _period(texts) if len(texts) > LONG else len(texts)

@@ -71,9 +71,7 @@ def has_company(found: Comparison, row: int) -> bool:
     return int((peers & found.correct.counted).sum()) > 1
 
 
-def kinds_of(
-    found: Comparison, visible: float
-) -> dict[tuple[str, int], list[int]]:
+def kinds_of(found: Comparison, visible: float) -> dict[tuple[str, int], list[int]]:
     """The rows that show each kind, by kind and side.
 
     flip: the other sign. explosion: EXPLOSION times too large, or not
@@ -82,9 +80,7 @@ def kinds_of(
     correct engine has not. rescaled: another gradient. loss: only that.
     """
     kinds: dict[tuple[str, int], list[int]] = {}
-    pairs = zip(
-        found.correct.advantage.tolist(), found.faulty.advantage.tolist()
-    )
+    pairs = zip(found.correct.advantage.tolist(), found.faulty.advantage.tolist())
     for row, (correct, faulty) in enumerate(pairs):
         kind = _kind(correct, faulty, visible)
         if kind:

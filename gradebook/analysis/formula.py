@@ -88,9 +88,7 @@ def _standardized(comparison: Comparison, trace: Trace, row: int) -> Line:
         _number(comparison, trace, "standardized", row, lead="+"),
     ]
     # A faulty stage may combine the three in another way.
-    if scale and bool(
-        same(*torch.tensor([(score - baseline) / scale, found]))
-    ):
+    if scale and bool(same(*torch.tensor([(score - baseline) / scale, found]))):
         opening, close = ("(", ")") if baseline < 0 else ("", "")
         around = ("(", f" − {opening}", f"{close}) / ", " = ")
     else:
@@ -207,9 +205,7 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
     )
 
 
-def _straight_line(
-    batch: Batch, trace: Trace, row: int
-) -> tuple[float, float] | None:
+def _straight_line(batch: Batch, trace: Trace, row: int) -> tuple[float, float] | None:
     """m and s with advantage = (standardized - m) / s over the row's step,
     read off the two rows farthest apart; None where rows do not tell."""
     among = (batch.step_index == batch.step_index[row]) & trace.credited

@@ -84,16 +84,12 @@ class Influences:
         victims, culprits = size.sum(1), size.sum(0)
         if not bool(size.any()):
             return Totals(victims, culprits, None, None)
-        return Totals(
-            victims, culprits, int(victims.argmax()), int(culprits.argmax())
-        )
+        return Totals(victims, culprits, int(victims.argmax()), int(culprits.argmax()))
 
 
 def influences(engine: Engine, batch: Batch) -> Influences:
     """Both maps: of the correct engine and of the faulty `engine`."""
-    return Influences(
-        batch, influence(CORRECT, batch), influence(engine, batch)
-    )
+    return Influences(batch, influence(CORRECT, batch), influence(engine, batch))
 
 
 def influence(engine: Engine, batch: Batch) -> Influence:

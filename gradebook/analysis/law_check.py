@@ -25,9 +25,7 @@ from gradebook.engine.grouping import score
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
 COLUMNS = tuple(
-    field.name
-    for field in fields(Batch)
-    if field.name not in ("step", "settings")
+    field.name for field in fields(Batch) if field.name not in ("step", "settings")
 )
 """The columns of a step."""
 
@@ -118,8 +116,7 @@ def columns_of(batch: Batch) -> list[Step]:
     for row, at in enumerate(batch.step_index.tolist()):
         rows[at].append(row)
     return [
-        {name: [cells[r] for r in of] for name, cells in lists.items()}
-        for of in rows
+        {name: [cells[r] for r in of] for name, cells in lists.items()} for of in rows
     ]
 
 
@@ -228,9 +225,7 @@ def _judged(
     gap = abs(expected - found)
     allowed += change.slack * abs(expected)
     wrong = not same(expected, found) and not gap <= allowed
-    return _Found(
-        change, row, expected, found, gap if wrong else 0.0, gradient
-    )
+    return _Found(change, row, expected, found, gap if wrong else 0.0, gradient)
 
 
 def _changed(

@@ -127,8 +127,7 @@ def other_rewards(step: Step, row: int, still: list) -> Changes:
     for new in (mean, old + 1, min(rewards) - 1):
         if new != old:
             what = (
-                f"the reward of {listed(step, [row])} changes from {old:g}"
-                f" to {new:g}"
+                f"the reward of {listed(step, [row])} changes from {old:g} to {new:g}"
             )
             yield Change(what, with_rewards(step, {row: new}), still, still)
 
@@ -150,8 +149,7 @@ def valued(step: Step, settings: Settings) -> list:
     size = {row: sizes[rows[0]] for rows in prompts(step) for row in rows}
     least = settings["min_group_size"]
     return [
-        kept > 0 and size[row] >= least
-        for row, kept in enumerate(step["kept_steps"])
+        kept > 0 and size[row] >= least for row, kept in enumerate(step["kept_steps"])
     ]
 
 
@@ -211,8 +209,7 @@ def clipped(step: Step, settings: Settings, new: dict) -> bool:
     bias, times = settings["reward_bias"], settings["reward_scaling"]
     values = [*step["reward"], *new.values()]
     return any(
-        abs((value + bias) * times) > settings["reward_clip"]
-        for value in values
+        abs((value + bias) * times) > settings["reward_clip"] for value in values
     )
 
 

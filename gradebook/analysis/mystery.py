@@ -39,8 +39,7 @@ def look(name: str, state: State) -> Comparison:
             trace = run(swap(name).engine, batch)
         except GradebookError:
             raise Crash(
-                "The trainer stopped with an error on this batch. That is a"
-                " clue, too."
+                "The trainer stopped with an error on this batch. That is a clue, too."
             ) from None
     values = [float(f"{x:.{DIGITS}g}") for x in trace.advantage.tolist()]
     advantage = torch.tensor(values, dtype=torch.float64)

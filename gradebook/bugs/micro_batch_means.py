@@ -13,9 +13,7 @@ from gradebook.engine.loss import (
 )
 
 
-def loss(
-    batch: Batch, advantage: Tensor, trained: Tensor, logp: Tensor
-) -> Loss:
+def loss(batch: Batch, advantage: Tensor, trained: Tensor, logp: Tensor) -> Loss:
     """The mean over the step's micro-batches of each one's loss, policy
     part and KL part.
 

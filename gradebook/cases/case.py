@@ -175,9 +175,7 @@ class Record(Part):
                      is the bug
     """
 
-    columns: tuple[
-        Annotated[str | tuple[str, ...], PlainValidator(_column)], ...
-    ]
+    columns: tuple[Annotated[str | tuple[str, ...], PlainValidator(_column)], ...]
     in_advantages: Flag
     couples_prompts: Flag
     phrase: Text
@@ -185,8 +183,8 @@ class Record(Part):
     tells: Text
     would_tell: Text
     laws: Annotated[tuple[Text, ...], between(1), each_once]
-    guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = (
-        field(default_factory=dict)
+    guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = field(
+        default_factory=dict
     )
     breaks: Mapping[Annotated[str, one_of(*PROPERTIES)], Text] = field(
         default_factory=dict

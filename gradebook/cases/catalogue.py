@@ -53,9 +53,7 @@ FILTERS: Mapping[str, Filter] = {
         _alphabetical,
         lambda one: tuple(one.trainer.split(", ")),
     ),
-    "stage": Filter(
-        "Stage", "All stages", _as_in(STAGES), lambda one: (one.stage,)
-    ),
+    "stage": Filter("Stage", "All stages", _as_in(STAGES), lambda one: (one.stage,)),
     "status": Filter(
         "Status",
         "Any status",
@@ -93,6 +91,5 @@ def _fits(one: Bug, wanted: Mapping[str, str]) -> bool:
         if (trainer, status) not in stands:
             return False
     return all(
-        not value or value in FILTERS[key].values(one)
-        for key, value in wanted.items()
+        not value or value in FILTERS[key].values(one) for key, value in wanted.items()
     )

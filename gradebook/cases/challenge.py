@@ -56,9 +56,7 @@ class Edits(Part):
 
     columns: tuple[Annotated[str, one_of("any", *COLUMNS)], ...] = ()
     rows: tuple[Count, ...] = ()
-    settings: tuple[
-        Annotated[str, one_of("any", *Settings().keys())], ...
-    ] = ()
+    settings: tuple[Annotated[str, one_of("any", *Settings().keys())], ...] = ()
     most: Count = 0
     alike: Flag = False
     add: Flag = False
@@ -189,9 +187,7 @@ def _change(value: Any) -> Any:
     )
 
 
-Change = Annotated[
-    Cell | Setting | AddRow | RemoveRow | Order, PlainValidator(_change)
-]
+Change = Annotated[Cell | Setting | AddRow | RemoveRow | Order, PlainValidator(_change)]
 
 
 @dataclass(frozen=True)

@@ -66,17 +66,13 @@ PLAIN: Mapping[str, Callable[[Mapping[str, Cell], int, int], Cell]] = {
     "kept_steps": lambda row, at, width: row.get("steps", "1"),
     "mask": lambda row, at, width: (True,) * max(width, 1),
     "logp": _ones,
-    "ref_logp": lambda row, at, width: (
-        row.get("logp") or _ones(row, at, width)
-    ),
+    "ref_logp": lambda row, at, width: row.get("logp") or _ones(row, at, width),
 }
 """The plain cells that depend on the row: on its other cells by column, its
 number, and the number of tokens."""
 
 
-def _column(
-    name: str, kind: str, title: str, help: str, plain: Cell = ""
-) -> Column:
+def _column(name: str, kind: str, title: str, help: str, plain: Cell = "") -> Column:
     return Column(name, kind, title, help, PLAIN.get(name, lambda *row: plain))
 
 
@@ -151,9 +147,7 @@ def read(column: str, cell: Cell, width: int) -> Any:
         if all(type(one) is bool for one in cell):
             return cell
         return Unreadable(
-            error
-            for t, one in enumerate(cell)
-            for error in _unread(f"t{t + 1}", one)
+            error for t, one in enumerate(cell) for error in _unread(f"t{t + 1}", one)
         )
     try:
         if COLUMNS[column].kind == "list":
@@ -224,9 +218,7 @@ def parts(cell: Cell) -> list[str]:
 def _numbers(cell: Cell, width: int) -> tuple[float, ...]:
     typed = parts(cell)
     if width and len(typed) != width:
-        raise refuse(
-            f"{width} numbers separated by spaces, one a token", len(typed)
-        )
+        raise refuse(f"{width} numbers separated by spaces, one a token", len(typed))
     return tuple(number(part) for part in typed)
 
 

@@ -247,8 +247,7 @@ Condition = (
     | LikeCorrectAtStart
 )
 CONDITIONS: Mapping[str, type] = {
-    part.__dataclass_fields__["kind"].default: part
-    for part in Condition.__args__
+    part.__dataclass_fields__["kind"].default: part for part in Condition.__args__
 }
 """The conditions by the `kind` that files give them."""
 

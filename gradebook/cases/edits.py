@@ -126,9 +126,7 @@ def _under(state: State, table: Table) -> State:
 def _check_row(state: State, row: int) -> None:
     if not 0 <= row < state.rows:
         raise refuse(
-            f"a row from 0 to {state.rows - 1}"
-            if state.rows
-            else "a batch with rows",
+            f"a row from 0 to {state.rows - 1}" if state.rows else "a batch with rows",
             row,
             "row",
         )

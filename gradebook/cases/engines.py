@@ -27,8 +27,7 @@ def several(bug_names: Iterable[str]) -> Engine:
     each other.
     """
     faulty: dict[str, Any] = {
-        stage: _faulty(stage, swaps)
-        for stage, swaps in _by_stage(bug_names).items()
+        stage: _faulty(stage, swaps) for stage, swaps in _by_stage(bug_names).items()
     }
     return replace(CORRECT, **faulty)
 

@@ -69,9 +69,7 @@ class Field:
         Raises GradebookError with what was expected and found."""
         if self.kind == "number":
             if len(text) > LONGEST_TEXT:
-                raise refuse(
-                    f"at most {LONGEST_TEXT} characters long", len(text)
-                )
+                raise refuse(f"at most {LONGEST_TEXT} characters long", len(text))
             return text
         if self.kind == "bugs":
             named = text.split(".")
@@ -117,12 +115,8 @@ def _setting(name: str) -> Field:
     )
 
 
-def _switch(
-    name: str, default: Callable[[Scenario], bool], page: str = ""
-) -> Field:
-    return Field(
-        name, "flag", *_text_of(name), default, options=BITS, page=page
-    )
+def _switch(name: str, default: Callable[[Scenario], bool], page: str = "") -> Field:
+    return Field(name, "flag", *_text_of(name), default, options=BITS, page=page)
 
 
 FIELDS: Mapping[str, Field] = MappingProxyType(
@@ -208,9 +202,7 @@ def read_setting(name: str, value: Any) -> Any:
 
 def title(key: str) -> str:
     """What a field or a column is called on the screen."""
-    return (
-        TEXTS[key]["title"] if key in TEXTS else titled(key).replace("_", " ")
-    )
+    return TEXTS[key]["title"] if key in TEXTS else titled(key).replace("_", " ")
 
 
 def said(error: GradebookError) -> str:

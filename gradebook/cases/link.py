@@ -100,10 +100,7 @@ def excess(query: Mapping[str, str]) -> str:
 
 def in_words(key: Any, expected: str, found: str, then: str) -> str:
     """What is wrong with a link, and what is done about it."""
-    return (
-        f"In this link {shown(key)} should be {expected}, but is {found};"
-        f" {then}."
-    )
+    return f"In this link {shown(key)} should be {expected}, but is {found}; {then}."
 
 
 class _Reader:
@@ -112,9 +109,7 @@ class _Reader:
     def __init__(self, query: Mapping[str, Any]) -> None:
         self.problems: list[str] = []
         self.query = {
-            key: value
-            for key, value in query.items()
-            if self._is_text(key, value)
+            key: value for key, value in query.items() if self._is_text(key, value)
         }
 
     def _is_text(self, key: Any, value: Any) -> bool:

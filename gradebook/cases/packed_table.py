@@ -55,9 +55,7 @@ def differences(table: Table, own: Table) -> dict[str, Any]:
     return found | ({"c": changed} if changed else {})
 
 
-def _base(
-    own: Table, headers: Sequence[str], rows: int
-) -> dict[str, list[Any]]:
+def _base(own: Table, headers: Sequence[str], rows: int) -> dict[str, list[Any]]:
     """The case's cells on another number of rows and columns."""
     at = [min(row, len(own) - 1) for row in range(rows)]
     base: dict[str, list[Any]] = {}
@@ -108,9 +106,7 @@ def laid_over(value: Any, own: Table) -> Table:
     if not isinstance(value, dict):
         raise refuse("a packed table", value)
     for key in set(value) - {"n", "k", "c"}:
-        raise GradebookError(
-            expected="made of n, k and c", found=f"more: {shown(key)}"
-        )
+        raise GradebookError(expected="made of n, k and c", found=f"more: {shown(key)}")
     rows = value.get("n", len(own))
     if type(rows) is not int or not 0 <= rows <= MOST_ROWS:
         raise refuse(f"0 to {MOST_ROWS} rows", rows, ".n")

@@ -69,16 +69,13 @@ def replaced(table: Table, text: str) -> Table:
     if unknown or len(set(names)) < len(names):
         raise GradebookError(
             key="paste",
-            expected="each of these columns at most once: "
-            + ", ".join(table.headers),
+            expected="each of these columns at most once: " + ", ".join(table.headers),
             found=", ".join(names),
         )
     _check_rows(len(block))
     for row, line in enumerate(block):
         if len(line) != len(names):
-            raise refuse(
-                counted(len(names), "cell"), len(line), "paste", row=row
-            )
+            raise refuse(counted(len(names), "cell"), len(line), "paste", row=row)
     return table.extended(len(block)).with_cells(
         {
             (row, name): cell.strip()
@@ -99,9 +96,7 @@ def _block(text: str) -> list[list[str]]:
         ) from None
     filled = [at for at, line in enumerate(lines) if any(map(str.strip, line))]
     if not filled:
-        raise GradebookError(
-            key="paste", expected="a block of cells", found="nothing"
-        )
+        raise GradebookError(key="paste", expected="a block of cells", found="nothing")
     return lines[filled[0] : filled[-1] + 1]
 
 

@@ -61,9 +61,7 @@ def _rows(value: Any) -> tuple[dict[str, Any], ...]:
 Rows = Annotated[tuple[dict[str, Any], ...], PlainValidator(_rows)]
 
 
-def read_row(
-    cells: Any, before: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def read_row(cells: Any, before: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One row, with the keys, kinds and widths of the first row `before`.
 
     Raises GradebookError with the column.

@@ -67,9 +67,7 @@ class Scenario(Case):
                 "statuses",
             )
         if not self.variant and self.plan is None:
-            raise GradebookError(
-                key="plan", expected="a table", found="nothing"
-            )
+            raise GradebookError(key="plan", expected="a table", found="nothing")
         if self.also:
             _check_together(self.bug, self.also)
         if self.plan is not None:
@@ -173,9 +171,7 @@ def _shipped(path: Path) -> Scenario:
 def _is_path(name_or_path: str | Path) -> bool:
     if isinstance(name_or_path, Path):
         return True
-    return name_or_path.endswith(".toml") or bool(
-        {"/", "\\"} & set(name_or_path)
-    )
+    return name_or_path.endswith(".toml") or bool({"/", "\\"} & set(name_or_path))
 
 
 def _read(path: Path) -> Scenario:
@@ -272,9 +268,7 @@ def _check_titles(challenges: Sequence[Challenge]) -> None:
             raise refuse("another title", title, f"challenges[{place}].title")
 
 
-def _check_solution(
-    scenario: Scenario, challenge: Challenge, key: str
-) -> None:
+def _check_solution(scenario: Scenario, challenge: Challenge, key: str) -> None:
     """Raises unless the changes fit the rows, one after the other, and
     leave a batch."""
     table, settings = Table.of(scenario.rows), scenario.settings

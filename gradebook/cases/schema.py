@@ -63,9 +63,7 @@ def _names(part: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The keys of a part, and those that have no default."""
     known = fields(part)
     needed = (
-        f.name
-        for f in known
-        if f.default is MISSING and f.default_factory is MISSING
+        f.name for f in known if f.default is MISSING and f.default_factory is MISSING
     )
     return tuple(f.name for f in known), tuple(needed)
 
@@ -111,9 +109,7 @@ Count = Annotated[
     Is("a whole number of 0 or more, below 2 ** 31"),
 ]
 Bit = Annotated[int, Strict(), Field(ge=0, le=1), Is("0 or 1")]
-Number = Annotated[
-    float, Strict(), Field(allow_inf_nan=False), Is("a finite number")
-]
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False), Is("a finite number")]
 Url = Annotated[
     str,
     Strict(),

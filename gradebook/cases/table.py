@@ -98,9 +98,7 @@ class Table:
             raise refuse("a column of a batch", name, name)
         for name in ("prompt", "reward"):
             if name not in known:
-                raise GradebookError(
-                    key=name, expected="a column", found="none"
-                )
+                raise GradebookError(key=name, expected="a column", found="none")
         tokens = [h for h in given if column_of(h) == "mask" and h != "mask"]
         if tokens:
             tokens.sort(key=lambda header: int(header[1:]))
@@ -203,10 +201,7 @@ class Table:
         """Bytes that the table takes where `other` is kept too, roughly."""
         mine, others = set(map(id, self.rows)), set(map(id, other.rows))
         shared = {
-            id(cell)
-            for row in other.rows
-            if id(row) not in mine
-            for cell in row.cells
+            id(cell) for row in other.rows if id(row) not in mine for cell in row.cells
         }
         new = (row for row in self.rows if id(row) not in others)
         return sum(row.size(shared) for row in new)
@@ -360,9 +355,7 @@ class Table:
 def _headers(columns: tuple[str, ...], width: int) -> tuple[str, ...]:
     tokens = [f"t{t + 1}" for t in range(width)]
     return tuple(
-        header
-        for name in columns
-        for header in (tokens if name == "mask" else [name])
+        header for name in columns for header in (tokens if name == "mask" else [name])
     )
 
 

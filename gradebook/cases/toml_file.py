@@ -33,9 +33,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     except GradebookError:
         raise
     except ValueError as error:
-        raise GradebookError(
-            expected="TOML", found=_lowered(str(error))
-        ) from None
+        raise GradebookError(expected="TOML", found=_lowered(str(error))) from None
 
 
 def read_part(part: type[T], path: Path, **given: Any) -> T:
@@ -62,13 +60,9 @@ def _content(path: Path) -> bytes:
             found=_lowered(error.strerror or str(error)),
         ) from None
     except ValueError as error:
-        raise GradebookError(
-            expected="a path", found=_lowered(str(error))
-        ) from None
+        raise GradebookError(expected="a path", found=_lowered(str(error))) from None
     if len(content) > LARGEST_FILE:
-        raise GradebookError(
-            expected=f"at most {LARGEST_FILE} bytes", found="more"
-        )
+        raise GradebookError(expected=f"at most {LARGEST_FILE} bytes", found="more")
     return content
 
 

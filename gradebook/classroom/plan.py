@@ -68,8 +68,7 @@ OPENING = Step(
     usual="Nothing, its own reward is the same.",
     why="An advantage reads like a score of the answer. It is a comparison:"
     " the mean rises, so the first answer stands less far above it.",
-    truth="It shrinks. With two successes the mean is 0.5, with three it is"
-    " 0.75.",
+    truth="It shrinks. With two successes the mean is 0.5, with three it is 0.75.",
     do="Open Home, and in the primer drag that reward to 1, or type it. Then"
     " set all four to 1:"
     " every advantage is 0.",
@@ -220,9 +219,7 @@ def _training(name: str, lesson: Lesson) -> Step:
     one, main = study(name), load(name)
     update = one.report[0]
     asked = question(one, one.slider.default, main.engine_names, update)
-    choices = tuple(
-        said[:1].upper() + said[1:] for said in one.measured.choices
-    )
+    choices = tuple(said[:1].upper() + said[1:] for said in one.measured.choices)
     step = Step(
         begin=-1,
         minutes=lesson.minutes,

@@ -187,21 +187,15 @@ class Rooms:
         with self._lock:
             room = self._room(code)
             if question in room.revealed:
-                raise GradebookError(
-                    key="vote", expected="a vote before the reveal"
-                )
+                raise GradebookError(key="vote", expected="a vote before the reveal")
             if seat not in room.seats:
-                raise GradebookError(
-                    key="vote", expected="a seat that has joined"
-                )
+                raise GradebookError(key="vote", expected="a seat that has joined")
             if (seat, question) in room.looked:
                 raise GradebookError(
                     key="vote", expected="a vote before a look at the answer"
                 )
             if not 0 <= choice < MOST_CHOICES:
-                raise refuse(
-                    f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote"
-                )
+                raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
             self._votes(room, question)[seat] = choice
 
     def look(self, code: str, seat: str, question: str) -> None:

@@ -97,8 +97,7 @@ class Batch:
         put("reward", reward)
         put("prompt", read_labels("prompt", self.prompt, rows))
         tokens = {
-            name: read_matrix(name, getattr(self, name), rows)
-            for name in PER_TOKEN
+            name: read_matrix(name, getattr(self, name), rows) for name in PER_TOKEN
         }
         for name in ("logp", "ref_logp"):
             given = tokens[name]
@@ -181,9 +180,7 @@ class Batch:
         order = self.step_index.argsort(stable=True)
         ahead = torch.empty_like(order)
         ahead[order] = chosen[order].cumsum(0) - chosen[order].long()
-        of_step = torch.bincount(
-            self.step_index[chosen], minlength=self.step_count
-        )
+        of_step = torch.bincount(self.step_index[chosen], minlength=self.step_count)
         return ahead - (of_step.cumsum(0) - of_step)[self.step_index]
 
     @cached_property
@@ -198,18 +195,14 @@ class Batch:
         if self.settings.group_size is not None:
             return torch.full_like(self.step_rows, self.settings.group_size)
         largest = torch.zeros_like(self.step_rows)
-        return largest.scatter_reduce(
-            0, self.step_index, self.prompt_rows, "amax"
-        )
+        return largest.scatter_reduce(0, self.step_index, self.prompt_rows, "amax")
 
     @cached_property
     def prompts_per_step(self) -> Tensor:
         """int64 [S] prompts per step the trainer was configured with; where
         the settings name none, the prompts that the step has."""
         if self.settings.prompts_per_step is not None:
-            return torch.full_like(
-                self.step_rows, self.settings.prompts_per_step
-            )
+            return torch.full_like(self.step_rows, self.settings.prompts_per_step)
         step = torch.zeros(
             int(self.prompt_index.max()) + 1 if self.rows else 0,
             dtype=torch.int64,
@@ -314,14 +307,8 @@ def _check_tokens(batch: Batch) -> None:
                 found=str(list(values.shape)),
             )
         bad = (batch.mask & ~values.isfinite()).any(-1)
-        refuse_rows(
-            name, bad, values, "a finite number at every unmasked token"
-        )
-    if (
-        batch.logp is not None
-        and batch.ref_logp is None
-        and batch.settings.beta
-    ):
+        refuse_rows(name, bad, values, "a finite number at every unmasked token")
+    if batch.logp is not None and batch.ref_logp is None and batch.settings.beta:
         raise GradebookError(
             key="ref_logp",
             expected="values, since beta is not 0",

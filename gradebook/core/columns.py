@@ -141,9 +141,7 @@ def _dense(key: str, tensor: Tensor) -> Tensor:
     """The tensor with its values in rows and columns."""
     if tensor.is_meta or tensor.is_quantized:
         kind = "a meta tensor" if tensor.is_meta else str(tensor.dtype)
-        raise GradebookError(
-            key=key, expected="a tensor with plain values", found=kind
-        )
+        raise GradebookError(key=key, expected="a tensor with plain values", found=kind)
     if tensor.dtype in UNSIGNED:
         return as_tensor(key, tensor.cpu().numpy())
     return tensor if tensor.layout == torch.strided else tensor.to_dense()
@@ -153,9 +151,7 @@ def _unreadable(key: str, value: Any) -> GradebookError:
     """Why a nested list is no tensor: the first row that differs."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         lengths = [
-            len(v)
-            if isinstance(v, Sequence) and not isinstance(v, str)
-            else -1
+            len(v) if isinstance(v, Sequence) and not isinstance(v, str) else -1
             for v in value
         ]
         for row, length in enumerate(lengths):
@@ -200,9 +196,7 @@ def _refuse_other_rows(key: str, found: int, rows: int | None) -> None:
         raise refuse(f"{rows} rows, one for each reward", found, key)
 
 
-def read_floats(
-    key: str, value: Any, dims: int, rows: int | None = None
-) -> Tensor:
+def read_floats(key: str, value: Any, dims: int, rows: int | None = None) -> Tensor:
     """Finite numbers where there is one a row."""
     tensor = read_numbers(key, value, dims, rows)
     if dims == 1:
@@ -210,15 +204,11 @@ def read_floats(
     return tensor
 
 
-def read_numbers(
-    key: str, value: Any, dims: int, rows: int | None = None
-) -> Tensor:
+def read_numbers(key: str, value: Any, dims: int, rows: int | None = None) -> Tensor:
     """Real numbers, infinite and missing ones too."""
     tensor = as_tensor(key, value)
     if tensor.is_complex():
-        raise GradebookError(
-            key=key, expected="real numbers", found=str(tensor.dtype)
-        )
+        raise GradebookError(key=key, expected="real numbers", found=str(tensor.dtype))
     if tensor.dtype not in (torch.float32, torch.float64):
         tensor = tensor.double()
     return _length(key, tensor, rows, dims)
@@ -254,15 +244,11 @@ def read_whole(key: str, value: Any, rows: int, default: int) -> Tensor:
         whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
         refuse_rows(key, ~whole, tensor, "a whole number")
     elif tensor.dtype == torch.bool or tensor.is_complex():
-        raise GradebookError(
-            key=key, expected="whole numbers", found=str(tensor.dtype)
-        )
+        raise GradebookError(key=key, expected="whole numbers", found=str(tensor.dtype))
     return tensor.to(torch.int64).cpu()
 
 
-def refuse_rows(
-    key: str, wrong: Tensor, values: Tensor, expected: str
-) -> None:
+def refuse_rows(key: str, wrong: Tensor, values: Tensor, expected: str) -> None:
     """Raises at the first row where `wrong`, bool [R], is true."""
     if bool(wrong.any()):
         row = int(wrong.int().argmax())

@@ -82,9 +82,7 @@ def refuse(
     expected: str, value: object, key: str = "", row: int | None = None
 ) -> GradebookError:
     """The error for a value that is not what was expected."""
-    return GradebookError(
-        key=key, row=row, expected=expected, found=shown(value)
-    )
+    return GradebookError(key=key, row=row, expected=expected, found=shown(value))
 
 
 def shown(value: object, limit: int = 60) -> str:

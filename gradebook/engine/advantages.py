@@ -72,8 +72,7 @@ def enough_tokens(batch: Batch, credited: Tensor) -> None:
         many = "two unmasked tokens" if least == 2 else "one unmasked token"
         raise StepsError(
             short,
-            f"step {int(batch.step[batch.step_index == step][0])} cannot be"
-            " whitened",
+            f"step {int(batch.step[batch.step_index == step][0])} cannot be whitened",
             key="mask",
             expected=f"{many} or more",
             found=str(int(tokens[step])),

@@ -15,9 +15,7 @@ from gradebook.core.batch import Batch
 from gradebook.engine.segments import Segments, by_group, by_step, others
 
 
-def baseline(
-    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
-) -> Tensor:
+def baseline(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
     """What the score is compared with, by `settings.baseline`. float [R]."""
     chosen = BASELINES[batch.settings.baseline]
     return chosen(batch, score, by_group(group, counted))
@@ -50,9 +48,7 @@ def leave_one_out(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     return torch.where(groups.of == 0, 0, mean)
 
 
-def length_weighted_mean(
-    batch: Batch, score: Tensor, groups: Segments
-) -> Tensor:
+def length_weighted_mean(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     """Mean weighted by unmasked tokens: OPO. float [R].
 
     NaN where several rows count and none has a token (0/0), as in the

@@ -17,17 +17,13 @@ from gradebook.engine.scales import FLAT
 from gradebook.engine.segments import by_group
 
 
-def trained(
-    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
-) -> Tensor:
+def trained(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
     """The row's tokens enter the loss: it has some, and its group's scores
     are not all equal. bool [R]."""
     return has_tokens(batch) & ~flat(batch, score, counted, group)
 
 
-def flat(
-    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
-) -> Tensor:
+def flat(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
     """The group's scores have no spread (ddof 1). bool [R].
 
     Of the whole step where the scale is batch_std. A lone row is flat where
@@ -51,9 +47,7 @@ class Loss(NamedTuple):
     kl: Tensor
 
 
-def loss(
-    batch: Batch, advantage: Tensor, trained: Tensor, logp: Tensor
-) -> Loss:
+def loss(batch: Batch, advantage: Tensor, trained: Tensor, logp: Tensor) -> Loss:
     """Policy part and KL part of each step's loss.
 
     `logp` float [R, T] is the policy being differentiated.

@@ -137,9 +137,7 @@ def _stages(engine: Engine, batch: Batch) -> Trace:
     return replace(trace, **_loss_and_gradient(engine, batch, trace))
 
 
-def _loss_and_gradient(
-    engine: Engine, batch: Batch, trace: Trace
-) -> dict[str, Tensor]:
+def _loss_and_gradient(engine: Engine, batch: Batch, trace: Trace) -> dict[str, Tensor]:
     logp = batch.logp.detach().clone().requires_grad_()
     with torch.enable_grad():
         parts = engine.loss(batch, trace.advantage, trace.trained, logp)
@@ -178,9 +176,7 @@ def put_back(trace: Trace, keep: Tensor) -> Trace:
     return replace(trace, **wide)
 
 
-def _losses_by_step(
-    trace: Trace, batch: Batch, kept: Batch
-) -> dict[str, Tensor]:
+def _losses_by_step(trace: Trace, batch: Batch, kept: Batch) -> dict[str, Tensor]:
     """The kept rows' losses in the whole batch's order of steps; 0 for a
     step that lost every row."""
     if trace.loss is None:

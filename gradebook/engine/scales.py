@@ -107,9 +107,7 @@ def others_std(
     return torch.where(divides, spread + batch.settings.eps, 1)
 
 
-def no_scale(
-    batch: Batch, score: Tensor, groups: Segments, baseline: Tensor
-) -> Tensor:
+def no_scale(batch: Batch, score: Tensor, groups: Segments, baseline: Tensor) -> Tensor:
     """1, without eps, for every row. float [R]."""
     return torch.ones_like(score)
 

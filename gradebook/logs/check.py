@@ -87,8 +87,7 @@ def check(
             if places is not None:
                 rounding = Rounding(places)
             found += [
-                results_of(search.run(part, rounding)).frame
-                for part in in_parts(steps)
+                results_of(search.run(part, rounding)).frame for part in in_parts(steps)
             ]
     return joined(found)[list(COLUMNS)]
 

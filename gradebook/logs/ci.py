@@ -77,14 +77,10 @@ def junit(verdict: Verdict, place: str) -> str:
     )
     kind = "failure" if failed else "error" if partly else "skipped"
     if failed or partly or skipped:
-        told = ElementTree.SubElement(
-            case, kind, message=_xml(verdict.sentence)
-        )
+        told = ElementTree.SubElement(case, kind, message=_xml(verdict.sentence))
         told.text = _xml("\n".join(_steps(verdict)))
     notes = ElementTree.SubElement(case, "system-out")
-    notes.text = _xml(
-        "\n".join([verdict.sentence, *verdict.notes, *verdict.broken])
-    )
+    notes.text = _xml("\n".join([verdict.sentence, *verdict.notes, *verdict.broken]))
     ElementTree.indent(suites)
     text = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}'

@@ -296,9 +296,7 @@ def _law(trials: Trials, correct: Candidate, away: np.ndarray) -> str:
     return broken.sentence if broken else ""
 
 
-def _logged(
-    step: int, rows: StepRows, without: tuple[str, ...] = ()
-) -> LoggedSteps:
+def _logged(step: int, rows: StepRows, without: tuple[str, ...] = ()) -> LoggedSteps:
     """The rows as a logged step. A row without a reward is not scored."""
     columns = {
         name: values

@@ -77,8 +77,7 @@ def _recorded(recording: Recording) -> list[str]:
         more = "; …" if len(missing) > NAMED else ""
         steps = count(len(missing), "step is", "steps are")
         notes.append(
-            f"{steps} not judged, since rows of some ranks are missing"
-            f" ({some}{more})."
+            f"{steps} not judged, since rows of some ranks are missing ({some}{more})."
         )
     if recording.problems:
         problems = count(len(recording.problems), "problem")

@@ -59,9 +59,7 @@ def test_file(
     """The smallest failing step as a test file that passes on a correct
     trainer and fails on this one. Raises GradebookError."""
     step = failing_step(verdict)
-    return pytest_file(
-        state_of(step_rows(paths, verdict, step, MOST_ROWS)), link
-    )
+    return pytest_file(state_of(step_rows(paths, verdict, step, MOST_ROWS)), link)
 
 
 test_file.__test__ = False  # type: ignore[attr-defined]

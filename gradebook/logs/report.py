@@ -108,9 +108,7 @@ def _worst(frame: pd.DataFrame) -> list[list[str]]:
     """The worst steps as rows of cells, under WORST."""
     return [
         [
-            f"{row[name]:.3g}"
-            if name == "correct_residual"
-            else str(row[name])
+            f"{row[name]:.3g}" if name == "correct_residual" else str(row[name])
             for name in WORST
         ]
         for _, row in frame.iterrows()

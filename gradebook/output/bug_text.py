@@ -69,13 +69,10 @@ def _table(case: Scenario, comparison: Comparison) -> str:
         ):
             if trace.gradient is not None:
                 columns[f"gradient, {name}"] = _numbers(trace.gradient.sum(-1))
-    widths = [
-        max(len(name), *map(len, cells)) for name, cells in columns.items()
-    ]
+    widths = [max(len(name), *map(len, cells)) for name, cells in columns.items()]
     lines = [list(columns), *zip(*columns.values())]
     return "\n".join(
-        "  ".join(cell.rjust(w) for cell, w in zip(line, widths))
-        for line in lines
+        "  ".join(cell.rjust(w) for cell, w in zip(line, widths)) for line in lines
     )
 
 

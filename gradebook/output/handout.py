@@ -80,9 +80,7 @@ def _cell(value: Any) -> str:
     return str(value)
 
 
-def _gradient(
-    comparison: Comparison, trace: Trace, row: int
-) -> dict[str, str] | None:
+def _gradient(comparison: Comparison, trace: Trace, row: int) -> dict[str, str] | None:
     """The KL part at the row's first unmasked token, worked out."""
     batch = comparison.batch
     if trace.kl_gradient is None or batch.ref_logp is None:

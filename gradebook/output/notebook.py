@@ -48,9 +48,7 @@ def _kind(comparison: Comparison) -> str:
 def html(comparison: Comparison) -> str:
     """The comparison as HTML: summary, picture of the rows, stages."""
     whole = panels.telling(panels.panels(comparison, _kind(comparison)))
-    rows = _shown(
-        [not same(a, b) for a, b in zip(whole.correct, whole.faulty)]
-    )
+    rows = _shown([not same(a, b) for a, b in zip(whole.correct, whole.faulty)])
     panel = Panel(
         whole.title,
         [whole.correct[row] for row in rows],

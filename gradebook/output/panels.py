@@ -67,9 +67,7 @@ def squashes(panels: Sequence[Panel]) -> bool:
     """A value would make all others unreadable on a linear axis."""
     for panel in panels:
         values = [*panel.correct, *panel.faulty]
-        sizes = sorted(
-            abs(v) for v in values if math.isfinite(v) and settled(v)
-        )
+        sizes = sorted(abs(v) for v in values if math.isfinite(v) and settled(v))
         if len(sizes) > 2 and sizes[-1] > SQUASHED * sizes[len(sizes) // 2]:
             return True
     return False

@@ -61,10 +61,7 @@ class Picture:
 def stops() -> dict[str, list[Bug]]:
     """Stage -> the bugs that break it, in the order of the stages."""
     records = [bug(name) for name in BUGS]
-    return {
-        stage: [one for one in records if one.stage == stage]
-        for stage in STAGES
-    }
+    return {stage: [one for one in records if one.stage == stage] for stage in STAGES}
 
 
 def subtitle() -> str:

@@ -99,9 +99,7 @@ def pytest_file(state: State, link: str) -> PytestFile:
         )
     notes = [text for text in (note, switches_note(state)) if text]
     cases = [case for case in cases if case.columns["reward"]]
-    return PytestFile(
-        _written(one, cases, link, _rule(state)), " ".join(notes)
-    )
+    return PytestFile(_written(one, cases, link, _rule(state)), " ".join(notes))
 
 
 def switches_note(state: State) -> str:
@@ -145,9 +143,7 @@ def _case(name: str, state: State, one: Bug) -> _Case:
         tests = _tests(one, batch, steps)
     plain = Batch(**{n: getattr(batch, n) for n in ALWAYS})
     given = [
-        name
-        for name in EXTRA
-        if not getattr(batch, name).equal(getattr(plain, name))
+        name for name in EXTRA if not getattr(batch, name).equal(getattr(plain, name))
     ]
     agree = compare(one, batch).agree
     return _Case(name, given, columns, batch.settings, agree, tests)
@@ -173,9 +169,7 @@ def _tests(one: Bug, batch: Batch, steps: list[Step]) -> list[_Test]:
     found = []
     for name in one.laws:
         says, called = law(name).words, LAWS[name]
-        found.append(
-            _test(name, says, name, called, call, steps, batch.settings)
-        )
+        found.append(_test(name, says, name, called, call, steps, batch.settings))
     kept = [test for test in found if test is not None]
     if any(test.catches for test in kept):
         return kept
@@ -220,9 +214,7 @@ def _caller(engine: Engine, batch: Batch, gradient: bool) -> Values:
     """What a test file's `values` is to a trainer, to an engine."""
 
     def values(step: Step, settings: Mapping[str, Any]) -> list:
-        columns = {
-            name: cells for name, cells in step.items() if name != "row"
-        }
+        columns = {name: cells for name, cells in step.items() if name != "row"}
         if not gradient:
             columns.pop("logp", None)
             columns.pop("ref_logp", None)
@@ -275,8 +267,7 @@ def _batch(number: int, case: _Case) -> dict[str, Any]:
         "number": number,
         "label": re.sub(r"\W", "_", case.name),
         "settings": [
-            (repr(name), _literal(case.settings[name]))
-            for name in case.settings
+            (repr(name), _literal(case.settings[name])) for name in case.settings
         ],
         "names": ", ".join(map(repr, case.columns)),
         "rows": [", ".join(map(_literal, cells)) for cells in rows],

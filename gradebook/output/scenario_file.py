@@ -66,8 +66,7 @@ def _rows(state: State, batch: Batch) -> list[dict[str, Any]]:
         columns["mask"] = batch.mask.int().tolist()
     names = [name for name in COLUMNS if name in columns]
     return [
-        dict(zip(names, cells))
-        for cells in zip(*(columns[name] for name in names))
+        dict(zip(names, cells)) for cells in zip(*(columns[name] for name in names))
     ]
 
 
@@ -75,9 +74,7 @@ def _prediction(found: Comparison, row: int) -> dict[str, Any]:
     """Whether both engines treat the row alike, and why."""
     moved = bool(found.differs("advantage")[row])
     differs = moved or bool(found.gradient_differs[row])
-    a, b = (
-        float(trace.advantage[row]) for trace in (found.correct, found.faulty)
-    )
+    a, b = (float(trace.advantage[row]) for trace in (found.correct, found.faulty))
     why = f"The engines computed the advantages {a:.6g} and {b:.6g}."
     if differs and not moved:
         why += " The gradient of its tokens differs."

@@ -26,9 +26,7 @@ def picture(
     zero line, with a thick connector and the word FLIP on a flip. `numbers`
     are the rows' own, where they are not 0, 1, 2, .."""
     axis = symlog if log else float
-    values = [
-        settled(v) for v in (*panel.correct, *panel.faulty) if math.isfinite(v)
-    ]
+    values = [settled(v) for v in (*panel.correct, *panel.faulty) if math.isfinite(v)]
     low, high = axis(min([0.0, *values])), axis(max([0.0, *values]))
 
     def x(value: float) -> float:

@@ -72,9 +72,7 @@ def _inputs(state: State, batch: Batch) -> dict[str, list[Any]]:
 
 def _by_token(stem: str, values: Any) -> dict[str, list[Any]]:
     """One column a token, from [R, T]."""
-    return {
-        f"{stem}{t + 1}": values[:, t].tolist() for t in range(values.shape[1])
-    }
+    return {f"{stem}{t + 1}": values[:, t].tolist() for t in range(values.shape[1])}
 
 
 def _losses(side: str, trace: Trace, rows: int) -> dict[str, list[Any]]:

@@ -19,9 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def step_of(
-    batch: Mapping[str, Any], others: Mapping[str, Any]
-) -> dict[str, Any]:
+def step_of(batch: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """The rows of one step, as `Recorder.step` takes them.
 
     batch   tensors of DataProto.batch: token_level_rewards, advantages and

@@ -88,9 +88,7 @@ def test_row_10_turns_by_the_reward_of_row_11_only(changes):
 def test_a_switch_is_an_edit():
     solution = reward(1, 1.0)
     assert tried("no_eos_outliers", "One reward to agree", solution).solved
-    found = tried(
-        "no_eos_outliers", "One reward to agree", solution, detector=True
-    )
+    found = tried("no_eos_outliers", "One reward to agree", solution, detector=True)
     assert found.missing == ELSE
 
 
@@ -238,8 +236,7 @@ def test_what_may_be_edited_is_said(edits, said):
             "partial_groups",
             "Past the guard",
             [RemoveRow(11)],
-            "The guard stops it: step 0: 11 rows do not divide by the group"
-            " size 4.",
+            "The guard stops it: step 0: 11 rows do not divide by the group size 4.",
         ),
         (
             "partial_groups",

@@ -241,9 +241,7 @@ def test_the_third_run_leaves_the_other_two_as_they_are():
         assert more.values["success"][:2] == two.values["success"]
     # Most of the harm comes from the tail (the prototype: .981 beside .835
     # after 200 updates).
-    correct, faulty, third = (
-        sum(seeds) / 8 for seeds in more.values["success"]
-    )
+    correct, faulty, third = (sum(seeds) / 8 for seeds in more.values["success"])
     assert faulty + 0.2 < third < correct
 
 

@@ -43,11 +43,7 @@ def test_the_numbers_follow_an_edited_batch():
     """1 1 0 0 instead of 1 0 0 1 0.5: a deviation of sqrt(1/3)."""
     (alarm,) = (a for a in alarms() if a.name == "extra_brackets")
     case = alarm.case("x", "X").as_scenario()
-    table = (
-        start(case)
-        .table.take(range(4))
-        .with_column("reward", ["1", "1", "0", "0"])
-    )
+    table = start(case).table.take(range(4)).with_column("reward", ["1", "1", "0", "0"])
     batch = table.batch(case.settings)
     for one in alarm.evidence:
         found = numbers(one, batch).tolist()

@@ -21,10 +21,7 @@ def sides(name, row, **settings):
 
 def written(comparison, row):
     return [
-        [
-            "".join(part.text for part in line).replace("\u2212", "-")
-            for line in side
-        ]
+        ["".join(part.text for part in line).replace("\u2212", "-") for line in side]
         for side in worked(comparison, row)
     ]
 
@@ -167,9 +164,7 @@ def test_a_scale_in_words(settings, line):
         ),
     ],
 )
-def test_a_faulty_divisor_is_not_called_by_the_name_of_the_right_one(
-    name, row, lines
-):
+def test_a_faulty_divisor_is_not_called_by_the_name_of_the_right_one(name, row, lines):
     assert [side[2] for side in sides(name, row)] == lines
 
 

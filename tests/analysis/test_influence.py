@@ -80,17 +80,13 @@ def test_one_pass_gives_what_one_run_a_row_gives(engine, smallest):
         batch = drawn(settings, seed)
         found = influence(ENGINES[engine], batch).moved
         # An engine in float32 is subtracted in float64, as the map does.
-        by_row = one_by_one(
-            ENGINES[engine], batch, lambda t: t.advantage.double()
-        )
+        by_row = one_by_one(ENGINES[engine], batch, lambda t: t.advantage.double())
         assert torch.allclose(found, by_row, 1e-9, 1e-9, equal_nan=True), key
         assert found.isnan().any(), key
 
 
 def test_an_engine_that_refuses_the_batch_has_no_map():
-    batch = gradebook.Batch([0] * 6, range(6)).under(
-        gradebook.Settings(group_size=4)
-    )
+    batch = gradebook.Batch([0] * 6, range(6)).under(gradebook.Settings(group_size=4))
     with pytest.raises(gradebook.GradebookError, match="6 rows do not divide"):
         influence(ENGINES["filtered_first"], batch)
 
@@ -135,9 +131,7 @@ def test_in_the_report_of_rejected_rows_the_survivors_move_each_other():
     # both survivors fall from -0.7071 and +0.7071 to 0.
     batch = gradebook.load("rejected_rows").batch()
     found = influence(gradebook.CORRECT, batch).moved
-    assert found[:, 2].tolist() == pytest.approx(
-        [0, -0.7071, 0.7071], abs=1e-3
-    )
+    assert found[:, 2].tolist() == pytest.approx([0, -0.7071, 0.7071], abs=1e-3)
     assert found[:, 0].tolist() == [0, 0, 0]
 
 
@@ -263,9 +257,7 @@ def test_the_derivative_explodes_on_a_flat_group(eps, value):
 
 @pytest.mark.parametrize("key", ESTIMATORS)
 def test_the_derivative_is_the_slope(key):
-    settings = replace(
-        ESTIMATORS[key], min_group_size=2, mask_no_eos=True, eps=1e-2
-    )
+    settings = replace(ESTIMATORS[key], min_group_size=2, mask_no_eos=True, eps=1e-2)
     batch = drawn(settings, seed=3)
     # No ties, at which the best of a group has no derivative.
     reward = batch.reward + torch.linspace(0, 0.9, 14).double()

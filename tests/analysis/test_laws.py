@@ -200,9 +200,7 @@ FOUR = [1.0, 0.0, 0.5, 2.0]
 EIGHT = batch([*FOUR, 1.0, 0.0, 0.0, 0.0], [0] * 4 + [1] * 4)
 SEVEN = batch([*FOUR, 1.0, 0.0, 0.0], [0] * 4 + [1] * 3)
 CUT = batch([1.0, 1.0, 0.0, 0.5], rollout=[0, 0, 2, 3])
-OTHERS = gradebook.Settings(
-    baseline="leave_one_out", scale="others_std", eps=1e-6
-)
+OTHERS = gradebook.Settings(baseline="leave_one_out", scale="others_std", eps=1e-6)
 
 
 UNFINISHED = gradebook.Settings(mask_no_eos=True)
@@ -261,9 +259,7 @@ def test_a_mistake_breaks_the_law_that_the_correct_engine_keeps(
 def test_partial_groups_names_row_10_and_the_reward_of_row_11():
     # Rows 8 to 11 are one group. With 0 in place of 100: rewards 0 1 2 0,
     # mean 0.75, squares 2.75, std 0.957427; (2 - 0.75) / 0.957427 = 1.3056
-    found = said(
-        "own_prompt", faulty("partial_groups"), case("partial_groups")
-    )
+    found = said("own_prompt", faulty("partial_groups"), case("partial_groups"))
     assert found.row == 10
     assert found.expected == pytest.approx(-0.47973, abs=1e-4)
     assert found.found == pytest.approx(1.3056, abs=1e-3)
@@ -300,13 +296,9 @@ def test_a_denied_row_gets_minus_the_mean_over_the_deviation():
 def test_the_sum_of_a_prompt_is_named():
     # 1 1 1 0: mean 0.75, sd 0.5; 1 - 1.5 and 0 - 1.5 add up to -3
     on = batch([1, 1, 1, 0], settings=gradebook.Settings(eps=1e-9))
-    found = said(
-        "zero_sum", replace(CORRECT, standardized=missing_brackets), on
-    )
+    found = said("zero_sum", replace(CORRECT, standardized=missing_brackets), on)
     assert found.found == pytest.approx(-3, abs=1e-6)
-    assert found.sentence == (
-        "The advantages of row 0's prompt add up to −3.000."
-    )
+    assert found.sentence == ("The advantages of row 0's prompt add up to −3.000.")
 
 
 def test_the_gradient_of_a_flat_group_is_named():

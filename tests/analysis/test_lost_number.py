@@ -22,18 +22,13 @@ def found(name, **changes):
     one = gradebook.bug(name)
     comparison = compare(one, batch)
     typed = str(batch.reward[case.focus].item())
-    return {
-        loss.name: loss
-        for loss in lost(comparison, case.focus, one.lost, typed)
-    }
+    return {loss.name: loss for loss in lost(comparison, case.focus, one.lost, typed)}
 
 
 @pytest.mark.parametrize("value", [1.0, 100.1, 0.7, 3e-3, 1e9, 2.0**-130])
 def test_an_ulp_is_the_distance_to_the_next_float(value):
     floor = float(np.float32(value))
-    assert float(ulp(Fraction(floor), "float32")) == np.spacing(
-        np.float32(value)
-    )
+    assert float(ulp(Fraction(floor), "float32")) == np.spacing(np.float32(value))
     assert float(nearest(Fraction(value), "float32")) == floor
     assert float(nearest(Fraction(value), "bfloat16")) == float(
         torch.tensor(value, dtype=torch.float64).bfloat16()

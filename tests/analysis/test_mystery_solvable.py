@@ -70,15 +70,11 @@ def states():
 @pytest.fixture(scope="module")
 def seen(states):
     """What each suspect gives for each batch of the strategy."""
-    return {
-        name: [shown(name, state) for state in states] for name in suspects()
-    }
+    return {name: [shown(name, state) for state in states] for name in suspects()}
 
 
 @pytest.mark.parametrize("name", suspects(), ids=lambda n: n or "none")
-def test_the_strategy_names_every_bug_from_advantages_alone(
-    seen, states, name
-):
+def test_the_strategy_names_every_bug_from_advantages_alone(seen, states, name):
     left = set(suspects())
     for at, found in enumerate(seen[name]):
         left = {one for one in left if alike(seen[one][at], found)}
@@ -97,17 +93,14 @@ def test_a_crash_is_what_only_this_trainer_does(seen):
     """Seven rows that are left do not divide by four."""
     crashed = [n for n in suspects() if seen[n][1] is None]
     assert len(crashed) == 1
-    assert odd_rows(
-        crashed[0], acts.set_cell(first_state(), 1, "eos", False)
-    ) == [*range(8)]
+    assert odd_rows(crashed[0], acts.set_cell(first_state(), 1, "eos", False)) == [
+        *range(8)
+    ]
 
 
 def test_no_advantage_tells_the_trainers_number_type(seen):
     """A trainer in float32 looks like the correct one in the first batch."""
-    types = {
-        name: look(name, first_state()).faulty.score.dtype
-        for name in suspects()
-    }
+    types = {name: look(name, first_state()).faulty.score.dtype for name in suspects()}
     (low,) = (n for n, kind in types.items() if kind == torch.float32)
     assert torch.equal(seen[low][0], seen[NONE][0])
     assert seen[low][0].dtype == torch.float64

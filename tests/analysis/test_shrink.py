@@ -43,9 +43,7 @@ def size(state):
     """Rows, tokens and digits: what a step may only make smaller."""
     table = state.table
     lengths = [
-        int(cell)
-        for name in ("steps", "kept_steps")
-        for cell in table.get(name, ())
+        int(cell) for name in ("steps", "kept_steps") for cell in table.get(name, ())
     ]
     numbers = [
         reductions._roundness(part)
@@ -194,8 +192,7 @@ def edited(seed, bug="", rows=14):
                     value = f"{chance.uniform(-9, 9):.2f}"
                 elif name in ("logp", "ref_logp"):
                     value = " ".join(
-                        f"{chance.uniform(-3, 0):.3f}"
-                        for _ in range(table.width)
+                        f"{chance.uniform(-3, 0):.3f}" for _ in range(table.width)
                     )
                 else:
                     value = "5" if name == "steps" else str(row % 6)
@@ -275,9 +272,7 @@ def test_the_bound_on_the_runs_holds(monkeypatch):
 def test_the_bound_holds_among_the_subsets(monkeypatch):
     ran = []
     monkeypatch.setattr(shrinking, "MOST_RUNS", 10)
-    monkeypatch.setattr(
-        shrinking, "compared", lambda s: ran.append(s) or compared(s)
-    )
+    monkeypatch.setattr(shrinking, "compared", lambda s: ran.append(s) or compared(s))
     steps_of(edited(1, "double_normalization", rows=12))
     assert len(ran) <= 11  # the batch itself, and the candidates
 
@@ -302,9 +297,7 @@ def test_a_flip_stays_a_flip():
     state = replace(state, row=flips[0])
     small = steps_of(state)[-1].state
     assert bool(compared(small).flips[small.row])
-    assert (
-        small.table["prompt"][small.row] == (state.table["prompt"][state.row])
-    )
+    assert small.table["prompt"][small.row] == (state.table["prompt"][state.row])
 
 
 def test_several_steps_become_one():

@@ -15,9 +15,7 @@ def state(name):
 
 def tried(name, title, *changes, **switches):
     """The verdict of a challenge of a scenario after some changes."""
-    (challenge,) = (
-        c for c in gradebook.load(name).challenges if c.title == title
-    )
+    (challenge,) = (c for c in gradebook.load(name).challenges if c.title == title)
     now = apply_solution(state(name), changes)
     return judge(challenge, replace(now, **switches))
 

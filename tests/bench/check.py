@@ -114,9 +114,7 @@ def _shape(frame: pd.DataFrame, kind: str, chance) -> None:
 
 def logged(frame: pd.DataFrame, bug: str, estimator: str | Settings, chance):
     """The frame with what an engine computes, in float32 and with noise."""
-    settings = (
-        ESTIMATORS[estimator] if isinstance(estimator, str) else estimator
-    )
+    settings = ESTIMATORS[estimator] if isinstance(estimator, str) else estimator
     if bug == "one_pass_variance":
         settings = replace(
             settings,
@@ -266,9 +264,7 @@ def write(path: Path, steps: int, texts: bool, bug: str = "") -> None:
         reward = chance.normal(size=len(step))
         more = telling(bug, len(step), chance)
         length = more.get("length", np.ones(len(step)))
-        told = {
-            name: torch.from_numpy(values) for name, values in more.items()
-        }
+        told = {name: torch.from_numpy(values) for name, values in more.items()}
         told.pop("length", None)
         batch = gradebook.Batch(
             prompt=torch.from_numpy(prompt),
@@ -289,9 +285,7 @@ def write(path: Path, steps: int, texts: bool, bug: str = "") -> None:
         if texts:
             columns["prompt"] = [f"question {p}: {TEXT[:80]}" for p in prompt]
             cuts = chance.integers(100, len(TEXT), len(step))
-            columns["completion"] = [
-                f"{i} {TEXT[:c]}" for i, c in enumerate(cuts)
-            ]
+            columns["completion"] = [f"{i} {TEXT[:c]}" for i, c in enumerate(cuts)]
         table = pa.table(columns)
         writer = writer or pq.ParquetWriter(path, table.schema)
         writer.write_table(table)

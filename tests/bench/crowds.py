@@ -87,9 +87,7 @@ def beside(
 
     def run() -> None:
         told.update(
-            asyncio.run(
-                learners(address, OPEN, count, stop, ready, think, drag)
-            )
+            asyncio.run(learners(address, OPEN, count, stop, ready, think, drag))
         )
 
     thread = threading.Thread(target=run)

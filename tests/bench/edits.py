@@ -96,9 +96,7 @@ def keystrokes(page: Page, turns: int) -> np.ndarray:
         cell.click()
         cell.press("Control+a")
         key = str(1 + turn % 9)
-        found.append(
-            timed(page, "gbMarks", "input", lambda: page.keyboard.type(key))
-        )
+        found.append(timed(page, "gbMarks", "input", lambda: page.keyboard.type(key)))
     return np.array(found[3:])
 
 
@@ -113,9 +111,7 @@ def drag_messages(page: Page, turns: int, row: int) -> np.ndarray:
     for turn in range(turns + 3):
         to = x - 10 - 9 * (turn % 2) - turn / 2
         found.append(
-            timed(
-                page, "gbMarks", "pointermove", lambda: page.mouse.move(to, y)
-            )
+            timed(page, "gbMarks", "pointermove", lambda: page.mouse.move(to, y))
         )
     page.mouse.up()
     return np.array(found[3:])
@@ -135,15 +131,10 @@ def stroll(page: Page, row: int, seconds: float = 3) -> tuple[float, float]:
 def flags(page: Page, turns: int) -> np.ndarray:
     """A click on a flag or a chip: from the click to the marks."""
     box = (
-        Board(page)
-        .whole.locator("input[type=checkbox], .mask .chip, .mask rect")
-        .first
+        Board(page).whole.locator("input[type=checkbox], .mask .chip, .mask rect").first
     )
     box.scroll_into_view_if_needed()
-    found = [
-        timed(page, "gbMarks", "pointerdown", box.click)
-        for _ in range(turns + 3)
-    ]
+    found = [timed(page, "gbMarks", "pointerdown", box.click) for _ in range(turns + 3)]
     return np.array(found[3:])
 
 

@@ -99,9 +99,7 @@ def main(rows: int = 1_000_000) -> None:
 
     names = {k: os.environ[k] for k in ALLOCATOR if k in os.environ}
     print(f"{rows:,} rows in groups of {GROUP}, float64, T = 1")
-    print(
-        f"torch threads {torch.get_num_threads()}, allocator {names or 'default'}"
-    )
+    print(f"torch threads {torch.get_num_threads()}, allocator {names or 'default'}")
     print("\nwhole trace, as a multiple of one index_add_ over the rows")
     estimators = {
         "grpo": batch,
@@ -126,9 +124,7 @@ def main(rows: int = 1_000_000) -> None:
     print("\nmaking the batch and factorizing its labels, in index_adds")
     print(f"  int64 labels{seconds(lambda: make(), 5) / ruler:26.1f}")
     print(f"  strings     {seconds(lambda: make(words), 3) / ruler:26.1f}")
-    print(
-        f"\npeak memory of the trace / reward tensor{peak / (8 * rows):10.1f}"
-    )
+    print(f"\npeak memory of the trace / reward tensor{peak / (8 * rows):10.1f}")
 
 
 if __name__ == "__main__":

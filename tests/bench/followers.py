@@ -65,9 +65,7 @@ class Member(Learner):
                 if now not in (data["draw"], heard.get(key)):
                     heard[key] = now
                     count += 1
-                    await self._send(
-                        (name, fragment), {"draw": f"{now} {count}"}
-                    )
+                    await self._send((name, fragment), {"draw": f"{now} {count}"})
             await asyncio.sleep(PAUSE)
 
     async def _ask(self, path: str) -> str:
@@ -157,9 +155,7 @@ async def room(address: str, followers: int, edits: int) -> list[list[float]]:
             await asyncio.sleep(0.02)
             if time.perf_counter() > start + 20:
                 break
-        found.append(
-            [one.reached.get(value, start + 20) - start for one in crowd]
-        )
+        found.append([one.reached.get(value, start + 20) - start for one in crowd])
     took = time.perf_counter() - began
     spent = cpu_seconds(process) - spent - idle * took
     runs = sum(one.runs for one in crowd) - runs

@@ -43,9 +43,7 @@ def drawn(rows: int, logp: bool = False) -> gradebook.Batch:
     )
 
 
-def one_by_one(
-    engines: tuple[gradebook.Engine, ...], batch: gradebook.Batch
-) -> None:
+def one_by_one(engines: tuple[gradebook.Engine, ...], batch: gradebook.Batch) -> None:
     """Every engine, once for every changed row."""
     values = replacements(batch)
     for j in range(batch.rows):
@@ -67,9 +65,7 @@ def main(sizes: list[int]) -> None:
             engines = (gradebook.CORRECT, gradebook.bug(bug).engine)
             slow = seconds(lambda: one_by_one(engines, batch), 3)
             if batch.logp is not None:
-                fast = seconds(
-                    lambda: [kl_influence(e, batch) for e in engines]
-                )
+                fast = seconds(lambda: [kl_influence(e, batch) for e in engines])
                 ratios.append(slow / fast)
                 continue
             fast = seconds(lambda: [influence(e, batch) for e in engines])

@@ -117,14 +117,10 @@ def beside(counts: list[int], turns: int = 15) -> None:
                     spent = cpu_seconds(server) - spent
                 page.context.close()
             going = [w for w in crowd if w.beats]
-            print(
-                f"{count} runs, of which {len(going)} still go on at the end"
-            )
+            print(f"{count} runs, of which {len(going)} still go on at the end")
             print(f"  the server is busy {spent / took:.0%} of the time")
             for name, share in (("median", 50), ("95th percentile", 95)):
-                before, after = (
-                    np.percentile(x, share) for x in (alone, busy)
-                )
+                before, after = (np.percentile(x, share) for x in (alone, busy))
                 print(
                     f"  {name}: {after / before:.2f} times"
                     f" [{after:.0f} ms of {before:.0f}]",
@@ -138,9 +134,7 @@ def watched(address: str, paths: list[str]) -> Iterator[list[Watcher]]:
     stop, ready = threading.Event(), threading.Event()
     found: list[Watcher] = []
     thread = threading.Thread(
-        target=lambda: found.extend(
-            asyncio.run(watchers(address, paths, stop, ready))
-        )
+        target=lambda: found.extend(asyncio.run(watchers(address, paths, stop, ready)))
     )
     thread.start()
     ready.wait()

@@ -64,9 +64,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(
-    script: Path, first: str = "", said: str = os.devnull
-) -> Iterator[str]:
+def served(script: Path, first: str = "", said: str = os.devnull) -> Iterator[str]:
     """A Streamlit server of the script; its address.
 
     first  Python that the server runs before anything else
@@ -84,9 +82,7 @@ def served(
     }
     command += [f"--{name}={value}" for name, value in options.items()]
     with open(said, "w") as out, open(os.devnull, "w") as quiet:
-        server = subprocess.Popen(
-            command, cwd=script.parent, stdout=out, stderr=quiet
-        )
+        server = subprocess.Popen(command, cwd=script.parent, stdout=out, stderr=quiet)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
@@ -115,9 +111,7 @@ def empty_app() -> Iterator[Path]:
 
 def opened(browser: Browser, address: str, ready: str) -> Page:
     """A fresh browser context on the page, when `ready` shows."""
-    page = browser.new_context(
-        viewport={"width": 1280, "height": 800}
-    ).new_page()
+    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
     page.add_init_script(DEEP)
     page.goto(address, wait_until="commit")
     page.wait_for_selector(ready, state="attached", timeout=60_000)

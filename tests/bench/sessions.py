@@ -102,8 +102,7 @@ class Learner:
         writer.write("\r\n".join((*head, "", "")).encode() + body)
         answered = await reader.readuntil(b"\r\n\r\n")
         fields = dict(
-            field.lower().split(b": ", 1)
-            for field in answered.split(b"\r\n")[1:-2]
+            field.lower().split(b": ", 1) for field in answered.split(b"\r\n")[1:-2]
         )
         content = await reader.readexactly(int(fields[b"content-length"]))
         self.bytes["the board"] += len(answered) + len(content)
@@ -216,9 +215,7 @@ async def watchers(
     found: list[Watcher] = []
 
     async def one(path: str) -> None:
-        async with connect(
-            url, subprotocols=["streamlit"], max_size=2**26
-        ) as socket:
+        async with connect(url, subprotocols=["streamlit"], max_size=2**26) as socket:
             watcher = Watcher(socket, path)
             found.append(watcher)
             await watcher.watch()

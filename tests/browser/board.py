@@ -26,9 +26,7 @@ class Board:
         self.whole = page.locator(".board").first
 
     def cell(self, row, column="reward"):
-        return self.whole.locator(
-            f".row [data-column='{column}'][data-row='{row}']"
-        )
+        return self.whole.locator(f".row [data-column='{column}'][data-row='{row}']")
 
     def handle(self, row):
         return self.whole.locator(f".handle[data-row='{row}']")

@@ -114,9 +114,7 @@ def chromium():
     if BROWSER is None:
         pytest.fail(MISSING)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=BROWSER, args=FLAGS
-        )
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
         yield browser
         browser.close()
 
@@ -217,9 +215,7 @@ class Reader:
             "[data-testid='stApp'][data-test-script-state='notRunning']"
         )
         idle.wait_for(timeout=60_000)
-        deaf = self.page.locator(
-            ".st-key-shortcuts:not(:has([data-listening]))"
-        )
+        deaf = self.page.locator(".st-key-shortcuts:not(:has([data-listening]))")
         expect(deaf).to_have_count(0, timeout=60_000)
         idle.wait_for(timeout=60_000)
         stale = self.page.locator("[data-stale='true']")

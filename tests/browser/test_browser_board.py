@@ -140,9 +140,7 @@ def the_picture_is_saved_with_title_case_and_link(board):
     for kind in ("SVG", "PNG"):
         with page.expect_download() as waiting:
             board.button(kind).click()
-        assert waiting.value.suggested_filename == (
-            f"partial_groups.{kind.lower()}"
-        )
+        assert waiting.value.suggested_filename == (f"partial_groups.{kind.lower()}")
         files[kind] = waiting.value.path().read_bytes()
     root = ElementTree.fromstring(files["SVG"])
     words = [text.text for text in root.iter(f"{SVG}text")]
@@ -252,9 +250,7 @@ def after_any_edits_picture_server_and_link_agree(board, seed):
             board.handle(row).focus()
             board.handle(row).press(rng.choice(["ArrowLeft", "ArrowUp"]))
         elif act == "chip":
-            board.mask(row).click(
-                position={"x": 17 + 15 * rng.randrange(3), "y": 16}
-            )
+            board.mask(row).click(position={"x": 17 + 15 * rng.randrange(3), "y": 16})
         elif act == "Undo":
             board.handle(row).press("Control+z")
         else:
@@ -313,9 +309,7 @@ def test_a_finger_drags_a_handle_on_a_narrow_screen(chromium, server):
 
 
 @pytest.mark.long
-def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(
-    desktop, server
-):
+def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(desktop, server):
     link = f"{server.url}/partial_groups?v=1&s=partial_groups&open=1"
     sockets = []
 
@@ -339,8 +333,7 @@ def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(
     first.mouse.up()
     wanted = one.cell(10).input_value()
     first.wait_for_function(
-        "() => document.querySelector("
-        "'[data-test-connection-state=CONNECTED]')"
+        "() => document.querySelector('[data-test-connection-state=CONNECTED]')"
     )
     expect(one.cell(10)).to_have_value(wanted)
     first.wait_for_function("(text) => location.href !== text", arg=link)
@@ -377,10 +370,7 @@ def test_pieces_of_one_rollout_stand_in_a_bracket_with_its_name(read):
     def joined():
         """The rows that each bracket spans."""
         height = page.board.rows.first.bounding_box()["height"]
-        ends = [
-            re.findall(r"[-.\d]+", path.get_attribute("d"))
-            for path in joins.all()
-        ]
+        ends = [re.findall(r"[-.\d]+", path.get_attribute("d")) for path in joins.all()]
         return [
             (int(float(top) // height), int(float(bottom) // height))
             for _, top, _, bottom, _ in ends

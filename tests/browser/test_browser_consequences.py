@@ -23,9 +23,7 @@ TRAINED = 300_000
 def test_a_run_is_predicted_watched_moved_stopped_and_opened(reader):
     page, server = reader.page, reader.server
     page.goto(f"{server.url}/consequences")
-    expect(page.get_by_role("heading", level=1)).to_have_text(
-        "Does it matter?"
-    )
+    expect(page.get_by_role("heading", level=1)).to_have_text("Does it matter?")
     said = page.locator(".st-key-training h3")
 
     # Predict: nothing is trained before the answer.
@@ -45,9 +43,7 @@ def test_a_run_is_predicted_watched_moved_stopped_and_opened(reader):
     )
 
     # The whole run is kept, to its last update.
-    expect(
-        page.get_by_text("After 200 updates the correct run")
-    ).to_be_visible()
+    expect(page.get_by_text("After 200 updates the correct run")).to_be_visible()
 
     # The picture and the curves as files.
     with page.expect_download() as got:
@@ -82,9 +78,7 @@ def test_a_run_is_predicted_watched_moved_stopped_and_opened(reader):
     training = re.compile(r"Training: [1-9]\d+ of")
     expect(said).to_have_text(training, timeout=TRAINED)
     page.get_by_role("button", name="Stop").click()
-    expect(said).to_have_text(
-        re.compile(r"Stopped after \d+ of 200 updates\.")
-    )
+    expect(said).to_have_text(re.compile(r"Stopped after \d+ of 200 updates\."))
     stopped = said.text_content()
     expect(page).to_have_url(re.compile("seeds=32"))
     link = page.url

@@ -45,9 +45,7 @@ def test_a_mystery_is_edited_by_hand_and_its_link_replays_it(read):
     expect(board.cell(0)).not_to_have_value("1")
     expect(page.get_by_text("2 edits so far.")).to_be_visible()
     expect(page).to_have_url(re.compile("seed=seed7&m=[A-Za-z0-9_-]+$"))
-    again = read(
-        page.url.partition("//")[2].partition("/")[2], "Mystery trainer"
-    )
+    again = read(page.url.partition("//")[2].partition("/")[2], "Mystery trainer")
     again.board.shows(correct={5: 0.866, 6: -0.866})
     expect(again.page.get_by_text("2 edits so far.")).to_be_visible()
     again.board.button("Undo").click()

@@ -97,12 +97,8 @@ def test_the_base_install_needs_neither_streamlit_nor_plotly(tools, tmp_path):
     assert "streamlit" not in packages and "plotly" not in packages
     said = run(tools / "python", "-W", "error", "-c", LIBRARY, folder=tmp_path)
     assert said.strip() == str(["correct"] * 4)
-    assert "correct" in run(
-        tools / "gradebook", "check", "run", folder=tmp_path
-    )
-    assert "partial_groups" in run(
-        tools / "gradebook", "bugs", folder=tmp_path
-    )
+    assert "correct" in run(tools / "gradebook", "check", "run", folder=tmp_path)
+    assert "partial_groups" in run(tools / "gradebook", "bugs", folder=tmp_path)
     refused = subprocess.run(
         [tools / "gradebook", "app"], capture_output=True, text=True
     )
@@ -110,9 +106,7 @@ def test_the_base_install_needs_neither_streamlit_nor_plotly(tools, tmp_path):
     assert "pip install 'gradebook[app]'" in refused.stderr
 
 
-def test_the_app_runs_from_a_read_only_install(
-    tools, wheel, tmp_path, chromium
-):
+def test_the_app_runs_from_a_read_only_install(tools, wheel, tmp_path, chromium):
     install(tools, wheel, "[app]")
     (package,) = tools.parent.glob("lib/*/site-packages/gradebook")
     for path in [package, *package.rglob("*")]:

@@ -143,10 +143,7 @@ OURS = {"exclude": [["[data-testid='stSidebar']"]]}
 def violations(reader):
     options = {"runOnly": WCAG, "resultTypes": ["violations"]}
     found = Axe().run(reader.page, context=OURS, options=options).response
-    return [
-        f"{v['id']}: {v['nodes'][0]['html'][:120]}"
-        for v in found["violations"]
-    ]
+    return [f"{v['id']}: {v['nodes'][0]['html'][:120]}" for v in found["violations"]]
 
 
 # One page of each stage; -m long looks at all pages in all windows.
@@ -258,9 +255,7 @@ def test_a_room_is_whole(reader):
     assert faults(reader) == NONE
 
 
-def test_a_fault_a_request_elsewhere_and_an_error_would_be_found(
-    desktop, server
-):
+def test_a_fault_a_request_elsewhere_and_an_error_would_be_found(desktop, server):
     """What the visits of these tests are held to."""
     reader = Reader(desktop, server)
     visit(reader, "")

@@ -16,9 +16,7 @@ def bug(reader, name):
 
 
 def chosen(reader, name, pressed=True):
-    expect(bug(reader, name)).to_have_attribute(
-        "aria-pressed", str(pressed).lower()
-    )
+    expect(bug(reader, name)).to_have_attribute("aria-pressed", str(pressed).lower())
 
 
 @pytest.mark.long

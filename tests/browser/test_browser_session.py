@@ -102,9 +102,7 @@ def test_a_room_votes_reveals_and_follows(read, elsewhere):
 
 
 @pytest.mark.long
-def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
-    read, elsewhere
-):
+def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(read, elsewhere):
     """A page that was asked for by a clock could be drawn over the page that
     a learner has just gone to."""
     lead = read("session", "Session", context=elsewhere())
@@ -133,9 +131,7 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
         with learner.page.expect_response("**/room-news/**"):
             pass
     assert sockets and len(asked) == seen
-    learner.page.get_by_role("navigation").get_by_role(
-        "link", name="Home"
-    ).click()
+    learner.page.get_by_role("navigation").get_by_role("link", name="Home").click()
     heading = learner.page.get_by_role("heading", level=1)
     expect(heading).to_have_text(HOME)
     learner.page.goto(address)
@@ -143,9 +139,7 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(
 
 
 @pytest.mark.long
-def test_the_presenter_views_keys_reveal_and_walk_the_stages(
-    elsewhere, server
-):
+def test_the_presenter_views_keys_reveal_and_walk_the_stages(elsewhere, server):
     """Space and the arrows act in the presenter view alone, and not while a
     control has the focus."""
     reader = Reader(elsewhere(), server)
@@ -219,9 +213,7 @@ def a_handout_is_downloaded_and_stands_alone(reader, elsewhere, tmp_path):
     alone = elsewhere(390).new_page()
     alone.on("request", lambda request: asked.append(request.url))
     alone.goto(file.as_uri())
-    expect(alone.get_by_role("heading", level=1)).to_have_text(
-        "Partial groups"
-    )
+    expect(alone.get_by_role("heading", level=1)).to_have_text("Partial groups")
     assert len(asked) == 1
     wide = "document.documentElement.scrollWidth <= innerWidth"
     assert alone.evaluate(wide)

@@ -126,17 +126,16 @@ def first_difference(correct, faulty):
 
 
 MEASURED = {
-    name: json.loads((GOLDEN / f"{name}.json").read_text())["cases"]
-    for name in STAGE
+    name: json.loads((GOLDEN / f"{name}.json").read_text())["cases"] for name in STAGE
 }
 
 
 def differs(case):
     """The measured outputs of both trainers are apart."""
     return any(
-        np.abs(
-            numbers(case["correct"][part]) - numbers(case["faulty"][part])
-        ).max(initial=0)
+        np.abs(numbers(case["correct"][part]) - numbers(case["faulty"][part])).max(
+            initial=0
+        )
         > 1e-3
         for part in ("advantage", "gradient")
         if part in case["correct"]

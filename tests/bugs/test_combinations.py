@@ -41,9 +41,7 @@ FLAT = {"prompt": [0] * 7, "reward": [100.1] * 7}
         ((), VERL, FLAT, [0] * 7),
     ],
 )
-def test_a_combination_gives_the_measured_numbers(
-    bugs, settings, rows, advantage
-):
+def test_a_combination_gives_the_measured_numbers(bugs, settings, rows, advantage):
     batch = Batch(**rows, settings=settings)
     found = gradebook.run(several(bugs), batch).advantage
     assert found.tolist() == pytest.approx(advantage, abs=6e-4)
@@ -60,9 +58,7 @@ def test_all_faults_of_counted_together_let_every_scored_row_vote():
         settings=Settings(mask_no_eos=True),
     )
     counted = [
-        name
-        for name in gradebook.BUGS
-        if gradebook.bug(name).stage == "counted"
+        name for name in gradebook.BUGS if gradebook.bug(name).stage == "counted"
     ]
     found = gradebook.run(several(counted), batch)
     assert found.counted.tolist() == [True, True, True, False]

@@ -78,9 +78,7 @@ def test_a_seed_deals_the_same_game_and_another_seed_another_one():
     names = [[r.source.name for r in game(seed)] for seed in SEEDS]
     assert names[0] == [r.source.name for r in game(SEEDS[0])]
     assert len({tuple(one) for one in names}) == len(SEEDS)
-    assert {name for one in names for name in one} > {
-        one.name for one in alarms()
-    }
+    assert {name for one in names for name in one} > {one.name for one in alarms()}
 
 
 def test_the_number_of_bugs_in_a_game_cannot_be_counted_on():
@@ -101,9 +99,7 @@ def test_no_disputed_report_is_dealt_as_a_bug():
     status = {gradebook.bug(name).status for name in dealt}
     assert status <= set(AGREED)
     disputed = {
-        name
-        for name in gradebook.BUGS
-        if gradebook.bug(name).status not in AGREED
+        name for name in gradebook.BUGS if gradebook.bug(name).status not in AGREED
     }
     assert disputed and not disputed & dealt
 

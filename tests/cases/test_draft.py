@@ -21,9 +21,7 @@ def edited(draft, reward):
 
 def send(draft, *edits, epoch=None):
     """A message with these edits, numbered on from the last one taken."""
-    numbered = [
-        {"n": draft.ack + 1 + at, **edit} for at, edit in enumerate(edits)
-    ]
+    numbered = [{"n": draft.ack + 1 + at, **edit} for at, edit in enumerate(edits)]
     draft.apply({"epoch": epoch or draft.epoch, "edits": numbered})
 
 
@@ -151,9 +149,7 @@ def every_cell(draft, chance):
     "edit, times, least",
     [(one_cell, 200, 200), (every_reward, 200, 200), (every_cell, 20, 4)],
 )
-def test_the_undo_steps_of_a_large_batch_take_less_than_10_mb(
-    edit, times, least
-):
+def test_the_undo_steps_of_a_large_batch_take_less_than_10_mb(edit, times, least):
     """Only where each edit replaces every cell of 128 rows by 64 tokens are
     there fewer steps than 200."""
     chance = random.Random(0)

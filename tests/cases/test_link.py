@@ -215,9 +215,7 @@ def edited(rows, wide, chance):
         "step": [str(chance.randrange(3)) for _ in rows],
         "steps": [str(chance.randrange(10, 99)) for _ in rows],
         "kept_steps": [str(chance.randrange(9)) for _ in rows],
-    } | {
-        f"t{t + 1}": [chance.random() < 0.5 for _ in rows] for t in range(wide)
-    }
+    } | {f"t{t + 1}": [chance.random() < 0.5 for _ in rows] for t in range(wide)}
     return Table.of_columns(cells)
 
 
@@ -416,17 +414,12 @@ def test_no_input_raises(seed):
         *(None, 0, 10**300, "", "\ud800", "١", [], {}, deep, True, 1e308),
         *("n", "t1", ["prompt", "reward", 3], {"0": None}, ["1"] * 12),
     ]
-    value = {
-        chance.choice(["n", "k", "c", "q"]): chance.choice(odd)
-        for _ in range(3)
-    }
+    value = {chance.choice(["n", "k", "c", "q"]): chance.choice(odd) for _ in range(3)}
     columns = ["prompt", "reward", "t1", "eos", "logp"]
     value["c"] = {chance.choice(columns): chance.choice(odd) for _ in "ab"}
     query = {chance.choice(link.KEYS): chance.choice(odd) for _ in range(6)}
     query["t"] = packed(value) if seed % 2 else anything(chance)
-    query["s"] = (
-        chance.choice([*names(), *starts()]) if seed % 3 else "no\udcffne"
-    )
+    query["s"] = chance.choice([*names(), *starts()]) if seed % 3 else "no\udcffne"
     back = link.decode(query)
     assert all(isinstance(problem, str) for problem in back.problems)
     assert link.decode(link.encode(back.state, True)).problems == ()

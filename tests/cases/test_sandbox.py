@@ -13,9 +13,7 @@ from gradebook.cases.sandbox import SETTINGS, blank
 from gradebook.cases.table import Table
 
 STARTS = [
-    pytest.param(
-        f"sandbox-{name}", marks=pytest.mark.long if "-" in name else ()
-    )
+    pytest.param(f"sandbox-{name}", marks=pytest.mark.long if "-" in name else ())
     for name in gradebook.cases.scenario.names()
 ]
 """The reports; their variants under long."""
@@ -182,9 +180,7 @@ def test_the_pipeline_has_every_stage_the_first_difference_open(page):
     assert [label for label, is_open in opened.items() if is_open] == [
         "3. counted ≠, swapped"
     ]
-    assert (
-        "faulty: The row may enter a statistic: it is the first" in page.text
-    )
+    assert "faulty: The row may enter a statistic: it is the first" in page.text
     assert "the sign flips on row 2" in page.text
 
 
@@ -251,8 +247,7 @@ def test_bad_input_gets_its_message_and_loses_nothing(page, way):
     elif way == "widget":
         page.cell(0, logp="-1 -1")
         said = (
-            "logp, row 0: expected 3 numbers separated by spaces, one a"
-            " token, found 2"
+            "logp, row 0: expected 3 numbers separated by spaces, one a token, found 2"
         )
     else:
         page.put("set-eps-sandbox", "-1")
@@ -360,9 +355,7 @@ def test_the_trainers_detector_is_there_with_a_mask(page):
     assert "detector-sandbox-partial_groups" not in keys
 
 
-def test_the_last_good_batch_outlives_bugs_that_exclude_each_other(
-    page, monkeypatch
-):
+def test_the_last_good_batch_outlives_bugs_that_exclude_each_other(page, monkeypatch):
     good = page.cell(1, reward="3").marks()[0]
     page.cell(0, reward="?")
     with monkeypatch.context() as patched:

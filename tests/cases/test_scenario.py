@@ -23,16 +23,11 @@ def both(name, settings=None, table=None):
     scenario = gradebook.load(name)
     batch = scenario.batch(table, settings)
     faulty = gradebook.bug(scenario.bug).engine
-    return gradebook.run(gradebook.CORRECT, batch), gradebook.run(
-        faulty, batch
-    )
+    return gradebook.run(gradebook.CORRECT, batch), gradebook.run(faulty, batch)
 
 
 def rounded(values, digits=3):
-    return [
-        None if math.isnan(v) else round(v, digits) + 0.0
-        for v in values.tolist()
-    ]
+    return [None if math.isnan(v) else round(v, digits) + 0.0 for v in values.tolist()]
 
 
 def differ(a, b):
@@ -211,9 +206,7 @@ def test_partial_groups_tail_is_divided_by_eps():
     assert rounded(correct.advantage)[8:] == [-1.0, 0.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    "name", ["partial_groups-full", "partial_groups-dropped"]
-)
+@pytest.mark.parametrize("name", ["partial_groups-full", "partial_groups-dropped"])
 def test_full_groups_agree_to_the_last_bit(name):
     correct, faulty = both(name)
     for stage in ("baseline", "scale", "advantage"):
@@ -250,8 +243,7 @@ def test_dust_stays_dust_with_drgrpo():
 def test_double_normalization_erases_the_estimator():
     scenario = gradebook.load("double_normalization-erased")
     traces = [
-        both(scenario.name, gradebook.ESTIMATORS[key])
-        for key in scenario.estimators
+        both(scenario.name, gradebook.ESTIMATORS[key]) for key in scenario.estimators
     ]
     (drgrpo, drgrpo_twice), (rloo, rloo_twice) = traces
     assert scenario.estimators == ("dr_grpo", "rloo")
@@ -293,9 +285,7 @@ def test_the_longest_row_is_denied_until_a_column_is_added():
     assert faulty.advantage.tolist() == pytest.approx([-third, 0, 5 * third])
     assert [sum(row["mask"]) for row in scenario.rows] == [3, 4, 3]
     assert "padded_width" in scenario.controls
-    padded = [
-        row | {"mask": [*row["mask"], 0], "eos": True} for row in scenario.rows
-    ]
+    padded = [row | {"mask": [*row["mask"], 0], "eos": True} for row in scenario.rows]
     for trace in both(scenario.name, table=Table.of(padded).frame()):
         assert trace.advantage.tolist() == pytest.approx(
             [-third, -4 * third, 5 * third]

@@ -107,9 +107,7 @@ def test_whole_numbers_are_read(column):
         ("1e999", HUGE, "'1e999'"),
     ],
 )
-def test_a_cell_that_is_no_whole_number_is_refused(
-    column, cell, expected, found
-):
+def test_a_cell_that_is_no_whole_number_is_refused(column, cell, expected, found):
     with pytest.raises(GradebookError) as caught:
         table(**{column: [cell, "1"]}).values()
     error = caught.value
@@ -185,9 +183,7 @@ def test_log_probabilities_stand_one_a_token():
         ("-1 -1,5", COMMA, "'-1,5'"),
     ],
 )
-def test_log_probabilities_that_cannot_be_read_are_refused(
-    cell, expected, found
-):
+def test_log_probabilities_that_cannot_be_read_are_refused(cell, expected, found):
     cells = {"t1": [True, True], "t2": [True, False]}
     with pytest.raises(GradebookError) as caught:
         table(**cells, ref_logp=["-1 -2", cell]).values()

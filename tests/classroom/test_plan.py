@@ -85,9 +85,7 @@ def test_every_plan_on_the_shelf_fills_the_time(name, minutes):
 def test_the_shelf_has_the_hour_first_then_trainers_and_stages():
     shelf = plans.shelf()
     assert next(iter(shelf)) == plans.HOUR
-    assert shelf[plans.HOUR].bugs == tuple(
-        dict.fromkeys(step.bug for step in OPENED)
-    )
+    assert shelf[plans.HOUR].bugs == tuple(dict.fromkeys(step.bug for step in OPENED))
     assert {*shelf["trainer-TRL"].bugs} == {
         "swapped_scale",
         "unscored_rows",
@@ -208,9 +206,7 @@ def test_no_length_turns_a_sign(steps):
 
 
 def test_rewards_of_0_and_1_leave_no_dust():
-    both = found(
-        "double_normalization-manufactured", reward=[0.0] * 3 + [1.0] * 3
-    )
+    both = found("double_normalization-manufactured", reward=[0.0] * 3 + [1.0] * 3)
     assert both.agree and not both.faulty.advantage.any()
 
 

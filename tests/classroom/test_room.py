@@ -168,9 +168,7 @@ def test_wrong_codes_slow_a_client_down(clock):
 
 def test_only_the_lead_reveals_moves_and_closes(rooms):
     code, key = rooms.open("lead")
-    place = Position(
-        Q, "partial_groups-tail", "s=partial_groups-tail", "group"
-    )
+    place = Position(Q, "partial_groups-tail", "s=partial_groups-tail", "group")
     for act in (
         lambda k: rooms.reveal(code, k, Q),
         lambda k: rooms.move(code, k, place),
@@ -264,9 +262,7 @@ def test_thirty_threads_lose_no_vote():
             rooms.counts(code, Q)
         rooms.vote(code, seat, Q, 1)
 
-    threads = [
-        threading.Thread(target=sit, args=(f"s{n}",)) for n in range(30)
-    ]
+    threads = [threading.Thread(target=sit, args=(f"s{n}",)) for n in range(30)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -58,9 +58,7 @@ def direct(folder):
 def same(found, direct):
     names = ["step", "verdict", "bug", "estimator", "row"]
     found = found.sort_values("step").reset_index(drop=True)
-    pd.testing.assert_frame_equal(
-        found[names], direct[names], check_dtype=False
-    )
+    pd.testing.assert_frame_equal(found[names], direct[names], check_dtype=False)
 
 
 def dying(marker, part):
@@ -121,8 +119,6 @@ def test_ray_data_gives_the_verdicts_of_one_machine(
     judge = partial(dying, tmp_path / "died") if dies else gradebook.check
     parts = gradebook.recording(folder).split(PARTS)
     rows = ray_data.from_items(parts, override_num_blocks=len(parts))
-    found = rows.flat_map(
-        lambda row: judge(row["item"]).to_dict("records")
-    ).take_all()
+    found = rows.flat_map(lambda row: judge(row["item"]).to_dict("records")).take_all()
     same(pd.DataFrame(found), direct)
     assert (tmp_path / "died").exists() == dies

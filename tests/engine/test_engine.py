@@ -19,9 +19,7 @@ def test_the_bias_is_added_before_the_scaling():
 def test_the_clip_comes_last_and_cuts_both_ends():
     # (7 + 1) * 2 = 16 is cut to 5, (-9 + 1) * 2 = -16 to -5, (1 + 1) * 2
     # = 4 passes. Clipping first would give (5 + 1) * 2 = 12.
-    found = trace(
-        [0, 0, 0], [7, -9, 1], reward_bias=1, reward_scaling=2, reward_clip=5
-    )
+    found = trace([0, 0, 0], [7, -9, 1], reward_bias=1, reward_scaling=2, reward_clip=5)
     close(found.score, [5, -5, 4])
 
 
@@ -111,9 +109,7 @@ def test_interleaved_prompts_are_told_apart():
 )
 def test_baseline(baseline, expected):
     mask = [[1, 0], ON, [0, 1], ON, [1, 0]]
-    found = trace(
-        [0, 0, 0, 1, 1], [1, 2, 6, 5, 7], mask=mask, baseline=baseline
-    )
+    found = trace([0, 0, 0, 1, 1], [1, 2, 6, 5, 7], mask=mask, baseline=baseline)
     close(found.baseline, expected)
 
 
@@ -164,9 +160,7 @@ def test_a_rejected_best_row_neither_wins_nor_is_runner_up():
 
 
 def test_a_rejected_row_that_ties_with_the_best_does_not_win_beside_it():
-    found = trace(
-        [0, 0, 0], [4, 4, 1], mask=[[0], [1], [1]], baseline="second_best"
-    )
+    found = trace([0, 0, 0], [4, 4, 1], mask=[[0], [1], [1]], baseline="second_best")
     close(found.baseline, [4, 1, 1])
 
 
@@ -201,9 +195,7 @@ def test_the_spread_about_the_baseline_uses_left_out_residuals():
 
 def test_the_spread_about_no_baseline_is_about_zero():
     # 1 + 4 + 36 = 41, over 2.
-    found = trace(
-        [0] * 3, [1, 2, 6], baseline="none", spread_about="baseline", eps=0
-    )
+    found = trace([0] * 3, [1, 2, 6], baseline="none", spread_about="baseline", eps=0)
     close(found.scale, [math.sqrt(20.5)] * 3)
 
 
@@ -374,8 +366,6 @@ def test_a_row_in_no_group_passes_raw_without_a_scale():
 
 
 def test_a_batch_shorter_than_one_stride_has_no_groups():
-    found = trace(
-        [0, 0], [1, -3], engine="partial_groups", group_size=8, eps=0.5
-    )
+    found = trace([0, 0], [1, -3], engine="partial_groups", group_size=8, eps=0.5)
     assert found.group.tolist() == [-1, -1]
     close(found.advantage, [2, -6])

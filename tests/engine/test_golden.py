@@ -17,9 +17,7 @@ def agree(found, expected, tolerance, where):
     finite."""
     expected = np.array(expected, dtype=float)
     found = np.array(found, dtype=float).reshape(expected.shape)
-    np.testing.assert_array_equal(
-        np.isfinite(found), np.isfinite(expected), where
-    )
+    np.testing.assert_array_equal(np.isfinite(found), np.isfinite(expected), where)
     finite = np.isfinite(expected)
     found, expected = found[finite], expected[finite]
     room = np.maximum(tolerance["rtol"] * np.abs(expected), tolerance["atol"])

@@ -123,18 +123,14 @@ def test_only_bnpo_rescales_the_neighbours_of_a_flat_group():
         faulty = trace(FAULTY, loss=loss).gradient[:2]
         # Four trained tokens instead of eight.
         factor = 2 if loss == "bnpo" else 1
-        assert correct.flatten().tolist() == near(
-            (factor * faulty).flatten().tolist()
-        )
+        assert correct.flatten().tolist() == near((factor * faulty).flatten().tolist())
 
 
 def test_the_two_parts_make_the_gradient():
     found = trace()
     total = found.policy_gradient + found.kl_gradient
     assert found.gradient.equal(total)
-    assert float(found.loss) == near(
-        float(found.policy_loss) + float(found.kl_loss)
-    )
+    assert float(found.loss) == near(float(found.policy_loss) + float(found.kl_loss))
 
 
 def test_the_gradient_has_the_closed_form():
@@ -153,9 +149,7 @@ def test_the_gradient_has_the_closed_form():
         for t in range(2):
             policy, pull = -a / 6, 0.04 * (1 - math.exp(gap[r, t])) / 6
             assert float(found.policy_gradient[r, t]) == near(policy)
-            assert float(found.kl_gradient[r, t]) == pytest.approx(
-                pull, rel=1e-6
-            )
+            assert float(found.kl_gradient[r, t]) == pytest.approx(pull, rel=1e-6)
 
 
 def test_beta_0_needs_no_reference_and_hides_the_bug():
@@ -235,9 +229,7 @@ def test_skyrl_trains_one_row_a_prompt_on_its_raw_reward():
     }
     settings = Settings(eps=1e-6, lone_row="raw")
     found = gradebook.run(CORRECT, Batch(**rows, settings=settings)).gradient
-    assert found[:, 0].tolist() == pytest.approx(
-        [-0.286, 0.143, -0.429], abs=5e-4
-    )
+    assert found[:, 0].tolist() == pytest.approx([-0.286, 0.143, -0.429], abs=5e-4)
 
 
 def test_the_only_counted_row_of_a_group_is_lone():

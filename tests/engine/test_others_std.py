@@ -14,9 +14,7 @@ EPS = 1e-6
 
 
 def others(**given):
-    return Settings(
-        baseline="leave_one_out", scale="others_std", eps=EPS, **given
-    )
+    return Settings(baseline="leave_one_out", scale="others_std", eps=EPS, **given)
 
 
 def divisors(rewards, settings=None, **rows):
@@ -70,9 +68,7 @@ def test_random_groups_have_the_exact_divisors():
     draw = random.Random(1)
     for _ in range(60):
         count = draw.randint(1, 9)
-        values = [
-            draw.choice([0, 0.9, 0.9001, 1e4, -3, 1]) for _ in range(count)
-        ]
+        values = [draw.choice([0, 0.9, 0.9001, 1e4, -3, 1]) for _ in range(count)]
         assert divisors(values) == pytest.approx(exact(values), rel=1e-9)
 
 

@@ -58,9 +58,7 @@ def columns(draw, least=1, most=9):
         reward.setdefault(key, value)
     rejected = each(st.sampled_from([False, False, False, True]))
     mask = [each(st.booleans(), TOKENS) for _ in range(count)]
-    mask = [
-        [0] * TOKENS if out else [1, *m[1:]] for out, m in zip(rejected, mask)
-    ]
+    mask = [[0] * TOKENS if out else [1, *m[1:]] for out, m in zip(rejected, mask)]
     mask[0] = [1] * TOKENS
     steps = each(st.integers(1, 4))
     logp = each(st.integers(-8, -1).map(lambda n: n / 4), count * TOKENS)
@@ -77,9 +75,7 @@ def columns(draw, least=1, most=9):
         "mask": mask,
         "eos": [True, *each(st.sampled_from([True, True, False]))][:count],
         "steps": steps,
-        "kept_steps": [
-            min(n, k) for n, k in zip(steps, each(st.integers(0, 4)))
-        ],
+        "kept_steps": [min(n, k) for n, k in zip(steps, each(st.integers(0, 4)))],
         "step": step,
         "logp": logp,
         "ref_logp": logp + gap,
@@ -107,9 +103,7 @@ def taken(rows, order):
 
 
 def near(found, expected):
-    torch.testing.assert_close(
-        found, expected, rtol=1e-7, atol=1e-7, equal_nan=True
-    )
+    torch.testing.assert_close(found, expected, rtol=1e-7, atol=1e-7, equal_nan=True)
 
 
 FLOATS = ("score", "baseline", "scale", "standardized", "advantage")
@@ -140,9 +134,7 @@ def test_row_order_does_not_matter(engine, rows, settings, random):
     random.shuffle(order)
     # The first row of a rollout votes, so its rows keep their order.
     for one in set(rows["rollout"]):
-        places = [
-            at for at, r in enumerate(order) if rows["rollout"][r] == one
-        ]
+        places = [at for at, r in enumerate(order) if rows["rollout"][r] == one]
         for at, row in zip(places, sorted(order[at] for at in places)):
             order[at] = row
     straight = traced(rows, settings, engine)
@@ -320,9 +312,7 @@ def test_a_row_that_is_not_counted_moves_others_in_the_replica(name):
 
 
 @given(columns(most=4), any_settings, st.integers(1, 4), st.booleans())
-def test_full_contiguous_groups_are_equal_bit_by_bit(
-    rows, settings, size, configured
-):
+def test_full_contiguous_groups_are_equal_bit_by_bit(rows, settings, size, configured):
     # Each row stands for a prompt of its own, `size` rows wide, and the
     # rewards within it go up by a third: sums round.
     count = len(rows["reward"])
@@ -362,9 +352,7 @@ def share_of_a_token(rows, settings, trained, row):
 @given(columns(), any_settings, st.sampled_from(CHOICES["loss"]))
 def test_the_gradient_has_its_closed_form(engine, rows, settings, loss):
     # beta * (1 - exp(ref - logp)) * weight, and -A * weight.
-    settings = Settings(
-        **{**settings, "loss": loss, "beta": 0.1, "min_group_size": 1}
-    )
+    settings = Settings(**{**settings, "loss": loss, "beta": 0.1, "min_group_size": 1})
     found = traced(rows, settings, REPLICAS.get(engine, CORRECT))
     gap = rows["ref_logp"] - rows["logp"]
     policy, kl = torch.zeros_like(gap), torch.zeros_like(gap)

@@ -47,9 +47,7 @@ def test_the_guard_of_the_first_fix_passes_and_the_bug_still_bites():
     settings = Settings(**ISSUE["settings"])
     with pytest.raises(GradebookError) as caught:
         divisible(Batch(TAIL["prompt"], TAIL["reward"], settings=settings))
-    assert str(caught.value) == (
-        "step 0: 11 rows do not divide by the group size 4"
-    )
+    assert str(caught.value) == ("step 0: 11 rows do not divide by the group size 4")
     whole = Batch(ISSUE["prompt"], ISSUE["reward"], settings=settings)
     assert divisible(whole) is None
     correct, faulty = (
@@ -81,13 +79,9 @@ def test_double_normalization_of_the_reports_group():
     gem = {"ddof": 0, "eps": 1e-9}
     rows = {"prompt": [0, 0], "reward": [4, 2]}
     close(trace(**rows, settings=gem, steps=[2, 10]).advantage, [1, -1], 1e-8)
-    faulty = trace(
-        **rows, settings=gem, steps=[2, 10], engine="double_normalization"
-    )
+    faulty = trace(**rows, settings=gem, steps=[2, 10], engine="double_normalization")
     close(faulty.advantage, [math.sqrt(5), -1 / math.sqrt(5)], 1e-8)
-    hidden = trace(
-        **rows, settings=gem, steps=[6, 6], engine="double_normalization"
-    )
+    hidden = trace(**rows, settings=gem, steps=[6, 6], engine="double_normalization")
     close(hidden.advantage, [1, -1], 1e-8)
 
 
@@ -360,9 +354,7 @@ def test_strides_run_over_the_rows_that_are_left():
 
 
 def test_dropped_rows_leave_batch_statistics_too():
-    found = trace(
-        [0, 1, 1], [50, 1, 3], baseline="batch_mean", min_group_size=2
-    )
+    found = trace([0, 1, 1], [50, 1, 3], baseline="batch_mean", min_group_size=2)
     close(found.baseline, [math.nan, 2, 2])
 
 

@@ -148,9 +148,7 @@ def holds(engine, settings, order):
         for name in ("policy_loss", "kl_loss"):
             part = getattr(alone, name)
             expected = (
-                part[0]
-                if part.numel()
-                else torch.zeros_like(getattr(both, name)[at])
+                part[0] if part.numel() else torch.zeros_like(getattr(both, name)[at])
             )
             exactly_equal(getattr(both, name)[at], expected)
         sums.append(float(alone.loss))
@@ -159,10 +157,7 @@ def holds(engine, settings, order):
 
 @pytest.mark.parametrize(
     "engine",
-    [
-        pytest.param(n, marks=() if n in FEW else pytest.mark.long)
-        for n in ENGINES
-    ],
+    [pytest.param(n, marks=() if n in FEW else pytest.mark.long) for n in ENGINES],
 )
 def test_steps_do_not_touch(engine):
     for settings in SETTINGS.values():

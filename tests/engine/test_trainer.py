@@ -31,9 +31,7 @@ LENGTHS = st.lists(
 
 def episodes(steps, kept, rewards=(4.0, 2.0)):
     rows = len(steps)
-    return Batch(
-        [0] * rows, rewards, steps=steps, kept_steps=kept, settings=GEM
-    )
+    return Batch([0] * rows, rewards, steps=steps, kept_steps=kept, settings=GEM)
 
 
 def test_a_row_as_long_as_the_padding_has_no_eos():

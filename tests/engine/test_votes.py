@@ -22,9 +22,7 @@ def test_a_row_without_a_score_neither_learns_nor_votes():
     )
     assert found.credited.tolist() == [True, True, True, False]
     assert found.counted.tolist() == [True, True, True, False]
-    assert found.advantage.tolist() == pytest.approx(
-        [2 / 3, -1 / 3, -1 / 3, 0]
-    )
+    assert found.advantage.tolist() == pytest.approx([2 / 3, -1 / 3, -1 / 3, 0])
 
 
 @pytest.mark.parametrize("filler", [-100, 0, 3])
@@ -98,9 +96,7 @@ def test_leave_one_out_keeps_a_vote_that_another_group_has():
         prompt=[0] * 4,
         rollout=[0, 1, 1, 2],
         reward=[4, 0, 0, 6],
-        settings=Settings(
-            baseline="leave_one_out", scale="none", group_size=2
-        ),
+        settings=Settings(baseline="leave_one_out", scale="none", group_size=2),
     )
     engine = gradebook.bug("partial_groups").engine
     found = gradebook.run(engine, batch)

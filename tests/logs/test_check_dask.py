@@ -42,9 +42,7 @@ def test_a_map_over_steps_equals_the_direct_result(folder, dask, meta):
     with dask.config.set(
         {"scheduler": "synchronous", "dataframe.convert-string": False}
     ):
-        steps = dask.dataframe.read_parquet(path).groupby("step")[
-            list(log.columns)
-        ]
+        steps = dask.dataframe.read_parquet(path).groupby("step")[list(log.columns)]
         found = steps.apply(gradebook.check, meta=meta).compute()
     direct = pd.concat(
         [gradebook.check(rows) for _, rows in log.groupby("step")],
@@ -53,13 +51,9 @@ def test_a_map_over_steps_equals_the_direct_result(folder, dask, meta):
     same(found, direct)
 
 
-def test_a_map_over_files_of_whole_steps_equals_the_direct_result(
-    folder, dask, meta
-):
+def test_a_map_over_files_of_whole_steps_equals_the_direct_result(folder, dask, meta):
     path, log = folder
-    with dask.config.set(
-        {"scheduler": "threads", "dataframe.convert-string": False}
-    ):
+    with dask.config.set({"scheduler": "threads", "dataframe.convert-string": False}):
         found = (
             dask.dataframe.read_parquet(path)
             .map_partitions(gradebook.check, meta=meta)

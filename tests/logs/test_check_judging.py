@@ -80,9 +80,7 @@ def test_declared_settings_tell_the_measured_sides_apart(bug, side):
     declared, each case that shows is named, or tied."""
     own, other = measured(bug, side), measured(bug, "correct")
     own["faulty"] = measured(bug, "faulty")["advantage"]
-    far = ~np.isclose(
-        own["faulty"], other["advantage"], 1e-4, 1e-4, equal_nan=True
-    )
+    far = ~np.isclose(own["faulty"], other["advantage"], 1e-4, 1e-4, equal_nan=True)
     shows = own.assign(far=far).groupby("step")["far"].any()
     file = json.loads((GOLDEN / f"{bug}.json").read_text())
     cases = {case["name"]: case for case in file["cases"]}
@@ -154,9 +152,7 @@ def test_rows_of_a_step_may_stand_apart():
     frame = made("rejected_rows", steps=4, seed=6)
     mixed = frame.sort_values("step", key=lambda step: step % 2, kind="stable")
     apart = gradebook.check(mixed).sort_values("step")
-    pd.testing.assert_frame_equal(
-        apart.reset_index(drop=True), gradebook.check(frame)
-    )
+    pd.testing.assert_frame_equal(apart.reset_index(drop=True), gradebook.check(frame))
 
 
 # Numbers at the edge of what float32 can say
@@ -218,8 +214,7 @@ def test_a_score_over_eps_is_read_as_such():
 
 @pytest.mark.parametrize(
     "value",
-    [math.nan]
-    + [pytest.param(v, marks=pytest.mark.long) for v in (math.inf, 1e300)],
+    [math.nan] + [pytest.param(v, marks=pytest.mark.long) for v in (math.inf, 1e300)],
 )
 def test_an_advantage_that_is_no_finite_number_is_not_correct(value):
     frame = made(steps=1)
@@ -234,9 +229,7 @@ def test_a_row_without_transitions_has_no_advantage():
     assert gradebook.check(frame)["verdict"].tolist() == ["correct"]
 
 
-@pytest.mark.parametrize(
-    "places", [3, pytest.param(4, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("places", [3, pytest.param(4, marks=pytest.mark.long)])
 def test_advantages_rounded_in_text_are_read_as_rounded(places):
     frame = made(steps=6).round({"advantage": places})
     assert set(gradebook.check(frame)["verdict"]) == {"correct"}

@@ -62,9 +62,7 @@ def checked(frame):
         ("trl-named", "grpo", (1,)),
     ],
 )
-def test_a_log_is_correct_under_the_settings_of_its_run(
-    name, estimator, weights
-):
+def test_a_log_is_correct_under_the_settings_of_its_run(name, estimator, weights):
     found = check_log([LOGS / name])
     assert (found.verdict, found.estimator) == ("correct", estimator)
     assert found.weights == weights
@@ -121,9 +119,7 @@ def test_rewards_that_were_normalized_before_they_were_summed_are_found():
     grouped = rewarded(table.assign(prompt=place), reading)
     assert np.allclose(grouped["reward"], total, atol=1e-12)
     step = total.groupby(frame["step"])
-    expected = (total - step.transform("mean")) / (
-        step.transform("std") + 1e-4
-    )
+    expected = (total - step.transform("mean")) / (step.transform("std") + 1e-4)
     assert np.allclose(frame["advantage"], expected, atol=1e-5)
 
 

@@ -50,8 +50,7 @@ def test_a_real_log_is_correct_in_its_trainers_convention(real):
     found = real
     assert found.verdict == "correct" and found.exit_code == 0
     assert found.sentence.startswith(
-        "These are GRPO advantages in TRL's convention, correct, largest"
-        " residual 1e-07"
+        "These are GRPO advantages in TRL's convention, correct, largest residual 1e-07"
     )
     assert found.settings["ddof"] == 1 and found.settings["eps"] == 1e-4
     assert (found.steps_judged, found.rows) == (12, 192)
@@ -63,9 +62,7 @@ def test_the_weights_of_a_real_log_are_found(real):
 
 def test_a_real_log_says_what_it_cannot_tell(real):
     found = ties(real)
-    assert (
-        "a step with a partial group would tell" in (found["partial_groups"])
-    )
+    assert "a step with a partial group would tell" in (found["partial_groups"])
     assert "zero_std_kl" not in found
 
 
@@ -218,9 +215,7 @@ def test_a_log_in_which_nothing_varies_tells_nothing():
     frame = made()
     frame["reward"], frame["advantage"] = 1.0, 0.0
     found = checked(frame)
-    assert found.verdict == "cannot tell" and "nothing varies" in (
-        found.sentence
-    )
+    assert found.verdict == "cannot tell" and "nothing varies" in (found.sentence)
     assert found.exit_code == 2
 
 
@@ -328,6 +323,4 @@ def test_without_advantages_the_verdict_says_where_engines_would_differ():
     told = [s for s in sentences(found.what_if) if "Partial groups" in s]
     assert len(told) == 1 and "step 2" in told[0]
     plain = json.loads(found.to_json())["what_if"]
-    assert [w["steps"] for w in plain if w["bug"] == "partial_groups"] == [
-        1
-    ] * 3
+    assert [w["steps"] for w in plain if w["bug"] == "partial_groups"] == [1] * 3

@@ -29,9 +29,7 @@ def zstd(data):
     return pa.compress(data, codec="zstd", asbytes=True)
 
 
-PACKED = pytest.mark.parametrize(
-    "pack, ending", [(gzip.compress, "gz"), (zstd, "zst")]
-)
+PACKED = pytest.mark.parametrize("pack, ending", [(gzip.compress, "gz"), (zstd, "zst")])
 
 
 @PACKED
@@ -63,9 +61,7 @@ def test_lists_of_tokens_in_text_are_read():
     """As verl writes them: an advantage a token, the reward at the last."""
     log = made(steps=3)
     tokens = log["response_length"]
-    log["advantages"] = [
-        str([a] * n) for a, n in zip(log["advantage"], tokens)
-    ]
+    log["advantages"] = [str([a] * n) for a, n in zip(log["advantage"], tokens)]
     log["token_level_scores"] = [
         str([0.0] * (n - 1) + [r]) for r, n in zip(log["reward"], tokens)
     ]
@@ -215,9 +211,7 @@ def test_a_larger_step_of_one_prompt_is_not_taken_for_two():
     rows = [(step, r, r - 0.5) for step in range(5) for r in (0.0, 1.0)]
     rows += [(5, r, r - 2) for r in (0.0, 1.0, 2.0, 5.0)]
     log = pd.DataFrame(rows, columns=["step", "reward", "advantage"])
-    found = checked(
-        log.assign(prompt="p").to_csv(index=False).encode(), "a.csv"
-    )
+    found = checked(log.assign(prompt="p").to_csv(index=False).encode(), "a.csv")
     assert (found.verdict, found.steps_judged) == ("correct", 6)
 
 

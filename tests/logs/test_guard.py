@@ -69,9 +69,7 @@ def test_a_bug_is_named_with_the_sentence_of_the_check(name, tmp_path):
     guard.step(0, **given(batch, correct))
     assert not found
     guard.step(7, **given(batch, faulty))
-    with gradebook.Recorder(
-        tmp_path, declared=settings, strict=True
-    ) as recorder:
+    with gradebook.Recorder(tmp_path, declared=settings, strict=True) as recorder:
         recorder.step(7, **given(batch, faulty))
     verdict = check_log([tmp_path])
     if verdict.verdict == "correct":  # within rounding of the rewards
@@ -133,9 +131,7 @@ def test_a_broken_law_is_told_where_no_bug_is_known():
 
 def test_numbers_that_break_no_law_are_left_alone_unless_declared():
     odd = [2.5, -2.5, -0.3, 0.3]  # no listed trainer divides so
-    assert gradebook.Guard(action="raise").step(0, **ROWS, advantage=odd) is (
-        None
-    )
+    assert gradebook.Guard(action="raise").step(0, **ROWS, advantage=odd) is (None)
     guard = gradebook.Guard(declared=DR_GRPO, action="raise")
     with pytest.raises(gradebook.WrongAdvantages, match="row 0: correct"):
         guard.step(0, **ROWS, advantage=odd)

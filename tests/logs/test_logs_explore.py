@@ -169,9 +169,7 @@ def failing(text, engines, folder):
     ],
 )
 @pytest.mark.long
-def test_the_test_file_tells_a_correct_trainer_from_a_faulty_one(
-    bug, tmp_path
-):
+def test_the_test_file_tells_a_correct_trainer_from_a_faulty_one(bug, tmp_path):
     _, paths, verdict = checked(bug, steps=3)
     text = test_file(paths, verdict).text
     engines = {

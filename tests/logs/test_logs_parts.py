@@ -26,9 +26,7 @@ def test_parts_do_not_change_the_verdict(monkeypatch):
     )
 
 
-def test_progress_rises_to_1_and_an_exception_ends_the_check(
-    tmp_path, monkeypatch
-):
+def test_progress_rises_to_1_and_an_exception_ends_the_check(tmp_path, monkeypatch):
     for step in range(1, 6):
         log = made(steps=1, seed=step).assign(step=step)
         log.to_csv(tmp_path / f"{step}.csv", index=False)
@@ -85,10 +83,7 @@ def test_steps_that_come_back_in_too_large_a_log_are_said(monkeypatch):
 @pytest.mark.parametrize("at", [0, 2, 5])
 def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_checked(at):
     log = made("rejected_rows")
-    files = [
-        of(table(rows), f"{step}.parquet")
-        for step, rows in log.groupby("step")
-    ]
+    files = [of(table(rows), f"{step}.parquet") for step, rows in log.groupby("step")]
     broken = files[at]
     half = broken.data[: len(broken.data) // 2]
     files[at] = Source(broken.name, data=half)

@@ -186,9 +186,7 @@ def test_empty_cells_are_read_alike(monkeypatch):
         if kind == "jsonl":
             by_line(monkeypatch)
     for rows, _ in found[:2]:
-        pd.testing.assert_frame_equal(
-            rows, found[2][0], check_dtype=False, atol=1e-9
-        )
+        pd.testing.assert_frame_equal(rows, found[2][0], check_dtype=False, atol=1e-9)
     lines = [(line - 1, key) for line, key in found[0][1]]  # the header
     assert lines == found[1][1] == found[2][1]
     assert len(lines) == 5 and (6, "advantage") in lines
@@ -200,8 +198,7 @@ def test_an_empty_advantage_is_said_in_the_sentence():
     found = check_log([of(log.to_csv(index=False))])
     assert found.empty_advantages == 2 and found.steps_judged == 2
     assert found.sentence.endswith(
-        "2 rows have an empty advantage: what was computed with them is not"
-        " judged."
+        "2 rows have an empty advantage: what was computed with them is not judged."
     )
 
 
@@ -238,9 +235,7 @@ def test_a_broken_line_in_a_later_block_has_its_number(kind, monkeypatch):
 
 
 def test_nested_json_is_no_reward():
-    found = broken(
-        3, '{"step": 1, "prompt": "p", "reward": {"a": [1]}}', "jsonl"
-    )
+    found = broken(3, '{"step": 1, "prompt": "p", "reward": {"a": [1]}}', "jsonl")
     assert "column reward" in found.broken[0]
 
 
@@ -400,8 +395,7 @@ def test_the_columns_of_numbers_are_found():
 def test_verl_dumps_have_their_step_in_the_name(tmp_path):
     for step in (2, 10):
         rows = [
-            {"input": f"q{i // 4}", "output": "text", "score": i % 2}
-            for i in range(8)
+            {"input": f"q{i // 4}", "output": "text", "score": i % 2} for i in range(8)
         ]
         lines = "\n".join(map(json.dumps, rows))
         (tmp_path / f"{step}.jsonl").write_text(lines)

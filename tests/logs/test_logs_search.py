@@ -31,8 +31,7 @@ def later(frame, after):
 
 @pytest.mark.parametrize(
     "estimator",
-    ["grpo"]
-    + [pytest.param(e, marks=pytest.mark.long) for e in ("dr_grpo", "rloo")],
+    ["grpo"] + [pytest.param(e, marks=pytest.mark.long) for e in ("dr_grpo", "rloo")],
 )
 @pytest.mark.parametrize("bug", sorted(NEEDED))
 def test_the_bug_is_named_and_every_step_is_tried(bug, estimator):
@@ -118,9 +117,7 @@ def one_step(bug="", estimator="grpo", groups=200, **changes):
     ids=["group", "batch"],
 )
 @pytest.mark.parametrize("bug", sorted(NEEDED))
-def test_the_bug_of_one_large_step_is_named(
-    bug, changes, large_steps_from_256_rows
-):
+def test_the_bug_of_one_large_step_is_named(bug, changes, large_steps_from_256_rows):
     found = checked(one_step(bug, **changes))
     assert (found.verdict, found.bug) == ("suspect", bug)
     assert found.residual < 1e-3
@@ -136,9 +133,7 @@ def test_the_bug_of_one_large_step_is_named(
         ("none", {"baseline": "batch_mean", "lone_row": "zero"}),
     ],
 )
-def test_one_large_clean_step_is_correct(
-    estimator, changes, large_steps_from_256_rows
-):
+def test_one_large_clean_step_is_correct(estimator, changes, large_steps_from_256_rows):
     found = checked(one_step("", estimator, **changes))
     assert (found.verdict, found.bug) == ("correct", "")
 

@@ -78,9 +78,7 @@ def test_the_rows_that_miss_are_told(sentence):
 WHOLE = {
     "the log is GRPO with the opposite sign.": lambda a, log: -a,
     "the log is GRPO times 2.5 on every row.": lambda a, log: 2.5 * a,
-    "each step has another one: 1.25 to 3.75.": lambda a, log: (
-        1.25 * a * log["step"]
-    ),
+    "each step has another one: 1.25 to 3.75.": lambda a, log: 1.25 * a * log["step"],
     "plus one number a step.": lambda a, log: a + 0.37 * log["step"],
 }
 

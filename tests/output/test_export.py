@@ -103,9 +103,7 @@ def loaded(state, folder):
 
 
 def values(trace):
-    return [
-        v if math.isfinite(v) else math.nan for v in trace.advantage.tolist()
-    ]
+    return [v if math.isfinite(v) else math.nan for v in trace.advantage.tolist()]
 
 
 @pytest.mark.parametrize("name", names())
@@ -177,9 +175,7 @@ def test_a_label_comes_back_from_the_file(label, tmp_path):
 
 def test_the_detectors_flags_are_in_the_rows(tmp_path):
     state = replace(opened("no_eos_outliers"), detector=True)
-    state = replace(
-        state, table=state.table.with_column("eos", [True] * state.rows)
-    )
+    state = replace(state, table=state.table.with_column("eos", [True] * state.rows))
     mine = loaded(state, tmp_path)
     assert [row["eos"] for row in mine.rows] == [True, False]
     assert mine.eos_by_width

@@ -218,12 +218,8 @@ def test_the_loss_has_three_lines_under_the_names_of_the_engines():
     names = ("with the guard", "as written")
     figure = stage("zero_std_kl", "loss", names=names)
     guarded, written = sides(figure)
-    assert list(guarded.x) == pytest.approx(
-        [0.0073645, 0, 0.0073645], abs=1e-6
-    )
-    assert list(written.x) == pytest.approx(
-        [0.0122741, 0, 0.0122741], abs=1e-6
-    )
+    assert list(guarded.x) == pytest.approx([0.0073645, 0, 0.0073645], abs=1e-6)
+    assert list(written.x) == pytest.approx([0.0122741, 0, 0.0122741], abs=1e-6)
     said = [note.text for note in figure.layout.annotations]
     assert said == [f"<b>{name}</b>" for name in names]
 

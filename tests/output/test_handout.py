@@ -120,17 +120,13 @@ def test_what_a_scenario_says_is_escaped(monkeypatch):
     main = gradebook.load("partial_groups")
     rows = tuple(row | {"prompt": evil} for row in main.rows)
     source = replace(main.sources[0], url="javascript:alert(1)", note=evil)
-    changed = replace(
-        main, title=evil, claim=evil, rows=rows, sources=(source,)
-    )
+    changed = replace(main, title=evil, claim=evil, rows=rows, sources=(source,))
     monkeypatch.setattr(handouts, "load", lambda _: changed)
     text = handout("partial_groups")
     page = Page(text)
     assert "script" not in {tag for tag, _ in page.tags}
     assert evil in page.text and page.open == []
-    assert all(
-        "javascript" not in found.get("href", "") for _, found in page.tags
-    )
+    assert all("javascript" not in found.get("href", "") for _, found in page.tags)
 
 
 def test_an_unknown_bug_is_named():

@@ -33,9 +33,7 @@ def texts(node):
 def places(root, shape):
     """Stage -> where it stands along the pipe."""
     axis = 0 if shape is wide_map else 1
-    mono = [
-        t for t in root.iter(f"{SVG}text") if "Code" in t.get("font-family")
-    ]
+    mono = [t for t in root.iter(f"{SVG}text") if "Code" in t.get("font-family")]
     found = {said: (x, y) for text in mono for x, y, said in texts(text)}
     return {stage: found[stage][axis] for stage in STAGES}
 

@@ -56,9 +56,7 @@ def new_cells(state, chance):
             values = ("0", "1", "-2.5", "1e3", "0.1", "7")
             cells[row, name] = chance.choice(values)
         elif name in ("logp", "ref_logp"):
-            typed = (
-                f"{chance.uniform(-3, 0):.2f}" for _ in range(table.width)
-            )
+            typed = (f"{chance.uniform(-3, 0):.2f}" for _ in range(table.width))
             cells[row, name] = " ".join(typed)
         elif name in ("steps", "kept_steps"):
             both = str(chance.randrange(9))

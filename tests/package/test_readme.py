@@ -16,9 +16,7 @@ def test_the_library_example_prints_what_it_says(capsys):
     (block,) = [b for b in BLOCKS if "gradebook.load" in b]
     exec(block, {})
     printed = re.findall(r"-?[0-9]+\.[0-9]+", capsys.readouterr().out)
-    assert [float(n) for n in printed[:2]] == pytest.approx(
-        [1.0, -0.48], abs=1e-3
-    )
+    assert [float(n) for n in printed[:2]] == pytest.approx([1.0, -0.48], abs=1e-3)
 
 
 def test_the_recorded_example_is_correct(tmp_path, monkeypatch, capsys):
@@ -26,9 +24,7 @@ def test_the_recorded_example_is_correct(tmp_path, monkeypatch, capsys):
     (block,) = [b for b in BLOCKS if "gradebook.Recorder" in b]
     exec(block, {})
     assert main(["check", "run-7"]) == 0
-    assert (
-        "This is what estimator=dr_grpo asks for." in capsys.readouterr().out
-    )
+    assert "This is what estimator=dr_grpo asks for." in capsys.readouterr().out
 
 
 def test_files_that_the_readme_names_are_there():

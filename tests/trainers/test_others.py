@@ -154,9 +154,7 @@ AREAL = {"estimator": "grpo", "eps": 1e-5, "spread_about": "baseline"}
 
 
 @pytest.mark.parametrize("adv_norm", [None, {"mean_level": "batch"}])
-def test_the_recipe_for_areal_records_its_normalized_rewards(
-    tmp_path, adv_norm
-):
+def test_the_recipe_for_areal_records_its_normalized_rewards(tmp_path, adv_norm):
     """Whatever AReaL does to token advantages afterwards."""
     variables = {
         "result": of_areal(list(zip(REWARDS, LENGTHS)), {}, adv_norm),
@@ -221,9 +219,7 @@ def test_the_recipe_for_openrlhf_records_what_it_computes(
         rollout=SimpleNamespace(n_samples_per_prompt=4),
         reward=SimpleNamespace(clip_range=None),
         algo=SimpleNamespace(
-            advantage=SimpleNamespace(
-                estimator=estimator, gamma=1.0, no_std_norm=False
-            )
+            advantage=SimpleNamespace(estimator=estimator, gamma=1.0, no_std_norm=False)
         ),
     )
     own = SimpleNamespace(
@@ -350,9 +346,7 @@ def of_miles(groups, by_std=True):
         for number, (rewards, lengths) in enumerate(groups)
         for reward, length in zip(rewards, lengths)
     ]
-    own = SimpleNamespace(
-        args=args, custom_reward_post_process_func=None, rollout_id=7
-    )
+    own = SimpleNamespace(args=args, custom_reward_post_process_func=None, rollout_id=7)
     raw_rewards, rewards = manager._post_process_rewards(own, samples)
     return {
         "self": own,

@@ -85,8 +85,7 @@ def awkward(prompts, completions, **_):
 def unsure(completions, **_):
     """No reward for a completion that begins with "one"."""
     return [
-        None if text.startswith("one") else float(len(text))
-        for text in completions
+        None if text.startswith("one") else float(len(text)) for text in completions
     ]
 
 
@@ -140,9 +139,7 @@ class Faulty(Logging):
         }
         wrong = every[name]
         self.expected[name] = not bool(same(correct, wrong).all())
-        self.same[name] = {
-            other for other in every if torch.equal(every[other], wrong)
-        }
+        self.same[name] = {other for other in every if torch.equal(every[other], wrong)}
         if name in (*NEEDS, *LOST):
             self._guard = None  # of the generation before
             guard = gradebook.Guard(declared=settings, action=found)
@@ -255,10 +252,7 @@ def test_the_files_that_trl_writes_hold_the_same_rows(tmp_path):
     assert rows["reward"].tolist() == pytest.approx(total.tolist())
     words = [len(text.split()) for text in written["completion"]]
     # A completion that ends early has one token more, [EOS].
-    assert all(
-        length >= count
-        for length, count in zip(rows["length"].tolist(), words)
-    )
+    assert all(length >= count for length, count in zip(rows["length"].tolist(), words))
 
 
 def test_the_rows_of_two_processes_are_recorded_together(tmp_path):

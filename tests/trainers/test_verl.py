@@ -50,9 +50,7 @@ def data(by_std=True, rejected=False):
 def test_the_recipe_records_what_verl_computes(tmp_path, by_std, declared):
     batch, others = data(by_std)
     guard = gradebook.Guard(declared=declared, action="raise")
-    with gradebook.Recorder(
-        tmp_path, declared=declared, strict=True
-    ) as recorder:
+    with gradebook.Recorder(tmp_path, declared=declared, strict=True) as recorder:
         for step in range(3):
             guard.step(step, **step_of(batch, others))
             recorder.step(step, **step_of(batch, others))

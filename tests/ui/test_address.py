@@ -170,8 +170,7 @@ def test_what_a_link_gives_twice_is_named(query):
     run()
     assert draft().row == 3
     assert st.session_state["address"]["problems"] == (
-        "In this link 'row' should be given once, but is given 3 times;"
-        " '3' is taken.",
+        "In this link 'row' should be given once, but is given 3 times; '3' is taken.",
     )
 
 

@@ -43,9 +43,7 @@ def test_the_answer_to_an_edit_is_what_the_page_draws_next(visit):
     found = sent(page)
     # Rows 8 to 11 are 0 1 2 0: mean 0.75, std sqrt(2.75 / 3) (+ 1e-5).
     faulty = found["panels"][0]["engines"][1]
-    assert faulty[8:] == pytest.approx(
-        [-0.783341, 0.261114, 1.305569, -0.783341]
-    )
+    assert faulty[8:] == pytest.approx([-0.783341, 0.261114, 1.305569, -0.783341])
     assert found["rows"][11][1] == "0" and found["ack"] == 1
     drawn = page.run().board
     assert drawn.pop("made") > found.pop("made")

@@ -144,9 +144,7 @@ def test_bad_text_stays_and_the_last_good_picture_with_it():
 
 
 def test_a_stale_picture_of_other_rows_has_no_marks():
-    data = drawn(
-        "partial_groups", {"do": "remove", "row": 0}, reward(3, "abc")
-    )
+    data = drawn("partial_groups", {"do": "remove", "row": 0}, reward(3, "abc"))
     assert len(data["rows"]) == 11
     assert data["panels"][0]["engines"] == [[None] * 11] * 2
     assert data["rewards"][3] is None

@@ -89,9 +89,7 @@ def test_an_alarm_shows_its_numbers_and_they_follow_the_board(visit):
 
 def test_a_formula_is_not_called_the_engines(visit):
     reports = game(SEED, every=True)
-    (at,) = (
-        r.number for r in reports if r.source.name == "mean_not_subtracted"
-    )
+    (at,) = (r.number for r in reports if r.source.name == "mean_not_subtracted")
     page = visit(PAGE, seed=SEED, every="1", round=str(at + 1))
     press(page, "quiz-not")
     assert "Not by the engine" in page.text
@@ -141,9 +139,7 @@ def led(visit):
     rooms = rooms_of.rooms()
     code, key = rooms.open("the lead")
     lead = visit(PAGE, {"seat": "the lead"}, room=code, seed=SEED)
-    learners = [
-        visit(PAGE, {"seat": f"learner-{n}"}, room=code) for n in range(2)
-    ]
+    learners = [visit(PAGE, {"seat": f"learner-{n}"}, room=code) for n in range(2)]
     yield lead, learners, code
     if rooms.is_open(code):
         rooms.close(code, key)

@@ -53,9 +53,7 @@ def alone(page, kind):
 
 
 def links(page):
-    return [
-        one.proto.label.replace("\\", "") for one in page.app.get("page_link")
-    ]
+    return [one.proto.label.replace("\\", "") for one in page.app.get("page_link")]
 
 
 def test_nothing_is_judged_before_a_log_is_chosen(visit):

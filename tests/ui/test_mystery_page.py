@@ -53,8 +53,7 @@ def test_a_game_is_named_and_its_score_counts_edits_and_wrong_names(visit):
     (name,) = (
         n
         for n in suspects()
-        if n
-        and gradebook.bug(n).correct_phrase == "(reward - mean) / deviation"
+        if n and gradebook.bug(n).correct_phrase == "(reward - mean) / deviation"
     )
     page = visit(PAGE, seed=SEEDS[name])
     # reward - mean / deviation of 1 1 0 0: 1 - 0.5 / 0.5774 = 0.134.
@@ -81,8 +80,7 @@ def test_a_game_is_named_and_its_score_counts_edits_and_wrong_names(visit):
 def test_nothing_sent_depends_on_the_bug_but_the_advantages(visit):
     """Trainers that agree on a batch make the same page, byte by byte."""
     given = {
-        name: look(name, first_state()).faulty.advantage.tolist()
-        for name in suspects()
+        name: look(name, first_state()).faulty.advantage.tolist() for name in suspects()
     }
     alike = [name for name in given if given[name] == given[NONE]]
     assert len(alike) > 5

@@ -20,10 +20,7 @@ def tables(page):
         label = re.search(r'aria-label="Numbers: ([^"]*)"', html.value)
         if label and 'scope="row"' in html.value:
             lines = html.value.partition("<tbody>")[2].split("<tr")[1:]
-            cells = [
-                re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", line)
-                for line in lines
-            ]
+            cells = [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", line) for line in lines]
             found[label[1]] = cells
     return found
 
@@ -94,9 +91,7 @@ def test_the_picture_has_both_panels_and_what_was_before(visit):
 def test_a_map_in_numbers_keeps_every_digit_in_its_file():
     drawn = MapPicture([[1 / 3]], [[-2.0]], [[False]], ["=1+1"], (0, 0))
     correct, faulty = numbers.of_map(drawn)
-    lines = list(
-        csv.reader(io.StringIO(table_csv(correct.head, correct.body)))
-    )
+    lines = list(csv.reader(io.StringIO(table_csv(correct.head, correct.body))))
     assert lines == [["row moved", "by 0 =1+1"], ["0 =1+1", repr(1 / 3)]]
     assert faulty.body == [["0 =1+1", -2.0]]
 

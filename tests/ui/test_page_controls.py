@@ -94,8 +94,7 @@ def test_every_setting_reaches_both_engines(visit, both, marked, bug, control):
             assert page.stale
             continue
         wanted = [
-            [marked(a_row(getattr(t, part)).tolist()) for t in traces]
-            for part in parts
+            [marked(a_row(getattr(t, part)).tolist()) for t in traces] for part in parts
         ]
         found = [page.marks(panel) for panel in range(len(wanted))]
         assert found == wanted, f"{control} {value}"

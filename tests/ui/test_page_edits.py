@@ -41,9 +41,7 @@ def test_one_edit_after_another_adds_up(visit, both, marked):
     page = visit("partial_groups")
     for row, reward in ((0, "7"), (10, "-3.25"), (0, "1e-3")):
         page.cell(row, reward=reward)
-    rows = rows_of(
-        "partial_groups", at={0: {"reward": 0.001}, 10: {"reward": -3.25}}
-    )
+    rows = rows_of("partial_groups", at={0: {"reward": 0.001}, 10: {"reward": -3.25}})
     settings = gradebook.load("partial_groups").settings
     traces = both("partial_groups", rows, settings)
     assert page.marks() == [marked(t.advantage.tolist()) for t in traces]
@@ -170,9 +168,7 @@ def test_a_stroke_over_the_chips_can_empty_a_row(visit, marked):
 
 def test_steps_decide_the_second_normalization(visit, marked):
     page = visit("double_normalization").cell(1, steps="2")
-    assert page.errors == [
-        "kept, row 1: expected at most the row's steps, found 10"
-    ]
+    assert page.errors == ["kept, row 1: expected at most the row's steps, found 10"]
     page.cell(1, kept_steps="2")
     assert page.marks() == [marked([1, -1])] * 2
     page.cell(1, kept_steps="0")
@@ -191,8 +187,7 @@ def test_a_log_probability_at_the_reference_has_no_kl_gradient(visit):
     )
     page.cell(0, logp="-1.386294")
     assert page.errors == [
-        "logp, row 0: expected 3 numbers separated by spaces, one a token,"
-        " found 1"
+        "logp, row 0: expected 3 numbers separated by spaces, one a token, found 1"
     ]
     assert page.stale and page.table["logp"] == ["-1.386294"]
 

@@ -41,8 +41,7 @@ def shown(bug, scenario, both):
     if any("ref_logp" in row for row in scenario.rows):
         parts.append("kl_gradient")
     return [
-        [getattr(trace, part).sum(-1).tolist() for trace in traces]
-        for part in parts
+        [getattr(trace, part).sum(-1).tolist() for trace in traces] for part in parts
     ]
 
 
@@ -377,10 +376,7 @@ def test_the_primer_follows_its_board_and_keeps_a_bad_reward(visit):
     home.go("check").go("")
     assert home.table["reward"] == ["5", "abc", "0", "1"]
     home.edit(
-        *(
-            {"do": "cell", "row": r, "column": "reward", "value": "1"}
-            for r in range(4)
-        )
+        *({"do": "cell", "row": r, "column": "reward", "value": "1"} for r in range(4))
     )
     assert "and every advantage is 0" in home.text
 
@@ -394,9 +390,7 @@ def test_a_bug_of_number_types_shows_the_number_that_was_lost(visit):
 
     def cells():
         (found,) = [
-            e.value
-            for e in page.app.get("html")
-            if "exact value</th>" in e.value
+            e.value for e in page.app.get("html") if "exact value</th>" in e.value
         ]
         return re.findall("<t[dh][^>]*>([^<]*)</t", found)
 

@@ -91,9 +91,7 @@ def test_lengths_only_count_by_transition(visit, marked, how, first, second):
     assert page.marks() == [marked([1, -1]), marked([first, second])]
 
 
-def test_drawing_again_keeps_as_many_transitions_and_moves_marks(
-    visit, both, marked
-):
+def test_drawing_again_keeps_as_many_transitions_and_moves_marks(visit, both, marked):
     page = visit("double_normalization")
     page.choose("double_normalization-subsample")
     scenario = gradebook.load(page.case)
@@ -174,8 +172,7 @@ def metrics(page):
     body = html.partition("<tbody>")[2]
     rows = body.replace("<td class=n>", "<td>").split("<tr>")[1:]
     return [
-        [cell.partition("</td>")[0] for cell in row.split("<td>")[1:]]
-        for row in rows
+        [cell.partition("</td>")[0] for cell in row.split("<td>")[1:]] for row in rows
     ]
 
 

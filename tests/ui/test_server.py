@@ -17,9 +17,7 @@ FILES = [
 FIGHTS = {
     "a sleep": r"\bsleep\(",
     "a page reload": r"location\.(reload|replace|assign)\(|location\s*=[^=]",
-    "a synthetic key press": (
-        r"new KeyboardEvent|execCommand|(?<!link)\.click\(\)"
-    ),
+    "a synthetic key press": (r"new KeyboardEvent|execCommand|(?<!link)\.click\(\)"),
     "a poll": r"setInterval\(|MutationObserver",
     "a patch of the server": r"middleware|\bpathsend\b|setattr\(st\b",
     "a part of Streamlit that is not public": r"streamlit\.(runtime|web)\b",

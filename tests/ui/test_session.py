@@ -99,18 +99,14 @@ class Seat:
     def asks(self, part):
         """What the page was drawn with of a part of the counts, and what
         the server answers now."""
-        (given,) = [
-            one for one in self.news if f"part={part}&" in one["asked"]
-        ]
+        (given,) = [one for one in self.news if f"part={part}&" in one["asked"]]
         asked = given.pop("asked")
         request = Request(
             {
                 "type": "http",
                 "path_params": {"room": self.room},
                 "query_string": asked.partition("?")[2].encode(),
-                "headers": [
-                    (b"cookie", f"gradebook-seat={self.cookie}".encode())
-                ],
+                "headers": [(b"cookie", f"gradebook-seat={self.cookie}".encode())],
             }
         )
         return given, json.loads(answered(news.answer(request)).body)

@@ -46,9 +46,7 @@ class Effect:
 def effect(correct: Sequence[float], faulty: Sequence[float]) -> Effect:
     """The paired difference of two runs, one value for each seed."""
     pairs = [
-        (c, f)
-        for c, f in zip(correct, faulty)
-        if math.isfinite(c) and math.isfinite(f)
+        (c, f) for c, f in zip(correct, faulty) if math.isfinite(c) and math.isfinite(f)
     ]
     apart = [f - c for c, f in pairs]
     nothing = math.nan
@@ -82,9 +80,7 @@ def t_quantile(level: float, freedom: int) -> float:
     return sum(term / freedom**n for n, term in enumerate(terms))
 
 
-def question(
-    study: Study, value: float, names: Sequence[str], update: int
-) -> str:
+def question(study: Study, value: float, names: Sequence[str], update: int) -> str:
     """What to predict; `names` of the engines, the correct one first."""
     asked = study.measured.question.format(names[1], names[0])
     given = study.slider.said(value)
@@ -120,9 +116,7 @@ def sentence(
     does = measure.more if found.kind == MORE else measure.less
     amount = does.format(f"{size} {measure.unit}")
     interval = " to ".join(_size(end, measure.factor) for end in ends)
-    return (
-        f"{given} the {faulty} run {amount} {when} (95 % interval {interval})."
-    )
+    return f"{given} the {faulty} run {amount} {when} (95 % interval {interval})."
 
 
 def _size(value: float, factor: float) -> str:

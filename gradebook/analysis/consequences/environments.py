@@ -52,9 +52,7 @@ WORDS = (
 the same letter at the same position, so they can learn from each other."""
 
 
-def spell(
-    free: int = 0, right: float = 1.0, wrong: float = 0.0
-) -> Environment:
+def spell(free: int = 0, right: float = 1.0, wrong: float = 0.0) -> Environment:
     """Write the prompt's word of two letters, then EOS.
 
     Eight tokens: seven letters and EOS. The exact word earns `right`, all
@@ -135,9 +133,7 @@ def lock(failure: float = 0.0, unsolvable: int = 0) -> Environment:
         place=torch.tensor([0, 1, 2, 0, 0]),
         ends=torch.tensor([False, False, False, True, True]),
         succeeds=_only(opened, opened + 1),
-        reward=torch.tensor(
-            [late, late, late, failure, 1.0], dtype=torch.float64
-        ),
+        reward=torch.tensor([late, late, late, failure, 1.0], dtype=torch.float64),
         chance=chance,
         most=8,
         solvable=solvable,

@@ -34,9 +34,7 @@ class Luck(NamedTuple):
     normal: Tensor
 
 
-def luck_of(
-    task: Environment, size: int, seeds: Sequence[int]
-) -> Iterator[Luck]:
+def luck_of(task: Environment, size: int, seeds: Sequence[int]) -> Iterator[Luck]:
     """What chance decides, update after update, for `size` rollouts of each
     prompt. Each seed has its own generator, so its luck does not depend on
     the number of seeds."""
@@ -47,9 +45,7 @@ def luck_of(
         drawn = []
         for g in generators:
             order = torch.rand(AHEAD, prompts, generator=g).argsort(-1)
-            noise = torch.rand(
-                AHEAD, task.most, prompts, size, actions, generator=g
-            )
+            noise = torch.rand(AHEAD, task.most, prompts, size, actions, generator=g)
             uniform = torch.rand(AHEAD, prompts, size, generator=g, dtype=kind)
             normal = torch.randn(
                 AHEAD, prompts, places, actions, generator=g, dtype=kind

@@ -70,9 +70,7 @@ def letters_in_use(environment: Environment, policy: Tensor) -> Tensor:
     return entropy.exp().mean((-1, -2))
 
 
-def _rollout(
-    environment: Environment, policy: Tensor
-) -> tuple[Tensor, Tensor]:
+def _rollout(environment: Environment, policy: Tensor) -> tuple[Tensor, Tensor]:
     """The chance of each state in which a rollout stops, float64
     [..., P, K], and the expected number of its actions, [..., P]."""
     after, ends = environment.after, environment.ends

@@ -143,9 +143,7 @@ def _own_score_outside(
     return torch.where(group < 0, score, found)
 
 
-def _every_row(
-    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
-) -> Tensor:
+def _every_row(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
     """The row's tokens enter the loss: it has some. bool [R]."""
     return has_tokens(batch)
 
@@ -235,9 +233,7 @@ class Training:
         self._shorten_gradients()
         self.optimizer.step()
 
-    def batches(
-        self, policy: Tensor, luck: Luck
-    ) -> list[tuple[Batch, Tensor]]:
+    def batches(self, policy: Tensor, luck: Luck) -> list[tuple[Batch, Tensor]]:
         """The batch that each engine trains on, and its log-probabilities
         with their history, float64 [R, T].
 
@@ -353,9 +349,7 @@ def _automata(task: Environment, copies: int) -> Automata:
     return Automata(after.reshape(-1), logit.reshape(-1), ends)
 
 
-def _pieces(
-    mask: Tensor, index: Tensor, cut: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+def _pieces(mask: Tensor, index: Tensor, cut: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Rollouts with mask and index [R, T] as rows: one that is `cut`,
     bool [R], has a row for each of its tokens, the others one. int64 [R']
     the rollout of each row, and the rows' mask and index, [R', T'], where

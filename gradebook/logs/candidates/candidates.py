@@ -85,9 +85,7 @@ class Candidate:
 @lru_cache(maxsize=65536)
 def _corrected(candidate: Candidate) -> Candidate:
     kept = tuple(
-        (k, v)
-        for k, v in candidate.guesses
-        if k in ("mask_no_eos", "reward_clip")
+        (k, v) for k, v in candidate.guesses if k in ("mask_no_eos", "reward_clip")
     )
     return Candidate("", candidate.convention, kept)
 
@@ -131,9 +129,7 @@ def tried(has: frozenset[str]) -> tuple[str, ...]:
     has. Those that need fewer columns come first: where two give the same
     numbers, the simpler one is named."""
     found = [
-        name
-        for name in BUGS
-        if bug(name).in_advantages and can_show(bug(name), has)
+        name for name in BUGS if bug(name).in_advantages and can_show(bug(name), has)
     ]
     return tuple(sorted(found, key=lambda name: len(bug(name).columns)))
 
@@ -147,9 +143,7 @@ def can_show(record: Bug, has: frozenset[str]) -> bool:
     return True
 
 
-def correct_ones(
-    table: tuple[Convention, ...], seen: Evidence
-) -> Iterator[Candidate]:
+def correct_ones(table: tuple[Convention, ...], seen: Evidence) -> Iterator[Candidate]:
     """The correct engine under each convention."""
     for convention in table:
         if _needs_lengths(convention, seen.has):
@@ -180,9 +174,7 @@ def faulty_ones(
                     yield Candidate(name, convention, both, freedom)
 
 
-def clipped_ones(
-    table: tuple[Convention, ...], seen: Evidence
-) -> Iterator[Candidate]:
+def clipped_ones(table: tuple[Convention, ...], seen: Evidence) -> Iterator[Candidate]:
     """The same with clipped rewards, where a reward lies beyond a clip."""
     for clip in seen.clips:
         extra = (("reward_clip", clip),)
@@ -215,9 +207,7 @@ def cuts_by_place(name: str) -> bool:
     return any(STRIDES in values for values in bug(name).guesses.values())
 
 
-def _values(
-    setting: str, values: tuple[Any, ...], seen: Evidence
-) -> tuple[Any, ...]:
+def _values(setting: str, values: tuple[Any, ...], seen: Evidence) -> tuple[Any, ...]:
     """The values to try: what a person named, or what the record has."""
     given = dict(seen.given)
     if setting in given:

@@ -30,9 +30,7 @@ class Layout:
         keep = np.ones(len(table), dtype=bool)
         for first, end in _bounds(step):
             rows = prompt[first:end]
-            if not _pure(rows, self.size, 0) and _pure(
-                rows, self.size, self.last
-            ):
+            if not _pure(rows, self.size, 0) and _pure(rows, self.size, self.last):
                 stop = end - self.last
                 keep[first:end] = False
                 keep[first + (stop - first) % self.size : stop] = True

@@ -280,9 +280,7 @@ class Ruler:
 def _alone(trace: StageTrace) -> np.ndarray:
     """bool [R]: no other row of the row's group counts."""
     group = trace.group.numpy() + 1
-    voters = np.bincount(
-        group[trace.counted.numpy()], minlength=group.max() + 1
-    )
+    voters = np.bincount(group[trace.counted.numpy()], minlength=group.max() + 1)
     return (group == 0) | (voters[group] <= 1)
 
 

@@ -167,9 +167,7 @@ class LoggedSteps:
             np.cumsum(new) - 1,
             _codes(b.prompt_index.numpy()[at])[0],
         )
-        return LoggedSteps(
-            taken, self.advantage[at], self.labels[step[new]], self.has
-        )
+        return LoggedSteps(taken, self.advantage[at], self.labels[step[new]], self.has)
 
 
 SHARED = (
@@ -291,9 +289,7 @@ def _all(rows: int, value: int) -> Tensor:
     return torch.full((rows,), value, dtype=torch.int64)
 
 
-def _numbers(
-    given: Mapping[str, np.ndarray], name: str, default: int | None
-) -> Any:
+def _numbers(given: Mapping[str, np.ndarray], name: str, default: int | None) -> Any:
     """int64 [R]; all `default` where the log has no such column."""
     if name not in given:
         rows = len(given["reward"])

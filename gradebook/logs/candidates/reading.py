@@ -35,9 +35,7 @@ class Reading:
     layout: Layout | None = None
 
 
-def logged(
-    table: pd.DataFrame, columns: Columns, reading: Reading
-) -> LoggedSteps:
+def logged(table: pd.DataFrame, columns: Columns, reading: Reading) -> LoggedSteps:
     """A canonical table under a reading, without rows of evaluation, its
     groups cut by position where TRL does so or the log names no prompt.
     Raises GradebookError for a log of neither prompts nor a group size."""

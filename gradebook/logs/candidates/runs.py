@@ -223,6 +223,4 @@ def _same_bits(one: Tensor, other: Tensor) -> bool:
 
 def _bits(values: Tensor) -> Tensor:
     kinds = {torch.float64: torch.int64, torch.float32: torch.int32}
-    return (
-        values.view(kinds[values.dtype]) if values.dtype in kinds else values
-    )
+    return values.view(kinds[values.dtype]) if values.dtype in kinds else values

@@ -198,9 +198,7 @@ class Trials:
         its distance from the log is told even where it is not near."""
         if candidate.listed and not candidate.bug:
             return False
-        if candidate.settings.whiten_tokens or not keeps_signs(
-            candidate.engine
-        ):
+        if candidate.settings.whiten_tokens or not keeps_signs(candidate.engine):
             return False
         return bool(self.ruler.opposed(self.runs.trace(candidate)).all())
 
@@ -260,9 +258,7 @@ def without_loss(engine: Engine) -> Engine:
     return replace(engine, trained=_not_asked)
 
 
-def _not_asked(
-    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
-) -> Tensor:
+def _not_asked(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
     """Counted rows, in place of `trained`. bool [R]."""
     return counted
 

@@ -248,9 +248,7 @@ def _tried(
     yield from ((weights, SOLVED) for weights in found if weights != default)
 
 
-def _merit(
-    seen: _Seen, weights: tuple[float, ...], why: str
-) -> tuple[float, ...]:
+def _merit(seen: _Seen, weights: tuple[float, ...], why: str) -> tuple[float, ...]:
     """How well a reward explains the advantages: steps that one correct
     convention fits, TRL's own preferred, then the residual, then how
     short the weights are. Solved weights make any advantages raw rewards
@@ -296,9 +294,7 @@ def _reading(
     """The reading, with what a reader should know about it."""
     notes = []
     if len(weights) > 1 or why == SOLVED and weights != (1.0,):
-        terms = " + ".join(
-            f"{w:g} {n}" for w, n in zip(weights, columns.rewards)
-        )
+        terms = " + ".join(f"{w:g} {n}" for w, n in zip(weights, columns.rewards))
         notes.append(f"reward = {terms} ({why})".replace("+ -", "- "))
     if why == SOLVED:
         notes += _unsolved(columns, sample, size)
@@ -315,9 +311,7 @@ def _reading(
             " they enter no statistic and have advantage 0"
         )
     elif missing:
-        notes.append(
-            f"{missing} of the first rows' rewards are empty and add nothing"
-        )
+        notes.append(f"{missing} of the first rows' rewards are empty and add nothing")
     if normalized:
         notes.append(NORMALIZED)
     return Reading(weights, size, tuple(notes), normalized)
@@ -338,9 +332,7 @@ def _longer(sample: pd.DataFrame, size: int) -> list[str]:
     ]
 
 
-def _unsolved(
-    columns: Columns, sample: pd.DataFrame, size: int | None
-) -> list[str]:
+def _unsolved(columns: Columns, sample: pd.DataFrame, size: int | None) -> list[str]:
     """A note on functions whose weight the advantages cannot show."""
     if "advantage" not in sample:
         return []

@@ -47,9 +47,7 @@ def solved(
     same = np.abs(centered).max(0) <= 1e-9
     use = live | same
     in_step = centered_in(rewards, step)[:, use]
-    size = np.sqrt(
-        (np.where(same[use], in_step, centered[:, use]) ** 2).mean(0)
-    )
+    size = np.sqrt((np.where(same[use], in_step, centered[:, use]) ** 2).mean(0))
     size[size == 0] = 1
     plain = centered[:, use] / size
     count = np.bincount(group)[group]

@@ -168,15 +168,11 @@ def _encodable(value: object) -> str:
 
 def _hashable(cells: pd.Series) -> pd.Series:
     """The cells; a conversation, a list of messages, as text."""
-    nested = cells.map(
-        lambda c: isinstance(c, (list, tuple, dict, np.ndarray))
-    )
+    nested = cells.map(lambda c: isinstance(c, (list, tuple, dict, np.ndarray)))
     if not nested.any():
         return cells
     texts = cells[nested].map(
-        lambda c: json.dumps(
-            c if isinstance(c, dict) else list(c), default=str
-        )
+        lambda c: json.dumps(c if isinstance(c, dict) else list(c), default=str)
     )
     return cells.where(~nested, texts)
 
@@ -270,9 +266,7 @@ def _eos(
     return None
 
 
-def _whole(
-    column: pd.Series, broken: list[GradebookError], least: int
-) -> np.ndarray:
+def _whole(column: pd.Series, broken: list[GradebookError], least: int) -> np.ndarray:
     values = numbers(column, broken)
     with np.errstate(invalid="ignore"):
         odd = np.isfinite(values) & (

@@ -150,9 +150,7 @@ def own_names(names: Sequence[str]) -> dict[str, str]:
     return {role: role if role in names else "" for role in NAMES}
 
 
-def _given_rewards(
-    given: dict[str, str], names: Sequence[str]
-) -> tuple[str, ...]:
+def _given_rewards(given: dict[str, str], names: Sequence[str]) -> tuple[str, ...]:
     """The reward columns a person named, "a+b" for a sum of two."""
     text = given.get("reward", "")
     if text in names or "+" not in text:
@@ -174,9 +172,7 @@ def _check_given(given: Mapping[str, str], names: Sequence[str]) -> None:
 
 def _must_exist(key: str, name: str, names: Sequence[str]) -> None:
     if name not in names:
-        raise refuse(
-            "one of the columns " + shown(", ".join(names), 200), name, key
-        )
+        raise refuse("one of the columns " + shown(", ".join(names), 200), name, key)
 
 
 def _is_trl(names: Sequence[str], prompt: str) -> bool:

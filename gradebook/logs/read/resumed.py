@@ -85,9 +85,7 @@ def _largest(prompt: np.ndarray) -> int:
     return int(np.unique(prompt, return_counts=True)[1].max())
 
 
-def _as_the_first(
-    marks: np.ndarray, head: np.ndarray, step: np.ndarray
-) -> np.ndarray:
+def _as_the_first(marks: np.ndarray, head: np.ndarray, step: np.ndarray) -> np.ndarray:
     """bool, for each stretch of one step: its rows have the marks of those
     of the step's first stretch, in whatever order. `marks` are hashes."""
     total = pd.Series(np.add.reduceat(marks, head))
@@ -101,6 +99,4 @@ def _by_rank(table: pd.DataFrame, code: np.ndarray, head: np.ndarray) -> bool:
     rank = pd.factorize(table["rank"])[0]
     new = np.diff(rank, prepend=-2) != 0
     new[head] = True
-    return (
-        not pd.DataFrame({"s": code[new], "r": rank[new]}).duplicated().any()
-    )
+    return not pd.DataFrame({"s": code[new], "r": rank[new]}).duplicated().any()

@@ -119,9 +119,7 @@ def _ending(name: str) -> str:
 
 
 @contextmanager
-def _unpacked(
-    file: BinaryIO, packed: str, source: Source
-) -> Iterator[BinaryIO]:
+def _unpacked(file: BinaryIO, packed: str, source: Source) -> Iterator[BinaryIO]:
     """A compressed file, unpacked on disk as far as the limits allow.
     Raises GradebookError for what is larger, or damaged."""
     import pyarrow as pa
@@ -235,8 +233,7 @@ def natural(name: str) -> list[tuple[int, int, str]]:
     """A key under which 10.jsonl comes after 9.jsonl."""
     words = re.findall(r"[0-9]+|[^0-9]+", name)
     return [
-        (0, int(w), "") if w.isdigit() and len(w) < 19 else (1, 0, w)
-        for w in words
+        (0, int(w), "") if w.isdigit() and len(w) < 19 else (1, 0, w) for w in words
     ]
 
 

@@ -103,9 +103,7 @@ def _header(block: Block, mark: str) -> tuple[list[str], Block]:
     except csv.Error as error:
         raise refuse("a line of column names", str(error)) from error
     if not names:
-        raise GradebookError(
-            expected="a line of column names", found="an empty line"
-        )
+        raise GradebookError(expected="a line of column names", found="an empty line")
     rest = block.data.split(b"\n", reader.line_num)
     data = rest[-1] if len(rest) > reader.line_num else b""
     return names, Block(1 + reader.line_num, block.read, data)
@@ -174,9 +172,7 @@ def _json_rows(
         if isinstance(row, dict):
             yield line, [_plain(row.get(name)) for name in names], None
         else:
-            wrong = GradebookError(
-                expected="a JSON object", found=shown(row, 40)
-            )
+            wrong = GradebookError(expected="a JSON object", found=shown(row, 40))
             yield line, [None] * len(names), wrong
 
 
@@ -215,9 +211,6 @@ def _whole_table(source: Source) -> list[Any] | None:
         if not isinstance(names, list) or not isinstance(data, list):
             return None
         names = unique([str(n) for n in names])
-        return [
-            dict(zip(names, row)) if isinstance(row, list) else row
-            for row in data
-        ]
+        return [dict(zip(names, row)) if isinstance(row, list) else row for row in data]
     some = any(isinstance(row, dict) for row in value[:100])
     return value if some else None

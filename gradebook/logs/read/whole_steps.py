@@ -195,9 +195,7 @@ def _recorded(log: Log, found: Recording) -> Iterator[pd.DataFrame]:
         lines = np.arange(log.rows, log.rows + len(frame)) + 1
         log.rows += len(frame)
         log.progress = log.rows / total
-        yield _table(
-            log, Part(frame[list(log.columns.used)], folder, lines), 0
-        )
+        yield _table(log, Part(frame[list(log.columns.used)], folder, lines), 0)
 
 
 def _leave_out(

@@ -65,9 +65,7 @@ def recorded(source: Source) -> bool:
     return source.kind == "parquet" and KEY in (_schema(source).metadata or {})
 
 
-def recorder_files(
-    sources: Sequence[Source], problems: list[str]
-) -> Iterator[File]:
+def recorder_files(sources: Sequence[Source], problems: list[str]) -> Iterator[File]:
     """Each file of a recorder. `problems` gets those that cannot be used.
 
     A file that is gone was merged by its recorder after it was listed: the

@@ -75,9 +75,7 @@ class StepReader:
     def __init__(self) -> None:
         self._kinds: dict[str, str] = {}
 
-    def read(
-        self, step: Any, arguments: Mapping[str, Any]
-    ) -> tuple[int, StepRows]:
+    def read(self, step: Any, arguments: Mapping[str, Any]) -> tuple[int, StepRows]:
         """The step's number and its rows. Raises GradebookError where one
         of them is not what it must be."""
         whole = isinstance(step, Integral) and not isinstance(step, bool)
@@ -119,14 +117,10 @@ def step_rows(arguments: Mapping[str, Any]) -> StepRows:
             )
     for name in ("prompt", "reward", "advantage"):
         if name not in given:
-            raise GradebookError(
-                key=name, expected="a value a row", found="nothing"
-            )
+            raise GradebookError(key=name, expected="a value a row", found="nothing")
     reward, reward_type = _floats("reward", given["reward"], 1)
     rows = len(reward)
-    refuse_rows(
-        "reward", reward.isinf(), reward, "a finite number, NaN or None"
-    )
+    refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
     columns: dict[str, np.ndarray] = {"reward": reward.cpu().numpy()}
     mask = read_matrix("mask", given.get("mask"), rows)
     if mask is not None:

@@ -142,8 +142,7 @@ class _Files:
         parts = [self.moved.get(part.key, part) for part in parts]
         try:
             self.tables = {
-                part.source: self.tables.get(part.source)
-                or _table(part.source)
+                part.source: self.tables.get(part.source) or _table(part.source)
                 for part in parts
             }
         except Gone:
@@ -157,10 +156,7 @@ class _Files:
             if any(part.key not in self.moved for part in parts):
                 raise
             return self.rows_of(parts)
-        return [
-            self.tables[part.source].slice(part.first, part.rows)
-            for part in parts
-        ]
+        return [self.tables[part.source].slice(part.first, part.rows) for part in parts]
 
 
 def _table(source: Source) -> pa.Table:
@@ -230,17 +226,11 @@ def recording(
         for rank, parts in ranks.items():
             first = min(part.session for part in parts)
             started[rank] = min(first, started.get(rank, first))
-    whole = {
-        step: _current(ranks, started) for step, ranks in sorted(found.items())
-    }
-    return Recording(
-        whole, declared, types, tuple(columns or ()), tuple(problems)
-    )
+    whole = {step: _current(ranks, started) for step, ranks in sorted(found.items())}
+    return Recording(whole, declared, types, tuple(columns or ()), tuple(problems))
 
 
-def _shared(
-    columns: dict[str, None], names: dict[str, None]
-) -> dict[str, None]:
+def _shared(columns: dict[str, None], names: dict[str, None]) -> dict[str, None]:
     """The columns that both have, and `scored` where one has it."""
     both = {name: None for name in columns if name in names}
     if "scored" in columns or "scored" in names:
@@ -261,9 +251,7 @@ def _current(
     }
     count = max(latest.values(), key=lambda p: p.session).ranks
     again = [
-        part.session
-        for rank, part in latest.items()
-        if part.session > started[rank]
+        part.session for rank, part in latest.items() if part.session > started[rank]
     ]
     return {
         rank: part

@@ -198,9 +198,7 @@ class Recorder:
             "written": [time.time_ns()],
         }
 
-    def _put(
-        self, table: pa.Table, facts: dict[str, Any], compression: str
-    ) -> Path:
+    def _put(self, table: pa.Table, facts: dict[str, Any], compression: str) -> Path:
         """Writes a file aside and renames it: it is there whole or not."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._files += 1

@@ -201,9 +201,7 @@ def _bug_of(verdict: Verdict, step: object) -> str:
     return named[0] if named else verdict.bug
 
 
-def _groups(
-    steps: LoggedSteps, correct: np.ndarray, other: np.ndarray
-) -> pd.DataFrame:
+def _groups(steps: LoggedSteps, correct: np.ndarray, other: np.ndarray) -> pd.DataFrame:
     """The groups of one step, worst first, by how far `other`, the logged
     or the faulty advantages, is from the correct ones."""
     code = steps.batch.prompt_index.numpy()
@@ -287,9 +285,7 @@ def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
                 " one token, or none where it was rejected."
             )
             lengths, width = np.minimum(lengths, 1), 1
-        columns["mask"] = [
-            [t < n for t in range(width)] for n in lengths.tolist()
-        ]
+        columns["mask"] = [[t < n for t in range(width)] for n in lengths.tolist()]
     rows: list[Mapping[str, Any]] = [
         dict(zip(columns, values)) for values in zip(*columns.values())
     ]

@@ -241,9 +241,7 @@ def _cover(fits: dict[Candidate, np.ndarray]) -> list[Candidate]:
     """Few candidates that together fit as many steps as all of them; a bug
     covers what its correct engine covers as well."""
     none = np.zeros(len(next(iter(fits.values()))), dtype=bool)
-    covers = {
-        c: (f | fits.get(c.correct, none)) & f.any() for c, f in fits.items()
-    }
+    covers = {c: (f | fits.get(c.correct, none)) & f.any() for c, f in fits.items()}
     left, found = ~none, []
     while left.any():
         best = max(covers, key=lambda c: (covers[c] & left).sum())

@@ -40,9 +40,7 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def sentence_of(
-    found: Named, declared: Mapping[str, object], empty: int = 0
-) -> str:
+def sentence_of(found: Named, declared: Mapping[str, object], empty: int = 0) -> str:
     """What was found; then, in a second sentence, what to do. `declared`
     are the settings that a person named, `empty` the rows without an
     advantage."""
@@ -72,10 +70,7 @@ def _correct(found: Named, declared: Mapping[str, object]) -> str:
     these = f"These are {name} advantages"
     if " " in name and c.estimator not in ("dr_grpo", "none"):
         these = f"These advantages are {name}"
-    said = (
-        f"{these}{rest}, correct, largest residual {found.residual:.1g}"
-        f" {steps}."
-    )
+    said = f"{these}{rest}, correct, largest residual {found.residual:.1g} {steps}."
     asked = _askings(found, c)
     if asked:
         return f"{said} {asked}"
@@ -253,10 +248,7 @@ def _none_fits(found: Named) -> str:
         other = bug(first["bug"]).title if first["bug"] else "correct"
         told += f" ({other}, {title(first['estimator'])}, fits there)"
     else:
-        told += (
-            f" (residual {first['correct_residual']:.2g} there, row"
-            f" {first['row']})"
-        )
+        told += f" (residual {first['correct_residual']:.2g} there, row {first['row']})"
     engine = f"{bug(c.bug).phrase} in " if c.bug else "correct "
     return (
         "None of the known computations fits every step: the closest is"
@@ -298,8 +290,7 @@ def _why(named: Candidate, others: list[Candidate]) -> str:
         return f"{same}; {record.would_tell} would tell"
     asked = _difference(others[0], named)
     return (
-        f"{same} where the trainer was asked for {asked}; declare what it"
-        " was asked for"
+        f"{same} where the trainer was asked for {asked}; declare what it was asked for"
     )
 
 
@@ -336,7 +327,5 @@ def unchecked_notes(has: frozenset[str]) -> tuple[str, ...]:
                 f" check can never name it; it takes {record.tells}."
             )
         elif not can_show(record, has):
-            notes.append(
-                f"Not checked: {record.title}; it takes {record.tells}."
-            )
+            notes.append(f"Not checked: {record.title}; it takes {record.tells}.")
     return tuple(notes)

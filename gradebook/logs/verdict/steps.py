@@ -159,9 +159,7 @@ def _frame(
             "correct_residual": off["largest"],
             "row": off["row"],
             "rows": steps.batch.step_rows.numpy(),
-            "groups": np.bincount(
-                steps.groups.step, minlength=steps.step_count
-            ),
+            "groups": np.bincount(steps.groups.step, minlength=steps.step_count),
             "flips": off["flips"],
             "groups_affected": off["groups_affected"],
         }
@@ -200,9 +198,7 @@ def _ties(
     named = dict.fromkeys(c.estimator for c in fits if c.bug == own)
     if "grpo" in named or chosen.estimator == "grpo":
         named["grpo_vectorized"] = None
-    return tuple(
-        n for n in (*bugs, *named) if n and n not in (own, chosen.estimator)
-    )
+    return tuple(n for n in (*bugs, *named) if n and n not in (own, chosen.estimator))
 
 
 def _compared(

@@ -132,9 +132,7 @@ def named(tally: Tally, frame: pd.DataFrame) -> Named:
     return replace(found, frame=frame, residual=residual)
 
 
-def _named_alike(
-    frame: pd.DataFrame, candidate: Candidate | None
-) -> pd.DataFrame:
+def _named_alike(frame: pd.DataFrame, candidate: Candidate | None) -> pd.DataFrame:
     """The frame, with the log's own bug first wherever it is tied: a step
     of few rows alone may fit several."""
     name = candidate.bug if candidate else ""
@@ -190,14 +188,11 @@ def _changing(tally: Tally, quiet: np.ndarray) -> Named:
     suspects = [
         s.candidate
         for s in found
-        if s.candidate.bug
-        and tally.own[s.candidate].sides > s.candidate.freedom
+        if s.candidate.bug and tally.own[s.candidate].sides > s.candidate.freedom
     ]
     if suspects:
         all_ = np.ones(tally.steps, dtype=bool)
-        return Named(
-            "suspect", suspects[0], all_, tuple(suspects), segments=found
-        )
+        return Named("suspect", suspects[0], all_, tuple(suspects), segments=found)
     best = max(every, key=tally.count, default=None)
     fits = np.zeros(tally.steps, dtype=bool)
     fits = fits if best is None else tally.fitted(best)

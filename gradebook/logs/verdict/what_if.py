@@ -52,8 +52,7 @@ def what_if(steps: LoggedSteps, group_size: int | None = None) -> pd.DataFrame:
     sizes = suggested(steps.groups.size)
     seen = Evidence(steps.has, False, (), sizes, given)
     table = tuple(
-        next(c for c in conventions() if c.estimator == name)
-        for name in LIKELY
+        next(c for c in conventions() if c.estimator == name) for name in LIKELY
     )
     found = []
     for suspect in _first_of_each(faulty_ones(table, seen, likely=True)):

@@ -53,9 +53,7 @@ def plain_layout(ink: str) -> dict[str, Any]:
     }
 
 
-def row_layout(
-    labels: Sequence[str], line: int, foot: int, ink: str
-) -> dict[str, Any]:
+def row_layout(labels: Sequence[str], line: int, foot: int, ink: str) -> dict[str, Any]:
     """The layout of a figure with one line for each label, from top to
     bottom; all lengths in pixels."""
     count = len(labels)

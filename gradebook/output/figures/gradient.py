@@ -76,9 +76,7 @@ def gradient_figure(
     tokens = comparison.batch.mask.shape[1]
     kept = [
         [(t, settled(g)) for t, g in enumerate(line) if mask[t]]
-        for line, mask in _lines(
-            comparison.batch.mask, (correct, faulty), shown
-        )
+        for line, mask in _lines(comparison.batch.mask, (correct, faulty), shown)
     ]
     sides = kept[: len(shown)], kept[len(shown) :]
     sizes = [abs(g) for line in kept for _, g in line if math.isfinite(g)]
@@ -155,8 +153,7 @@ def _bars(
             "line": {"color": colour, "width": 1.5},
         },
         "hovertext": [
-            f"{labels[i]}: token {t + 1}, {_plain(g, other)}"
-            for t, i, g, other in bars
+            f"{labels[i]}: token {t + 1}, {_plain(g, other)}" for t, i, g, other in bars
         ],
         "hoverinfo": "text",
         "xaxis": axis,

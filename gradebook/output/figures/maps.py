@@ -57,8 +57,7 @@ def map_figure(picture: MapPicture) -> Figure:
         "annotations": [
             said(LEGEND, "x", 0, -56, 12) | {"xref": "paper", "align": "left"}
         ],
-        "yaxis": _map_axis(count, "moved row")
-        | {"range": [count - 0.5, -0.5]},
+        "yaxis": _map_axis(count, "moved row") | {"range": [count - 0.5, -0.5]},
     }
     sides = zip(picture.names, (picture.correct, picture.faulty))
     largest = _largest(picture)
@@ -101,15 +100,11 @@ def _map_axis(count: int, title: str) -> dict[str, Any]:
 
 
 def _largest(picture: MapPicture) -> float:
-    cells = (
-        v for m in (picture.correct, picture.faulty) for r in m for v in r
-    )
+    cells = (v for m in (picture.correct, picture.faulty) for r in m for v in r)
     return max([abs(v) for v in cells if math.isfinite(v)] + [1e-12])
 
 
-def _shades(
-    values: Sequence[Sequence[float]], largest: float
-) -> dict[str, Any]:
+def _shades(values: Sequence[Sequence[float]], largest: float) -> dict[str, Any]:
     """The cells, in a stronger shade the larger their values are."""
     tones = ((0, 0.75), (0.5, 0), (1, 0.75))
     return {

@@ -56,9 +56,7 @@ def rows_figure(
     }
     prompts = comparison.batch.prompt.tolist()
     place = symlog if squashes(shown) else float
-    changes = [
-        at > 0 and prompts[at] != prompts[at - 1] for at in range(len(prompts))
-    ]
+    changes = [at > 0 and prompts[at] != prompts[at - 1] for at in range(len(prompts))]
     shaded = enumerate(accumulate(changes, xor))
     layout["shapes"] = [band(at) for at, odd in shaded if odd]
     data: list[dict[str, Any]] = []
@@ -68,9 +66,7 @@ def rows_figure(
         for part in data[-2:]:
             part["showlegend"] = column == 0
         words = _words(panel, names, place)
-        layout["annotations"] += [
-            word | {"xref": on["xaxis"]} for word in words
-        ]
+        layout["annotations"] += [word | {"xref": on["xaxis"]} for word in words]
         layout["xaxis" + on["xaxis"][1:]] = _axis(panel, place) | {
             "domain": [column / len(shown), (column + 0.94) / len(shown)],
             "anchor": "y",
@@ -83,9 +79,7 @@ Place = Callable[[float], float]
 """From a value to its place on the axis."""
 
 
-def _marks(
-    panel: Panel, names: tuple[str, str], place: Place
-) -> list[dict[str, Any]]:
+def _marks(panel: Panel, names: tuple[str, str], place: Place) -> list[dict[str, Any]]:
     """The lines between the engines, thin and thick, then their marks."""
     pairs = [*enumerate(zip(panel.correct, panel.faulty))]
     joined = [
@@ -118,9 +112,7 @@ def _marks(
     looks = (("circle", CORRECT, 11), ("diamond-open", FAULTY, 13))
     for side, (symbol, colour, size) in enumerate(looks):
         values = (panel.correct, panel.faulty)[side]
-        seen = [
-            row for row, value in enumerate(values) if math.isfinite(value)
-        ]
+        seen = [row for row, value in enumerate(values) if math.isfinite(value)]
         found.append(
             {
                 "type": "scatter",
@@ -138,9 +130,7 @@ def _marks(
                 "hoverinfo": "text",
                 "hovertext": [
                     f"row {row}<br>"
-                    + "<br>".join(
-                        map(" ".join, zip(names, pair(*pairs[row][1])))
-                    )
+                    + "<br>".join(map(" ".join, zip(names, pair(*pairs[row][1]))))
                     for row in seen
                 ],
             }
@@ -148,9 +138,7 @@ def _marks(
     return found
 
 
-def _words(
-    panel: Panel, names: tuple[str, str], place: Place
-) -> list[dict[str, Any]]:
+def _words(panel: Panel, names: tuple[str, str], place: Place) -> list[dict[str, Any]]:
     """FLIP beside a flipped row, and what has no mark in words."""
     found = []
     for row, (a, b) in enumerate(zip(panel.correct, panel.faulty)):

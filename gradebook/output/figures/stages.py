@@ -46,9 +46,7 @@ class Line(NamedTuple):
     differs: bool
     digits: int = 3
 
-    def texts(
-        self, write: Callable[[float, int], str] = plain
-    ) -> tuple[str, str]:
+    def texts(self, write: Callable[[float, int], str] = plain) -> tuple[str, str]:
         """Both results: yes or no, the number of a group or none, or digits
         that tell them apart."""
         a, b = self.correct, self.faulty
@@ -59,9 +57,7 @@ class Line(NamedTuple):
         return pair(a, b, self.digits, write)
 
 
-def lines_of(
-    comparison: Comparison, stage: str, labels: Sequence[str]
-) -> list[Line]:
+def lines_of(comparison: Comparison, stage: str, labels: Sequence[str]) -> list[Line]:
     """A stage's result on each row; of the loss, itself and its parts."""
     if stage == "loss":
         return _losses(comparison)
@@ -127,9 +123,7 @@ def order_of(comparison: Comparison, row: int) -> list[int]:
     return sorted(every, key=lambda r: not beside[r])
 
 
-def labels_of(
-    comparison: Comparison, row: int, prompts: Sequence[str]
-) -> list[str]:
+def labels_of(comparison: Comparison, row: int, prompts: Sequence[str]) -> list[str]:
     """'10 C', the selected row in bold type with an arrow."""
     if len(prompts) != comparison.batch.rows:
         prompts = [str(p) for p in comparison.batch.prompt.tolist()]
@@ -208,8 +202,7 @@ def _side(
             "y": seen,
             "text": [f" {_shown(lines[at], column)} " for at in seen],
             "textposition": [
-                "middle left" if values[at] < 0 else "middle right"
-                for at in seen
+                "middle left" if values[at] < 0 else "middle right" for at in seen
             ],
             "textfont": {"size": 12},
             "marker": {

@@ -209,8 +209,7 @@ def summary(
 def _panel(title: str, values: Pair, covered: bool) -> dict[str, Any]:
     correct, faulty = values
     texts = [
-        pair(a, a if covered else b)
-        for a, b in zip(correct.tolist(), faulty.tolist())
+        pair(a, a if covered else b) for a, b in zip(correct.tolist(), faulty.tolist())
     ]
     sides = 1 if covered else 2
     differ, flipped = (

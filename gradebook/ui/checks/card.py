@@ -36,8 +36,7 @@ def card(checking: Checking, verdict: Verdict) -> None:
             head += f": {words.plain(load(verdict.bug).title)}"
         found, *rest = FIRST_SENTENCE.split(verdict.sentence, maxsplit=1)
         st.markdown(
-            f"### {head}\n\n{words.plain(found)}\n\n"
-            + " ".join(map(words.plain, rest))
+            f"### {head}\n\n{words.plain(found)}\n\n" + " ".join(map(words.plain, rest))
         )
         if checking.near is not None:
             near = f"{checking.near.found} {checking.near.do}"
@@ -58,9 +57,7 @@ def _ways(checking: Checking, verdict: Verdict) -> None:
                 on_click=open_step,
                 args=(checking, verdict.step, verdict.bug),
             )
-        st.page_link(
-            bug_files()[verdict.bug], label=f"Read about the bug: {title}"
-        )
+        st.page_link(bug_files()[verdict.bug], label=f"Read about the bug: {title}")
 
 
 def evidence(checking: Checking, verdict: Verdict) -> None:

@@ -61,9 +61,7 @@ def options_of(typed: Mapping[str, str]) -> dict[str, Any]:
     declared = typed.get("declared", "").split(",")
     return {
         "columns": _pairs("columns", typed.get("columns", "").splitlines()),
-        "weights": [number(w) for w in weights.split(",")]
-        if weights.strip()
-        else None,
+        "weights": [number(w) for w in weights.split(",")] if weights.strip() else None,
         "group_size": whole(size) if size.strip() else None,
         "declared": _pairs("asked for", declared),
     }
@@ -74,8 +72,6 @@ def _pairs(key: str, parts: Sequence[str]) -> dict[str, str] | None:
     for part in filter(str.strip, parts):
         name, mark, theirs = (text.strip() for text in part.partition("="))
         if not name or not mark or not theirs:
-            raise GradebookError(
-                key=key, expected="name = value", found=part.strip()
-            )
+            raise GradebookError(key=key, expected="name = value", found=part.strip())
         found[name] = theirs
     return found or None

@@ -51,9 +51,7 @@ def picture(verdict: Verdict) -> None:
         f"Steps: {said}. Rows whose sign flips: {int(flips):,}. Groups that"
         f" are off: {int(groups):,}. A click on a mark opens its step below."
     )
-    numbers.offered(
-        "the timeline's numbers", CHART, lambda: numbers.of_timeline(drawn)
-    )
+    numbers.offered("the timeline's numbers", CHART, lambda: numbers.of_timeline(drawn))
 
 
 def would_compute(verdict: Verdict) -> None:
@@ -156,9 +154,7 @@ def _step(checking: Checking, verdict: Verdict, step: object) -> None:
     )
     if len(rows.groups) > 12:
         more = len(rows.groups) - 12
-        st.markdown(
-            f"The step has {more:,} more groups, with smaller differences."
-        )
+        st.markdown(f"The step has {more:,} more groups, with smaller differences.")
     name = rows.bug or verdict.bug or next(iter(bug_files()))
     title = words.plain(load(name).title)
     st.button(

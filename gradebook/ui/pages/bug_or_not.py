@@ -80,8 +80,7 @@ def _head(one: Quiz) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"**Report {one.at + 1} of {count}**"
-            + (f" · {so_far}" if so_far else "")
+            f"**Report {one.at + 1} of {count}**" + (f" · {so_far}" if so_far else "")
         )
         if not done and not one.at:
             st.button(
@@ -203,7 +202,5 @@ def _result(one: Quiz) -> None:
             args=(0,),
         )
     st.markdown("The same reports for a colleague, from the start:")
-    st.code(
-        game_link.whole(quiz.start_of(one)), language=None, wrap_lines=True
-    )
+    st.code(game_link.whole(quiz.start_of(one)), language=None, wrap_lines=True)
     _depart(one)

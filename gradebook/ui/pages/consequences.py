@@ -87,9 +87,7 @@ def _bug(mine: Desk) -> None:
     st.selectbox(
         "Bug",
         format_func=titles.__getitem__,
-        **choosing(
-            "training-bug", list(titles), mine.run.bug, pick, whole_page
-        ),
+        **choosing("training-bug", list(titles), mine.run.bug, pick, whole_page),
     )
 
 

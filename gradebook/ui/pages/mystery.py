@@ -186,9 +186,7 @@ def _hints(game: Game) -> None:
         st.markdown(f"It is none of these: {struck}.")
     if "stage" in game.hints:
         stage = stage_of(game.name)
-        st.markdown(
-            f"The stage is `{stage}`." if stage else "No stage is wrong."
-        )
+        st.markdown(f"The stage is `{stage}`." if stage else "No stage is wrong.")
 
 
 # The end
@@ -215,16 +213,12 @@ def _over(game: Game) -> None:
                 label=f"Open: {_title(name)}",
                 query_params=carried(),
             )
-        st.button(
-            "Another trainer", key="mystery-new", type="primary", on_click=_new
-        )
+        st.button("Another trainer", key="mystery-new", type="primary", on_click=_new)
     draft = _revealed(game)
     heart(draft, "sign", covered=name == NONE)
     _keys(draft)
     st.markdown("The same trainer for a colleague, from the start:")
-    st.code(
-        game_link.whole({"seed": game.seed}), language=None, wrap_lines=True
-    )
+    st.code(game_link.whole({"seed": game.seed}), language=None, wrap_lines=True)
     st.markdown("Your game, edit by edit in the board's history:")
     st.code(game_link.whole(game.link()), language=None, wrap_lines=True)
     game_link.depart(PAGE, game.link(), game.standing)

@@ -125,9 +125,7 @@ def _open(name: str) -> None:
 def _combinations() -> None:
     """Bugs that a trainer had at the same time, one click each."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            "Bugs that a trainer really had together:", width="content"
-        )
+        st.markdown("Bugs that a trainer really had together:", width="content")
         for one in combinations():
             st.button(
                 words.plain(one.title),

@@ -229,8 +229,7 @@ def _guard(one: Swap, batch: Batch) -> None:
             " need not be cut where its prompts change."
         )
     st.markdown(
-        f"{title}It passes here: the group size divides {batch.rows} rows,"
-        f" {told}"
+        f"{title}It passes here: the group size divides {batch.rows} rows, {told}"
     )
 
 
@@ -238,9 +237,7 @@ def _phases(one: Swap, batch: Batch, evaluation: bool) -> None:
     """Loss and metrics without the guard, with it, and with it confined to
     training."""
     engines = [one.engine, CORRECT, one.engine if evaluation else CORRECT]
-    traces = [
-        evaluated(e, batch) if evaluation else run(e, batch) for e in engines
-    ]
+    traces = [evaluated(e, batch) if evaluation else run(e, batch) for e in engines]
     phase = "evaluation" if evaluation else "training"
     body = [
         [f"{phase} loss", *(plain(float(t.loss or 0), 5) for t in traces)],

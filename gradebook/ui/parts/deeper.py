@@ -21,9 +21,7 @@ from gradebook.ui.parts.tables import table
 
 def deeper(draft: Draft) -> None:
     """The section: its parts, folded."""
-    st.markdown(
-        words.titled("Go deeper", "Each part is computed for the batch above.")
-    )
+    st.markdown(words.titled("Go deeper", "Each part is computed for the batch above."))
     parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
         "shrink": ("The smallest batch that shows the bug", tryit.shrinking),
         "influence": (
@@ -71,18 +69,14 @@ def _other_run(draft: Draft) -> None:
     st.markdown(words.plain(other.note))
     second = other.batch(batch.settings)
     body = []
-    for name, engine in zip(
-        draft.state.engine_names, (CORRECT, draft.swap.engine)
-    ):
+    for name, engine in zip(draft.state.engine_names, (CORRECT, draft.swap.engine)):
         a = token_advantage(batch, run(engine, batch))
         b = token_advantage(second, run(engine, second))
         diff = "shapes differ"
         if a.shape == b.shape:
             diff = _matrix((b - a).tolist())
         body.append([name, _matrix(a.tolist()), _matrix(b.tolist()), diff])
-    table(
-        ["engine", "this batch", other.title, "observed_advantage_diff"], body
-    )
+    table(["engine", "this batch", other.title, "observed_advantage_diff"], body)
 
 
 def _matrix(values: list[list[float]]) -> str:

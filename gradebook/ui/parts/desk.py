@@ -133,9 +133,7 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
 
     for key in query:
         if key not in KEYS:
-            problems.append(
-                f"This page has no parameter {shown(key)}; it is left out."
-            )
+            problems.append(f"This page has no parameter {shown(key)}; it is left out.")
     bug = query.get("bug", studied()[0])
     if bug not in studied():
         then = f"{studied()[0]} is taken"

@@ -8,9 +8,7 @@ from mimetypes import guess_type
 import streamlit as st
 
 
-def download(
-    label: str, name: str, make: Callable[[], str], key: str = ""
-) -> None:
+def download(label: str, name: str, make: Callable[[], str], key: str = "") -> None:
     """The file `name`. It is made when it is asked for, and the page does
     not run for it."""
     st.download_button(

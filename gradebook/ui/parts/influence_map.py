@@ -35,9 +35,7 @@ def moves(draft: Draft) -> None:
         said = f"The map is drawn for up to {MOST_ROWS} rows."
         st.markdown(said)
         return
-    by_gradient = (
-        draft.scenario.telltale.kind == "gradient" and batch.logp is not None
-    )
+    by_gradient = draft.scenario.telltale.kind == "gradient" and batch.logp is not None
     found = influences(bug.engine, batch)
     sides = [found.correct, found.faulty]
     leaks = found.leaks.tolist()
@@ -155,9 +153,7 @@ def _totals(found: Influences) -> str:
     )
 
 
-def _moving(
-    draft: Draft, correct: list[list[float]], faulty: list[list[float]]
-) -> str:
+def _moving(draft: Draft, correct: list[list[float]], faulty: list[list[float]]) -> str:
     """How many cells of each map move a row."""
     first, second = (
         sum(bool(settled(cell)) for line in side for cell in line)

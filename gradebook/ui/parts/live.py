@@ -74,9 +74,7 @@ def _live(mine: Desk, run: Run, beat: float | None) -> None:
         st.rerun()
 
 
-def _headline(
-    mine: Desk, run: Run, job: Job | None, frames: list[dict]
-) -> None:
+def _headline(mine: Desk, run: Run, job: Job | None, frames: list[dict]) -> None:
     """What the run shows, in words; before that, how far it is."""
     said = _verdict(mine, run, frames) or _progress(mine, job, frames)
     st.subheader(said, anchor=False)
@@ -311,8 +309,7 @@ def _dose(mine: Desk) -> None:
         return
     with st.expander("The settings tried as a table"):
         body = [
-            [f"{v:g}", _three(e.difference), _three(e.half_width)]
-            for v, e in points
+            [f"{v:g}", _three(e.difference), _three(e.half_width)] for v, e in points
         ]
         head = [one.slider.label, "difference", "± (95 %)"]
         table(head, body, range(3), label="settings tried")

@@ -35,9 +35,7 @@ class Numbers:
     heads: int = 1
 
 
-def offered(
-    what: str, name: str, made: Callable[[], Sequence[Numbers]]
-) -> None:
+def offered(what: str, name: str, made: Callable[[], Sequence[Numbers]]) -> None:
     """The switch, and behind it the tables."""
     if st.toggle(f"Show {what} as a table", key=f"numbers-{name}"):
         shown(name, made())
@@ -123,8 +121,6 @@ def of_map(picture: MapPicture) -> list[Numbers]:
 
 def of_timeline(picture: Timeline) -> list[Numbers]:
     """Each step's verdict, distance and flips."""
-    lines = zip(
-        picture.steps, picture.verdicts, picture.distances, picture.flips
-    )
+    lines = zip(picture.steps, picture.verdicts, picture.distances, picture.flips)
     body = [[step, said, off, int(flips)] for step, said, off, flips in lines]
     return [Numbers("", ["step", "verdict", "off by", "flips"], body, 2)]

@@ -36,9 +36,7 @@ def choose(mine: Desk, last: int) -> None:
             "Update", 1, max(last, 2), min(10, last), key="training-update"
         )
     with middle:
-        seed = st.number_input(
-            "Seed", 0, run.seeds - 1, 0, key="training-seed"
-        )
+        seed = st.number_input("Seed", 0, run.seeds - 1, 0, key="training-seed")
     with right:
         wanted = st.button("Open this batch", key="training-open")
     if wanted:

@@ -20,9 +20,7 @@ def section(draft: Draft) -> None:
     other, comparison = draft.scenario.other_fix, draft.comparison
     if other is None:
         return
-    st.markdown(
-        words.titled("Two fixes that disagree", words.plain(other.note))
-    )
+    st.markdown(words.titled("Two fixes that disagree", words.plain(other.note)))
     batch = comparison.batch
     try:
         fixed = run(bug(other.bug).engine, batch).advantage

@@ -33,9 +33,7 @@ def prompts_of(draft: Draft) -> list[str]:
     return [str(p) for p in batch.prompt.tolist()]
 
 
-def values_of(
-    comparison: Comparison, kind: str
-) -> tuple[list[str], list[str]]:
+def values_of(comparison: Comparison, kind: str) -> tuple[list[str], list[str]]:
     """The telling panel's numbers as text, correct and faulty."""
     panel = telling(panels(comparison, kind))
     pairs = list(map(pair, panel.correct, panel.faulty))

@@ -48,9 +48,7 @@ def plans() -> None:
             width=140,
             persist_state="session",
         )
-    bugs = (
-        () if name == HOUR else _own() if name == OWN else shelf()[name].bugs
-    )
+    bugs = () if name == HOUR else _own() if name == OWN else shelf()[name].bugs
     if name == OWN and not bugs:
         st.markdown("Choose the bugs of your plan.")
         return

@@ -46,9 +46,7 @@ def player(draft: Draft) -> None:
         return
     last = len(play.steps)
     done = [words.plain(said) for said, _ in play.steps[:at]]
-    st.markdown(
-        f"**{words.plain(play.title)}**, step {at} of {last}: {done[-1]}"
-    )
+    st.markdown(f"**{words.plain(play.title)}**, step {at} of {last}: {done[-1]}")
     with st.container(horizontal=True):
         for label, key, to in (
             ("Next step", f"play-step-{name}", at + 1),

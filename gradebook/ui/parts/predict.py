@@ -86,9 +86,7 @@ def choices(
     """
     with st.container(horizontal=True, key="choices"):
         for choice, (key, text) in enumerate(offered.items()):
-            st.button(
-                words.plain(text), key=key, on_click=pick, args=(choice,)
-            )
+            st.button(words.plain(text), key=key, on_click=pick, args=(choice,))
         if skip:
             st.button(
                 "Skip, show me",

@@ -118,9 +118,7 @@ def _of_bug(scenario: Scenario, draft: Draft) -> None:
     prompts = prompts_of(draft)
     rewards = [f"{x:g}" for x in found.batch.reward.tolist()]
     rows = range(found.batch.rows)
-    body = [
-        list(line) for line in zip(map(str, rows), prompts, rewards, *numbers)
-    ]
+    body = [list(line) for line in zip(map(str, rows), prompts, rewards, *numbers)]
     told = "The engines compute them now, and again after each edit."
     if found.diverging:
         told += f" The first stage that differs is `{found.diverging[0]}`."

@@ -84,8 +84,7 @@ def _note(draft: Draft) -> str:
     notes = [switches_note(draft.state)]
     if draft.comparison.agree:
         notes.append(
-            f"This batch {HIDES}. The rows of the case are in the"
-            " test as well."
+            f"This batch {HIDES}. The rows of the case are in the test as well."
         )
     return " ".join(note for note in notes if note)
 

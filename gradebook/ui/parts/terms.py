@@ -19,13 +19,11 @@ TERMS = {
     " answered. An episode of several steps has several.",
     "bnpo": "a loss that is averaged over all tokens that are trained, so"
     " leaving rows out makes the other tokens weigh more.",
-    "residual": "the largest difference between a logged number and the"
-    " computed one.",
+    "residual": "the largest difference between a logged number and the computed one.",
     "EOS": "the end-of-sequence token. A rollout without it was cut off.",
     "KL": "a term of the loss that grows as the policy moves away from the"
     " reference model.",
-    "eps": "a small number added to the deviation, so that no division is by"
-    " zero.",
+    "eps": "a small number added to the deviation, so that no division is by zero.",
     "response mask": "which tokens of a row are trained.",
     "estimator": "a named way to compute advantages: a baseline, a scale and"
     " what becomes of lone rows.",

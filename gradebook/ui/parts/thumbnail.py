@@ -104,9 +104,7 @@ def _compared(scenario: Scenario) -> Comparison | None:
 
 
 def _svg(panel: Panel, covered: bool) -> str:
-    pairs = [
-        (settled(a), settled(b)) for a, b in zip(panel.correct, panel.faulty)
-    ]
+    pairs = [(settled(a), settled(b)) for a, b in zip(panel.correct, panel.faulty)]
     if not covered and squashes([panel]):
         pairs = [(symlog(a), symlog(b)) for a, b in pairs]
     seen = [v for pair in pairs for v in pair[: 1 if covered else 2]]

@@ -105,8 +105,7 @@ def _buttons(draft: Draft, task: Challenge, at: int) -> None:
         _solve,
         draft,
         task,
-        help="Plays it on the board, one edit at a time. Undo brings your"
-        " batch back.",
+        help="Plays it on the board, one edit at a time. Undo brings your batch back.",
     )
 
 

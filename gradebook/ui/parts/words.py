@@ -12,10 +12,8 @@ from gradebook.core.formatting import minus
 STAGES = {
     "score": "The reward after bias, scaling and clip.",
     "credited": "Yes: the row may earn an advantage.",
-    "counted": "Yes: the row's score enters the mean and the deviation of its"
-    " group.",
-    "group": "The rows that are compared with each other have the same"
-    " number.",
+    "counted": "Yes: the row's score enters the mean and the deviation of its group.",
+    "group": "The rows that are compared with each other have the same number.",
     "baseline": "The number that the row's score is compared with, usually"
     " the mean of its group.",
     "scale": "The number that divides the distance from the baseline,"
@@ -23,8 +21,7 @@ STAGES = {
     "standardized": "(score − baseline) / scale.",
     "advantage": "The number that weighs the row's tokens in the loss.",
     "trained": "Yes: the row's tokens enter the loss.",
-    "loss": "The policy term plus beta times the KL term, over the trained"
-    " tokens.",
+    "loss": "The policy term plus beta times the KL term, over the trained tokens.",
 }
 
 MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:&-])")
@@ -41,9 +38,7 @@ def plain(text: str) -> str:
     (Streamlit itself still shows -> as an arrow, and :name: as an emoji.)"""
     parts = CODE.split(" ".join(str(text).split()))
     text = "".join(
-        part
-        if at % 2
-        else MARKDOWN.sub(r"\\\1", minus(part)).replace("`", "\\`")
+        part if at % 2 else MARKDOWN.sub(r"\\\1", minus(part)).replace("`", "\\`")
         for at, part in enumerate(parts)
     )
     return LISTED.sub(r"\1\\.", text)

@@ -24,9 +24,7 @@ def _formula(name: str, side: tuple[Line, ...]) -> str:
     lines = [f'<div class="line"><b>{safe(name)}</b></div>']
     for line in side:
         parts = "".join(
-            f'<span class="off">{safe(p.text)}</span>'
-            if p.differs
-            else safe(p.text)
+            f'<span class="off">{safe(p.text)}</span>' if p.differs else safe(p.text)
             for p in line
         )
         lines.append(f'<div class="line">{parts}</div>')
@@ -70,11 +68,7 @@ def tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
         [
             "token",
             "ref − logp",
-            *(
-                f"{part}, {name}"
-                for part in ("policy", "KL")
-                for name in names
-            ),
+            *(f"{part}, {name}" for part in ("policy", "KL") for name in names),
             *named,
         ],
         body,

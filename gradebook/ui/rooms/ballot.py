@@ -88,8 +88,7 @@ def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
     question = _question(one)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"Room **{room}**, you lead."
-            f" **Report {one.at + 1} of {len(one.reports)}**"
+            f"Room **{room}**, you lead. **Report {one.at + 1} of {len(one.reports)}**"
         )
         if not revealed:
             st.button(
@@ -129,9 +128,7 @@ def _room_result(room: str, one: Quiz) -> None:
         said = [str(counts.get(choice, 0)) for choice in range(len(CHOICES))]
         number = str(report.number + 1)
         body.append([number, report.source.title, CHOICES[truth], *said])
-    st.markdown(
-        f"Room **{room}**, you lead. **{right} of {votes} votes were right.**"
-    )
+    st.markdown(f"Room **{room}**, you lead. **{right} of {votes} votes were right.**")
     heads = [f"votes: {choice.lower()}" for choice in CHOICES]
     table(["", "report", "it is", *heads], body, label="the room's votes")
     with st.container(horizontal=True):

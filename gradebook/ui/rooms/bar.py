@@ -225,9 +225,7 @@ def leave_button(room: str) -> None:
     )
 
 
-def watch(
-    room: str, question: str, revealed: bool, place: Position | None
-) -> None:
+def watch(room: str, question: str, revealed: bool, place: Position | None) -> None:
     """Draws the page again when the lead reveals or goes elsewhere, and
     where it follows when the lead edits.
 

@@ -36,9 +36,7 @@ class LeadsDraft(Draft):
 
     def become(self, state: State, gesture: int | None = None) -> None:
         if not state.same_batch(self.state):
-            self.notes = [
-                "This is the lead's batch. Stop following to edit your own."
-            ]
+            self.notes = ["This is the lead's batch. Stop following to edit your own."]
 
 
 def following() -> bool:
@@ -64,9 +62,7 @@ def follow(place: Position | None, page: str) -> None:
         keys.SEEN.put(place)
         return
     if place.page != page:
-        st.switch_page(
-            page_files()[place.page], query_params=_query(place) | carried()
-        )
+        st.switch_page(page_files()[place.page], query_params=_query(place) | carried())
     if page in bug_files():
         _show(place, page)
     keys.SEEN.put(place)

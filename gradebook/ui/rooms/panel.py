@@ -56,8 +56,7 @@ def _door() -> None:
             st.button("Take it back", key="room-back", on_click=_taken_back)
     with right.container(border=True, height="stretch"):
         st.markdown(
-            f"**Learn.** Type the code of {LENGTH} characters that the lead"
-            " shows."
+            f"**Learn.** Type the code of {LENGTH} characters that the lead shows."
         )
         st.text_input("Code", key="room-code", max_chars=12)
         st.button("Join", key="room-join", on_click=_typed)

@@ -71,9 +71,7 @@ def admitted(room: str) -> bool:
     if rooms().is_open(room):
         return True
     wrong_codes().note(client())
-    keys.ROOM_PROBLEM.put(
-        f"No room with the code {room or '(empty)'} is open."
-    )
+    keys.ROOM_PROBLEM.put(f"No room with the code {room or '(empty)'} is open.")
     return False
 
 

@@ -143,12 +143,8 @@ def test_rows_without_a_reward_are_unscored(tmp_path):
     with gradebook.Recorder(
         tmp_path, declared={"scale": "none"}, strict=True
     ) as recorder:
-        recorder.step(
-            0, **three, reward=[1.0, 0.0, None], advantage=[0.5, -0.5, 0.0]
-        )
-        recorder.step(
-            1, **three, reward=[1.0, 0.0, 2.0], advantage=[0.0, -1.0, 1.0]
-        )
+        recorder.step(0, **three, reward=[1.0, 0.0, None], advantage=[0.5, -0.5, 0.0])
+        recorder.step(1, **three, reward=[1.0, 0.0, 2.0], advantage=[0.0, -1.0, 1.0])
     verdict = check_log([tmp_path])
     assert verdict.verdict == "correct" and verdict.broken_cells == 0
 

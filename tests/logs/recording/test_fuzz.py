@@ -65,9 +65,7 @@ ODD = (
 )
 columns = st.fixed_dictionaries(
     {},
-    optional={
-        name: st.sampled_from(ODD) for name in (*COLUMNS, "rewards", "")
-    },
+    optional={name: st.sampled_from(ODD) for name in (*COLUMNS, "rewards", "")},
 )
 
 

@@ -24,9 +24,7 @@ def read(folder):
     found = recording([folder])
     tables = [table.to_pydict() for table in found.tables()]
     names = dict.fromkeys(name for table in tables for name in table)
-    return {
-        name: [v for t in tables for v in t.get(name, [])] for name in names
-    }
+    return {name: [v for t in tables for v in t.get(name, [])] for name in names}
 
 
 def test_rows_come_back_as_they_were(tmp_path):
@@ -194,9 +192,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("key, value, row, expected", BAD)
-def test_a_bad_argument_is_named_with_its_row(
-    tmp_path, key, value, row, expected
-):
+def test_a_bad_argument_is_named_with_its_row(tmp_path, key, value, row, expected):
     with pytest.raises(GradebookError) as error:
         Recorder(tmp_path, strict=True).step(0, **ROWS | {key: value})
     assert (error.value.key, error.value.row) == (key, row)
