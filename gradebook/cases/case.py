@@ -16,6 +16,7 @@ from gradebook.cases.schema import (
     Commit,
     Count,
     Flag,
+    Limit,
     Number,
     NumberOrNone,
     Part,
@@ -90,15 +91,35 @@ class Kin(Part):
 
 @dataclass(frozen=True)
 class Prediction(Part):
-    """The question to ask before the faulty engine is shown."""
+    """The question to ask before the faulty engine is shown.
+
+    said     one sentence per choice, shown after the answer
+    places   one number per choice: where it puts the guess on the advantage
+             axis. Without it the question is no place on the axis.
+    regions  [low, high] per choice: the first that holds a guess on the axis
+             is its choice. Without it the nearest place is.
+    """
 
     question: Text
     choices: Annotated[tuple[Text, ...], between(2, 4), each_once]
     answer: Whole
     why: Text
+    said: tuple[Text, ...] = ()
+    places: tuple[Number, ...] = ()
+    regions: tuple[Annotated[tuple[Limit, ...], between(2, 2)], ...] = ()
 
     def __post_init__(self) -> None:
         check_index("answer", self.answer, len(self.choices), "choices")
+        for key in ("said", "places", "regions"):
+            values = getattr(self, key)
+            if values and len(values) != len(self.choices):
+                raise refuse(f"{len(self.choices)} values", len(values), key)
+        for place, (low, high) in enumerate(self.regions):
+            if low > high:
+                key = f"regions[{place}]"
+                raise refuse("the lower limit first", [low, high], key)
+        if self.regions and not self.places:
+            raise GradebookError(key="places", expected="a list", found="nothing")
 
 
 @dataclass(frozen=True)

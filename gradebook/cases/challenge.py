@@ -197,6 +197,7 @@ class Challenge(Part):
     edits     what may be edited; without it anything
     solved    conditions that must all hold
     solution  changes that, in order, are one way to pass it
+    insight   one sentence shown when it is solved
     """
 
     title: Text
@@ -208,3 +209,4 @@ class Challenge(Part):
     solution: Annotated[tuple[Change, ...], between(1)]
     edits: Edits | None = None
     hint: Text = ""
+    insight: Text = ""

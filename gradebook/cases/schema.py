@@ -110,6 +110,9 @@ Count = Annotated[
 ]
 Bit = Annotated[int, Strict(), Field(ge=0, le=1), Is("0 or 1")]
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False), Is("a finite number")]
+Limit = Annotated[
+    float, Strict(), Field(ge=-math.inf), Is("a number, which may be infinite")
+]
 Url = Annotated[
     str,
     Strict(),

@@ -163,6 +163,26 @@ def test_a_batch_always_goes_through_the_table():
     assert scenario.batch(settings=other).settings.ddof == 0
 
 
+def test_a_question_may_say_where_each_choice_lies_on_the_axis(tmp_path):
+    text = (FOLDER / "partial_groups.toml").read_text()
+    lines = """\
+places = [1, 0, -1.0]
+regions = [[0.05, inf], [-0.05, 0.05], [-inf, -0.05]]
+said = ["One.", "Two.", "Three."]
+"""
+    text = text.replace("[plan]", lines + "\n[plan]")
+    text = text.replace("[[challenges]]", '[[challenges]]\ninsight = "So."')
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    scenario = gradebook.load(path)
+    question = scenario.prediction
+    assert question.places == (1.0, 0.0, -1.0)
+    assert question.regions[0] == (0.05, math.inf)
+    assert question.regions[2] == (-math.inf, -0.05)
+    assert question.said == ("One.", "Two.", "Three.")
+    assert [one.insight for one in scenario.challenges] == ["So."] * 4
+
+
 def test_titles_are_short_and_sentences_end():
     for name in ALL:
         scenario = gradebook.load(name)
