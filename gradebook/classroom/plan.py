@@ -11,9 +11,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
 
-from gradebook.analysis.consequences.effect import question
-from gradebook.analysis.consequences.measures import KINDS
-from gradebook.analysis.consequences.study import studied, study
 from gradebook.bugs import BUGS
 from gradebook.cases.case import Lesson
 from gradebook.cases.catalogue import FILTERS, choices, chosen
@@ -22,6 +19,9 @@ from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load, names, variants
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
+from gradebook.training.effect import question
+from gradebook.training.measures import KINDS
+from gradebook.training.study import studied, study
 
 MINUTES = 60
 """The length of a session, if a lead does not say otherwise."""

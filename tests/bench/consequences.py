@@ -28,13 +28,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import torch  # noqa: E402
 
-from gradebook.analysis.consequences.effect import effect  # noqa: E402
-from gradebook.analysis.consequences.study import (  # noqa: E402
+from gradebook.training.effect import effect  # noqa: E402
+from gradebook.training.study import (  # noqa: E402
     Run,
     studied,
     study,
 )
-from gradebook.analysis.consequences.training import frames  # noqa: E402
+from gradebook.training.train import frames  # noqa: E402
 
 ANY = None
 ROUNDED = 0.001

@@ -46,12 +46,12 @@ from served import (  # noqa: E402
 )
 from sessions import Watcher, watchers  # noqa: E402
 
-from gradebook.analysis.consequences.study import (  # noqa: E402
+from gradebook.training.study import (  # noqa: E402
     Run,
     studied,
     study,
 )
-from gradebook.analysis.consequences.training import frames  # noqa: E402
+from gradebook.training.train import frames  # noqa: E402
 from gradebook.ui.runs.pool import DONE, Job, Pool, Task  # noqa: E402
 
 LOOK = 0.005

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from gradebook.analysis.consequences.study import OPTIMIZERS, Run
-from gradebook.analysis.consequences.training import frames
 from gradebook.output.curves import curves_svg
+from gradebook.training.study import OPTIMIZERS, Run
+from gradebook.training.train import frames
 from gradebook.ui import keys
 from gradebook.ui.parts.desk import Desk, query_of, read_link
 from gradebook.ui.parts.live import curves

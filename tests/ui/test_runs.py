@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from gradebook.analysis.consequences.study import Run
-from gradebook.analysis.consequences.training import frames
+from gradebook.training.study import Run
+from gradebook.training.train import frames
 from gradebook.ui.runs import pool as pools
 from gradebook.ui.runs.pool import DONE, ENDED, RUNNING, WAITING, Pool, Task
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.consequences.effect import (
+from gradebook.cases.scenario import load
+from gradebook.training.effect import (
     LESS,
     MORE,
     SAME,
     question,
 )
-from gradebook.analysis.consequences.study import (
+from gradebook.training.study import (
     OPTIMIZERS,
     SEEDS,
     studied,
     study,
 )
-from gradebook.cases.scenario import load
 from gradebook.ui.parts import address, game_link, live, words
 from gradebook.ui.parts.desk import (
     Desk,

@@ -10,16 +10,16 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.analysis.consequences.study import (
+from gradebook.bugs import BUGS
+from gradebook.cases.link import VERSION, in_words
+from gradebook.core.errors import shown
+from gradebook.training.study import (
     OPTIMIZERS,
     SEEDS,
     Run,
     studied,
     study,
 )
-from gradebook.bugs import BUGS
-from gradebook.cases.link import VERSION, in_words
-from gradebook.core.errors import shown
 from gradebook.ui import keys
 from gradebook.ui.runs.pool import Job, Pool, Task
 

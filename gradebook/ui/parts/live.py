@@ -5,15 +5,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.consequences.effect import (
-    LESS,
-    MORE,
-    SAME,
-    Effect,
-    effect,
-    sentence,
-)
-from gradebook.analysis.consequences.study import UPDATES, Run, study
 from gradebook.cases.scenario import load
 from gradebook.output.curves import (
     Curves,
@@ -22,6 +13,15 @@ from gradebook.output.curves import (
     curves_svg,
     dose_svg,
 )
+from gradebook.training.effect import (
+    LESS,
+    MORE,
+    SAME,
+    Effect,
+    effect,
+    sentence,
+)
+from gradebook.training.study import UPDATES, Run, study
 from gradebook.ui.parts import one_update, words
 from gradebook.ui.parts.desk import Desk, pool
 from gradebook.ui.parts.download import download

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.consequences.study import Run, studied
+from gradebook.training.study import Run, studied
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.desk import default_run, query_of

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from gradebook.analysis.consequences.study import study
 from gradebook.cases.fields import typed_settings
 from gradebook.cases.scenario import load
 from gradebook.cases.state import State, start
 from gradebook.cases.table import Table
+from gradebook.training.study import study
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts, predict, words
 from gradebook.ui.parts.desk import Desk, pool

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradebook.analysis.consequences.study import Run
 from gradebook.core.project import PACKAGE
+from gradebook.training.study import Run
 
-COMMAND = (sys.executable, "-m", "gradebook.analysis.consequences")
+COMMAND = (sys.executable, "-m", "gradebook.training")
 UNWATCHED = 5.0
 """Seconds after which a silent watcher has gone."""
 KEPT = 200

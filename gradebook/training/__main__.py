@@ -1,4 +1,4 @@
-"""A process that trains: `python -m gradebook.analysis.consequences`.
+"""A process that trains: `python -m gradebook.training`.
 
 It reads one JSON message a line and writes one a line. It asks for nothing
 else, so it imports neither the app nor Streamlit.
@@ -28,13 +28,13 @@ from typing import Any, TextIO
 
 import torch
 
-from gradebook.analysis.consequences.study import Run, studied, study
-from gradebook.analysis.consequences.training import (
+from gradebook.core.errors import GradebookError
+from gradebook.training.study import Run, studied, study
+from gradebook.training.train import (
     batch_at,
     frames,
     rows_of,
 )
-from gradebook.core.errors import GradebookError
 
 KINDNESS = 19
 """Added to the process's niceness: pages go before training, which takes

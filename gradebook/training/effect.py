@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, stdev
 
-from gradebook.analysis.consequences.measures import LESS, MORE, SAME
-from gradebook.analysis.consequences.study import Study
+from gradebook.training.measures import LESS, MORE, SAME
+from gradebook.training.study import Study
 
 
 @dataclass(frozen=True)

@@ -21,23 +21,23 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gradebook.analysis.consequences.environments import (
-    PROMPTS,
-    Environment,
-)
-from gradebook.analysis.consequences.luck import Luck, luck_of
-from gradebook.analysis.consequences.measures import MEASURES
-from gradebook.analysis.consequences.study import (
-    OPTIMIZERS,
-    UPDATES,
-    Run,
-    study,
-)
 from gradebook.bugs import swap
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import CORRECT, Engine, run
+from gradebook.training.environments import (
+    PROMPTS,
+    Environment,
+)
+from gradebook.training.luck import Luck, luck_of
+from gradebook.training.measures import MEASURES
+from gradebook.training.study import (
+    OPTIMIZERS,
+    UPDATES,
+    Run,
+    study,
+)
 
 EVERY = 5
 """Updates from one frame to the next."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from gradebook.analysis.consequences.environments import Environment
+from gradebook.training.environments import Environment
 
 AHEAD = 20
 """Updates whose luck is drawn at once."""

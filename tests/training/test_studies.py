@@ -5,16 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from gradebook.analysis.consequences import study as studies
-from gradebook.analysis.consequences.effect import (
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import Settings
+from gradebook.training import study as studies
+from gradebook.training.effect import (
     MORE,
     effect,
     sentence,
     t_quantile,
 )
-from gradebook.analysis.consequences.study import studied, study
-from gradebook.core.errors import GradebookError
-from gradebook.core.settings import Settings
+from gradebook.training.study import studied, study
 
 # The numbers of an effect, and its words
 

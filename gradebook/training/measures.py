@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from gradebook.analysis.consequences.environments import Environment
+from gradebook.training.environments import Environment
 
 MORE, LESS, SAME = "more", "less", "same"
 """What the faulty run's measure is, beside the correct one's."""

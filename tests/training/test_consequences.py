@@ -6,27 +6,27 @@ from dataclasses import replace
 import pytest
 import torch
 
-from gradebook.analysis.consequences import training
-from gradebook.analysis.consequences.effect import (
+from gradebook.core.errors import GradebookError
+from gradebook.engine.pipeline import CORRECT
+from gradebook.training import train as training
+from gradebook.training.effect import (
     LESS,
     MORE,
     SAME,
     effect,
 )
-from gradebook.analysis.consequences.environments import lock, ramble, spell
-from gradebook.analysis.consequences.measures import (
+from gradebook.training.environments import lock, ramble, spell
+from gradebook.training.measures import (
     letters_in_use,
     success,
     wasted_turns,
 )
-from gradebook.analysis.consequences.study import OPTIMIZERS, Run, study
-from gradebook.analysis.consequences.training import (
+from gradebook.training.study import OPTIMIZERS, Run, study
+from gradebook.training.train import (
     Training,
     batch_at,
     frames,
 )
-from gradebook.core.errors import GradebookError
-from gradebook.engine.pipeline import CORRECT
 
 
 @pytest.fixture(autouse=True)

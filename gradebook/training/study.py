@@ -10,15 +10,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated, Any
 
-from gradebook.analysis.consequences.environments import (
-    ENVIRONMENTS,
-    Environment,
-)
-from gradebook.analysis.consequences.measures import (
-    KINDS,
-    MEASURES,
-    Measure,
-)
 from gradebook.bugs import BUGS
 from gradebook.cases.case import Lesson, SettingsTable
 from gradebook.cases.scenario import FOLDER
@@ -35,6 +26,15 @@ from gradebook.cases.schema import (
 from gradebook.cases.toml_file import read_part
 from gradebook.core.errors import refuse
 from gradebook.core.settings import AT_LEAST_ONE, Settings
+from gradebook.training.environments import (
+    ENVIRONMENTS,
+    Environment,
+)
+from gradebook.training.measures import (
+    KINDS,
+    MEASURES,
+    Measure,
+)
 
 STUDIES = FOLDER / "consequences"
 UPDATES = 200
