@@ -164,6 +164,7 @@ LOST_NUMBERS = ("mean", "variance")
 """What a number type can lose: the mean that is the baseline, or the
 variance under the scale."""
 NUMBER_TYPES = ("float32", "bfloat16")
+PROOFS = ("structure", "column", "declaration")
 
 
 @dataclass(frozen=True)
@@ -183,6 +184,9 @@ class Record(Part):
     in_advantages    False: the bug leaves no trace in advantages
     couples_prompts  a row's faulty advantage may depend on the rows of
                      other prompts, whatever the settings are
+    proof            what proves the bug in a log: numbers that no correct
+                     computation gives, a column whose meaning is certain,
+                     or what the trainer was asked for
     phrase           what a verdict calls the faulty computation
     correct_phrase   what a verdict calls the correct one
     tells            what a log must hold for the bug to be tried
@@ -204,6 +208,7 @@ class Record(Part):
     tells: Text
     would_tell: Text
     laws: Annotated[tuple[Text, ...], between(1), each_once]
+    proof: Annotated[str, one_of(*PROOFS)] = "declaration"
     guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = field(
         default_factory=dict
     )

@@ -41,6 +41,13 @@ def test_the_record_holds_what_the_file_says():
     assert not gradebook.bug("zero_std_kl").in_advantages
 
 
+def test_a_record_says_what_proves_the_bug_in_a_log():
+    proofs = {name: gradebook.bug(name).proof for name in gradebook.BUGS}
+    assert proofs["partial_groups"] == proofs["float32_dust"] == "structure"
+    assert proofs["prompt_text"] == proofs["padded_mean"] == "column"
+    assert proofs["swapped_scale"] == proofs["no_eos_outliers"] == "declaration"
+
+
 @pytest.mark.parametrize("name", gradebook.BUGS)
 def test_every_law_of_a_record_is_one(name):
     assert set(gradebook.bug(name).laws) <= set(LAWS)
