@@ -24,6 +24,7 @@ from streamlit.util import calc_hash
 import gradebook
 from gradebook.cases.scenario import names
 from gradebook.ui.board.component import taken
+from gradebook.ui.server import VISIT
 
 ROOT = Path(__file__).parent.parent
 # The same examples in every run; a machine under load is slow, not wrong.
@@ -75,7 +76,7 @@ class Visit:
     traceback."""
 
     def __init__(self, page="", state=None, **query):
-        self.app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        self.app = AppTest.from_file(str(VISIT), default_timeout=60)
         if page:
             # As a deep link does: Home is not drawn first.
             self.app._page_hash = calc_hash(page)
@@ -249,6 +250,7 @@ class Visit:
         """Everything the page says."""
         kinds = ("title", "header", "subheader", "markdown", "html", "error")
         found = [e.value for k in kinds for e in self.app.get(k)]
+        found = [text for text in found if not text.startswith("<style>")]
         found += [json.loads(b.proto.json)[0]["summary"] for b in self._boards]
         for one in self.app.get("bidi_component"):
             if one.proto.component_name == "gradebook_room_news":

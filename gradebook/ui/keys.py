@@ -83,8 +83,6 @@ SHORTCUTS: Key[dict[str, Any]] = Key(
 OPENED: Key[str] = Key("opened", str)
 """What another page has just opened on a bug's page, to be seen from its
 top; "" once the page has said so."""
-ENTERED: Key[bool] = Key("entered", bool)
-"""The visitor came through app.py."""
 QUIZ: Key[Quiz | None] = Key("quiz", lambda: None)
 """The visitor's own game of "Bug or not?"."""
 BALLOT: Key[Quiz | None] = Key("ballot", lambda: None)

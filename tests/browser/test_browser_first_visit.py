@@ -1,8 +1,4 @@
-"""A link to a page works on a server that nobody has visited.
-
-Streamlit runs a page of a folder named pages/ by itself until the app has
-run once: without navigation, under the names of files.
-"""
+"""A link to a page works on a server that nobody has visited."""
 
 import pytest
 from conftest import Reader

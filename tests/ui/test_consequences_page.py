@@ -2,10 +2,10 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
 
 from gradebook.output.curves import curves_svg
 from gradebook.training.study import OPTIMIZERS, Run
@@ -13,16 +13,16 @@ from gradebook.training.train import frames
 from gradebook.ui import keys
 from gradebook.ui.parts.desk import Desk, query_of, read_link
 from gradebook.ui.parts.live import curves
-
-ROOT = Path(__file__).parents[2]
+from gradebook.ui.server import VISIT
 
 
 def page(**query):
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at = AppTest.from_file(str(VISIT), default_timeout=60)
     for key, value in query.items():
         at.query_params[key] = value
     at.run()
-    at.switch_page("pages/7_consequences.py").run()
+    at._page_hash = calc_hash("consequences")
+    at.run()
     assert not at.exception
     return at
 
@@ -132,10 +132,11 @@ def test_a_run_that_diverges_is_shown_as_that(monkeypatch):
     run = Run("partial_groups", 1.0, "sgd5", 8)
     mine = Desk(run, guesses={run.bug: ("", run)})
     mine.results[run] = [vars(frame) for frame in frames(run)]
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+    at = AppTest.from_file(str(VISIT), default_timeout=60)
     at.session_state[keys.DESK.name] = mine
     at.run()
-    at.switch_page("pages/7_consequences.py").run()
+    at._page_hash = calc_hash("consequences")
+    at.run()
     assert not at.exception
     assert "no number is left to compare" in said(at)
     assert "All 8 seeds diverged" in said(at)
@@ -144,8 +145,9 @@ def test_a_run_that_diverges_is_shown_as_that(monkeypatch):
 
 
 def test_each_bug_s_page_links_to_its_training_runs():
-    at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
-    at.switch_page("pages/1_partial_groups.py").run()
+    at = AppTest.from_file(str(VISIT), default_timeout=60).run()
+    at._page_hash = calc_hash("partial_groups")
+    at.run()
     next(b for b in at.button if b.label == "Skip, show me").click().run()
     assert not at.exception
     assert "Does it matter?" in said(at)

@@ -30,7 +30,6 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.folding import folded
 from gradebook.ui.parts.heart import below, heart, listed
 from gradebook.ui.parts.pictures import values_of
-from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.widget import picking
@@ -39,7 +38,6 @@ from gradebook.ui.rooms import bar as room
 
 def bug_page(name: str) -> None:
     """The whole page of the bug `name`."""
-    require_entry()
     address.arrive(name)
     room.before(name)
     scenario = address.case(name)

@@ -17,7 +17,6 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import below, heart
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
-from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.shortcuts import NOTHING, shortcuts
 from gradebook.ui.rooms import ballot, bar, seat
 
@@ -27,7 +26,6 @@ KEYS = {"b": "bug", "n": "not", "ArrowRight": "next"}
 
 def bug_or_not() -> None:
     """The whole page."""
-    require_entry()
     bar.before(PAGE)
     st.title("Bug or not?")
     try:

@@ -13,7 +13,6 @@ from gradebook.ui import keys
 from gradebook.ui.checks import ask, card, steps
 from gradebook.ui.checks.checking import Checking
 from gradebook.ui.parts import words
-from gradebook.ui.parts.shell import require_entry
 
 EVERY = 0.2
 """Seconds from one drawing of the bar to the next."""
@@ -21,7 +20,6 @@ EVERY = 0.2
 
 def check_page() -> None:
     """The whole page."""
-    require_entry()
     st.title("Check your run")
     st.markdown(
         "Are the advantages in your log correct, or are they what a known bug"

@@ -27,7 +27,6 @@ from gradebook.ui.parts.desk import (
     read_link,
 )
 from gradebook.ui.parts.predict import SKIPPED, choices
-from gradebook.ui.parts.shell import require_entry
 from gradebook.ui.parts.widget import (
     choosing,
     picking,
@@ -47,7 +46,6 @@ LEAD = (
 
 def consequences() -> None:
     """The whole page."""
-    require_entry()
     pool()  # its processes start while the learner reads and predicts
     mine = desk()
     _arrive(mine)

@@ -14,12 +14,11 @@ from gradebook.output.pipeline_map import (
 from gradebook.ui.parts import predict
 from gradebook.ui.parts.download import download
 from gradebook.ui.parts.markup import show
-from gradebook.ui.parts.shell import bug_files, require_entry
+from gradebook.ui.parts.shell import bug_files
 
 
 def map_page() -> None:
     """The whole page. The picture holds the heading that is seen."""
-    require_entry()
     with st.container(key="unseen"):
         st.title(TITLE)
     files = bug_files()

@@ -29,7 +29,7 @@ from gradebook.ui.parts import (
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import heart
 from gradebook.ui.parts.mystery_game import COSTS, WRONG, Game
-from gradebook.ui.parts.shell import bug_files, require_entry
+from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.widget import button
 from gradebook.ui.rooms.seat import carried
@@ -48,7 +48,6 @@ HINTS = {
 
 def mystery() -> None:
     """The whole page."""
-    require_entry()
     st.title("Mystery trainer")
     game = game_link.game(PAGE, keys.MYSTERY, mystery_game.read, Game)
     address.unread(game.problems)

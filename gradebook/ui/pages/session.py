@@ -12,14 +12,13 @@ from gradebook.output.handout import handout
 from gradebook.ui.parts import words
 from gradebook.ui.parts.download import download
 from gradebook.ui.parts.plans import plans
-from gradebook.ui.parts.shell import bug_files, require_entry
+from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.rooms import seat
 from gradebook.ui.rooms.panel import panel
 
 
 def session() -> None:
     """The whole page."""
-    require_entry()
     st.title("Session")
     st.markdown(
         f"A session takes {MINUTES} minutes, or as many as you have. It works"

@@ -1,4 +1,4 @@
-"""What every page needs before its first element."""
+"""The pages: their files, titles and navigation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from streamlit.navigation.page import StreamlitPage
 
 from gradebook.bugs import BUGS
 from gradebook.core.project import PROJECT
-from gradebook.ui import keys, left
-from gradebook.ui.pages.home import home
-from gradebook.ui.parts import address, present
+from gradebook.ui import keys
+from gradebook.ui.parts import address
 
 STYLE = Path(__file__).with_name("style.css")
 ICON = Path(__file__).with_name("icon.svg")
@@ -33,8 +32,8 @@ def bug_files() -> dict[str, Path]:
 
 
 def tool_files() -> dict[str, Path]:
-    """The other pages by name."""
-    return {n: f for n, f in page_files().items() if n not in BUGS}
+    """The other pages by name, without Home."""
+    return {n: f for n, f in page_files().items() if n not in (*BUGS, "home")}
 
 
 def navigation() -> dict[str, list]:
@@ -56,7 +55,7 @@ def _pages(files: dict[str, Path]) -> list[StreamlitPage]:
 
 def first_page() -> StreamlitPage:
     """Home, as the navigation has it."""
-    return st.Page(home, title="Home", url_path="home", default=True)
+    return st.Page(page_files()["home"], title="Home", default=True)
 
 
 @st.cache_resource(show_spinner=False)
@@ -74,16 +73,7 @@ def configure() -> None:
     st.set_page_config(page_title="Gradebook", page_icon=ICON, layout="wide")
 
 
-def require_entry() -> None:
-    """On a server nobody has visited, Streamlit runs a page of a folder
-    named pages/ by itself; this sends the visitor through the app."""
-    if not keys.ENTERED.get():
-        configure()
-        st.navigation(navigation(), position="top")
-        st.rerun()
-
-
-def _keep_room(path: str) -> None:
+def keep_room(path: str) -> None:
     """The room back into an address that the navigation took it from.
 
     In place: an entry of its own in the history would throw the browser's
@@ -92,17 +82,3 @@ def _keep_room(path: str) -> None:
     room = keys.ROOM.get()
     if room and "room" not in st.query_params:
         address.in_place(path, {"room": room})
-
-
-def app() -> None:
-    """The whole app: navigation, style, the chosen page."""
-    configure()
-    left.here()
-    keys.ENTERED.put(True)
-    page = st.navigation(navigation(), position="top")
-    st.html(STYLE)
-    present.view()
-    address.elsewhere(page.url_path)
-    _keep_room(page.url_path)
-    page.run()
-    present.leave()
