@@ -1,158 +1,347 @@
-"""Whether an engine keeps a law on a batch.
+"""Whether an engine, or any function from rewards to advantages, keeps a law.
 
-The answer is one of three: the law holds here, it is broken by this row and
-these numbers, or the batch and its settings cannot test it. No check compares
-two engines. All changes of a law run as one batch, each as a step of its own.
+`judge` tries one law on one training step and gives one of five answers. No
+check compares two engines.
+
+    step = step_of([[1.0, 0.0], [1.0, None]])        # groups of rewards
+    values = on_groups(function)                     # groups in, groups out
+    judge("shift", values, step, Settings(), 1e-5).answer    # 'holds'
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from inspect import getdoc
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
-from gradebook.analysis.law_steps import Change, Step, due
-from gradebook.analysis.laws import AS_IT_IS, GRADIENT_LAWS, LAWS
-from gradebook.cases.record import Bug
+from gradebook.analysis.laws import (
+    GRADIENT,
+    LAWS,
+    Change,
+    Step,
+    Values,
+    grouped,
+    picked,
+    tried,
+)
 from gradebook.core.batch import Batch
 from gradebook.core.differences import SHOWS, same
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import counted, digits_apart, settled, signed
+from gradebook.core.settings import Settings
 from gradebook.engine.grouping import score
 from gradebook.engine.pipeline import CORRECT, Engine, run
+
+HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
+BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
 
 COLUMNS = tuple(
     field.name for field in fields(Batch) if field.name not in ("step", "settings")
 )
-"""The columns of a step."""
+"""The columns of a step that make a batch."""
 
 LARGEST_ROUNDING = 0.01
 """Where rounding may move an advantage by more, a law cannot be tested."""
 
-
-@dataclass(frozen=True)
-class Held:
-    """The law holds on this batch; `sentence` says what was tried."""
-
-    sentence: str
+Groups = Sequence[Sequence[float | None]]
+Allowed = float | Callable[[Step], list[float]]
 
 
 @dataclass(frozen=True)
-class Broken:
-    """The clearest counterexample: a row of the batch (-1 for a sum over
-    rows), the value that the law asks for, and the value found."""
+class Outcome:
+    """A law's answer on a step: HOLDS, BROKEN, REFUSED, BY_CONVENTION or
+    NOT_MEASURED, and why.
 
-    row: int
-    expected: float
-    found: float
-    sentence: str
-
-
-@dataclass(frozen=True)
-class Silent:
-    """The batch or its settings cannot test the law, and why."""
-
-    sentence: str
-
-
-Outcome: TypeAlias = Held | Broken | Silent
-
-
-@dataclass(frozen=True)
-class Law:
-    """A law by its name, in words, with what a batch needs to test it."""
-
-    name: str
-    words: str
-    needs: str
-
-    def check(self, engine: Engine, batch: Batch) -> Outcome:
-        """Whether `engine` keeps the law on `batch`. Raises GradebookError
-        where the engine cannot run on the batch as it is."""
-        found = list(_tried(self.name, engine, batch))
-        if not found:
-            return Silent(self.needs)
-        largest = max(found, key=lambda one: one.size)
-        if largest.size > 0:
-            return largest.broken()
-        count = len({id(one.change) for one in found})
-        return Held(f"Tried in {counted(count, 'way')}.")
-
-
-def law(name: str) -> Law:
-    """The law of that name. Raises GradebookError for a name not in LAWS.
-
-    >>> law("own_prompt").words
-    "Changing a row's reward moves no row of another prompt."
+    Where it is broken: the change that shows it (its `step` has the changed
+    columns), the row's number (the first of the rows for a sum), the value
+    that is due, and the value there.
     """
+
+    answer: str
+    sentence: str
+    row: int = -1
+    due: float = 0.0
+    value: float = 0.0
+    change: Change | None = None
+
+
+def words(name: str) -> str:
+    """The law of that name in words. Raises GradebookError for a name not in
+    LAWS.
+
+    >>> words("shift")
+    'The same number added to all rewards of a prompt changes no advantage.'
+    """
+    return _paragraphs(name)[0]
+
+
+def _paragraphs(name: str) -> list[str]:
+    """What the law says, and what a step must have to test it."""
     if name not in LAWS:
         raise refuse("one of " + ", ".join(LAWS), name, "laws")
-    words, needs = (getdoc(LAWS[name]) or "").split("\n\n")
-    return Law(name, " ".join(words.split()), " ".join(needs.split()))
+    paragraphs = (getdoc(LAWS[name]) or "").split("\n\n")
+    return [" ".join(paragraph.split()) for paragraph in paragraphs]
 
 
-def laws(bug: Bug) -> tuple[Law, ...]:
-    """The laws that the record of the bug lists. Raises as `law`."""
-    return tuple(law(name) for name in bug.laws)
+def couples_prompts(settings: Mapping[str, Any]) -> str:
+    """The setting by which a trainer compares rows of all prompts by design,
+    as 'baseline batch_mean'; '' where there is none."""
+    if settings["baseline"] == "batch_mean":
+        return "baseline batch_mean"
+    if settings["scale"] in ("batch_std", "nonzero_share"):
+        return f"scale {settings['scale']}"
+    return "whiten_tokens" if settings["whiten_tokens"] else ""
 
 
-def columns_of(batch: Batch) -> list[Step]:
+def convention(name: str, settings: Mapping[str, Any]) -> str:
+    """The setting by which a trainer breaks the law by design, or ''."""
+    baseline, scale = settings["baseline"], settings["scale"]
+    whitens = "whiten_tokens" if settings["whiten_tokens"] else ""
+    if name in ("other_prompts", "lost_row"):
+        return couples_prompts(settings)
+    if name == "shift":
+        if baseline == "none":
+            return "baseline none"
+        return couples_prompts(settings)
+    if name == "scale":
+        if settings["reward_bias"] or settings["reward_clip"] is not None:
+            return "reward_bias" if settings["reward_bias"] else "reward_clip"
+        by_size = scale not in ("group_std", "none")
+        return couples_prompts(settings) or (f"scale {scale}" if by_size else "")
+    if name == "zero_sum":
+        if baseline not in ("group_mean", "leave_one_out"):
+            return f"baseline {baseline}"
+        return "scale others_std" if scale == "others_std" else whitens
+    if name == "flat":
+        if baseline in ("none", "batch_mean"):
+            return f"baseline {baseline}"
+        no_eps = scale.endswith("_std") and not settings["eps"]
+        return "eps 0" if no_eps else whitens
+    return ""
+
+
+def judge(
+    name: str,
+    values: Values,
+    step: Step,
+    settings: Mapping[str, Any],
+    allowed: Allowed = 0.0,
+    conventions: Mapping[str, str] | None = None,
+) -> Outcome:
+    """Whether a trainer keeps the law on a training step.
+
+    values       the trainer: a number (or a list of numbers) a row, by step
+                 and settings; a GradebookError is a refusal
+    settings     its convention, all keys of Settings
+    allowed      how far rounding may move a value: a number, or a function
+                 from the step to a number a row
+    conventions  laws that it breaks by design, with the reason; default: as
+                 `convention` finds them in the settings
+
+    Where several changes break the law, the largest violation is told.
+    """
+    known = {name: convention(name, settings)} if conventions is None else conventions
+    if known.get(name):
+        return Outcome(BY_CONVENTION, f"Broken by design: {known[name]}.")
+    refusals: list[str] = []
+
+    def safe(step: Step, settings: Mapping[str, Any]) -> list[Any] | None:
+        try:
+            return values(step, settings)
+        except GradebookError as error:
+            refusals.append(str(error))
+            return None
+
+    ways, largest, worst = 0, 0.0, None
+    for change, compared in tried(LAWS[name], safe, step, settings):
+        rows = change.step["row"]
+        noise = dict(zip(rows, allowed(change.step))) if callable(allowed) else {}
+        certain = False
+        for row, due, value, size in compared:
+            rounding = noise.get(row, 0.0) if callable(allowed) else allowed
+            if rounding > LARGEST_ROUNDING:
+                continue
+            certain = True
+            if change.total:  # as much as the sum of what is printed
+                rounding = sum(noise.get(r, rounding) for r in change.rows)
+            rounding += size * (SHOWS if change.total else change.slack)
+            distance = abs(due - value)
+            if same(due, value) or distance <= rounding:
+                continue
+            if worst is None or distance > largest:
+                largest, worst = distance, (change, row, due, value)
+        ways += certain
+    if worst is not None:
+        return _broken(*worst, name)
+    if ways:
+        return Outcome(HOLDS, f"Tried in {counted(ways, 'way')}.")
+    if refusals:
+        return Outcome(REFUSED, refusals[0])
+    return Outcome(NOT_MEASURED, _paragraphs(name)[-1])
+
+
+def _broken(change: Change, row: int, due: float, value: float, name: str) -> Outcome:
+    """The counterexample in words."""
+    due, value = settled(due), settled(value)
+    gradient = LAWS[name] in GRADIENT
+    digits = digits_apart(due, value, 5 if gradient else 3)
+    asked, got = signed(due, digits), signed(value, digits)
+    what = f"the {'gradient at a token' if gradient else 'advantage'} of row {row}"
+    sentence = f"{what} is {got}, and must be {asked}"
+    if change.total:
+        sentence = f"the advantages of row {row}'s prompt add up to {got}"
+    elif change.what and change.due is None and change.times == 1:
+        sentence = f"{what} changes from {asked} to {got}"
+    if change.what:
+        sentence = f"When {change.what}, {sentence}"
+    sentence = sentence[0].upper() + sentence[1:] + "."
+    return Outcome(BROKEN, sentence, row, due, value, change)
+
+
+# A function from groups of rewards to groups of advantages
+
+
+def step_of(groups: Groups) -> Step:
+    """Groups of rewards as a training step, a prompt a group. None is a
+    missing reward."""
+    rewards = [reward for group in groups for reward in group]
+    places = list(range(len(rewards)))
+    there = [reward is not None for reward in rewards]
+    return {
+        "row": places,
+        "rollout": places,
+        "prompt": [at for at, group in enumerate(groups) for _ in group],
+        "reward": [0.0 if reward is None else float(reward) for reward in rewards],
+        "credited": there,
+        "counted": there,
+        "valued": [True for _ in rewards],
+    }
+
+
+def groups_of(step: Step) -> list[list[float | None]]:
+    """The step's rewards by prompt, in the order of its first row; None where
+    a row has none."""
+    return [
+        [step["reward"][p] if step["credited"][p] else None for p in places]
+        for places in grouped(step["prompt"])
+    ]
+
+
+def on_groups(
+    function: Callable[[list[list[float | None]]], Sequence[Sequence[float]]],
+) -> Values:
+    """The values of a function that takes groups of rewards and gives groups
+    of advantages."""
+
+    def values(step: Step, settings: Mapping[str, Any]) -> list[float]:
+        advantages = function(groups_of(step))
+        by_place = {
+            place: float(value)
+            for places, group in zip(grouped(step["prompt"]), advantages, strict=True)
+            for place, value in zip(places, group, strict=True)
+        }
+        return [by_place[place] for place in range(len(by_place))]
+
+    return values
+
+
+# An engine
+
+
+def steps_of(batch: Batch) -> list[Step]:
     """The batch step by step, each as columns, with every default filled in.
 
     `row` numbers the rows in the batch. logp and ref_logp only where the
     batch has them.
     """
-    lists = {
+    credited = CORRECT.credited(batch)
+    size = torch.bincount(batch.prompt_index)[batch.prompt_index]
+    columns = {
         name: value.tolist()
         for name in COLUMNS
         if (value := getattr(batch, name)) is not None
     }
-    lists["mask"] = batch.mask.int().tolist()
-    lists["row"] = list(range(batch.rows))
-    rows: list[list[int]] = [[] for _ in range(batch.step_count)]
-    for row, at in enumerate(batch.step_index.tolist()):
-        rows[at].append(row)
+    columns |= {
+        "row": list(range(batch.rows)),
+        "mask": batch.mask.int().tolist(),
+        "credited": credited.tolist(),
+        "counted": CORRECT.counted(batch, credited).tolist(),
+        "valued": (
+            (batch.kept_steps > 0) & (size >= batch.settings.min_group_size)
+        ).tolist(),
+    }
+    of = batch.step_index.tolist()
     return [
-        {name: [cells[r] for r in of] for name, cells in lists.items()} for of in rows
+        picked(columns, [row for row, at in enumerate(of) if at == step])
+        for step in range(batch.step_count)
     ]
 
 
-@dataclass(frozen=True)
-class _Found:
-    """One row of one change; `size` is the violation, 0 for none."""
+def on_engine(engine: Engine, batch: Batch, gradient: bool = False) -> Values:
+    """The advantages of an engine, or its gradients, a list of tokens a row.
+    `batch` gives the float type."""
 
-    change: Change
-    row: int
-    expected: float
-    found: float
-    size: float
-    gradient: bool
+    def values(step: Step, settings: Mapping[str, Any]) -> list[Any]:
+        trace = run(engine, batch_of(step, batch, settings, gradient))
+        result = trace.gradient if gradient else trace.advantage
+        return result.tolist() if result is not None else []
 
-    def broken(self) -> Broken:
-        """As a counterexample in words."""
-        a, b = settled(self.expected), settled(self.found)
-        digits = digits_apart(a, b, 5 if self.gradient else 3)
-        asked, got = signed(a, digits), signed(b, digits)
-        what = f"the advantage of row {self.row}"
-        if self.gradient:
-            what = f"the gradient at a token of row {self.row}"
-        if self.change.total:
-            said = f"the advantages of row {self.row}'s prompt add up to {got}"
-        elif self.change.what and self.change.keeps and self.change.times == 1:
-            said = f"{what} changes from {asked} to {got}"
-        else:
-            said = f"{what} is {got}, and must be {asked}"
-        if self.change.what:
-            said = f"When {self.change.what}, {said}"
-        return Broken(self.row, a, b, said[0].upper() + said[1:] + ".")
+    return values
+
+
+def batch_of(
+    step: Step, like: Batch, settings: Mapping[str, Any], policies: bool = True
+) -> Batch:
+    """A training step as a batch; without `policies`, no log-probabilities."""
+    left_out = ("reward",) if policies else ("reward", "logp", "ref_logp")
+    columns = {n: step[n] for n in COLUMNS if n in step and n not in left_out}
+    reward = torch.tensor(step["reward"], dtype=like.reward.dtype)
+    return Batch(reward=reward, **columns, settings=Settings(**settings))
+
+
+def check(name: str, engine: Engine, batch: Batch) -> Outcome:
+    """Whether an engine keeps the law on a batch: the clearest answer of its
+    training steps. Raises GradebookError as the engine does."""
+    gradient = LAWS[name] in GRADIENT
+    if not gradient:
+        run(engine, batch)
+    values = on_engine(engine, batch, gradient)
+
+    def allowed(step: Step) -> list[float]:
+        return _rounding(batch_of(step, batch, batch.settings, False))
+
+    outcomes = [
+        judge(name, values, step, batch.settings, allowed) for step in steps_of(batch)
+    ]
+    empty = Outcome(NOT_MEASURED, _paragraphs(name)[-1])
+    clear = (BROKEN, HOLDS, REFUSED, BY_CONVENTION, NOT_MEASURED)
+    return min(
+        outcomes,
+        key=lambda o: (clear.index(o.answer), -abs(o.due - o.value)),
+        default=empty,
+    )
+
+
+def _rounding(batch: Batch) -> list[float]:
+    """How much rounding may move each row's advantage: that of its score,
+    over what it is divided by."""
+    try:
+        divisor = run(CORRECT, batch).scale
+    except GradebookError:
+        return [0.0] * batch.rows
+    largest = score(batch).abs().amax().clamp(min=1)
+    noise = 16 * torch.finfo(divisor.dtype).eps * largest / divisor
+    if batch.settings.whiten_tokens:
+        noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
+    return noise.nan_to_num(0, 0, 0).tolist()
 
 
 def broken_as_it_is(
     batch: Batch, rows: list[int], advantage: list[float], allowed: list[float]
-) -> Broken | None:
+) -> Outcome | None:
     """The clearest counterexample among the laws that speak of a step as it
     is (that of zero sums, say), for advantages that any trainer computed.
     None where all of them hold, or none can be tested.
@@ -161,150 +350,14 @@ def broken_as_it_is(
     rows       the rows' numbers in that step, for the sentence
     advantage  a number a row; `allowed` is how far it may be off
     """
-    (step,) = columns_of(batch)
+    (step,) = steps_of(batch)
     step["row"] = rows
-    found = [
-        one
-        for law in AS_IT_IS
-        for change in law(step, dict(batch.settings))
-        if not change.what
-        for one in _compared(change, advantage, advantage, allowed, False)
+
+    def values(changed: Step, settings: Mapping[str, Any]) -> list[float] | None:
+        return advantage if changed is step else None
+
+    outcomes = [
+        judge(name, values, step, batch.settings, lambda _: allowed) for name in LAWS
     ]
-    worst = max(found, key=lambda one: one.size, default=None)
-    return worst.broken() if worst is not None and worst.size > 0 else None
-
-
-def _tried(name: str, engine: Engine, batch: Batch) -> Iterator[_Found]:
-    """Every value that the law speaks of, under each change."""
-    gradient = LAWS[name] in GRADIENT_LAWS
-    settings = batch.settings
-    for step in columns_of(batch):
-        changes = list(LAWS[name](step, settings))
-        if not changes:
-            continue
-        (before,) = _values(engine, batch, [step], {}, gradient)
-        if before is None:
-            run(engine, batch)  # raises what the engine has to say
-            continue
-        for change, after, noise in _changed(engine, batch, changes, gradient):
-            yield from _compared(change, before, after, noise, gradient)
-
-
-def _compared(
-    change: Change,
-    before: list[Any],
-    after: list[Any],
-    noise: list[float],
-    gradient: bool,
-) -> Iterator[_Found]:
-    """The values of the changed step beside those that are due."""
-    for at, expected, found in due(change, before, after):
-        place = change.rows[at]
-        allowed = noise[place]
-        if change.total:  # as much as the sum of what is printed
-            allowed = sum(noise[r] for r in change.rows)
-            allowed += SHOWS * sum(abs(after[r]) for r in change.rows)
-        if noise[place] <= LARGEST_ROUNDING:
-            row = change.step["row"][place]
-            yield _judged(change, row, expected, found, allowed, gradient)
-
-
-def _judged(
-    change: Change,
-    row: int,
-    expected: Any,
-    found: Any,
-    allowed: float,
-    gradient: bool,
-) -> _Found:
-    """The value found beside the value due; of a gradient, the token where
-    they lie farthest apart."""
-    if gradient:
-        pairs = zip(expected, found)
-        expected, found = max(pairs, key=lambda ab: abs(ab[0] - ab[1]))
-    gap = abs(expected - found)
-    allowed += change.slack * abs(expected)
-    wrong = not same(expected, found) and not gap <= allowed
-    return _Found(change, row, expected, found, gap if wrong else 0.0, gradient)
-
-
-def _changed(
-    engine: Engine, batch: Batch, changes: list[Change], gradient: bool
-) -> Iterator[tuple[Change, list[Any], list[float]]]:
-    """The changes on which the engine can run, with the values of their rows
-    and what rounding may make of them."""
-    for items in dict.fromkeys(tuple(c.settings.items()) for c in changes):
-        settings = dict(items)
-        of = [c for c in changes if c.settings == settings]
-        steps = [c.step for c in of]
-        values = _values(engine, batch, steps, settings, gradient)
-        noise = _rounding(batch, steps)
-        for change, value, amount in zip(of, values, noise):
-            if value is not None:
-                yield change, value, amount
-
-
-def _values(
-    engine: Engine,
-    batch: Batch,
-    steps: list[Step],
-    settings: dict[str, Any],
-    gradient: bool,
-) -> list[list[Any] | None]:
-    """For each step an advantage, or a list of gradients, a row. None where
-    the engine cannot run."""
-    try:
-        trace = run(engine, _batch(batch, steps, settings, gradient))
-    except GradebookError:
-        if len(steps) == 1:
-            return [None]
-        return [
-            value
-            for step in steps
-            for value in _values(engine, batch, [step], settings, gradient)
-        ]
-    found = trace.gradient if gradient else trace.advantage
-    return _by_step(found.tolist() if found is not None else [], steps)
-
-
-def _by_step(values: list[Any], steps: list[Step]) -> list[Any]:
-    rest = iter(values)
-    return [[next(rest) for _ in step["reward"]] for step in steps]
-
-
-def _batch(
-    batch: Batch, steps: list[Step], settings: dict[str, Any], logp: bool
-) -> Batch:
-    """The steps as one batch, each a training step of its own."""
-    width = max(len(m) for step in steps for m in step["mask"])
-    columns: dict[str, list[Any]] = {
-        name: [cell for step in steps for cell in step[name]]
-        for name in COLUMNS
-        if name in steps[0] and (logp or name not in ("logp", "ref_logp"))
-    }
-    columns["mask"] = [m + [0] * (width - len(m)) for m in columns["mask"]]
-    columns["step"] = [at for at, s in enumerate(steps) for _ in s["reward"]]
-    reward = torch.tensor(columns.pop("reward"), dtype=batch.reward.dtype)
-    return Batch(
-        reward=reward,
-        **columns,
-        settings=replace(batch.settings, **settings),
-    )
-
-
-def _rounding(batch: Batch, steps: list[Step]) -> list[list[float]]:
-    """How much rounding may move each row's advantage: that of its score,
-    over what it is divided by. One list a step."""
-    one = _batch(batch, steps, {}, logp=False)
-    try:
-        divisor = run(CORRECT, one).scale
-    except GradebookError:
-        return [[0.0] * len(step["reward"]) for step in steps]
-    size = score(one).abs().clamp(min=1)
-    largest = size.new_ones(one.step_count).scatter_reduce(
-        0, one.step_index, size, "amax"
-    )[one.step_index]
-    noise = 16 * torch.finfo(divisor.dtype).eps * largest / divisor
-    if batch.settings.whiten_tokens:
-        noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
-    return _by_step(noise.nan_to_num(0, 0, 0).tolist(), steps)
+    broken = [outcome for outcome in outcomes if outcome.answer == BROKEN]
+    return max(broken, key=lambda o: abs(o.due - o.value), default=None)

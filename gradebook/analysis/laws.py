@@ -1,310 +1,292 @@
-"""The laws: what holds of any trainer without a bug, whatever its settings.
+"""The laws: what holds of a trainer without a bug.
 
 A law takes one training step and the settings, and yields changes: the
-changed step, and what must come out of it. It calls no engine, so the same
-law tests an engine on a page and a trainer in an exported pytest file. That
-file contains the source of this module's functions. They import nothing of
-Gradebook, and a step is a plain dict of columns (lists by name); the column
-`row` has the rows' numbers for sentences.
+changed step, and the values that its rows must have then. It calls no trainer,
+so the same law judges an engine on a page, a function that is probed, and a
+trainer in an exported pytest file. That file contains the source of this
+module's functions: they import nothing of Gradebook.
+
+A step is a plain dict of columns, lists by name. The laws read `row` (the
+row's number), `prompt`, `rollout`, `reward`, `credited` (the row may earn an
+advantage), `counted` (the row enters the statistics of its prompt) and
+`valued` (the row gets an advantage); the laws of COLUMNS read more.
 
 The first paragraph of a law's docstring is the law in words; the second says
-what a batch and its settings must have, or else the law yields nothing.
+what a step must have, or else the law yields nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
-from gradebook.analysis.law_steps import (
-    Change,
-    Changes,
-    Law,
-    Settings,
-    Step,
-    clipped,
-    couples_prompts,
-    credited,
-    deviation,
-    has_baseline,
-    listed,
-    other_prompts,
-    other_rewards,
-    picked,
-    prompts,
-    rollouts,
-    rows_of,
-    sampled,
-    valued,
-    votes,
-    whitens_to_zero,
-    with_rewards,
-)
+Step: TypeAlias = dict[str, list]
+Settings: TypeAlias = Mapping[str, Any]
+Values: TypeAlias = Callable[[Step, Settings], "list | None"]
 
 
-def own_prompt(step: Step, settings: Settings) -> Changes:
-    """Changing a row's reward moves no row of another prompt.
+@dataclass(frozen=True)
+class Change:
+    """A changed training step, and what its rows must have.
+
+    what      the change in words, '' for the step as it is
+    step      the changed step
+    rows      the numbers of the rows that are looked at
+    due       the value that each of them must have; None: the one it had
+    times     what a value that is kept is multiplied by
+    slack     the share of a value that eps may account for
+    total     the sum of the rows is looked at, which must be 0
+    settings  settings that change
+    """
+
+    what: str
+    step: Step
+    rows: list
+    due: list | None = None
+    times: float = 1.0
+    slack: float = 0.0
+    total: bool = False
+    settings: Mapping = field(default_factory=dict)
+
+
+Changes: TypeAlias = Iterator[Change]
+Law: TypeAlias = Callable[[Step, Settings], Changes]
+
+
+def places_of(step: Step) -> list:
+    """The places 0, 1, .. of the step's rows."""
+    return list(range(len(step["reward"])))
+
+
+def sampled(items: list, most: int = 16) -> list:
+    """At most `most` of the items, evenly spread."""
+    return items[:: max(1, -(-len(items) // most))]
+
+
+def grouped(keys: list) -> list:
+    """The places that share a key, by first appearance."""
+    groups: dict = {}
+    for place, key in enumerate(keys):
+        groups.setdefault(key, []).append(place)
+    return list(groups.values())
+
+
+def picked(step: Step, places: list) -> Step:
+    return {name: [cells[p] for p in places] for name, cells in step.items()}
+
+
+def numbers(step: Step, places: list) -> list:
+    return [step["row"][place] for place in places]
+
+
+def listed(step: Step, places: list) -> str:
+    """'row 3', 'rows 3 and 4', 'rows 3, 4 and 5'."""
+    names = [str(number) for number in numbers(step, places)]
+    if len(names) > 12:
+        names = [*names[:11], f"{len(names) - 11} more"]
+    if len(names) < 2:
+        return f"row {''.join(names)}"
+    return f"rows {', '.join(names[:-1])} and {names[-1]}"
+
+
+def with_rewards(step: Step, new: dict) -> Step:
+    rewards = [new.get(place, old) for place, old in enumerate(step["reward"])]
+    return {**step, "reward": rewards}
+
+
+def in_other_prompts(step: Step, place: int) -> list:
+    """The numbers of the rows of all prompts but that of the row there."""
+    prompt = step["prompt"][place]
+    return [n for n, other in zip(step["row"], step["prompt"]) if other != prompt]
+
+
+def with_baseline(step: Step, settings: Settings) -> list:
+    """The places of each prompt that has a mean of its own to compare with."""
+    least = 2 if settings["lone_row"] == "raw" else 1
+    prompts = grouped(step["prompt"])
+    return [p for p in prompts if sum(step["counted"][i] for i in p) >= least]
+
+
+def clipped(settings: Settings, rewards: list) -> bool:
+    """The clip cuts one of the rewards."""
+    most = settings["reward_clip"]
+    bias, times = settings["reward_bias"], settings["reward_scaling"]
+    return most is not None and any(abs((r + bias) * times) > most for r in rewards)
+
+
+# The eight laws of a group-relative advantage
+
+
+def order(step: Step, settings: Settings) -> Changes:
+    """The order of the rows changes no advantage.
+
+    It needs two rollouts.
+    """
+    rollouts = grouped(list(zip(step["prompt"], step["rollout"])))
+    for what, places in (
+        ("the rows come in reverse order", rollouts[::-1]),
+        ("every second row comes first", rollouts[1::2] + rollouts[::2]),
+    ):
+        if len(rollouts) > 1:
+            mixed = picked(step, [place for rows in places for place in rows])
+            yield Change(what, mixed, step["row"])
+
+
+def other_prompts(step: Step, settings: Settings) -> Changes:
+    """A change of a row's reward changes no advantage of another prompt.
 
     It needs two prompts, and settings that compare only rows of one prompt.
     """
-    if couples_prompts(settings):
-        return
-    for row in sampled(rows_of(step)):
-        others = other_prompts(step, row)
-        if others:
-            yield from other_rewards(step, row, others)
-
-
-def removed_row(step: Step, settings: Settings) -> Changes:
-    """Removing a row moves no row of another prompt.
-
-    It needs two prompts, and settings that compare only rows of one prompt.
-    """
-    if couples_prompts(settings):
-        return
-    every = rows_of(step)
-    for row in sampled(every):
-        left = [r for r in every if r != row]
-        others = other_prompts(step, row)
-        if others:
-            what = f"{listed(step, [row])} is removed"
-            rows = [left.index(r) for r in others]
-            yield Change(what, picked(step, left), rows, others)
+    for place in sampled(places_of(step)):
+        old, still = step["reward"][place], in_other_prompts(step, place)
+        siblings = [
+            reward
+            for p, reward in enumerate(step["reward"])
+            if step["prompt"][p] == step["prompt"][place] and p != place
+        ]
+        mean = sum(siblings) / len(siblings) if siblings else 0.0
+        for new in (mean, old + 1, min(step["reward"]) - 1):
+            if still and new != old:
+                what = f"the reward of {listed(step, [place])} changes from {old:g}"
+                changed = with_rewards(step, {place: new})
+                yield Change(f"{what} to {new:g}", changed, still)
 
 
 def shift(step: Step, settings: Settings) -> Changes:
-    """Adding a number to all rewards of a prompt moves none of its rows.
+    """The same number added to all rewards of a prompt changes no advantage.
 
     It needs a baseline from the prompt's own rows (a lone row has none where
     `lone_row` is raw), and rewards that no clip cuts.
     """
-    if couples_prompts(settings) or settings["baseline"] == "none":
-        return
-    far = 100 * max(1.0, *map(abs, step["reward"]))
-    for rows in sampled(prompts(step)):
-        if not has_baseline(step, settings, rows):
-            continue
+    far = 100 * max([1.0, *map(abs, step["reward"])])
+    for places in sampled(with_baseline(step, settings)):
         for by in (1.0, far):
-            new = {row: step["reward"][row] + by for row in rows}
-            if not clipped(step, settings, new):
-                what = f"{listed(step, rows)} gain {by:g} each"
-                yield Change(what, with_rewards(step, new), rows, rows)
+            new = {place: step["reward"][place] + by for place in places}
+            if not clipped(settings, [*step["reward"], *new.values()]):
+                what = f"{listed(step, places)} gain {by:g} each"
+                rows = numbers(step, places)
+                yield Change(what, with_rewards(step, new), rows)
 
 
-def scaling(step: Step, settings: Settings) -> Changes:
+def scale(step: Step, settings: Settings) -> Changes:
     """Multiplying the rewards of a prompt by 10 changes no advantage where
     the prompt's deviation divides them, and multiplies them by 10 where
     nothing does.
 
-    It needs rewards that vary by much more than eps, no bias, no clip, no
-    whitening, and settings that compare only rows of one prompt.
+    It needs rewards that vary by much more than eps.
     """
-    divided = settings["scale"] == "group_std"
-    if not divided and settings["scale"] != "none":
-        return
-    shaped = settings["reward_bias"] or settings["reward_clip"] is not None
-    if shaped or couples_prompts(settings):
-        return
-    for rows in sampled(prompts(step)):
-        counted = votes(step, settings, rows)
-        spread = deviation([step["reward"][row] for row in counted])
+    divided = settings["scale"] != "none"
+    for places in sampled(grouped(step["prompt"])):
+        rewards = [step["reward"][p] for p in places if step["counted"][p]]
+        if len(set(rewards)) < 2:
+            continue
+        mean = sum(rewards) / len(rewards)
+        squares = sum((reward - mean) ** 2 for reward in rewards)
+        spread = (squares / (len(rewards) - 1)) ** 0.5
         spread *= abs(settings["reward_scaling"])
         slack = 2 * settings["eps"] / spread if spread and divided else 0.0
         if spread and slack < 0.1:
-            new = {row: step["reward"][row] * 10 for row in rows}
-            what = f"the rewards of {listed(step, rows)} grow tenfold"
+            new = {place: step["reward"][place] * 10 for place in places}
+            what = f"the rewards of {listed(step, places)} grow tenfold"
             tenfold, times = with_rewards(step, new), 1.0 if divided else 10.0
-            yield Change(what, tenfold, rows, rows, [], times, slack)
+            yield Change(what, tenfold, numbers(step, places), None, times, slack)
 
 
 def zero_sum(step: Step, settings: Settings) -> Changes:
-    """The advantages of a prompt add up to 0, with one vote a rollout.
+    """The advantages of a prompt add up to 0, each rollout counted once.
 
-    It needs the baseline group_mean or leave_one_out, one divisor for the
-    whole prompt, no whitening, and a prompt with two rows that count.
+    It needs a prompt with two rows that count.
     """
-    if settings["baseline"] not in ("group_mean", "leave_one_out"):
-        return
-    if settings["whiten_tokens"] or settings["scale"] == "others_std":
-        return
-    for rows in sampled(prompts(step)):
-        counted = votes(step, settings, rows)
-        here = valued(step, settings)
-        if len(counted) > 1 and all(here[row] for row in counted):
-            yield Change("", step, counted, [], total=True)
+    for places in sampled(grouped(step["prompt"])):
+        rows = [place for place in places if step["counted"][place]]
+        if len(rows) > 1 and all(step["valued"][place] for place in rows):
+            yield Change("", step, numbers(step, rows), total=True)
 
 
 def flat(step: Step, settings: Settings) -> Changes:
     """Where a prompt's rewards that count are all equal, its advantages are 0.
 
-    It needs a baseline from the prompt's own rows, and an eps above 0 where
-    a deviation divides. Under whitening it needs the scale none, and is then
-    about a step whose rewards are all equal.
+    It needs a prompt whose rows are compared with their mean.
     """
-    if settings["scale"].endswith("_std") and not settings["eps"]:
-        return
-    if settings["whiten_tokens"]:
-        units = [rows_of(step)] if whitens_to_zero(step, settings) else []
-    elif settings["baseline"] in ("none", "batch_mean"):
-        return
-    else:
-        every = sampled(prompts(step))
-        units = [rows for rows in every if has_baseline(step, settings, rows)]
-    earns, here = credited(step, settings), valued(step, settings)
-    for rows in units:
-        counted = [row for row in rows if earns[row]]
-        subject = [row for row in counted if here[row]]
-        zeros = [0.0] * len(subject)
-        rewards = [step["reward"][row] for row in counted]
+    for places in sampled(with_baseline(step, settings)):
+        earning = [place for place in places if step["credited"][place]]
+        rows = numbers(step, [place for place in earning if step["valued"][place]])
+        zeros = [0.0] * len(rows)
+        rewards = [step["reward"][place] for place in earning]
         if min(rewards) == max(rewards):
-            yield Change("", step, subject, [], zeros)
+            yield Change("", step, rows, zeros)
             continue
         for reward in (rewards[0], 100.1):
-            what = f"the rewards of {listed(step, counted)} are all {reward:g}"
-            new = with_rewards(step, dict.fromkeys(counted, reward))
-            yield Change(what, new, subject, [], zeros)
+            what = f"the rewards of {listed(step, earning)} are all {reward:g}"
+            changed = with_rewards(step, dict.fromkeys(earning, reward))
+            yield Change(what, changed, rows, zeros)
 
 
-def no_credit(step: Step, settings: Settings) -> Changes:
-    """A row without credit has advantage 0, and its reward moves no row.
+def lost_row(step: Step, settings: Settings) -> Changes:
+    """Removing a row changes no advantage of another prompt.
 
-    It needs a row without tokens, without EOS where such rows are masked, or
-    without a score.
+    It needs two prompts, and settings that compare only rows of one prompt.
     """
-    earns = credited(step, settings)
-    here = valued(step, settings)
-    every = rows_of(step)
-    denied = [row for row in every if here[row] and not earns[row]]
-    if denied:
-        yield Change("", step, denied, [], [0.0] * len(denied))
-    for row in sampled(denied):
-        yield from other_rewards(step, row, every)
+    for place in sampled(places_of(step)):
+        still = in_other_prompts(step, place)
+        if still:
+            what = f"{listed(step, [place])} is removed"
+            rest = [p for p in places_of(step) if p != place]
+            yield Change(what, picked(step, rest), still)
 
 
-def left_out(step: Step, settings: Settings) -> Changes:
-    """Without the rows that have no credit, the other rows stay as they are.
+def missing(step: Step, settings: Settings) -> Changes:
+    """A missing reward is not a 0: a row without credit gets 0, and the other
+    rows get what they get without it.
 
-    It needs a row with credit and a row without, and min_group_size 1.
+    It needs a row without a reward, without tokens, or without EOS where such
+    rows are masked.
     """
-    earns = credited(step, settings)
-    rows = [row for row in rows_of(step) if earns[row]]
-    gone = [row for row in rows_of(step) if not earns[row]]
-    if rows and gone and settings["min_group_size"] == 1:
-        leave = "leaves" if len(gone) == 1 else "leave"
-        what = f"{listed(step, gone)} {leave} the batch"
-        yield Change(what, picked(step, rows), list(range(len(rows))), rows)
+    denied = [p for p, credited in enumerate(step["credited"]) if not credited]
+    valued = numbers(step, [place for place in denied if step["valued"][place]])
+    if valued:
+        yield Change("", step, valued, [0.0] * len(valued))
+    rest = [p for p, credited in enumerate(step["credited"]) if credited]
+    if rest and denied and settings["min_group_size"] == 1:
+        leave = "leaves" if len(denied) == 1 else "leave"
+        what = f"{listed(step, denied)} {leave} the batch"
+        yield Change(what, picked(step, rest), numbers(step, rest))
 
 
-def lengths(step: Step, settings: Settings) -> Changes:
-    """An advantage does not depend on the lengths of episodes.
-
-    It needs a row that has a transition left.
-    """
-    every = rows_of(step)
-    for row in sampled([r for r in every if step["kept_steps"][r]]):
-        longer = {
-            name: [n + 10 * (r == row) for r, n in enumerate(step[name])]
-            for name in ("steps", "kept_steps")
-        }
-        what = f"{listed(step, [row])} has ten transitions more"
-        yield Change(what, {**step, **longer}, every, every)
-
-
-def split_rollout(step: Step, settings: Settings) -> Changes:
-    """Splitting a rollout into more rows with one reward changes no advantage.
-
-    It needs a baseline and a scale that give each rollout one vote, no
-    whitening, and min_group_size 1.
-    """
-    means = ("group_mean", "batch_mean", "leave_one_out")
-    if settings["baseline"] not in means or settings["whiten_tokens"]:
-        return
-    if settings["scale"] == "nonzero_share" or settings["min_group_size"] > 1:
-        return
-    for row in sampled(rows_of(step)):
-        rows = sorted([*rows_of(step), row, row])
-        what = f"the rollout of {listed(step, [row])} is cut into three rows"
-        yield Change(what, picked(step, rows), list(range(len(rows))), rows)
-
-
-def one_rollout(step: Step, settings: Settings) -> Changes:
-    """All rows of a rollout that have one reward get the same advantage.
-
-    It needs a rollout of two rows with credit and one reward.
-    """
-    earns = credited(step, settings)
-    if settings["baseline"] == "second_best":
-        return
-    for rows in sampled(rollouts(step)):
-        pieces = [row for row in rows if earns[row]]
-        rewards = {step["reward"][row] for row in pieces}
-        if len(pieces) > 1 and len(rewards) == 1:
-            first = [pieces[0]] * (len(pieces) - 1)
-            yield Change("", step, pieces[1:], first)
+# Laws of tokens, labels and the loss, for the bugs that need one
 
 
 def padding(step: Step, settings: Settings) -> Changes:
-    """Padding changes no advantage: neither a column nor a row without tokens.
+    """One more column of padding changes no advantage.
 
     It needs a row.
     """
-    every = rows_of(step)
-    if not every:
-        return
     wider = {
         name: [[*cells, filler] for cells in step[name]]
         for name, filler in (("mask", 0), ("logp", 0.0), ("ref_logp", 0.0))
         if name in step
     }
-    what = "the batch has one more column of padding"
-    yield Change(what, {**step, **wider}, every, every)
-    if settings["min_group_size"] == 1:
-        longer = picked(step, [*every, every[-1]])
-        longer["mask"][-1] = [0] * len(longer["mask"][-1])
-        longer["reward"][-1] = max(step["reward"]) + 1
-        longer["rollout"][-1] = max(step["rollout"]) + 1
-        what = f"a row without tokens follows {listed(step, every[-1:])}"
-        yield Change(what, longer, every, every)
+    if step["row"]:
+        what = "the batch has one more column of padding"
+        yield Change(what, {**step, **wider}, step["row"])
 
 
 def labels(step: Step, settings: Settings) -> Changes:
-    """Other ranks, other texts and other names of prompts move no row.
+    """Other ranks, and other texts of prompts, change no advantage.
 
     It needs a row.
     """
-    every = rows_of(step)
-    names = {rows[0]: at for at, rows in enumerate(reversed(prompts(step)))}
-    firsts = {row: rows[0] for rows in prompts(step) for row in rows}
-    renamed = [names[firsts[row]] for row in every]
+    alone, together = places_of(step), [0 for _ in step["row"]]
     for what, name, cells in (
-        ("all rows are on one rank", "rank", [0] * len(every)),
-        ("every row is on a rank of its own", "rank", every),
-        ("all prompts have one text", "text", [0] * len(every)),
-        ("every row has a text of its own", "text", every),
-        ("the prompts have other names", "prompt", renamed),
+        ("all rows are on one rank", "rank", together),
+        ("every row is on a rank of its own", "rank", alone),
+        ("all prompts have one text", "text", together),
+        ("every row has a text of its own", "text", alone),
     ):
-        if every:
-            yield Change(what, {**step, name: cells}, every, every)
-
-
-def equal_siblings(step: Step, settings: Settings) -> Changes:
-    """Where a row's siblings all have one reward, it gets its reward less
-    theirs.
-
-    It needs the scale others_std, the baseline leave_one_out, and rewards
-    without bias, scaling and clip.
-    """
-    if settings["scale"] != "others_std" or settings["whiten_tokens"]:
-        return
-    shaped = settings["reward_bias"], settings["reward_scaling"]
-    if settings["baseline"] != "leave_one_out" or shaped != (0, 1):
-        return
-    for rows in sampled(prompts(step)):
-        counted = votes(step, settings, rows)
-        for row in counted:
-            others = {step["reward"][r] for r in counted if r != row}
-            if len(others) == 1 and settings["reward_clip"] is None:
-                apart = step["reward"][row] - others.pop()
-                yield Change("", step, [row], [], [apart])
+        if cells:
+            yield Change(what, {**step, name: cells}, step["row"])
 
 
 def flat_gradient(step: Step, settings: Settings) -> Changes:
@@ -315,14 +297,14 @@ def flat_gradient(step: Step, settings: Settings) -> Changes:
     if "logp" not in step or not settings["beta"]:
         return
     whole = settings["scale"] == "batch_std"
-    for rows in [rows_of(step)] if whole else sampled(prompts(step)):
-        counted = votes(step, settings, rows)
-        rewards = {step["reward"][row] for row in counted}
-        alone = len(counted) == 1 and settings["lone_row"] == "raw"
-        if len(rewards) == 1 and not alone:
-            subject = [row for row in rows if any(step["mask"][row])]
-            zeros = [[0.0] * len(step["mask"][row]) for row in subject]
-            yield Change("", step, subject, [], zeros)
+    prompts = [places_of(step)] if whole else sampled(grouped(step["prompt"]))
+    for places in prompts:
+        rewards = [step["reward"][p] for p in places if step["counted"][p]]
+        alone = len(rewards) == 1 and settings["lone_row"] == "raw"
+        if len(set(rewards)) == 1 and not alone:
+            rows = [place for place in places if any(step["mask"][place])]
+            zeros = [[0.0] * len(step["mask"][place]) for place in rows]
+            yield Change("", step, numbers(step, rows), zeros)
 
 
 def micro_batch(step: Step, settings: Settings) -> Changes:
@@ -330,39 +312,90 @@ def micro_batch(step: Step, settings: Settings) -> Changes:
 
     It needs log-probabilities and two rows.
     """
-    every = rows_of(step)
-    if "logp" not in step or len(every) < 2:
+    rows = len(step["row"])
+    for size in sorted({1, 2, rows}):
+        if "logp" in step and rows > 1:
+            what = f"a micro-batch has {size} rows"
+            new = {"micro_batch": size}
+            yield Change(what, step, step["row"], settings=new)
+
+
+# Trying a law
+
+
+def tried(law: Law, values: Values, step: Step, settings: Settings) -> Iterator:
+    """Each change of a step that a law asks about, with the numbers that it
+    speaks of: the row, the value due, the value there, and the compared size.
+
+    `values` gives a number or a list of numbers a row; None where it cannot.
+    """
+    changes = list(law(step, settings))
+    now = values(step, settings) if changes else None
+    if now is None:
         return
-    for size in sorted({1, 2, len(every)}):
-        what = f"a micro-batch has {size} rows"
-        new = {"micro_batch": size}
-        yield Change(what, step, every, every, settings=new)
+    before = dict(zip(step["row"], now))
+    for change in changes:
+        after = values(change.step, {**settings, **change.settings})
+        if after is None:
+            continue
+        pairs = [(r, v) for r, v in zip(change.step["row"], after) if r in change.rows]
+        asked = dict(zip(change.rows, change.due or [])) or before
+        if change.total:
+            there = [value for _, value in pairs]
+            yield change, [(pairs[0][0], 0.0, sum(there), sum(map(abs, there)))]
+            continue
+        tokens = [
+            (row, due * change.times, value)
+            for row, cells in pairs
+            for due, value in zip(in_list(asked[row]), in_list(cells))
+        ]
+        yield change, [(row, due, value, abs(due)) for row, due, value in tokens]
 
 
-GRADIENT_LAWS = (flat_gradient, micro_batch)
+def in_list(value: float | list) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+def gap(a: float, b: float) -> float:
+    """How far two numbers are apart, as a share of their size, from 1 up."""
+    if a == b or (math.isnan(a) and math.isnan(b)):
+        return 0.0
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf
+    return abs(a - b) / max(1.0, abs(a), abs(b))
+
+
+def worst(law: Law, values: Values, steps: list, settings: Settings) -> tuple:
+    """The largest violation of a law over training steps, and what it is."""
+    most, sentence = 0.0, ""
+    for step in steps:
+        for change, compared in tried(law, values, step, settings):
+            for row, due, value, _ in compared:
+                size = gap(due, value) - change.slack
+                if size > most:
+                    most = size
+                    sentence = f"row {row} has {value}, and {due} is due"
+                    sentence += f", when {change.what}" if change.what else ""
+    return most, sentence
+
+
+def the_correct_numbers(expected: list) -> Law:
+    """The values that the correct computation gives, under these settings."""
+
+    def law(step: Step, settings: Settings) -> Changes:
+        yield Change("", step, step["row"], [expected[row] for row in step["row"]])
+
+    return law
+
+
+EIGHT = (order, other_prompts, shift, scale, zero_sum, flat, lost_row, missing)
+"""The laws of any group-relative advantage: of rewards in groups alone."""
+
+GRADIENT = (flat_gradient, micro_batch)
 """The laws about gradients; all others are about advantages."""
 
-AS_IT_IS = (zero_sum, flat, no_credit, one_rollout, equal_siblings)
-"""The laws that say something of a step's advantages as they are."""
+COLUMNS = (padding, labels, *GRADIENT)
+"""The laws that need more columns than rewards and prompts."""
 
-LAWS: Mapping[str, Law] = {
-    law.__name__: law
-    for law in (
-        own_prompt,
-        removed_row,
-        shift,
-        scaling,
-        zero_sum,
-        flat,
-        no_credit,
-        left_out,
-        lengths,
-        split_rollout,
-        one_rollout,
-        padding,
-        labels,
-        equal_siblings,
-        *GRADIENT_LAWS,
-    )
-}
+LAWS: Mapping[str, Law] = {law.__name__: law for law in (*EIGHT, *COLUMNS)}
 """The laws by name; the records of the bugs list these names."""

@@ -27,7 +27,7 @@ from gradebook.analysis.influence import (
     own_prompt,
     replacements,
 )
-from gradebook.analysis.law_steps import couples_prompts
+from gradebook.analysis.law_check import couples_prompts
 
 SMALLEST = [pytest.param(1, marks=pytest.mark.long), 3]
 """Least sizes of a group; with 3 some groups are dropped."""

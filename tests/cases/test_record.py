@@ -35,7 +35,7 @@ def test_the_record_holds_what_the_file_says():
     assert bug.columns == (("steps", "kept_steps"),)
     assert bug.in_advantages and bug.couples_prompts
     assert bug.phrase == "a second normalization over transitions"
-    assert bug.laws == ("lengths", "flat")
+    assert bug.laws == ("zero_sum", "other_prompts")
     assert gradebook.bug("no_eos_outliers").guesses == {"mask_no_eos": (True,)}
     assert gradebook.bug("partial_groups").guesses == {"group_size": ("strides",)}
     assert not gradebook.bug("zero_std_kl").in_advantages

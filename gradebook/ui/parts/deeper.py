@@ -8,7 +8,9 @@ from functools import partial
 import streamlit as st
 
 from gradebook.analysis.comparison import token_advantage
-from gradebook.analysis.law_check import Broken, Held, Outcome, laws
+from gradebook.analysis.law_check import BROKEN, HOLDS, Outcome, check
+from gradebook.analysis.law_check import words as law_words
+from gradebook.analysis.laws import EIGHT
 from gradebook.analysis.matrix import matrix
 from gradebook.cases.record import bug
 from gradebook.core.formatting import minus, settled, signed
@@ -42,24 +44,21 @@ def deeper(draft: Draft) -> None:
 def _laws(draft: Draft) -> None:
     """Each law in words, and what both engines make of it here."""
     one, batch = bug(draft.swap.name), draft.comparison.batch
+    engines = (CORRECT, one.engine)
     if draft.state.evaluation:
         st.markdown(words.TRAINING_BATCH)
-    body = []
-    for law in laws(one):
-        said = law.words
-        if one.status == "disputed":
-            said += " (disputed)"
-        outcomes = [law.check(e, batch) for e in (CORRECT, one.engine)]
-        body.append([said, *map(_outcome, outcomes)])
+    note = " (disputed)" if one.status == "disputed" else ""
+    body = [
+        [law_words(name) + note * (name in one.laws), *map(_outcome, outcomes)]
+        for name in dict.fromkeys([*one.laws, *(law.__name__ for law in EIGHT)])
+        if (outcomes := [check(name, engine, batch) for engine in engines])
+    ]
     table(["what must hold", *draft.state.engine_names], body)
 
 
-def _outcome(found: Outcome) -> str:
-    if isinstance(found, Held):
-        return f"✓ holds. {minus(found.sentence)}"
-    if isinstance(found, Broken):
-        return f"✗ broken. {minus(found.sentence)}"
-    return f"cannot be tested here. {found.sentence}"
+def _outcome(outcome: Outcome) -> str:
+    mark = {HOLDS: "✓ ", BROKEN: "✗ "}.get(outcome.answer, "")
+    return f"{mark}{outcome.answer}. {minus(outcome.sentence)}"
 
 
 def _other_run(draft: Draft) -> None:

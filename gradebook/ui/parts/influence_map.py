@@ -12,7 +12,7 @@ from gradebook.analysis.influence import (
     kl_influence,
     replacements,
 )
-from gradebook.analysis.law_steps import couples_prompts
+from gradebook.analysis.law_check import couples_prompts
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import digits_apart, plain, settled, signed
 from gradebook.engine.pipeline import CORRECT
