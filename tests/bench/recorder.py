@@ -2,10 +2,9 @@
 
     python tests/bench/recorder.py
 
-Prints the ratio of Recorder.step, merging included, to
-DataFrame.to_parquet of the same columns, in seconds of CPU in one run. The
-aim is at most 0.5 with one advantage a row. Advantages by token are printed
-beside it.
+Prints the ratio of Recorder.step to DataFrame.to_parquet of the same columns,
+in seconds of CPU in one run. The aim is at most 0.5 with one advantage a row.
+Advantages by token are printed beside it.
 """
 
 import sys

@@ -38,6 +38,12 @@ def parquet_parts(source: Source, wanted: Wanted) -> Iterator[Part]:
                 thrift_string_size_limit=2**24,
                 thrift_container_size_limit=2**20,
             )
+            if b"gradebook" in (log.schema_arrow.metadata or {}):
+                raise GradebookError(
+                    expected="a recording in .arrows files",
+                    found="one in Parquet, which earlier versions wrote and"
+                    " this one does not read",
+                )
             names = unique(list(log.schema_arrow.names))
             names = [n for n in names if not wanted.names or n in wanted.names]
             _refuse_bombs(log.metadata, names, source)

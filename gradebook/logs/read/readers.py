@@ -45,6 +45,11 @@ def parts(source: Source, wanted: Wanted) -> Iterator[Part]:
                 expected=f"at most {LIMITS.file_bytes:,} bytes",
                 found=f"{source.size:,}",
             )
+        if source.kind == "recording":
+            raise GradebookError(
+                expected="what a recorder wrote",
+                found="a damaged file, or one whose first step is cut off",
+            )
         if source.kind == "parquet":
             from gradebook.logs.read.parquet_files import parquet_parts
 

@@ -24,6 +24,7 @@ ENDINGS = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
     ".parquet": "parquet",
+    ".arrows": "recording",
 }
 PACKED = {".gz": "gzip", ".zst": "zstd"}
 """Endings of compressed files, and how they are unpacked."""
@@ -51,10 +52,6 @@ class Limits:
 LIMITS = Limits()
 
 
-class Gone(GradebookError):
-    """A file that was listed is no longer there."""
-
-
 @dataclass(frozen=True)
 class Source:
     """A file by path, or an upload by name and bytes."""
@@ -65,8 +62,8 @@ class Source:
 
     @property
     def kind(self) -> str:
-        """csv, jsonl or parquet, by the name's ending or the first bytes.
-        Raises GradebookError for anything else."""
+        """csv, jsonl, parquet or recording, by the name's ending. Raises
+        GradebookError for anything else."""
         kind = ENDINGS.get(_ending(self.name), "")
         if not kind:
             raise GradebookError(
@@ -102,8 +99,7 @@ class Source:
         try:
             file = open(str(self.path), "rb")  # noqa: SIM115, closed below
         except OSError as error:
-            gone = isinstance(error, FileNotFoundError)
-            raise (Gone if gone else GradebookError)(
+            raise GradebookError(
                 file=self.name, expected="a readable file", found=str(error)
             ) from error
         with file:
@@ -213,20 +209,9 @@ def listed(paths: Iterable[str | Path | Source]) -> list[Source]:
 
 def inside(folder: Path) -> list[Source]:
     """The logs in a folder, in natural order."""
-    files = (p for p in _listed(folder) if _ending(p.name) in OF_LOGS)
+    files = (p for p in folder.iterdir() if _ending(p.name) in OF_LOGS and p.is_file())
     logs = sorted(files, key=lambda p: natural(p.name))
     return [Source(str(p), p) for p in logs]
-
-
-def _listed(folder: Path) -> set[Path]:
-    """The files in a folder. Where files are merged while it is listed, one
-    listing may have neither the new file nor the old ones; so two in a row
-    must agree."""
-    before, found = None, set[Path]()
-    while found != before:
-        before = found
-        found = {path for path in folder.iterdir() if path.is_file()}
-    return found
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:

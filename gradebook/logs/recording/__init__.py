@@ -1,2 +1,2 @@
-"""Recordings: what a training loop hands over, written to Parquet files
-that the check reads with nothing guessed."""
+"""Recordings: what a training loop hands over, written so that the check reads
+it with nothing guessed."""

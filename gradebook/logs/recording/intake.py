@@ -54,13 +54,11 @@ class StepRows:
                 how many are a row's, and `columns["advantage"]` is their
                 mean
     types       name -> the float type that the trainer handed over
-    width       T, the padded width of the mask; none without a mask
     """
 
     columns: Mapping[str, np.ndarray]
     by_token: np.ndarray | None
     types: Mapping[str, str]
-    width: int | None
 
     @property
     def rows(self) -> int:
@@ -105,73 +103,62 @@ def step_rows(arguments: Mapping[str, Any]) -> StepRows:
     different lengths, an infinite reward, a mask of another shape, a label
     that is neither a whole number nor a string, an unknown argument.
     """
-    given = {k: v for k, v in arguments.items() if v is not None}
-    for name in given:
+    cells = {k: v for k, v in arguments.items() if v is not None}
+    for name in cells:
         if name not in COLUMNS:
             near = get_close_matches(name, COLUMNS, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
+            expected = "one of " + ", ".join(COLUMNS) + hint
             raise GradebookError(
-                key=name,
-                expected="one of " + ", ".join(COLUMNS) + hint,
-                found="an unknown argument",
+                key=name, expected=expected, found="an unknown argument"
             )
     for name in ("prompt", "reward", "advantage"):
-        if name not in given:
+        if name not in cells:
             raise GradebookError(key=name, expected="a value a row", found="nothing")
-    reward, reward_type = _floats("reward", given["reward"], 1)
+    if "mask" in cells and "length" in cells:
+        raise GradebookError(key="length", expected="a mask or lengths", found="both")
+    reward, reward_type = _floats("reward", cells["reward"])
     rows = len(reward)
     refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
+    mask = read_matrix("mask", cells.get("mask"), rows)
+    advantage, advantage_type = _floats("advantage", cells["advantage"], rows)
+    by_token = None
+    if advantage.dim() == 2:
+        advantage, by_token = _by_row(advantage, mask)
     columns: dict[str, np.ndarray] = {"reward": reward.cpu().numpy()}
-    mask = read_matrix("mask", given.get("mask"), rows)
     if mask is not None:
         columns["length"] = mask.sum(-1).cpu().numpy()
-    tokens = as_tensor("advantage", _without_none(given["advantage"]))
-    dims = 2 if tokens.dim() == 2 else 1
-    advantage, advantage_type = _floats("advantage", tokens, dims, rows)
-    by_token = None
-    if dims == 2:
-        advantage, by_token = _a_row(advantage, mask, rows)
     columns["advantage"] = advantage.cpu().numpy()
     for name in LABELS:
-        if name in given:
-            columns[name] = _encodable(label_cells(name, given[name], rows))
+        if name in cells:
+            columns[name] = _encodable(label_cells(name, cells[name], rows))
     for name in FLAGS:
-        if name in given:
-            columns[name] = read_flags(name, given[name], rows).cpu().numpy()
+        if name in cells:
+            columns[name] = read_flags(name, cells[name], rows).cpu().numpy()
     for name in WHOLE:
-        if name in given:
-            if name in columns:
-                raise GradebookError(
-                    key=name, expected="a mask or lengths", found="both"
-                )
-            columns[name] = _whole(name, given[name], rows)
-    types = {"reward": reward_type, "advantage": advantage_type}
+        if name in cells:
+            whole = as_tensor(name, cells[name])
+            whole = whole.expand(rows) if whole.dim() == 0 else whole
+            whole = read_whole(name, whole, rows, default=0)
+            refuse_rows(name, whole < 0, whole, "0 or more")
+            columns[name] = whole.numpy()
     missing = np.isnan(columns["reward"])
     if missing.any():
         scored = columns.get("scored", np.ones(rows, dtype=bool))
         columns["scored"] = scored & ~missing
-    width = None if mask is None else mask.shape[1]
-    return StepRows(columns, by_token, types, width)
+    types = {"reward": reward_type, "advantage": advantage_type}
+    return StepRows(columns, by_token, types)
 
 
-def _without_none(value: Any) -> Any:
-    """A list whose empty cells are NaN."""
-    cells = value.tolist() if _holds_objects(value) else value
-    if isinstance(cells, (list, tuple)):
-        return [np.nan if cell is None else cell for cell in cells]
-    return cells
-
-
-def _holds_objects(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype == object
-
-
-def _floats(
-    key: str, value: Any, dims: int, rows: int | None = None
-) -> tuple[Tensor, str]:
-    """Real numbers as float32 or float64, and the float type they came
-    in."""
-    tensor = as_tensor(key, _without_none(value))
+def _floats(key: str, value: Any, rows: int | None = None) -> tuple[Tensor, str]:
+    """Real numbers as float32 or float64, None as NaN, and the float type
+    they came in. [R], or [R, T] where an advantage has a number a token."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        value = [np.nan if cell is None else cell for cell in value]
+    tensor = as_tensor(key, value)
+    dims = 2 if key == "advantage" and tensor.dim() == 2 else 1
     kind = "float64"
     if tensor.is_floating_point() and tensor.dtype != torch.float64:
         kind = str(tensor.dtype).removeprefix("torch.")
@@ -184,51 +171,29 @@ def _encodable(labels: np.ndarray) -> np.ndarray:
     try:
         "".join(labels if labels.dtype == object else "").encode()
     except UnicodeEncodeError:
-        whole = [one.encode("utf-8", "backslashreplace") for one in labels]
-        return np.array([one.decode() for one in whole], dtype=object)
+        whole = [label.encode("utf-8", "backslashreplace") for label in labels]
+        return np.array([label.decode() for label in whole], dtype=object)
     return labels
 
 
-def _whole(key: str, value: Any, rows: int) -> np.ndarray:
-    """Whole numbers from 0, int64 [R]; a single one stands for all rows."""
-    tensor = as_tensor(key, value)
-    if tensor.dim() == 0:
-        tensor = tensor.expand(rows)
-    tensor = read_whole(key, tensor, rows, default=0)
-    refuse_rows(key, tensor < 0, tensor, "0 or more")
-    return tensor.numpy()
-
-
-def _a_row(
-    advantage: Tensor, mask: Tensor | None, rows: int
-) -> tuple[Tensor, np.ndarray | None]:
-    """Advantages a token, [R, T], as one a row, and by token where a row
-    has several values. A row without unmasked tokens has advantage 0."""
-    if mask is None:
+def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, np.ndarray | None]:
+    """Advantages a token, [R, T], as one a row: the mean over the unmasked
+    tokens, 0 for a row without any; and by token where a row has several."""
+    if mask is None or advantage.shape != mask.shape:
+        shape = "the response mask's shape"
+        shape += f" {list(mask.shape)}" if mask is not None else " (a mask)"
         raise GradebookError(
-            key="mask",
-            expected="the response mask, since advantages are per token",
-            found="nothing",
-        )
-    if advantage.shape != mask.shape:
-        raise GradebookError(
-            key="advantage",
-            expected=f"the mask's shape {list(mask.shape)}",
-            found=f"shape {list(advantage.shape)}",
+            key="advantage", expected=shape, found=f"shape {list(advantage.shape)}"
         )
     mask = mask.to(advantage.device)
     if mask.shape[1] == 0:
-        return advantage.new_zeros(rows), None
-    first = mask.int().argmax(-1, keepdim=True)
-    value = advantage.gather(1, first)
-    same = (advantage == value) | (advantage.isnan() & value.isnan())
-    has_tokens = mask.any(-1)
-    if bool((same | ~mask).all()):
-        return torch.where(has_tokens, value[:, 0], 0), None
-    kept = torch.where(mask, advantage, 0)
-    count = mask.sum(-1).clamp(min=1)
-    constant = (same | ~mask).all(-1)
-    mean = (kept.double().sum(-1) / count).to(advantage.dtype)
+        return advantage.new_zeros(len(mask)), None
+    first = advantage.gather(1, mask.int().argmax(-1, keepdim=True))
+    same = (advantage == first) | (advantage.isnan() & first.isnan()) | ~mask
+    single = torch.where(mask.any(-1), first[:, 0], 0)
+    if bool(same.all()):
+        return single, None
+    total = torch.where(mask, advantage, 0).double().sum(-1)
+    mean = (total / mask.sum(-1).clamp(min=1)).to(advantage.dtype)
     by_token = advantage[mask].cpu().numpy()
-    single = torch.where(has_tokens, value[:, 0], 0)
-    return torch.where(constant, single, mean), by_token
+    return torch.where(same.all(-1), single, mean), by_token

@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.parquet_files import to_frame
-from gradebook.logs.read.sources import Gone, Source, inside
-from gradebook.logs.recording.files import (
-    Part,
-    damaged,
-    files_of,
-    recorder_files,
-)
-from gradebook.logs.recording.recorder import BY_TOKEN
+from gradebook.logs.read.sources import Source, listed
+from gradebook.logs.recording.recorder import BY_TOKEN, FORMAT, KEY
 
 COARSE = ("float64", "float32", "float16", "bfloat16")
 """Float types, the finest first."""
+NEEDED = ("step", "prompt", "reward", "advantage", "rank", "scored")
+"""Columns that every recorder writes."""
+_DAMAGED = (
+    pa.ArrowException,
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    StopIteration,
+)
+"""What reading a damaged file raises."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One rank's rows of one step: where they stand.
+
+    batch    the number of their batch in the stream
+    rank     the process that recorded them; `ranks` is how many there were
+    session  when that recorder started: the latest one counts
+    written  when the step was recorded
+    """
+
+    source: Source
+    batch: int
+    rows: int
+    rank: int
+    ranks: int
+    session: int
+    written: int
 
 
 @dataclass(frozen=True)
@@ -37,8 +61,8 @@ class Recording:
     types     column -> the float type that the trainer handed over, the
               coarsest one where steps differ
     columns   the columns that every step has
-    problems  lines that recorders wrote where something went wrong, and
-              files that cannot be read
+    problems  lines that recorders wrote where something went wrong, files
+              that cannot be read, and last steps that are cut off
     """
 
     parts: Mapping[int, Mapping[int, Part]]
@@ -68,43 +92,43 @@ class Recording:
         1."""
         if count < 1:
             raise refuse("1 or more", count, "count")
-        steps = self.steps
-        sizes = [self.rows(step) for step in steps]
-        share = max(-(-sum(sizes) // count), 1)
-        chunks: dict[int, list[int]] = {}
+        share = max(-(-sum(map(self.rows, self.steps)) // count), 1)
+        chunks: dict[int, dict[int, Mapping[int, Part]]] = {}
         before = 0
-        for step, size in zip(steps, sizes):
-            chunks.setdefault(before // share, []).append(step)
-            before += size
-        return [
-            replace(self, parts={s: self.parts[s] for s in chunk}, problems=())
-            for chunk in chunks.values()
-        ]
+        for step in self.steps:
+            chunks.setdefault(before // share, {})[step] = self.parts[step]
+            before += self.rows(step)
+        return [replace(self, parts=chunk, problems=()) for chunk in chunks.values()]
 
     def missing(self) -> dict[int, tuple[int, ...]]:
         """Step -> the ranks whose rows are not there."""
-        found = {}
+        missing = {}
         for step, parts in self.parts.items():
-            ranks = max(parts.values(), key=lambda p: p.session).ranks
-            absent = tuple(r for r in range(ranks) if r not in parts)
+            ranks = max(parts.values(), key=lambda part: part.session).ranks
+            absent = tuple(rank for rank in range(ranks) if rank not in parts)
             if absent:
-                found[step] = absent
-        return found
+                missing[step] = absent
+        return missing
 
     def tables(self, rows: int = 65_536) -> Iterator[pa.Table]:
         """The rows of whole steps, steps in order, ranks in order within a
         step, some `rows` rows at a time. Steps with missing ranks are left
-        out. Files may be merged meanwhile.
-
-        Raises GradebookError for a file that is damaged or was deleted."""
-        absent = self.missing()
-        held: list[pa.Table] = []
-        files = _Files()
-        for step, parts in self.parts.items():
-            if step in absent:
-                continue
-            held += files.rows_of([parts[rank] for rank in sorted(parts)])
-            if sum(table.num_rows for table in held) >= rows:
+        out. Raises GradebookError for a file that was deleted meanwhile."""
+        streams: dict[Source, _Stream] = {}
+        held: list[pa.RecordBatch] = []
+        for step in self.steps:
+            for _, part in sorted(self.parts[step].items()):
+                try:
+                    if part.source not in streams:
+                        streams[part.source] = _Stream(part.source)
+                    held.append(streams[part.source].batch(part.batch))
+                except _DAMAGED as error:
+                    raise GradebookError(
+                        file=Path(part.source.name).name,
+                        expected="what the recorder wrote",
+                        found=shown(str(error), 120),
+                    ) from error
+            if sum(batch.num_rows for batch in held) >= rows:
                 yield _joined(held)
                 held = []
         if held:
@@ -115,68 +139,49 @@ class Recording:
         advantages by token are left out."""
         names = [name for name in self.columns if name != BY_TOKEN]
         for table in self.tables(rows):
-            if not table.num_rows:
-                continue
-            full = [name for name in names if name in table.column_names]
-            (batch,) = table.select(full).combine_chunks().to_batches()
-            frame = to_frame(batch)
-            missing = [name for name in names if name not in full]
-            yield frame.assign(**dict.fromkeys(missing, True))
+            if table.num_rows:
+                (batch,) = table.select(names).combine_chunks().to_batches()
+                yield to_frame(batch)
 
 
-@dataclass
-class _Files:
-    """The files that the rows of a step stand in.
+class _Stream:
+    """The batches of a file, mapped into memory and read in order."""
 
-    A file that is gone was merged by its recorder after the folder was
-    listed: its rows stand in another file of the same folder.
-    """
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._start()
 
-    tables: dict[Source, pa.Table] = field(default_factory=dict)
-    moved: dict[tuple, Part] = field(default_factory=dict)
+    def _start(self) -> None:
+        if self.source.data is not None:
+            file: Any = pa.BufferReader(self.source.data)
+        else:
+            file = pa.memory_map(str(self.source.path))
+        self.reader = pa.ipc.open_stream(file)
+        self.count = 0
 
-    def rows_of(self, parts: list[Part]) -> list[pa.Table]:
-        """The rows of these parts. Their files are kept for the next step.
+    def next(self) -> tuple[pa.RecordBatch, Mapping[Any, Any]]:
+        """The next batch, and its metadata. Raises StopIteration at the
+        end, OSError or ArrowException where the file is cut off."""
+        self.last, metadata = self.reader.read_next_batch_with_custom_metadata()
+        self.count += 1
+        return self.last, metadata or {}
 
-        Raises GradebookError for rows that stand in no file any more."""
-        parts = [self.moved.get(part.key, part) for part in parts]
-        try:
-            self.tables = {
-                part.source: self.tables.get(part.source) or _table(part.source)
-                for part in parts
-            }
-        except Gone:
-            folders = {p.source.path.parent for p in parts if p.source.path}
-            sources = [one for folder in folders for one in inside(folder)]
-            self.moved = {
-                part.key: part
-                for file in recorder_files(sources, [])
-                for _, part in file.parts
-            }
-            if any(part.key not in self.moved for part in parts):
-                raise
-            return self.rows_of(parts)
-        return [self.tables[part.source].slice(part.first, part.rows) for part in parts]
+    def batch(self, number: int) -> pa.RecordBatch:
+        """The batch of that number. Raises one of _DAMAGED."""
+        if number + 1 < self.count:
+            self._start()
+        while self.count <= number:
+            self.next()
+        self.last.validate(full=True)
+        return self.last
 
 
-def _table(source: Source) -> pa.Table:
-    try:
-        with source.opened() as file:
-            table = pq.ParquetFile(file).read()
-    except (pa.ArrowException, OSError) as error:
-        raise damaged(source, error) from error
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """One table; what only some of the batches have is null elsewhere."""
+    full = [batch for batch in batches if batch.num_rows] or batches[:1]
+    tables = [pa.Table.from_batches([batch]) for batch in full]
+    table = pa.concat_tables(tables, promote_options="permissive")
     return table.replace_schema_metadata(None)
-
-
-def _joined(tables: list[pa.Table]) -> pa.Table:
-    """One table. A column that some of them lack is null there; `scored` is
-    recorded only where a row has no score, and true elsewhere."""
-    full = [table for table in tables if table.num_rows] or tables[:1]
-    table = pa.concat_tables(full, promote_options="permissive")
-    if "scored" not in table.column_names:
-        return table
-    at = table.column_names.index("scored")
-    return table.set_column(at, "scored", pc.fill_null(table["scored"], True))
 
 
 def recording(
@@ -184,7 +189,7 @@ def recording(
 ) -> Recording | None:
     """The recording in these files or folders; none where there is none.
 
-    Raises GradebookError for a file of a later format, and where files
+    Raises GradebookError for a file of another format, and where files
     declare different settings.
 
     >>> import gradebook
@@ -193,68 +198,104 @@ def recording(
     >>> with TemporaryDirectory() as folder:
     ...     with gradebook.Recorder(folder) as recorder:
     ...         recorder.step(0, advantage=[-1.0, 1.0], **rows)
-    ...     found = recording(folder)
-    ...     found.steps, gradebook.check(found)["verdict"].tolist()
+    ...     run = recording(folder)
+    ...     run.steps, gradebook.check(run)["verdict"].tolist()
     ((0,), ['correct'])
     """
-    if isinstance(paths, (str, Path)):
-        paths = [paths]
-    found: dict[int, dict[int, list[Part]]] = {}
+    sources = listed([paths] if isinstance(paths, (str, Path)) else paths)
+    problems = _notes_beside(sources)
+    parts: dict[int, dict[int, list[Part]]] = {}
     declared: Mapping[str, Any] | None = None
     types: dict[str, str] = {}
-    columns: dict[str, None] | None = None
-    sources, problems = files_of(paths)
-    for file in recorder_files(sources, problems):
-        if declared is not None and declared != file.declared:
-            raise GradebookError(
-                file=file.source.name,
-                key="declared",
-                expected=f"{declared}, as in the other files",
-                found=f"{file.declared}",
+    columns: tuple[str, ...] = ()
+    for source in sources:
+        name = Path(source.name).name
+        if source.kind != "recording":
+            problems.append(f"{name}: not of the recording")
+            continue
+        try:
+            facts, names, steps, end = _contents(source)
+        except _DAMAGED:
+            problems.append(f"{name}: damaged, or its first step is cut off")
+            continue
+        if end:
+            problems.append(
+                f"{name}: cut off behind its first {len(steps)} steps (the run was"
+                " killed, or is writing the next one now)"
             )
-        declared = file.declared
-        for name, kind in file.types.items():
-            types[name] = max(kind, types.get(name, kind), key=COARSE.index)
-        names = dict.fromkeys(file.columns)
-        columns = names if columns is None else _shared(columns, names)
-        for step, part in file.parts:
-            found.setdefault(step, {}).setdefault(part.rank, []).append(part)
+        for key, first in (("format", FORMAT), ("declared", declared)):
+            if first not in (None, facts[key]):
+                raise refuse(f"{first}", facts[key], key).inside(source.name)
+        columns = names if declared is None else tuple(n for n in columns if n in names)
+        declared = facts["declared"]
+        for column, kind in facts["types"].items():
+            types[column] = max(kind, types.get(column, kind), key=COARSE.index)
+        for step, part in steps:
+            parts.setdefault(step, {}).setdefault(part.rank, []).append(part)
     if declared is None:
         return None
+    latest = _latest(dict(sorted(parts.items())))
+    return Recording(latest, declared, types, columns, tuple(problems))
+
+
+def _notes_beside(sources: Sequence[Source]) -> list[str]:
+    """What recorders wrote beside their files where something went wrong."""
+    folders = dict.fromkeys(source.path.parent for source in sources if source.path)
+    problems: list[str] = []
+    for folder in folders:
+        for note in sorted(folder.glob("problems-rank*.txt")):
+            lines = note.read_text("utf-8", "replace").splitlines()
+            problems += lines or [f"{note.name}: empty, as on a full disk"]
+    return problems
+
+
+def _contents(
+    source: Source,
+) -> tuple[dict[str, Any], tuple[str, ...], list[tuple[int, Part]], bool]:
+    """A stream's facts, its columns, step and place of each batch, and
+    whether it is cut off. Raises one of _DAMAGED."""
+    stream = _Stream(source)
+    facts = json.loads((stream.reader.schema.metadata or {})[KEY.encode()])
+    names = tuple(stream.reader.schema.names)
+    if not {*NEEDED} <= {*names} or not {*facts["types"].values()} <= {*COARSE}:
+        raise ValueError
+    rank, ranks, session = (int(facts[n]) for n in ("rank", "ranks", "session"))
+    steps: list[tuple[int, Part]] = []
+    while True:
+        try:
+            batch, metadata = stream.next()
+        except StopIteration:
+            return facts, names, steps, False
+        except (pa.ArrowException, OSError):
+            return facts, names, steps, True
+        step = json.loads(metadata[KEY])
+        number, rows, written = len(steps), batch.num_rows, int(step["written"])
+        part = Part(source, number, rows, rank, ranks, session, written)
+        steps.append((int(step["step"]), part))
+
+
+def _latest(
+    steps: Mapping[int, Mapping[int, Sequence[Part]]],
+) -> dict[int, dict[int, Part]]:
+    """The latest part of each rank and step. Where the recorder of one rank
+    was started again since another rank wrote its part, that part is of the
+    run that is being repeated, and does not count."""
     started: dict[int, int] = {}
-    for ranks in found.values():
+    for ranks in steps.values():
         for rank, parts in ranks.items():
             first = min(part.session for part in parts)
             started[rank] = min(first, started.get(rank, first))
-    whole = {step: _current(ranks, started) for step, ranks in sorted(found.items())}
-    return Recording(whole, declared, types, tuple(columns or ()), tuple(problems))
-
-
-def _shared(columns: dict[str, None], names: dict[str, None]) -> dict[str, None]:
-    """The columns that both have, and `scored` where one has it."""
-    both = {name: None for name in columns if name in names}
-    if "scored" in columns or "scored" in names:
-        both["scored"] = None
-    return both
-
-
-def _current(
-    ranks: Mapping[int, list[Part]], started: Mapping[int, int]
-) -> dict[int, Part]:
-    """The latest part of each rank. Where the recorder of one rank has been
-    started again since another rank wrote its part, that part is of the run
-    that is being repeated, and does not count. `started`: rank -> when its
-    first recorder started."""
-    latest = {
-        rank: max(parts, key=lambda p: (p.session, p.written))
-        for rank, parts in ranks.items()
-    }
-    count = max(latest.values(), key=lambda p: p.session).ranks
-    again = [
-        part.session for rank, part in latest.items() if part.session > started[rank]
-    ]
-    return {
-        rank: part
-        for rank, part in latest.items()
-        if rank < count and all(part.written > start for start in again)
-    }
+    latest = {}
+    for step, ranks in steps.items():
+        last = {
+            rank: max(parts, key=lambda part: (part.session, part.written))
+            for rank, parts in ranks.items()
+        }
+        count = max(last.values(), key=lambda part: part.session).ranks
+        restarts = [p.session for rank, p in last.items() if p.session > started[rank]]
+        latest[step] = {
+            rank: part
+            for rank, part in last.items()
+            if rank < count and all(part.written > start for start in restarts)
+        }
+    return latest

@@ -1,4 +1,4 @@
-"""Recorder: writes each training step to a folder of Parquet files.
+"""Recorder: writes each training step to a folder.
 
     with gradebook.Recorder("run-7", declared={"estimator": "grpo"}) as rec:
         for step in range(steps):
@@ -6,9 +6,10 @@
             rec.step(step, prompt=uid, reward=reward, advantage=advantage,
                      mask=response_mask)
 
-A step is one file, written aside and then renamed, so a killed process
-loses at most the step that it was writing. Small files are merged into
-larger ones. `gradebook check FOLDER` reads the folder with nothing guessed.
+Each process writes one Arrow IPC stream, and each step is one batch of it,
+handed to the operating system at once: a killed process loses at most the step
+that it was writing. `gradebook check FOLDER` reads the folder with nothing
+guessed, also while the run goes on.
 """
 
 from __future__ import annotations
@@ -18,30 +19,23 @@ import os
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.logs.candidates.conventions import declared_conventions
 from gradebook.logs.recording.intake import StepReader, StepRows
 
-KEY = b"gradebook"
-"""The key of a recording's facts in a Parquet file's metadata."""
+KEY = "gradebook"
+"""The key of a stream's facts, and of a step's, in the Arrow metadata."""
+ENDING = ".arrows"
 BY_TOKEN = "advantage_by_token"
 """The column with the advantages of each row's unmasked tokens."""
-FORMAT = 1
-BY_STEP = ("steps", "widths", "rows", "written")
-"""The facts that have a value for each step of a file."""
-MERGED = 64
-"""So many small files become one, or fewer that hold HELD bytes."""
-HELD = 2**23
-LARGE = 2**19
-"""A step of so many bytes stays a file of its own."""
+FORMAT = 2
+"""1 was a folder of Parquet files."""
 PROMPTS = ("global", "per rank")
 
 
@@ -85,8 +79,7 @@ class Recorder:
         strict: bool = False,
     ) -> None:
         if prompts not in PROMPTS:
-            expected = "one of " + ", ".join(PROMPTS)
-            raise refuse(expected, prompts, "prompts")
+            raise refuse("one of " + ", ".join(PROMPTS), prompts, "prompts")
         if not 0 <= rank < ranks:
             raise refuse(f"0 to {ranks - 1}", rank, "rank")
         declared_conventions(declared or {})
@@ -97,10 +90,11 @@ class Recorder:
         self.prompts = prompts
         self.strict = strict
         self.session = time.time_ns()
-        self._small: list[_Small] = []
-        self._held = 0  # bytes of those tables
         self._reader = StepReader()
-        self._files = 0
+        self._schema: pa.Schema | None = None  # of the stream that is open
+        self._writer: Any = None
+        self._file: pa.OSFile | None = None
+        self._streams = 0
         self._warned = False
         self._closed = False
 
@@ -123,23 +117,20 @@ class Recorder:
         try:
             if self._closed:
                 raise GradebookError(
-                    key="step",
-                    expected="an open recorder",
-                    found="a closed one",
+                    key="step", expected="an open recorder", found="a closed one"
                 )
-            self._write(*self._reader.read(step, columns))
+            number, rows = self._reader.read(step, columns)
+            self._write(self._batch(number, rows), number)
         except Exception as error:
             if self.strict:
                 raise
             self._note(step, error)
 
     def close(self) -> None:
-        """Merges the files that are still small. Recording ends here."""
-        if self._closed:
-            return
+        """Ends the recording."""
         self._closed = True
         try:
-            self._merge()
+            self._end_stream()
         except Exception as error:
             if self.strict:
                 raise
@@ -151,88 +142,62 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _write(self, step: int, rows: StepRows) -> None:
-        table = self._table(step, rows)
-        facts = self._facts(step, rows)
-        if self._small and not self._small[0].joins(table, facts):
-            self._merge()
-        if table.nbytes >= LARGE:
-            self._put(table, facts, "lz4")
-            return
-        path = self._put(table, facts, "none")
-        self._small.append(_Small(path, table, facts))
-        self._held += table.nbytes
-        if len(self._small) >= MERGED or self._held >= HELD:
-            self._merge()
-
-    def _table(self, step: int, rows: StepRows) -> pa.Table:
-        """The rows as an Arrow table, with the step in every row."""
+    def _batch(self, step: int, rows: StepRows) -> pa.RecordBatch:
+        """The rows with the step in every row, and the stream's facts."""
         columns: dict[str, Any] = dict(rows.columns)
         if self.prompts == "per rank":
-            prompts = columns["prompt"].tolist()
-            columns["prompt"] = [f"{self.rank}/{one}" for one in prompts]
+            labels = columns["prompt"].tolist()
+            columns["prompt"] = [f"{self.rank}/{label}" for label in labels]
+        columns.setdefault("scored", np.ones(rows.rows, dtype=bool))
+        columns.setdefault("rank", np.full(rows.rows, self.rank))
         arrays: dict[str, Any] = {"step": np.full(rows.rows, step)}
         for name, values in columns.items():
             # from_pandas: a NaN reward is a null; a NaN advantage stays.
             arrays[name] = pa.array(values, from_pandas=name == "reward")
-        arrays.setdefault("rank", np.full(rows.rows, self.rank))
         if rows.by_token is not None:
             ends = np.append(0, rows.columns["length"].cumsum())
             arrays[BY_TOKEN] = pa.ListArray.from_arrays(
                 pa.array(ends, pa.int32()), pa.array(rows.by_token)
             )
-        return pa.table(arrays)
-
-    def _facts(self, step: int, rows: StepRows) -> dict[str, Any]:
-        """What the file says of itself; lists have a value a step."""
-        return {
+        facts = {
             "format": FORMAT,
             "session": self.session,
             "rank": self.rank,
             "ranks": self.ranks,
             "declared": self.declared,
             "types": dict(rows.types),
-            "steps": [step],
-            "widths": [rows.width],
-            "rows": [rows.rows],
-            "written": [time.time_ns()],
         }
+        return pa.record_batch(arrays).replace_schema_metadata({KEY: json.dumps(facts)})
 
-    def _put(self, table: pa.Table, facts: dict[str, Any], compression: str) -> Path:
-        """Writes a file aside and renames it: it is there whole or not."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._files += 1
-        name = f"rank{self.rank:05d}-{self.session}-{self._files:08d}"
-        path = self.folder / f"{name}.parquet"
-        aside = self.folder / f".{name}.part"
-        metadata = {KEY: json.dumps(facts).encode()}
+    def _write(self, batch: pa.RecordBatch, step: int) -> None:
+        """Writes a batch to the stream; to a new one where its columns are
+        others, or where the last write failed."""
+        same = self._schema and self._schema.equals(batch.schema, check_metadata=True)
+        if not same:
+            self._end_stream()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            name = f"rank{self.rank:05d}-{self.session}-{self._streams:05d}{ENDING}"
+            self._streams += 1
+            # An OSFile has no buffer: what is written survives the process.
+            self._file = pa.OSFile(str(self.folder / name), "wb")
+            self._writer = pa.ipc.new_stream(self._file, batch.schema)
+            self._schema = batch.schema
+        facts = {"step": step, "written": time.time_ns()}
         try:
-            with pa.OSFile(str(aside), "wb") as file:
-                pq.write_table(
-                    table.replace_schema_metadata(metadata),
-                    file,
-                    compression=compression,
-                    write_statistics=False,
-                    use_dictionary=["step", "rank"],
-                )
-            os.replace(aside, path)
+            self._writer.write_batch(batch, custom_metadata={KEY: json.dumps(facts)})
         except BaseException:
-            aside.unlink(missing_ok=True)
+            self._writer = None  # the file ends in the middle of a batch
+            self._end_stream()
             raise
-        return path
 
-    def _merge(self) -> None:
-        """Writes the small files as one, and deletes them."""
-        small, self._small, self._held = self._small, [], 0
-        if len(small) < 2:
-            return
-        facts = dict(small[0].facts)
-        for name in BY_STEP:
-            facts[name] = [one.facts[name][0] for one in small]
-        every = pa.concat_tables(one.table for one in small)
-        self._put(every, facts, "lz4")
-        for one in small:
-            one.path.unlink(missing_ok=True)
+    def _end_stream(self) -> None:
+        writer, self._writer, self._schema = self._writer, None, None
+        try:
+            if writer is not None:
+                writer.close()
+        finally:
+            if self._file is not None:
+                self._file.close()
 
     def _note(self, step: Any, error: Exception) -> None:
         """Says what went wrong, in the folder and once on the screen."""
@@ -252,17 +217,3 @@ class Recorder:
                 RuntimeWarning,
                 stacklevel=3,
             )
-
-
-@dataclass(frozen=True)
-class _Small:
-    """A file of one step, and what stands in it."""
-
-    path: Path
-    table: pa.Table
-    facts: dict[str, Any]
-
-    def joins(self, table: pa.Table, facts: dict[str, Any]) -> bool:
-        """Another step may stand in one file with this one."""
-        same = self.table.schema == table.schema
-        return same and self.facts["types"] == facts["types"]

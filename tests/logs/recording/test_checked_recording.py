@@ -1,6 +1,7 @@
 """The check reads a recording with nothing guessed."""
 
 import io
+import pickle
 import shutil
 
 import numpy as np
@@ -59,7 +60,7 @@ def test_columns_keep_the_names_that_the_recorder_gave_them(tmp_path):
     expected = ("step", "prompt", "reward", "advantage", "length", "eos")
     for name in (*expected, "text", "rollout", "rank"):
         assert columns[name] == name
-    assert set(columns) == {*expected, "text", "rollout", "rank"}
+    assert set(columns) == {*expected, "text", "rollout", "rank", "scored"}
 
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float16"])
@@ -128,12 +129,12 @@ def test_a_problem_that_a_full_disk_had_no_room_for_is_told(tmp_path):
 
 def test_a_damaged_file_and_another_log_are_named(tmp_path):
     record(tmp_path, range(2))
-    (tmp_path / "zz.parquet").write_bytes(b"PAR1 cut off")
+    (tmp_path / "zz.arrows").write_bytes(b"cut off")
     made(steps=1).to_parquet(tmp_path / "zzz.parquet")
     verdict = check_log([tmp_path])
     assert verdict.verdict == "correct" and verdict.exit_code == 2
     assert len(verdict.problems) == 2
-    assert "zz.parquet" in verdict.problems[0]
+    assert "zz.arrows: damaged" in verdict.problems[0]
     assert "zzz.parquet: not of the recording" in verdict.problems[1]
 
 
@@ -170,7 +171,7 @@ def test_parts_of_a_run_that_was_repeated_do_not_meet_those_of_the_new_one(
 def test_uploads_and_files_are_read_like_the_folder(tmp_path):
     record(tmp_path, range(3))
     direct = check_log([tmp_path])
-    (path,) = tmp_path.glob("*.parquet")
+    (path,) = tmp_path.glob("*.arrows")
     upload = Source(path.name, data=io.BytesIO(path.read_bytes()).getvalue())
     for given in ([path], [upload]):
         verdict = check_log(given)
@@ -197,3 +198,6 @@ def test_a_recording_splits_into_whole_steps(tmp_path):
         assert len(parts) <= count
         assert [s for part in parts for s in part.steps] == list(range(5))
     assert [len(part.steps) for part in found.split(3)] == [2, 2, 1]
+    # A part travels to a worker, which reads its rows there.
+    first, *_ = pickle.loads(pickle.dumps(found.split(3)))
+    assert [s for frame in first.frames() for s in frame["step"]] == [0] * 8 + [1] * 8

@@ -117,7 +117,7 @@ def content(tmp_path_factory):
     with gradebook.Recorder(folder, strict=True) as recorder:
         recorder.step(0, **GOOD)
         recorder.step(1, **GOOD)
-    (path,) = folder.glob("*.parquet")
+    (path,) = folder.glob("*.arrows")
     return path.read_bytes()
 
 
@@ -129,7 +129,7 @@ def test_a_damaged_recording_is_named_or_read(content, data):
         changed[at] ^= data.draw(st.integers(1, 255))
     end = data.draw(st.sampled_from([len(changed)] * 3 + [100, 0]))
     with tempfile.TemporaryDirectory() as folder:
-        name = "rank00000-1-00000001.parquet"
+        name = "rank00000-1-00000.arrows"
         Path(folder, name).write_bytes(changed[:end])
         try:
             found = gradebook.recording(folder)

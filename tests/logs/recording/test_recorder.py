@@ -7,15 +7,17 @@ import signal
 import warnings
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from gradebook.core.errors import GradebookError
-from gradebook.logs.read.sources import sources
-from gradebook.logs.read.whole_steps import Log, whole_steps
+from gradebook.logs.log import check_log
 from gradebook.logs.recording.read import recording
-from gradebook.logs.recording.recorder import MERGED, Recorder
+from gradebook.logs.recording.recorder import Recorder
 
+STEPS = 200
 ROWS = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
 
 
@@ -48,6 +50,7 @@ def test_rows_come_back_as_they_were(tmp_path):
         "text": ["p", "p", "q"],
         "eos": [True, False, True],
         "length": [4, 5, 6],
+        "scored": [True, True, True],
         "rank": [0, 0, 0],
     }
 
@@ -80,7 +83,6 @@ def test_advantages_that_are_constant_in_a_row_are_stored_once(tmp_path):
     assert rows["advantage"] == [0.5, -0.5, 0.0]
     assert rows["length"] == [2, 1, 0]
     assert "advantage_by_token" not in rows
-    assert recording([tmp_path]).parts[0][0].width == 3
 
 
 def test_advantages_that_differ_within_a_row_are_stored_by_token(tmp_path):
@@ -102,15 +104,26 @@ def test_a_missing_reward_is_null_and_unscored(tmp_path, missing):
     assert rows["scored"] == [True, False]
 
 
-def test_small_files_are_merged_and_steps_stay_in_order(tmp_path):
+def test_a_session_is_one_file_while_its_columns_stay_the_same(tmp_path):
     with Recorder(tmp_path, strict=True) as recorder:
-        for step in range(2 * MERGED + 3):
-            recorder.step(step, **ROWS | {"reward": [step, 0.0]})
-        assert len(list(tmp_path.glob("*.parquet"))) == 2 + 3
-    assert len(list(tmp_path.glob("*.parquet"))) == 3
+        for step in range(20):
+            recorder.step(step, **ROWS | {"reward": [1.0, None if step % 2 else 0.0]})
+    (path,) = tmp_path.glob("*.arrows")
     rows = read(tmp_path)
-    assert rows["step"] == [s for s in range(2 * MERGED + 3) for _ in "ab"]
-    assert rows["reward"][::2] == [float(s) for s in range(2 * MERGED + 3)]
+    assert rows["step"] == [step for step in range(20) for _ in "ab"]
+
+
+def test_steps_with_other_columns_or_types_go_to_another_file(tmp_path):
+    half = {"advantage": torch.tensor(ROWS["advantage"], dtype=torch.float16)}
+    with Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **ROWS, eos=[True, False])
+        recorder.step(1, **ROWS)
+        recorder.step(2, **ROWS | half)
+    assert len(list(tmp_path.glob("*.arrows"))) == 3
+    run = recording(tmp_path)
+    assert run.steps == (0, 1, 2) and "eos" not in run.columns
+    assert run.types == {"reward": "float64", "advantage": "float16"}
+    assert [s for frame in run.frames() for s in frame["step"]] == [0, 0, 1, 1, 2, 2]
 
 
 def test_a_resumed_run_replaces_only_the_steps_that_it_repeats(tmp_path):
@@ -122,16 +135,6 @@ def test_a_resumed_run_replaces_only_the_steps_that_it_repeats(tmp_path):
     rows = read(tmp_path)
     assert rows["step"] == [1, 1, 2, 2, 3, 3]
     assert rows["reward"] == [1.0, 0.0, 8.0, 8.0, 1.0, 0.0]
-
-
-def test_a_merge_that_was_broken_off_doubles_no_row(tmp_path):
-    with Recorder(tmp_path, strict=True) as recorder:
-        recorder.step(0, **ROWS)
-        recorder.step(1, **ROWS)
-        small = {p: p.read_bytes() for p in tmp_path.glob("*.parquet")}
-    for path, content in small.items():  # killed before they were deleted
-        path.write_bytes(content)
-    assert read(tmp_path)["step"] == [0, 0, 1, 1]
 
 
 def test_a_step_needs_every_rank(tmp_path):
@@ -242,56 +245,63 @@ def test_training_goes_on_while_the_disk_is_full(tmp_path):
     fails in the middle."""
     recorder = Recorder(tmp_path)
     recorder.step(0, **ROWS)
+    (path,) = tmp_path.glob("*.arrows")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (512, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 100, hard))
     try:
         with pytest.warns(RuntimeWarning, match="step 1: .*File too large"):
             recorder.step(1, **ROWS)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert not list(tmp_path.glob("*.part"))
     recorder.step(2, **ROWS)
     recorder.close()
     assert read(tmp_path)["step"] == [0, 0, 2, 2]
-    (problem,) = recording([tmp_path]).problems
-    assert problem.startswith("step 1: ")
+    noted, cut = recording([tmp_path]).problems
+    assert noted.startswith("step 1: ") and "behind its first 1 steps" in cut
 
 
-def test_files_may_be_merged_between_listing_and_reading(tmp_path):
-    recorder = Recorder(tmp_path, strict=True)
-    for step in range(5):
-        recorder.step(step, **ROWS)
-    listed = sources([tmp_path])
-    found = recording([tmp_path])
-    recorder.close()
-    assert len(listed) == 5 and not any(s.path.exists() for s in listed)
-    every = [step for step in range(5) for _ in "ab"]
-    # The rows are read after the merge,
-    assert [s for t in found.tables() for s in t["step"].to_pylist()] == every
-    # or all is read after it.
-    log = Log.of(listed)
-    assert log.recording.problems == ()
-    assert [s for t in whole_steps(log) for s in t["step"]] == every
+def test_a_file_that_is_cut_off_anywhere_keeps_its_whole_steps(tmp_path):
+    with Recorder(tmp_path / "run", strict=True) as recorder:
+        ends = []
+        for step in range(3):
+            recorder.step(step, **ROWS)
+            (path,) = (tmp_path / "run").glob("*.arrows")
+            ends.append(path.stat().st_size)
+    content = path.read_bytes()
+    for end in range(ends[0], len(content)):
+        path.write_bytes(content[:end])
+        run, whole = recording(tmp_path / "run"), sum(e <= end for e in ends)
+        assert run.steps == tuple(range(whole))
+        assert sum(len(frame) for frame in run.frames()) == 2 * whole
+        cut = [p for p in run.problems if f"behind its first {whole} steps" in p]
+        # A killed run ends right behind a step; a closed one has 8 bytes more.
+        assert len(cut) == (end not in ends)
 
 
 def test_rows_whose_file_was_deleted_are_an_error(tmp_path):
     with Recorder(tmp_path, strict=True) as recorder:
         recorder.step(0, **ROWS)
-    found = recording([tmp_path])
-    (path,) = tmp_path.glob("*.parquet")
+    run = recording([tmp_path])
+    (path,) = tmp_path.glob("*.arrows")
     path.unlink()
-    with pytest.raises(GradebookError, match="a readable file"):
-        list(found.tables())
+    with pytest.raises(GradebookError, match="what the recorder wrote"):
+        list(run.tables())
+
+
+def test_a_recording_in_parquet_is_said_to_be_read_no_more(tmp_path):
+    old = pa.table(ROWS).replace_schema_metadata({"gradebook": "{}"})
+    pq.write_table(old, tmp_path / "rank00000-1-00000001.parquet")
+    with pytest.raises(GradebookError, match="this one does not read"):
+        check_log([tmp_path])
 
 
 def _record_rank(folder, rank):
     with Recorder(folder, rank=rank, ranks=2, strict=True) as recorder:
-        for step in range(3 * MERGED):
+        for step in range(STEPS):
             recorder.step(step, **ROWS)
 
 
 def test_two_ranks_write_at_once_while_the_folder_is_read(tmp_path):
-    """Each merges its files three times meanwhile."""
     fork = multiprocessing.get_context("fork").Process
     ranks = [fork(target=_record_rank, args=(tmp_path, r)) for r in (0, 1)]
     for process in ranks:
@@ -300,16 +310,16 @@ def test_two_ranks_write_at_once_while_the_folder_is_read(tmp_path):
     while any(process.is_alive() for process in ranks):
         found = recording([tmp_path])
         if found is not None:
-            assert found.problems == ()
+            assert all("is writing the next" in p for p in found.problems)
             steps = [s for t in found.tables() for s in t["step"].to_pylist()]
             whole = len(found.steps)
             assert steps == [s for s in range(whole) for _ in range(4)]
-            assert whole >= before  # nothing is lost in a merge
+            assert whole >= before
             before = whole
     assert [process.exitcode for process in ranks] == [0, 0]
     rows = read(tmp_path)
-    assert rows["step"] == [s for s in range(3 * MERGED) for _ in range(4)]
-    assert rows["rank"] == 3 * MERGED * [0, 0, 1, 1]
+    assert rows["step"] == [s for s in range(STEPS) for _ in range(4)]
+    assert rows["rank"] == STEPS * [0, 0, 1, 1]
 
 
 def _train(folder):
@@ -323,7 +333,7 @@ def test_a_killed_run_keeps_every_whole_step(tmp_path):
         target=_train, args=(tmp_path,)
     )
     process.start()
-    while len(list(tmp_path.glob("*.parquet"))) < 5:
+    while not (run := recording([tmp_path])) or len(run.steps) < 5:
         assert process.is_alive()
     os.kill(process.pid, signal.SIGKILL)
     process.join()
