@@ -7,6 +7,7 @@ import re
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
+from urllib.parse import parse_qsl
 
 # Set before torch is imported: workers that share the machine's cores lose
 # time to each other's threads.
@@ -104,6 +105,11 @@ class Visit:
             if not self.app.title and not self.app.exception:
                 self.app.run()  # fragments ran alone: the rest is forgotten
         assert [e.value for e in self.app.exception] == []
+        for element in self.app.get("html"):
+            # As the browser does, which writes its own address.
+            if written := re.search(r"url.search = \"(.*)\";", element.value):
+                self.app.query_params.clear()
+                self.app.query_params.update(parse_qsl(written[1]))
         return self
 
     def go(self, page):

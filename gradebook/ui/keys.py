@@ -1,7 +1,8 @@
 """Every key of the session's state, with the type of its value.
 
 A page reads and writes `st.session_state` through these alone, save for the
-keys of widgets.
+keys of widgets. A value whose type stands in a module that imports this one is
+Any here.
 """
 
 from __future__ import annotations
@@ -9,16 +10,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
-
-if TYPE_CHECKING:
-    from gradebook.ui.checks.checking import Checking
-    from gradebook.ui.parts.desk import Desk
-    from gradebook.ui.parts.drafts import Draft
-    from gradebook.ui.parts.mystery_game import Game
-    from gradebook.ui.parts.quiz import Quiz
 
 T = TypeVar("T")
 
@@ -43,7 +37,7 @@ class Key(Generic[T]):
         st.session_state.pop(self.name, None)
 
 
-DRAFTS: Key[dict[str, Draft]] = Key("drafts", dict)
+DRAFTS: Key[dict[str, Any]] = Key("drafts", dict)
 """The draft of each case, by the case's name."""
 CASES: Key[dict[str, str]] = Key("cases", dict)
 """The case that stands on each page, by the page's name."""
@@ -62,7 +56,7 @@ ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
 FOLLOWING: Key[bool] = Key("room-following", lambda: True)
 """The learner follows the lead."""
-FOLLOWED: Key[dict[str, Draft]] = Key("room-followed", dict)
+FOLLOWED: Key[dict[str, Any]] = Key("room-followed", dict)
 """The lead's draft, by case; it is shown in place of the learner's."""
 OWN_CASES: Key[dict[str, str]] = Key("room-own-cases", dict)
 """The learner's own case by page, while the lead's stands there."""
@@ -83,15 +77,15 @@ SHORTCUTS: Key[dict[str, Any]] = Key(
 OPENED: Key[str] = Key("opened", str)
 """What another page has just opened on a bug's page, to be seen from its
 top; "" once the page has said so."""
-QUIZ: Key[Quiz | None] = Key("quiz", lambda: None)
+QUIZ: Key[Any] = Key("quiz", lambda: None)
 """The visitor's own game of "Bug or not?"."""
-BALLOT: Key[Quiz | None] = Key("ballot", lambda: None)
+BALLOT: Key[Any] = Key("ballot", lambda: None)
 """The game of the room's lead, as this learner sees it."""
-CHECKING: Key[Checking | None] = Key("checking", lambda: None)
+CHECKING: Key[Any] = Key("checking", lambda: None)
 """The log that the session checks."""
-MYSTERY: Key[Game | None] = Key("mystery", lambda: None)
+MYSTERY: Key[Any] = Key("mystery", lambda: None)
 """The visitor's game of "Mystery trainer"."""
-DESK: Key[Desk | None] = Key("desk", lambda: None)
+DESK: Key[Any] = Key("desk", lambda: None)
 """What the session does on the page of training runs."""
 
 

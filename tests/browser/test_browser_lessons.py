@@ -84,7 +84,7 @@ def test_a_lesson_by_keyboard_from_the_question_to_the_test(visitor):
     assert "def test_" in waiting.value.path().read_text("utf-8")
 
 
-def test_what_is_opened_follows_edits_and_back_undoes_them(visitor):
+def test_what_is_opened_follows_edits_and_undo_takes_them_back(visitor):
     """TRUTH: row 11's reward moves row 10 by -1.785 in the faulty engine."""
     reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
     page = reader.page
@@ -100,12 +100,12 @@ def test_what_is_opened_follows_edits_and_back_undoes_them(visitor):
     reader.board.shows(faulty={10: 1.30557})
     expect(page.get_by_text("0.750").first).to_be_visible()
 
-    # A link restores the edit, and Back undoes it.
+    # A link restores the edit, and Undo takes it back.
     page.wait_for_url(lambda url: url != before)
     other = visitor(page.url.split("/")[-1])
     other.board.shows(faulty={10: 1.30557})
     page.bring_to_front()
-    page.go_back()
+    reader.board.button("Undo").click()
     reader.board.shows(faulty={10: -0.48})
     expect(reader.board.cell(11)).to_have_value("100")
     reader.settled()

@@ -1,7 +1,12 @@
-"""Who changed the address: an edit, or the browser's Back."""
+"""A page reads its address on arrival, and writes it in place."""
+
+import re
+from urllib.parse import parse_qsl
 
 import pytest
 import streamlit as st
+from hypothesis import given
+from hypothesis import strategies as some
 
 from gradebook.ui.parts import address, drafts, predict
 
@@ -10,35 +15,48 @@ LINK = {"v": "1", "s": PAGE, "open": "1"}
 
 
 class Query(dict):
-    """Streamlit's query parameters."""
+    """Streamlit's query parameters; `twice` are given more than once."""
+
+    twice = {}
 
     def to_dict(self):
         return dict(self)
 
-    def from_dict(self, given):
-        self.clear()
-        self.update(given)
-
     def get_all(self, name):
-        return [*self.passed.get(name, ()), self[name]]
-
-    passed = {}
+        return [*self.twice.get(name, ()), self[name]]
 
 
-@pytest.fixture
-def query(monkeypatch):
-    monkeypatch.setattr(st, "session_state", {})
-    monkeypatch.setattr(st, "query_params", Query())
-    predict.answer(PAGE, predict.SKIPPED)
-    run()
-    return st.query_params
+class Tab:
+    """A browser's tab: an address, which scripts replace, and one session."""
+
+    def __init__(self, **query):
+        self.query = Query(query)
+        st.session_state, st.query_params = {}, self.query
+        predict.answer(PAGE, predict.SKIPPED)
+
+    def html(self, script, **_):
+        written = re.search(r"url.search = \"(.*)\";", script)[1]
+        self.query.clear()
+        self.query.update(parse_qsl(written))
+
+    def run(self, page=PAGE):
+        address.elsewhere(page)
+        if page == PAGE:
+            address.arrive(page)
+            address.depart(page)
+        return self
 
 
-def run(edited=False):
-    """A run of the whole page, or of the part that a widget edited."""
-    if not edited:
-        address.arrive(PAGE)
-    address.depart(PAGE, edited=edited)
+@pytest.fixture(autouse=True)
+def streamlit(monkeypatch):
+    for name in ("session_state", "query_params", "html"):
+        monkeypatch.setattr(st, name, None)
+
+
+def tab(**query):
+    made = Tab(**query)
+    st.html = made.html
+    return made.run()
 
 
 def draft():
@@ -49,135 +67,79 @@ def reward(value):
     draft().edit(table=draft().table.with_cell(0, "reward", value))
 
 
-def edit(value):
-    """An edit, its own run and a whole one after it."""
-    reward(value)
-    run(edited=True)
-    run()
-
-
-def test_a_run_that_wrote_no_address_makes_way_for_the_next(monkeypatch):
-    """Such as one that follows the lead to another case of the page."""
-    monkeypatch.setattr(st, "session_state", {})
-    monkeypatch.setattr(st, "query_params", Query())
-    address.arrive(PAGE)
-    st.query_params.from_dict({"v": "1", "s": f"{PAGE}-tail"})
-    address.arrive(PAGE)
-    assert address.case(PAGE).name == f"{PAGE}-tail"
-
-
-@pytest.mark.parametrize("known", [False, True])
-def test_back_before_the_address_came_undoes_one_edit(query, known):
-    """Where the browser has not come with the last edit's address yet, it
-    was still at the edit before and went one too far."""
-    came, first = dict(query), draft().table["reward"][0]
-    edit("7")
-    seen = dict(query)
-    reward("5")
-    run(edited=True)
-    if known:
-        run(edited=True)  # another part of the page asked
-    query.from_dict(came)
-    run()
-    assert draft().table["reward"][0] == (first if known else "7")
-    assert query == (came if known else seen)
-
-
-def test_forward_is_taken_although_backs_run_was_cut_short(query):
-    first = draft().table["reward"][0]
-    before = dict(query)
-    edit("7")
-    after = dict(query)
-    query.from_dict(before)
-    address.arrive(PAGE)  # Back; the run ends before it can depart
-    assert draft().table["reward"][0] == first
-    query.from_dict(after)
-    run()
-    assert draft().table["reward"][0] == "7" and query == after
-
-
-def test_back_right_after_an_edit_is_still_back(query):
-    edit("7")
-    seen = dict(query)
-    reward("5")
-    run(edited=True)
-    query.from_dict(seen)
-    run()
-    assert draft().table["reward"][0] == "7" and query == seen
-
-
-def test_an_edit_is_written_into_the_address(query):
-    before = dict(query)
+def test_an_edit_is_written_in_place_and_a_reload_brings_it_back():
+    first = tab()
     reward("7")
-    run(edited=True)
-    assert query != before
-    run()
+    first.run()
+    tab(**first.query)
+    assert draft().table["reward"][0] == "7" and draft().edited
+
+
+@given(some.lists(some.sampled_from(["edit", "undo", "redo", "old", "bare"])))
+def test_no_address_changes_a_page_that_is_drawn(acts):
+    """Whatever the browser comes with, in time or late, edits stand."""
+    one = tab()
+    old = {**LINK, "row": "3"}
+    for number, act in enumerate(acts):
+        if act == "edit":
+            reward(str(number))
+        elif act in ("undo", "redo"):
+            getattr(draft(), act)()
+        else:
+            one.query.clear()
+            one.query.update(old if act == "old" else {})
+        before, at = draft().state, draft().at
+        one.run()
+        assert draft().state is before and draft().at == at
+        assert draft().edited == ("t" in one.query)
+
+
+def test_back_from_another_page_finds_the_edits_and_adds_none():
+    one = tab()
+    reward("7")
+    seen, count = dict(one.run().query), len(draft().states)
+    one.query.clear()
+    one.run("home")
+    one.query.update(seen)
+    one.run()
+    assert draft().table["reward"][0] == "7" and len(draft().states) == count
+
+
+def test_a_link_that_is_opened_later_is_one_more_edit():
+    one = tab()
+    reward("7")
+    one.run().run("home")
+    one.query.clear()
+    one.query.update({**LINK, "detector": "1"})
+    one.run()
+    assert draft().state.detector and draft().edited
+    draft().undo()
     assert draft().table["reward"][0] == "7"
 
 
-def test_the_address_stays_bare_until_something_is_edited(query):
-    """An answer alone adds nothing to the browser's history, so Back leaves
-    the page at once."""
-    assert query == {}
-    run()
-    edit("7")
-    assert query["open"] == "1"
+def test_a_page_that_is_as_it_came_has_a_bare_address():
+    st.session_state = {}
+    one = tab()
+    predict.cover(PAGE)
+    assert one.run().query == {}
 
 
-def test_the_address_of_before_is_back(query):
-    edit("7")
-    first = dict(query)
-    edit("8")
-    query.from_dict(first)
-    run()
-    assert draft().table["reward"][0] == "7"
-    assert draft().at == 1 and len(draft().states) == 3
-
-
-def test_a_browser_that_is_behind_is_not_back(query):
-    """The next edit came with the address of before the last one."""
-    edit("7")
-    behind = dict(query)
-    reward("8")
-    run(edited=True)
-    written = dict(query)
-    query.from_dict(behind)
-    run(edited=True)  # nothing new was edited, but a widget asked
-    assert query == written
-    run()
-    assert draft().table["reward"][0] == "8"
-
-
-def test_an_edit_beside_an_old_address_stands(query):
-    edit("7")
-    query.from_dict({})
-    reward("8")
-    run()
-    assert draft().table["reward"][0] == "8"
-
-
-def test_what_an_address_may_hold_besides_stays(query):
-    query["present"] = "1"
+def test_what_an_address_holds_besides_stays():
+    one = tab(present="1")
     reward("7")
-    run(edited=True)
-    assert query["present"] == "1" and "t" in query
+    one.run()
+    assert one.query["present"] == "1" and "t" in one.query
 
 
-def test_what_a_link_gives_twice_is_named(query):
+def test_what_a_link_gives_twice_is_named_until_an_edit():
     """The last one counts, as Streamlit has it."""
-    query.passed = {"row": ["10", "4"]}
-    query.from_dict({**LINK, "row": "3"})
-    run()
+    Query.twice = {"row": ["10", "4"]}
+    one = tab(**LINK, row="3")
+    Query.twice = {}
     assert draft().row == 3
-    assert st.session_state["address"]["problems"] == (
-        "In this link 'row' should be given once, but is given 3 times; '3' is taken.",
-    )
-
-
-def test_a_bare_address_has_no_problem(query):
-    query.from_dict({**LINK, "row": "many"})
-    run()
-    assert len(st.session_state["address"]["problems"]) == 1
-    query.clear()
-    run()
-    assert st.session_state["address"]["problems"] == ()
+    assert st.session_state["address"]["problems"] == [
+        "In this link 'row' should be given once, but is given 3 times; '3' is taken."
+    ]
+    reward("7")
+    one.run()
+    assert not st.session_state["address"]["problems"]

@@ -141,7 +141,7 @@ def rest(
                 deeper.deeper(draft)
         _keys(draft, covered)
         room.moved(name, draft)
-        address.depart(name, edited=True)
+        address.depart(name)
 
 
 def _lasting(draft: Draft) -> None:

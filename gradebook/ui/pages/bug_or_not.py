@@ -32,7 +32,7 @@ def bug_or_not() -> None:
         if seat.leads():
             one = _game()
             ballot.lead(PAGE, one, _shown)
-            game_link.depart(PAGE, quiz.round_link(one), one.standing)
+            game_link.depart(quiz.round_link(one))
         elif ballot.asked(PAGE):
             ballot.learn(PAGE, _shown)
         else:
@@ -171,7 +171,7 @@ def _rest(one: Quiz, report: Report, draft: Draft, answered: bool) -> None:
 
 
 def _depart(one: Quiz) -> None:
-    game_link.depart(PAGE, one.link(), one.standing)
+    game_link.depart(one.link())
 
 
 # The result

@@ -60,12 +60,12 @@ def consequences() -> None:
         _switches(mine)
         live.live(mine)
         live.below(mine)
-    game_link.depart(PAGE, query_of(mine.run), mine.run)
+    game_link.depart(query_of(mine.run))
 
 
 def _arrive(mine: Desk) -> None:
-    """Takes a link, or the browser's Back, into the session."""
-    query = address.arrived(PAGE, mine.run)
+    """Takes a link into the session."""
+    query = address.arrived(PAGE)
     if query is None:
         return
     run, mine.problems = read_link(query)

@@ -98,7 +98,7 @@ def _rest(game: Game) -> None:
     with right:
         _hints(game)
     shortcuts(game.draft)
-    game_link.depart(PAGE, game.link(), game.standing)
+    game_link.depart(game.link())
 
 
 # The name
@@ -220,7 +220,7 @@ def _over(game: Game) -> None:
     st.code(game_link.whole({"seed": game.seed}), language=None, wrap_lines=True)
     st.markdown("Your game, edit by edit in the board's history:")
     st.code(game_link.whole(game.link()), language=None, wrap_lines=True)
-    game_link.depart(PAGE, game.link(), game.standing)
+    game_link.depart(game.link())
 
 
 @st.fragment(key="rest")

@@ -88,7 +88,7 @@ def rest(draft: Draft, drawn: tuple[str, ...]) -> None:
         if not draft.faults:
             takehome.take_home(draft)
         shortcuts(draft)
-        address.depart(PAGE, edited=True)
+        address.depart(PAGE)
 
 
 # The start

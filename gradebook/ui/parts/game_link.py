@@ -1,16 +1,15 @@
 """The address of a game's page is the link of the game, and that of the
 training runs the link of the run.
 
-The page reads the address when it is opened and after the browser's Back or
-Forward, and writes it after every change. What the page begins with is
-written in place, so Back leaves the page at once.
+The page reads the address when the visitor arrives, and writes it in place after
+every change.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Hashable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import streamlit as st
 
@@ -19,15 +18,7 @@ from gradebook.classroom.room import ALPHABET
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
 
-
-class Standing(Protocol):
-    """A game says what an act of the visitor changes."""
-
-    @property
-    def standing(self) -> Hashable: ...
-
-
-Game = TypeVar("Game", bound=Standing)
+Game = TypeVar("Game")
 
 SEED = 8
 """Characters of a seed."""
@@ -54,30 +45,19 @@ def game(
 ) -> Game:
     """The session's game under the key, or the one that the address
     describes; a new one with a seed of its own where there is neither."""
-    found = key.get()
-    standing = None if found is None else found.standing
-    query = address.arrived(page, standing)
-    if query is not None:
-        found = read(query)
-    elif found is None:
-        found = new(new_seed())
-    key.put(found)
-    return found
+    query, kept = address.arrived(page), key.get()
+    if query or kept is None:
+        kept = read(query) if query else new(new_seed())
+        key.put(kept)
+    return kept
 
 
-def depart(page: str, link: Mapping[str, str], standing: Hashable) -> None:
+def depart(link: Mapping[str, str]) -> None:
     """Writes the game's link into the address; says where it is too long."""
-    here, query = keys.ADDRESS.get(), {"v": VERSION, **link}
-    start = here.setdefault("start", query)
+    query = {"v": VERSION, **link}
     if not fits(query):
         st.markdown(words.plain(excess(query)))
-    elif query == start and not address.own_query():
-        address.in_place(page, query)
-        here["query"] = query
-    elif query != address.own_query():
-        address.write(query)
-        here["query"] = query
-    here["standing"] = standing
+    address.put(query)
 
 
 def whole(link: Mapping[str, str]) -> str:

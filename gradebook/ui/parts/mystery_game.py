@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gradebook.analysis.comparison import Comparison
@@ -78,12 +78,6 @@ class Game:
 
     def __post_init__(self) -> None:
         self.draft = Trainer(first_state().scenario, name=self.name)
-
-    @property
-    def standing(self) -> Hashable:
-        """What an act of the visitor changes."""
-        state = id(self.draft.state)
-        return self.seed, state, len(self.hints), self.wrong, self.over
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ An answer is b (a bug), n (not a bug), or - for a round without one.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gradebook.cases.link import decode_of, encode
@@ -48,15 +48,6 @@ class Quiz:
     def report(self) -> Report | None:
         """The report that is shown; none at the result."""
         return self.reports[self.at] if self.at < len(self.reports) else None
-
-    @property
-    def standing(self) -> Hashable:
-        """What an act of the visitor changes."""
-        report, state = self.report, None
-        if report is not None:
-            state = id(self.draft(report, self.at in self.answers).state)
-        answers = tuple(self.answers.items())
-        return self.seed, self.every, self.at, answers, state
 
     def draft(self, report: Report, answered: bool) -> Draft:
         """The report's batch, as it was left."""

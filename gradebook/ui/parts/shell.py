@@ -10,8 +10,6 @@ from streamlit.navigation.page import StreamlitPage
 
 from gradebook.bugs import BUGS
 from gradebook.core.project import PROJECT
-from gradebook.ui import keys
-from gradebook.ui.parts import address
 
 STYLE = Path(__file__).with_name("style.css")
 ICON = Path(__file__).with_name("icon.svg")
@@ -71,14 +69,3 @@ def configure() -> None:
     """Before any navigation: a page icon of its own asks no server. It is a
     file, since for an emoji Streamlit first reads the list of all emojis."""
     st.set_page_config(page_title="Gradebook", page_icon=ICON, layout="wide")
-
-
-def keep_room(path: str) -> None:
-    """The room back into an address that the navigation took it from.
-
-    In place: an entry of its own in the history would throw the browser's
-    Back forward again.
-    """
-    room = keys.ROOM.get()
-    if room and "room" not in st.query_params:
-        address.in_place(path, {"room": room})
