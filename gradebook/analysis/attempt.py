@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -14,8 +14,6 @@ from gradebook.cases.fields import SWITCHES
 from gradebook.cases.record import bug
 from gradebook.cases.state import State, start
 from gradebook.core.batch import Batch
-
-Row = Mapping[str, Any]
 
 
 class Attempt:
@@ -79,7 +77,7 @@ class Changes:
 
     @property
     def reordered(self) -> bool:
-        """Rows that stayed stand in another order."""
+        """The rows that stayed are in another order."""
         kept = [row for row in self.came_from if row is not None]
         return kept != sorted(kept)
 
@@ -93,54 +91,43 @@ class Changes:
 def changes(before: State, now: State) -> Changes:
     """What was edited. Raises GradebookError where a cell is unreadable."""
     old, new = _rows(before), _rows(now)
-    came_from = _matched(list(map(_key, old)), list(map(_key, new)))
+    came_from = _matched([*map(str, old)], [*map(str, new)])
     cells = {
-        (row, name): (old[was].get(name), new[row].get(name))
-        for row, was in enumerate(came_from)
-        if was is not None and old[was] != new[row]
-        for name in {*old[was], *new[row]}
-        if old[was].get(name) != new[row].get(name)
+        (row, name): (old[origin].get(name), new[row].get(name))
+        for row, origin in enumerate(came_from)
+        if origin is not None
+        for name in {**old[origin], **new[row]}
+        if old[origin].get(name) != new[row].get(name)
     }
     then, today = before.settings(), now.settings()
-    kept = len(came_from) - came_from.count(None)
     return Changes(
         cells,
         frozenset(n for n in today if then[n] != today[n]),
         frozenset(n for n in SWITCHES if getattr(before, n) != getattr(now, n)),
         came_from,
-        len(old) - kept,
+        len(old) - sum(row is not None for row in came_from),
     )
 
 
-def _rows(state: State) -> list[Row]:
+def _rows(state: State) -> list[dict[str, Any]]:
     columns = state.table.values()
     return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
 
 
-def _key(row: Row) -> Hashable:
-    return repr(sorted(row.items()))
-
-
-def _matched(old: list[Hashable], new: list[Hashable]) -> tuple[int | None, ...]:
-    """Where each new row stood among the old ones.
-
-    Rows in another order are matched by value, as many rows as before by
-    position, and after adding or removing the equal rows in order.
-    """
-    if old == new:
-        return tuple(range(len(new)))
+def _matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
+    """The place that each new row had among the old ones: by value in another
+    order, by position where cells changed, and else by the longest runs of
+    rows that stayed."""
+    if sorted(old) == sorted(new):
+        places: dict[str, list[int]] = {}
+        for place, row in enumerate(old):
+            places.setdefault(row, []).append(place)
+        return tuple(places[row].pop(0) for row in new)
     if len(old) == len(new):
-        if sorted(map(str, old)) != sorted(map(str, new)):
-            return tuple(range(len(new)))
-        places: dict[Hashable, list[int]] = {}
-        for place, key in enumerate(old):
-            places.setdefault(key, []).append(place)
-        return tuple(places[key].pop(0) for key in new)
+        return tuple(range(len(new)))
     came: list[int | None] = [None] * len(new)
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    for block in matcher.get_matching_blocks():
-        for at in range(block.size):
-            came[block.b + at] = block.a + at
+    for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
+        came[block.b : block.b + block.size] = range(block.a, block.a + block.size)
     return tuple(came)
 
 
@@ -152,14 +139,13 @@ def overstepped(edits: Edits, made: Changes) -> str:
         and (edits.add or not made.added)
         and (edits.remove or not made.removed)
         and (edits.reorder or not made.reordered)
-        and all(_may_change(edits, row, name) for row, name in made.cells)
+        and all(row in edits.rows or not edits.rows for row, _ in made.cells)
+        and all({"any", name} & {*edits.columns} for _, name in made.cells)
     )
     if not within:
         return "Something else was edited."
     if edits.most and made.count > edits.most:
         return f"There are {made.count} edits."
-    if edits.alike and not _alike(made):
-        return "The rows changed by different numbers."
     return ""
 
 
@@ -167,44 +153,15 @@ def allowed(edits: Edits) -> str:
     """What may be edited, as a list after "Allowed:"."""
     ways = []
     if edits.columns:
-        names = " and ".join(edits.columns).replace("any", "any cell")
-        ways.append(names + _of(edits.rows))
+        rows = " and ".join(", ".join(map(str, edits.rows)).rsplit(", ", 1))
+        of = f" of {'row' if len(edits.rows) == 1 else 'rows'} {rows}"
+        cells = " and ".join(edits.columns).replace("any", "any cell")
+        ways.append(cells + (of if edits.rows else ""))
     if edits.settings:
-        named = "any setting", f"the setting {' or '.join(edits.settings)}"
-        ways.append(named["any" not in edits.settings])
+        some = f"the setting {' or '.join(edits.settings)}"
+        ways.append("any setting" if "any" in edits.settings else some)
     ways += ["adding rows"] * edits.add + ["removing rows"] * edits.remove
     ways += ["another order of the rows"] * edits.reorder
     ways += ["one edit at most"] * (edits.most == 1)
     ways += [f"{edits.most} edits at most"] * (edits.most > 1)
-    ways += ["every row by the same number"] * edits.alike
     return f"Allowed: {', '.join(ways)}."
-
-
-def _of(rows: tuple[int, ...]) -> str:
-    """' of row 8', ' of rows 0 to 3', ' of rows 1 and 4', or ''."""
-    if not rows:
-        return ""
-    if len(rows) == 1:
-        return f" of row {rows[0]}"
-    first, *_, last = rows
-    if len(rows) > 2 and rows == tuple(range(first, last + 1)):
-        return f" of rows {first} to {last}"
-    return f" of rows {', '.join(map(str, rows[:-1]))} and {last}"
-
-
-def _may_change(edits: Edits, row: int, name: str) -> bool:
-    if edits.rows and row not in edits.rows:
-        return False
-    return "any" in edits.columns or name in edits.columns
-
-
-def _alike(made: Changes) -> bool:
-    """Each column that changed did so by one number in every row."""
-    steps: dict[str, list[float]] = {}
-    for (_, name), (was, now) in made.cells.items():
-        steps.setdefault(name, []).append(now - was)
-    rows = len(made.came_from)
-    return all(
-        len(found) == rows and max(found) - min(found) < 1e-9
-        for found in steps.values()
-    )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from pydantic import PlainValidator
+from pydantic import AfterValidator, PlainValidator
 
 from gradebook.bugs import BUGS
-from gradebook.cases.challenge import Challenge
-from gradebook.cases.conditions import SettingName
+from gradebook.cases.challenge import Challenge, SettingName
 from gradebook.cases.rows import MOST_ROWS, Rows
 from gradebook.cases.schema import (
     Commit,
@@ -25,7 +24,6 @@ from gradebook.cases.schema import (
     Whole,
     between,
     check_index,
-    check_keys,
     each_once,
     one_of,
     read,
@@ -150,16 +148,6 @@ class Telltale(Part):
     text: Text
 
 
-LogColumns = Annotated[tuple[Text, ...], between(2)]
-
-
-def _column(value: Any) -> str | tuple[str, ...]:
-    """A log column, or a list of columns of which one is enough."""
-    if isinstance(value, (list, tuple)):
-        return read(LogColumns, value)
-    return read(Text, value)
-
-
 LOST_NUMBERS = ("mean", "variance")
 """What a number type can lose: the mean that is the baseline, or the
 variance under the scale."""
@@ -200,7 +188,7 @@ class Record(Part):
                      is the bug
     """
 
-    columns: tuple[Annotated[str | tuple[str, ...], PlainValidator(_column)], ...]
+    columns: tuple[Text | Annotated[tuple[Text, ...], between(2)], ...]
     in_advantages: Flag
     couples_prompts: Flag
     phrase: Text
@@ -255,32 +243,28 @@ class Expected(Part):
     faulty_loss: Number | None = None
 
     def __post_init__(self) -> None:
-        names = [field.name for field in fields(self)]
-        if all(getattr(self, name) is None for name in names):
-            raise GradebookError(
-                expected="one or more of " + ", ".join(names),
-                found="none of them",
-            )
+        if all(value is None for value in vars(self).values()):
+            raise GradebookError(expected="a value", found="none")
 
 
-def _some_settings(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise refuse("a table", value)
-    check_keys(value, Settings().keys())
-    for name, one in value.items():
-        check_setting(name, one)
-    return value
+def _checked(settings: dict[str, Any]) -> dict[str, Any]:
+    for name, value in settings.items():
+        check_setting(name, value)
+    return settings
 
 
-def _settings(value: Any) -> Settings:
-    if isinstance(value, Settings):
-        return value
-    return Settings(**_some_settings(value))
-
-
-SomeSettings = Annotated[dict[str, Any], PlainValidator(_some_settings)]
+SomeSettings = Annotated[dict[SettingName, Any], AfterValidator(_checked)]
 """A table of settings, each with a value that it can take."""
-SettingsTable = Annotated[Settings, PlainValidator(_settings)]
+SettingsTable = Annotated[
+    Settings,
+    PlainValidator(
+        lambda value: (
+            value
+            if isinstance(value, Settings)
+            else Settings(**read(SomeSettings, value))
+        )
+    ),
+]
 """The same as Settings, the others at their defaults."""
 
 

@@ -1,27 +1,22 @@
-"""The rows of a scenario file: one table a rollout, all with the same keys."""
+"""The rows of a scenario file: one table per rollout, all with the same keys."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import PlainValidator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    PlainValidator,
+    TypeAdapter,
+    create_model,
+)
 
 from gradebook.cases.columns import COLUMNS
-from gradebook.cases.schema import (
-    NOTHING,
-    Bit,
-    Count,
-    Flag,
-    Label,
-    Number,
-    between,
-    check_keys,
-    read,
-    under,
-)
+from gradebook.cases.schema import Bit, Count, Flag, Label, Number, between, read
 from gradebook.cases.table import MOST_ROWS
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import refuse
 
 MOST_TOKENS = 64
 
@@ -34,8 +29,6 @@ KINDS: Mapping[str, Any] = {
     "list": Annotated[list[Number], between(1, MOST_TOKENS)],
 }
 """The type of a value by the kind of its column."""
-PER_TOKEN = ("tokens", "list")
-"""The kinds with one value a token."""
 
 
 def read_value(column: str, value: Any) -> Any:
@@ -43,66 +36,41 @@ def read_value(column: str, value: Any) -> Any:
     return read(KINDS[COLUMNS[column].kind], value)
 
 
-def _rows(value: Any) -> tuple[dict[str, Any], ...]:
-    """One table a row, every row with the same keys and widths."""
-    if not isinstance(value, list):
-        raise refuse("a list of rows", value)
-    if not 1 <= len(value) <= MOST_ROWS:
-        raise refuse(f"1 to {MOST_ROWS} rows", len(value))
-    rows: list[dict[str, Any]] = []
-    for row, cells in enumerate(value):
-        try:
-            rows.append(read_row(cells, rows))
-        except GradebookError as error:
-            raise error.at(row=row) from None
-    return tuple(rows)
+NEEDED = ("prompt", "reward")
+ROW: TypeAdapter[Any] = TypeAdapter(
+    create_model(
+        "Row",
+        __config__=ConfigDict(extra="forbid"),
+        **{
+            name: (KINDS[column.kind], ... if name in NEEDED else None)
+            for name, column in COLUMNS.items()
+        },  # type: ignore[call-overload]
+    )
+)
+"""Checks one row, which keeps only the columns that it names."""
 
 
-Rows = Annotated[tuple[dict[str, Any], ...], PlainValidator(_rows)]
+def _cells(value: Any) -> dict[str, Any]:
+    return ROW.validate_python(value).model_dump(exclude_unset=True)
 
 
-def read_row(cells: Any, before: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One row, with the keys, kinds and widths of the first row `before`.
-
-    Raises GradebookError with the column.
-    """
-    if not isinstance(cells, dict):
-        raise refuse("a table", cells)
-    check_keys(cells, COLUMNS)
-    given = {*before[0]} if before else {*cells, "prompt", "reward"}
-    names = [name for name in COLUMNS if name in given]
-    for name in cells:
-        if name not in names:
-            raise refuse(f"the keys of row 0, {', '.join(names)}", name, name)
-    found = read_cells({n: cells.get(n, NOTHING) for n in names})
-    _check_like(found, before[0] if before else found)
-    return found
+def _alike(rows: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    """The rows. Raises GradebookError where a row has other columns than row
+    0, labels of another type or lists of another length."""
+    for at, row in enumerate(rows):
+        for name in {**rows[0], **row}:
+            here, there = _shape(row.get(name)), _shape(rows[0].get(name))
+            if here != there:
+                raise refuse(f"{there}, as in row 0", row.get(name), name, at)
+    return rows
 
 
-def read_cells(cells: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the columns. Raises GradebookError with the column."""
-    found = {}
-    for name, cell in cells.items():
-        try:
-            found[name] = read_value(name, cell)
-        except GradebookError as error:
-            raise under(error, name) from None
-    return found
+def _shape(value: Any) -> str:
+    if isinstance(value, list):
+        return f"{len(value)} values"
+    kinds = {str: "text", bool: "true or false", type(None): "no value"}
+    return kinds.get(type(value), "a number")
 
 
-def _check_like(row: Mapping[str, Any], first: Mapping[str, Any]) -> None:
-    """Raises where a label is of another type than in the first row, or a
-    list of another length than the row's first list there."""
-    wide = [name for name in row if COLUMNS[name].kind in PER_TOKEN]
-    for name in row:
-        kind = COLUMNS[name].kind
-        if kind == "label" and type(row[name]) is not type(first[name]):
-            as_text = isinstance(first[name], str)
-            wanted = "text" if as_text else "a number"
-            raise refuse(f"{wanted}, as in row 0", row[name], name)
-        if kind in PER_TOKEN and len(row[name]) != len(first[wide[0]]):
-            raise refuse(
-                f"{len(first[wide[0]])} values, as {wide[0]} has in row 0",
-                len(row[name]),
-                name,
-            )
+Cells = Annotated[dict[str, Any], PlainValidator(_cells)]
+Rows = Annotated[tuple[Cells, ...], between(1, MOST_ROWS), AfterValidator(_alike)]

@@ -1,7 +1,7 @@
 """TOML file -> Scenario -> Batch. The only reader of scenario files.
 
 A file is read whole or refused: an unknown key, a missing key or a wrong
-type is a GradebookError with file, key, row, expected and found.
+type is a GradebookError with file, key, row and what is wrong.
 """
 
 from __future__ import annotations
@@ -14,20 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradebook.bugs import BUGS
-from gradebook.cases.case import FROM_MAIN, KINDS, BugName, Case, OtherRun
-from gradebook.cases.challenge import Challenge, Setting
+from gradebook.cases.case import FROM_MAIN, KINDS, Case
+from gradebook.cases.challenge import Change, Setting
 from gradebook.cases.engines import several
-from gradebook.cases.schema import (
-    NOTHING,
-    check_index,
-    check_keys,
-    read,
-    under,
-)
+from gradebook.cases.schema import check_index, under
 from gradebook.cases.table import Table
-from gradebook.cases.toml_file import read_toml
+from gradebook.cases.toml_file import read_document, read_toml
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError, refuse, shown
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.project import PROJECT
 from gradebook.core.settings import Settings
 
@@ -55,29 +49,32 @@ class Scenario(Case):
     def __post_init__(self) -> None:
         self.batch()
         check_index("focus", self.focus, len(self.rows), "rows")
-        _check_expected(self)
-        if self.estimators_note and not self.estimators:
-            raise GradebookError(
-                key="estimators", expected="the note's list", found="nothing"
-            )
+        for side in ("correct", "faulty"):
+            values = getattr(self.expected, side)
+            if values is not None and len(values) != len(self.rows):
+                count = f"{len(self.rows)} values, one per row"
+                raise refuse(count, len(values), f"expected.{side}")
         if self.statuses and len(self.statuses) != len(self.trainers):
-            raise refuse(
-                f"{len(self.trainers)} of them, one a trainer",
-                len(self.statuses),
-                "statuses",
-            )
-        if not self.variant and self.plan is None:
-            raise GradebookError(key="plan", expected="a table", found="nothing")
+            count = f"{len(self.trainers)} of them, one per trainer"
+            raise refuse(count, len(self.statuses), "statuses")
         if self.also:
-            _check_together(self.bug, self.also)
+            several(self.bugs)
+        if not self.variant and self.plan is None:
+            raise GradebookError("Field required", key="plan")
         if self.plan is not None:
             choices = len(self.prediction.choices)
             check_index("plan.usual", self.plan.usual, choices, "choices")
         if self.other_run is not None:
-            _check_other_run(self, self.other_run)
-        _check_titles(self.challenges)
+            shape = self.batch().mask.shape
+            if self.other_run.batch(self.settings).mask.shape != shape:
+                raise GradebookError(
+                    "Other rows or tokens than rows has", key="other_run.rows"
+                )
         for place, challenge in enumerate(self.challenges):
-            _check_solution(self, challenge, f"challenges[{place}].solution")
+            try:
+                solved(self, challenge.solution)
+            except GradebookError as error:
+                raise under(error, f"challenges[{place}].solution") from None
 
     def table(self) -> DataFrame:
         """The rows as a data frame to edit: text, and flags as booleans."""
@@ -135,24 +132,18 @@ def variants(bug: str) -> tuple[Scenario, ...]:
 
     Raises GradebookError when two of them share a title.
     """
-    try:
-        read(BugName, bug)
-    except GradebookError as error:
-        raise under(error, "bug") from None
-    found = [load(n) for n in names() if n.partition("-")[0] == bug]
-    found = [one for one in found if not one.also]
-    found.sort(key=lambda s: (s.variant, KINDS.index(s.kind), s.name))
-    files: dict[str, Path] = {}
-    for one in found:
-        if one.title in files:
-            raise GradebookError(
-                file=str(one.path),
-                key="title",
-                expected=f"another title than {files[one.title].name} has",
-                found=shown(one.title),
-            )
-        files[one.title] = one.path
-    return tuple(found)
+    if bug not in BUGS:
+        raise refuse("one of " + ", ".join(BUGS), bug, "bug")
+    cases = [load(n) for n in names() if n.partition("-")[0] == bug]
+    cases = [case for case in cases if not case.also]
+    cases.sort(key=lambda case: (case.variant, KINDS.index(case.kind), case.name))
+    titles = [case.title for case in cases]
+    for place, case in enumerate(cases):
+        if case.title in titles[:place]:
+            other = cases[titles.index(case.title)].path.name
+            expected = f"another title than {other} has"
+            raise refuse(expected, case.title, "title").inside(str(case.path))
+    return tuple(cases)
 
 
 def combinations() -> tuple[Scenario, ...]:
@@ -186,102 +177,28 @@ def _read(path: Path) -> Scenario:
 
 
 def _scenario(path: Path, document: dict[str, Any]) -> Scenario:
-    check_keys(document, [field.name for field in dataclasses.fields(Case)])
-    try:
-        bug = read(BugName, document.get("bug", NOTHING))
-    except GradebookError as error:
-        raise under(error, "bug") from None
+    bug = document.get("bug")
     named = path.stem.partition("-")[0]
-    if named in BUGS and named != bug:
+    if named in BUGS and bug not in (named, None):
         raise refuse(f"'{named}', as the file's name says", bug, "bug")
     variant = path.stem != bug
-    if variant:
+    if variant and bug in BUGS:
         main = load(bug)
         document = {n: getattr(main, n) for n in FROM_MAIN} | document
-    case = read(Case, document)
-    found = {f.name: getattr(case, f.name) for f in dataclasses.fields(case)}
-    return Scenario(name=path.stem, path=path, variant=variant, **found)
+    return read_document(Scenario, document, name=path.stem, path=path, variant=variant)
 
 
-def _check_expected(scenario: Scenario) -> None:
-    rows, expected = len(scenario.rows), scenario.expected
-    for side in ("correct", "faulty"):
-        values = getattr(expected, side)
-        if values is not None and len(values) != rows:
-            raise refuse(
-                f"{rows} values, one a row",
-                len(values),
-                f"expected.{side}",
-                row=min(len(values), rows),
-            )
-        loss = getattr(expected, f"{side}_loss")
-        if loss is not None and "logp" not in scenario.rows[0]:
-            raise GradebookError(
-                key=f"expected.{side}_loss",
-                expected="a loss only where the rows have logp",
-                found=str(loss),
-            )
-
-
-def _check_together(bug: str, also: Sequence[str]) -> None:
-    """Raises unless the bugs are different ones that can be on together."""
-    try:
-        if bug in also:
-            raise refuse("bugs that act together", bug)
-        several((bug, *also))
-    except GradebookError as error:
-        raise GradebookError(
-            key="also",
-            expected="bugs that act together",
-            found=error.found,
-        ) from None
-
-
-def _check_other_run(scenario: Scenario, other: OtherRun) -> None:
-    """Raises unless the two runs can be compared token by token."""
-    rows = len(scenario.rows)
-    if len(other.rows) != rows:
-        raise refuse(
-            f"{rows} rows, as in rows",
-            len(other.rows),
-            "other_run.rows",
-            row=min(len(other.rows), rows),
-        )
-    try:
-        batch = other.batch(scenario.settings)
-    except GradebookError as error:
-        raise under(error, "other_run.rows") from None
-    tokens = scenario.batch().mask.shape[1]
-    if batch.mask.shape[1] != tokens:
-        raise GradebookError(
-            key="other_run.rows.mask",
-            row=0,
-            expected=f"{tokens} values, as in rows",
-            found=str(batch.mask.shape[1]),
-        )
-
-
-def _check_titles(challenges: Sequence[Challenge]) -> None:
-    titles = [challenge.title for challenge in challenges]
-    for place, title in enumerate(titles):
-        if title in titles[:place]:
-            raise refuse("another title", title, f"challenges[{place}].title")
-
-
-def _check_solution(scenario: Scenario, challenge: Challenge, key: str) -> None:
-    """Raises unless the changes fit the rows, one after the other, and
-    leave a batch."""
+def solved(scenario: Scenario, changes: Sequence[Change]) -> Batch:
+    """The scenario's batch after the changes, in order. Raises GradebookError
+    where they do not fit its rows, or leave no batch."""
     table, settings = Table.of(scenario.rows), scenario.settings
-    for place, change in enumerate(challenge.solution):
-        if isinstance(change, Setting):
-            named = {change.setting: change.value}
-            settings = dataclasses.replace(settings, **named)
-            continue
+    for place, change in enumerate(changes):
         try:
-            table = change.changed(table)
+            if isinstance(change, Setting):
+                value = {change.setting: change.value}
+                settings = dataclasses.replace(settings, **value)
+            else:
+                table = change.changed(table)
         except GradebookError as error:
-            raise under(error, f"{key}[{place}]") from None
-    try:
-        table.batch(settings)
-    except GradebookError as error:
-        raise under(error, key) from None
+            raise under(error, f"[{place}]") from None
+    return table.batch(settings)

@@ -1,13 +1,14 @@
 """Challenges: every solution works, nothing is solved beforehand, and a
 condition or a limit that is not met is said in one sentence."""
 
+from dataclasses import replace
+
 import pytest
 from analysis.tries import judged, reward, state, tried
 
 import gradebook
-from gradebook.analysis.attempt import allowed
+from gradebook.analysis.attempt import allowed, changes
 from gradebook.analysis.challenges import Verdict, apply_solution, judge
-from gradebook.analysis.conditions import JUDGES
 from gradebook.cases.challenge import (
     AddRow,
     Cell,
@@ -16,7 +17,6 @@ from gradebook.cases.challenge import (
     RemoveRow,
     Setting,
 )
-from gradebook.cases.conditions import CONDITIONS
 from gradebook.cases.scenario import names
 
 ALL = [
@@ -37,7 +37,7 @@ def test_its_solution_solves_it(name, challenge):
 def test_it_is_not_solved_to_begin_with(name, challenge):
     found = judge(challenge, state(name))
     assert not found.solved
-    assert found.missing.endswith(".") and len(found.missing) <= 80
+    assert found.missing.endswith(".") and len(found.missing) <= 90
 
 
 @pytest.mark.parametrize("name, challenge", ALL, ids=IDS)
@@ -61,28 +61,36 @@ def test_every_bug_has_three_or_more(bug):
         assert one.goal.endswith(".") and "!" not in one.goal + one.hint
 
 
-def test_every_condition_has_a_judge():
-    assert set(JUDGES) == set(CONDITIONS.values())
-
-
 # What may be edited
 
 ELSE = "Something else was edited."
+A_ROW = {"prompt": "A", "reward": 1.0, "eos": True, "mask": [1, 0, 0]}
+ALWAYS = {"kind": "bounds", "of": "rows", "every": "all", "least": 0}
 
 
 @pytest.mark.parametrize(
-    "changes",
+    "edits, made, missing",
     [
-        [reward(9, -200.0)],
-        [reward(11, 0.0), Cell(0, "prompt", "E")],
-        [reward(11, 0.0), Setting("eps", 1e-3)],
-        [reward(11, 0.0), RemoveRow(0)],
+        ({"settings": ["any"]}, [Setting("ddof", 0)], ""),
+        ({"settings": ["eps"]}, [Setting("ddof", 0)], ELSE),
+        ({"settings": ["eps"]}, [reward(0, 2.0)], ELSE),
+        ({"columns": ["any"]}, [Cell(1, "eos", True)], ""),
+        ({"columns": ["any"]}, [AddRow(A_ROW)], ELSE),
+        ({"columns": ["eos", "mask"]}, [reward(0, 2.0)], ELSE),
+        ({"columns": ["reward"], "rows": [1]}, [reward(1, 2.0)], ""),
+        ({"columns": ["reward"], "rows": [1]}, [reward(0, 2.0)], ELSE),
+        ({"add": True}, [AddRow(A_ROW)], ""),
+        ({"add": True}, [RemoveRow(0)], ELSE),
+        ({"add": True, "most": 1}, [AddRow(A_ROW)] * 2, "There are 2 edits."),
+        ({"remove": True}, [RemoveRow(0)], ""),
+        ({"remove": True}, [AddRow(A_ROW)], ELSE),
+        ({"reorder": True}, [Order((1, 0))], ""),
+        ({"reorder": True}, [reward(0, 2.0)], ELSE),
+        ({"add": True}, [Order((1, 0))], ELSE),
     ],
 )
-def test_row_10_turns_by_the_reward_of_row_11_only(changes):
-    title = "Flip row 10 from another prompt"
-    found = tried("partial_groups", title, *changes)
-    assert found == Verdict(False, ELSE)
+def test_what_may_not_be_edited_is_said(edits, made, missing):
+    assert judged("no_eos_outliers", made, ALWAYS, edits=edits) == missing
 
 
 def test_a_switch_is_an_edit():
@@ -92,67 +100,11 @@ def test_a_switch_is_an_edit():
     assert found.missing == ELSE
 
 
-A_ROW = {"prompt": "A", "reward": 1.0, "eos": True, "mask": [1, 0, 0]}
-AGREE = {"kind": "agree"}
-FLIP = {"kind": "flip"}
-OUT = {"kind": "trains", "of": "correct", "most": 99}
-
-
-@pytest.mark.parametrize(
-    "edits, changes, missing",
-    [
-        ({"settings": ["any"]}, [Setting("ddof", 0)], ""),
-        (
-            {"settings": ["eps"]},
-            [Setting("ddof", 0)],
-            ELSE,
-        ),
-        ({"settings": ["eps"]}, [reward(0, 2.0)], ELSE),
-        ({"columns": ["any"]}, [Cell(1, "eos", True)], ""),
-        ({"columns": ["any"]}, [AddRow(A_ROW)], ELSE),
-        (
-            {"columns": ["eos", "mask"]},
-            [reward(0, 2.0)],
-            ELSE,
-        ),
-        ({"add": True}, [AddRow(A_ROW)], ""),
-        ({"add": True}, [RemoveRow(0)], ELSE),
-        ({"add": True, "most": 1}, [AddRow(A_ROW)] * 2, "There are 2 edits."),
-        ({"remove": True}, [RemoveRow(0)], ""),
-        ({"remove": True}, [AddRow(A_ROW)], ELSE),
-        ({"reorder": True}, [Order((1, 0))], ""),
-        (
-            {"reorder": True},
-            [reward(0, 2.0)],
-            ELSE,
-        ),
-        ({"add": True}, [Order((1, 0))], ELSE),
-        (
-            {"columns": ["reward"], "alike": True},
-            [reward(0, 1.1), reward(1, 100.1)],
-            "",
-        ),
-        (
-            {"columns": ["reward"], "alike": True},
-            [reward(0, 1.1)],
-            "The rows changed by different numbers.",
-        ),
-        (
-            {"columns": ["reward"], "alike": True},
-            [reward(0, 1.1), reward(1, 100.2)],
-            "The rows changed by different numbers.",
-        ),
-    ],
-)
-def test_what_may_not_be_edited_is_said(edits, changes, missing):
-    found = judged("no_eos_outliers", changes, OUT, edits=edits)
-    assert found == missing
-
-
 @pytest.mark.parametrize(
     "edits, said",
     [
         (Edits(columns=("reward",), rows=(11,)), "reward of row 11"),
+        (Edits(columns=("reward",), rows=(0, 1, 2)), "reward of rows 0, 1 and 2"),
         (Edits(columns=("reward",), most=1), "reward, one edit at most"),
         (Edits(settings=("eps",)), "the setting eps"),
         (Edits(columns=("any",)), "any cell"),
@@ -165,148 +117,151 @@ def test_what_may_be_edited_is_said(edits, said):
     assert allowed(edits) == f"Allowed: {said}."
 
 
-# Near misses of the shipped challenges
+# Each condition, on batches whose numbers the scenario files work out
+
+
+def bounds(of, **limits):
+    return {"kind": "bounds", "of": of, **limits}
+
+
+# partial_groups: rows 8, 9, 10 are -1, 0, +1 correct and -0.520, -0.500,
+# -0.480 faulty; row 11 is 0 correct and +1.500 faulty; 0 to 7 agree.
+@pytest.mark.parametrize(
+    "condition, missing",
+    [
+        ({"kind": "agree", "within": 1.51}, ""),
+        ({"kind": "agree", "within": 1.4}, "in the advantage, by up to 1.5"),
+        (bounds("faulty", every=[8, 9, 10], most=-0.4), ""),
+        (bounds("faulty", every=[8, 9, 10], most=-0.5), "row 10 is −0.4797"),
+        (bounds("faulty", some=[9, 10], most=-0.5), "row 9 is −0.4999"),
+        (bounds("faulty size", some="all", least=1.45), ""),
+        (bounds("correct size", every="all", most=1.2), "row 5 is 1.24"),
+        (bounds("correct", every=[12], most=0), "No row has a correct advantage."),
+        (bounds("ratio", every=[10], most=-0.4), ""),
+        (bounds("ratio", every=[8], least=0.53), "row 8 is 0.5201"),
+        (bounds("ratio", some=[11], least=1), "No row has a ratio"),
+        (bounds("ratio", some="best", most=-0.001), ""),
+        (bounds("ratio", some=[8, 9], most=-0.001), "row 8 is 0.5201"),
+        (bounds("reward", some="all", least=99), ""),
+        (bounds("reward", every=[1], among=[0, -0.5]), ""),
+        (bounds("reward", every=[1], among=[0, 1]), "is −0.5; the goal is 0 or 1"),
+        (bounds("rows", every="all", most=11), "number of rows is 12"),
+        (bounds("pieces", every="all", least=2), "row 11 is 1"),
+        (bounds("correct trains", every="all", most=12), ""),
+        (bounds("loss ratio", every="all", most=0), "No row has a ratio"),
+        (bounds("faulty shift", every="all", most=0), ""),
+        ({"kind": "equal", "column": "reward", "rows": [11]}, ""),
+        ({"kind": "equal", "column": "reward", "equal": False}, ""),
+        ({"kind": "equal", "column": "reward"}, "one prompt have different values"),
+        ({"kind": "equal", "column": "tokens", "within": "batch"}, ""),
+        ({"kind": "equal", "column": "tokens", "equal": False}, "equal values"),
+        ({"kind": "differ"}, ""),
+        ({"kind": "differ", "some": [0, 7]}, "None of these rows"),
+        ({"kind": "crash"}, "The faulty engine still runs."),
+    ],
+)
+def test_a_condition_holds_or_says_what_is_missing(condition, missing):
+    found = judged("partial_groups", [], condition)
+    assert (missing in found) if missing else (found == "")
+
+
+def test_a_loss_and_a_gradient_are_judged_too():
+    # The faulty loss is 10 tokens of KL, the correct one 6.
+    ratio = bounds("loss ratio", every="all", least=1.66, most=1.67)
+    assert judged("zero_std_kl", [], ratio) == ""
+    differ = {"kind": "differ", "of": "gradient"}
+    assert judged("zero_std_kl", [], {**differ, "some": [0, 1]}) == ""
+    assert "gradient" in judged("zero_std_kl", [], {**differ, "some": [2, 3]})
+
+
+def test_a_shift_follows_its_row_through_edits():
+    # Row 11 at -100: the stride of rows 8 to 11 has mean -24.25.
+    lower = [reward(11, -100.0)]
+    moved = bounds("faulty shift", every=[8, 9, 10], least=0.99)
+    assert judged("partial_groups", lower, moved) == ""
+    still = bounds("correct shift", every="all", most=0)
+    assert judged("partial_groups", lower, still) == ""
+    first = [AddRow({"prompt": "E", "reward": 0.0}), Order((12, *range(12)))]
+    assert judged("partial_groups", first, still) == ""
+    new = bounds("faulty shift", every=[0], least=0)
+    assert "No row has" in judged("partial_groups", first, new)
+
+
+def test_a_whole_prompt_has_lost_no_row():
+    whole = {"kind": "differ", "some": "whole"}
+    assert "whole prompt" in judged("rejected_rows", [], whole)
+    assert judged("partial_groups", [], whole) == ""
 
 
 @pytest.mark.parametrize(
-    "name, title, changes, missing",
+    "name, title, made, missing",
     [
-        (
-            "partial_groups",
-            "Flip row 10 from another prompt",
-            [reward(11, 50.0)],
-            "The faulty advantage of row 10 is -0.4589, not at least 0.01.",
-        ),
-        (
-            "no_eos_outliers",
-            "One reward to agree",
-            [reward(1, 2.0)],
-            "The engines still differ in the advantage.",
-        ),
-        (
-            "no_eos_outliers",
-            "One reward to agree",
-            [reward(0, 1.5), reward(1, 1.5)],
-            "There are 2 edits.",
-        ),
-        (
-            "no_eos_outliers",
-            "One setting to agree",
-            [Setting("mask_no_eos", False), Setting("eps", 0.1)],
-            "There are 2 edits.",
-        ),
-        (
-            "no_eos_outliers",
-            "No outlier needed",
-            [reward(1, 1.0)],
-            "No row has another advantage in the faulty engine.",
-        ),
         (
             "rejected_rows",
             "An estimator that does not leak",
             [Setting("baseline", "none"), Setting("scale", "none")],
-            "The setting baseline is none.",
-        ),
-        (
-            "rejected_rows",
-            "Turn the siblings",
-            [reward(1, 200.0)],
-            "Something else was edited.",
-        ),
-        (
-            "rejected_rows",
-            "Turn the siblings",
-            [reward(0, 50.0)],
-            "No row's faulty advantage has changed its sign.",
+            "The correct advantage of row 1 is 1; the goal is at most 0.",
         ),
         (
             "rejected_rows",
             "A zero that leaks",
             [Cell(0, "mask", [1, 1, 1])],
-            "There is no row that may earn no advantage.",
+            ELSE,
         ),
         (
             "rejected_rows",
             "Into another prompt",
             [AddRow({"prompt": "B", "reward": 0.0, "mask": [1, 1, 1]})],
-            "No row of a prompt in which every row counts has another"
-            " advantage in the faulty engine.",
-        ),
-        (
-            "partial_groups",
-            "Past the guard",
-            [RemoveRow(11)],
-            "The guard stops it: step 0: 11 rows do not divide by the group size 4.",
+            "No row of a whole prompt has another faulty advantage.",
         ),
         (
             "partial_groups",
             "Past the guard",
             [RemoveRow(8)] * 4,
-            "No row has another advantage in the faulty engine.",
+            "No row has another faulty advantage.",
         ),
         (
-            "partial_groups",
-            "Blow it up",
-            [Setting("eps", 1e-9)],
-            ELSE,
+            "swapped_scale",
+            "The other setting",
+            [Setting("scale", "none")],
+            "",
         ),
         (
-            "double_normalization",
-            "Three times too large",
-            [Cell(1, "steps", 11), Cell(1, "kept_steps", 11)],
-            "The faulty advantage of row 0 is +2.345, not at least 3.",
+            "swapped_scale",
+            "The other setting",
+            [Setting("scale", "nonzero_share")],
+            "The faulty advantage of row 0 is 2; the goal is at least 1.49 and at"
+            " most 1.51.",
         ),
         (
-            "double_normalization",
-            "Hide it by length",
-            [Cell(0, "kept_steps", 0), Cell(1, "kept_steps", 0)],
-            "The kept_steps of row 0 is 0, not at least 1.",
+            "micro_batch_means",
+            "Turn the sign of the loss",
+            [Setting("micro_batch", 3)],
+            "The ratio of the faulty loss to the correct one is 1.111; the goal is at"
+            " most −0.001.",
         ),
         (
-            "double_normalization",
-            "Signal from nothing",
-            [
-                Cell(1, "prompt", "B"),
-                Setting("baseline", "none"),
-                Setting("scale", "none"),
-            ],
-            "The correct advantage of row 0 is +4, not 0.",
-        ),
-        (
-            "zero_std_kl",
-            "The neighbours notice",
-            [Setting("loss", "dr_grpo")],
-            "No row that trains in both engines has another gradient in the"
-            " faulty engine.",
-        ),
-        (
-            "zero_std_kl",
-            "The neighbours notice",
-            [Setting("loss", "bnpo"), Setting("beta", 0.1)],
-            "Something else was edited.",
-        ),
-        (
-            "zero_std_kl",
-            "Nothing left to train",
-            [reward(0, 0.0)],
-            "The correct engine still trains 4 rows.",
+            "uid_per_rollout",
+            "Move everybody",
+            [reward(row, 5.0) for row in range(4)],
+            "The correct shift of row 0 is 0.866; the goal is at most 0.",
         ),
     ],
 )
-def test_a_near_miss_says_what_is_missing(name, title, changes, missing):
-    assert tried(name, title, *changes) == Verdict(False, missing)
+def test_a_near_miss_of_a_shipped_challenge(name, title, made, missing):
+    verdict = tried(name, title, *made)
+    assert verdict.solved == (missing == "")
+    assert verdict.missing == missing
 
 
 def test_three_means_three_though_eps_takes_a_hair_of_it():
     longer = [Cell(1, "steps", 18), Cell(1, "kept_steps", 18)]
-    title = "Three times too large"
-    assert tried("double_normalization", title, *longer).solved
+    assert tried("double_normalization", "Three times too large", *longer).solved
 
 
 def test_a_tail_or_a_longer_row_solves_it_another_way():
     plain = {"prompt": "D", "reward": 0.0}
-    added = [AddRow(plain)] * 4
-    assert tried("partial_groups", "Past the guard", *added).solved
+    assert tried("partial_groups", "Past the guard", *[AddRow(plain)] * 4).solved
     tail = [AddRow(plain), AddRow(plain | {"reward": 5.0})]
     assert tried("partial_groups", "Blow it up", *tail).solved
 
@@ -316,3 +271,65 @@ def test_an_empty_batch_solves_nothing(name, challenge):
     now = state(name)
     now = apply_solution(now, [RemoveRow(0)] * now.rows)
     assert judge(challenge, now) == Verdict(False, "There are no rows.")
+
+
+# Edits, and applying a solution
+
+
+def test_edits_are_counted_by_value():
+    before = state("partial_groups")
+    same = apply_solution(before, [reward(11, 100)])
+    assert changes(before, same).count == 0
+    found = changes(before, apply_solution(before, [reward(3, 7.0)]))
+    assert found.cells == {(3, "reward"): (-1.0, 7.0)} and found.count == 1
+    now = apply_solution(before, [Setting("ddof", 0), RemoveRow(11)])
+    found = changes(before, now)
+    assert found.settings == {"ddof"} and found.removed == 1
+    assert not found.cells and found.count == 2
+
+
+def test_a_mask_is_one_column():
+    before = state("rejected_rows")
+    now = apply_solution(before, [Cell(0, "mask", [1, 0, 1])])
+    assert {*changes(before, now).cells} == {(0, "mask")}
+    assert now.batch().mask[0].tolist() == [True, False, True]
+
+
+def test_rows_in_another_order_are_no_changed_cells():
+    before = state("rejected_rows")
+    found = changes(before, apply_solution(before, [Order((2, 0, 1))]))
+    assert found.reordered and not found.cells
+    assert found.came_from == (2, 0, 1)
+
+
+def test_a_solution_leaves_the_state_it_starts_from():
+    before = state("no_eos_outliers")
+    edits = [
+        reward(0, 2.5),
+        Cell(1, "eos", True),
+        Setting("reward_clip", 3.0),
+        AddRow({"prompt": "B", "reward": 1, "eos": False, "mask": [1, 1, 0]}),
+        RemoveRow(1),
+    ]
+    batch = apply_solution(before, edits).batch()
+    assert before.same(state("no_eos_outliers"))
+    assert batch.reward.tolist() == [2.5, 1.0]
+    assert batch.prompt.tolist() == [0, 1]
+    assert batch.eos.tolist() == [True, False]
+    assert batch.settings.reward_clip == 3.0
+
+
+def test_the_selected_row_stays_inside():
+    before = replace(state("partial_groups"), row=11)
+    assert apply_solution(before, [RemoveRow(0)]).row == 10
+
+
+def test_a_row_that_is_gone_is_an_error():
+    with pytest.raises(gradebook.GradebookError, match="0 to 11"):
+        apply_solution(state("partial_groups"), [reward(12, 1.0)])
+
+
+def test_a_challenge_stays_with_its_file():
+    for name in names():
+        scenario = gradebook.load(name)
+        assert bool(scenario.challenges) is not scenario.variant

@@ -13,12 +13,12 @@ from gradebook.core.errors import GradebookError
 
 SEEDS = [f"seed{n}" for n in range(40)]
 WRONG = {
-    "claimed = 'x'": "a known key, nearest 'claim'",
-    "status = 'maybe'": "key 'status': expected one of open, closed",
+    "claimed = 'x'": "key 'claimed': Unexpected keyword",
+    "status = 'maybe'": "key 'status': Input should be 'open', 'closed'",
     "focus = 9": "key 'focus': expected 0 to 4",
-    "picture = 'loss'": "key 'picture': expected one of advantage, gradient",
-    "lesson = ''": "key 'lesson': expected text that is not empty",
-    "evidence = []": "key 'evidence': expected 1 to 100 values, found 0",
+    "picture = 'loss'": "key 'picture': Input should be 'advantage'",
+    "lesson = ''": "key 'lesson': String should have at least 1",
+    "evidence = []": "key 'evidence': Tuple should have at least 1",
     "settings = {eps = -1}": "key 'settings.eps': expected a number of 0",
 }
 DEEP = {
