@@ -4,6 +4,7 @@ import json
 import math
 import os
 import re
+import tempfile
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
@@ -45,6 +46,10 @@ settings.load_profile("short")
 
 
 def pytest_configure(config):
+    # Rooms of tests stay out of the user's data folder; each worker has its own.
+    folder = tempfile.TemporaryDirectory()
+    config.add_cleanup(folder.cleanup)
+    os.environ["GRADEBOOK_DATABASE_URL"] = f"sqlite:///{folder.name}/rooms.db"
     if config.option.markexpr == "long":
         settings.load_profile("long")
 

@@ -1,148 +1,123 @@
 """Rooms: a lead asks, learners predict, the lead reveals.
 
-A room is kept in the server's memory and nowhere else. A seat is a random
-token; nobody is asked for a name. Every method is safe to call from many
-threads.
+Rooms live in a database (`store`), so they survive their server, and several
+servers share them. A browser goes by its seat, a random token; nobody is
+asked for a name. Every method is safe to call from many threads.
 """
 
 from __future__ import annotations
 
-import hmac
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from threading import RLock
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    delete,
+    func,
+    select,
+    update,
+)
+
+from gradebook.classroom.snapshot import GONE, LOOKED, Position, Room, snapshot
+from gradebook.classroom.store import (
+    Store,
+    drafts,
+    hashed,
+    leads,
+    reveals,
+    rooms,
+    seats,
+    votes,
+)
 from gradebook.core.errors import GradebookError, refuse
 
 ALPHABET = "CDFGHJKMNPQRTVWX34679"
 """No two of these look alike, and they spell no words."""
 LENGTH = 6
 """Characters of a code: 21 to the power of 6 is 86 million codes."""
-MOST_ROOMS = 20
+MOST_ROOMS = 1000
 MOST_OF_ONE = 3
 """Rooms that one browser may have open."""
-MOST_SEATS = 200
-MOST_QUESTIONS = 100
+MOST_SEATS = 500
+MOST_QUESTIONS = 200
 MOST_CHOICES = 20
+MOST_DRAFTS = 40
+"""Drafts that are kept for one seat."""
 LONGEST_TEXT = 100
 LONGEST_LINK = 65_536
+KEPT = 24 * 3600.0
+"""Seconds that a room is kept after its last sign of life."""
 IDLE = 2 * 3600.0
-"""Seconds after which a room that nobody touches is gone."""
-LONGEST = 12 * 3600.0
-"""Seconds after which a room is gone in any case."""
-GONE = 60.0
-"""Seconds after which a silent seat no longer counts as in the room."""
-
-
-@dataclass(frozen=True)
-class Position:
-    """Where the lead is.
-
-    page      the page's name in its address
-    question  the scenario that stands there
-    link      the lead's state as the query of a link, edits and selected
-              row included
-    stage     the stage that is open
-    """
-
-    page: str
-    question: str
-    link: str = ""
-    stage: str = ""
-
-
-@dataclass
-class _Seat:
-    heard: float
-    question: str
-
-
-@dataclass
-class _Room:
-    key: str
-    leads: set[str]
-    opened: float
-    touched: float
-    seats: dict[str, _Seat] = field(default_factory=dict)
-    looked: set[tuple[str, str]] = field(default_factory=set)
-    votes: dict[str, dict[str, int]] = field(default_factory=dict)
-    revealed: set[str] = field(default_factory=set)
-    position: Position | None = None
+"""Seconds after which a silent room makes place on a full server."""
+SHARED = 0.25
+"""Seconds for which one read of a room serves all who ask for it."""
 
 
 class Rooms:
-    """All rooms of one server. A question goes by its scenario's name.
+    """The rooms of one database. A question goes by its scenario's name.
 
-    A browser goes by its seat. Every method with a code but `is_open`,
-    `key` and `heard` raises GradebookError for a room that is not open.
+    What a lead does takes the lead's own seat. Methods raise GradebookError
+    for a room that is not open, and for a lead's act by anybody else.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
         self._clock = clock
-        self._rooms: dict[str, _Room] = {}
-        self._last: dict[str, str] = {}
-        self._lock = RLock()
+        self._known: dict[str, tuple[float, Room]] = {}
+        self._wrote: Counter[str] = Counter()
 
-    def open(self, lead: str) -> tuple[str, str]:
-        """Opens a room for the browser `lead`: its code and its lead's key.
+    # Everybody
 
-        Where the server is full, a room closes in which nobody was active
-        for GONE seconds. Raises GradebookError when `lead` has MOST_OF_ONE
-        rooms open, and when every room of a full server is active.
-        """
-        with self._lock:
-            self._sweep()
-            own = sum(lead in room.leads for room in self._rooms.values())
-            if own >= MOST_OF_ONE:
-                raise GradebookError(
-                    key="room",
-                    expected=f"at most {MOST_OF_ONE} open rooms of one lead",
-                    found="one more",
-                )
-            if len(self._rooms) >= MOST_ROOMS:
-                self._close_a_silent_room()
-            code = _code()
-            while code in self._rooms:
-                code = _code()
-            key, now = secrets.token_urlsafe(12), self._clock()
-            self._rooms[code] = _Room(key, {_text("lead", lead)}, now, now)
-            self._last[lead] = code
-            return code, key
+    def read(self, code: str) -> Room | None:
+        """The room as it stands, None where it is not open. It may be SHARED
+        seconds old, but is never older than what this server wrote."""
+        now, wrote = self._clock(), self._wrote[code]
+        at, known = self._known.get(code, (now - SHARED, None))
+        if not 0 <= now - at < SHARED:
+            with self._store.read() as database:
+                known = snapshot(database, code, now)
+            if known is None:
+                self._known.pop(code, None)
+            elif wrote == self._wrote[code]:
+                self._known[code] = now, known
+        return known
 
-    def close(self, code: str, key: str) -> None:
-        """The room is gone. Raises GradebookError for a wrong key."""
-        with self._lock:
-            self._led(code, key)
-            self._drop(code)
-
-    def is_open(self, code: str) -> bool:
-        """There is such a room."""
-        with self._lock:
-            self._sweep()
-            return code in self._rooms
-
-    def take(self, code: str, key: str, lead: str) -> None:
-        """The browser `lead` leads, too. Raises GradebookError for a wrong
-        key."""
-        with self._lock:
-            self._led(code, key).leads.add(_text("lead", lead))
-            self._last[lead] = code
-
-    def key(self, code: str, seat: str) -> str:
-        """The lead's key, for a browser that leads this room; else ''."""
-        with self._lock:
-            room = self._rooms.get(code)
-            return room.key if room and seat in room.leads else ""
+    def room(self, code: str) -> Room:
+        """The room as it stands, as `read` has it."""
+        known = self.read(code)
+        if known is None:
+            raise refuse("a room that is open", code, "room")
+        return known
 
     def room_of(self, seat: str) -> str:
         """The room that this browser leads or has joined, the last one of
         several, unless it left; '' for none."""
-        with self._lock:
-            self._sweep()
-            return self._last.get(seat, "")
+        queries = [
+            select(table.c.code, table.c.since).where(table.c.seat == hashed(seat))
+            for table in (seats, leads)
+        ]
+        with self._store.read() as database:
+            found = [row for query in queries for row in database.execute(query)]
+        return max(found, key=lambda row: row.since).code if found else ""
+
+    def heard(self, code: str, seat: str) -> bool:
+        """The browser is in this room, as a learner or as a lead. Asking
+        keeps the room, and the seat in it."""
+        now = self._clock()
+        with self._store.write() as database:
+            heard = update(seats).where(*_of(seats, code, seat)).values(heard=now)
+            sits = database.execute(heard).rowcount
+            if not (sits or database.execute(_seat(leads, code, seat)).first()):
+                return False
+            alive = update(rooms).where(rooms.c.code == code).values(touched=now)
+            return bool(database.execute(alive).rowcount)
 
     # The learners' side
 
@@ -153,181 +128,201 @@ class Rooms:
 
         Raises GradebookError when the room is full.
         """
-        with self._lock:
-            room = self._room(code)
-            if seat not in room.seats:
-                self._make_place(room)
-            _text("question", question or "-")
-            room.seats[_text("seat", seat)] = _Seat(room.touched, question)
-            self._last[seat] = code
+        now, token = self._clock(), hashed(_text("seat", seat))
+        _text("question", question or "-")
+        row: dict[str, Any] = {"code": code, "seat": token, "since": now, "heard": now}
+        row |= {"question": question, "follows": True}
+        with self._changed(code) as database:
+            if not database.execute(_seat(seats, code, seat)).first():
+                self._refuse_if_full(database, code, now)
+            database.execute(self._store.upsert(seats, row, "heard", "question"))
 
     def leave(self, code: str, seat: str) -> None:
-        """The seat is free, and its votes are gone."""
-        with self._lock:
-            self._last.pop(seat, None)
-            _empty(self._room(code), seat)
+        """The seat is free. Its votes count on."""
+        with self._changed(code) as database:
+            database.execute(delete(seats).where(*_of(seats, code, seat)))
 
-    def seats(self, code: str) -> int:
-        """Seats that were heard of in the last GONE seconds."""
-        with self._lock:
-            return len(_present(self._room(code)))
+    def follows(self, code: str, seat: str) -> bool:
+        """The learner follows the lead; so it begins."""
+        query = select(seats.c.follows).where(*_of(seats, code, seat))
+        with self._store.read() as database:
+            return database.execute(query).scalar_one_or_none() is not False
 
-    def seats_at(self, code: str, question: str) -> int:
-        """Those of `seats` that see the question."""
-        with self._lock:
-            present = _present(self._room(code))
-            return sum(seat.question == question for seat in present)
+    def follow(self, code: str, seat: str, on: bool) -> None:
+        """The learner follows the lead from now on, or does not."""
+        mine = update(seats).where(*_of(seats, code, seat))
+        with self._store.write() as database:
+            database.execute(mine.values(follows=on))
 
     def vote(self, code: str, seat: str, question: str, choice: int) -> None:
-        """The seat's choice. It replaces an earlier one.
+        """The seat's choice. It replaces an earlier one, and is written when
+        this returns.
 
         Raises GradebookError after the reveal, for a seat that has not
         joined or has looked at the answer, and for an impossible choice.
         """
-        with self._lock:
-            room = self._room(code)
-            if question in room.revealed:
+        if not 0 <= choice < MOST_CHOICES:
+            raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
+        with self._changed(code) as database:
+            if database.execute(_reveal(code, question)).first():
                 raise GradebookError(key="vote", expected="a vote before the reveal")
-            if seat not in room.seats:
+            if not database.execute(_seat(seats, code, seat)).first():
                 raise GradebookError(key="vote", expected="a seat that has joined")
-            if (seat, question) in room.looked:
-                raise GradebookError(
-                    key="vote", expected="a vote before a look at the answer"
-                )
-            if not 0 <= choice < MOST_CHOICES:
-                raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
-            self._votes(room, question)[seat] = choice
+            made = _choices(database, code, seat)
+            if made.get(question) == LOOKED:
+                expected = "a vote before a look at the answer"
+                raise GradebookError(key="vote", expected=expected)
+            self._write_choice(database, made, code, seat, question, choice)
 
     def look(self, code: str, seat: str, question: str) -> None:
         """The seat looks at the answer: it has no vote on this question any
         more. After the reveal nothing changes."""
-        with self._lock:
-            room = self._room(code)
-            if question not in room.revealed:
-                self._votes(room, question).pop(seat, None)
-                if seat in room.seats:
-                    room.looked.add((seat, question))
+        with self._changed(code) as database:
+            sits = database.execute(_seat(seats, code, seat)).first()
+            if sits and not database.execute(_reveal(code, question)).first():
+                made = _choices(database, code, seat)
+                self._write_choice(database, made, code, seat, question, LOOKED)
 
-    def looked(self, code: str, seat: str, question: str) -> bool:
-        """The seat looked at the answer before the reveal."""
-        with self._lock:
-            return (seat, question) in self._room(code).looked
+    def choices(self, code: str, seat: str) -> dict[str, int]:
+        """What the seat chose, by question; LOOKED where it has no vote."""
+        with self._store.read() as database:
+            return _choices(database, code, seat)
 
-    def choice(self, code: str, seat: str, question: str) -> int | None:
-        """What the seat chose, if anything."""
-        with self._lock:
-            return self._room(code).votes.get(question, {}).get(seat)
+    def keep(self, code: str, seat: str, scenario: str, link: str) -> None:
+        """Keeps what a learner or a lead made of a scenario, as the query of
+        a link; '' keeps nothing."""
+        _text("link", link or "-", LONGEST_LINK)
+        row = {"code": code, "seat": hashed(seat), "link": link}
+        row |= {"scenario": _text("scenario", scenario)}
+        mine = _of(drafts, code, seat)
+        with self._changed(code) as database:
+            if not link:
+                this = drafts.c.scenario == scenario
+                database.execute(delete(drafts).where(*mine, this))
+            elif _count(database, drafts, *mine) < MOST_DRAFTS:
+                database.execute(self._store.upsert(drafts, row, "link"))
 
-    def counts(self, code: str, question: str) -> dict[int, int]:
-        """How many seats made each choice."""
-        with self._lock:
-            votes = self._room(code).votes.get(question, {})
-            return dict(sorted(Counter(votes.values()).items()))
+    def kept(self, code: str, seat: str, scenario: str) -> str:
+        """What is kept of the scenario, '' for nothing."""
+        mine = (*_of(drafts, code, seat), drafts.c.scenario == scenario)
+        query = select(drafts.c.link).where(*mine)
+        with self._store.read() as database:
+            return database.execute(query).scalar_one_or_none() or ""
 
     # The lead's side
 
-    def reveal(self, code: str, key: str, question: str) -> None:
-        """The question is answered: no vote changes any more.
+    def open(self, lead: str) -> tuple[str, str]:
+        """Opens a room for the browser `lead`: its code and its lead's key.
 
-        Raises GradebookError for a wrong key.
+        Raises GradebookError when `lead` has MOST_OF_ONE rooms open, and
+        when the database is full of rooms that somebody uses.
         """
-        with self._lock:
-            room = self._led(code, key)
-            self._votes(room, question)
-            room.revealed.add(question)
+        token, now = hashed(_text("lead", lead)), self._clock()
+        key = _new_key()
+        with self._store.write() as database:
+            database.execute(delete(rooms).where(rooms.c.touched < now - KEPT))
+            if _count(database, leads, leads.c.seat == token) >= MOST_OF_ONE:
+                raise _too_many(f"at most {MOST_OF_ONE} open rooms of one lead")
+            if _count(database, rooms) >= MOST_ROOMS:
+                idle = rooms.c.touched < now - IDLE
+                database.execute(delete(rooms).where(idle))
+            if _count(database, rooms) >= MOST_ROOMS:
+                raise _too_many(f"at most {MOST_ROOMS} rooms on a server")
+            code = _code()
+            while database.execute(_room(code)).first():
+                code = _code()
+            row = {"code": code, "key": hashed(key), "opened": now, "touched": now}
+            database.execute(rooms.insert().values(row))
+            row = {"code": code, "seat": token, "since": now}
+            database.execute(leads.insert().values(row))
+        return code, key
 
-    def revealed(self, code: str, question: str) -> bool:
-        """The lead has revealed the question's answer."""
-        with self._lock:
-            return question in self._room(code).revealed
+    def close(self, code: str, lead: str) -> None:
+        """The room is gone, with all that was kept of it."""
+        with self._led(code, lead) as database:
+            database.execute(delete(rooms).where(rooms.c.code == code))
 
-    def move(self, code: str, key: str, position: Position) -> None:
+    def take(self, code: str, key: str, lead: str) -> None:
+        """The browser `lead` leads, too. Raises GradebookError for a wrong
+        key."""
+        token, now = hashed(_text("lead", lead)), self._clock()
+        row = {"code": code, "seat": token, "since": now}
+        right = (rooms.c.code == code, rooms.c.key == hashed(key))
+        with self._changed(code) as database:
+            if not database.execute(select(rooms.c.code).where(*right)).first():
+                raise GradebookError(key="room", expected="its lead's key")
+            database.execute(self._store.upsert(leads, row, "since"))
+
+    def new_key(self, code: str, lead: str) -> str:
+        """Another key for the lead. The one before opens nothing any more."""
+        key = _new_key()
+        with self._led(code, lead) as database:
+            room = update(rooms).where(rooms.c.code == code)
+            database.execute(room.values(key=hashed(key)))
+        return key
+
+    def reveal(self, code: str, lead: str, question: str) -> None:
+        """The question is answered: no vote changes any more."""
+        row = {"code": code, "question": _text("question", question)}
+        with self._led(code, lead) as database:
+            database.execute(self._store.upsert(reveals, row))
+
+    def move(self, code: str, lead: str, position: Position) -> None:
         """The lead stands at `position`.
 
-        Raises GradebookError for a wrong key, and for a link of more than
-        LONGEST_LINK characters.
+        Raises GradebookError for a link of more than LONGEST_LINK
+        characters.
         """
-        with self._lock:
-            room = self._led(code, key)
-            _text("link", position.link or "-", LONGEST_LINK)
-            room.position = position
-
-    def position(self, code: str) -> Position | None:
-        """Where the lead stands; none before the first case."""
-        with self._lock:
-            return self._room(code).position
-
-    def heard(self, code: str, seat: str = "") -> bool:
-        """There is such a room. Asking keeps it open, and the seat in it."""
-        with self._lock:
-            self._sweep()
-            room = self._rooms.get(code)
-            if room is None:
-                return False
-            room.touched = self._clock()
-            if seat in room.seats:
-                room.seats[seat].heard = room.touched
-            return True
-
-    # Inside the lock
-
-    def _room(self, code: str) -> _Room:
-        self._sweep()
-        room = self._rooms.get(code)
-        if room is None:
-            raise refuse("a room that is open", code, "room")
-        room.touched = self._clock()
-        return room
-
-    def _led(self, code: str, key: str) -> _Room:
-        room = self._room(code)
-        if not _same(room.key, key):
-            raise GradebookError(key="room", expected="its lead's key")
-        return room
-
-    def _sweep(self) -> None:
-        now = self._clock()
-        for code, room in list(self._rooms.items()):
-            idle, age = now - room.touched, now - room.opened
-            if idle > IDLE or age > LONGEST:
-                self._drop(code)
-
-    def _close_a_silent_room(self) -> None:
-        """Closes the room that was silent longest."""
-        code = min(self._rooms, key=lambda c: self._rooms[c].touched)
-        if self._clock() - self._rooms[code].touched <= GONE:
-            raise GradebookError(
-                key="room",
-                expected=f"at most {MOST_ROOMS} rooms on a server",
-                found="one more",
-            )
-        self._drop(code)
-
-    def _drop(self, code: str) -> None:
-        del self._rooms[code]
-        self._last = {s: c for s, c in self._last.items() if c != code}
-
-    def _make_place(self, room: _Room) -> None:
-        """Frees the seats of a full room that went silent."""
-        if len(room.seats) < MOST_SEATS:
+        _text("link", position.link or "-", LONGEST_LINK)
+        known = self.read(code)
+        if known is not None and known.position == position:
             return
-        for name, seat in list(room.seats.items()):
-            if room.touched - seat.heard > GONE:
-                _empty(room, name)
-        if len(room.seats) >= MOST_SEATS:
-            raise GradebookError(
-                key="room",
-                expected=f"at most {MOST_SEATS} learners",
-                found="one more",
-            )
+        with self._led(code, lead) as database:
+            room = update(rooms).where(rooms.c.code == code)
+            database.execute(room.values(vars(position)))
 
-    def _votes(self, room: _Room, question: str) -> dict[str, int]:
-        full = len(room.votes) >= MOST_QUESTIONS
-        if full and question not in room.votes:
-            raise GradebookError(
-                key="vote", expected=f"at most {MOST_QUESTIONS} questions"
-            )
-        return room.votes.setdefault(_text("question", question), {})
+    # Inside
+
+    @contextmanager
+    def _changed(self, code: str) -> Iterator[Connection]:
+        """A transaction that changes the room. The room's row is taken
+        first, so that changes of one room come one after the other."""
+        with self._store.write() as database:
+            new = {"version": rooms.c.version + 1, "touched": self._clock()}
+            room = update(rooms).where(rooms.c.code == code).values(new)
+            if not database.execute(room).rowcount:
+                raise refuse("a room that is open", code, "room")
+            yield database
+        self._wrote[code] += 1
+        self._known.pop(code, None)
+
+    @contextmanager
+    def _led(self, code: str, lead: str) -> Iterator[Connection]:
+        with self._changed(code) as database:
+            if not database.execute(_seat(leads, code, lead)).first():
+                raise GradebookError(key="room", expected="its lead's key")
+            yield database
+
+    def _refuse_if_full(self, database: Connection, code: str, now: float) -> None:
+        here = (seats.c.code == code, seats.c.heard >= now - GONE)
+        if _count(database, seats, *here) >= MOST_SEATS:
+            raise _too_many(f"at most {MOST_SEATS} learners")
+
+    def _write_choice(
+        self,
+        database: Connection,
+        made: Mapping[str, int],
+        code: str,
+        seat: str,
+        question: str,
+        choice: int,
+    ) -> None:
+        if question not in made and len(made) >= MOST_QUESTIONS:
+            expected = f"at most {MOST_QUESTIONS} questions"
+            raise GradebookError(key="vote", expected=expected)
+        row: dict[str, Any] = {"question": _text("question", question)}
+        row |= {"code": code, "seat": hashed(seat), "choice": choice}
+        database.execute(self._store.upsert(votes, row, "choice"))
 
 
 def normal(typed: str) -> str:
@@ -340,19 +335,39 @@ def _code() -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
-def _same(key: str, other: str) -> bool:
-    return hmac.compare_digest(key.encode(), other.encode())
+def _new_key() -> str:
+    return secrets.token_urlsafe(16)
 
 
-def _empty(room: _Room, seat: str) -> None:
-    room.seats.pop(seat, None)
-    room.looked = {one for one in room.looked if one[0] != seat}
-    for votes in room.votes.values():
-        votes.pop(seat, None)
+def _room(code: str) -> Select[Any]:
+    return select(rooms).where(rooms.c.code == code)
 
 
-def _present(room: _Room) -> list[_Seat]:
-    return [s for s in room.seats.values() if room.touched - s.heard <= GONE]
+def _of(table: Table, code: str, seat: str) -> tuple[ColumnElement[bool], ...]:
+    """The table's rows of one seat in one room."""
+    return (table.c.code == code, table.c.seat == hashed(seat))
+
+
+def _seat(table: Table, code: str, seat: str) -> Select[Any]:
+    return select(table).where(*_of(table, code, seat))
+
+
+def _reveal(code: str, question: str) -> Select[Any]:
+    return select(reveals).where(reveals.c.code == code, reveals.c.question == question)
+
+
+def _choices(database: Connection, code: str, seat: str) -> dict[str, int]:
+    query = select(votes.c.question, votes.c.choice).where(*_of(votes, code, seat))
+    return dict(database.execute(query).all())
+
+
+def _count(database: Connection, table: Table, *where: ColumnElement[bool]) -> int:
+    query = select(func.count()).select_from(table).where(*where)
+    return int(database.execute(query).scalar_one())
+
+
+def _too_many(expected: str) -> GradebookError:
+    return GradebookError(key="room", expected=expected, found="one more")
 
 
 def _text(name: str, text: str, most: int = LONGEST_TEXT) -> str:

@@ -52,10 +52,12 @@ ROOM: Key[str] = Key("room", str)
 """The code of the room that the session is in, '' for none."""
 SEAT: Key[str] = Key("seat", str)
 """The browser's random token in rooms, '' until it is asked for."""
+ROOM_SOUGHT: Key[bool] = Key("room-sought", bool)
+"""The rooms were asked whether this browser is in one."""
+LEAD_KEY: Key[str] = Key("lead-key", str)
+"""The key of the room that was opened here: the rooms keep its hash alone."""
 ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
-FOLLOWING: Key[bool] = Key("room-following", lambda: True)
-"""The learner follows the lead."""
 FOLLOWED: Key[dict[str, Any]] = Key("room-followed", dict)
 """The lead's draft, by case; it is shown in place of the learner's."""
 OWN_CASES: Key[dict[str, str]] = Key("room-own-cases", dict)

@@ -141,8 +141,8 @@ def led(visit):
     lead = visit(PAGE, {"seat": "the lead"}, room=code, seed=SEED)
     learners = [visit(PAGE, {"seat": f"learner-{n}"}, room=code) for n in range(2)]
     yield lead, learners, code
-    if rooms.is_open(code):
-        rooms.close(code, key)
+    if rooms.read(code):
+        rooms.close(code, "the lead")
 
 
 def test_a_room_votes_and_the_lead_reveals(led):
@@ -163,7 +163,7 @@ def test_a_room_votes_and_the_lead_reveals(led):
         assert hidden in page.text
     assert "yours, the answer" in one.text and "yours" in two.text
     assert "ballot-vote-0" not in keys(one)
-    assert rooms_of.rooms().counts(code, first.question) == {0: 1, 1: 1}
+    assert rooms_of.rooms().room(code).counts[first.question] == {0: 1, 1: 1}
 
 
 def test_learners_go_along_and_the_result_counts_the_votes(led):
@@ -197,7 +197,7 @@ def test_whoever_follows_comes_along_to_this_page(led, visit):
 
 def test_who_does_not_follow_plays_alone_elsewhere(led, visit):
     lead, (one, _), code = led
-    one.app.session_state["room-following"] = False
+    rooms_of.rooms().follow(code, "learner-0", False)
     lead.go("partial_groups")
     one.run()
     assert "You play alone here" in one.text and "quiz-bug" in keys(one)

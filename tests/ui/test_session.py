@@ -1,6 +1,7 @@
 """The room: on the lead's page, and at the top of a bug's page."""
 
 import json
+import secrets
 from dataclasses import replace
 
 import pytest
@@ -46,6 +47,10 @@ def bug_page():
     present.leave()
 
 
+def counts(code, question=Q):
+    return widgets.rooms().room(code).counts.get(question, {})
+
+
 class Seat:
     """A browser at a bug's page, in a room."""
 
@@ -61,7 +66,11 @@ class Seat:
             widgets.rooms().take(room, key, seat)
         if seat:
             self.app.session_state["seat"] = seat
-        self.app.session_state["room-following"] = follow
+        if room and not follow:
+            seat = seat or secrets.token_hex()
+            self.app.session_state["seat"] = seat
+            widgets.rooms().join(room, seat)
+            widgets.rooms().follow(room, seat, False)
         self.cookie = seat
         self.run()
 
@@ -118,8 +127,8 @@ def led():
     rooms = widgets.rooms()
     code, key = rooms.open("the lead")
     yield Seat(code, key), code, key
-    if rooms.is_open(code):
-        rooms.close(code, key)
+    if rooms.read(code):
+        rooms.close(code, "the lead")
 
 
 @pytest.fixture
@@ -146,19 +155,20 @@ def test_opening_a_room_shows_its_code_and_carries_it(sheet):
     assert f"room={code}" in sheet.app.code[0].value
     sheet.widget("room-close").click()
     sheet.run()
-    assert not widgets.rooms().is_open(code)
+    assert not widgets.rooms().read(code)
     assert sheet.widget("room-open")
 
 
 def test_joining_by_the_code(visit, led):
     _, code, _ = led
-    page = visit("session")
-    page.app.session_state["room-following"] = False
+    page = visit("session", {"seat": "a learner"})
+    widgets.rooms().join(code, "a learner")
+    widgets.rooms().follow(code, "a learner", False)
     page.widget("room-code").set_value(f" {code.lower()} ")
     page.widget("room-join").click()
     page.run()
     assert f"You are in room **{code}**" in page.text
-    assert widgets.rooms().seats(code) == 1
+    assert widgets.rooms().room(code).here == 1
     (link,) = [
         e.proto
         for e in page.app.get("page_link")
@@ -168,7 +178,7 @@ def test_joining_by_the_code(visit, led):
     assert f"room={code}" in link.query_string
     page.widget("room-leave").click()
     page.run()
-    assert widgets.rooms().seats(code) == 0 and page.widget("room-code")
+    assert widgets.rooms().room(code).here == 0 and page.widget("room-code")
 
 
 def test_a_wrong_code_is_said(sheet):
@@ -204,9 +214,9 @@ def test_an_answer_is_a_vote_and_the_page_stays_covered(led):
     lead, code, _ = led
     seat = Seat(code).press("choice-partial_groups-0")
     assert seat.covered and "You said **Positive**" in seat.text
-    assert widgets.rooms().counts(code, Q) == {0: 1}
+    assert counts(code) == {0: 1}
     seat.press("choice-partial_groups-2")
-    assert widgets.rooms().counts(code, Q) == {2: 1}
+    assert counts(code) == {2: 1}
     assert "<b>1 answer</b>; 1 of 1 is at this question" in lead.run().text
     assert "Negative: <b>1</b>" in lead.text
 
@@ -230,7 +240,7 @@ def test_who_skips_has_no_vote(led):
     seat = Seat(code).press("choice-partial_groups-0")
     seat.press("skip-partial_groups")
     assert not seat.covered and "no vote" in seat.text
-    assert widgets.rooms().counts(code, Q) == {}
+    assert counts(code) == {}
     assert not seat.run().covered
     again = Seat(code, seat=seat.app.session_state["seat"])  # a reload
     assert not again.covered and "no vote" in again.text
@@ -241,12 +251,14 @@ def test_an_answer_from_before_the_room_is_no_vote(led):
     _, code, _ = led
     seat = Seat(follow=False).press("choice-partial_groups-2")
     assert not seat.covered
+    widgets.rooms().join(code, seat.app.session_state["seat"])
+    widgets.rooms().follow(code, seat.app.session_state["seat"], False)
     seat.app.query_params["room"] = code
     seat.app.session_state["case"] = "rejected_rows"
     seat.run()
     seat.app.session_state["case"] = Q
     assert seat.run().covered
-    assert widgets.rooms().counts(code, Q) == {}
+    assert counts(code) == {}
 
 
 @pytest.mark.usefixtures("no_links")
@@ -261,9 +273,9 @@ def test_each_case_has_its_own_question(led):
     assert not seat.run().covered
     seat.app.session_state["case"] = "partial_groups-tail"
     assert seat.run().covered
-    assert widgets.rooms().counts(code, "partial_groups-tail") == {}
+    assert counts(code, "partial_groups-tail") == {}
     seat.press("choice-partial_groups-3")
-    assert widgets.rooms().counts(code, "partial_groups-tail") == {3: 1}
+    assert counts(code, "partial_groups-tail") == {3: 1}
 
 
 def test_a_vote_on_a_case_is_no_guess_on_another(led):
@@ -286,7 +298,7 @@ def test_a_vote_on_a_case_is_no_guess_on_another(led):
 def test_the_lead_reveals_by_the_pages_own_buttons_too(led):
     lead, code, _ = led
     lead.press("skip-partial_groups")
-    assert widgets.rooms().revealed(code, Q) and not lead.covered
+    assert Q in widgets.rooms().room(code).revealed and not lead.covered
 
 
 def test_a_learner_cannot_reveal(led):
@@ -337,21 +349,21 @@ def test_a_page_is_drawn_again_when_the_lead_goes_on(led, no_links, follows):
     now = learner.asks("so_far")[1]
     assert now["draw"] == drawn["draw"] and "1 answer so far" in now["said"]
 
-    place = rooms.position(code)
-    rooms.move(code, key, replace(place, stage="score"))
+    place = rooms.room(code).position
+    rooms.move(code, "the lead", replace(place, stage="score"))
     drawn, now = learner.asks("so_far")
     assert (now["draw"] != drawn["draw"]) == follows
     for act in (
-        lambda: rooms.move(code, key, replace(place, question=f"{Q}-tail")),
-        lambda: rooms.reveal(code, key, Q),
+        lambda: rooms.move(code, "the lead", replace(place, question=f"{Q}-tail")),
+        lambda: rooms.reveal(code, "the lead", Q),
     ):
-        rooms.move(code, key, place)
+        rooms.move(code, "the lead", place)
         drawn, now = learner.run().asks("so_far")
         assert now["draw"] == drawn["draw"]
         act()
         assert learner.asks("so_far")[1]["draw"] != drawn["draw"]
-    rooms.close(code, key)
-    assert learner.asks("so_far")[1] == {"draw": "closed", "said": ""}
+    rooms.close(code, "the lead")
+    assert learner.asks("so_far")[1]["draw"] == "closed"
 
 
 def test_the_split_is_told_to_the_lead_alone(led):
@@ -361,7 +373,8 @@ def test_the_split_is_told_to_the_lead_alone(led):
     assert now == drawn and "Negative: <b>1</b>" in now["said"]
     lead.cookie = "a learner"
     # Nor is a lead's page drawn again where its browser keeps no cookies.
-    assert lead.asks("split")[1] == {"draw": drawn["draw"], "said": ""}
+    drawn, now = lead.asks("split")
+    assert now["draw"] == drawn["draw"] and now["said"] == ""
     assert "Negative" not in learner.asks("so_far")[1]["said"]
 
 
@@ -429,7 +442,7 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
 def test_a_closed_room_is_said_and_can_be_left(led):
     _, code, key = led
     seat = Seat(code)
-    widgets.rooms().close(code, key)
+    widgets.rooms().close(code, "the lead")
     assert "closed" in seat.run().text
     seat.press("room-leave")
     assert "closed" not in seat.text and seat.covered
@@ -467,4 +480,4 @@ def test_presenting_hides_the_split_until_the_reveal():
     assert "Positive: <b>" not in lead.text
     lead.press("room-reveal")
     assert "Positive: <b>1</b>" in lead.text
-    rooms.close(code, key)
+    rooms.close(code, "the lead")

@@ -17,7 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.link import query_string
 from gradebook.cases.reports import Report
-from gradebook.classroom.room import Position
+from gradebook.classroom.snapshot import Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import quiz, settled
@@ -35,7 +35,7 @@ def asked(page: str) -> bool:
     """This browser learns in a room whose lead is at this page."""
     with suppress(GradebookError):
         if seat.learning():
-            place = seat.rooms().position(seat.code())
+            place = seat.rooms().room(seat.code()).position
             return place is not None and place.page == page
     return False
 
@@ -47,7 +47,7 @@ def elsewhere() -> None:
         return bar.problem()
     with bar.framed():
         if bar.joined(room, ""):
-            place = seat.rooms().position(room)
+            place = seat.rooms().room(room).position
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"Room **{room}**. You play alone here.")
                 bar.toggle()
@@ -64,10 +64,9 @@ def lead(page: str, one: Quiz, shown: Shown) -> None:
     room, report = seat.code(), one.report
     question = _question(one)
     link = query_string(quiz.round_link(one))
-    known = seat.rooms()
-    known.move(room, seat.lead_key(room), Position(page, question, link))
+    seat.rooms().move(room, seat.seat(), Position(page, question, link))
     seat.remember()
-    revealed = known.revealed(room, question)
+    revealed = question in seat.rooms().room(room).revealed
     with bar.framed():
         if report is None:
             _room_result(room, one)
@@ -115,11 +114,11 @@ def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
 
 def _room_result(room: str, one: Quiz) -> None:
     """How the room judged every report that was revealed."""
-    known, body, right, votes = seat.rooms(), [], 0, 0
+    known, body, right, votes = seat.rooms().room(room), [], 0, 0
     for report in one.reports:
-        if not known.revealed(room, report.question):
+        if report.question not in known.revealed:
             continue
-        counts = known.counts(room, report.question)
+        counts = known.counts.get(report.question, {})
         truth = quiz.truth(report)
         right, votes = (
             right + counts.get(truth, 0),
@@ -156,8 +155,8 @@ def _back(one: Quiz) -> None:
 
 def learn(page: str, shown: Shown) -> None:
     """The page of a learner whose lead is here."""
-    room, known = seat.code(), seat.rooms()
-    place = known.position(room)
+    room = seat.code()
+    place = seat.rooms().room(room).position
     if place is None or place.page != page:
         st.rerun()
     one = _of_lead(place)
@@ -165,8 +164,9 @@ def learn(page: str, shown: Shown) -> None:
     with bar.framed():
         if not bar.joined(room, question):
             return
-        revealed = known.revealed(room, question)
-        mine = known.choice(room, seat.seat(), question)
+        known = seat.rooms().room(room)
+        revealed = question in known.revealed
+        mine = seat.rooms().choices(room, seat.seat()).get(question)
         chosen = "" if mine is None else CHOICES[mine].lower()
         said = "The lead shows the result."
         if report is not None:
@@ -176,7 +176,7 @@ def learn(page: str, shown: Shown) -> None:
             st.markdown(f"Room **{room}**. {said}")
             bar.leave_button(room)
         if revealed and report is not None:
-            counts, truth = known.counts(room, question), quiz.truth(report)
+            counts, truth = known.counts.get(question, {}), quiz.truth(report)
             st.html(split(CHOICES, counts, truth, mine))
         bar.watch(room, question if report else "", revealed, place)
     if report is None:
@@ -205,10 +205,10 @@ def _of_lead(place: Position) -> Quiz:
 
 def _own_result(room: str, one: Quiz) -> None:
     """What this learner said of each report that was revealed."""
-    known, mine = seat.rooms(), seat.seat()
-    revealed = [r for r in one.reports if known.revealed(room, r.question)]
-    made = {r.number: known.choice(room, mine, r.question) for r in revealed}
-    answers = {at: choice for at, choice in made.items() if choice is not None}
+    known = seat.rooms().room(room)
+    made = seat.rooms().choices(room, seat.seat())
+    revealed = [r for r in one.reports if r.question in known.revealed]
+    answers = {r.number: made[r.question] for r in revealed if r.question in made}
     settled.score(one, answers, revealed)
 
 

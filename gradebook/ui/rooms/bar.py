@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.link import encode, query_string
 from gradebook.cases.scenario import Scenario
-from gradebook.classroom.room import Position
+from gradebook.classroom.snapshot import LOOKED, Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts, predict, present, words
@@ -35,7 +35,7 @@ def bar(page: str, scenario: Scenario) -> None:
         try:
             if seat.leading(room):
                 _lead(room, page, scenario)
-            elif not seat.rooms().is_open(room):
+            elif not seat.rooms().read(room):
                 shut(room)
             elif joined(room, scenario.name):
                 _learn(room, page, scenario)
@@ -68,7 +68,7 @@ def before(page: str) -> None:
     room = seat.code()
     if room and seat.learning():
         with suppress(GradebookError):
-            follow.follow(seat.rooms().position(room), page)
+            follow.follow(seat.rooms().room(room).position, page)
 
 
 def joined(room: str, question: str) -> bool:
@@ -110,7 +110,7 @@ def reveal(question: str) -> None:
     """The lead reveals the answer to the room."""
     room = seat.code()
     with suppress(GradebookError):  # closed meanwhile; the next run says so
-        seat.rooms().reveal(room, seat.lead_key(room), question)
+        seat.rooms().reveal(room, seat.seat(), question)
 
 
 def space(scenario: Scenario) -> None:
@@ -122,7 +122,7 @@ def space(scenario: Scenario) -> None:
 
 
 def _lead(room: str, page: str, scenario: Scenario) -> None:
-    revealed = seat.rooms().revealed(room, scenario.name)
+    revealed = scenario.name in seat.rooms().room(room).revealed
     if not revealed:
         predict.cover(page)
     elif predict.covered(page):
@@ -163,27 +163,27 @@ def moved(page: str, draft: Draft) -> None:
     link = query_string(encode(draft.state, covered=True))
     place = Position(page, draft.scenario.name, link, draft.stage)
     with suppress(GradebookError):  # closed meanwhile; the next run says so
-        seat.rooms().move(room, seat.lead_key(room), place)
+        seat.rooms().move(room, seat.seat(), place)
 
 
 def _learn(room: str, page: str, scenario: Scenario) -> None:
-    known, name, me = seat.rooms(), scenario.name, seat.seat()
-    asked, mine = scenario.prediction, known.choice(room, me, name)
-    revealed, looked = known.revealed(room, name), known.looked(room, me, name)
+    known, name = seat.rooms().room(room), scenario.name
+    asked = scenario.prediction
+    mine = seat.rooms().choices(room, seat.seat()).get(name)
+    revealed, looked = name in known.revealed, mine == LOOKED
     if revealed or looked:
-        made = predict.SKIPPED if mine is None else mine
-        predict.answer(page, made, name)
+        predict.answer(page, predict.SKIPPED if mine is None else mine, name)
     else:
         predict.cover(page)
-    chosen = "" if mine is None else words.plain(asked.choices[mine])
-    place = known.position(room)
+    chosen = "" if mine is None or looked else words.plain(asked.choices[mine])
+    place = known.position
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room}**. {standing(revealed, looked, chosen)}")
         toggle()
         leave_button(room)
         follow.way_to(place, name)
     if revealed:
-        counts = known.counts(room, name)
+        counts = known.counts.get(name, {})
         st.html(split(asked.choices, counts, asked.answer, mine))
     watch(room, name, revealed, place)
 

@@ -15,11 +15,12 @@ from gradebook.cases.link import decode
 from gradebook.cases.scenario import load
 from gradebook.cases.state import State
 from gradebook.classroom.plan import query
-from gradebook.classroom.room import Position
+from gradebook.classroom.snapshot import Position
 from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.shell import bug_files, page_files, page_title
+from gradebook.ui.rooms import seat
 from gradebook.ui.rooms.seat import carried
 
 
@@ -40,13 +41,15 @@ class LeadsDraft(Draft):
 
 
 def following() -> bool:
-    """The learner follows the lead; on until switched off."""
-    return keys.FOLLOWING.get()
+    """The learner follows the lead; on until switched off, and kept over a
+    reload."""
+    room = seat.code()
+    return not room or seat.rooms().follows(room, seat.seat())
 
 
 def switch(on: bool) -> None:
     """Follows the lead, or shows the learner's own drafts again."""
-    keys.FOLLOWING.put(on)
+    seat.rooms().follow(seat.code(), seat.seat(), on)
     keys.SEEN.drop()
     if not on:
         keys.FOLLOWED.drop()

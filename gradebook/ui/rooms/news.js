@@ -1,48 +1,73 @@
-// Asks the server twice a second how the room stands and writes the answer.
-// Tells the page only when it has to be drawn again.
-const PAUSE = 500;
+// Asks the server for the room's news, which it gives as soon as there are any,
+// and writes the counts. Tells the page only when it has to be drawn again, and
+// says so when the server is away.
+const AGAIN = 1000; // ms until a server that is away is asked again
 const PATIENCE = 4000; // ms until a page that was not drawn is told again
+const AWAY =
+  'The server is away. Your votes and what you typed are kept, and this page ' +
+  'goes on by itself when the server is back.';
 const live = new WeakMap();
 
-async function look(own) {
-  const { data } = own;
-  try {
-    const answer = await fetch(data.asked, { cache: 'no-store' });
-    const now = answer.ok && (await answer.json());
-    if (now && own.data === data && !own.gone) hear(own, now);
-  } catch { /* the server is away for a moment */ }
-  if (!own.gone) own.timer = setTimeout(() => look(own), PAUSE);
+async function listen(own) {
+  while (!own.gone) {
+    const { data, have } = own;
+    own.stop = new AbortController();
+    try {
+      const asked = `${data.asked}&have=${have}`;
+      const answer = await fetch(asked, { cache: 'no-store', signal: own.stop.signal });
+      if (!answer.ok) throw answer.status;
+      const now = await answer.json();
+      own.away.hidden = true;
+      if (own.data === data) hear(own, now);
+      if (now.draw !== 'closed') continue;
+    } catch {
+      if (own.stop.signal.aborted) continue;
+      own.away.hidden = false;
+    }
+    await new Promise((done) => setTimeout(done, AGAIN));
+  }
 }
 
-function hear(own, { draw, said }) {
-  write(own, said);
-  const told = own.told === draw && performance.now() < own.at + PATIENCE;
-  if (draw === own.data.draw || told) return;
-  own.told = draw;
+function hear(own, now) {
+  own.have = now.have;
+  write(own, now.said);
+  const told = own.told === now.draw && performance.now() < own.at + PATIENCE;
+  if (now.draw === own.data.draw || told) return;
+  own.told = now.draw;
   own.at = performance.now();
   own.count += 1;
-  own.send('draw', `${draw} ${own.count}`);
+  own.send('draw', `${now.draw} ${own.count}`);
 }
 
 function write(own, said) {
   if (said !== own.said) own.box.innerHTML = own.said = said;
 }
 
+function begin(parent) {
+  const own = { count: 0, at: 0 };
+  own.box = parent.appendChild(document.createElement('div'));
+  own.away = parent.appendChild(document.createElement('p'));
+  own.away.hidden = true;
+  own.away.role = 'status';
+  own.away.textContent = AWAY;
+  return own;
+}
+
 export default function ({ data: [data], parentElement, setStateValue }) {
-  let own = live.get(parentElement);
-  if (!own) {
-    const box = parentElement.appendChild(document.createElement('div'));
-    own = { count: 0, at: 0, box };
-    live.set(parentElement, own);
-    own.timer = setTimeout(() => look(own), PAUSE);
-  }
-  own.data = data;
+  const known = live.get(parentElement);
+  const own = known ?? begin(parentElement);
+  live.set(parentElement, own);
   own.send = setStateValue;
+  const other = own.data?.asked !== data.asked || own.data.draw !== data.draw;
+  own.data = data;
+  own.have = data.have;
   write(own, data.said);
+  if (!known) listen(own);
+  else if (other) own.stop.abort(); // asks anew
   return () => {
     if (parentElement.isConnected) return; // an earlier call's end
     own.gone = true;
-    clearTimeout(own.timer);
+    own.stop.abort();
     live.delete(parentElement);
   };
 }

@@ -1,27 +1,32 @@
 """What a page shows of a room while the room changes.
 
-The browser asks a small address of this server twice a second. It writes the
-counts itself, and tells the page only when the lead reveals, moves on or
-closes the room. So a vote draws no page, and no part of a page is drawn by a
-clock: Streamlit drops the end of a page's run when a fragment's run begins
-just after it (`AppSession` ignores a runner that it has replaced), and a
-learner's own vote would not show.
+The browser asks a small address of this server, which answers when the room
+has changed. It writes the counts itself, and tells the page only when the lead
+reveals, moves on or closes the room. So a vote draws no page, and no part of a
+page is drawn by a clock: Streamlit drops the end of a page's run when a
+fragment's run begins just after it (`AppSession` ignores a runner that it has
+replaced), and a learner's own vote would not show.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import streamlit as st
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from gradebook.bugs import BUGS
-from gradebook.classroom.room import Position, Rooms
+from gradebook.classroom.room import SHARED
+from gradebook.classroom.snapshot import Position, Room
 from gradebook.core.formatting import minus
 from gradebook.ui.own_path import own_path
 from gradebook.ui.parts.words import safe
@@ -31,6 +36,11 @@ PROGRAM = Path(__file__).with_name("news.js").read_text("utf-8")
 _mount = st.components.v2.component(
     "gradebook_room_news", js=PROGRAM, isolate_styles=False
 )
+WAIT = 20.0
+"""Seconds after which a browser is answered though nothing changed."""
+CLOSED = {"draw": "closed", "said": "", "have": "closed"}
+_next: dict[str, asyncio.Future[Room | None]] = {}
+"""The next state of each room that browsers wait for."""
 
 
 def news(
@@ -49,6 +59,7 @@ def news(
     place     where the lead was when the page was drawn
     choices   of the question, and which of them is right, for its split
     """
+    known = replace(seat.rooms().room(room), position=place)
     asked = {
         "part": part,
         "question": question,
@@ -60,95 +71,111 @@ def news(
     path = own_path(f"/room-news/{quote(room)}?{urlencode(asked)}")
     _mount(
         key=f"room-news-{part}",
-        data=[{"asked": path, **_told(room, seat.seat(), asked, place)}],
+        data=[{"asked": path, **_told(known, seat.seat(), asked)}],
         width="content" if part in ("tally", "so_far") else "stretch",
         on_draw_change=lambda: None,
     )
 
 
 async def answer(request: Request) -> JSONResponse:
-    """What the browser asks: the counts as HTML, and a text that changes
-    when the page has to be drawn again."""
-    room, asked = request.path_params["room"], request.query_params
-    own, known = request.cookies.get(seat.SEAT_COOKIE, ""), seat.rooms()
-    if not known.heard(room, own):
-        return JSONResponse({"draw": "closed", "said": ""})
-    return JSONResponse(_told(room, own, asked, known.position(room)))
+    """What the browser asks, as soon as it differs from what it has: the
+    counts as HTML, and a text that changes when the page has to be drawn
+    again. A browser that is not in the room hears that it is closed."""
+    code, asked = request.path_params["room"], request.query_params
+    own = request.cookies.get(seat.SEAT_COOKIE, "")
+    if not await run_in_threadpool(seat.rooms().heard, code, own):
+        return JSONResponse(CLOSED)
+    until = time.monotonic() + WAIT
+    room, told = await run_in_threadpool(seat.rooms().read, code), CLOSED
+    while True:
+        told = CLOSED if room is None else _told(room, own, asked)
+        if told["have"] != asked.get("have") or time.monotonic() > until:
+            return JSONResponse(told)
+        before = room
+        while room == before and time.monotonic() <= until:
+            room = await _soon(code)
 
 
-def _told(
-    room: str, own: str, asked: Mapping[str, str], place: Position | None
-) -> dict[str, str]:
+def _soon(code: str) -> Awaitable[Room | None]:
+    """The room a moment from now, read once for all who wait for it."""
+    if code not in _next:
+        _next[code] = asyncio.ensure_future(_later(code))
+    return asyncio.shield(_next[code])
+
+
+async def _later(code: str) -> Room | None:
+    await asyncio.sleep(SHARED)
+    del _next[code]
+    return await run_in_threadpool(seat.rooms().read, code)
+
+
+def _told(room: Room, own: str, asked: Mapping[str, str]) -> dict[str, str]:
     """What is told of the room to the seat `own`, which asked for it."""
-    return {
-        "draw": _drawn(room, asked, place),
-        "said": _said(room, own, asked),
-    }
+    told = {"draw": _drawn(room, asked), "said": _said(room, own, asked)}
+    return told | {"have": _short(told)}
 
 
-def _drawn(room: str, asked: Mapping[str, str], place: Position | None) -> str:
+def _drawn(room: Room, asked: Mapping[str, str]) -> str:
     """Changes when a learner's page has to be drawn again; a lead's page
     changes by the lead's own acts alone."""
     if asked.get("leads") == "1":
         return "lead"
-    follows, question = asked.get("follows") == "1", asked.get("question", "")
+    follows, place = asked.get("follows") == "1", room.position
     edits = follows and place is not None and place.page in BUGS
-    shown = (
-        bool(question) and seat.rooms().revealed(room, question),
-        place if edits else follow.case(place),
-    )
+    revealed = asked.get("question", "") in room.revealed
+    return _short((revealed, place if edits else follow.case(place)))
+
+
+def _short(shown: object) -> str:
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-def _said(room: str, own: str, asked: Mapping[str, str]) -> str:
+def _said(room: Room, own: str, asked: Mapping[str, str]) -> str:
     """A part of the room's counts, as HTML. The split is the lead's alone."""
-    known, part = seat.rooms(), asked.get("part", "")
-    question, right = asked.get("question", ""), asked.get("answer")
+    part, question = asked.get("part", ""), asked.get("question", "")
     if part == "split":
-        if not known.key(room, own):
+        if not room.led_by(own):
             return ""
-        choices = json.loads(asked.get("choices", "[]"))
-        counts = known.counts(room, question)
+        choices, right = json.loads(asked.get("choices", "[]")), asked.get("answer")
+        counts = room.counts.get(question, {})
         return split(choices, counts, int(right) if right else None)
     write = PARTS.get(part)
-    return write(known, room, question) if write else ""
+    return write(room, question) if write else ""
 
 
 # The counts, as HTML
 
 
-def heads(known: Rooms, room: str, _question: str) -> str:
+def heads(room: Room, _question: str) -> str:
     """How many learners are in the room."""
-    here = known.seats(room)
-    verb = "learner is" if here == 1 else "learners are"
-    return f'<p class="gb-live"><b>{here} {verb} here</b></p>'
+    verb = "learner is" if room.here == 1 else "learners are"
+    return f'<p class="gb-live"><b>{room.here} {verb} here</b></p>'
 
 
-def tally(known: Rooms, room: str, question: str) -> str:
+def tally(room: Room, question: str) -> str:
     """How many have answered, and how many see this question."""
-    at, here = known.seats_at(room, question), known.seats(room)
+    at = room.present.get(question, 0)
     verb = "is" if at == 1 else "are"
     return (
-        f'<p class="gb-live"><b>{_answers(known, room, question)}</b>;'
-        f" {at} of {here} {verb} at this question.</p>"
+        f'<p class="gb-live"><b>{_answers(room, question)}</b>;'
+        f" {at} of {room.here} {verb} at this question.</p>"
     )
 
 
-def so_far(known: Rooms, room: str, question: str) -> str:
+def so_far(room: Room, question: str) -> str:
     """How many have answered, for those who wait."""
-    said = _answers(known, room, question)
-    return f'<p class="gb-live">{said} so far.</p>'
+    return f'<p class="gb-live">{_answers(room, question)} so far.</p>'
 
 
-PARTS: Mapping[str, Callable[[Rooms, str, str], str]] = {
+PARTS: Mapping[str, Callable[[Room, str], str]] = {
     "heads": heads,
     "tally": tally,
     "so_far": so_far,
 }
 
 
-def _answers(known: Rooms, room: str, question: str) -> str:
-    total = sum(known.counts(room, question).values())
+def _answers(room: Room, question: str) -> str:
+    total = room.answers(question)
     return "1 answer" if total == 1 else f"{total} answers"
 
 

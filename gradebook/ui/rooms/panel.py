@@ -33,7 +33,7 @@ def panel() -> None:
     try:
         if seat.leading(room):
             _lead(room)
-        elif not seat.rooms().is_open(room):
+        elif not seat.rooms().read(room):
             shut(room)
         elif joined(room, ""):
             _learner(room)
@@ -46,8 +46,8 @@ def _door() -> None:
     with left.container(border=True, height="stretch"):
         st.markdown(
             "**Lead.** Open a room, which has a short code. The server counts"
-            " the learners' predictions without names and keeps them in memory"
-            " until the room closes."
+            " the learners' predictions without names, and deletes them with the"
+            " room: when you close it, or a day after it was last used."
         )
         st.button("Open a room", key="room-open", on_click=seat.open_room)
         with st.expander("Take a room back"):
@@ -94,9 +94,12 @@ def _lead(room: str) -> None:
         with st.expander("Keep the lead"):
             st.markdown(
                 "A reload keeps it. On another device, take the room back"
-                " with this key:"
+                " with the lead key."
             )
-            st.code(seat.lead_key(room), language=None, wrap_lines=True)
+            if key := keys.LEAD_KEY.get():
+                st.code(key, language=None, wrap_lines=True)
+            else:
+                st.button("Make a new lead key", on_click=seat.new_key, args=(room,))
         st.button(
             "Close the room",
             key="room-close",
@@ -106,7 +109,7 @@ def _lead(room: str) -> None:
 
 
 def _learner(room: str) -> None:
-    place = seat.rooms().position(room)
+    place = seat.rooms().room(room).position
     follow.follow(place, "session")
     with st.container(border=True, key="room-panel"):
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import secrets
 from contextlib import suppress
@@ -18,6 +19,7 @@ from functools import cache
 import streamlit as st
 
 from gradebook.classroom.room import Rooms, normal
+from gradebook.classroom.store import Store
 from gradebook.classroom.wrong_codes import WrongCodes
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
@@ -30,8 +32,13 @@ TOKEN = re.compile(r"[A-Za-z0-9_-]{6,64}")
 
 @cache
 def rooms() -> Rooms:
-    """The rooms of this server."""
-    return Rooms()
+    """The rooms of the database that the environment or Streamlit's secrets
+    name, else of the one in the user's data folder."""
+    url = os.environ.get("GRADEBOOK_DATABASE_URL", "")
+    if not url and st.secrets.load_if_toml_exists():
+        known = st.secrets.get("connections", {}).get("gradebook", {})
+        url = known.get("url", "")
+    return Rooms(Store(url))
 
 
 @cache
@@ -48,8 +55,9 @@ def code() -> str:
             keys.ROOM.put(named)
         else:
             st.query_params.pop(PARAMETER, None)
-    if not keys.ROOM.get():
+    if not (keys.ROOM.get() or keys.ROOM_SOUGHT.get()):
         keys.ROOM.put(rooms().room_of(seat()))
+        keys.ROOM_SOUGHT.put(True)
     return keys.ROOM.get()
 
 
@@ -68,7 +76,7 @@ def admitted(room: str) -> bool:
             f"Too many wrong codes. Try again in {math.ceil(pause)} s."
         )
         return False
-    if rooms().is_open(room):
+    if rooms().read(room):
         return True
     wrong_codes().note(client())
     keys.ROOM_PROBLEM.put(f"No room with the code {room or '(empty)'} is open.")
@@ -83,7 +91,8 @@ def carried() -> dict[str, str]:
 
 def leading(room: str) -> bool:
     """This browser leads the room."""
-    return bool(lead_key(room))
+    known = rooms().read(room)
+    return known is not None and known.led_by(seat())
 
 
 def leads() -> bool:
@@ -94,12 +103,8 @@ def leads() -> bool:
 def learning() -> bool:
     """This browser sits in a room that another one leads."""
     room = code()
-    return bool(room) and rooms().is_open(room) and not leading(room)
-
-
-def lead_key(room: str) -> str:
-    """The lead's key to the room, or '' for a learner."""
-    return rooms().key(room, seat())
+    known = rooms().read(room) if room else None
+    return known is not None and not known.led_by(seat())
 
 
 def seat() -> str:
@@ -127,17 +132,18 @@ def leave(room: str) -> None:
 def open_room() -> None:
     """Opens a room that this browser leads, or says why it cannot."""
     try:
-        room, _ = rooms().open(seat())
+        room, key = rooms().open(seat())
     except GradebookError as error:
         keys.ROOM_PROBLEM.put(words.place(error))
         return
+    keys.LEAD_KEY.put(key)
     enter(room)
 
 
 def close(room: str) -> None:
-    """Closes the room that this browser leads."""
+    """Deletes the room that this browser leads."""
     with suppress(GradebookError):
-        rooms().close(room, lead_key(room))
+        rooms().close(room, seat())
     leave(room)
 
 
@@ -150,7 +156,13 @@ def take_back(room: str, key: str) -> None:
     except GradebookError:
         keys.ROOM_PROBLEM.put("This is not the room's lead key.")
         return
+    keys.LEAD_KEY.put(key)
     enter(room)
+
+
+def new_key(room: str) -> None:
+    """Another lead key in place of the one that is no longer known."""
+    keys.LEAD_KEY.put(rooms().new_key(room, seat()))
 
 
 def remember() -> None:
