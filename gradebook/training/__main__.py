@@ -1,102 +1,59 @@
 """A process that trains: `python -m gradebook.training`.
 
-It reads one JSON message a line and writes one a line. It asks for nothing
-else, so it imports neither the app nor Streamlit.
+It reads one request a line and writes one answer a line, both JSON, until its
+input ends. It imports neither the app nor Streamlit.
 
-In:   {"id": 3, "run": {...}}                  train, frame by frame
-      {"id": 4, "run": {...},
-       "seed": 2, "update": 37}                the batch of an update
-      {"stop": 3}                              end the run with this id
-Out:  {"ready": true}                          once, at the start
-      {"id": 3, "update": 5, "values": {...}}  a frame
-      {"id": 4, "rows": [...]}                 the rows of the batch
-      {"id": 3, "error": "..."}                why it cannot go on
-      {"id": 3, "done": true}                  always the last
+In:   {"run": {...}, "seed": 0, "update": 0}   train the run
+      {"run": {...}, "seed": 2, "update": 37}  sample the batch of an update
+Out:  {"updates": [...], "values": {...}}      the curves
+      {"rows": [...]}                          the rows of the batch
+      {"error": "..."}                         why there is no answer
 
-The process ends when its input does: it does not outlive its server.
+`python -m gradebook.training precompute` writes shipped.json instead: the
+curves of each bug at the settings that its page begins with.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import sys
-import threading
-from queue import SimpleQueue
-from typing import Any, TextIO
+from typing import Any
 
 import torch
 
 from gradebook.core.errors import GradebookError
-from gradebook.training.study import Run, studied, study
-from gradebook.training.train import (
-    batch_at,
-    frames,
-    rows_of,
-)
+from gradebook.training.one_update import batch_at, rows_of
+from gradebook.training.shipped import precompute
+from gradebook.training.study import Run
+from gradebook.training.train import trained
 
-KINDNESS = 19
-"""Added to the process's niceness: pages go before training, which takes
-the time that nobody else wants."""
+NICENESS = 19
+"""Pages go before training, which takes the time that nobody else wants."""
 
 
-class Inbox:
-    """Messages that came, read by a thread of their own, so that a run can
-    be stopped while it trains."""
-
-    def __init__(self, source: TextIO) -> None:
-        self.wanted: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self.stopped: set[int] = set()
-        self._source = source
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        for line in self._source:
-            message = json.loads(line)
-            if "stop" in message:
-                self.stopped.add(message["stop"])
-            else:
-                self.wanted.put(message)
-        os._exit(0)
-
-
-def work(inbox: Inbox, target: TextIO) -> None:
-    """Carries out what is wanted, one after the other, for ever."""
-
-    def say(message: dict[str, Any]) -> None:
-        target.write(json.dumps(message) + "\n")
-        target.flush()
-
-    say({"ready": True})
-    while True:
-        message = inbox.wanted.get()
-        number, run = message["id"], Run(**message["run"])
-        try:
-            if "update" in message:
-                batch = batch_at(run, message["seed"], message["update"])
-                say({"id": number, "rows": rows_of(batch)})
-            else:
-                for frame in frames(run):
-                    if number in inbox.stopped:
-                        break
-                    say({"id": number, **vars(frame)})
-        except GradebookError as error:
-            say({"id": number, "error": str(error)})
-        say({"id": number, "done": True})
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to one request."""
+    run = Run(**request["run"])
+    try:
+        if request["update"]:
+            batch = batch_at(run, request["seed"], request["update"])
+            return {"rows": rows_of(batch)}
+        return vars(trained(run))
+    except GradebookError as error:
+        return {"error": str(error)}
 
 
 def main() -> None:
-    """Warms up, then works."""
+    """Answers requests, or writes the shipped curves."""
     torch.set_num_threads(1)
-    for bug in studied()[:1]:
-        made = frames(Run(bug, study(bug).slider.default, "adam", 8))
-        next(made), next(made)
-    gc.collect()
-    gc.freeze()
+    if sys.argv[1:] == ["precompute"]:
+        precompute()
+        return
     if hasattr(os, "nice"):
-        os.nice(KINDNESS)
-    work(Inbox(sys.stdin), sys.stdout)
+        os.nice(NICENESS)
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)
 
 
 if __name__ == "__main__":

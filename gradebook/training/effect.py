@@ -11,6 +11,9 @@ from statistics import NormalDist, fmean, stdev
 from gradebook.training.measures import LESS, MORE, SAME
 from gradebook.training.study import Study
 
+NAMES = ("correct", "faulty")
+"""Engine names that stand before the noun."""
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -80,43 +83,48 @@ def t_quantile(level: float, freedom: int) -> float:
     return sum(term / freedom**n for n, term in enumerate(terms))
 
 
+def run_name(engine: str) -> str:
+    """What the run of an engine is called: 'the faulty run', or 'the run with
+    the guard' if the engine is named for what it does."""
+    return f"the {engine} run" if engine in NAMES else f"the run {engine}"
+
+
 def question(study: Study, value: float, names: Sequence[str], update: int) -> str:
     """What to predict; `names` of the engines, the correct one first."""
-    asked = study.measured.question.format(names[1], names[0])
-    given = study.slider.said(value)
-    return f"{given[:1].upper()}{given[1:]}: after {update} updates, {asked}"
+    correct, faulty = map(run_name, names)
+    asked = study.measured.question.format(faulty, correct)
+    setting = study.slider.said(value)
+    return f"{setting[:1].upper()}{setting[1:]}: after {update} updates, {asked}"
 
 
 def sentence(
-    study: Study, value: float, found: Effect, update: int, faulty: str
+    study: Study, value: float, effect: Effect, update: int, faulty: str
 ) -> str:
-    """The result in words, with its interval. `faulty` names the engine:
-    'faulty', or what it does where the report is disputed."""
-    given = study.slider.said(value)
-    given = given[:1].upper() + given[1:]
+    """The result in words, with its interval. `faulty` names the engine."""
+    setting = study.slider.said(value)
+    setting = setting[:1].upper() + setting[1:]
     when = f"after {update} updates"
     measure = study.measured
-    if found.seeds < 2:
-        return f"{given} the run diverged: no number is left to compare."
-    if found.exact:
-        return (
-            f"{given} there is exactly no difference {when}: both runs are"
-            " equal to the last digit."
-        )
-    low = (found.difference - found.half_width) * measure.factor
-    high = (found.difference + found.half_width) * measure.factor
-    if found.kind == SAME:
+    if effect.seeds < 2:
+        return f"{setting}, the run diverged: no number is left to compare."
+    if effect.exact:
+        return f"{setting}, the runs are identical {when}, to the last digit."
+    low = (effect.difference - effect.half_width) * measure.factor
+    high = (effect.difference + effect.half_width) * measure.factor
+    if effect.kind == SAME:
         least, most = (_signed(end, measure.factor) for end in (low, high))
         return (
-            f"{given} there is no difference {when} that {found.seeds} seeds"
-            f" can show (95 % interval {least} to {most} {measure.unit})."
+            f"{setting}, {effect.seeds} seeds show no difference {when}"
+            f" (95 % interval {least} to {most} {measure.unit})."
         )
     ends = sorted((abs(low), abs(high)))
-    size = _size(abs(found.difference) * measure.factor, measure.factor)
-    does = measure.more if found.kind == MORE else measure.less
-    amount = does.format(f"{size} {measure.unit}")
+    size = _size(abs(effect.difference) * measure.factor, measure.factor)
+    words = measure.more if effect.kind == MORE else measure.less
     interval = " to ".join(_size(end, measure.factor) for end in ends)
-    return f"{given} the {faulty} run {amount} {when} (95 % interval {interval})."
+    return (
+        f"{setting}, {words.format(run_name(faulty), size)} {when}"
+        f" (95 % interval {interval})."
+    )
 
 
 def _size(value: float, factor: float) -> str:

@@ -29,8 +29,9 @@ class Measure:
     title     the axis of the curves
     unit      what a difference is counted in, times `factor`
     reach     the lowest and the highest value of the axis
-    question  what to predict, with {} for the faulty and the correct engine
-    more, less  what the faulty run does where its value is larger, smaller
+    question  what to predict, with {} for the faulty and the correct run
+    more, less  what is said of the faulty run, the first {}, if its value is
+              larger or smaller by the second {}
     choices   the answers for more, less and no difference
     """
 
@@ -95,9 +96,9 @@ MEASURES: Mapping[str, Measure] = {
         "points",
         100,
         (0, 1),
-        "is the {} run better or worse than the {} one?",
-        "solves {} more",
-        "solves {} less",
+        "is {} better or worse than {}?",
+        "the success rate of {} is {} points higher",
+        "the success rate of {} is {} points lower",
         ("better", "worse", "no difference"),
     ),
     "wasted_turns": Measure(
@@ -106,9 +107,9 @@ MEASURES: Mapping[str, Measure] = {
         "turns",
         1,
         (0, 8),
-        "is the {} run better or worse than the {} one?",
-        "wastes {} more",
-        "wastes {} less",
+        "is {} better or worse than {}?",
+        "{} wastes {} more turns",
+        "{} wastes {} fewer turns",
         ("worse: it wastes more turns", "better", "no difference"),
     ),
     "letters_in_use": Measure(
@@ -117,9 +118,9 @@ MEASURES: Mapping[str, Measure] = {
         "letters",
         1,
         (1, 7),
-        "does the {} run keep more unscored letters in use than the {} one?",
-        "keeps {} more in use",
-        "keeps {} less in use",
+        "does {} keep more unscored letters in use than {}?",
+        "{} keeps {} more letters in use",
+        "{} keeps {} fewer letters in use",
         ("more", "fewer", "no difference"),
     ),
 }

@@ -184,6 +184,11 @@ class Run:
     third: bool = False
 
 
+def default_run(bug: str) -> Run:
+    """The run that a bug's study begins with."""
+    return Run(bug, study(bug).slider.default)
+
+
 @lru_cache
 def studied() -> tuple[str, ...]:
     """The bugs that have a study, in the order of the page."""

@@ -16,14 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from gradebook.bugs import swap
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import CORRECT, Engine, run
 from gradebook.training.environments import (
@@ -60,9 +59,32 @@ class Frame:
     values: Mapping[str, list[list[float]]]
 
 
+@dataclass(frozen=True)
+class Curves:
+    """A whole run, from its start to its last update.
+
+    updates  0, EVERY, 2 EVERY, ..
+    values   for each measure [frames][E][S]; NaN for a seed that diverged
+    """
+
+    updates: list[int]
+    values: Mapping[str, list[list[list[float]]]]
+
+
+def trained(chosen: Run) -> Curves:
+    """The whole run. Equal runs give equal curves.
+
+    Raises GradebookError where an engine refuses a batch.
+    """
+    every = list(frames(chosen))
+    return Curves(
+        [frame.update for frame in every],
+        {name: [f.values[name] for f in every] for name in every[0].values},
+    )
+
+
 def frames(chosen: Run) -> Iterator[Frame]:
-    """The run from its start to its last update, a frame every EVERY
-    updates. Equal runs give equal frames.
+    """The run as it trains, a frame every EVERY updates.
 
     Raises GradebookError where an engine refuses a batch.
     """
@@ -72,49 +94,6 @@ def frames(chosen: Run) -> Iterator[Frame]:
         training.advance()
         if update % EVERY == 0:
             yield training.frame()
-
-
-def batch_at(chosen: Run, seed: int, update: int) -> Batch:
-    """The batch of one seed that the faulty engine trains on in this
-    update, counted from 1. Raises GradebookError where its policy has
-    diverged, since it samples nothing then."""
-    training = Training(chosen, [seed])
-    for _ in range(update - 1):
-        training.advance()
-    policy = (training.own + training.shared).detach().log_softmax(-1)
-    batch = training.batches(policy, next(training.luck))[1][0]
-    if not batch.rows:
-        raise GradebookError(
-            "This seed's policy is not a number any more, so it samples no"
-            " rollouts. Choose an earlier update or another seed"
-        )
-    return batch
-
-
-def rows_of(batch: Batch) -> list[dict[str, Any]]:
-    """The rows as a scenario file has them; only columns that say more than
-    their default. Prompts are named A, B, .. by their place in the task, so
-    that a prompt has one name in all updates."""
-    columns: dict[str, list[Any]] = {
-        "prompt": [chr(ord("A") + p) for p in batch.prompt.tolist()],
-        "reward": [round(r, 9) for r in batch.reward.tolist()],
-        "mask": batch.mask.long().tolist(),
-    }
-    if not bool(batch.eos.all()):
-        columns["eos"] = batch.eos.tolist()
-    if batch.settings.loss == "grpo" and not bool((batch.steps == 1).all()):
-        columns["steps"] = batch.steps.tolist()
-        columns["kept_steps"] = batch.kept_steps.tolist()
-    if not bool(batch.scored.all()):
-        columns["scored"] = batch.scored.tolist()
-    if bool((batch.rollout[1:] == batch.rollout[:-1]).any()):
-        columns["rollout"] = [f"r{one}" for one in batch.rollout.tolist()]
-    if batch.settings.beta:
-        for name in ("logp", "ref_logp"):
-            values = getattr(batch, name).tolist()
-            columns[name] = [[round(v, 6) for v in row] for row in values]
-    names = list(columns)
-    return [dict(zip(names, cells)) for cells in zip(*columns.values())]
 
 
 def engines(chosen: Run) -> tuple[Engine, ...]:

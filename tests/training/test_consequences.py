@@ -21,10 +21,10 @@ from gradebook.training.measures import (
     success,
     wasted_turns,
 )
+from gradebook.training.one_update import batch_at
 from gradebook.training.study import OPTIMIZERS, Run, study
 from gradebook.training.train import (
     Training,
-    batch_at,
     frames,
 )
 

@@ -11,6 +11,7 @@ from gradebook.training import study as studies
 from gradebook.training.effect import (
     MORE,
     effect,
+    question,
     sentence,
     t_quantile,
 )
@@ -44,19 +45,28 @@ def words(correct, faulty, bug="partial_groups", value=1.0):
 def test_the_headline_says_size_and_interval():
     said = words([0.9] * 4, [0.68, 0.66, 0.67, 0.67])
     assert said == (
-        "With 1 % of the rollouts lost the faulty run solves 23 points less"
-        " after 50 updates (95 % interval 22 to 24)."
+        "With 1 % of the rollouts lost, the success rate of the faulty run is 23"
+        " points lower after 50 updates (95 % interval 22 to 24)."
     )
 
 
 def test_the_headline_says_that_nothing_can_be_shown():
     said = words([0.5, 0.6, 0.5, 0.6], [0.51, 0.59, 0.49, 0.61])
-    assert "no difference after 50 updates that 4 seeds can show" in said
+    assert "4 seeds show no difference after 50 updates" in said
     assert "−1.8 to +1.8 points" in said
 
 
 def test_the_headline_says_exactly_no_difference():
-    assert "exactly no difference" in words([0.5, 0.6], [0.5, 0.6])
+    assert "the runs are identical" in words([0.5, 0.6], [0.5, 0.6])
+
+
+def test_engines_that_are_named_for_what_they_do_stand_after_the_noun():
+    names = ("with the guard", "as written")
+    asked = question(study("zero_std_kl"), 0.04, names, 200)
+    assert asked == (
+        "With beta 0.04: after 200 updates, does the run as written keep more"
+        " unscored letters in use than the run with the guard?"
+    )
 
 
 def test_the_headline_says_that_a_run_diverged():

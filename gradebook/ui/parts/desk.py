@@ -13,102 +13,57 @@ import streamlit as st
 from gradebook.bugs import BUGS
 from gradebook.cases.link import VERSION, in_words
 from gradebook.core.errors import shown
-from gradebook.training.study import (
-    OPTIMIZERS,
-    SEEDS,
-    Run,
-    studied,
-    study,
-)
+from gradebook.training.runs import Runs, Task
+from gradebook.training.study import OPTIMIZERS, SEEDS, Run, default_run, studied, study
+from gradebook.training.train import Curves
 from gradebook.ui import keys
-from gradebook.ui.runs.pool import Job, Pool, Task
-
-KEYS = ("v", "bug", "value", "optimizer", "seeds", "third")
-"""The parameters of a link."""
 
 
 @dataclass(eq=False)
 class Desk:
     """One session's runs.
 
-    who       the session, as a watcher of jobs
+    visitor   the session, as it asks for runs
     run       what stands on the page
-    wanted    what the session watches now, if anything
+    arrivals  how often a link has set the run; the widgets then start anew
     guesses   bug -> the answer and the run that was asked about; an answer
               of '' was skipped
-    results   run -> the frames of each run that is done or was stopped
-    opening   the batch that is to be opened, while it is sampled again
-    opened    the batch that was opened last
+    results   run -> its curves, of each run that this session has seen
+    idle      a run that was cancelled or failed, until Start
+    opened    the batch that was opened last on the bug's page
     problems  what the link said that was not understood
-    error     why the last run ended early, if it did
+    error     why the last run has no result
     """
 
     run: Run
-    who: str = field(default_factory=lambda: secrets.token_hex(8))
-    wanted: Task | None = None
+    visitor: str = field(default_factory=lambda: secrets.token_hex(8))
+    arrivals: int = 0
     guesses: dict[str, tuple[str, Run]] = field(default_factory=dict)
-    results: dict[Run, list[dict]] = field(default_factory=dict)
-    opening: Task | None = None
+    results: dict[Run, Curves] = field(default_factory=dict)
+    idle: Run | None = None
     opened: Task | None = None
     problems: tuple[str, ...] = ()
     error: str = ""
 
-    @property
-    def covered(self) -> bool:
-        """The learner has neither predicted nor skipped for this bug."""
-        return self.run.bug not in self.guesses
-
     def choose(self, **changes: Any) -> None:
-        """Another run stands on the page, and starts where its result is
-        not known yet."""
-        self.run = replace(self.run, **changes)
-        if self.run in self.results:
-            self.want(None)
-        else:
-            self.start()
-
-    def start(self) -> None:
-        """Trains what stands on the page, from its first update."""
-        self.results.pop(self.run, None)
-        self.error = ""
-        self.want(Task(self.run))
-
-    def want(self, task: Task | None) -> None:
-        """Watches another job, or none."""
-        if self.wanted is not None and self.wanted != task:
-            pool().leave(self.wanted, self.who)
-        self.wanted = task
-
-    def job(self) -> Job | None:
-        """The job that the session watches; says that it still does."""
-        if self.wanted is None:
-            return None
-        return pool().watch(self.wanted, self.who)
-
-    def settle(self, frames: list[dict]) -> None:
-        """The run is done or was stopped: keeps its frames."""
-        self.results[self.run] = frames
-        self.want(None)
+        """Another run stands on the page."""
+        runs().cancel(Task(self.run), self.visitor)
+        self.run, self.idle, self.error = replace(self.run, **changes), None, ""
 
 
 @st.cache_resource(show_spinner=False)
-def pool() -> Pool:
-    """The server's workers, started at the first visit."""
-    return Pool()
+def runs() -> Runs:
+    """The server's training runs."""
+    return Runs()
 
 
 def desk() -> Desk:
     """The session's desk."""
-    found = keys.DESK.get()
-    if found is None:
-        found = Desk(default_run(studied()[0]))
-        keys.DESK.put(found)
-    return found
-
-
-def default_run(bug: str) -> Run:
-    """The run that a bug's study begins with."""
-    return Run(bug, study(bug).slider.default)
+    desk = keys.DESK.get()
+    if desk is None:
+        desk = Desk(default_run(studied()[0]))
+        keys.DESK.put(desk)
+    return desk
 
 
 def query_of(run: Run) -> dict[str, str]:
@@ -131,9 +86,6 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
     def wrong(key: str, expected: str, then: str) -> None:
         problems.append(in_words(key, expected, shown(query[key]), then))
 
-    for key in query:
-        if key not in KEYS:
-            problems.append(f"This page has no parameter {shown(key)}; it is left out.")
     bug = query.get("bug", studied()[0])
     if bug not in studied():
         then = f"{studied()[0]} is taken"
@@ -157,11 +109,13 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
         "seeds": {str(count): count for count in SEEDS},
         "third": {"1": True} if study(bug).third else {},
     }
-    for key in [key for key in options if key in query]:
-        if query[key] in options[key]:
+    for key in query:
+        if key not in (*options, "v", "bug", "value"):
+            problems.append(f"This page has no parameter {shown(key)}; it is left out.")
+        elif key in options and query[key] in options[key]:
             changed: dict[str, Any] = {key: options[key][query[key]]}
             run = replace(run, **changed)
-        else:
+        elif key in options:
             one_of = "one of " + ", ".join(options[key])
             expected = one_of if options[key] else "left out for this bug"
             wrong(key, expected, f"{getattr(run, key)} is taken")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.training.study import Run, studied
+from gradebook.training.study import Run, default_run, studied
 from gradebook.ui import keys
 from gradebook.ui.parts import words
-from gradebook.ui.parts.desk import default_run, query_of
+from gradebook.ui.parts.desk import query_of
 from gradebook.ui.parts.shell import page_files
 
 PAGE = "consequences"

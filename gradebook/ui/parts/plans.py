@@ -18,8 +18,8 @@ from gradebook.classroom.plan import (
     shelf,
 )
 from gradebook.core.errors import GradebookError
+from gradebook.training.study import default_run
 from gradebook.ui.parts import matter, present, words
-from gradebook.ui.parts.desk import default_run
 from gradebook.ui.parts.shell import bug_files, first_page
 from gradebook.ui.rooms import seat
 

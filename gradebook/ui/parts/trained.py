@@ -1,0 +1,270 @@
+"""The result of a training run: headline, curves, effect by setting, one
+update's batch, numbers and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+
+import streamlit as st
+
+from gradebook.cases.fields import typed_settings
+from gradebook.cases.scenario import load
+from gradebook.cases.state import State, start
+from gradebook.cases.table import Table
+from gradebook.core.errors import GradebookError
+from gradebook.output.figures.curves import curves_figure, dose_figure
+from gradebook.training.effect import LESS, MORE, SAME, Effect, effect, sentence
+from gradebook.training.runs import Task
+from gradebook.training.shipped import shipped
+from gradebook.training.study import UPDATES, Run, study
+from gradebook.training.train import Curves
+from gradebook.ui import keys
+from gradebook.ui.parts import drafts, pictures, predict, words
+from gradebook.ui.parts.desk import Desk, runs
+from gradebook.ui.parts.download import download
+from gradebook.ui.parts.shell import page_files
+from gradebook.ui.parts.tables import table
+
+LOOK = 0.5
+"""Seconds from one look at a run to the next."""
+
+
+def result(mine: Desk) -> None:
+    """What the run on the page shows; while it trains, its place in the
+    queue."""
+    run = mine.run
+    known = mine.results.get(run) or shipped(run)
+    if known:
+        mine.results[run] = known
+    left, right = st.columns([3, 2])
+    with left, st.container(key="training"):
+        if run in mine.results:
+            _picture(mine, mine.results[run])
+        elif mine.idle == run:
+            st.subheader(words.plain(mine.error or "Cancelled."), anchor=False)
+            if st.button("Start", key="training-start"):
+                mine.idle, mine.error = None, ""
+                st.rerun()
+        else:
+            st.fragment(_waiting, run_every=LOOK)(mine, Task(run))
+    with right:
+        _dose(mine)
+    if run in mine.results:
+        _below(mine, mine.results[run])
+
+
+def _waiting(mine: Desk, task: Task) -> None:
+    """The place in the queue, until the answer is there."""
+    try:
+        future = runs().ask(task, mine.visitor)
+        if future.done():
+            answer = future.result()
+            if task.update:
+                _open(mine, task, answer["rows"])
+            mine.results[task.run] = Curves(**answer)
+            st.rerun()
+    except GradebookError as error:
+        if task.update:
+            st.error(words.plain(str(error)))
+            return
+        mine.idle, mine.error = task.run, str(error)
+        st.rerun()
+    place = runs().place(task)
+    if place:
+        st.subheader(f"Waiting: place {place} in the queue.", anchor=False)
+    else:
+        st.subheader(f"Training {UPDATES} updates of both policies.", anchor=False)
+    if st.button("Cancel", key="training-cancel"):
+        runs().cancel(task, mine.visitor)
+        mine.idle = task.run
+        st.rerun()
+
+
+def _picture(mine: Desk, curves: Curves) -> None:
+    run, one = mine.run, study(mine.run.bug)
+    st.subheader(_headline(mine, curves), anchor=False)
+    figure = curves_figure(
+        curves.updates,
+        curves.values[one.measure],
+        _names(run),
+        axis=one.measured.title,
+        reach=one.measured.reach,
+        ink=pictures.ink(),
+    )
+    plain = {"displayModeBar": False}  # it would cover the button
+    pictures.chart(figure, key="curves", alt=_summary(run, curves), config=plain)
+    diverged = _effect(run, curves, UPDATES).diverged
+    if diverged:
+        st.warning(
+            f"{diverged} of {run.seeds} seeds diverged: their policy is not a number"
+            " any more. Their curves end there, and the result leaves them out."
+        )
+
+
+def _headline(mine: Desk, curves: Curves) -> str:
+    """The guess on the run that was asked about, and the result."""
+    run, one = mine.run, study(mine.run.bug)
+    update = one.report[0]
+    shown = _effect(run, curves, update)
+    text = sentence(one, run.value, shown, update, load(run.bug).engine_names[1])
+    guess, asked = mine.guesses[run.bug]
+    if guess and asked == run:
+        choices = dict(zip((MORE, LESS, SAME), one.measured.choices))
+        right = ", and that is right" if guess == shown.kind else ""
+        text = f"You said {choices[guess]}{right}. {text}"
+    return words.plain(text)
+
+
+def _effect(run: Run, curves: Curves, update: int) -> Effect:
+    """The faulty run beside the correct one, by the run's own measure."""
+    frame = curves.updates.index(update)
+    correct, faulty, *_ = curves.values[study(run.bug).measure][frame]
+    return effect(correct, faulty)
+
+
+def _names(run: Run) -> list[str]:
+    """What the run's lines are called, the correct one first."""
+    names = list(load(run.bug).engine_names)
+    return [*names, study(run.bug).third] if run.third else names
+
+
+def _summary(run: Run, curves: Curves) -> str:
+    """The picture in words."""
+    title = study(run.bug).measured.title
+    first, last = _effect(run, curves, 0), _effect(run, curves, UPDATES)
+    ends = [last.correct, last.faulty]
+    if run.third:
+        ends.append(_third(run, curves, UPDATES))
+    lines = ", ".join(f"{name} {_three(v)}" for name, v in zip(_names(run), ends))
+    return (
+        f"{title[:1].upper()}{title[1:]}, mean of {run.seeds} seeds:"
+        f" {_three(first.correct)} at the start; after {UPDATES} updates {lines}."
+    )
+
+
+def _third(run: Run, curves: Curves, update: int) -> float:
+    """The mean of the third run's seeds; NaN where none is left."""
+    correct, _, third = curves.values[study(run.bug).measure][
+        curves.updates.index(update)
+    ]
+    return effect(correct, third).faulty
+
+
+def _dose(mine: Desk) -> None:
+    """The effect at each setting of this slider that the session has seen."""
+    run, one = mine.run, study(mine.run.bug)
+    update, slider = one.report[0], one.slider
+    alike = [tried for tried in mine.results if replace(tried, value=run.value) == run]
+    points = []
+    for tried in alike:
+        shown = _effect(tried, mine.results[tried], update)
+        points.append((tried.value, shown.difference, shown.half_width))
+    if not points:
+        return
+    figure = dose_figure(
+        points,
+        axis=f"difference after {update} updates",
+        across=slider.label,
+        reach=(slider.least, slider.most),
+        at=run.value,
+        ink=pictures.ink(),
+    )
+    with st.container(key="dose"):
+        st.markdown("**Every setting that you have tried**")
+        count = "1 setting" if len(points) == 1 else f"{len(points)} settings"
+        pictures.chart(figure, key="dose-chart", alt=f"The difference at {count}.")
+
+
+def _below(mine: Desk, curves: Curves) -> None:
+    """What the run says, one update's batch, the numbers and a file."""
+    run, one = mine.run, study(mine.run.bug)
+    st.markdown(words.plain(_summary(run, curves)))
+    st.markdown(f"**Why:** {words.plain(one.why)}")
+    st.markdown(
+        f"**How these conditions were found:** {words.plain(one.found)} They were"
+        " searched for, to see where the bug hurts; the slider also shows where it"
+        " does not. Intervals cover the chance in training and nothing else."
+    )
+    _one_update(mine)
+    with st.expander("The numbers as a table"):
+        _table(run, curves)
+        name = f"{run.bug}-{run.value:g}-{run.optimizer}.csv"
+        download("Curves (CSV)", name, lambda: curves_csv(curves, _names(run)))
+
+
+def _table(run: Run, curves: Curves) -> None:
+    body = []
+    for update in curves.updates[::5]:
+        shown = _effect(run, curves, update)
+        low = shown.difference - shown.half_width
+        high = shown.difference + shown.half_width
+        numbers = [shown.correct, shown.faulty, shown.difference, low, high]
+        if run.third:
+            numbers.append(_third(run, curves, update))
+        body.append([str(update), *map(_three, numbers)])
+    head = ["updates", *load(run.bug).engine_names, "difference", "from", "to"]
+    head += ["third line"] if run.third else []
+    label = study(run.bug).measured.title
+    table(head, body, range(1, len(head)), heads=1, label=label)
+
+
+def curves_csv(curves: Curves, names: list[str]) -> str:
+    """One line for each update, measure, engine and seed."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["update", "measure", "engine", "seed", "value"])
+    for measure, frames in curves.values.items():
+        for update, engines in zip(curves.updates, frames):
+            for name, seeds in zip(names, engines):
+                for seed, value in enumerate(seeds):
+                    writer.writerow([update, measure, name, seed, value])
+    return text.getvalue()
+
+
+def _three(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−").replace("nan", "no value")
+
+
+def _one_update(mine: Desk) -> None:
+    """Which update of which seed to open, and the button that does it."""
+    run = mine.run
+    st.markdown(
+        words.titled(
+            "Watch one update",
+            "Every update trains on one batch for each seed. Open one on the bug's"
+            " page to see which row of which group turned the run. It is the batch"
+            f" that the {load(run.bug).engine_names[1]} engine trained on.",
+        )
+    )
+    left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
+    update = left.slider("Update", 1, UPDATES, 10, key="training-update")
+    seed = middle.number_input("Seed", 0, run.seeds - 1, 0, key="training-seed")
+    task = Task(run, int(seed), update)
+    if right.button("Open this batch", key="training-open"):
+        st.fragment(_waiting, run_every=LOOK)(mine, task)
+
+
+def _open(mine: Desk, task: Task, rows: list[dict]) -> None:
+    """Shows the batch on the bug's page."""
+    state = opened(task, rows)
+    drafts.of(state.scenario).become(state)
+    mine.opened = task
+    bug = task.run.bug
+    keys.CASES.get()[bug] = bug
+    keys.OPENED.put(f"{task}")
+    if predict.covered(bug):
+        predict.answer(bug, predict.SKIPPED)
+    st.switch_page(page_files()[bug])
+
+
+def opened(task: Task, rows: list[dict]) -> State:
+    """The bug's own case with the rows of an update and its settings."""
+    _, _, settings = study(task.run.bug).at(task.run.value)
+    return replace(
+        start(load(task.run.bug)),
+        table=Table.of(rows),
+        typed=typed_settings(settings),
+        row=0,
+    )

@@ -1,1 +1,0 @@
-"""Training runs beside the server, in processes of their own."""
