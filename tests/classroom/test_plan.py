@@ -163,7 +163,7 @@ def test_two_steps_of_the_hour_train_policies_no_eos_outliers_first():
     for step in trained:
         cases = [one for one in OPENED if one.bug == step.bug]
         assert all(one.begin < step.begin for one in cases)
-        assert step.ask.endswith("better or worse than the correct one?")
+        assert step.ask.endswith("better or worse than the correct run?")
         assert step.choices == ("Better", "Worse", "No difference")
         assert step.truth.startswith("Worse. ")
         assert step.usual == "No difference."

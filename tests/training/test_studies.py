@@ -106,10 +106,10 @@ def test_a_slider_s_percent_is_a_share():
 @pytest.mark.parametrize(
     "key, value, said",
     [
-        ("measure", "'speed'", "key 'measure': expected one of success"),
-        ("rollouts", "0.5", "key 'rollouts': expected a whole number"),
-        ("colour", "'red'", "key 'colour': expected a known key"),
-        ("answer", "'better'", "key 'answer': expected one of more, less"),
+        ("measure", "'speed'", "key 'measure': Input should be 'success'"),
+        ("rollouts", "0.5", "key 'rollouts': Input should be a valid integer"),
+        ("colour", "'red'", "key 'colour': Unexpected"),
+        ("answer", "'better'", "key 'answer': Input should be 'more', 'less'"),
     ],
 )
 def test_a_study_s_file_that_is_wrong_is_told_by_its_key(
