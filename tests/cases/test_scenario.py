@@ -163,24 +163,40 @@ def test_a_batch_always_goes_through_the_table():
     assert scenario.batch(settings=other).settings.ddof == 0
 
 
-def test_a_question_may_say_where_each_choice_lies_on_the_axis(tmp_path):
-    text = (FOLDER / "partial_groups.toml").read_text()
-    lines = """\
-places = [1, 0, -1.0]
-regions = [[0.05, inf], [-0.05, 0.05], [-inf, -0.05]]
-said = ["One.", "Two.", "Three."]
-"""
-    text = text.replace("[plan]", lines + "\n[plan]")
-    text = text.replace("[[challenges]]", '[[challenges]]\ninsight = "So."')
-    path = tmp_path / "mine.toml"
-    path.write_text(text)
-    scenario = gradebook.load(path)
-    question = scenario.prediction
+def test_a_question_says_where_each_choice_lies_on_the_axis():
+    question = gradebook.load("partial_groups").prediction
     assert question.places == (1.0, 0.0, -1.0)
     assert question.regions[0] == (0.05, math.inf)
     assert question.regions[2] == (-math.inf, -0.05)
-    assert question.said == ("One.", "Two.", "Three.")
-    assert [one.insight for one in scenario.challenges] == ["So."] * 4
+
+
+def choice_at(prediction, value):
+    """The choice of a guess on the axis: the first region that holds it, or
+    the nearest place."""
+    for at, (low, high) in enumerate(prediction.regions):
+        if low <= value <= high:
+            return at
+    return min(
+        range(len(prediction.places)), key=lambda at: abs(prediction.places[at] - value)
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name in gradebook.BUGS])
+def test_every_guess_at_a_report_has_its_sentence_and_its_place(name):
+    scenario = gradebook.load(name)
+    question = scenario.prediction
+    assert len({*question.said}) == len(question.choices)
+    assert all(text.endswith(".") for text in question.said)
+    assert question.said[question.answer].startswith("Right: ")
+    assert all(one.insight.endswith(".") for one in scenario.challenges)
+    if not question.places:
+        assert not question.regions
+        return
+    faulty = float(both(name)[1].advantage[scenario.focus])
+    assert choice_at(question, faulty) == question.answer
+    for at, place in enumerate(question.places):
+        assert choice_at(question, place) == at
+        assert abs(place - faulty) > 1e-3 or place == 0
 
 
 def test_titles_are_short_and_sentences_end():
