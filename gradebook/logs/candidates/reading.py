@@ -11,7 +11,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.evaluation import Layout
 from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
-from gradebook.logs.candidates.weights import TRL_EPS, sums
+from gradebook.logs.candidates.weights import normalized_rewards
 from gradebook.logs.read.canonical import functions_of, summed
 from gradebook.logs.read.columns import Columns
 
@@ -20,12 +20,13 @@ from gradebook.logs.read.columns import Columns
 class Reading:
     """How a log's rows are grouped and its rewards are summed.
 
-    weights     one for each reward function
-    group_size  rows per prompt where groups are cut by position, else None
-    notes       what a reader should know about both
-    normalized  each function's rewards are normalized in their group
-                before they are summed
-    layout      where rows of evaluation stand, None without any
+    weights       one for each reward function
+    asks_weights  they are assumed, and the rows do not confirm them
+    group_size    rows per prompt where groups are cut by position, else None
+    notes         what a reader should know about both
+    normalized    each function's rewards are normalized in their group
+                  before they are summed
+    layout        where rows of evaluation stand, None without any
     """
 
     weights: tuple[float, ...]
@@ -33,6 +34,7 @@ class Reading:
     notes: tuple[str, ...] = ()
     normalized: bool = False
     layout: Layout | None = None
+    asks_weights: bool = False
 
 
 def logged(table: pd.DataFrame, columns: Columns, reading: Reading) -> LoggedSteps:
@@ -61,21 +63,6 @@ def rewarded(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
         values = normalized_rewards(table[names].to_numpy(), group)
         table = table.assign(**dict(zip(names, values.T)))
     return summed(table, reading.weights)
-
-
-def normalized_rewards(rewards: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Each function's rewards, less their group's mean and over its
-    standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one
-    of a group. [R, functions]"""
-    has = ~np.isnan(rewards)
-    count = sums(has.astype("float64"), group)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = sums(np.where(has, rewards, 0), group) / count
-        away = rewards - mean[group]
-        square = sums(np.where(has, away, 0) ** 2, group)
-        spread = np.sqrt(square / (count - 1))
-        found = np.nan_to_num(away / (spread[group] + TRL_EPS))
-        return np.where(has, found, np.nan)
 
 
 def steps_of(table: pd.DataFrame) -> np.ndarray:
