@@ -1,242 +1,243 @@
 """A batch reduced to the smallest one that still shows its bug.
 
-Greedy delta debugging in a fixed order: whole steps and prompts, rows (with
-a smaller group size where the bug reads it), the response masks, the other
-columns, then the numbers. A candidate counts only where both engines run
-and the same face of the bug is still there.
+Greedy delta debugging in a fixed order: rows in ever smaller blocks, then
+tokens, transitions and flags, then rounder numbers, until nothing can go. A
+candidate counts only where both engines run and the row in question still
+shows the bug in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
+from typing import TypeAlias
 
 from gradebook.analysis.comparison import Comparison
-from gradebook.analysis.faces import (
-    Face,
-    face_of,
-    has_company,
-    is_even,
-    is_fitting,
-    kinds_of,
-)
-from gradebook.analysis.reductions import REDUCTIONS, Candidates, labels_of
 from gradebook.analysis.state_comparison import compared
-from gradebook.bugs import Swap
-from gradebook.cases.columns import whole
+from gradebook.cases.columns import as_text, number, parts, whole
 from gradebook.cases.state import State
+from gradebook.cases.table import LISTS
+from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted
 
-MOST_RUNS = 3000
+MOST_RUNS = 2000
 """Candidates tried at most; a run of both engines takes about a
 millisecond on a dozen rows."""
-MOST_SUBSETS = 1200
-"""Of those, subsets of rows looked through for the smallest batch."""
+EXPLOSION = 100.0
+"""A faulty advantage so many times the correct one is a way of its own."""
+
+Candidates: TypeAlias = Iterator[tuple[State, str]]
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One accepted reduction: the state after it, what was done in a
-    sentence, and how many candidates were tried so far."""
+    """One accepted reduction: the state after it, and what was done."""
 
     state: State
     sentence: str
-    runs: int
 
 
-def shrink(bug: Swap, state: State) -> Iterator[Step]:
-    """Reductions of `state`, each smaller or rounder than the last, that
-    keep the face of the bug. None where the batch does not show it.
+def shrink(state: State) -> Iterator[Step]:
+    """Reductions of `state`, each smaller or rounder than the last, in which
+    the selected row shows the bug in the same way, or where it does not, the
+    row with the largest difference. None where the batch hides the bug.
 
     Deterministic, of at most MOST_RUNS candidates. Raises GradebookError
     where the batch itself cannot be read.
     """
     comparison = compared(state)
-    face = face_of(state, comparison)
-    if face is None:
+    row = _telling(comparison, state.row)
+    if row is None:
         return
-    search = _Search(bug, face, state)
-    for _ in range(2):
-        yield from _parts(search)
-        yield from _rows(search)
-        for reduction in REDUCTIONS:
-            yield from search.repeat(reduction)
+    state = replace(state, row=row)
+    wanted, runs = way(comparison, row), 0
 
-
-# The search
-
-
-class _Search:
-    """The best state so far, and the count of candidates tried."""
-
-    def __init__(self, bug: Swap, face: Face, state: State) -> None:
-        self.face = face
-        self.state = state
-        self.runs = 0
-        self.by_position = bug.stage == "group"
-        grouped = "group_size" in state.scenario.controls
-        self.resizes = self.by_position and grouped
-
-    def takes(self, state: State) -> State | None:
-        """The candidate, taken over where it shows the face too. A
-        selected row that left, -1, is replaced by one that shows it."""
-        if self.face.pinned and state.row < 0:
-            return None
-        self.runs += 1
-        try:
-            found = compared(state)
-        except GradebookError:
-            return None
-        rows = self._showing(found, state.row)
-        if not rows or not self._in_shape(found):
-            return None
-        row = state.row if state.row >= 0 else rows[0]
-        self.state = replace(state, row=row)
-        return self.state
-
-    def _showing(self, found: Comparison, row: int) -> list[int]:
-        """The rows that show the face."""
-        face = self.face
-        rows = kinds_of(found, face.visible).get((face.kind, face.side), [])
-        if self.face.pinned:
-            rows = [r for r in rows if r == row]
-        if self.face.company:
-            rows = [r for r in rows if has_company(found, r)]
-        return rows
-
-    def _in_shape(self, found: Comparison) -> bool:
-        """Only the bug that cuts by position reads the group size."""
-        return not self.by_position or (
-            (not self.face.even or is_even(found))
-            and (not self.face.fitting or is_fitting(found))
-        )
-
-    def first(self, candidates: Iterable[tuple[State, str]]) -> Step | None:
-        """The first candidate that keeps the face, taken over."""
+    def first(candidates: Candidates) -> Step | None:
+        nonlocal runs
         for candidate, sentence in candidates:
-            if self.runs >= MOST_RUNS:
+            if runs >= MOST_RUNS:
                 return None
-            if state := self.takes(candidate):
-                return Step(state, sentence, self.runs)
+            runs += 1
+            try:
+                if way(compared(candidate), candidate.row) == wanted:
+                    return Step(candidate, sentence)
+            except GradebookError:
+                pass
         return None
 
-    def repeat(
-        self, candidates: Callable[[State], Iterable[tuple[State, str]]]
-    ) -> Iterator[Step]:
-        """Candidates of the state at hand until none is taken."""
-        while step := self.first(candidates(self.state)):
-            yield step
+    smaller = True
+    while smaller:
+        smaller = False
+        for reduction in REDUCTIONS:
+            while step := first(reduction(state)):
+                state, smaller = step.state, True
+                yield step
 
 
-# Rows
+def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
+    """How a row shows the bug: the signs of both advantages, whether the
+    faulty one explodes or is the larger, and whether the row is compared with
+    another one. Where the advantages agree, whether each engine has a
+    gradient there. None where the row does not show the bug."""
+    correct, faulty = (
+        float(trace.advantage[row]) for trace in (comparison.correct, comparison.faulty)
+    )
+    group = comparison.correct.group
+    peers = (group == group[row]) & comparison.correct.counted
+    company = int(peers.sum()) > 1
+    if bool(comparison.differs("advantage")[row]):
+        explodes = not abs(faulty) <= EXPLOSION * max(1.0, abs(correct))
+        larger = abs(faulty) > abs(correct)
+        return _sign(correct), _sign(faulty), explodes, larger, company
+    if comparison.correct.gradient is None or not comparison.gradient_differs[row]:
+        return None
+    gradients = comparison.correct.gradient, comparison.faulty.gradient
+    learns = [bool((g[row].abs() > 1e-9).any()) for g in gradients if g is not None]
+    return *learns, company
 
 
-def _parts(search: _Search) -> Iterator[Step]:
-    """Whole training steps, then whole prompts, from the last on."""
-    yield from search.repeat(lambda state: _without(state, "step"))
-    yield from search.repeat(lambda state: _without(state, "prompt"))
+def _telling(comparison: Comparison, selected: int) -> int | None:
+    rows = comparison.batch.rows
+    if selected < rows and way(comparison, selected) is not None:
+        return selected
+    gap = comparison.correct.advantage - comparison.faulty.advantage
+    sizes = gap.abs().nan_to_num(0).tolist()
+    showing = [row for row in range(rows) if way(comparison, row) is not None]
+    return max(showing, key=lambda row: sizes[row], default=None)
 
 
-def _without(state: State, column: str) -> Candidates:
-    if column not in state.table:
-        return
-    labels = labels_of(state.table, column)
-    names = list(dict.fromkeys(labels))
-    for block in _blocks(len(names)):
-        gone = {names[at] for at in block}
-        kept = [r for r, label in enumerate(labels) if label not in gone]
-        if kept:
-            said = ", ".join(names[at] for at in block)
-            if len(block) > 3:
-                said = f"{len(block)} {column}s"
-            rows = counted(len(labels) - len(kept), "row")
-            leave = "leaves" if len(block) == 1 else "leave"
-            many = "" if len(block) == 1 else "s"
-            if len(block) <= 3:
-                said = f"{column.capitalize()}{many} {said}"
-            yield _with_rows(state, kept), f"{said} {leave} with {rows}."
+def _sign(value: float) -> int:
+    return 0 if abs(value) <= DUST or math.isnan(value) else 1 if value > 0 else -1
 
 
-def _blocks(count: int) -> Iterator[range]:
-    """Neighbours among `count`: halves, quarters, .. single ones, each
-    from the end."""
-    size = count // 2
-    while size:
-        for start in reversed(range(0, count, size)):
-            yield range(start, min(start + size, count))
-        size //= 2
+# Reductions: states that have a little less, with a sentence that says what
+
+
+def fewer_labels(state: State) -> Candidates:
+    """A training step or a prompt less, from the last on."""
+    for name in [name for name in ("step", "prompt") if name in state.table]:
+        labels = [str(cell).strip() for cell in state.table[name]]
+        for label in reversed(dict.fromkeys(labels)):
+            kept = [row for row, other in enumerate(labels) if other != label]
+            if label != labels[state.row]:
+                rows = counted(state.rows - len(kept), "row")
+                what = f"{name.capitalize()} {label} leaves with {rows}."
+                yield _with_rows(state, kept), what
+
+
+def fewer_rows(state: State) -> Candidates:
+    """Blocks of rows fewer: halves, quarters, .. single ones, from the end.
+    Where fewer rows are left than a group has, groups of that many too."""
+    block = state.rows // 2
+    while block:
+        for start in reversed(range(0, state.rows, block)):
+            kept = [r for r in range(state.rows) if not start <= r < start + block]
+            if state.row not in kept:
+                continue
+            left = _with_rows(state, kept)
+            rows = counted(state.rows - len(kept), "row")
+            sentence = f"{rows.capitalize()} less: {len(kept)} are enough."
+            yield left, sentence
+            size = str(state.typed.get("group_size", ""))
+            if size.strip() and 1 < len(kept) < whole(size):
+                typed = {**state.typed, "group_size": str(len(kept))}
+                yield replace(left, typed=typed), f"{sentence[:-1]}, as one group."
+        block //= 2
 
 
 def _with_rows(state: State, kept: list[int]) -> State:
-    """Only the rows `kept`; the selected row moves along, to -1 where it
-    left."""
-    row = kept.index(state.row) if state.row in kept else -1
-    return replace(state, table=state.table.take(kept), row=row)
+    """Only the rows `kept`; the selected one is among them."""
+    table = state.table.take(kept)
+    return replace(state, table=table, row=kept.index(state.row))
 
 
-def _rows(search: _Search) -> Iterator[Step]:
-    """Blocks of rows, then the smallest subset of what is left, with a
-    smaller group size where one is read."""
-    yield from search.repeat(lambda state: _thinned(search, state))
-    yield from _smallest(search)
+def fewer_tokens(state: State) -> Candidates:
+    """Fewer token columns, then fewer tokens of a row."""
+    table, width = state.table, state.table.width
+    for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
+        narrow = table.with_column("mask", [mask[:tokens] for mask in table["mask"]])
+        for name in [name for name in LISTS if name in table]:
+            cells = [" ".join(parts(cell)[:tokens]) for cell in table[name]]
+            narrow = narrow.with_column(name, cells)
+        sentence = f"The response mask narrows to {counted(tokens, 'token')}."
+        yield replace(state, table=narrow), sentence
+    for row, mask in enumerate(table.get("mask", ())):
+        for tokens in sorted({1, sum(mask) - 1} & set(range(1, sum(mask) + 1))):
+            cut = tuple(t < tokens for t in range(width))
+            if cut != mask:
+                sentence = f"Row {row} is cut to {counted(tokens, 'token')}."
+                yield _with(state, row, mask=cut), sentence
 
 
-def _sizes(search: _Search, state: State, rows: int) -> list[str]:
-    """Group sizes to try, as typed: the one at hand, then smaller ones."""
-    typed = str(state.typed.get("group_size", ""))
-    if not search.resizes or not typed.strip():
-        return [typed]
-    size = whole(typed)
-    smaller = range(min(size - 1, rows), 1, -1)
-    return [typed, *map(str, smaller)]
+def plainer(state: State) -> Candidates:
+    """One training step, every row finished, and short episodes."""
+    table = state.table
+    if "step" in table and any(str(cell).strip() != "0" for cell in table["step"]):
+        one = table.with_column("step", ["0"] * len(table))
+        yield replace(state, table=one), "All rows are in one step."
+    for row, ended in enumerate(table.get("eos", ())):
+        if not ended:
+            yield _with(state, row, eos=True), f"Row {row} ends with EOS."
+    names = [name for name in ("steps", "kept_steps") if name in table]
+    for row in range(len(table) if names else 0):
+        lengths = {name: whole(table[name][row]) for name in names}
+        for most in (1, 2, 3):
+            shorter = {name: min(length, most) for name, length in lengths.items()}
+            if shorter != lengths:
+                sentence = f"Row {row} has at most {counted(most, 'transition')}."
+                cells = {name: str(length) for name, length in shorter.items()}
+                yield _with(state, row, **cells), sentence
 
 
-def _resized(state: State, size: str) -> State:
-    if size == str(state.typed.get("group_size", "")):
-        return state
-    return replace(state, typed={**state.typed, "group_size": size})
+def rounder_numbers(state: State) -> Candidates:
+    """Rewards as round as can be, and one log-probability for all tokens of
+    a row."""
+    for name in ("reward", *LISTS):
+        for row, cell in enumerate(state.table.get(name, ())):
+            numbers = parts(str(cell))
+            if not numbers:
+                continue
+            now = max(map(_roundness, numbers)), len(set(numbers))
+            for choice in _rounder(number(numbers[0]), name == "reward"):
+                if (_roundness(choice), 1) < now:
+                    what = f"Every {name}" if name != "reward" else "The reward"
+                    cells = {name: " ".join([choice] * len(numbers))}
+                    sentence = f"{what} of row {row} becomes {choice}."
+                    yield _with(state, row, **cells), sentence
 
 
-def _thinned(search: _Search, state: State) -> Candidates:
-    """A block of rows fewer, at each group size."""
-    every = range(state.rows)
-    for dropped in _blocks(len(every)):
-        kept = [row for row in every if row not in dropped]
-        for size in _sizes(search, state, len(kept)):
-            thinner = _resized(_with_rows(state, kept), size)
-            yield thinner, _left(state, thinner)
+def _rounder(value: float, is_reward: bool) -> list[str]:
+    """Rounder numbers near 0 or near the value, the roundest first."""
+    choices = [-1, -2, -3, -0.5]
+    if is_reward:
+        choices = [sign * n / 2 for n in range(11) for sign in (1, -1)]
+    near = [float(f"{value:.0e}"), float(f"{value:.1e}"), round(value * 2) / 2]
+    texts = {as_text(v + 0.0) for v in (*choices, *near) if math.isfinite(v)}
+    return sorted(texts, key=lambda text: (_roundness(text), text))
 
 
-def _left(before: State, after: State) -> str:
-    gone = before.rows - after.rows
-    said = f"{counted(gone, 'row').capitalize()} less"
-    size = after.typed.get("group_size", "")
-    if size != before.typed.get("group_size", ""):
-        said += f", in groups of {size}"
-    return f"{said}: {after.rows} are enough."
+def _roundness(text: str) -> tuple[float, ...]:
+    """Smaller is rounder: 0, 1, -1, 2, small whole numbers, halves, few
+    digits."""
+    value = number(text)
+    for at, times in enumerate((1, 2)):
+        if (times * value).is_integer() and abs(value) < 1e6:
+            return (at, abs(value), value < 0)
+    return (2, len(text.strip().lstrip("+-")), abs(value), value < 0)
 
 
-def _smallest(search: _Search) -> Iterator[Step]:
-    """The smallest subset of the rows, looked for from 2 rows up."""
-    stop = min(search.runs + MOST_SUBSETS, MOST_RUNS)
-    state = search.state
-    for count in range(1, state.rows):
-        for candidate in _subsets(search, state, count):
-            if search.runs >= stop:
-                return
-            if smaller := search.takes(candidate):
-                yield Step(smaller, _left(state, smaller), search.runs)
-                return
+def _with(state: State, row: int, **cells: object) -> State:
+    changes = {(row, name): cell for name, cell in cells.items()}
+    return replace(state, table=state.table.with_cells(changes))
 
 
-def _subsets(search: _Search, state: State, count: int) -> Iterator[State]:
-    """The subsets of `count` rows, at each group size."""
-    pinned = search.face.pinned
-    among = [r for r in range(state.rows) if not pinned or r != state.row]
-    sizes = _sizes(search, state, count)
-    for rest in combinations(among, count - pinned):
-        kept = sorted((*rest, state.row) if pinned else rest)
-        for size in sizes:
-            yield _resized(_with_rows(state, kept), size)
+REDUCTIONS: tuple[Callable[[State], Candidates], ...] = (
+    fewer_labels,
+    fewer_rows,
+    fewer_tokens,
+    plainer,
+    rounder_numbers,
+)
+"""In the order in which they are tried."""

@@ -9,9 +9,6 @@ ENGINES = {"correct": CORRECT} | {
     name: gradebook.bug(name).engine for name in gradebook.BUGS
 }
 ESTIMATORS = gradebook.ESTIMATORS
-ROUNDED = {"bf16_rewards": 2**-6, "float32_dust": 1e-3, "variance_floor": 1e-3}
-"""Engines that round on the way: a small change of a reward shows them as
-steps. Their derivative is that of the formula, up to this error."""
 DIVISIBLE = ((4, 15), (3, 10), (2, 2))
 """Group sizes and seeds of `drawn` that every engine takes: in each step
 the rows with a say divide by the group size."""

@@ -15,9 +15,7 @@ from gradebook.ui.parts import (
     controls,
     deeper,
     drafts,
-    lost_number,
     matter,
-    other_fix,
     predict,
     present,
     report,
@@ -132,8 +130,6 @@ def rest(
             with why, below(draft):
                 if rows:
                     stages.where(draft)
-                    lost_number.section(draft)
-                    other_fix.section(draft)
                 listed(draft, draft.scenario.telltale.kind)
             if not draft.faults:
                 takehome.take_home(draft)

@@ -162,7 +162,7 @@ def _shrink(draft: Draft) -> None:
     steps = []
     try:
         with st.status("Shrinking", expanded=True) as status:
-            for found in shrink(draft.swap, draft.state):
+            for found in shrink(draft.state):
                 steps.append((found.sentence, found.state))
                 said = f"Step {len(steps)}: {found.sentence}"
                 status.update(label=words.plain(said))
