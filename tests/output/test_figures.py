@@ -123,11 +123,10 @@ def test_plotly_accepts_every_figure(name):
     prompts = [str(p) for p in found.batch.prompt.tolist()]
     moved = influences(swapped.engine, found.batch)
     cells = MapPicture(
-        moved.correct.moved.tolist(),
-        moved.faulty.moved.tolist(),
-        moved.leaks.tolist(),
+        moved.correct.tolist(),
+        moved.faulty.tolist(),
+        (moved.leaked != 0).tolist(),
         prompts,
-        (0, 0),
     )
     steps = Timeline(["1", "2"], ["correct", "suspect"], [0.0, 1.5], [0, 2])
     for figure in (
@@ -141,7 +140,7 @@ def test_plotly_accepts_every_figure(name):
 
 
 def map_of(values, leaks, prompts=("A", "B")):
-    picture = MapPicture([[0.0, 0.0]] * 2, values, leaks, prompts, (0, 1))
+    picture = MapPicture([[0.0, 0.0]] * 2, values, leaks, prompts)
     return go.Figure(map_figure(picture))
 
 
@@ -151,22 +150,19 @@ def test_a_cell_of_the_map_is_as_strong_as_the_root_of_its_share():
     assert list(correct.z) == [[0, 0], [0, 0]]
     assert list(faulty.z) == [[1, -0.5], [None, 0]]
     assert (faulty.zmin, faulty.zmax, faulty.xaxis) == (-1, 1, "x2")
-    assert named(figure, "leaks") == []
+    assert not [shape for shape in figure.layout.shapes if shape.line.width == 3]
 
 
-def test_a_leak_is_boxed_on_the_faulty_side():
+def test_a_leak_is_framed_on_the_faulty_side():
     figure = map_of([[4.0, -1.0], [0.0, 1.0]], [[False, True], [False] * 2])
-    (boxes,) = named(figure, "leaks")
-    assert boxes.xaxis == "x2" and boxes.line.width == 3
-    around = [(0.54, -0.46), (1.46, -0.46), (1.46, 0.46), (0.54, 0.46)]
-    found = list(zip(boxes.x, boxes.y))
-    assert found == [pytest.approx(p) for p in around[:4]] + [
-        pytest.approx(around[0]),
-        (None, None),
-    ]
-    signs = named(figure, "faulty")[0]
-    assert signs.hovertext[1] == "row 1 moves row 0 by \u22121.000<br>a leak"
-    assert signs.text == ("+", "\u2212", "", "+")
+    (frame,) = [shape for shape in figure.layout.shapes if shape.line.width == 3]
+    assert (frame.xref, frame.x0, frame.x1, frame.y0, frame.y1) == (
+        *("x2", 0.5, 1.5),
+        *(-0.5, 0.5),
+    )
+    cells = figure.data[1]
+    assert cells.hovertext[0][1] == "row 1 moves row 0 by \u22121.000<br>a leak"
+    assert list(map(list, cells.text)) == [["+", "\u2212"], ["", "+"]]
 
 
 def stage(name, of, row=-1, **more):

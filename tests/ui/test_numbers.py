@@ -49,17 +49,10 @@ def test_the_map_stands_as_two_tables(visit):
         lines = shown[f"{side}: row moved, by row"]
         assert [line[0] for line in lines][9:] == ["9 C", "10 C", "11 D"]
         values = [[number(cell) for cell in line[1:]] for line in lines]
-        for line, wanted in zip(values, getattr(found, side).moved.tolist()):
+        for line, wanted in zip(values, getattr(found, side).tolist()):
             assert line == pytest.approx(wanted, abs=6e-4)
     # TRUTH: row 11's reward moves row 10 by -1.79, faulty.
     assert shown["faulty: row moved, by row"][10][12] == "\u22121.785"
-
-
-def test_the_gradients_map_has_its_numbers_and_its_words(visit):
-    page = visit("zero_std_kl").open("influence")
-    page.put("numbers-map-zero_std_kl", True)
-    assert len(tables(page)) == 2
-    assert "cells move a row under" in page.text
 
 
 def test_many_rows_are_a_file(visit):
@@ -68,12 +61,6 @@ def test_many_rows_are_a_file(visit):
     assert tables(page) == {}
     labels = [b.proto.label for b in page.app.get("download_button")]
     assert labels.count("34 rows as CSV") == 2
-
-
-def test_32_rows_stand_on_the_page(visit):
-    page = visit("partial_groups").paste("\n".join(["0", "1"] * 16))
-    page.open("influence").put("numbers-map-partial_groups", True)
-    assert [len(lines) for lines in tables(page).values()] == [32, 32]
 
 
 def test_the_picture_has_both_panels_and_what_was_before(visit):
@@ -89,7 +76,7 @@ def test_the_picture_has_both_panels_and_what_was_before(visit):
 
 
 def test_a_map_in_numbers_keeps_every_digit_in_its_file():
-    drawn = MapPicture([[1 / 3]], [[-2.0]], [[False]], ["=1+1"], (0, 0))
+    drawn = MapPicture([[1 / 3]], [[-2.0]], [[False]], ["=1+1"])
     correct, faulty = numbers.of_map(drawn)
     lines = list(csv.reader(io.StringIO(table_csv(correct.head, correct.body))))
     assert lines == [["row moved", "by 0 =1+1"], ["0 =1+1", repr(1 / 3)]]

@@ -397,22 +397,6 @@ def test_prompts_are_shown_as_text_and_never_as_markup(visit):
     assert page.table["prompt"][11] == "<b>x</b>"
 
 
-def test_the_map_takes_two_picks_at_once(visit):
-    page = visit("partial_groups").open("influence")
-    page.widget("victim-partial_groups").set_value(3)
-    page.widget("culprit-partial_groups").set_value(5)
-    page.run()
-    assert page.row == page.widget("victim-partial_groups").value == 3
-    assert page.widget("culprit-partial_groups").value == 5
-
-
-def test_a_note_of_the_unedited_batch_says_so(visit):
-    page = visit("rejected_rows").open("estimators")
-    note = "Six of the eight change"
-    assert note in page.text and f"unedited case: {note}" not in page.text
-    assert f"In the unedited case: {note}" in page.cell(0, reward="1.5").text
-
-
 def test_a_space_around_a_number_is_kept_and_read_over(visit):
     page = visit("partial_groups").cell(11, reward=" 0 ")
     assert page.table["reward"][11] == " 0 "

@@ -109,7 +109,7 @@ def _cells(
         "type": "heatmap",
         "z": [
             [
-                math.copysign(math.sqrt(min(1.0, abs(v) / largest)), v)
+                math.copysign(math.sqrt(min(1.0, abs(settled(v)) / largest)), v)
                 if math.isfinite(v)
                 else None
                 for v in line

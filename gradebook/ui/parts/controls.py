@@ -48,10 +48,11 @@ def switches(draft: Draft) -> None:
         _phases(one, comparison.batch, draft.state.evaluation)
 
 
-def settings(draft: Draft) -> None:
-    """The settings that matter to this bug, and those that a link changed."""
+def settings(draft: Draft, across: int = 6) -> None:
+    """The settings that matter to this bug, `across` in a line, and those that
+    a link changed."""
     names = [n for n in draft.scenario.controls if n not in SPECIAL_CONTROLS]
-    lines = -(-len(names) // 6)
+    lines = -(-len(names) // across)
     wide = -(-len(names) // max(lines, 1))
     for start in range(0, len(names), wide or 1):
         parts = st.columns(wide, vertical_alignment="bottom")
