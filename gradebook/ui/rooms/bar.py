@@ -79,6 +79,7 @@ def joined(room: str, question: str) -> bool:
         st.warning(words.plain(words.place(error)))
         leave_button(room)
         return False
+    seat.remember()
     return True
 
 
@@ -127,6 +128,7 @@ def _lead(room: str, page: str, scenario: Scenario) -> None:
     elif predict.covered(page):
         predict.answer(page, predict.SKIPPED, scenario.name)
     moved(page, drafts.of(scenario))
+    seat.remember()
     line = st.container(horizontal=True, vertical_alignment="center")
     with line:
         st.markdown(f"Room **{room}**, you lead.")

@@ -16,6 +16,7 @@ import { Marks } from "./marks.js";
 import { Outbox } from "./messages.js";
 import { painting } from "./chips.js";
 import { Pieces, pieces } from "./pieces.js";
+import { restored } from "./refused.js";
 import { Rows } from "./rows.js";
 
 const REVEAL = 550; // ms
@@ -100,6 +101,7 @@ export class Board {
     const other = before?.epoch !== data.epoch;
     if (other) this.held = null;
     this.outbox.heard(data.epoch, data.ack);
+    restored(data, (edit) => this.put(edit));
     const revealed = before?.covered && !data.covered && !other;
     const typed = this.held || this.rows.typing;
     this.render(other ? 0 : revealed ? REVEAL : typed ? FOLLOW : STEP);
