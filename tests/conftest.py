@@ -26,6 +26,7 @@ from streamlit.util import calc_hash
 import gradebook
 from gradebook.cases.scenario import names
 from gradebook.ui.board.component import taken
+from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 from gradebook.ui.server import VISIT
 
 ROOT = Path(__file__).parent.parent
@@ -90,15 +91,21 @@ class Visit:
         self.case = page
         self.which = 0  # of the page's boards
         # The questions are skipped, so that both sides show.
-        skipped = dict.fromkeys(gradebook.BUGS, -1)
-        self.app.session_state["answers"] = skipped
+        skipped = dict.fromkeys(names(), Guess(SKIPPED))
+        self.app.session_state["progress"] = Progress(skipped)
         self.app.session_state["arrived"] = True  # as the browser says it
         for name, value in (state or {}).items():
             self.app.session_state[name] = value
         for name, value in query.items():
             self.app.query_params[name] = value
-        self.app.session_state["open-settings"] = True
+        self.unfold()
         self.run()
+
+    def unfold(self):
+        """Opens the page's menus."""
+        for menu in ("settings", "cases"):
+            self.app.session_state[f"{menu}-{self.page}"] = True
+        self.app.session_state["open-settings"] = True
 
     def run(self, states=None):
         """The page once more, as after a visitor's act."""
@@ -121,7 +128,7 @@ class Visit:
         """Another page, through the navigation."""
         self.app._page_hash = calc_hash(page)
         self.page = self.case = page
-        self.app.session_state["open-settings"] = True
+        self.unfold()
         return self.run()
 
     def choose(self, case):
@@ -152,6 +159,11 @@ class Visit:
     def put(self, key, value):
         """A value into a widget."""
         self.widget(key).set_value(value)
+        return self.run()
+
+    def end(self, part):
+        """Opens one of the four parts at the end of a bug's page."""
+        self.widget(f"more-{part}").click()
         return self.run()
 
     def open(self, part):

@@ -117,8 +117,6 @@ def _moved(state: State, move: Any) -> State:
         except GradebookError as error:
             raise error.at(key=f".s.{name}") from None
     cells = {key: value for key, value in move.items() if key != "s"}
-    table, refused = laid_over(cells, state.table)
-    if refused:
-        raise refused[0]
+    table = laid_over(cells, state.table)
     row = min(state.row, max(len(table) - 1, 0))
     return replace(state, table=table, typed=typed, row=row)

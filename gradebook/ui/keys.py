@@ -64,12 +64,6 @@ OWN_CASES: Key[dict[str, str]] = Key("room-own-cases", dict)
 """The learner's own case by page, while the lead's stands there."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
 """The lead's position that the learner's page shows."""
-ANSWERS: Key[dict[str, int]] = Key("answers", dict)
-"""The learner's choice on each bug's question; -1 where it was skipped."""
-ASKED: Key[dict[str, str]] = Key("asked", dict)
-"""The case whose question was answered, by bug."""
-SOLVED: Key[set[tuple[str, int]]] = Key("solved", set)
-"""Case and place of each challenge that was solved."""
 ARRIVED: Key[bool] = Key("arrived", bool)
 """The browser has drawn the session's first screen."""
 SHORTCUTS: Key[dict[str, Any]] = Key(

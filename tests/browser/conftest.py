@@ -199,8 +199,10 @@ class Reader:
         self.page.goto(f"{self.server.url}/{path}")
         heading = self.page.get_by_role("heading", level=1)
         expect(heading).to_have_text(title, timeout=60_000)
-        skip = self.page.locator("[class*='st-key-skip-'] button")
-        section = self.page.get_by_role("heading", level=2)
+        skip = self.page.locator(".box").get_by_role("button", name="Skip")
+        section = self.page.get_by_role("heading", level=2).or_(
+            self.page.locator(".st-key-more")
+        )
         expect(skip.or_(section).first).to_be_attached(timeout=60_000)
         self.settled()  # a person reads before the first click
         if skip.count():

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from ui.answered import answered
 
 from gradebook.ui.board import component
+from gradebook.ui.parts.predict import Progress
 
 EDIT = {"do": "cell", "row": 11, "column": "reward", "value": "0"}
 
@@ -51,7 +52,7 @@ def test_the_answer_to_an_edit_is_what_the_page_draws_next(visit):
 
 
 def test_the_answer_holds_no_faulty_number_before_the_prediction(visit):
-    page = visit("partial_groups", state={"answers": {}})
+    page = visit("partial_groups", state={"progress": Progress()})
     found = sent(page)
     assert found["covered"] and found["rows"][11][1] == "0"
     assert len(found["panels"][0]["engines"]) == len(found["causes"]) == 1

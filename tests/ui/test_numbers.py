@@ -35,13 +35,13 @@ def test_no_table_is_made_before_it_is_asked_for(visit, monkeypatch):
 
     for name in ("of_map", "of_panels", "of_timeline"):
         monkeypatch.setattr(numbers, name, refused)
-    assert tables(visit("partial_groups")) == {}
+    assert tables(visit("partial_groups").end("deeper")) == {}
     assert tables(visit("")) == {}
 
 
 def test_the_map_stands_as_two_tables(visit):
     page = visit("partial_groups")
-    page.open("influence").put("numbers-map-partial_groups", True)
+    page.end("deeper").open("influence").put("numbers-map-partial_groups", True)
     batch = gradebook.load("partial_groups").batch()
     found = influences(gradebook.bug("partial_groups").engine, batch)
     shown = tables(page)
@@ -57,16 +57,16 @@ def test_the_map_stands_as_two_tables(visit):
 
 def test_many_rows_are_a_file(visit):
     page = visit("partial_groups").paste("\n".join(["0", "1"] * 17))
-    page.open("influence").put("numbers-map-partial_groups", True)
+    page.end("deeper").open("influence").put("numbers-map-partial_groups", True)
     assert tables(page) == {}
     labels = [b.proto.label for b in page.app.get("download_button")]
     assert labels.count("34 rows as CSV") == 2
 
 
 def test_the_picture_has_both_panels_and_what_was_before(visit):
-    page = visit("zero_std_kl").put("numbers-picture-zero_std_kl", True)
+    page = visit("zero_std_kl").end("deeper").put("numbers-picture-zero_std_kl", True)
     assert len(tables(page)) == 2
-    page = visit("partial_groups").cell(11, reward="0")
+    page = visit("partial_groups").end("deeper").cell(11, reward="0")
     page.put("numbers-picture-partial_groups", True)
     (lines,) = tables(page).values()
     assert lines[10] == [

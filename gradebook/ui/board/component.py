@@ -8,7 +8,8 @@ the edit is finished, the rest of the page follows in a run (`shortcuts`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -17,24 +18,52 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.predict import SKIPPED
 
 _mount = st.components.v2.component("gradebook_board", js=stub("main.js"))
 _open: WeakValueDictionary[str, Draft] = WeakValueDictionary()
 """The drafts on boards, by epoch, while their sessions live."""
 
 
-def board(draft: Draft, seen: Callable[[], dict[str, Any]]) -> None:
+def board(
+    draft: Draft,
+    seen: Callable[[], dict[str, Any]],
+    answered: Callable[[int, float | None], None] | None = None,
+) -> None:
     """The board of the draft, in the page's run.
 
-    seen  makes the board's data (see `view`), now and after each edit
+    seen      makes the board's data (see `view`), now and after each edit
+    answered  takes the answer to the page's question: a choice or SKIPPED,
+              and where it was put on the axis
     """
     draft.seen = seen
     _open[draft.epoch] = draft
+    key = f"board-{draft.scenario.name}"
+
+    def heard() -> None:
+        message = keys.widget(key).get("answered")
+        if answered is None or not isinstance(message, Mapping):
+            return
+        if message.get("epoch") == draft.epoch:
+            answered(*_answer(draft, message))
+
     # In a list: in a mapping Streamlit would look for tables, and import
     # pandas for it, which takes longer than all else before the first board.
-    _mount(key=f"board-{draft.scenario.name}", data=[_data(draft)])
+    _mount(key=key, data=[_data(draft)], on_answered_change=heard)
+
+
+def _answer(draft: Draft, message: Mapping[str, Any]) -> tuple[int, float | None]:
+    """A browser's answer: a choice of the question or SKIPPED, and a place."""
+    choice, place = message.get("choice"), message.get("place")
+    count = len(draft.scenario.prediction.choices)
+    if type(choice) is not int or not 0 <= choice < count:
+        return SKIPPED, None
+    if isinstance(place, (int, float)) and math.isfinite(place):
+        return choice, float(place)
+    return choice, None
 
 
 def _data(draft: Draft) -> dict[str, Any]:

@@ -9,13 +9,14 @@ and while covered only the first of them is there:
 
 columns   name, title, kind, help of each column of the table
 rows      the cells as typed, in the columns' order; a mask as '101'
-rewards   each reward as a number
+rewards   each reward as a number; where it cannot be read, the last good one
 stood     the rewards of the case as it came, where rows are the same
 lists     the selected row's lists of numbers, by column
-refused   {"3 reward": (text that cannot be read, why)}; it changed nothing
-panels    one axis each: title, engines (values), text, flips, differ, and
-          ghosts (values of the case as it came), ranges (least and greatest
-          value of many draws) where there are some
+problems  {"3 reward": what is wrong with that cell}
+panels    one axis each: title, engines (values), text, flips, differ, reach
+          (of the axis before the answer, and now), and ghosts (values of the
+          case as it came), ranges (least and greatest value of many draws)
+          where there are some
 causes    by engine: group labels, `at` (the baseline in units of the reward),
           `say` ('1' where the row has a say), `counts` ('1' where it counts
           in the statistics, where that is another thing), `scale` (the
@@ -28,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
@@ -38,10 +40,12 @@ from gradebook.cases.columns import COLUMNS, number
 from gradebook.cases.record import bug
 from gradebook.core.batch import Batch
 from gradebook.core.differences import flips
+from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import pair, settled
 from gradebook.engine.pipeline import Trace
 from gradebook.engine.trainer import eos_by_width
 from gradebook.output.panels import Pair, in_words, results
+from gradebook.ui.board import reach
 from gradebook.ui.parts.drafts import Draft
 
 
@@ -104,6 +108,7 @@ def view(
     ranges: Sequence[tuple[float, float]] = (),
     names: tuple[str, str] | None = None,
     invite: int | None = None,
+    places: Sequence[float] = (),
 ) -> dict[str, Any]:
     """The board's data, from the draft as it stands.
 
@@ -112,6 +117,7 @@ def view(
     ranges   least and greatest faulty value of each row over the draws
     names    what the two engines are called, where the case says otherwise
     invite   the row whose handle moves a little until the first edit
+    places   where the question's choices lie on the axis of the result
     """
     state, table = draft.state, draft.table
     comparison, wrong = draft.comparison, draft.faults
@@ -144,6 +150,14 @@ def view(
         stood = [_short(x) for x in before.batch.reward.tolist()]
     if ranges and not covered:
         panels[0]["ranges"] = [[_short(a), _short(b)] for a, b in ranges]
+    for panel, (_, values) in zip(panels, results(before, kind)):
+        start = reach.before(
+            map(settled, values[0].tolist()),
+            places if panel is panels[numbered] else (),
+        )
+        sides = [panel.get(key, ()) for key in ("engines", "ghosts", "ranges")]
+        numbers = [x for side in chain(*sides) for x in side if x is not None]
+        panel["reach"] = [start, reach.widened(start, numbers)]
     data = {
         "name": draft.scenario.name,
         "title": draft.scenario.title,
@@ -153,9 +167,7 @@ def view(
         "invite": None if draft.edited else invite,
         "history": [draft.at, len(draft.states)],
         "edited": draft.edited,
-        "notes": list(
-            dict.fromkeys([*draft.notes, *(why for _, why in draft.refused.values())])
-        ),
+        "notes": list(draft.notes),
         "covered": covered,
         "names": list(names),
         "stale": _stale(wrong),
@@ -171,8 +183,12 @@ def view(
             for name in table.columns
             if COLUMNS[name].kind == "list" and draft.row < rows
         },
-        "refused": dict(draft.refused),
-        "rewards": [_short(number(cell)) for cell in table["reward"]],
+        "problems": {
+            f"{error.row} {_column(error.key)}": _expected(error)
+            for error in (state.problems() if wrong else ())
+            if error.row is not None
+        },
+        "rewards": _rewards(draft, good if good.rows == rows else None),
         "stood": stood,
         "panels": panels,
         "numbers": numbered,
@@ -307,6 +323,26 @@ def _detected(masks: Sequence[Sequence[Any]]) -> list[bool]:
         mask=flags,
     )
     return eos_by_width(batch).tolist()
+
+
+def _rewards(draft: Draft, good: Batch | None) -> list[float | int | None]:
+    found: list[float | int | None] = []
+    for row, cell in enumerate(draft.table["reward"]):
+        try:
+            found.append(_short(number(cell)))
+        except GradebookError:
+            last = None if good is None else float(good.reward[row])
+            found.append(None if last is None else _short(last))
+    return found
+
+
+def _column(key: str | None) -> str:
+    """The column of a problem: one token's is the mask."""
+    return key if key and key in COLUMNS else "mask"
+
+
+def _expected(error: GradebookError) -> str:
+    return f"expected {error.expected}, found {error.found}"
 
 
 def _stale(said: Sequence[str]) -> str:

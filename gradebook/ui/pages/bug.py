@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.scenario import Scenario, load, variants
-from gradebook.output.panels import panels, telling
 from gradebook.ui import keys
 from gradebook.ui.parts import (
     address,
@@ -21,16 +21,16 @@ from gradebook.ui.parts import (
     report,
     stages,
     takehome,
-    tryit,
+    the_end,
     words,
 )
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.folding import folded
-from gradebook.ui.parts.heart import below, heart, listed
-from gradebook.ui.parts.pictures import values_of
+from gradebook.ui.parts.heart import below, listed
+from gradebook.ui.parts.lesson import lesson
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.widget import picking
+from gradebook.ui.parts.workings import formula
 from gradebook.ui.rooms import bar as room
 
 
@@ -41,69 +41,78 @@ def bug_page(name: str) -> None:
     scenario = address.case(name)
     draft = drafts.of(scenario)
     room.bar(name, scenario)
-    covered = predict.covered(name)
-    _head(draft, covered)
-    with st.container(key="work"):
-        if not covered:
-            predict.verdict(draft.scenario, _numbers(draft, covered))
-        beside = st.container(key="beside")
-        with st.container(key="board"):
-            heart(draft, scenario.telltale.kind, covered)
-    why = st.container(key="why")
+    covered = predict.covered(scenario.name)
+    settings = _title(draft, covered)
+    lesson(draft)
+    stage = st.container(key="stage")
+    formulas = st.container()
     if not covered:
-        _lasting(draft)
-    rest(name, draft, covered, beside, why)
+        formulas = _story(draft)
+    rest(name, draft, covered, settings, stage, formulas)
+    if not covered:
+        the_end.the_end(name)
 
 
-def _head(draft: Draft, covered: bool) -> None:
-    """Title and report; the question, or after it the cases."""
+def _title(draft: Draft, covered: bool) -> DeltaGenerator:
+    """The title line: the bug, its report, and, once the report is
+    uncovered, the cases. The place for the settings."""
     scenario, main = draft.scenario, load(draft.scenario.bug)
-    st.title(words.plain(main.title))
     address.problems()
-    said, facts = scenario.teaser, report.facts(scenario)
-    if not covered:
-        said = scenario.claim
-        facts += f" · breaks the stage `{draft.swap.stage}`"
-    st.markdown(f"{facts}  \n{words.plain(said)}", help=terms(said))
-    if covered:
-        answer = partial(room.pick, scenario)
-        predict.ask(scenario, draft.edited, answer, _numbers(draft, covered))
-        return
+    with st.container(horizontal=True, key="title-line", vertical_alignment="bottom"):
+        st.title(words.plain(main.title), anchor=False, width="content")
+        st.html(f'<p class="gb-facts">{report.facts(scenario)}</p>', width="stretch")
+        if not predict.covered(main.name):
+            _cases(scenario)
+        place = st.container(width="content")
+    matter.back(scenario.bug)
+    return place
+
+
+def _cases(scenario: Scenario) -> None:
+    """The menu of the bug's cases."""
     among = {s.name: s for s in variants(scenario.bug)}
+    menu = st.popover(
+        f"Case: {words.plain(_case(scenario))}",
+        key=f"cases-{scenario.bug}",
+        type="tertiary",
+        on_change="rerun",
+    )
 
     def pick(name: str) -> None:
         keys.CASES.get()[scenario.bug] = name
         st.rerun()
 
-    st.pills(
-        "Case",
-        list(among),
-        format_func=lambda n: words.plain(_case(among[n])),
-        required=True,
-        label_visibility="collapsed",
-        **picking(f"case-{scenario.bug}", scenario.name, pick),
-    )
-    matter.back(scenario.bug)
+    if menu.open:
+        menu.pills(
+            "Case",
+            list(among),
+            format_func=lambda n: words.plain(_case(among[n])),
+            required=True,
+            label_visibility="collapsed",
+            **picking(f"case-{scenario.bug}", scenario.name, pick),
+        )
 
 
 def _case(scenario: Scenario) -> str:
     return scenario.title if scenario.variant else "The report"
 
 
-def _numbers(draft: Draft, covered: bool) -> str:
-    """What the engines give the row of the question in the original batch,
-    in a sentence."""
-    kind, row = draft.scenario.telltale.kind, draft.scenario.focus
-    correct, faulty = values_of(draft.original, kind)
-    title = telling(panels(draft.original, kind)).title
-    named = f"Row {row}'s {title}"
-    names = draft.scenario.engine_names
-    if covered:
-        return f"{named}: {names[0]} {correct[row]}."
-    return (
-        f"{named} in the original batch: {names[0]} {correct[row]},"
-        f" {names[1]} {faulty[row]}."
-    )
+def _story(draft: Draft) -> DeltaGenerator:
+    """What happened, beside the code. The place for the formulas."""
+    scenario = draft.scenario
+    left, right = st.columns(2, gap="large")
+    with left:
+        where = "this case's batch" if scenario.variant else "the report's batch"
+        text = f"What happened in {where}"
+        st.markdown(
+            words.titled(text, words.plain(scenario.story), level=3),
+            help=terms(scenario.story),
+        )
+        place = st.container()
+        st.markdown(words.plain(scenario.lesson), help=terms(scenario.lesson))
+    with right:
+        report.the_code(draft.swap, load(scenario.bug))
+    return place
 
 
 @st.fragment(key="rest")
@@ -111,49 +120,80 @@ def rest(
     name: str,
     draft: Draft,
     covered: bool,
-    beside: DeltaGenerator,
-    why: DeltaGenerator,
+    settings: DeltaGenerator,
+    stage: DeltaGenerator,
+    formulas: DeltaGenerator,
 ) -> None:
     """What a finished edit draws again, apart from the board. Every element
     here costs each edit time; what edits do not change stands outside."""
     with draft.lock:
         if not covered:
-            with beside:
-                tryit.challenge(draft)
-                folded(
-                    "Settings",
-                    "settings",
-                    partial(controls.switches, draft),
-                    at_first=tryit.needs_settings(draft),
-                )
-            rows = draft.comparison.batch.rows
-            with why, below(draft):
-                if rows:
-                    stages.where(draft)
-                listed(draft, draft.scenario.telltale.kind)
-            if not draft.faults:
-                takehome.take_home(draft)
-            if rows:
-                deeper.deeper(draft)
-        _keys(draft, covered)
+            with settings:
+                _settings(draft)
+            row = min(draft.row, draft.comparison.batch.rows - 1)
+            if row >= 0:
+                with stage, below(draft, "opened-stage"):
+                    stages.opened(draft)
+                with formulas:
+                    formula(draft.comparison, row, draft.state.engine_names)
+            _more(draft)
+        _keys(draft)
         room.moved(name, draft)
         address.depart(name)
 
 
-def _lasting(draft: Draft) -> None:
-    """The lesson, the code and the report, which no edit changes."""
-    main, lesson = load(draft.scenario.bug), draft.scenario.lesson
-    st.markdown(
-        f"**Notice in the original batch:** {words.plain(lesson)}",
-        help=terms(lesson),
+def _settings(draft: Draft) -> None:
+    menu = st.popover(
+        "Settings",
+        key=f"settings-{draft.scenario.bug}",
+        type="tertiary",
+        on_change="rerun",
     )
-    report.the_code(draft.swap, main)
+    if menu.open:
+        with menu:
+            controls.switches(draft)
+
+
+def _more(draft: Draft) -> None:
+    """Four parts that open in place, one at a time."""
+    parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
+        "affected": ("Am I affected?", _affected),
+        "matter": ("Does it matter?", lambda d: matter.matter(d.scenario.bug)),
+        "home": ("Take it home", takehome.take_home),
+        "deeper": ("Go deeper", _deeper),
+    }
+
+    def turn(part: str) -> None:
+        draft.opened = "" if draft.opened == part else part
+
+    with st.container(horizontal=True, gap="medium", key="more"):
+        for part, (label, _) in parts.items():
+            mark = " ▾" if draft.opened == part else ""
+            st.button(
+                label + mark,
+                key=f"more-{part}",
+                type="tertiary",
+                on_click=turn,
+                args=(part,),
+            )
+    if draft.opened in parts:
+        with st.container(key="opened"):
+            parts[draft.opened][1](draft)
+
+
+def _affected(draft: Draft) -> None:
     report.affected(draft.scenario)
-    report.dispute(main)
-    matter.matter(main.name)
+    report.dispute(load(draft.scenario.bug))
 
 
-def _keys(draft: Draft, covered: bool) -> None:
+def _deeper(draft: Draft) -> None:
+    if not draft.comparison.batch.rows:
+        return
+    listed(draft, draft.scenario.telltale.kind)
+    deeper.deeper(draft)
+
+
+def _keys(draft: Draft) -> None:
     """The page's keys: undo, redo, and the presenter's."""
     top = keys.OPENED.get()
     keys.OPENED.drop()
@@ -165,6 +205,5 @@ def _keys(draft: Draft, covered: bool) -> None:
             "reveal": partial(room.space, draft.scenario),
         },
         presenter=present.on(),
-        focus="" if covered else draft.scenario.bug,
         top=top,
     )

@@ -55,7 +55,7 @@ def depart(page: str) -> None:
     if _led(page):
         return
     here, draft = keys.ADDRESS.get(), drafts.of(case(page))
-    code = encode(draft.state, predict.covered(page))
+    code = encode(draft.state, covered=True)
     if here.setdefault("code", code) != code:
         here |= {"code": code, "problems": ()}
     as_it_came = encode(drafts.of(sandbox.case(page)).origin, covered=True)
@@ -142,8 +142,8 @@ def _take(page: str, query: dict[str, str]) -> None:
         draft = drafts.of(scenario)
         if not link.state.same(draft.state):
             draft.become(link.state)
-        if not link.covered and predict.covered(page):
-            predict.answer(page, predict.SKIPPED)
+        if not link.covered and predict.covered(scenario.name):
+            predict.answer(page, predict.SKIPPED, scenario.name)
     keys.ADDRESS.get()["problems"] = problems
 
 

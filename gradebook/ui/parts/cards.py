@@ -12,7 +12,7 @@ from gradebook.cases.catalogue import FILTERS, choices, chosen
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
 from gradebook.core.formatting import minus
-from gradebook.ui.parts import predict, tryit
+from gradebook.ui.parts import predict
 from gradebook.ui.parts.markup import show
 from gradebook.ui.parts.thumbnail import thumbnail, told
 from gradebook.ui.parts.words import safe
@@ -59,7 +59,7 @@ def _count(names: Sequence[str], hidden: Sequence[str], every: int) -> str:
     if not names:
         return "No bug has all of this."
     cases = [load(name) for name in names]
-    solved = sum(tryit.solved(case.name) for case in cases)
+    solved = sum(len(predict.progress().solved.get(case.name, ())) for case in cases)
     some = sum(len(case.challenges) for case in cases)
     shown = f"{len(names)} of {every} bugs"
     if len(names) == every:
@@ -99,12 +99,15 @@ def card(scenario: Scenario) -> str:
 
 def _done(scenario: Scenario) -> str:
     """What this session has done with the bug."""
-    guess = predict.guess(scenario)
+    guess = predict.progress().guesses[scenario.bug].choice
     said = "You predicted otherwise."
     if guess == predict.SKIPPED:
         said = "Seen without a prediction."
     elif guess == scenario.prediction.answer:
         said = "✓ Predicted."
-    solved, count = tryit.solved(scenario.name), len(scenario.challenges)
+    solved, count = (
+        len(predict.progress().solved.get(scenario.name, ())),
+        len(scenario.challenges),
+    )
     mark = "✓ " if solved == count > 0 else ""
     return f"{said} {mark}{solved} of {count} challenges solved."

@@ -13,7 +13,7 @@ from gradebook.analysis.laws import EIGHT
 from gradebook.cases.record import bug
 from gradebook.core.formatting import minus
 from gradebook.engine.pipeline import CORRECT
-from gradebook.ui.parts import influence_map, tryit, words
+from gradebook.ui.parts import influence_map, shrinking, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.folding import folded
 from gradebook.ui.parts.tables import table
@@ -21,9 +21,8 @@ from gradebook.ui.parts.tables import table
 
 def deeper(draft: Draft) -> None:
     """The section: its parts, folded."""
-    st.markdown(words.titled("Go deeper", "Each part is computed for the batch above."))
     parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
-        "shrink": ("The smallest batch that shows the bug", tryit.shrinking),
+        "shrink": ("The smallest batch that shows the bug", shrinking.shrinking),
         "influence": (
             "Which row's reward moves which row's advantage",
             influence_map.moves,

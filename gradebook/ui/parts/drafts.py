@@ -1,13 +1,14 @@
 """The session's drafts, and what a page keeps beside each of them.
 
-A draft lives in the session, so it outlives a change of page.
+A draft lives in the session, so it outlives a change of page, and no edit is
+ever lost: a bad cell stays as typed until it is mended or undone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.analysis.state_comparison import compared
@@ -20,8 +21,7 @@ from gradebook.cases.state import State
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 
-if TYPE_CHECKING:
-    from gradebook.ui.parts.player import Play
+Act = Callable[[Mapping[str, Any]], None]
 
 
 @dataclass
@@ -35,7 +35,8 @@ class Draft(drafts.Draft):
     culprit    the row selected when the influence map's other row was
                chosen, and that other row
     challenge  the number of the challenge that is shown
-    play       what was played on the board last
+    opened     the part at the page's end that is open, '' for none
+    acts       what else the board's edits may do: name -> act
     seen       what its board shows, made from the draft as it stands
     made       how often that was made
     """
@@ -46,7 +47,10 @@ class Draft(drafts.Draft):
     kind: str = ""
     culprit: tuple[int, int] = (-1, -1)
     challenge: int = 0
-    play: Play | None = None
+    opened: str = ""
+    acts: Mapping[str, Callable[[Mapping[str, Any]], None]] = field(
+        default_factory=dict
+    )
     seen: Callable[[], dict[str, Any]] = dict
     made: int = 0
     _of: State | None = None
@@ -68,7 +72,7 @@ class Draft(drafts.Draft):
 
     @property
     def faults(self) -> list[str]:
-        """What the engines cannot compute of the batch, in words."""
+        """What is wrong with the batch as it stands, in words."""
         self._work_out()
         return self._faults
 
@@ -88,11 +92,12 @@ class Draft(drafts.Draft):
         """Compares the engines, once for each state."""
         if self._of is self.state:
             return
-        self._faults, found = [], None
-        try:
-            found = self.compared()
-        except GradebookError as error:
-            self._faults = [said(error)]
+        self._faults, found = self.wrong(), None
+        if not self._faults:
+            try:
+                found = self.compared()
+            except GradebookError as error:
+                self._faults = [said(error)]
         if found is None and self._of is not None:
             found = self._last_good(self._of.bugs)
         self._of, self._good = self.state, found
@@ -110,6 +115,17 @@ class Draft(drafts.Draft):
     def named(self, part: str) -> str:
         """The name of a widget that shows a part of this draft."""
         return f"{part}-{self.scenario.name}"
+
+    def wrong(self) -> list[str]:
+        """Every cell and setting that cannot be read, in words."""
+        return [said(error) for error in self.state.problems()]
+
+    def _take(self, edit: Mapping[str, Any]) -> None:
+        act = self.acts.get(str(edit.get("do")))
+        if act is None:
+            super()._take(edit)
+        else:
+            act(edit)
 
     def reset(self) -> None:
         """The case as it came, as one more edit; the draws start again."""

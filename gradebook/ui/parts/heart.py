@@ -48,7 +48,7 @@ def _seen(
         draft,
         kind=kind,
         covered=covered,
-        ranges=() if covered else _ranges(draft),
+        ranges=() if covered else ranges(draft),
         invite=invite,
     )
     if said:
@@ -56,10 +56,10 @@ def _seen(
     return data
 
 
-def below(draft: Draft) -> DeltaGenerator:
+def below(draft: Draft, name: str = "below") -> DeltaGenerator:
     """The frame of what is about the batch on the board. It looks stale
     where that batch cannot be read, and the last good one is shown."""
-    return st.container(key="stale-below" if draft.faults else "below")
+    return st.container(key=f"stale-{name}" if draft.faults else name)
 
 
 def listed(draft: Draft, kind: str) -> None:
@@ -71,14 +71,14 @@ def listed(draft: Draft, kind: str) -> None:
             prompts_of(draft),
             draft.state.engine_names,
             panels(draft.original, kind) if draft.edited else (),
-            _ranges(draft),
+            ranges(draft),
         )
 
     name = f"picture-{draft.scenario.name}"
     numbers.offered("the board's numbers", name, made)
 
 
-def _ranges(draft: Draft) -> list[tuple[float, float]]:
+def ranges(draft: Draft) -> list[tuple[float, float]]:
     """Least and greatest faulty advantage of each row over the draws."""
     batch = draft.comparison.batch
     after = draft.state.normalization == NORMALIZATIONS[-1]

@@ -1,78 +1,135 @@
-"""Predict, then reveal: a question before anything faulty is shown.
+"""Predict, then reveal: what the learner has guessed, uncovered and solved.
 
-An answer opens the bug everywhere in the session, and so does skipping.
+An answer uncovers its case everywhere in the session, and so does skipping.
+The browser keeps it all in a cookie, and the server outside a room nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import streamlit as st
 
-from gradebook.cases.scenario import Scenario
-from gradebook.ui import keys
+from gradebook.bugs import BUGS
+from gradebook.ui.keys import Key
 from gradebook.ui.parts import words
-from gradebook.ui.parts.terms import terms
 
 SKIPPED = -1
+COOKIE = "gradebook"
+LONGEST = 3800
+"""Bytes of the cookie at most; browsers take 4096."""
 
 
-def answers() -> dict[str, int]:
-    """Bug -> the choice that was made, or SKIPPED."""
-    return keys.ANSWERS.get()
+class Guess(NamedTuple):
+    """A choice or SKIPPED, and where it was put on the axis."""
+
+    choice: int
+    place: float | None = None
 
 
-def covered(bug: str) -> bool:
-    """The learner has neither answered nor skipped yet."""
-    return bug not in answers()
+@dataclass
+class Progress:
+    """What one visitor has done so far.
 
-
-def answer(bug: str, choice: int, case: str = "") -> None:
-    """The learner's choice, or SKIPPED; `case` is whose question it was."""
-    answers()[bug] = choice
-    keys.ASKED.get()[bug] = case or bug
-
-
-def cover(bug: str) -> None:
-    """The question is asked again."""
-    answers().pop(bug, None)
-
-
-def guess(scenario: Scenario) -> int:
-    """The choice made on this case's question, else SKIPPED."""
-    asked = keys.ASKED.get().get(scenario.bug)
-    if asked != scenario.name:
-        return SKIPPED
-    return answers().get(scenario.bug, SKIPPED)
-
-
-def ask(
-    scenario: Scenario,
-    edited: bool,
-    pick: Callable[[int], None],
-    now: str = "",
-) -> None:
-    """The scenario's question, its choices, and a way past them.
-
-    pick  called with the choice that is made, or SKIPPED
-    now   what the correct engine gives, in a sentence
+    guesses  case -> the guess that uncovered it
+    solved   case -> the numbers of its solved challenges
+    shown    case -> the numbers of those whose solution was shown
+    hidden   cases that a room keeps covered
     """
-    asked = scenario.prediction
-    lead = "The question is about the original batch. " if edited else ""
-    with st.container(key=f"predict-{scenario.bug}"):
-        st.markdown(
-            f"{now} {lead}  \n**Predict before you look:**"
-            f" {words.plain(asked.question)}",
-            help=terms(now, asked.question),
-        )
-        choices(
-            {
-                f"choice-{scenario.bug}-{choice}": text
-                for choice, text in enumerate(asked.choices)
-            },
-            pick,
-            skip=f"skip-{scenario.bug}",
-        )
+
+    guesses: dict[str, Guess] = field(default_factory=dict)
+    solved: dict[str, set[int]] = field(default_factory=dict)
+    shown: dict[str, set[int]] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+
+    def covered(self, case: str) -> bool:
+        """The learner has neither answered nor skipped yet."""
+        return case in self.hidden or case not in self.guesses
+
+    def uncovered(self) -> list[str]:
+        """The bugs whose report is uncovered."""
+        return [bug for bug in BUGS if not self.covered(bug)]
+
+    def text(self) -> str:
+        """The progress as a cookie. Reports come first, and what is too
+        long for a cookie is left out."""
+        cases = sorted(self.guesses, key=lambda case: case not in BUGS)
+        entries: list[str] = []
+        for case in cases:
+            choice, place = self.guesses[case]
+            numbers = (
+                "".join(map(str, sorted(some.get(case, ()))))
+                for some in (self.solved, self.shown)
+            )
+            where = "" if place is None else f"{place:.4g}"
+            entry = ":".join([case, str(choice), where, *numbers])
+            if sum(map(len, entries)) + len(entries) + len(entry) > LONGEST:
+                break
+            entries.append(entry)
+        return "|".join(entries)
+
+    @classmethod
+    def read(cls, text: str) -> Progress:
+        """The progress in a cookie; what cannot be read is left out."""
+        progress = cls()
+        for entry in text.split("|"):
+            try:
+                case, choice, place, solved, shown = entry.split(":")
+                where = float(place) if place else None
+                guess = Guess(int(choice), where)
+                done = {int(digit) for digit in solved}
+                helped = {int(digit) for digit in shown}
+            except ValueError:
+                continue
+            if guess.choice < SKIPPED or not math.isfinite(guess.place or 0):
+                continue
+            progress.guesses[case] = guess
+            progress.solved[case] = done
+            progress.shown[case] = helped
+        return progress
+
+
+PROGRESS: Key[Progress | None] = Key("progress", lambda: None)
+
+
+def progress() -> Progress:
+    """The session's progress; at its first run, the browser's cookie."""
+    known = PROGRESS.get()
+    if known is None:
+        known = Progress.read(st.context.cookies.get(COOKIE, ""))
+        PROGRESS.put(known)
+    return known
+
+
+def covered(case: str) -> bool:
+    """The learner has neither answered the case's question nor skipped it."""
+    return progress().covered(case)
+
+
+def answer(bug: str, choice: int, case: str = "", place: float | None = None) -> None:
+    """The learner's choice on the case's question, or SKIPPED, which takes
+    no guess back.
+
+    case   the bug's report where it is left out
+    place  where the guess was put on the axis
+    """
+    known, case = progress(), case or bug
+    known.hidden.discard(case)
+    if choice != SKIPPED or case not in known.guesses:
+        known.guesses[case] = Guess(choice, place)
+
+
+def cover(case: str) -> None:
+    """A room asks the question of the case again."""
+    progress().hidden.add(case)
+
+
+def start_over() -> None:
+    """Forgets what was done."""
+    PROGRESS.put(Progress())
 
 
 def choices(
@@ -95,36 +152,3 @@ def choices(
                 args=(SKIPPED,),
                 type="tertiary",
             )
-
-
-def verdict(scenario: Scenario, numbers: str = "") -> None:
-    """The guess beside the truth, why it is so, and the rule to carry home.
-
-    numbers  both engines' numbers for the row of the question, in a sentence
-             that says which batch they are from: it may be edited by now
-    """
-    asked = scenario.prediction
-    truth = words.plain(_inside(asked.choices[asked.answer]))
-    chosen = guess(scenario)
-    if chosen == SKIPPED:
-        said = f"{words.plain(asked.question)} **Answer: {truth}.**"
-    elif chosen == asked.answer:
-        said = f"You said **{truth}**, and that is right."
-    else:
-        mine = words.plain(_inside(asked.choices[chosen]))
-        said = f"You said **{mine}**. It is **{truth}**."
-    with st.container(border=True, key="verdict"):
-        st.markdown(
-            f"{said} {numbers} {words.plain(asked.why)}  \n"
-            f"**The rule:** {words.plain(scenario.rule)}",
-            help=terms(asked.why, scenario.rule),
-        )
-
-
-def _inside(choice: str) -> str:
-    """A choice inside a sentence: its first word begins small, unless it is
-    a name or an abbreviation."""
-    first, *rest = choice.split(" ", 1)
-    if first[:1].isupper() and (len(first) == 1 or first[1:].islower()):
-        return " ".join([first[0].lower() + first[1:], *rest])
-    return choice

@@ -14,45 +14,43 @@ from gradebook.ui.parts.words import safe
 
 
 def facts(scenario: Scenario) -> str:
-    """Status, trainers and report of a bug, as one line of Markdown."""
-    each = list(zip(scenario.statuses, scenario.trainers))
-    stands = [
-        f":gray-badge[{status}] {words.plain(trainer)}"
-        for status, trainer in each or [(scenario.status, scenario.trainer)]
-    ]
-    reports = [_link(source) for source in scenario.sources[:1]]
-    return " · ".join([*stands, *reports])
+    """Report and status of a bug, as one line of HTML."""
+    source = scenario.sources[0]
+    report = safe(source.label)
+    if source.url:
+        report = f'<a href="{safe(source.url)}" target="_blank">{report}</a>'
+    status = scenario.standing if scenario.statuses else scenario.status
+    return f"{report} · {safe(status)}"
 
 
 def the_code(bug: Swap, scenario: Scenario) -> None:
     """Both functions, the lines that differ marked, and the trainer's own
     change; the report where no change is known."""
-    said = (
-        "This is the code that runs here, printed from its files. Lines that"
-        " differ are marked."
-    )
     changes = (source for source in scenario.sources if source.commit)
     source = next(changes, scenario.sources[0])
-    said += f" In the trainer: {_link(source)}. {words.plain(source.note)}"
-    st.markdown(words.titled("The code", said))
+    st.markdown(words.titled("The code that did it", level=3))
     listings = beside(bug.correct, bug.faulty)
-    sides = zip(scenario.engine_names, listings, ("off-c", "off-f"))
-    shown = "".join(_listing(*side) for side in sides)
-    st.html(f'<div class="gb-two">{shown}</div>')
+    sides = zip(scenario.engine_names, listings, ("correct", "faulty"))
+    st.html("".join(_listing(*side) for side in sides))
+    st.markdown(
+        "This is the code that runs here, printed from its files. In the"
+        f" trainer: {_link(source)}. {words.plain(source.note)}"
+    )
 
 
-def _listing(name: str, listing: Listing, mark: str) -> str:
-    lines = []
-    for line in listing.lines:
-        number = f"{line.number:4d}" if line.number else "    "
-        sign = "≠" if line.differs else " "
-        style = f' class="{mark}"' if line.differs else ""
-        text = safe(line.text) or " "
-        lines.append(f"<span{style}><i>{number} {sign} </i>{text}</span>")
+def _listing(name: str, listing: Listing, engine: str) -> str:
+    """One function. The other's lines stand beside it, so lines that only
+    keep them level are left out."""
+    mark = f' class="off-{engine[0]}"'
+    lines = [
+        f"<span{mark if line.differs else ''}>{safe(line.text) or ' '}</span>"
+        for line in listing.lines
+        if line.number
+    ]
     return (
-        f'<div class="gb"><div class="file"><b>{name}</b>,'
-        f" {safe(listing.file)}</div>"
-        f'<pre tabindex="0" role="region" aria-label="{name} code">'
+        f'<div class="gb gb-listing"><p><i class="gb-{engine}"></i><b>{safe(name)}</b>'
+        f" · {safe(listing.file)}</p>"
+        f'<pre tabindex="0" role="region" aria-label="{safe(name)} code">'
         + "".join(lines)
         + "</pre></div>"
     )

@@ -1,4 +1,4 @@
-"""Where it goes wrong: the pipeline's stages as a path, and one of them."""
+"""A stage of the pipeline, opened on the path below the board."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from gradebook.ui.parts.pictures import chart, ink, prompts_of
 from gradebook.ui.parts.shortcuts import arrived
 from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.terms import terms
-from gradebook.ui.parts.widget import picking
 from gradebook.ui.parts.workings import tokens, workings
 
 GRADIENT = (
@@ -27,22 +26,18 @@ GRADIENT = (
 )
 
 
-def where(draft: Draft) -> None:
-    """The section: the path of stages, the chosen stage, the formula."""
-    one, comparison = draft.swap, draft.comparison
-    said = first_difference(comparison, one.stage)
-    st.markdown(words.titled("Where it goes wrong", said))
-    stage = _path(draft)
-    left, right = st.columns([13, 11], gap="large")
+def opened(draft: Draft) -> None:
+    """The stage that was chosen on the path: row by row, beside the formula."""
+    comparison, stage = draft.comparison, draft.stage
+    if stage not in comparison.stages:
+        return
     row = min(draft.row, comparison.batch.rows - 1)
+    one, names = draft.swap, draft.state.engine_names
+    left, right = st.columns([13, 11], gap="large")
     with left:
-        said = words.titled(stage, level=3)
-        said += meaning(
-            one if stage == one.stage else None,
-            stage,
-            draft.state.engine_names,
-        )
-        st.markdown(said, help=terms(said))
+        text = words.titled(f"The stage `{stage}`", level=3)
+        text += meaning(one if stage == one.stage else None, stage, names)
+        st.markdown(text, help=terms(text))
         _plot(draft, stage, row)
         folded(
             "The numbers of this stage",
@@ -50,8 +45,8 @@ def where(draft: Draft) -> None:
             lambda: stage_table(draft, stage),
         )
     with right:
-        workings(comparison, row, draft.state.engine_names)
-    tokens(comparison, row, draft.state.engine_names)
+        workings(comparison, row, names)
+    tokens(comparison, row, names)
 
 
 def _plot(draft: Draft, stage: str, row: int) -> None:
@@ -105,42 +100,16 @@ def first_difference(comparison: Comparison, swapped: str) -> str:
     )
 
 
-def shown_stage(draft: Draft) -> str:
-    """The stage that stands open: the chosen one, else the first that
-    differs, else the one that the bug swaps."""
-    comparison = draft.comparison
-    if draft.stage in comparison.stages:
-        return draft.stage
-    swapped = draft.swap.stage or comparison.stages[-1]
-    return (*comparison.diverging, swapped)[0]
-
-
 def step(draft: Draft, by: int) -> None:
-    """Opens the stage `by` places further along the path, if there is one."""
-    stages = draft.comparison.stages
-    at = stages.index(shown_stage(draft)) + by
-    if 0 <= at < len(stages):
-        draft.stage = stages[at]
-
-
-def _path(draft: Draft) -> str:
-    """The stages in order, one of them chosen. The chosen one."""
-    comparison, now = draft.comparison, shown_stage(draft)
-    diverging = comparison.diverging
-
-    def pick(stage: str) -> None:
-        draft.stage = stage
-
-    with st.container(key="path"):
-        st.segmented_control(
-            "Stage",
-            list(comparison.stages),
-            format_func=lambda s: f"{s} {'≠' if s in diverging else '='}",
-            required=True,
-            label_visibility="collapsed",
-            **picking(draft.named("stage"), now, pick),
-        )
-    return now
+    """Opens the stage `by` places further along the path, if there is one;
+    where none is open, the first in which the engines differ."""
+    comparison = draft.comparison
+    if draft.stage not in comparison.stages:
+        draft.stage = (*comparison.diverging, *comparison.stages)[0]
+        return
+    at = comparison.stages.index(draft.stage) + by
+    if 0 <= at < len(comparison.stages):
+        draft.stage = comparison.stages[at]
 
 
 def meaning(bug: Swap | None, stage: str, names: tuple[str, str]) -> str:

@@ -66,16 +66,16 @@ def take_home(draft: Draft) -> None:
 
 
 def _links(draft: Draft, link: str) -> None:
+    covered = whole(encode(draft.state, covered=True))
     st.markdown(
-        "The link opens this page as it stands, for anyone who reaches this"
-        " server. The address of this page is the same link."
+        "The link opens this batch for anyone who reaches this server. It is"
+        " the address of this page, too."
     )
-    st.code(link, language=None, wrap_lines=True)
+    st.code(covered, language=None, wrap_lines=True)
     if is_start(draft.scenario.name):
         return
-    st.markdown("The covered link asks the question first.")
-    covered = encode(draft.state, covered=True)
-    st.code(whole(covered), language=None, wrap_lines=True)
+    st.markdown("That link asks the question first. This one shows the answer at once.")
+    st.code(link, language=None, wrap_lines=True)
 
 
 def _note(draft: Draft) -> str:

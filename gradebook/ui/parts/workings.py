@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison, row_weight
-from gradebook.analysis.formula import Line, worked
+from gradebook.analysis.formula import Line, Part, worked
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.ui.parts import words
 from gradebook.ui.parts.tables import table
@@ -15,20 +15,25 @@ from gradebook.ui.parts.words import safe
 def workings(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
     """The formula of one row, correct above faulty; what differs is bold."""
     st.markdown(words.titled(f"Row {row} in numbers", level=3))
-    marked = [f"{name} {mark}" for name, mark in zip(names, "●◇")]
-    sides = zip(marked, worked(comparison, row))
-    st.html("".join(_formula(name, side) for name, side in sides))
+    formula(comparison, row, names)
 
 
-def _formula(name: str, side: tuple[Line, ...]) -> str:
-    lines = [f'<div class="line"><b>{safe(name)}</b></div>']
-    for line in side:
-        parts = "".join(
-            f'<span class="off">{safe(p.text)}</span>' if p.differs else safe(p.text)
-            for p in line
-        )
-        lines.append(f'<div class="line">{parts}</div>')
-    return '<div class="gb">' + "".join(lines) + "</div>"
+def formula(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
+    """The formula of one row without a heading."""
+    sides = zip(names, ("correct", "faulty"), worked(comparison, row))
+    lines = "".join(_side(*side) for side in sides)
+    st.html(f'<div class="gb gb-formula">{lines}</div>')
+
+
+def _side(name: str, engine: str, side: tuple[Line, ...]) -> str:
+    lines = ["".join(map(_part, line)) for line in side]
+    mark = f'<i class="gb-{engine}" role="img" aria-label="{safe(name)}"></i>'
+    more = "".join(f"<small>{line}</small>" for line in lines[1:])
+    return f"<div>{mark}<p>{lines[0]}{more}</p></div>"
+
+
+def _part(part: Part) -> str:
+    return f"<b>{safe(part.text)}</b>" if part.differs else safe(part.text)
 
 
 def tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:

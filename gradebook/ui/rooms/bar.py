@@ -83,13 +83,14 @@ def joined(room: str, question: str) -> bool:
     return True
 
 
-def pick(scenario: Scenario, choice: int) -> None:
-    """The answer to the page's question. In a room it is a learner's vote,
-    and the lead's reveals; whoever skips the question has no vote."""
+def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
+    """The answer to the page's question, and its place on the axis. In a room
+    it is a learner's vote, and the lead's reveals; whoever skips the question
+    has no vote."""
     if seat.learning():
         vote(scenario.name, choice)
         return
-    predict.answer(scenario.bug, choice, scenario.name)
+    predict.answer(scenario.bug, choice, scenario.name, place)
     if seat.leads():
         reveal(scenario.name)
 
@@ -116,7 +117,7 @@ def reveal(question: str) -> None:
 def space(scenario: Scenario) -> None:
     """The space key: the lead reveals to the room; alone, it skips the
     question."""
-    if predict.covered(scenario.bug) and not seat.learning():
+    if predict.covered(scenario.name) and not seat.learning():
         pick(scenario, predict.SKIPPED)
         st.rerun()
 
@@ -124,8 +125,8 @@ def space(scenario: Scenario) -> None:
 def _lead(room: str, page: str, scenario: Scenario) -> None:
     revealed = scenario.name in seat.rooms().room(room).revealed
     if not revealed:
-        predict.cover(page)
-    elif predict.covered(page):
+        predict.cover(scenario.name)
+    elif predict.covered(scenario.name):
         predict.answer(page, predict.SKIPPED, scenario.name)
     moved(page, drafts.of(scenario))
     seat.remember()
@@ -174,7 +175,7 @@ def _learn(room: str, page: str, scenario: Scenario) -> None:
     if revealed or looked:
         predict.answer(page, predict.SKIPPED if mine is None else mine, name)
     else:
-        predict.cover(page)
+        predict.cover(name)
     chosen = "" if mine is None or looked else words.plain(asked.choices[mine])
     place = known.position
     with st.container(horizontal=True, vertical_alignment="center"):

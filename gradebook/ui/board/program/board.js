@@ -4,25 +4,30 @@
 // what comes). This program draws it and sends what the learner does.
 
 import { Axis, close, squashed } from "./scale.js";
+import { Box } from "./box.js";
+import { ChallengeLine } from "./challenge.js";
 import { Causes } from "./causes.js";
 import { dragging } from "./drag.js";
 import { decimalsOf, ends, layout } from "./layout.js";
 import { Foot } from "./foot.js";
 import { Glide } from "./glide.js";
+import { Guess } from "./guess.js";
 import { head } from "./head.js";
 import { html, Kept, set, svg } from "./dom.js";
 import { keyboard } from "./keyboard.js";
 import { Marks } from "./marks.js";
 import { Outbox } from "./messages.js";
 import { painting } from "./chips.js";
+import { Path } from "./path.js";
 import { Pieces, pieces } from "./pieces.js";
-import { restored } from "./refused.js";
+import { Reveal } from "./reveal.js";
 import { Rows } from "./rows.js";
 
-const REVEAL = 550; // ms
 const STEP = 240; // ms: undo, a flag, a row more or less
 const FOLLOW = 60; // ms: answers to a hand that moves or types
 const CALM = 300; // ms after which the rest of the page hears of a selection
+const WIDE = 1600; // px of a window in which the box stands beside the board
+const SHORT = 6; // rows of a board beside which the box is as high as the path, too
 const CHOSEN = new Map(); // the axis chosen by case and axis: linear, symlog
 
 export class Board {
@@ -56,14 +61,26 @@ export class Board {
     this.list = html("div", { class: "rows", role: "rowgroup" });
     this.body = html("div", { class: "body" }, this.under, this.list, this.over);
     this.scroll = html("div", { class: "scroll" }, this.body);
-    this.frame = html(
-      "div", { class: "frame", role: "table", "aria-label": "The batch" },
-      html("div", { role: "rowgroup", class: "top" }, this.head), this.scroll,
+    this.table = html(
+      "div",
+      { role: "table", "aria-label": "The batch" },
+      html("div", { role: "rowgroup", class: "top" }, this.head),
+      this.scroll,
     );
+    this.frame = html("div", { class: "frame" }, this.table);
+    this.bar = html("div", { class: "bar" }, this.legend);
     this.below = html("div", { class: "below" });
+    this.box = new Box(this);
+    this.challenge = new ChallengeLine(this);
+    this.path = new Path(this);
     this.whole = html(
-      "div", { class: "board", hidden: true },
-      this.legend, this.frame, this.below,
+      "div",
+      { class: "board", hidden: true },
+      this.box.whole,
+      this.bar,
+      this.frame,
+      this.below,
+      this.path.whole,
     );
     link.addEventListener("load", () => {
       this.whole.hidden = false;
@@ -77,6 +94,8 @@ export class Board {
     this.causes = new Causes(this);
     this.joins = new Pieces(this);
     this.marks = new Marks(this);
+    this.guess = new Guess(this);
+    this.reveal = new Reveal(this);
     this.foot = new Foot(this);
     this.scroll.addEventListener("scroll", () => this.render(0));
   }
@@ -100,11 +119,29 @@ export class Board {
     this.pieces = pieces(this.data, this.bands);
     const other = before?.epoch !== data.epoch;
     if (other) this.held = null;
+    if (other || data.covered !== before.covered) this.guess.forget();
+    if (data.progress !== undefined) remember(data.progress);
     this.outbox.heard(data.epoch, data.ack);
-    restored(data, (edit) => this.put(edit));
     const revealed = before?.covered && !data.covered && !other;
+    if (other || (data.edited && this.reveal.playing)) this.reveal.finish();
+    if (revealed && data.box) this.reveal.play();
+    // What a run of the page sends does not disturb the reveal.
+    if (this.reveal.playing) return;
     const typed = this.held || this.rows.typing;
-    this.render(other ? 0 : revealed ? REVEAL : typed ? FOLLOW : STEP);
+    this.render(other ? 0 : typed ? FOLLOW : STEP);
+    if (revealed) this.box.whole.querySelector(".heir")?.focus({ preventScroll: true });
+  }
+
+  // The guess goes to the server, which answers with the faulty numbers.
+  answer({ choice, place }) {
+    const { epoch, box } = this.data;
+    if (box.reveals) this.reveal.ask();
+    this.tell({ epoch, choice, place });
+  }
+
+  // How far the axis of the result reaches while the question is covered.
+  get reachBefore() {
+    return this.data.panels[this.data.numbers].reach[0];
   }
 
   // Draws what was typed or painted at the next frame: an edit leaves first.
@@ -121,21 +158,34 @@ export class Board {
     const { data } = this;
     // While a hand is at work the columns stand where they are.
     const busy = this.held || this.rows.typing;
-    if (!busy || this.layout?.width !== width) this.layout = layout(data, width, this.pieces.runs.length > 0);
+    if (!busy || this.layout?.width !== width)
+      this.layout = layout(data, width, this.pieces.runs.length > 0, innerWidth >= WIDE);
     this.selected = this.outbox.row ?? data.row;
     this.window();
     if (!this.held) this.axes();
     set(this.whole, {
-      class: ["board", data.stale && "stale", this.layout.narrow && "narrow", data.unnamed && "unnamed"]
-        .filter(Boolean).join(" "),
+      class: [
+        "board",
+        data.stale && "stale",
+        this.layout.narrow && "narrow",
+        data.box && "lesson",
+        data.rows.length <= SHORT && "short",
+        data.unnamed && "unnamed",
+      ]
+        .filter(Boolean)
+        .join(" "),
     });
     head(this);
-    this.ruled();
+    this.ruled(length);
     this.rows.render();
     this.causes.render(length);
     this.joins.render();
     this.marks.render(length);
+    this.box.render();
+    this.guess.render();
     this.foot.render();
+    this.challenge.render();
+    this.path.render();
   }
 
   // Which rows are drawn: all of them, or in a long list those in sight.
@@ -158,18 +208,20 @@ export class Board {
 
   axes() {
     const { data, layout } = this;
-    const rewards = data.rewards
-      .map((_, row) => this.value(row))
-      .filter((x) => x !== null);
+    const rewards = data.rewards.map((_, row) => this.value(row)).filter((x) => x !== null);
     const seen = close(rewards) ? [] : [0];
     this.reward = this.axis("reward axis", [...seen, ...rewards, ...this.causes.values()]);
-    this.panels = data.panels.map((panel, i) =>
-      this.axis(`panel ${i}`, [0, ...panel.engines.flat().filter((x) => x !== null)]),
-    );
+    this.panels = data.panels.map((panel, i) => {
+      const { wide } = this.reveal;
+      const reach = panel.reach[wide ? 1 : 0];
+      const values = wide ? panel.engines.flat().filter((x) => x !== null) : [];
+      return this.axis(`panel ${i}`, [-reach, reach], values);
+    });
   }
 
-  axis(name, values) {
-    const own = squashed(values);
+  // seen: the numbers that decide whether the axis has to be bent.
+  axis(name, values, seen = values) {
+    const own = squashed(seen);
     const key = `${this.data.name} ${name}`;
     const unit = own && CHOSEN.get(key) !== "linear" ? own : null;
     const axis = new Axis(values, unit, ...ends(this.layout, name));
@@ -184,21 +236,23 @@ export class Board {
   }
 
   // Lines behind the rows, at each axis' numbers.
-  ruled() {
+  ruled(length) {
     const wanted = new Set();
+    this.gridded = new Set();
     const height = this.data.rows.length * this.layout.row;
     const draw = (axis, name) => {
       for (const tick of axis.ticks(this.layout.narrow ? 26 : 44)) {
         const key = `${name} ${tick}`;
         wanted.add(key);
         const line = this.lines.get(key, () => svg("line"));
-        const x = Math.round(axis.at(tick)) + 0.5;
-        set(line, {
-          x1: x, x2: x, y1: 0, y2: height, class: tick === 0 ? "zero" : "",
+        this.gridded.add(`line ${key}`);
+        this.glide.to(`line ${key}`, [axis.at(tick)], length, ([at]) => {
+          const x = Math.round(at) + 0.5;
+          set(line, { x1: x, x2: x, y1: 0, y2: height, class: tick ? "" : "zero" });
         });
       }
     };
-    draw(this.reward, "r");
+    if (!this.layout.plain) draw(this.reward, "r");
     this.panels.forEach((axis, i) => draw(axis, i));
     this.lines.keep(wanted);
   }
@@ -211,6 +265,7 @@ export class Board {
 
   put(edit) {
     clearTimeout(this.calm);
+    if (edit.do !== "select") this.reveal.finish();
     this.outbox.put(edit);
   }
 
@@ -228,8 +283,18 @@ export class Board {
     cancelAnimationFrame(this.asked);
     this.outbox.stop();
     this.glide.stop();
+    this.reveal.finish();
     this.watch.disconnect();
   }
+}
+
+// What the learner has done stays in the browser, and comes back with the next
+// visit.
+function remember(progress) {
+  if (remember.last === progress) return;
+  remember.last = progress;
+  const life = progress ? 31536000 : 0;
+  document.cookie = `gradebook=${progress};path=/;max-age=${life};SameSite=Lax`;
 }
 
 const column = ([name, title, kind, help]) => ({ name, title, kind, help });

@@ -22,8 +22,10 @@ export class Causes {
 
   // Values that the reward axis must hold beside the rewards.
   values() {
-    const found = this.board.data.stood.filter((x) => x !== null);
-    for (const engine of this.board.data.causes) {
+    const { stood, causes, box } = this.board.data;
+    const found = stood.filter((x) => x !== null);
+    // On a bug's page the axis stands while the answer comes.
+    for (const engine of box ? causes.slice(0, 1) : causes) {
       found.push(...engine.at.filter((x) => x !== null));
       engine.scale?.forEach((size, row) => {
         const at = engine.at[row] ?? 0;
@@ -42,12 +44,10 @@ export class Causes {
       const own = engine ? "faulty" : "correct";
       for (const [key, group] of side) {
         const other = sides[1 - engine]?.get(key);
-        if (!other || !engine)
-          this.bracket(group, other ? "both" : own, engine, length);
+        if (!other || !engine) this.bracket(group, other ? "both" : own, engine, length);
         if (!group.scale) continue;
         const one = other && String(other.scale) === String(group.scale);
-        if (!one || !engine)
-          this.bars(group, one ? "both" : own, engine, length);
+        if (!one || !engine) this.bars(group, one ? "both" : own, engine, length);
       }
     });
     this.stood();
@@ -101,7 +101,8 @@ export class Causes {
   magnified() {
     const { data, reward } = this.board;
     const sizes = data.causes.flatMap(({ at, scale = [] }) =>
-      scale.map((size, row) => pixels(reward, at[row] ?? 0, size ?? 0)));
+      scale.map((size, row) => pixels(reward, at[row] ?? 0, size ?? 0)),
+    );
     const longest = Math.max(0, ...sizes);
     return longest > 1e-9 && longest < SEEN ? roundUp(SEEN / longest) : 1;
   }
@@ -126,7 +127,8 @@ export class Causes {
       const place = [from, from + long > board.reward.right ? from - long : from + long];
       const y = (row + 1) * height - (engine ? 5 : 10);
       board.glide.to(key, place, length, ([a, b]) =>
-        set(bar, { d: `M${a},${y} H${b} M${b},${y - 4} V${y + 4}` }));
+        set(bar, { d: `M${a},${y} H${b} M${b},${y - 4} V${y + 4}` }),
+      );
     });
   }
 }
@@ -145,14 +147,14 @@ function groups({ group, at, say, counts = say, scale }) {
   const found = new Map();
   group.forEach((label, row) => {
     if (label < 0) return;
-    if (!found.has(label))
-      found.set(label, { rows: [], at: [], counts: [], scale: scale && [] });
+    if (!found.has(label)) found.set(label, { rows: [], at: [], counts: [], scale: scale && [] });
     const one = found.get(label);
     one.rows.push(row);
     one.at.push(at[row]);
     one.counts.push(counts[row] === "1");
     one.scale?.push(scale[row]);
   });
-  return new Map([...found.values()].map((one) =>
-    [JSON.stringify([one.rows, one.at, one.counts]), one]));
+  return new Map(
+    [...found.values()].map((one) => [JSON.stringify([one.rows, one.at, one.counts]), one]),
+  );
 }

@@ -23,18 +23,27 @@ export function chips(board, row) {
     };
     const tokens = [...Array(bits.length).keys()];
     set(made, { width, height: board.layout.row, "aria-label": spoken(row, bits) });
-    set(full, { d: tokens.filter((t) => bits[t] === "1").map(chip).join("") });
-    set(empty, { d: tokens.filter((t) => bits[t] !== "1").map(chip).join("") });
+    set(full, {
+      d: tokens
+        .filter((t) => bits[t] === "1")
+        .map(chip)
+        .join(""),
+    });
+    set(empty, {
+      d: tokens
+        .filter((t) => bits[t] !== "1")
+        .map(chip)
+        .join(""),
+    });
   };
   return made;
 }
 
-const pitch = (width, count) =>
-  Math.min((width - 2 * INSET) / Math.max(count, 1), 15);
+const pitch = (width, count) => Math.min((width - 2 * INSET) / Math.max(count, 1), 15);
 
 export const spoken = (row, bits) =>
-  `response mask of row ${row}: ${[...bits].filter((b) => b === "1").length}`
-  + ` of ${bits.length} tokens unmasked`;
+  `response mask of row ${row}: ${[...bits].filter((b) => b === "1").length}` +
+  ` of ${bits.length} tokens unmasked`;
 
 export function painting(board) {
   board.list.addEventListener("pointerdown", (event) => {
@@ -84,13 +93,18 @@ export function bitsOf(board, row) {
 export function buttons(board, row) {
   const bits = bitsOf(board, row);
   const made = html("div", {
-    class: "chips", role: "group", "aria-label": spoken(row, bits),
+    class: "chips",
+    role: "group",
+    "aria-label": spoken(row, bits),
   });
   [...bits].forEach((bit, t) => {
     const chip = html("button", {
-      type: "button", class: "chip", "data-token": t,
+      type: "button",
+      class: "chip",
+      "data-token": t,
       "aria-pressed": bit === "1" ? "true" : "false",
-      "aria-label": `token ${t + 1}`, text: String(t + 1),
+      "aria-label": `token ${t + 1}`,
+      text: String(t + 1),
     });
     chip.addEventListener("click", () => {
       const value = bitsOf(board, row)[t] !== "1";

@@ -32,6 +32,10 @@ export function set(made, said) {
   return made;
 }
 
+// A sentence with `code` between backticks, as nodes.
+export const prose = (text) =>
+  text.split("`").map((part, n) => (n % 2 ? html("code", { text: part }) : part));
+
 // The children of `parent` by key: made once, kept, and taken out when
 // nobody asks for them any more.
 export class Kept {

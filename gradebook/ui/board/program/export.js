@@ -29,15 +29,25 @@ export function picture(board) {
   const height = TOP + layout.head + data.rows.length * layout.row + 70;
   const width = layout.width + 2 * SIDE;
   const made = svg("svg", {
-    xmlns: "http://www.w3.org/2000/svg", width, height,
-    viewBox: `0 0 ${width} ${height}`, "font-family": FONT,
-    "font-size": 14, fill: ink,
+    xmlns: "http://www.w3.org/2000/svg",
+    width,
+    height,
+    viewBox: `0 0 ${width} ${height}`,
+    "font-family": FONT,
+    "font-size": 14,
+    fill: ink,
   });
-  const text = (x, y, words, more = {}) =>
-    made.append(svg("text", { x, y, text: words, ...more }));
+  const text = (x, y, words, more = {}) => made.append(svg("text", { x, y, text: words, ...more }));
   made.append(svg("rect", { width, height, fill: colour("paper") }));
   text(SIDE, 28, data.title, { "font-size": 20, "font-weight": 600 });
-  text(SIDE, 50, items(board).map(([, words]) => words).join("  \u00b7  "), { "font-size": 12 });
+  text(
+    SIDE,
+    50,
+    items(board)
+      .map(([, words]) => words)
+      .join("  \u00b7  "),
+    { "font-size": 12 },
+  );
 
   const moved = svg("g", { transform: `translate(${SIDE} ${TOP})` });
   made.append(moved);
@@ -47,21 +57,29 @@ export function picture(board) {
     const right = one.engine !== undefined || one.name === "reward";
     const axis = one.name === "reward axis" ? board.reward : board.panels[one.panel];
     const panel = one.panel !== undefined && data.panels[one.panel].title;
-    const title = panel || (axis ? "reward" : one.column?.title
-      ?? (one.name === "row" ? "row" : data.names[one.engine] ?? ""));
+    const title =
+      panel ||
+      (axis
+        ? "reward"
+        : (one.column?.title ?? (one.name === "row" ? "row" : (data.names[one.engine] ?? ""))));
     if (axis) {
       const kind = axis.unit ? " (symlog)" : "";
       put((axis.left + axis.right) / 2, 16, title + kind, "middle");
-      for (const tick of axis.ticks(44))
-        put(axis.at(tick), 36, minus(String(tick)), "middle");
-    } else
-      put(one.left + (right ? one.width - 10 : 10), 36, title, right ? "end" : "start");
+      for (const tick of axis.ticks(44)) put(axis.at(tick), 36, minus(String(tick)), "middle");
+    } else put(one.left + (right ? one.width - 10 : 10), 36, title, right ? "end" : "start");
   }
   data.rows.forEach((cells, row) => {
     const y = layout.head + (row + 0.5) * layout.row;
     if (board.bands[row] % 2)
-      moved.append(svg("rect", { y: y - layout.row / 2, width: layout.width,
-        height: layout.row, fill: ink, "fill-opacity": 0.05 }));
+      moved.append(
+        svg("rect", {
+          y: y - layout.row / 2,
+          width: layout.width,
+          height: layout.row,
+          fill: ink,
+          "fill-opacity": 0.05,
+        }),
+      );
     for (const one of layout.spans) {
       const right = one.engine !== undefined || one.name === "reward";
       const words = cellWords(data, one, row, cells);
@@ -81,22 +99,29 @@ export function picture(board) {
   data.rewards.forEach((value, row) => {
     if (value === null) return;
     const hollow = data.causes[0].say[row] === "0";
-    handles.append(svg("circle", {
-      cx: board.reward.at(value), cy: layout.head + (row + 0.5) * layout.row,
-      r: 6, fill: hollow ? "none" : ink, stroke: ink, "stroke-width": 2,
-    }));
+    handles.append(
+      svg("circle", {
+        cx: board.reward.at(value),
+        cy: layout.head + (row + 0.5) * layout.row,
+        r: 6,
+        fill: hollow ? "none" : ink,
+        stroke: ink,
+        "stroke-width": 2,
+      }),
+    );
   });
   moved.append(layers[0], handles, layers[1]);
   const bottom = TOP + layout.head + data.rows.length * layout.row;
   text(SIDE, bottom + 26, data.summary);
-  text(SIDE, bottom + 48, `Gradebook, case ${data.name}: ${location.href}`, { "font-size": 11 });
+  text(SIDE, bottom + 48, `Gradebook, case ${data.name}: ${location.href}`, {
+    "font-size": 11,
+  });
   return made;
 }
 
 function cellWords(data, one, row, cells) {
   if (one.name === "row") return String(row);
-  if (one.engine !== undefined)
-    return data.panels[data.numbers].text[one.engine]?.[row] ?? "";
+  if (one.engine !== undefined) return data.panels[data.numbers].text[one.engine]?.[row] ?? "";
   const i = data.columns.indexOf(one.column);
   if (i < 0) return "";
   const value = cells[i];
@@ -106,9 +131,18 @@ function cellWords(data, one, row, cells) {
 }
 
 // The look that the style sheet gives, written into the copy.
-const LOOK = ["fill", "fill-opacity", "stroke", "stroke-width",
-  "stroke-dasharray", "stroke-opacity", "opacity", "font-size", "font-weight",
-  "paint-order"];
+const LOOK = [
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-opacity",
+  "opacity",
+  "font-size",
+  "font-weight",
+  "paint-order",
+];
 
 function inked(from, to) {
   const style = getComputedStyle(from);

@@ -14,9 +14,14 @@ export class Foot {
     this.summary = html("p", { class: "summary", "aria-live": "polite" });
     this.notes = html("p", { class: "notes", role: "alert", hidden: true });
     this.panel = html("div", { class: "panel", role: "group" });
-    this.tools = html("div", { class: "tools", role: "toolbar", "aria-label": "Edit the batch" });
+    this.tools = html("div", {
+      class: "tools",
+      role: "toolbar",
+      "aria-label": "Edit the batch",
+    });
     this.block = paste(board);
-    board.below.append(this.summary, this.notes, this.panel, this.tools, this.block);
+    board.bar.append(this.tools);
+    board.below.append(this.summary, this.notes, this.panel, this.block);
     this.made = {};
     this.build();
   }
@@ -32,35 +37,58 @@ export class Foot {
     };
     const put = (edit) => () => board.put({ ...edit, ...(edit.row === null && { row: row() }) });
     const move = (by) => () => board.put({ do: "move", row: row(), to: row() + by });
-    this.history = html("input", { type: "range", min: 0, "aria-label": "History of edits" });
+    this.history = html("input", {
+      type: "range",
+      min: 0,
+      "aria-label": "History of edits",
+    });
     this.history.addEventListener("input", () =>
-      board.put({ do: "go", at: Number(this.history.value), gesture: 0 }));
-    this.history.addEventListener("change", () => board.outbox.finish());
-    const group = (...children) => html("span", { class: "group" }, ...children);
-    this.tools.append(
-      group(
-        tool("Undo", "Ctrl+Z", put({ do: "undo" })),
-        tool("Redo", "Ctrl+Shift+Z", put({ do: "redo" })),
-        this.history,
-        tool("Reset", "Back to the original batch", put({ do: "reset" })),
-      ),
-      group(
-        tool("Add row", "A copy of the selected row, below it (Ctrl+D)", put({ do: "add", row: null })),
-        tool("Remove row", "The selected row leaves the batch", put({ do: "remove", row: null })),
-        tool("\u2191", "Move the selected row up (Alt+\u2191)", move(-1)),
-        tool("\u2193", "Move the selected row down (Alt+\u2193)", move(1)),
-        tool("Paste rows", "Replace all rows by a block from a spreadsheet", () => {
-          this.block.hidden = !this.block.hidden;
-          if (!this.block.hidden) this.block.querySelector("textarea").focus();
-        }),
-      ),
-      group(
-        tool("SVG", "Save the picture as SVG", () => save(board, "svg")),
-        tool("PNG", "Save the picture as PNG", () => save(board, "png")),
-      ),
+      board.put({ do: "go", at: Number(this.history.value), gesture: 0 }),
     );
-    set(this.made["\u2191"], { "aria-label": "Move row up" });
-    set(this.made["\u2193"], { "aria-label": "Move row down" });
+    this.history.addEventListener("change", () => board.outbox.finish());
+    this.more = html("div", { class: "more" });
+    this.menu = html(
+      "details",
+      { class: "menu" },
+      html("summary", { class: "tool", text: "Rows and files" }),
+      this.more,
+    );
+    const close = (event) => {
+      if (!event.composedPath().includes(this.menu)) this.menu.open = false;
+    };
+    document.addEventListener("pointerdown", close);
+    this.menu.addEventListener("keydown", ({ key }) => {
+      if (key !== "Escape") return;
+      this.menu.open = false;
+      this.menu.firstChild.focus();
+    });
+    this.tools.append(
+      tool("Undo", "Ctrl+Z", put({ do: "undo" })),
+      tool("Redo", "Ctrl+Shift+Z", put({ do: "redo" })),
+      tool("Reset", "Back to the original batch", put({ do: "reset" })),
+      this.menu,
+    );
+    this.more.append(
+      tool(
+        "Add row",
+        "A copy of the selected row, below it (Ctrl+D)",
+        put({ do: "add", row: null }),
+      ),
+      tool("Remove row", "The selected row leaves the batch", put({ do: "remove", row: null })),
+      tool("Move row up", "Alt+\u2191", move(-1)),
+      tool("Move row down", "Alt+\u2193", move(1)),
+      tool("Paste rows", "Replace all rows by a block from a spreadsheet", () => {
+        this.menu.open = false;
+        this.block.hidden = !this.block.hidden;
+        if (!this.block.hidden) this.block.querySelector("textarea").focus();
+      }),
+      tool("Save as SVG", "The picture as a file", () => save(board, "svg")),
+      tool("Save as PNG", "The picture as a file", () => save(board, "png")),
+      tool("Copy link", "A link to this batch", () =>
+        navigator.clipboard?.writeText(location.href),
+      ),
+      html("label", { class: "past" }, "History", this.history),
+    );
   }
 
   render() {
@@ -80,9 +108,13 @@ export class Foot {
     set(this.made.Redo, { disabled: at === count - 1 });
     set(this.made.Reset, { disabled: !data.edited });
     set(this.made["Remove row"], { disabled: !rows });
-    set(this.made["\u2191"], { disabled: board.selected <= 0 });
-    set(this.made["\u2193"], { disabled: board.selected >= rows - 1 });
-    set(this.history, { max: count - 1, hidden: count < 3, title: "History of edits: 0 is the original batch" });
+    set(this.made["Move row up"], { disabled: board.selected <= 0 });
+    set(this.made["Move row down"], { disabled: board.selected >= rows - 1 });
+    set(this.history, {
+      max: count - 1,
+      disabled: count < 2,
+      title: "0 is the original batch",
+    });
     if (board.root.activeElement !== this.history || !board.outbox.waiting.length)
       this.history.value = at;
   }
@@ -94,8 +126,8 @@ export class Foot {
     const { data, layout, selected } = board;
     const row = selected;
     const columns = layout.folded;
-    panel.hidden = row >= data.rows.length
-      || (!columns.length && !layout.narrow && !data.tokens);
+    const plain = !columns.length && !data.tokens;
+    panel.hidden = row >= data.rows.length || (plain && (data.box || !layout.narrow));
     if (panel.hidden) return;
     set(panel, { "aria-label": `Row ${row}` });
     const key = JSON.stringify([row, columns, layout.narrow, data.tokens]);
@@ -117,8 +149,13 @@ export class Foot {
     const fields = columns
       .filter((c) => c.kind !== "tokens")
       .map((column) =>
-        html("label", { class: column.kind, title: column.help || null },
-          html("span", { text: column.title }), cellField(column, row)));
+        html(
+          "label",
+          { class: column.kind, title: column.help || null },
+          html("span", { text: column.title }),
+          cellField(column, row),
+        ),
+      );
     this.words = html("p", { class: "row-words" });
     this.bits = null;
     this.place = html("div", { class: "chip-place" });
@@ -137,7 +174,10 @@ export class Foot {
       set(this.place.querySelector(".chips"), { "aria-label": spoken(row, bits) });
       old.forEach((chip, t) => set(chip, { "aria-pressed": bits[t] === "1" ? "true" : "false" }));
     } else {
-      const title = html("span", { "aria-hidden": "true", text: data.columns[i].title });
+      const title = html("span", {
+        "aria-hidden": "true",
+        text: data.columns[i].title,
+      });
       this.place.replaceChildren(title, buttons(board, row));
     }
     this.bits = bits;

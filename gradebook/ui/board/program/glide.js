@@ -1,6 +1,6 @@
 // Moves what is drawn from where it stands to where it belongs.
 
-const still = matchMedia("(prefers-reduced-motion: reduce)");
+export const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Glide {
   constructor() {
@@ -30,7 +30,11 @@ export class Glide {
       return;
     }
     this.moving.set(key, {
-      from, to, draw, length, start: performance.now(),
+      from,
+      to,
+      draw,
+      length,
+      start: performance.now(),
     });
     this.frame ||= requestAnimationFrame((t) => this.step(t));
   }
@@ -45,8 +49,7 @@ export class Glide {
       one.draw(at);
       if (share === 1) this.moving.delete(key);
     }
-    if (this.moving.size)
-      this.frame = requestAnimationFrame((t) => this.step(t));
+    if (this.moving.size) this.frame = requestAnimationFrame((t) => this.step(t));
   }
 
   // Keys that nothing is drawn for any more.
@@ -64,5 +67,5 @@ export class Glide {
   }
 }
 
-const ease = (x) => (x < 0.5 ? 4 * x ** 3 : 1 - (2 - 2 * x) ** 3 / 2);
+export const ease = (x) => (x < 0.5 ? 4 * x ** 3 : 1 - (2 - 2 * x) ** 3 / 2);
 const equal = (a, b) => a.every((x, i) => x === b[i]);

@@ -6,8 +6,14 @@ import { minus, short } from "./scale.js";
 export function head(board) {
   const { data, layout } = board;
   const said = JSON.stringify([
-    layout, data.names, data.panels.map((p) => p.title), data.numbers, !data.stale,
+    layout,
+    data.names,
+    data.panels.map((p) => p.title),
+    data.numbers,
+    !data.stale,
     [board.reward, ...board.panels].map((a) => [a.low, a.high, a.unit]),
+    data.covered,
+    data.edited,
   ]);
   if (said === board.headed) return;
   board.headed = said;
@@ -18,14 +24,16 @@ export function head(board) {
 function cell(board, span) {
   const { data, layout } = board;
   const made = html("div", {
-    role: "columnheader", class: "cell",
+    role: "columnheader",
+    class: "cell",
     style: `left:${span.left}px;width:${span.width}px`,
   });
   if (span.name === "row") {
     set(made, { class: "cell number" });
     made.append(html("span", { text: layout.narrow ? "#" : "row" }));
   } else if (span.name === "reward axis") {
-    axis(board, made, board.reward, span, layout.narrow ? "reward" : "drag a reward", "reward axis");
+    if (layout.plain) return made;
+    axis(board, made, board.reward, span, "reward", "reward axis");
   } else if (span.panel !== undefined) {
     const { title: whole } = data.panels[span.panel];
     const crowded = layout.narrow && data.panels.length > 1;
@@ -45,14 +53,24 @@ function cell(board, span) {
   return made;
 }
 
+// That the axis became wider with the answer.
+function widened({ data, reveal }, panel) {
+  const [before, now] = data.panels[panel].reach;
+  if (!data.box?.verdict || data.edited || !reveal.wide || before === now) return "";
+  return `\u00b7 axis widened, \u00b1${before} \u2192 \u00b1${now}`;
+}
+
 function axis(board, made, axis, span, title, name) {
   made.classList.add("axis");
   const line = html("span", { class: "title", text: title });
   made.append(line);
+  const note = name === "reward axis" ? "(drag)" : widened(board, span.panel);
+  if (note && !board.layout.narrow) line.append(" ", html("span", { class: "quiet", text: note }));
   if (axis.bendable) {
     const other = axis.unit ? "linear" : "symlog";
     const button = html("button", {
-      type: "button", class: "bend",
+      type: "button",
+      class: "bend",
       title: `A ${axis.unit ? "symlog" : "linear"} axis. Change to ${other}.`,
       text: axis.unit ? "symlog" : "linear",
     });
@@ -60,7 +78,10 @@ function axis(board, made, axis, span, title, name) {
     line.append(" ", button);
   }
   const scale = svg("svg", {
-    class: "numbers", "aria-hidden": "true", width: span.width, height: 18,
+    class: "numbers",
+    "aria-hidden": "true",
+    width: span.width,
+    height: 18,
   });
   for (const tick of axis.ticks(board.layout.narrow ? 26 : 44)) {
     const x = axis.at(tick) - span.left;

@@ -10,7 +10,10 @@ import { set } from "./drag.js";
 import { round } from "./scale.js";
 
 const STEPS = {
-  ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1,
+  ArrowLeft: -1,
+  ArrowDown: -1,
+  ArrowRight: 1,
+  ArrowUp: 1,
 };
 
 export function keyboard(board) {
@@ -29,8 +32,7 @@ export function keyboard(board) {
       if (value === null) return;
       event.preventDefault();
       const row = Number(target.dataset.row);
-      if (moving?.row !== row)
-        moving = { row, gesture: board.outbox.newGesture() };
+      if (moving?.row !== row) moving = { row, gesture: board.outbox.newGesture() };
       board.held = { row, value };
       set(board, row, value, moving.gesture);
     } else if (target.matches(".row input[type=text]")) {
@@ -67,10 +69,8 @@ function command(board, event) {
   if (control && key.toLowerCase() === "z" && !target.matches("input[type=text], textarea"))
     edit = { do: shiftKey ? "redo" : "undo" };
   else if (control && key.toLowerCase() === "d") edit = { do: "add", row };
-  else if (altKey && key === "ArrowUp" && row > 0)
-    edit = { do: "move", row, to: row - 1 };
-  else if (altKey && key === "ArrowDown" && row < last)
-    edit = { do: "move", row, to: row + 1 };
+  else if (altKey && key === "ArrowUp" && row > 0) edit = { do: "move", row, to: row - 1 };
+  else if (altKey && key === "ArrowDown" && row < last) edit = { do: "move", row, to: row + 1 };
   if (!edit) return false;
   event.preventDefault();
   board.put(edit);

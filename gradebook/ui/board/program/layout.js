@@ -3,6 +3,8 @@
 import { MARGIN } from "./pieces.js";
 
 const NARROW = 640;
+const MANY = 8; // rows beyond which they are lower
+const NUMBER = 94; // pixels of a result as a number, before and after the answer
 const GAP = 10;
 const CHIP = 15; // pixels of a mask chip with its gap, where there is room
 const LEAST_CHIP = 6;
@@ -12,23 +14,24 @@ const AXES = 300; // pixels that the axes get before any optional column
 // What a batch looks like at this width: the columns with their places, the
 // axes' spans, what does not fit ("folded", shown for the selected row).
 // `joined`: some rows are pieces of one rollout, and need room for brackets.
-export function layout(data, width, joined) {
+// `large`: the window is wide enough for higher rows.
+export function layout(data, width, joined, large) {
   const narrow = width < NARROW;
   const first = (narrow ? 26 : 40) + (joined ? MARGIN : 0);
-  const rows = { height: narrow ? 34 : 32 };
+  const many = data.rows.length > MANY;
+  const row = (many ? 28 : 34) + (large ? 6 : 0);
+  // On a phone a bug's page shows rewards as numbers alone.
+  const plain = narrow && Boolean(data.box);
   const columns = data.columns.filter((c) => c.kind !== "list");
   const wide = new Map(columns.map((c) => [c.name, wanted(c, data, narrow)]));
   const folded = data.columns.filter((c) => c.kind === "list");
-  const numbers = narrow ? 0 : numberWidth(data);
+  const numbers = narrow ? 0 : data.box ? NUMBER : numberWidth(data);
   const engines = data.names.filter(Boolean).length;
   const fixed = first + engines * numbers + GAP;
-  const rest = () =>
-    width - fixed - [...wide.values()].reduce((sum, w) => sum + w, 0);
+  const rest = () => width - fixed - [...wide.values()].reduce((sum, w) => sum + w, 0);
 
   // Optional columns leave from the last to the first until the axes fit.
-  const optional = columns
-    .filter((c) => c.name !== "prompt" && c.name !== "reward")
-    .reverse();
+  const optional = columns.filter((c) => c.name !== "prompt" && c.name !== "reward").reverse();
   const least = narrow ? width - fixed : AXES + 120 * (data.panels.length - 1);
   for (const column of optional) {
     if (rest() >= least) break;
@@ -53,11 +56,10 @@ export function layout(data, width, joined) {
     x += w;
   };
   const [before, after] = [["prompt", "reward"], []];
-  for (const c of columns)
-    if (wide.has(c.name) && !before.includes(c.name)) after.push(c);
+  for (const c of columns) if (wide.has(c.name) && !before.includes(c.name)) after.push(c);
   const free = rest();
   const panels = data.panels.length;
-  const share = panels > 1 ? 0.3 : 0.4;
+  const share = plain ? 0 : panels > 1 ? 0.3 : 0.4;
   spans.push({ name: "row", left: 0, width: x });
   for (const name of before)
     put(name, wide.get(name), { column: columns.find((c) => c.name === name) });
@@ -67,14 +69,13 @@ export function layout(data, width, joined) {
   for (let i = 0; i < panels; i++) put(`panel ${i}`, each, { panel: i });
   if (numbers) {
     put("correct", numbers, { engine: 0 });
-    if (engines > 1 && !data.covered) put("faulty", numbers, { engine: 1 });
+    if (engines > 1 && (data.box || !data.covered)) put("faulty", numbers, { engine: 1 });
   }
-  return { width, narrow, spans, folded, row: rows.height, head: 46 };
+  return { width, narrow, plain, spans, folded, row, head: 46 };
 }
 
 // The span of that name, or undefined.
-export const span = (layout, name) =>
-  layout.spans.find((one) => one.name === name);
+export const span = (layout, name) => layout.spans.find((one) => one.name === name);
 
 // Both ends of an axis, with room for half a mark.
 export function ends(layout, name) {
@@ -84,8 +85,7 @@ export function ends(layout, name) {
 }
 
 function wanted(column, data, narrow) {
-  if (column.kind === "tokens")
-    return Math.max(data.tokens * CHIP, 90) + 2 * GAP;
+  if (column.kind === "tokens") return Math.max(data.tokens * CHIP, 90) + 2 * GAP;
   if (column.kind === "flag") return 56;
   const at = data.columns.indexOf(column);
   const texts = data.rows.slice(0, 200).map((row) => String(row[at]));

@@ -9,6 +9,7 @@ const SIGNS = {
   bracket: () => svg("path", { d: "M12,1 H6 V15 H12", class: "bracket correct near" }),
   both: () => svg("path", { d: "M12,1 H6 V15 H12", class: "bracket both near" }),
   dashed: () => svg("path", { d: "M4,1 H10 V15 H4", class: "bracket faulty near" }),
+  guess: () => svg("path", { d: "M8,1 L15,8 L8,15 L1,8 Z", class: "guess-sign" }),
   hollow: () => svg("circle", { cx: 8, cy: 8, r: 6, class: "hollow-sign" }),
   unlike: () => svg("circle", { cx: 8, cy: 8, r: 6, class: "unlike-sign" }),
   divisor: () => svg("path", { d: "M0,8 H15 M15,4 V12", class: "divisor both" }),
@@ -16,6 +17,9 @@ const SIGNS = {
   ghost: () => svg("circle", { cx: 8, cy: 8, r: 4, class: "ghost-sign" }),
   range: () => svg("rect", { x: 0, y: 3, width: 16, height: 10, rx: 3, class: "range-sign" }),
 };
+
+export const CIRCLE = SIGNS.correct;
+export const DIAMOND = SIGNS.faulty;
 
 // Nothing moves under a hand: the legend stands while a handle is held, and
 // keeps a place for the sign that comes with the first edit.
@@ -35,28 +39,35 @@ export function legend(board) {
 const BEFORE = "before the edits";
 
 const item = (sign, words, look = "item") =>
-  html("span", { class: look },
+  html(
+    "span",
+    { class: look },
     svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, SIGNS[sign]()),
-    html("span", { text: words }));
+    html("span", { text: words }),
+  );
 
 export function items({ data, causes }) {
   const [correct, faulty] = data.names;
   const shown = [["correct", correct]];
   if (!data.covered) shown.push(["faulty", faulty]);
+  else if (data.box && data.box.choices[0].place !== null) shown.push(["guess", "your guess"]);
   const grouped = data.causes.some((c) => c.at.some((x) => x !== null));
   if (grouped) {
     const both = alike(data.causes);
-    shown.push([both ? "both" : "bracket", `rows compared with each other, at the ${data.baseline}`]);
+    shown.push([
+      both ? "both" : "bracket",
+      `rows compared with each other, at the ${data.baseline}`,
+    ]);
     if (!both && data.causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
   }
   if (data.causes.some((c) => c.scale)) {
-    const times = causes.times > 1 ? `, drawn ${causes.times.toLocaleString("en")} times as long` : "";
+    const times =
+      causes.times > 1 ? `, drawn ${causes.times.toLocaleString("en")} times as long` : "";
     shown.push(["divisor", `divisor${times}`]);
   }
   const says = data.causes.map((c) => c.say);
   if (says[0].includes("0")) shown.push(["hollow", data.hollow]);
-  if (says.length > 1 && says[0] !== says[1])
-    shown.push(["unlike", `${faulty} differs on this`]);
+  if (says.length > 1 && says[0] !== says[1]) shown.push(["unlike", `${faulty} differs on this`]);
   if (data.second) shown.push(["arrow", "second normalization"]);
   if (data.panels.some((p) => p.ghosts)) shown.push(["ghost", BEFORE]);
   if (data.panels.some((p) => p.ranges)) shown.push(["range", `${faulty} over 200 draws`]);

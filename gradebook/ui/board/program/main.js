@@ -8,6 +8,7 @@ export function draw(component) {
   const root = component.parentElement;
   if (!boards.has(root)) boards.set(root, new Board(root));
   const board = boards.get(root);
+  board.tell = (answer) => component.setStateValue("answered", { ...answer, at: Date.now() });
   board.update({ data: component.data[0] });
   // Streamlit may clean up after an earlier call while the board lives on.
   return () => {

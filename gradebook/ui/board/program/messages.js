@@ -105,8 +105,7 @@ export class Outbox {
     for (let i = this.waiting.length - 1; i >= 0; i--) {
       const edit = this.waiting[i];
       if (SHIFTING.has(edit.do)) return undefined;
-      if (edit.do === "cell" && edit.row === row && edit.column === column)
-        return edit.value;
+      if (edit.do === "cell" && edit.row === row && edit.column === column) return edit.value;
     }
     return undefined;
   }
@@ -136,12 +135,21 @@ export class Outbox {
 
 // After these a row's number may mean another row.
 const SHIFTING = new Set([
-  "add", "remove", "move", "paste", "replace", "undo", "redo", "reset", "go",
+  "add",
+  "remove",
+  "move",
+  "paste",
+  "replace",
+  "undo",
+  "redo",
+  "reset",
+  "go",
 ]);
 
 const replaces = (edit, before) =>
   edit.do === before.do &&
-  (edit.do === "select" || edit.do === "go" ||
+  (edit.do === "select" ||
+    edit.do === "go" ||
     (edit.do === "cell" &&
       edit.gesture !== undefined &&
       edit.gesture === before.gesture &&

@@ -14,12 +14,17 @@ export function paste(board) {
   });
   const field = html("textarea", { rows: 6, "aria-label": "Block of cells" });
   const names = html("p", {
-    text: "Copy cells from a spreadsheet and paste them here. A first line"
-      + " of column names is welcome but not needed; a single column is the"
-      + " rewards. The block replaces all rows. To change some cells only,"
-      + " paste into a cell of the board.",
+    text:
+      "Copy cells from a spreadsheet and paste them here. A first line" +
+      " of column names is welcome but not needed; a single column is the" +
+      " rewards. The block replaces all rows. To change some cells only," +
+      " paste into a cell of the board.",
   });
-  const go = html("button", { type: "button", class: "tool", text: "Replace the rows" });
+  const go = html("button", {
+    type: "button",
+    class: "tool",
+    text: "Replace the rows",
+  });
   const made = html("div", { class: "block", hidden: true }, names, field, go);
   go.addEventListener("click", () => {
     board.put({ do: "replace", text: field.value.replace(/\r/g, "") });

@@ -23,13 +23,19 @@ export class Pieces {
       const path = `bracket ${first}`;
       const label = `label ${first}`;
       wanted.add(path).add(label);
-      set(this.kept.get(path, () => svg("path", { class: "whole" })), {
-        d: `M${MARGIN + 4},${top} H${MARGIN} V${bottom} h4`,
-      });
-      set(this.kept.get(label, () => svg("text", { "text-anchor": "middle" })), {
-        transform: `translate(${MARGIN - 5} ${(top + bottom) / 2}) rotate(-90)`,
-        text: fitted(name, room),
-      });
+      set(
+        this.kept.get(path, () => svg("path", { class: "whole" })),
+        {
+          d: `M${MARGIN + 4},${top} H${MARGIN} V${bottom} h4`,
+        },
+      );
+      set(
+        this.kept.get(label, () => svg("text", { "text-anchor": "middle" })),
+        {
+          transform: `translate(${MARGIN - 5} ${(top + bottom) / 2}) rotate(-90)`,
+          text: fitted(name, room),
+        },
+      );
     }
     this.kept.keep(wanted);
   }
@@ -44,14 +50,14 @@ export function pieces({ columns, rows }, bands) {
   if (at >= 0)
     rows.forEach((row, r) => {
       const above = runs.at(-1);
-      if (r && row[at] === rows[r - 1][at] && bands[r] === bands[r - 1])
-        above.last = r;
+      if (r && row[at] === rows[r - 1][at] && bands[r] === bands[r - 1]) above.last = r;
       else runs.push({ first: r, last: r, name: String(row[at]) });
       of.push(runs.at(-1));
     });
   const cut = (run) => run.last > run.first;
   return {
-    runs: runs.filter(cut), of: of.map((run) => (cut(run) ? run : undefined)),
+    runs: runs.filter(cut),
+    of: of.map((run) => (cut(run) ? run : undefined)),
   };
 }
 

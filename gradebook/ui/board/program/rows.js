@@ -42,7 +42,7 @@ export class Rows {
       this.draw(made, row);
       after = made;
     }
-    set(board.frame, { "aria-rowcount": board.data.rows.length + 1 });
+    set(board.table, { "aria-rowcount": board.data.rows.length + 1 });
   }
 
   make(row, after) {
@@ -75,23 +75,35 @@ export class Rows {
     const { data, selected, outbox, bands } = this.board;
     const cells = data.columns.map((column, i) => {
       // Lists of numbers come for the selected row alone.
-      const known = column.kind !== "list" ? data.rows[row][i]
-        : row === selected ? data.lists[column.name] ?? "" : "";
+      const known =
+        column.kind !== "list"
+          ? data.rows[row][i]
+          : row === selected
+            ? (data.lists[column.name] ?? "")
+            : "";
       const value = outbox.pending(row, column.name) ?? known;
       return column.kind === "tokens" ? outbox.mask(row, value) : value;
     });
     return {
       cells,
       selected: row === selected,
-      bad: data.columns.map((c) => data.refused[`${row} ${c.name}`] ?? null),
+      bad: data.columns.map((c) => data.problems[`${row} ${c.name}`] ?? null),
       band: bands[row],
       piece: this.board.pieces.of[row],
       open: this.open(row),
-      texts: data.panels[data.numbers].text.map((texts) => texts?.[row] ?? ""),
+      texts: this.texts(row),
       say: data.causes.map((cause) => cause.say[row]),
       flip: data.panels.some((panel) => panel.flips.includes(row)),
       count: data.rows.length,
     };
+  }
+
+  // Both engines' numbers; of the covered one a question mark where it is asked.
+  texts(row) {
+    const { data } = this.board;
+    const texts = data.panels[data.numbers].text.map((some) => some?.[row] ?? "");
+    if (data.covered && data.box) texts.push(data.box.row === row ? "?" : "");
+    return texts;
   }
 
   // The row can be edited: in a long list only the selected one.
@@ -105,8 +117,7 @@ export class Rows {
     const { layout } = this.board;
     const spans = layout.spans.filter((one) => one.panel === undefined);
     const names = spans.map((one) => one.name).join();
-    if (made.names !== names)
-      made.replaceChildren(...spans.map((one) => this.cell(one, row)));
+    if (made.names !== names) made.replaceChildren(...spans.map((one) => this.cell(one, row)));
     spans.forEach((one, i) => {
       made.children[i].style.left = `${one.left}px`;
       made.children[i].style.width = `${one.width}px`;
@@ -129,9 +140,13 @@ export class Rows {
 
   content(one, row) {
     if (one.name === "row")
-      return [html("button", {
-        type: "button", class: "grip", tabindex: -1,
-      })];
+      return [
+        html("button", {
+          type: "button",
+          class: "grip",
+          tabindex: -1,
+        }),
+      ];
     if (one.name === "reward axis")
       return [html("div", { class: "handle", role: "slider", "data-row": row })];
     if (one.engine !== undefined) return [html("span", { class: "result" })];
@@ -142,16 +157,23 @@ export class Rows {
   fill(made, row, state) {
     const { board } = this;
     const { data } = board;
-    const classes = ["row", state.band % 2 && "band",
+    const classes = [
+      "row",
+      board.data.box?.row === row && "asked",
+      state.band % 2 && "band",
       state.piece && state.piece.first < row && "piece",
-      state.selected && "selected", state.flip && "flips"];
+      state.selected && "selected",
+      state.flip && "flips",
+    ];
     set(made, {
-      class: classes.filter(Boolean).join(" "), "aria-rowindex": row + 2,
+      class: classes.filter(Boolean).join(" "),
+      "aria-rowindex": row + 2,
       "aria-selected": null,
     });
     const grip = made.querySelector(".grip");
     set(grip, {
-      text: String(row), "aria-label": `row ${row}`,
+      text: String(row),
+      "aria-label": `row ${row}`,
       title: state.piece ? `A piece of rollout ${state.piece.name}. ${MOVE}` : MOVE,
       "aria-current": state.selected ? "true" : null,
     });
@@ -175,8 +197,8 @@ export class Rows {
     const { data, root } = this.board;
     const i = data.columns.findIndex((c) => c.name === input.dataset.column);
     const column = data.columns[i];
-    // What the server refused stands in its field beside the value that holds.
-    const [value, bad] = state.bad[i] ?? [state.cells[i], null];
+    const value = state.cells[i];
+    const bad = state.bad[i];
     const locked = data.locked.includes(column.name) || !state.open;
     const busy = root.activeElement === input && this.types(input);
     if (column.kind === "flag" && typeof value === "boolean") {
@@ -189,7 +211,9 @@ export class Rows {
     if (column.name === "reward")
       set(input, { style: `--after:${padding(String(value), data.decimals)}ch` });
     set(input, {
-      "aria-invalid": bad ? "true" : null, title: bad, disabled: locked,
+      "aria-invalid": bad ? "true" : null,
+      title: bad,
+      disabled: locked,
       tabindex: state.selected || column.name === "reward" ? 0 : -1,
     });
   }
@@ -206,15 +230,22 @@ export class Rows {
     const [low, high] = axis.ends;
     const prompt = state.cells[data.columns.findIndex((c) => c.name === "prompt")];
     const held = board.held?.row === row;
-    const classes = ["handle", state.say[0] === "0" && "hollow",
+    const classes = [
+      "handle",
+      state.say[0] === "0" && "hollow",
       state.say.length > 1 && state.say[0] !== state.say[1] && "unlike",
-      bad && "bad", held && "held", data.invite === row && "invite"];
+      bad && "bad",
+      held && "held",
+      data.invite === row && "invite",
+    ];
     set(made, {
       class: classes.filter(Boolean).join(" "),
       tabindex: state.open && (state.selected || !row) ? 0 : -1,
       "aria-label": `Reward of row ${row}, prompt ${prompt}`,
-      "aria-valuemin": low, "aria-valuemax": high,
-      "aria-valuenow": value ?? 0, "aria-valuetext": words(board, row, value),
+      "aria-valuemin": low,
+      "aria-valuemax": high,
+      "aria-valuenow": value ?? 0,
+      "aria-valuetext": words(board, row, value),
     });
   }
 
@@ -272,11 +303,15 @@ export class Rows {
 }
 
 // The field of a cell.
-export const cellField = (column, row) => html("input", {
-  type: column.kind === "flag" ? "checkbox" : "text", "data-column": column.name,
-  "data-row": row, autocomplete: "off", spellcheck: "false",
-  "aria-label": `${column.title} of row ${row}`,
-});
+export const cellField = (column, row) =>
+  html("input", {
+    type: column.kind === "flag" ? "checkbox" : "text",
+    "data-column": column.name,
+    "data-row": row,
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-label": `${column.title} of row ${row}`,
+  });
 
 // The row in words, for who does not see it.
 function words(board, row, value) {

@@ -118,8 +118,7 @@ export function squashed(values) {
 // stand on one another on an axis that begins at 0.
 export function close(values) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  return low * high > 0 && high > low
-    && high - low < 0.1 * Math.min(Math.abs(low), Math.abs(high));
+  return low * high > 0 && high > low && high - low < 0.1 * Math.min(Math.abs(low), Math.abs(high));
 }
 
 export function roundUp(x) {
@@ -139,7 +138,7 @@ export function round(x, step) {
 export function short(x) {
   const size = Math.abs(x);
   const plain = size === 0 || (size >= 1e-4 && size < 1e5);
-  return (plain ? String(x) : x.toExponential().replace("e+", "e"));
+  return plain ? String(x) : x.toExponential().replace("e+", "e");
 }
 
 export const minus = (text) => text.replace(/-/g, "\u2212");

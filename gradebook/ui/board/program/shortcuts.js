@@ -4,32 +4,37 @@
 // Each key press is a numbered message to the server; those that the server
 // has not acknowledged are sent again with the next one.
 const PATIENCE = 3000; // ms until the rest is asked again to follow
-const TEXT = 'textarea, [contenteditable="true"], input:not(' +
+const TEXT =
+  'textarea, [contenteditable="true"], input:not(' +
   '[type="checkbox"], [type="radio"], [type="range"], [type="button"])';
 const live = new WeakMap();
 
 function isTyping(target) {
   if (!target.matches?.(TEXT)) return false;
   // A select box whose list is closed is no place to type.
-  return target.getAttribute('role') !== 'combobox' ||
-    target.getAttribute('aria-expanded') === 'true';
+  return (
+    target.getAttribute("role") !== "combobox" || target.getAttribute("aria-expanded") === "true"
+  );
 }
 
 function pressed(event, { presenter, letters }) {
-  if (event.defaultPrevented || event.altKey) return '';
+  if (event.defaultPrevented || event.altKey) return "";
   const target = event.composedPath()[0];
   const command = event.ctrlKey || event.metaKey;
-  if (command && event.key?.toLowerCase() === 'z')
-    return isTyping(target) ? '' : event.shiftKey ? 'redo' : 'undo';
-  const letter = command || event.repeat ? '' : letters[event.key];
-  if (letter) return isTyping(target) ? '' : letter;
-  if (!presenter || command || event.shiftKey || event.repeat) return '';
+  if (command && event.key?.toLowerCase() === "z")
+    return isTyping(target) ? "" : event.shiftKey ? "redo" : "undo";
+  const letter = command || event.repeat ? "" : letters[event.key];
+  if (letter) return isTyping(target) ? "" : letter;
+  if (!presenter || command || event.shiftKey || event.repeat) return "";
   // The page itself can have the focus, too; it is no control.
-  if (target !== document.body && target.closest?.('button, a, input, ' +
-    'select, textarea, summary, [role], [tabindex="0"]:not(main)'))
-    return '';
-  return { ArrowLeft: 'back', ArrowRight: 'on', ' ': 'reveal' }[event.key] ||
-    '';
+  if (
+    target !== document.body &&
+    target.closest?.(
+      "button, a, input, " + 'select, textarea, summary, [role], [tabindex="0"]:not(main)',
+    )
+  )
+    return "";
+  return { ArrowLeft: "back", ArrowRight: "on", " ": "reveal" }[event.key] || "";
 }
 
 function mounted(parentElement) {
@@ -40,20 +45,19 @@ function mounted(parentElement) {
     event.preventDefault();
     own.last += 1;
     own.waiting.push([own.last, name]);
-    own.send('pressed', { epoch: own.data.epoch, keys: own.waiting });
-    if (name === 'back' || name === 'on')
-      document.querySelector('.st-key-path')
-        ?.scrollIntoView({ block: 'start' });
+    own.send("pressed", { epoch: own.data.epoch, keys: own.waiting });
+    if (name === "back" || name === "on")
+      document.querySelector(".st-key-path")?.scrollIntoView({ block: "start" });
   };
   // The board has its answer to a finished edit: the rest follows.
   own.follow = () => {
     own.asked = Date.now();
-    own.send('settled', own.asked);
+    own.send("settled", own.asked);
     clearTimeout(own.patience);
     own.patience = setTimeout(own.follow, PATIENCE);
   };
-  document.addEventListener('keydown', own.listen);
-  addEventListener('gradebook-settled', own.follow);
+  document.addEventListener("keydown", own.listen);
+  addEventListener("gradebook-settled", own.follow);
   live.set(parentElement, own);
   return own;
 }
@@ -67,30 +71,29 @@ export function draw({ data: [data], parentElement, setStateValue }) {
   own.waiting = own.waiting.filter(([number]) => number > data.seen);
   if (data.heard >= own.asked) clearTimeout(own.patience);
   // The page takes keys, and has nothing to tell before somebody acts.
-  parentElement.host.toggleAttribute('data-listening', data.drawn);
+  parentElement.host.toggleAttribute("data-listening", data.drawn);
   if (!data.drawn && !own.told) {
     own.told = true;
-    requestIdleCallback(() => own.send('drawn', data.epoch),
-      { timeout: 2000 });
+    requestIdleCallback(() => own.send("drawn", data.epoch), { timeout: 2000 });
   }
   if (data.top && own.top !== data.top) {
     own.top = data.top;
     // The title's end at the window's end: nothing is above the title.
-    document.querySelector('h1')?.scrollIntoView({ block: 'end' });
+    document.querySelector("h1")?.scrollIntoView({ block: "end" });
   }
   if (data.focus && own.focus !== data.focus) {
     own.focus = data.focus;
     const at = document.activeElement;
     if (!at || at === document.body) {
-      const heir = document.querySelector('.st-key-verdict');
-      heir?.setAttribute('tabindex', '-1');
+      const heir = document.querySelector(".st-key-verdict");
+      heir?.setAttribute("tabindex", "-1");
       heir?.focus({ preventScroll: true });
     }
   }
   return () => {
     if (parentElement.isConnected) return; // an earlier call's end
-    document.removeEventListener('keydown', own.listen);
-    removeEventListener('gradebook-settled', own.follow);
+    document.removeEventListener("keydown", own.listen);
+    removeEventListener("gradebook-settled", own.follow);
     clearTimeout(own.patience);
     live.delete(parentElement);
   };

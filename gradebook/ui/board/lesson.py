@@ -1,0 +1,197 @@
+"""What stands around the board of a bug's page: the box with the question and
+the verdict, the challenge, and the path through the stages.
+
+Pure functions, without Streamlit. While the question is covered, nothing of
+the faulty engine is in what they give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from torch import Tensor
+
+from gradebook.analysis.attempt import allowed
+from gradebook.analysis.challenges import judge
+from gradebook.cases.challenge import Agree, Bounds, Challenge, Differ
+from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
+from gradebook.engine.pipeline import Trace
+from gradebook.output.figures.stages import Line
+from gradebook.output.panels import panels, telling
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
+
+
+def box(draft: Draft, guess: Guess | None, vote: int | None = None) -> dict[str, Any]:
+    """The question; with a guess, the verdict on it.
+
+    guess  None while the question is covered
+    vote   the choice that a room already has
+    """
+    scenario = draft.scenario
+    asked, places = scenario.prediction, scenario.prediction.places
+    question = {
+        "question": minus(asked.question),
+        "row": scenario.focus,
+        "vote": vote,
+        "choices": [
+            {
+                "text": minus(text),
+                "place": places[n] if places else None,
+                "region": _limits(asked.regions[n]) if asked.regions else None,
+            }
+            for n, text in enumerate(asked.choices)
+        ],
+    }
+    if guess is None:
+        return question
+    panel = telling(panels(draft.original, scenario.telltale.kind))
+    values = panel.correct[scenario.focus], panel.faulty[scenario.focus]
+    return question | {
+        "guess": None if guess.choice == SKIPPED else guess.choice,
+        "place": guess.place,
+        "verdict": {
+            "values": [settled(x) if x == x else None for x in values],
+            "text": list(map(minus, pair(*values))),
+            "right": guess.choice == asked.answer,
+            "said": minus(_said(draft, guess.choice)),
+            "why": minus(asked.why),
+            "rule": minus(scenario.rule),
+        },
+    }
+
+
+def _limits(region: Iterable[float]) -> list[float | None]:
+    """A region's limits, with None for infinity, which JSON does not have."""
+    return [limit if math.isfinite(limit) else None for limit in region]
+
+
+def _said(draft: Draft, choice: int) -> str:
+    """The sentence about the guess."""
+    asked = draft.scenario.prediction
+    if choice != SKIPPED and asked.said:
+        return asked.said[choice]
+    return f"The answer: {asked.choices[asked.answer]}."
+
+
+def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
+    """The challenge that is shown, judged on the batch as it stands. A
+    solved one is noted in the progress."""
+    name, tasks = draft.scenario.name, draft.scenario.challenges
+    if not tasks:
+        return None
+    at = draft.challenge
+    task = tasks[at]
+    solved, missing = False, "Correct the cells that cannot be read."
+    if not draft.faults:
+        solved, missing = judge(task, draft.state, draft.comparison)
+    shown = progress.shown.setdefault(name, set())
+    if solved and at not in shown:
+        progress.solved.setdefault(name, set()).add(at)
+    rows = task.edits.rows if task.edits and task.edits.columns == ("reward",) else ()
+    return {
+        "at": at,
+        "count": len(tasks),
+        "goal": minus(task.goal),
+        "allowed": minus(allowed(task.edits)) if task.edits else "",
+        "hint": minus(task.hint),
+        "insight": minus(task.insight),
+        "solved": solved,
+        "shown": at in shown,
+        "missing": minus(missing),
+        "live": minus(_live(draft, task)),
+        "row": rows[0] if len(rows) == 1 else None,
+    }
+
+
+def _live(draft: Draft, task: Challenge) -> str:
+    """The number that decides the challenge, in a few words; "" where it is
+    no advantage."""
+    both = draft.comparison
+    for condition in task.solved:
+        match condition:
+            case Agree() | Differ():
+                rows = int(both.differs("advantage").sum())
+                return f"{counted(rows, 'row')} {'differs' if rows == 1 else 'differ'}"
+            case Bounds() if condition.of in ADVANTAGES:
+                return _of_row(draft, condition)
+    return ""
+
+
+ADVANTAGES = {
+    f"{side}{what}": side
+    for side in ("correct", "faulty")
+    for what in ("", " size", " shift")
+}
+"""Numbers of conditions that are read off an engine's advantage."""
+
+
+def _of_row(draft: Draft, condition: Bounds) -> str:
+    """The advantage of the row that a condition is about, else of the row of
+    the question."""
+    both = draft.comparison
+    named = condition.some or condition.every
+    row = named[0] if isinstance(named, tuple) and named else draft.scenario.focus
+    if row >= both.batch.rows:
+        return f"no row {row}"
+    texts = pair(float(both.correct.advantage[row]), float(both.faulty.advantage[row]))
+    return f"row {row}: {texts[ADVANTAGES[condition.of] == 'faulty']}"
+
+
+def path(draft: Draft, covered: bool) -> dict[str, Any] | None:
+    """The selected row's result at each stage, and where the engines part."""
+    both = draft.comparison
+    row = min(draft.row, both.batch.rows - 1)
+    if row < 0:
+        return None
+    traces = both.correct, both.correct if covered else both.faulty
+    stages = []
+    for stage in both.stages:
+        texts = _texts(traces, stage, row)
+        one = {"name": stage, "correct": minus(texts[0])}
+        if not covered:
+            one |= {"faulty": minus(texts[1])}
+        stages.append(one)
+    parts = next(
+        (
+            n
+            for n, stage in enumerate(stages)
+            if stage.get("faulty") != stage["correct"]
+        ),
+        None,
+    )
+    return {
+        "row": row,
+        "stages": stages,
+        "parts": None if covered else parts,
+        "open": draft.stage,
+    }
+
+
+def _texts(traces: tuple[Trace, Trace], stage: str, row: int) -> tuple[str, str]:
+    """Both engines' results of a stage on the row. The loss is the step's."""
+    if stage == "group":
+        return _group(traces[0], row), _group(traces[1], row)
+    if stage == "loss":
+        correct, faulty = (float(getattr(trace, stage)) for trace in traces)
+        return Line("", correct, faulty, False, 5).texts()
+    correct, faulty = (getattr(trace, stage)[row].item() for trace in traces)
+    write = signed if stage in ("standardized", "advantage") else plain
+    return Line("", correct, faulty, False).texts(write)
+
+
+def _group(trace: Trace, row: int) -> str:
+    """The rows that this one is compared with, in words."""
+    label: Tensor = trace.group[row]
+    if int(label) < 0:
+        return "none"
+    rows = (trace.group == label).nonzero().flatten().tolist()
+    if len(rows) == 1:
+        return f"row {row} alone"
+    if rows == list(range(rows[0], rows[-1] + 1)):
+        return f"rows {rows[0]} to {rows[-1]}"
+    if len(rows) <= 4:
+        return "rows " + ", ".join(map(str, rows))
+    return f"{len(rows)} rows"

@@ -1,0 +1,143 @@
+// The box of a bug's page: the question with its choices, and after the answer
+// the verdict. Its place and size do not depend on which of them it shows.
+
+import { html, prose, set, svg } from "./dom.js";
+import { CIRCLE, DIAMOND } from "./legend.js";
+import { still } from "./glide.js";
+
+export class Box {
+  constructor(board) {
+    this.board = board;
+    this.whole = html("section", { class: "box", "aria-label": "Prediction" });
+    this.inside = html("div", { class: "inside" });
+    this.sheet = html("div", { class: "in-sheet" });
+    this.whole.append(this.inside, this.sheet);
+    const shrink = () => {
+      const verdict = this.board.data?.box?.verdict;
+      const scrolled = document.querySelector(".stMain")?.scrollTop ?? scrollY;
+      this.whole.classList.toggle("small", Boolean(verdict) && scrolled > 220);
+    };
+    document.addEventListener("scroll", shrink, { capture: true, passive: true });
+  }
+
+  render() {
+    const { data, guess } = this.board;
+    const { box } = data;
+    this.whole.hidden = !box;
+    if (!box) return;
+    const key = JSON.stringify([data.epoch, box.question, box.verdict]);
+    if (this.key !== key) {
+      this.key = key;
+      this.inside.replaceChildren(...(box.verdict ? this.verdict(box) : this.question(box)));
+    }
+    if (box.verdict) {
+      this.about.textContent = data.edited ? "The original batch; the board is edited." : "";
+      return;
+    }
+    this.hint.textContent = this.help();
+    this.buttons.forEach((button, choice) =>
+      set(button, { "aria-pressed": guess.choice === choice ? "true" : "false" }),
+    );
+    set(this.show, { disabled: guess.choice === null });
+  }
+
+  question(box) {
+    const { board } = this;
+    this.buttons = box.choices.map(({ text }, choice) => {
+      const button = html("button", { type: "button", class: "choice" }, ...prose(text));
+      button.addEventListener("click", () => board.guess.choose(choice));
+      return button;
+    });
+    this.hint = html("p", { class: "hint" });
+    this.show = html("button", { type: "button", class: "show", text: box.label });
+    const skip = html("button", { type: "button", class: "link", text: "Skip" });
+    this.show.addEventListener("click", () => board.answer(board.guess));
+    skip.addEventListener("click", () => board.answer({ choice: -1, place: null }));
+    return [
+      html("div", {}, html("h2", { class: "question" }, ...prose(box.question)), this.hint),
+      html(
+        "div",
+        { class: "answers" },
+        html("div", { class: "choices", role: "group", "aria-label": "Choices" }, ...this.buttons),
+        html("div", { class: "acts" }, this.show, skip),
+      ),
+    ];
+  }
+
+  help() {
+    const { box, edited, names } = this.board.data;
+    const about = edited ? "The question is about the original batch. " : "";
+    const drag =
+      box.choices[0].place === null
+        ? "Choose an answer."
+        : `Drag the empty diamond on row ${box.row} to where you think it goes, or choose.`;
+    return `${about}${drag} The blue dot is the ${names[0]} engine.`;
+  }
+
+  verdict({ verdict, guess, place }) {
+    const { text, values, right, said, why, rule } = verdict;
+    this.number = html("span", { class: "figure", text: text[1] });
+    this.about = html("span", { class: "about" });
+    const put = this.placed(place);
+    const mark = guess === null ? "" : right ? "\u2713 " : "\u2715 ";
+    const looks = guess === null ? "skipped" : right ? "right" : "wrong";
+    const sign = (shape) =>
+      svg("svg", { viewBox: "0 0 16 16", class: "sign", "aria-hidden": "true" }, shape());
+    return [
+      html(
+        "div",
+        { tabindex: -1, class: "heir" },
+        html(
+          "p",
+          { class: "figures" },
+          sign(CIRCLE),
+          html("span", { class: "figure", text: text[0] }),
+          html("span", {
+            class: "arrow",
+            "aria-label": "becomes",
+            role: "img",
+            text: "\u2192",
+          }),
+          sign(DIAMOND),
+          this.number,
+        ),
+        html(
+          "p",
+          { class: `sentence words ${looks}` },
+          html("b", { class: "mark", text: mark }),
+          ...prose(`${put}${said} `),
+          this.about,
+        ),
+      ),
+      html(
+        "div",
+        { class: "story words" },
+        html("p", {}, ...prose(why)),
+        html("p", {}, html("b", { text: "The rule. " }), ...prose(rule)),
+      ),
+    ];
+  }
+
+  // Where the guess was put, in a sentence.
+  placed(place) {
+    if (place === null) return "";
+    const reach = this.board.reachBefore;
+    const sign = place < 0 ? "\u2212" : "+";
+    if (Math.abs(place) > reach) return `You put it beyond ${sign}${reach}. `;
+    return `You put it at ${place ? sign : ""}${Math.abs(place).toFixed(2)}. `;
+  }
+
+  // The faulty number while the diamond travels; at the end its own text.
+  count(share) {
+    const { text, values } = this.board.data.box.verdict;
+    const [from, to] = values;
+    if (share >= 1 || from === null || to === null || still.matches) {
+      this.number.textContent = text[1];
+      return;
+    }
+    const digits = text[1].split(".")[1]?.length ?? 0;
+    const now = from + (to - from) * share;
+    const sign = now < 0 ? "\u2212" : "+";
+    this.number.textContent = sign + Math.abs(now).toFixed(digits);
+  }
+}

@@ -1,0 +1,118 @@
+// The challenge: one line at the foot of the board, with its state and the
+// number that decides it. On a phone it stands in the sheet, with a slider for
+// the one reward that it lets the reader edit.
+
+import { html, prose, set } from "./dom.js";
+
+export class ChallengeLine {
+  constructor(board) {
+    this.board = board;
+    this.whole = html("div", { class: "challenge" });
+    this.hinted = null;
+  }
+
+  render() {
+    const { data, layout, box, frame } = this.board;
+    const { challenge } = data;
+    this.whole.hidden = !challenge;
+    if (!challenge) return;
+    const home = layout.narrow && data.box ? box.sheet : frame;
+    if (this.whole.parentNode !== home) home.append(this.whole);
+    const key = JSON.stringify([data.epoch, challenge, data.covered, this.hinted, layout.narrow]);
+    if (this.key !== key) {
+      const inside = this.whole.contains(this.board.root.activeElement);
+      const name = inside && this.board.root.activeElement.dataset.act;
+      this.key = key;
+      this.whole.replaceChildren(...(data.covered ? this.later(challenge) : this.now(challenge)));
+      if (name) this.whole.querySelector(`[data-act="${name}"]`)?.focus();
+    }
+  }
+
+  later({ count }) {
+    const some = ["No challenge", "one challenge", "two challenges", "three challenges"];
+    const words = some[count] ?? `${count === 4 ? "four" : count} challenges`;
+    return [
+      html("p", {
+        class: "quiet",
+        text: `After your prediction: ${words} on this board`,
+      }),
+    ];
+  }
+
+  now(challenge) {
+    const { at, count, goal, allowed, hint, insight, solved, shown, live, missing } = challenge;
+    const { board } = this;
+    const put = (act) => () => {
+      this.hinted = null;
+      board.put({ do: act, gesture: undefined });
+    };
+    const link = (text, act, title) => {
+      const made = html("button", {
+        type: "button",
+        class: "link",
+        "data-act": text,
+        text,
+        title,
+      });
+      made.addEventListener("click", act);
+      return made;
+    };
+    const hinted = this.hinted === at && !solved;
+    const links = [];
+    if (hinted)
+      links.push(link("Show a solution", put("solution"), "Undo brings your batch back."));
+    else if (!solved)
+      links.push(
+        link("Hint", () => {
+          this.hinted = at;
+          this.render();
+        }),
+      );
+    if (count > 1 && (solved || hinted)) links.push(link("Next", put("next")));
+    const state = solved ? (shown ? "shown" : "\u2713 solved") : "not yet";
+    const words = solved && insight ? insight : hinted ? hint || allowed : goal;
+    const pill = html("span", {
+      class: `pill${solved ? (shown ? " shown" : " solved") : ""}`,
+      role: "status",
+      title: missing || null,
+      text: live ? `${state} \u00b7 ${live}` : state,
+    });
+    const line = [
+      html("span", { class: "quiet", text: `Challenge ${at + 1} of ${count}` }),
+      html("p", { class: "goal", title: allowed }, ...prose(words)),
+      pill,
+      ...links,
+    ];
+    const slider = challenge.row !== null && board.layout.narrow && this.slider(challenge.row);
+    return slider ? [...line, slider] : line;
+  }
+
+  slider(row) {
+    const { board } = this;
+    const [low, high] = board.reward.ends;
+    const made = html("input", {
+      type: "range",
+      min: low,
+      max: high,
+      step: (high - low) / 200,
+      "data-act": "slide",
+      "aria-label": `Reward of row ${row}`,
+    });
+    made.value = board.value(row) ?? 0;
+    made.addEventListener("input", () => {
+      this.gesture ??= board.outbox.newGesture();
+      const value = String(Number(made.value));
+      board.put({ do: "cell", row, column: "reward", value, gesture: this.gesture });
+    });
+    made.addEventListener("change", () => {
+      this.gesture = undefined;
+      board.outbox.finish();
+    });
+    return html(
+      "label",
+      { class: "slide" },
+      html("span", { text: `row ${row}\u2019s reward` }),
+      made,
+    );
+  }
+}

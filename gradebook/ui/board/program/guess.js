@@ -1,0 +1,154 @@
+// The guess: an empty diamond that is dragged along the axis of the result,
+// from the blue dot of the row in question. The buttons in the box are the same
+// guess. After the answer the diamond stays, grey.
+
+import { follow } from "./drag.js";
+import { html, set, svg } from "./dom.js";
+import { BIG } from "./marks.js";
+import { minus } from "./scale.js";
+
+const STICKY = 7; // pixels around 0 and the blue dot within which the guess is there
+const KEYS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
+
+export class Guess {
+  constructor(board) {
+    this.board = board;
+    this.forget();
+    this.line = svg("path", { class: "way" });
+    this.text = svg("text", { class: "place" });
+    this.shape = svg("path", { d: BIG });
+    this.arrows = svg("path", {
+      class: "arrows",
+      d: "M-14,-4 L-19,0 L-14,4 M14,-4 L19,0 L14,4",
+    });
+    this.mark = svg("g", {}, this.arrows, this.shape);
+    this.layer = svg("g", { class: "guess" }, this.line, this.mark, this.text);
+    board.over.append(this.layer);
+    this.hand = html("div", { class: "guess-hand", role: "slider", tabindex: 0 });
+    board.body.append(this.hand);
+    this.hand.addEventListener("pointerdown", (event) => this.hold(event));
+    this.hand.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  forget() {
+    this.choice = null;
+    this.place = null;
+  }
+
+  // A choice by its button.
+  choose(choice) {
+    this.choice = choice;
+    this.place = this.board.data.box.choices[choice].place;
+    this.board.render(0);
+  }
+
+  // The guess stands at a value of the axis; the choice follows.
+  put(value) {
+    const { choices } = this.board.data.box;
+    const inside = ([low, high]) => value >= (low ?? -Infinity) && value <= (high ?? Infinity);
+    const far = choices.map(({ place }) => Math.abs(place - value));
+    const held = choices.findIndex(({ region }) => region && inside(region));
+    this.place = value;
+    this.choice = held >= 0 ? held : far.indexOf(Math.min(...far));
+    this.board.render(0);
+  }
+
+  hold(event) {
+    if (event.button) return;
+    event.preventDefault();
+    this.hand.focus({ preventScroll: true });
+    const left = this.board.body.getBoundingClientRect().left;
+    const offset = event.clientX - left - this.axis.at(this.value);
+    const move = ({ clientX }) => this.put(this.snapped(clientX - left - offset));
+    follow(this.hand, event, move, () => {});
+  }
+
+  key(event) {
+    const step = KEYS[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const { axis, board } = this;
+    const grain = board.reachBefore / (event.shiftKey ? 4 : 40);
+    const limit = this.beyond;
+    const next = Math.round(this.value / grain + step) * grain;
+    this.put(Math.min(Math.max(next, -limit), limit));
+    board.render(0);
+  }
+
+  get axis() {
+    return this.board.panels[this.board.data.numbers];
+  }
+
+  get correct() {
+    const { data } = this.board;
+    return data.panels[data.numbers].engines[0][data.box.row] ?? 0;
+  }
+
+  get value() {
+    return this.place ?? this.correct;
+  }
+
+  // A guess past the end of the axis.
+  get beyond() {
+    return this.board.reachBefore * 1.07;
+  }
+
+  snapped(pixels) {
+    const { axis, correct } = this;
+    const reach = this.board.reachBefore;
+    for (const sticky of [0, correct])
+      if (Math.abs(axis.at(sticky) - pixels) < STICKY) return sticky;
+    const value = axis.snapped(pixels);
+    return Math.abs(value) > reach ? Math.sign(value) * this.beyond : value;
+  }
+
+  render() {
+    const { data, layout, shown } = this.board;
+    const { box } = data;
+    const asks = box && !box.verdict && box.choices[0].place !== null;
+    const told = box?.verdict && box.place !== null && !data.edited;
+    const said = box?.verdict && box.place !== null;
+    const here = (asks || said) && box.row >= shown[0] && box.row < shown[1];
+    set(this.layer, {
+      class: `guess${said ? " said" : ""}`,
+      visibility: here ? null : "hidden",
+    });
+    this.hand.hidden = !asks || !here;
+    if (!here) return;
+    const value = said ? box.place : this.value;
+    const at = this.axis.at(value);
+    const y = (box.row + 0.5) * layout.row;
+    const blue = this.axis.at(this.correct);
+    const apart = Math.abs(at - blue);
+    set(this.mark, { transform: `translate(${at} ${y})` });
+    set(this.arrows, { visibility: asks && this.place === null ? null : "hidden" });
+    set(this.line, { d: asks && apart > 14 ? `M${at},${y} H${blue}` : "" });
+    const side =
+      told && data.box.verdict.values[1] > value ? -1 : said ? 1 : Math.sign(blue - at) || 1;
+    const words = said ? "you" : this.place === null ? "" : this.words(value);
+    const fits = side < 0 ? at > this.axis.left + 60 : at < this.axis.right - 60;
+    const to = fits ? side : -side;
+    set(this.text, {
+      x: at + 15 * to,
+      y: y + 4,
+      "text-anchor": to < 0 ? "end" : "start",
+      text: words,
+    });
+    if (!asks) return;
+    this.hand.style.transform = `translate(${at}px, ${y}px)`;
+    set(this.hand, {
+      "aria-label": `Your guess for row ${box.row}`,
+      "aria-valuemin": -this.beyond,
+      "aria-valuemax": this.beyond,
+      "aria-valuenow": value,
+      "aria-valuetext": this.words(value),
+    });
+  }
+
+  words(value) {
+    const reach = this.board.reachBefore;
+    if (Math.abs(value) > reach) return `beyond ${value < 0 ? "\u2212" : "+"}${reach}`;
+    const digits = reach < 0.5 ? 4 : 2;
+    return (value > 0 ? "+" : "") + minus(value.toFixed(digits));
+  }
+}

@@ -1,0 +1,102 @@
+// The path of the selected row through the stages, as a pipe: the correct track,
+// and after the answer the faulty one, which leaves it where the engines part.
+
+import { html, prose, set, svg } from "./dom.js";
+import { CIRCLE, DIAMOND } from "./legend.js";
+
+const LEAST = 92; // pixels of a stage; on a phone the path scrolls
+const [TOP, LOW] = [10, 80]; // pixels of the tracks, below the names
+
+export class Path {
+  constructor(board) {
+    this.board = board;
+    this.title = html("h3", { class: "path-title" });
+    this.tracks = svg("svg", { class: "tracks", "aria-hidden": "true" });
+    this.stages = html("div", {
+      class: "stages",
+      role: "group",
+      "aria-label": "Stages",
+    });
+    this.note = html("p", { class: "note quiet" });
+    this.pipe = html("div", { class: "pipe" }, this.tracks, this.stages, this.note);
+    this.scroll = html("div", { class: "pipes" }, this.pipe);
+    this.whole = html("section", { class: "path" }, this.title, this.scroll);
+  }
+
+  render() {
+    const { data, width, reveal } = this.board;
+    const { path } = data;
+    this.whole.hidden = !path;
+    if (!path) return;
+    const full = this.whole.clientWidth || width;
+    const key = JSON.stringify([path, full, data.covered, data.names]);
+    if (this.key === key) return;
+    this.key = key;
+    const { row, stages, parts } = path;
+    const start = `Row ${row} through the computation`;
+    const at = parts !== null && stages[parts].name;
+    this.title.replaceChildren(
+      ...prose(
+        data.covered
+          ? start
+          : at
+            ? `${start}: the engines part at \`${at}\``
+            : `${start}: both engines agree`,
+      ),
+    );
+    const each = Math.max(full / stages.length, LEAST);
+    this.pipe.style.width = `${each * stages.length}px`;
+    const focus = this.stages.contains(this.board.root.activeElement);
+    const name = focus && this.board.root.activeElement.dataset.stage;
+    this.stages.replaceChildren(...stages.map((stage, n) => this.stage(stage, n, path)));
+    if (name) this.stages.querySelector(`[data-stage="${name}"]`)?.focus();
+    this.draw(path, each);
+    const before = parts > 1 ? "Up to here both engines agree." : "";
+    this.note.textContent = data.covered || parts === null ? "" : before;
+  }
+
+  stage({ name, correct, faulty }, n, { parts, open }) {
+    const { board } = this;
+    const differs = parts !== null && n >= parts;
+    const sign = (shape, look) =>
+      svg("svg", { viewBox: "0 0 16 16", class: `sign ${look}`, "aria-hidden": "true" }, shape());
+    const made = html(
+      "button",
+      {
+        type: "button",
+        class: `stage${n === parts ? " parts" : ""}`,
+        "data-stage": name,
+        "aria-pressed": open === name ? "true" : "false",
+        title: board.data.covered ? null : `Show the stage ${name} row by row`,
+        disabled: board.data.covered,
+      },
+      html("code", { text: name }),
+      sign(CIRCLE, "on-top"),
+      html("b", { text: correct }),
+      ...(differs
+        ? [sign(DIAMOND, "lower"), html("b", { class: "faulty-text", text: faulty })]
+        : []),
+    );
+    made.addEventListener("click", () =>
+      board.put({ do: "stage", stage: open === name ? "" : name }),
+    );
+    return made;
+  }
+
+  draw({ stages, parts }, each) {
+    const width = each * stages.length;
+    const at = (n) => each * n + 10;
+    set(this.tracks, { width, height: LOW + 20 });
+    const lines = [svg("path", { class: "correct-track", d: `M10,${TOP} H${width - 20}` })];
+    if (parts !== null) {
+      const from = Math.max(at(parts) - 0.6 * each, 10);
+      const to = at(parts);
+      const middle = (from + to) / 2;
+      const curve = parts
+        ? `M${from},${TOP} C${middle + 8},${TOP} ${middle - 8},${LOW} ${to},${LOW}`
+        : `M${to},${LOW}`;
+      lines.push(svg("path", { class: "faulty-track", d: `${curve} H${width - 20}` }));
+    }
+    this.tracks.replaceChildren(...lines);
+  }
+}
