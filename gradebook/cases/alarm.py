@@ -16,6 +16,7 @@ from gradebook.cases.case import (
     SettingsTable,
     SomeSettings,
     Source,
+    standing,
 )
 from gradebook.cases.plain import PlainCase
 from gradebook.cases.rows import MOST_ROWS, Rows
@@ -115,6 +116,7 @@ class Alarm(Part):
     settings: SettingsTable
     rows: Rows
     evidence: Annotated[tuple[Evidence, ...], between(1)]
+    statuses: tuple[Annotated[str, one_of(*STATUSES)], ...] = ()
     focus: Count = 0
     picture: Annotated[str, one_of(*PICTURES)] = "advantage"
     note: Text = ""
@@ -129,8 +131,8 @@ class Alarm(Part):
 
     @property
     def standing(self) -> str:
-        """Where the report stands: 'TRL · closed'."""
-        return f"{self.trainer} · {self.status}"
+        """Where the report stands."""
+        return standing(self.trainer, self.status, self.statuses)
 
     def batch(self) -> Batch:
         """The report's batch."""

@@ -48,6 +48,14 @@ prompt changed."""
 BugName = Annotated[str, one_of(*BUGS)]
 
 
+def standing(trainer: str, status: str, statuses: tuple[str, ...]) -> str:
+    """Where a report stands: 'AReaL · fixed', or each trainer with its own
+    status, 'slime fixed · miles open'."""
+    if not statuses:
+        return f"{trainer} · {status}"
+    return " · ".join(map(" ".join, zip(trainer.split(", "), statuses)))
+
+
 @dataclass(frozen=True)
 class Source(Part):
     """Where the bug was reported or fixed."""
@@ -102,7 +110,7 @@ class Prediction(Part):
     choices: Annotated[tuple[Text, ...], between(2, 4), each_once]
     answer: Whole
     why: Text
-    said: tuple[Text, ...] = ()
+    said: tuple[Text, ...]
     places: tuple[Number, ...] = ()
     regions: tuple[Annotated[tuple[Limit, ...], between(2, 2)], ...] = ()
 
@@ -110,7 +118,7 @@ class Prediction(Part):
         check_index("answer", self.answer, len(self.choices), "choices")
         for key in ("said", "places", "regions"):
             values = getattr(self, key)
-            if values and len(values) != len(self.choices):
+            if (values or key == "said") and len(values) != len(self.choices):
                 raise refuse(f"{len(self.choices)} values", len(values), key)
         for place, (low, high) in enumerate(self.regions):
             if low > high:
@@ -332,11 +340,8 @@ class Case(Part):
 
     @property
     def standing(self) -> str:
-        """Where the report stands: 'AReaL · fixed', or each trainer with its
-        own status, 'slime fixed · miles open'."""
-        if not self.statuses:
-            return f"{self.trainer} · {self.status}"
-        return " · ".join(map(" ".join, zip(self.trainers, self.statuses)))
+        """Where the report stands."""
+        return standing(self.trainer, self.status, self.statuses)
 
     @property
     def bugs(self) -> tuple[str, ...]:

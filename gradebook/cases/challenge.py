@@ -246,6 +246,6 @@ class Challenge(Part):
     goal: Text
     solved: Annotated[tuple[Condition, ...], between(1)]
     solution: Annotated[tuple[Change, ...], between(1)]
+    insight: Text
     edits: Edits | None = None
     hint: Text = ""
-    insight: Text = ""

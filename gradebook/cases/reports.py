@@ -39,6 +39,11 @@ class Report:
         return isinstance(self.source, Scenario)
 
     @property
+    def scored(self) -> bool:
+        """The report counts. One that is disputed has no right answer."""
+        return self.source.status != "disputed"
+
+    @property
     def claim(self) -> str:
         """What the report says is wrong."""
         return self.source.claim

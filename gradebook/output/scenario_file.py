@@ -10,7 +10,7 @@ from gradebook.analysis.comparison import Comparison, compare
 from gradebook.cases.columns import COLUMNS
 from gradebook.cases.record import bug
 from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS
-from gradebook.cases.state import State
+from gradebook.cases.state import State, start
 from gradebook.cases.toml_file import LARGEST_FILE
 from gradebook.core.batch import Batch
 from gradebook.core.errors import refuse
@@ -40,6 +40,7 @@ def scenario_file(state: State) -> str:
         mark=hashlib.sha256(repr((rows, settings)).encode()).hexdigest()[:6],
         bug=state.bug,
         case=state.scenario.title,
+        edited=not state.same_batch(start(state.scenario)),
         agree=found.agree,
         summary=summary(found, GRADIENT if same_rows else "advantage"),
         detector=state.detector,
@@ -78,7 +79,9 @@ def _prediction(found: Comparison, row: int) -> dict[str, Any]:
     why = f"The engines computed the advantages {a:.6g} and {b:.6g}."
     if differs and not moved:
         why += " The gradient of its tokens differs."
-    return {"focus": row, "differs": differs, "why": why}
+    right, wrong = f"Right: {why[:1].lower()}{why[1:]}", why
+    said = [wrong, right] if differs else [right, wrong]
+    return {"focus": row, "differs": differs, "why": why, "said": said}
 
 
 def _expected(found: Comparison) -> dict[str, Any]:

@@ -26,6 +26,7 @@ def judged(name, changes, *conditions, edits=None):
     document = {
         "title": "x",
         "goal": "y",
+        "insight": "z",
         "solved": list(conditions),
         "solution": [{"remove_row": 0}],
     }

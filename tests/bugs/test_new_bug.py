@@ -112,6 +112,7 @@ question = "Is row 1 pushed up?"
 choices = ["No", "Yes"]
 answer = 1
 why = "It is the better one on its process."
+said = ["It is below the mean of its prompt.", "Right: it wins on its process."]
 
 [record]
 columns = ["rank"]
@@ -126,6 +127,7 @@ laws = ["labels"]
 [[challenges]]
 title = "One process"
 goal = "Make both engines agree by changing ranks alone."
+insight = "One process compares whole prompts."
 hint = "How many processes hold the prompt?"
 edits = { columns = ["rank"] }
 solved = [{ kind = "agree" }]
@@ -161,6 +163,7 @@ question = "Is the loss larger?"
 choices = ["Yes", "No"]
 answer = 1
 why = "Four places share it and not three tokens."
+said = ["Padding takes a share of it.", "Right: padding takes a share of it."]
 
 [record]
 columns = []

@@ -35,6 +35,7 @@ question = "Who?"
 choices = ["You", "I"]
 answer = 0
 why = "So."
+said = ["Right.", "No."]
 
 [expected]
 correct = [0.0, "none", 1.0]
@@ -56,6 +57,7 @@ goal = "Do."
 edits = { columns = ["reward"], most = 1 }
 solved = [{ kind = "agree" }]
 hint = "Think."
+insight = "So it goes."
 solution = [{ row = 0, column = "reward", value = 1.5 }]
 """
 

@@ -137,13 +137,15 @@ def test_in_scenarios_it_is_a_variant_of_its_page(bug, folder):
     loaded(state, folder)
     found = {one.name: one for one in scenarios.variants(bug)}
     mine = found[f"{bug}-mine"]
-    assert mine.variant and mine.title.startswith("An edited batch")
+    assert mine.variant and mine.title.startswith("A copied batch")
+    assert "edited" not in mine.story
     assert mine.kind == "face" and "differ" in mine.claim
 
 
 def test_two_edited_batches_have_two_titles(folder):
     loaded(opened("partial_groups"), folder)
     other = scenario_file(opened("partial_groups", eps="0.5"))
+    assert "An edited batch" in other and "was edited" in other
     (folder / "partial_groups-other.toml").write_text(other)
     assert len(scenarios.variants("partial_groups")) == 7
 
