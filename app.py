@@ -2,6 +2,6 @@
 
 import streamlit as st
 
-from gradebook.ui.server import VISIT, lifespan, routes
+from gradebook.ui.server import VISIT, lifespan, middleware, routes
 
-app = st.App(VISIT, lifespan=lifespan, routes=routes())
+app = st.App(VISIT, lifespan=lifespan, routes=routes(), middleware=middleware())

@@ -4,6 +4,8 @@ beside Streamlit's pages.
 What Gradebook uses of Streamlit beside its public `st.` names, and what breaks
 without it:
 
+runtime.get_instance  (ui/security) how much each session uploaded: without it
+                      sessions can fill the memory
 web.cli.main          (ui/launch) `gradebook app`; `streamlit run app.py` still works
 DeltaGenerator        (annotations) nothing but type checks
 StreamlitPage         (annotations) nothing but type checks
@@ -15,14 +17,18 @@ import asyncio
 import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import streamlit as st
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from gradebook.ui.own_path import own_path
+from gradebook.ui.security import Security, parked
 
 VISIT = Path(__file__).parent / "parts" / "visit.py"
 """The script that runs for every visit."""
@@ -51,6 +57,12 @@ def _answered_by(module: str) -> Callable[[Request], Awaitable[Response]]:
         return await importlib.import_module(module).answer(request)
 
     return endpoint
+
+
+def middleware() -> list[Middleware]:
+    """What stands before Streamlit's own handlers."""
+    origins = partial(st.get_option, "server.corsAllowedOrigins")
+    return [Middleware(Security, parked=parked, origins=origins)]
 
 
 def warm_up() -> None:

@@ -137,12 +137,12 @@ def test_a_link_that_makes_no_sense_still_opens_a_game(visit, query):
 def led(visit):
     """The lead's page in a room, two learners, and the room's code."""
     rooms = rooms_of.rooms()
-    code, key = rooms.open("the lead")
-    lead = visit(PAGE, {"seat": "the lead"}, room=code, seed=SEED)
+    code, key = rooms.open("the-lead")
+    lead = visit(PAGE, {"seat": "the-lead"}, room=code, seed=SEED)
     learners = [visit(PAGE, {"seat": f"learner-{n}"}, room=code) for n in range(2)]
     yield lead, learners, code
     if rooms.read(code):
-        rooms.close(code, "the lead")
+        rooms.close(code, "the-lead")
 
 
 def test_a_room_votes_and_the_lead_reveals(led):

@@ -67,7 +67,7 @@ class Seat:
         for name, value in query.items():
             self.app.query_params[name] = value
         if key:
-            seat = seat or "the lead"
+            seat = seat or "the-lead"
             widgets.rooms().take(room, key, seat)
         if seat:
             self.app.session_state["seat"] = seat
@@ -130,10 +130,10 @@ class Seat:
 def led():
     """A room, its lead at the page, and what opens its lead's acts."""
     rooms = widgets.rooms()
-    code, key = rooms.open("the lead")
+    code, key = rooms.open("the-lead")
     yield Seat(code, key), code, key
     if rooms.read(code):
-        rooms.close(code, "the lead")
+        rooms.close(code, "the-lead")
 
 
 @pytest.fixture
@@ -166,9 +166,9 @@ def test_opening_a_room_shows_its_code_and_carries_it(sheet):
 
 def test_joining_by_the_code(visit, led):
     _, code, _ = led
-    page = visit("session", {"seat": "a learner"})
-    widgets.rooms().join(code, "a learner")
-    widgets.rooms().follow(code, "a learner", False)
+    page = visit("session", {"seat": "a-learner"})
+    widgets.rooms().join(code, "a-learner")
+    widgets.rooms().follow(code, "a-learner", False)
     page.widget("room-code").set_value(f" {code.lower()} ")
     page.widget("room-join").click()
     page.run()
@@ -307,7 +307,7 @@ def test_the_lead_reveals_by_the_pages_own_buttons_too(led):
 
 def test_a_learner_cannot_reveal(led):
     _, code, _ = led
-    seat = Seat(code, seat="a learner")
+    seat = Seat(code, seat="a-learner")
     assert not seat.has("room-reveal") and "Room **" in seat.text
 
 
@@ -345,7 +345,7 @@ def test_a_page_is_drawn_again_when_the_lead_goes_on(led, no_links, follows):
     """Counts change without it, and a lead's edit concerns followers."""
     lead, code, key = led
     rooms = widgets.rooms()
-    learner = Seat(code, seat="a learner", follow=follows)
+    learner = Seat(code, seat="a-learner", follow=follows)
     drawn, now = learner.asks("so_far")
     assert now == drawn and "0 answers so far" in now["said"]
     rooms.join(code, "another", Q)
@@ -354,28 +354,28 @@ def test_a_page_is_drawn_again_when_the_lead_goes_on(led, no_links, follows):
     assert now["draw"] == drawn["draw"] and "1 answer so far" in now["said"]
 
     place = rooms.room(code).position
-    rooms.move(code, "the lead", replace(place, stage="score"))
+    rooms.move(code, "the-lead", replace(place, stage="score"))
     drawn, now = learner.asks("so_far")
     assert (now["draw"] != drawn["draw"]) == follows
     for act in (
-        lambda: rooms.move(code, "the lead", replace(place, question=f"{Q}-tail")),
-        lambda: rooms.reveal(code, "the lead", Q),
+        lambda: rooms.move(code, "the-lead", replace(place, question=f"{Q}-tail")),
+        lambda: rooms.reveal(code, "the-lead", Q),
     ):
-        rooms.move(code, "the lead", place)
+        rooms.move(code, "the-lead", place)
         drawn, now = learner.run().asks("so_far")
         assert now["draw"] == drawn["draw"]
         act()
         assert learner.asks("so_far")[1]["draw"] != drawn["draw"]
-    rooms.close(code, "the lead")
+    rooms.close(code, "the-lead")
     assert learner.asks("so_far")[1]["draw"] == "closed"
 
 
 def test_the_split_is_told_to_the_lead_alone(led):
     lead, code, _ = led
-    learner = Seat(code, seat="a learner").press("choice-partial_groups-2")
+    learner = Seat(code, seat="a-learner").press("choice-partial_groups-2")
     drawn, now = lead.run().asks("split")
     assert now == drawn and "Negative: <b>1</b>" in now["said"]
-    lead.cookie = "a learner"
+    lead.cookie = "a-learner"
     # Nor is a lead's page drawn again where its browser keeps no cookies.
     drawn, now = lead.asks("split")
     assert now["draw"] == drawn["draw"] and now["said"] == ""
@@ -433,7 +433,7 @@ def test_the_lead_sees_how_many_are_at_the_question(led):
 
 
 def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
-    monkeypatch.setattr(widgets.wrong_codes(), "free", -100)
+    monkeypatch.setattr(widgets.wrong_codes()[0], "free", -100)
     monkeypatch.setattr(widgets, "client", lambda: "one machine")
     sheet.widget("room-code").set_value("AAAAAA")
     for _ in range(2):
@@ -443,10 +443,23 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
     widgets.wrong_codes.cache_clear()
 
 
+@pytest.mark.parametrize("of_all", [False, True])
+def test_whoever_sits_in_a_room_need_not_wait(visit, led, monkeypatch, of_all):
+    """Not when their machine typed wrong codes, nor when the whole server did."""
+    _, code, _ = led
+    limit = widgets.wrong_codes()[of_all]
+    monkeypatch.setattr(limit, "wait", lambda client: 17.0)
+    widgets.rooms().join(code, "sits")
+    assert f"oom **{code}**" in visit("session", {"seat": "sits"}, room=code).text
+    page = visit("session", {"seat": "is new"}, room=code)
+    assert "Try again in 17 s" in page.app.warning[0].value
+    assert widgets.rooms().room(code).here == 1
+
+
 def test_a_closed_room_is_said_and_can_be_left(led):
     _, code, key = led
     seat = Seat(code)
-    widgets.rooms().close(code, "the lead")
+    widgets.rooms().close(code, "the-lead")
     assert "closed" in seat.run().text
     seat.press("room-leave")
     assert "closed" not in seat.text and seat.covered
@@ -477,11 +490,11 @@ def test_the_presenter_view_is_on_by_the_address_alone():
 
 def test_presenting_hides_the_split_until_the_reveal():
     rooms = widgets.rooms()
-    code, key = rooms.open("the lead")
+    code, key = rooms.open("the-lead")
     lead = Seat(code, key, present="1")
     Seat(code).press("choice-partial_groups-0")
     assert "<b>1 answer</b>" in lead.run().text
     assert "Positive: <b>" not in lead.text
     lead.press("room-reveal")
     assert "Positive: <b>1</b>" in lead.text
-    rooms.close(code, "the lead")
+    rooms.close(code, "the-lead")

@@ -24,6 +24,8 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED
 
 _mount = st.components.v2.component("gradebook_board", js=stub("main.js"))
+MOST_EDITS = 200
+"""Edits of one message. A browser sends what was made while one was on its way."""
 _open: WeakValueDictionary[str, Draft] = WeakValueDictionary()
 """The drafts on boards, by epoch, while their sessions live."""
 
@@ -86,11 +88,16 @@ def taken(epoch: str, message: Any) -> str | None:
 
 async def answer(request: Request) -> Response:
     """The answer to a message of a browser's board."""
+    epoch = request.path_params["epoch"]
+    if epoch not in _open:
+        return PlainTextResponse("no such draft", 404)
     try:
         message = await request.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return PlainTextResponse("expected JSON", 400)
-    epoch = request.path_params["epoch"]
+    edits = message.get("edits") if isinstance(message, dict) else None
+    if isinstance(edits, list) and len(edits) > MOST_EDITS:
+        return PlainTextResponse(f"at most {MOST_EDITS} edits", 413)
     said = await run_in_threadpool(taken, epoch, message)
     if said is None:
         return PlainTextResponse("no such draft", 404)

@@ -65,7 +65,6 @@ def lead(page: str, one: Quiz, shown: Shown) -> None:
     question = _question(one)
     link = query_string(quiz.round_link(one))
     seat.rooms().move(room, seat.seat(), Position(page, question, link))
-    seat.remember()
     revealed = question in seat.rooms().room(room).revealed
     with bar.framed():
         if report is None:

@@ -79,7 +79,6 @@ def joined(room: str, question: str) -> bool:
         st.warning(words.plain(words.place(error)))
         leave_button(room)
         return False
-    seat.remember()
     return True
 
 
@@ -129,7 +128,6 @@ def _lead(room: str, page: str, scenario: Scenario) -> None:
     elif predict.covered(scenario.name):
         predict.answer(page, predict.SKIPPED, scenario.name)
     moved(page, drafts.of(scenario))
-    seat.remember()
     line = st.container(horizontal=True, vertical_alignment="center")
     with line:
         st.markdown(f"Room **{room}**, you lead.")

@@ -31,6 +31,7 @@ from gradebook.core.formatting import minus
 from gradebook.ui.own_path import own_path
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import follow, seat
+from gradebook.ui.security import seat_of
 
 PROGRAM = Path(__file__).with_name("news.js").read_text("utf-8")
 _mount = st.components.v2.component(
@@ -82,7 +83,7 @@ async def answer(request: Request) -> JSONResponse:
     counts as HTML, and a text that changes when the page has to be drawn
     again. A browser that is not in the room hears that it is closed."""
     code, asked = request.path_params["room"], request.query_params
-    own = request.cookies.get(seat.SEAT_COOKIE, "")
+    own = seat_of(request.cookies)
     if not await run_in_threadpool(seat.rooms().heard, code, own):
         return JSONResponse(CLOSED)
     until = time.monotonic() + WAIT

@@ -28,7 +28,6 @@ def panel() -> None:
     room = seat.code()
     problem()
     if not room:
-        seat.remember()
         return _door()
     try:
         if seat.leading(room):
@@ -74,7 +73,6 @@ def _taken_back() -> None:
 
 
 def _lead(room: str) -> None:
-    seat.remember()
     with st.container(border=True, key="room-panel"):
         st.html(f'<div class="gb-code">{safe(room)}</div>')
         st.markdown("Learners open this link, or type the code on this page:")

@@ -1,17 +1,15 @@
 """Which room this browser is in, as its lead or as a learner.
 
-The room stands in the address and in the session, and the server knows in
-which room each seat is. The seat is a cookie that the browser drops when it
-closes; it is there before anybody joins. So a typed address, a reload and a
-visit to Home keep the room. Only "Leave" and "Close the room" end it.
+The room stands in the address and in the session, and the database knows in
+which room each seat is. The seat is a cookie that came with the first page
+(`security`). So a typed address, a reload and a visit to Home keep
+the room. Only "Leave" and "Close the room" end it.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import re
 import secrets
 from contextlib import suppress
 from functools import cache
@@ -24,10 +22,9 @@ from gradebook.classroom.wrong_codes import WrongCodes
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import present, words
+from gradebook.ui.security import seat_of
 
 PARAMETER = "room"
-SEAT_COOKIE = "gradebook-seat"
-TOKEN = re.compile(r"[A-Za-z0-9_-]{6,64}")
 
 
 @cache
@@ -42,9 +39,9 @@ def rooms() -> Rooms:
 
 
 @cache
-def wrong_codes() -> WrongCodes:
-    """The wrong codes that were typed on this server."""
-    return WrongCodes()
+def wrong_codes() -> tuple[WrongCodes, WrongCodes]:
+    """The wrong codes that each machine typed on this server, and all."""
+    return WrongCodes(), WrongCodes(free=200)
 
 
 def code() -> str:
@@ -62,15 +59,18 @@ def code() -> str:
 
 
 def client() -> str:
-    """Who types a code: the address of the machine, or on this machine,
-    where there is none, the browser's seat."""
-    return str(st.context.ip_address or seat())
+    """Who types a code: the address of the machine."""
+    return str(st.context.ip_address or "this machine")
 
 
 def admitted(room: str) -> bool:
     """There is such a room. Otherwise a wrong code is noted, and the next
-    run says so; whoever typed too many of them has to wait."""
-    pause = wrong_codes().wait(client())
+    run says so; whoever typed too many of them has to wait. A browser that is
+    in the room already need not."""
+    if rooms().heard(room, seat()):
+        return True
+    of_one, of_all = wrong_codes()
+    pause = max(of_one.wait(client()), of_all.wait(""))
     if pause:
         keys.ROOM_PROBLEM.put(
             f"Too many wrong codes. Try again in {math.ceil(pause)} s."
@@ -78,7 +78,8 @@ def admitted(room: str) -> bool:
         return False
     if rooms().read(room):
         return True
-    wrong_codes().note(client())
+    of_one.note(client())
+    of_all.note("")
     keys.ROOM_PROBLEM.put(f"No room with the code {room or '(empty)'} is open.")
     return False
 
@@ -110,7 +111,7 @@ def learning() -> bool:
 def seat() -> str:
     """This browser's seat: a random token, made when first asked for."""
     if not keys.SEAT.get():
-        keys.SEAT.put(_cookie() or secrets.token_urlsafe(12))
+        keys.SEAT.put(seat_of(st.context.cookies) or secrets.token_urlsafe(12))
     return keys.SEAT.get()
 
 
@@ -163,22 +164,3 @@ def take_back(room: str, key: str) -> None:
 def new_key(room: str) -> None:
     """Another lead key in place of the one that is no longer known."""
     keys.LEAD_KEY.put(rooms().new_key(room, seat()))
-
-
-def remember() -> None:
-    """Leaves the seat in the browser, so that a reload finds it. The browser
-    drops it when it closes."""
-    if _cookie() == seat():
-        return
-    said = json.dumps(f"{SEAT_COOKIE}={seat()}; path=/; SameSite=Lax")
-    with st.container(key="room-token"):
-        st.html(
-            f"<script>document.cookie = {said};</script>",
-            unsafe_allow_javascript=True,
-        )
-
-
-def _cookie() -> str:
-    """The seat that the browser came with, or ''."""
-    found = str(st.context.cookies.get(SEAT_COOKIE, ""))
-    return found if TOKEN.fullmatch(found) else ""

@@ -1,0 +1,248 @@
+"""What the server refuses, and the headers of what it answers.
+
+It stands before Streamlit's own handlers, as a plain ASGI application.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gradebook.ui.own_path import own_path
+
+SEAT_COOKIE = "gradebook-seat"
+"""The browser's random token in rooms. No script can read it."""
+TOKEN = re.compile(r"[A-Za-z0-9_-]{6,64}")
+A_DAY = 24 * 3600
+MB = 1024 * 1024
+MOST_BODY = MB
+"""Bytes of a request that is no upload."""
+MOST_PARKED = {"session": 200 * MB, "server": 1024 * MB}
+"""Bytes of uploads that are held at a time."""
+FILES_OF_ONE = 4
+"""File descriptors that a learner's session takes, at most."""
+SPARE_FILES = 100
+"""File descriptors that the server needs for itself."""
+
+POLICY = {
+    "default-src": "'self'",
+    "object-src": "'none'",
+    "base-uri": "'self'",
+    "frame-ancestors": "'self'",
+    # Streamlit starts a component's program, the board's too, from a blob, and
+    # the page writes its address with a script inside an element.
+    "script-src": "'self' 'unsafe-inline' blob:",
+    # Streamlit and Plotly style elements in place.
+    "style-src": "'self' 'unsafe-inline'",
+    # Icons and Plotly's pictures are data; a picture to download is a blob.
+    "img-src": "'self' data: blob:",
+    # Plotly's font for its own buttons is data.
+    "font-src": "'self' data:",
+}
+HEADERS = {
+    "Content-Security-Policy": "; ".join(f"{k} {v}" for k, v in POLICY.items()),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+FULL = """<!doctype html><title>Gradebook is full</title>
+<h1>This server is full</h1>
+<p>Everybody who is here already goes on. Try again in a few minutes.</p>"""
+
+
+class TooLarge(Exception):
+    """A body is longer than its request may have."""
+
+
+class Security:
+    """Refuses what could stop the server, and adds headers and the cookie.
+
+    parked  the bytes of uploads that each session holds
+    origins further origins that may send requests, as "https://host"
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        parked: Callable[[], dict[str, int]],
+        origins: Callable[[], list[str]] = list,
+    ) -> None:
+        self.app = app
+        self._parked = parked
+        self._origins = origins
+        self._coming: Counter[str] = Counter()
+        self._sockets = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self.app(scope, receive, send)
+        headers = Headers(scope=scope)
+        if self._is_foreign(headers, scope):
+            return await _refuse(scope, receive, send, 403, "another site's request")
+        if scope["type"] == "websocket":
+            return await self._socket(scope, receive, send)
+        path = scope["path"]
+        if path == own_path("/_stcore/metrics"):
+            return await _refuse(scope, receive, send, 404, "not found")
+        if "text/html" in headers.get("accept", "") and self._is_full():
+            page = HTMLResponse(FULL, 503, headers=HEADERS | {"Retry-After": "60"})
+            return await page(scope, receive, send)
+        answer = _with_headers(scope, headers, send)
+        if path.startswith(own_path("/_stcore/upload_file/")):
+            await self._upload(scope, headers, receive, answer)
+        else:
+            await self._bounded(scope, headers, receive, answer)
+
+    def _is_foreign(self, headers: Headers, scope: Scope) -> bool:
+        """A page of another site asks: a browser says so in Origin."""
+        origin = headers.get("origin")
+        reads = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if origin is None or reads:
+            return False
+        same = urlsplit(origin).netloc == headers.get("host")
+        return not same and origin not in self._origins()
+
+    def _is_full(self) -> bool:
+        return (self._sockets + 1) * FILES_OF_ONE + SPARE_FILES > most_files()
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._is_full():
+            return await _refuse(scope, receive, send, 503, "full")
+        self._sockets += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            self._sockets -= 1
+
+    async def _upload(
+        self, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
+        """An upload says how long it is, and both limits hold while others
+        are on their way."""
+        if scope["method"] != "PUT":
+            return await self.app(scope, receive, send)
+        length = _length(headers)
+        if length is None:
+            return await _refuse(scope, receive, send, 411, "no length")
+        session = scope["path"].split("/upload_file/")[1].split("/")[0]
+        held = Counter(self._parked()) + self._coming
+        total = {"session": held[session], "server": held.total()}
+        if any(total[part] + length > most for part, most in MOST_PARKED.items()):
+            return await _refuse(scope, receive, send, 413, "too many uploads")
+        self._coming[session] += length
+        try:
+            await self._bounded(scope, headers, receive, send, length)
+        finally:
+            self._coming[session] -= length
+
+    async def _bounded(
+        self,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
+        most: int = MOST_BODY,
+    ) -> None:
+        """The application, which reads at most so many bytes."""
+        if (_length(headers) or 0) > most:
+            return await _refuse(scope, receive, send, 413, "too large")
+        came, began = 0, False
+
+        async def bounded() -> Message:
+            nonlocal came
+            message = await receive()
+            came += len(message.get("body", b""))
+            if came > most:
+                raise TooLarge
+            return message
+
+        async def noted(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            await self.app(scope, bounded, noted)
+        except TooLarge:
+            if not began:
+                await _refuse(scope, receive, send, 413, "too large")
+
+
+def most_files() -> float:
+    """The file descriptors that this server may open."""
+    try:
+        import resource
+    except ImportError:  # Windows knows no such limit
+        return float("inf")
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def seat_of(cookies: Mapping[str, str]) -> str:
+    """The seat that the browser came with, or ''."""
+    seat = str(cookies.get(SEAT_COOKIE, ""))
+    return seat if TOKEN.fullmatch(seat) else ""
+
+
+def _with_headers(scope: Scope, headers: Headers, send: Send) -> Send:
+    """Sends the headers of every answer, and with a page the seat."""
+
+    async def answer(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            given = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                given.setdefault(name, value)
+            is_page = given.get("content-type", "").startswith("text/html")
+            if is_page and not seat_of(_cookies(headers)):
+                given.append("Set-Cookie", _seat(scope["scheme"] == "https"))
+        await send(message)
+
+    return answer
+
+
+def _seat(is_secure: bool) -> str:
+    parts = f"{SEAT_COOKIE}={secrets.token_urlsafe(18)}; Path=/; Max-Age={A_DAY}"
+    return parts + "; HttpOnly; SameSite=Lax" + "; Secure" * is_secure
+
+
+def _cookies(headers: Headers) -> dict[str, str]:
+    try:
+        cookies = SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return {}
+    return {name: morsel.value for name, morsel in cookies.items()}
+
+
+def _length(headers: Headers) -> int | None:
+    length = headers.get("content-length", "")
+    return int(length) if length.isdecimal() else None
+
+
+async def _refuse(
+    scope: Scope, receive: Receive, send: Send, status: int, why: str
+) -> None:
+    answer: Response = PlainTextResponse(why, status, headers=HEADERS)
+    if scope["type"] == "websocket":  # before it is accepted: an HTTP answer
+        await receive()
+        if "websocket.http.response" in scope.get("extensions", {}):
+            return await answer(scope, receive, send)
+        return await send({"type": "websocket.close", "code": 1008})
+    await answer(scope, receive, send)
+
+
+def parked() -> dict[str, int]:
+    """The bytes of uploads that Streamlit holds for each session."""
+    from streamlit.runtime import get_instance
+
+    files: Any = get_instance().uploaded_file_mgr
+    return {
+        session: sum(len(file.data) for file in held.values())
+        for session, held in list(files.file_storage.items())
+    }

@@ -1,0 +1,176 @@
+"""What could stop the server is refused before Streamlit sees it."""
+
+import asyncio
+import json
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse
+
+from gradebook.cases.scenario import load
+from gradebook.ui import security
+from gradebook.ui.board import component
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.security import MB, Security
+
+HOST = "classroom.example"
+
+
+class Behind:
+    """Streamlit's place: what it was asked, and what it read."""
+
+    def __init__(self, page=None):
+        self.page = page or PlainTextResponse("fine")
+        self.asked, self.read = [], 0
+
+    async def __call__(self, scope, receive, send):
+        self.asked.append(scope["path"])
+        if scope["type"] == "websocket":
+            await receive()
+            return await send({"type": "websocket.accept"})
+        self.read += len(await Request(scope, receive).body())
+        await self.page(scope, receive, send)
+
+
+def ask(app, path="/", method="GET", body=b"", kind="http", parts=1, **headers):
+    """The messages that the application sends to one request."""
+    given = {"host": HOST} | {k.replace("_", "-"): v for k, v in headers.items()}
+    scope = {"type": kind, "method": method, "path": path, "query_string": b""}
+    scope |= {"scheme": headers.pop("scheme", "http"), "extensions": {}}
+    scope["headers"] = [(k.encode(), str(v).encode()) for k, v in given.items()]
+    sent, waiting = [], [{"type": "websocket.connect"}] * (kind == "websocket")
+    if kind == "http":
+        more = {"type": "http.request", "body": body, "more_body": True}
+        waiting = [more] * (parts - 1) + [more | {"more_body": False}]
+
+    async def receive():
+        return waiting.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    return sent
+
+
+def status(*args, **given):
+    return ask(*args, **given)[0]["status"]
+
+
+def guarded(page=None, parked=dict, origins=list):
+    behind = Behind(page)
+    return Security(behind, parked, origins), behind
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", f"http://{HOST}x"])
+def test_another_sites_socket_never_reaches_streamlit(origin):
+    """Streamlit would ask a public service for its own address first."""
+    app, behind = guarded()
+    sent = ask(app, "/_stcore/stream", kind="websocket", origin=origin)
+    assert sent == [{"type": "websocket.close", "code": 1008}] and not behind.asked
+    assert status(app, "/board-edits/x", "POST", origin=origin) == 403
+    assert not behind.asked
+
+
+@pytest.mark.parametrize("origin", [f"https://{HOST}", "https://other.example", None])
+def test_the_apps_own_sockets_and_configured_ones_pass(origin):
+    app, behind = guarded(origins=lambda: ["https://other.example"])
+    given = {"origin": origin} if origin else {}
+    sent = ask(app, "/_stcore/stream", kind="websocket", **given)
+    assert sent == [{"type": "websocket.accept"}]
+    assert status(app, "/board-edits/x", "POST", **given) == 200
+
+
+def test_a_long_body_is_refused_unread():
+    app, behind = guarded()
+    path = "/board-edits/x"
+    assert status(app, path, "POST", content_length=256 * MB) == 413
+    assert not behind.asked
+    # Whoever does not say how long it is may send one megabyte, too.
+    assert status(app, path, "POST", b"x" * MB, parts=256) == 413
+    assert behind.read == 0
+    assert status(app, path, "POST", b"x" * MB) == 200 and behind.read == MB
+
+
+def test_uploads_are_bounded_for_a_session_and_for_the_server():
+    parked = {"one": 150 * MB, **{f"s{n}": 150 * MB for n in range(5)}}
+    app, behind = guarded(parked=lambda: parked)
+
+    def put(session, length, **given):
+        path = f"/_stcore/upload_file/{session}/file"
+        return status(app, path, "PUT", content_length=length, **given)
+
+    assert put("one", 51 * MB) == 413 and put("one", 50 * MB) == 200
+    assert put("new", 124 * MB) == 200 and put("new", 125 * MB) == 413
+    assert put("new", 3, body=b"four") == 413
+    assert status(app, "/_stcore/upload_file/new/file", "PUT", b"x") == 411
+
+
+def test_metrics_are_off():
+    app, behind = guarded()
+    assert status(app, "/_stcore/metrics") == 404 and not behind.asked
+
+
+def test_the_seat_is_set_by_the_answer_and_no_script_reads_it():
+    app, _ = guarded(HTMLResponse("page"))
+
+    def cookies(**given):
+        headers = ask(app, **given)[0]["headers"]
+        return [v.decode() for k, v in headers if k == b"set-cookie"]
+
+    (cookie,) = cookies()
+    seat, *rules = cookie.split("; ")
+    assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= {*rules}
+    assert "Secure" not in rules and "Secure" in cookies(scheme="https")[0]
+    assert cookies(cookie=seat) == []
+    assert cookies(cookie="gradebook-seat=<script>") != []
+    app, _ = guarded()
+    assert cookies() == []  # no page, no seat
+
+
+def test_every_answer_has_the_headers():
+    app, _ = guarded()
+    headers = dict(ask(app)[0]["headers"])
+    policy = headers[b"content-security-policy"].decode()
+    for rule in (
+        "default-src 'self'",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "frame-ancestors 'self'",
+    ):
+        assert rule in policy.split("; ")
+    assert headers[b"x-content-type-options"] == b"nosniff"
+    assert headers[b"referrer-policy"] == b"same-origin"
+
+
+def test_at_the_limit_of_files_newcomers_get_a_page_that_says_so(monkeypatch):
+    monkeypatch.setattr(security, "most_files", lambda: 103)
+    app, behind = guarded(HTMLResponse("page"))
+    assert status(app, accept="text/html") == 503
+    assert b"This server is full" in ask(app, accept="text/html")[1]["body"]
+    sent = ask(app, "/_stcore/stream", kind="websocket")
+    assert sent[0]["type"] == "websocket.close" and not behind.asked
+    monkeypatch.setattr(security, "most_files", lambda: 104)
+    assert status(app, accept="text/html") == 200
+
+
+def edits(epoch, body):
+    """What the board's endpoint answers."""
+
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    scope = {"type": "http", "path_params": {"epoch": epoch}, "headers": []}
+    answer = asyncio.run(component.answer(Request(scope | {"method": "POST"}, receive)))
+    return answer.status_code
+
+
+def test_a_board_takes_no_deep_nesting_and_no_20_000_edits():
+    draft = Draft(load("partial_groups"))
+    component._open[draft.epoch] = draft
+    paste = {"n": 1, "do": "paste", "row": 0, "column": "reward", "text": "1"}
+    many = json.dumps({"edits": [paste] * 20_000}).encode()
+    assert edits("no such epoch", b"[" * 100_000) == 404
+    assert edits(draft.epoch, b"[" * 100_000) == 400
+    assert edits(draft.epoch, b"[1]") == 200
+    assert edits(draft.epoch, many) == 413 and draft.ack == 0
