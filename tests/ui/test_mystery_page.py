@@ -103,24 +103,21 @@ def test_the_board_has_no_trace_of_a_cause(name):
     assert "second" not in data and data["panels"][0]["flips"] == []
 
 
-def test_the_link_replays_the_game(visit):
+def test_hints_cost_edits_and_the_link_holds_the_seed_alone(visit):
     seed = SEEDS[NONE]
     page = visit(PAGE, seed=seed)
     page.cell(0, reward="2").cell(4, eos=False)
     press(page, "mystery-hint-rows")
     press(page, "mystery-hint-half")
-    link = address(page)
-    assert set(link) == {"v", "seed", "m", "h"}
-    again = visit(PAGE, **link)
-    assert again.table["reward"][0] == "2" and not again.table["eos"][4]
-    assert again.board["history"] == [2, 3]
     assert "7 edits so far" in page.text
-    assert "7 edits so far" in again.text
-    assert "Rows of batch 2 whose advantage is wrong: none." in again.text
-    assert again.edit({"do": "undo"}).table["eos"][4]
-    press(again, "mystery-over")
-    assert "You gave up after 7 edits. The trainer has no bug." in again.text
-    assert set(address(again)) == {"v", "seed", "m", "h"}
+    assert "Rows of batch 2 whose advantage is wrong: none." in page.text
+    link = address(page)
+    assert link == {"v": "1", "seed": seed}
+    again = visit(PAGE, **link)
+    assert again.table["reward"] == list(first_state().table["reward"])
+    press(page, "mystery-over")
+    assert "You gave up after 7 edits. The trainer has no bug." in page.text
+    assert address(page) == link
 
 
 def test_the_history_is_free_and_a_repeated_batch_too(visit):
@@ -141,7 +138,7 @@ def test_a_crash_is_said_and_the_batch_stays_to_be_mended(visit):
     page.cell(1, eos=True)
     assert page.board["stale"] == ""
     page.cell(0, reward="two")
-    assert STOPPED not in page.board["stale"] and page.stale
+    assert STOPPED not in page.board["stale"]
 
 
 def crashes(name, state):
@@ -164,16 +161,7 @@ def test_hints_strike_out_bugs_that_it_is_not_and_name_the_stage(visit):
     assert len(struck) == (len(suspects()) - 2) // 2
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        {"seed": "\u00fc"},
-        {"seed": "A", "m": "nonsense", "h": "all.rows999", "w": "many"},
-        {"m": "AAAA", "w": "-1", "unknown": "1"},
-    ],
-)
+@pytest.mark.parametrize("query", [{"seed": "\u00fc"}, {"unknown": "1"}])
 def test_a_link_that_makes_no_sense_still_opens_a_game(query):
     game = read(query)
-    assert len(game.log) == 1 and game.wrong == 0 and not game.over
-    assert game.rows_told() == []
-    assert game.draft.comparison.batch.rows
+    assert len(game.log) == 1 and game.seed.isalnum() and not game.over

@@ -8,11 +8,12 @@ lead reveals. Before its answer nothing about a report's kind is sent.
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.reports import ROUNDS, Report
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import address, game_link, present, quiz, settled
+from gradebook.ui.parts import game_link, present, quiz, settled
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import below, heart
 from gradebook.ui.parts.predict import choices
@@ -50,7 +51,6 @@ def _game() -> Quiz:
 
 
 def _alone(one: Quiz) -> None:
-    address.unread(one.problems)
     report = one.report
     if report is None:
         _result(one)
@@ -62,16 +62,15 @@ def _alone(one: Quiz) -> None:
             if made is None:
                 _choices(one)
         if made is not None:
-            right = made == quiz.truth(report)
-            said = f"You said **{CHOICES[made].lower()}**, and that is"
-            settled.answer(report, f"{said} {'right' if right else 'wrong'}.")
+            settled.answer(report, settled.judged(report, made))
             _next(one)
         _shown(one, report, made is not None)
 
 
 def _head(one: Quiz) -> None:
     count, done = len(one.reports), len(one.answers)
-    so_far = quiz.score(one.right(one.answers), done) if done else ""
+    judged = [report for report in one.reports if report.number in one.answers]
+    so_far = quiz.score(judged, one.answers) if done else ""
     st.markdown(
         "Each report is about a trainer. Some describe a real bug, others"
         " only look like one. Judge each by its claim and its batch."
@@ -140,7 +139,7 @@ def _keys(one: Quiz, draft: Draft, answered: bool) -> None:
         then=st.rerun,
     )
     if alone:
-        _depart(one)
+        game_link.depart(quiz.start_of(one))
 
 
 def _alone_with(one: Quiz) -> bool:
@@ -156,29 +155,30 @@ def _shown(one: Quiz, report: Report, answered: bool) -> None:
     draft = one.draft(report, answered)
     bug = answered and report.is_bug
     said = "" if bug else "The correct engine on the batch of the report."
+    numbers = st.container()
     heart(draft, report.picture, covered=not bug, said=said)
-    _rest(one, report, draft, answered)
+    _rest(one, report, draft, answered, numbers)
+    if answered:
+        settled.sources(report)
 
 
 @st.fragment(key="rest")
-def _rest(one: Quiz, report: Report, draft: Draft, answered: bool) -> None:
-    """What a finished edit draws again."""
+def _rest(
+    one: Quiz, report: Report, draft: Draft, answered: bool, numbers: DeltaGenerator
+) -> None:
+    """What a finished edit draws again: the numbers above the board."""
     with draft.lock:
         if answered:
-            with below(draft):
+            with numbers, below(draft):
                 settled.numbers_of(report, draft)
         _keys(one, draft, answered)
-
-
-def _depart(one: Quiz) -> None:
-    game_link.depart(one.link())
 
 
 # The result
 
 
 def _result(one: Quiz) -> None:
-    settled.score(one, one.answers, [*one.reports])
+    settled.score(one.answers, one.reports)
     with st.container(horizontal=True):
         st.button(
             f"Play {ROUNDS} others",
@@ -201,4 +201,4 @@ def _result(one: Quiz) -> None:
         )
     st.markdown("The same reports for a colleague, from the start:")
     st.code(game_link.whole(quiz.start_of(one)), language=None, wrap_lines=True)
-    _depart(one)
+    game_link.depart(quiz.start_of(one))

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.mystery import NONE, stage_of, suspects
 from gradebook.cases.plain import PlainCase
@@ -20,7 +21,6 @@ from gradebook.ui import keys
 from gradebook.ui.board.component import board
 from gradebook.ui.board.view import no_cause, view
 from gradebook.ui.parts import (
-    address,
     controls,
     game_link,
     mystery_game,
@@ -50,7 +50,6 @@ def mystery() -> None:
     """The whole page."""
     st.title("Mystery trainer")
     game = game_link.game(PAGE, keys.MYSTERY, mystery_game.read, Game)
-    address.unread(game.problems)
     if game.over:
         return _over(game)
     st.markdown(
@@ -59,8 +58,10 @@ def mystery() -> None:
         " as few edits as you can. Only bugs that advantages can show are"
         " hidden here."
     )
-    _board(game)
-    _rest(game)
+    main, side = st.columns([17, 8], gap="medium")
+    with main:
+        _board(game)
+    _rest(game, main.container(), side.container())
 
 
 # The trainer
@@ -87,18 +88,18 @@ def data_of(game: Game) -> dict[str, Any]:
 
 
 @st.fragment(key="rest")
-def _rest(game: Game) -> None:
-    """What a finished edit draws again."""
+def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
+    """What a finished edit draws again: the settings below the board, the
+    answers beside it."""
     with game.draft.lock:
         game.note()
-    controls.settings(game.draft)
-    left, right = st.columns([3, 2], gap="large")
-    with left:
+    with main:
+        controls.settings(game.draft)
+    with side:
         _name(game)
-    with right:
         _hints(game)
     shortcuts(game.draft)
-    game_link.depart(game.link())
+    game_link.depart({"seed": game.seed})
 
 
 # The name
@@ -218,9 +219,7 @@ def _over(game: Game) -> None:
     _keys(draft)
     st.markdown("The same trainer for a colleague, from the start:")
     st.code(game_link.whole({"seed": game.seed}), language=None, wrap_lines=True)
-    st.markdown("Your game, edit by edit in the board's history:")
-    st.code(game_link.whole(game.link()), language=None, wrap_lines=True)
-    game_link.depart(game.link())
+    game_link.depart({"seed": game.seed})
 
 
 @st.fragment(key="rest")

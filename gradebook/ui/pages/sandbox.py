@@ -45,9 +45,12 @@ def sandbox() -> None:
         " it. Below are their numbers at every stage."
     )
     main, side = st.columns([17, 8], gap="medium")
-    with side:
+    # Each in a container of its own: see parts/widget.
+    with side.container():
         _start(draft)
+    with side.container():
         _bugs(draft)
+    with side.container():
         kind = _kind(draft)
     try:
         parts = swaps(draft.state.bugs)

@@ -1,15 +1,8 @@
-"""A game of "Mystery trainer" in one session, and its link.
-
-    v=1  seed=<the game's>  m=<the edits, packed>  h=<hints>  w=<wrong names>
-
-The link replays the game up to its last edit. It does not say which bug the
-seed hides, nor what was named.
-"""
+"""A game of "Mystery trainer" in one session. Its link is the seed."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,10 +12,8 @@ from gradebook.cases.mystery import (
     NONE,
     first_state,
     hidden,
-    pack_moves,
     stage_of,
     suspects,
-    unpack_moves,
 )
 from gradebook.cases.state import State
 from gradebook.ui.parts.drafts import Draft
@@ -33,7 +24,6 @@ COSTS = {"rows": 2, "half": 3, "stage": 4}
 the other bugs; the stage."""
 WRONG = 3
 """What a wrong name costs, in edits."""
-HINT = re.compile(r"half|stage|rows[0-9]{1,3}")
 
 
 @dataclass
@@ -73,7 +63,6 @@ class Game:
     over: bool = False
     gave_up: bool = False
     told: str = ""
-    problems: tuple[str, ...] = ()
     end: Draft | None = None
 
     def __post_init__(self) -> None:
@@ -150,29 +139,7 @@ class Game:
         others = sorted(set(suspects()) - {self.name, NONE}, key=drawn)
         return tuple(others[: len(others) // 2])
 
-    def link(self) -> dict[str, str]:
-        """The game as parameters of an address."""
-        found = {"seed": self.seed}
-        if len(self.log) > 1:
-            found["m"] = pack_moves(self.log)
-        if self.hints:
-            found["h"] = ".".join(self.hints)
-        if self.wrong:
-            found["w"] = str(self.wrong)
-        return found
-
 
 def read(query: Mapping[str, str]) -> Game:
-    """The game of a link, with its edits as the history of the board. Never
-    raises; what makes no sense is left out."""
-    states, problems = unpack_moves(query.get("m", ""))
-    game = Game(seed_of(query), log=states, problems=problems)
-    for state in states[1:]:
-        game.draft.become(state)
-    for hint in query.get("h", "").split("."):
-        if HINT.fullmatch(hint) and hint not in game.hints:
-            game.hints.append(hint)
-    wrong = query.get("w", "0")
-    if wrong.isascii() and wrong.isdigit() and len(wrong) < 4:
-        game.wrong = int(wrong)
-    return game
+    """The game of a link, from its start."""
+    return Game(seed_of(query))

@@ -1,9 +1,8 @@
 """A game of "Bug or not?" in one session, and its link.
 
-    v=1  seed=<the game's>  every=1  round=<from 1>  a=<answers>  and the
-    edits of the round's batch as in any link
+    v=1  seed=<the game's>  every=1
 
-An answer is b (a bug), n (not a bug), or - for a round without one.
+The lead of a room adds round=<from 1>.
 """
 
 from __future__ import annotations
@@ -11,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gradebook.cases.link import decode_of, encode
 from gradebook.cases.reports import Report, game
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.game_link import seed_of
 
-ANSWERS = ("b", "n")
-"""A bug, not a bug; in the order of CHOICES."""
 CHOICES = ("A bug", "Not a bug")
-NONE = "-"
-OWN = ("seed", "every", "round", "a")
+DISPUTED = "Disputed"
+"""What a report is that nobody scores."""
 
 
 @dataclass
@@ -37,7 +33,6 @@ class Quiz:
     at: int = 0
     answers: dict[int, int] = field(default_factory=dict)
     drafts: dict[str, Draft] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
 
     @property
     def reports(self) -> tuple[Report, ...]:
@@ -64,35 +59,19 @@ class Quiz:
         """Another report is shown, or past the last one the result."""
         self.at = at
 
-    def right(self, answers: Mapping[int, int]) -> int:
-        """How many of the answers are right."""
-        return sum(
-            answer == truth(self.reports[at])
-            for at, answer in answers.items()
-            if at < len(self.reports)
-        )
 
-    def link(self) -> dict[str, str]:
-        """The game as parameters of an address."""
-        found = round_link(self)
-        last = max(self.answers, default=-1)
-        marks = [
-            ANSWERS[self.answers[at]] if at in self.answers else NONE
-            for at in range(last + 1)
-        ]
-        if marks:
-            found["a"] = "".join(marks)
-        report = self.report
-        if report is not None:
-            draft = self.draft(report, self.at in self.answers)
-            written = encode(draft.state, covered=True)
-            found |= {k: t for k, t in written.items() if k not in ("v", "s")}
-        return found
-
-
-def truth(report: Report) -> int:
-    """The right answer, an index into CHOICES."""
+def truth(report: Report) -> int | None:
+    """The right answer, an index into CHOICES; None where the report is
+    disputed."""
+    if report.source.status == "disputed":
+        return None
     return 0 if report.is_bug else 1
+
+
+def kind(report: Report) -> str:
+    """What the report is, in words."""
+    answer = truth(report)
+    return DISPUTED if answer is None else CHOICES[answer]
 
 
 def start_of(quiz: Quiz) -> dict[str, str]:
@@ -109,39 +88,27 @@ def round_link(quiz: Quiz) -> dict[str, str]:
 def read(query: Mapping[str, str]) -> Quiz:
     """The game of a link. Never raises; what makes no sense is left out."""
     quiz = Quiz(seed_of(query), query.get("every") == "1")
-    count = len(quiz.reports)
-    quiz.at = place(query.get("round", "1"), count)
-    for at, mark in enumerate(query.get("a", "")[:count]):
-        if mark in ANSWERS:
-            quiz.answers[at] = ANSWERS.index(mark)
-    report = quiz.report
-    edits = {k: text for k, text in query.items() if k not in OWN}
-    if report is not None and edits.keys() - {"v"}:
-        draft = quiz.draft(report, quiz.at in quiz.answers)
-        found = decode_of(draft.scenario, edits)
-        draft.become(found.state)
-        quiz.problems = found.problems
+    text = query.get("round", "1")
+    number = int(text) if text.isascii() and text.isdigit() else 1
+    quiz.at = max(0, min(number - 1, len(quiz.reports)))
     return quiz
 
 
-def place(text: str, count: int) -> int:
-    """A round as a link writes it, from 0; `count` is the result."""
-    number = int(text) if text.isascii() and text.isdigit() else 1
-    return max(0, min(number - 1, count))
+def score(reports: Sequence[Report], answers: Mapping[int, int]) -> str:
+    """The score in words; a disputed report does not count."""
+    scored = [report for report in reports if truth(report) is not None]
+    right = sum(answers.get(report.number) == truth(report) for report in scored)
+    return f"{right} of {len(scored)} right"
 
 
-def score(right: int, of: int) -> str:
-    """The score in words."""
-    return f"{right} of {of} right"
-
-
-def marked(reports: Sequence[Report], answers: Mapping[int, int]) -> list:
-    """A line a round: number, report, what it is, the answer, its mark."""
+def marked(reports: Sequence[Report], answers: Mapping[int, int]) -> list[list[str]]:
+    """A line a report: number, report, what it is, the answer, its mark."""
     lines = []
-    for at, report in enumerate(reports):
-        made = answers.get(at)
-        said = "no answer" if made is None else CHOICES[made]
-        mark = "✓" if made == truth(report) else ""
-        kind = CHOICES[truth(report)]
-        lines.append([str(at + 1), report.source.title, kind, said, mark])
+    for report in reports:
+        choice = answers.get(report.number)
+        said = "no answer" if choice is None else CHOICES[choice]
+        mark = "✓" if choice is not None and choice == truth(report) else ""
+        lines.append(
+            [str(report.number + 1), report.source.title, kind(report), said, mark]
+        )
     return lines

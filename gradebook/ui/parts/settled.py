@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -12,11 +12,9 @@ from gradebook.cases.reports import Report
 from gradebook.cases.scenario import Scenario
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
-from gradebook.output.panels import GRADIENT
 from gradebook.ui.parts import quiz, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.pictures import prompts_of, values_of
-from gradebook.ui.parts.quiz import Quiz
+from gradebook.ui.parts.quiz import CHOICES
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.tables import table
@@ -36,29 +34,39 @@ def answer(report: Report, said: str) -> None:
     or ''."""
     source = report.source
     if isinstance(source, Scenario):
-        truth = "A bug"
         why, lesson = source.prediction.why, source.rule
     else:
-        truth = "Not a bug"
-        if source.status == "disputed":
-            truth = "Not a bug, although that is disputed"
         why, lesson = source.verdict, source.lesson
     with st.container(border=True, key="verdict"):
         st.markdown(
-            f"{said} **{truth}: {words.plain(source.title)}.**"
+            f"{said} **{quiz.kind(report)}: {words.plain(source.title)}.**"
             f" {words.plain(why)}  \n"
             f"**The lesson:** {words.plain(lesson)}"
         )
 
 
+def judged(report: Report, choice: int) -> str:
+    """What the visitor said, and whether it is right."""
+    said, right = f"You said **{CHOICES[choice].lower()}**", quiz.truth(report)
+    if right is None:
+        return f"{said}. The report is disputed, so no answer is scored."
+    return f"{said}, and that is {'right' if choice == right else 'wrong'}."
+
+
 def numbers_of(report: Report, draft: Draft) -> None:
-    """The numbers that settle it, from the batch on the board, and the
-    report with its sources."""
+    """The numbers that settle it, from the batch on the board."""
+    if isinstance(report.source, Alarm):
+        _of_alarm(report.source, draft.comparison.batch)
+    elif stages := draft.comparison.diverging:
+        st.markdown(
+            "The board has the numbers of both engines. The first stage that"
+            f" differs is `{stages[0]}`."
+        )
+
+
+def sources(report: Report) -> None:
+    """Where the report stands, and where to read it."""
     source = report.source
-    if isinstance(source, Scenario):
-        _of_bug(source, draft)
-    else:
-        _of_alarm(source, draft.comparison.batch)
     told = f"{words.plain(source.standing)}."
     if isinstance(source, Scenario):
         told += f" {words.plain(source.status_note)}"
@@ -72,14 +80,12 @@ def numbers_of(report: Report, draft: Draft) -> None:
         )
 
 
-def score(one: Quiz, answers: Mapping[int, int], asked: list[Report]) -> None:
+def score(answers: Mapping[int, int], asked: Sequence[Report]) -> None:
     """The score, and a line for each of the reports that were asked."""
-    right = one.right(answers)
-    st.header(f"Your score: {quiz.score(right, len(asked))}")
-    lines = quiz.marked(one.reports, answers)
+    st.header(f"Your score: {quiz.score(asked, answers)}")
     table(
         ["", "report", "it is", "you said", ""],
-        [lines[report.number] for report in asked],
+        quiz.marked(asked, answers),
         label="the reports and your answers",
     )
 
@@ -110,19 +116,3 @@ def _of_alarm(alarm: Alarm, batch: Batch) -> None:
     told += [words.plain(alarm.note)] if alarm.note else []
     st.markdown(words.titled(TITLE, " ".join(told), level=3))
     table(["what", "numbers", "batch"], body, label="what settles the report")
-
-
-def _of_bug(scenario: Scenario, draft: Draft) -> None:
-    kind, found = scenario.telltale.kind, draft.comparison
-    numbers = values_of(found, kind)
-    prompts = prompts_of(draft)
-    rewards = [f"{x:g}" for x in found.batch.reward.tolist()]
-    rows = range(found.batch.rows)
-    body = [list(line) for line in zip(map(str, rows), prompts, rewards, *numbers)]
-    told = "The engines compute them now, and again after each edit."
-    if found.diverging:
-        told += f" The first stage that differs is `{found.diverging[0]}`."
-    st.markdown(words.titled(TITLE, told, level=3))
-    what = GRADIENT if kind == GRADIENT else "advantage"
-    sides = [f"{what}, {name}" for name in draft.state.engine_names]
-    table(["row", "prompt", "reward", *sides], body, numbers=(2, 3, 4))

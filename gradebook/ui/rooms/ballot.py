@@ -119,13 +119,12 @@ def _room_result(room: str, one: Quiz) -> None:
             continue
         counts = known.counts.get(report.question, {})
         truth = quiz.truth(report)
-        right, votes = (
-            right + counts.get(truth, 0),
-            votes + sum(counts.values()),
-        )
+        if truth is not None:
+            right += counts.get(truth, 0)
+            votes += sum(counts.values())
         said = [str(counts.get(choice, 0)) for choice in range(len(CHOICES))]
         number = str(report.number + 1)
-        body.append([number, report.source.title, CHOICES[truth], *said])
+        body.append([number, report.source.title, quiz.kind(report), *said])
     st.markdown(f"Room **{room}**, you lead. **{right} of {votes} votes were right.**")
     heads = [f"votes: {choice.lower()}" for choice in CHOICES]
     table(["", "report", "it is", *heads], body, label="the room's votes")
@@ -208,7 +207,7 @@ def _own_result(room: str, one: Quiz) -> None:
     made = seat.rooms().choices(room, seat.seat())
     revealed = [r for r in one.reports if r.question in known.revealed]
     answers = {r.number: made[r.question] for r in revealed if r.question in made}
-    settled.score(one, answers, revealed)
+    settled.score(answers, revealed)
 
 
 def _report(report: Report, revealed: bool, said: str) -> DeltaGenerator:
