@@ -28,10 +28,8 @@ from gradebook.cases.schema import (
     one_of,
     read,
 )
-from gradebook.cases.table import Table
-from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.settings import ESTIMATORS, Settings, check_setting
+from gradebook.core.settings import Settings, check_setting
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
@@ -156,19 +154,7 @@ class Telltale(Part):
     text: Text
 
 
-LOST_NUMBERS = ("mean", "variance")
-"""What a number type can lose: the mean that is the baseline, or the
-variance under the scale."""
-NUMBER_TYPES = ("float32", "bfloat16")
 PROOFS = ("structure", "column", "declaration")
-
-
-@dataclass(frozen=True)
-class LostNumber(Part):
-    """The number that a bug of number types loses, and the type."""
-
-    number: Annotated[str, one_of(*LOST_NUMBERS)]
-    type: Annotated[str, one_of(*NUMBER_TYPES)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,8 +178,6 @@ class Record(Part):
     laws             names of laws in analysis/laws, the first to show first
     breaks           property, one of PROPERTIES -> the case that proves
                      that the faulty engine breaks it
-    lost             the number that a number type cannot hold, where that
-                     is the bug
     """
 
     columns: tuple[Text | Annotated[tuple[Text, ...], between(2)], ...]
@@ -211,30 +195,6 @@ class Record(Part):
     breaks: Mapping[Annotated[str, one_of(*PROPERTIES)], Text] = field(
         default_factory=dict
     )
-    lost: LostNumber | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class OtherRun(Part):
-    """A second batch, run beside the first."""
-
-    title: Text
-    rows: Rows
-    note: Text
-
-    def batch(self, settings: Settings) -> Batch:
-        """The rows as a batch. Raises GradebookError with column and row."""
-        return Table.of(self.rows).batch(settings)
-
-
-@dataclass(frozen=True)
-class OtherFix(Part):
-    """Another fix that was offered for the bug. It computes what the engine
-    of another bug computes."""
-
-    bug: BugName
-    title: Text
-    note: Text
 
 
 Advantages = Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
@@ -322,14 +282,6 @@ class Case(Part):
     plan: Lesson | None = None
     dispute: Dispute | None = None
     kin: tuple[Kin, ...] = ()
-    estimators: Annotated[
-        tuple[Annotated[str, one_of(*ESTIMATORS)], ...],
-        between(1),
-        each_once,
-    ] = ()
-    estimators_note: Text = ""
-    other_run: OtherRun | None = None
-    other_fix: OtherFix | None = None
     eos_by_width: Flag = False
     challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
 
@@ -363,6 +315,5 @@ FROM_MAIN = (
     "record",
     "engine_names",
     "kin",
-    "other_fix",
 )
 """What a variant may leave to its bug's main file."""

@@ -64,12 +64,6 @@ class Scenario(Case):
         if self.plan is not None:
             choices = len(self.prediction.choices)
             check_index("plan.usual", self.plan.usual, choices, "choices")
-        if self.other_run is not None:
-            shape = self.batch().mask.shape
-            if self.other_run.batch(self.settings).mask.shape != shape:
-                raise GradebookError(
-                    "Other rows or tokens than rows has", key="other_run.rows"
-                )
         for place, challenge in enumerate(self.challenges):
             try:
                 solved(self, challenge.solution)

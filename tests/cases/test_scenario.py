@@ -72,10 +72,7 @@ def test_the_engines_give_what_a_hand_worked_out(name):
 @pytest.mark.parametrize("name", ALL)
 def test_it_shows_a_difference_unless_it_hides_it(name):
     scenario = gradebook.load(name)
-    traces = both(name)
-    if scenario.other_run is not None:
-        traces = both(name, table=Table.of(scenario.other_run.rows).frame())
-    assert engines_differ(*traces) is (scenario.kind != "hides")
+    assert engines_differ(*both(name)) is (scenario.kind != "hides")
 
 
 @pytest.mark.parametrize("name", [n for n in ALL if "-" not in n])
@@ -278,12 +275,11 @@ def test_dust_stays_dust_with_drgrpo():
 
 
 def test_double_normalization_erases_the_estimator():
-    scenario = gradebook.load("double_normalization-erased")
     traces = [
-        both(scenario.name, gradebook.ESTIMATORS[key]) for key in scenario.estimators
+        both("double_normalization-erased", gradebook.ESTIMATORS[key])
+        for key in ("dr_grpo", "rloo")
     ]
     (drgrpo, drgrpo_twice), (rloo, rloo_twice) = traces
-    assert scenario.estimators == ("dr_grpo", "rloo")
     assert rloo.advantage.tolist() == (1.5 * drgrpo.advantage).tolist()
     assert drgrpo_twice.advantage.tolist() == pytest.approx(
         rloo_twice.advantage.tolist(), abs=1e-8
@@ -333,12 +329,11 @@ def test_the_validation_recipe_observes_the_leak():
     scenario = gradebook.load("no_eos_outliers-recipe")
     engine = gradebook.bug(scenario.bug).engine
     runs = []
-    for table in (scenario.table(), Table.of(scenario.other_run.rows).frame()):
-        batch = scenario.batch(table)
+    for reward in (1.0, 100.0):
+        first, last = scenario.rows
+        batch = scenario.batch(Table.of([first, last | {"reward": reward}]).frame())
         advantage = gradebook.run(engine, batch).advantage
         runs.append(advantage[:, None] * batch.mask)
-    assert [row["reward"] for row in scenario.rows] == [1, 1]
-    assert [row["reward"] for row in scenario.other_run.rows] == [1, 100]
     observed_advantage_diff = (runs[1] - runs[0]).tolist()
     assert observed_advantage_diff == [[-49.5, 0, 0], [0, 0, 0]]
 
@@ -354,14 +349,6 @@ REJECTED = {
     # -+0.5 over 3 + 3 tokens: variance 0.25 * 6 / 5, root 0.547723.
     "reinforce_plus_plus_baseline": ([-0.913, 0.913], [-0.913, 0.913]),
 }
-
-
-def test_rejected_rows_lists_the_eight_estimators():
-    scenario = gradebook.load("rejected_rows")
-    assert scenario.estimators == tuple(REJECTED)
-    changed = [key for key, (a, b) in REJECTED.items() if a != b]
-    assert len(changed) == 6
-    assert scenario.estimators_note.startswith("Six of the eight change")
 
 
 @pytest.mark.parametrize("key", REJECTED)
@@ -382,7 +369,6 @@ def test_rejected_row_under_each_estimator(key):
 )
 def test_a_lone_survivor_under_each_estimator(key, correct, faulty):
     name = "rejected_rows-lone_survivor"
-    assert key in gradebook.load(name).estimators
     traces = both(name, gradebook.ESTIMATORS[key])
     assert [rounded(t.advantage)[0] for t in traces] == [correct, faulty]
 
@@ -396,7 +382,6 @@ def test_opo_has_no_baseline_for_a_rejected_group():
 
 @pytest.mark.parametrize("key", ["opo", "reinforce_plus_plus_baseline"])
 def test_neither_leaks_on_one_prompt(key):
-    assert key in gradebook.load("rejected_rows-no_leak").estimators
     traces = both("rejected_rows-no_leak", gradebook.ESTIMATORS[key])
     assert not differ(*(trace.advantage for trace in traces))
 
@@ -404,7 +389,6 @@ def test_neither_leaks_on_one_prompt(key):
 @pytest.mark.parametrize("key", ["gpg", "reinforce_plus_plus_baseline"])
 def test_both_leak_into_the_other_prompt(key):
     scenario = gradebook.load("rejected_rows-other_groups")
-    assert key in scenario.estimators
     traces = both(scenario.name, gradebook.ESTIMATORS[key])
     assert scenario.rows[3]["prompt"] != scenario.rows[0]["prompt"]
     assert differ(*(trace.advantage[3:] for trace in traces))

@@ -40,16 +40,6 @@ said = ["Right.", "No."]
 [expected]
 correct = [0.0, "none", 1.0]
 """
-OTHER = """
-[other_run]
-title = "Another"
-note = "A note."
-rows = [
-  { prompt = "A", reward = 9.0, mask = [0, 0] },
-  { prompt = "A", reward = 1.0, mask = [1, 1] },
-  { prompt = "A", reward = 3.0, mask = [1, 0] },
-]
-"""
 CHALLENGE = """
 [[challenges]]
 title = "Try."
@@ -86,13 +76,10 @@ def wrong_file(part, instead):
         if part == "ROWS":
             rows = f"rows = [\n{rows}\n]"
         return VARIANT[:start] + rows + "\n" + VARIANT[end:]
-    if part == "OTHER ROWS":
-        rows = ",\n".join(instead.split("; "))
-        return f"{VARIANT}{OTHER[: OTHER.index('rows')]}rows = [\n{rows}\n]\n"
     if part == "SOLUTION":
         start = CHALLENGE.index("solution =")
         return f"{VARIANT}{CHALLENGE[:start]}solution = [{instead}]\n"
-    for text in (VARIANT, VARIANT + CHALLENGE, VARIANT + OTHER):
+    for text in (VARIANT, VARIANT + CHALLENGE):
         if text.count(part) == 1:
             return text.replace(part, instead)
     raise AssertionError(f"{part} does not stand once in a file")
@@ -144,7 +131,6 @@ def check(error, path, key, row, says):
 def test_the_files_that_the_cases_change_are_right(tmp_path):
     for name, text in (
         ("mine", VARIANT),
-        ("rejected_rows-b", VARIANT + OTHER),
         ("rejected_rows-c", VARIANT + CHALLENGE),
         ("zero_std_kl", MAIN),
     ):
@@ -196,10 +182,6 @@ UNUSUAL = {
     "reward of 400 digits": (
         but("9.0", NINES),
         ("reward", 0, "9999"),
-    ),
-    "other run with a reward of 400 digits": (
-        VARIANT + OTHER.replace("3.0", NINES),
-        ("other_run.rows.reward", 2, "9999"),
     ),
     "too many rows": (
         wrong_file("ROWS", "; ".join(['{ prompt = "A", reward = 1 }'] * 1001)),

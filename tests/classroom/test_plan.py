@@ -219,11 +219,21 @@ def test_the_no_eos_row_moves_row_0_in_the_faulty_engine_only():
 def test_six_of_eight_estimators_change():
     scenario = load("rejected_rows")
     changed = 0
-    for name in scenario.estimators:
+    estimators = [
+        "grpo",
+        "grpo_vectorized",
+        "rloo",
+        "rloo_vectorized",
+        "opo",
+        "gpg",
+        "grpo_passk",
+        "reinforce_plus_plus_baseline",
+    ]
+    for name in estimators:
         batch = scenario.batch(settings=gradebook.ESTIMATORS[name])
         both = compare(gradebook.bug("rejected_rows"), batch)
         changed += bool(both.differs("advantage").any())
-    assert (changed, len(scenario.estimators)) == (6, 8)
+    assert changed == 6
 
 
 @pytest.mark.parametrize(
