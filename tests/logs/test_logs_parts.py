@@ -10,43 +10,20 @@ from logs.made import made
 from gradebook.core.errors import GradebookError
 from gradebook.logs.candidates.runs import StageRuns
 from gradebook.logs.log import check_log
+from gradebook.logs.read.log import read_files
 from gradebook.logs.read.sources import Source
 from gradebook.logs.verdict.explore import step_rows
 
 
-def test_parts_do_not_change_the_verdict(monkeypatch):
-    log = made("rejected_rows", steps=30)
-    whole = check_log([of(table(log), "log.parquet")])
-    small_parts(monkeypatch, 50)
-    cut = check_log([of(table(log), "log.parquet")])
-    assert cut.sentence == whole.sentence and cut.ties == whole.ties
-    # What ties on a later part is looked for among what fitted before.
-    pd.testing.assert_frame_equal(
-        cut.frame.drop(columns="ties"), whole.frame.drop(columns="ties")
-    )
-
-
-def test_progress_rises_to_1_and_an_exception_ends_the_check(tmp_path, monkeypatch):
+def test_the_share_that_is_read_rises_to_1(tmp_path):
     for step in range(1, 6):
         log = made(steps=1, seed=step).assign(step=step)
         log.to_csv(tmp_path / f"{step}.csv", index=False)
-    small_parts(monkeypatch, 16)
-    told = []
-    found = check_log([tmp_path], progress=lambda s, _: told.append(s))
-    assert told == sorted(told) and told[-1] == 1 and len(told) > 3
-    assert found.exit_code == 0
-
-    def stop(share, steps):
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        check_log([tmp_path], progress=stop)
-
-
-def small_parts(monkeypatch, rows):
-    """Reads that many rows at a time."""
-    for module in ("parquet_files", "whole_steps"):
-        monkeypatch.setattr(f"gradebook.logs.read.{module}.ROWS", rows)
+    shares = []
+    log = read_files([tmp_path], progress=shares.append)
+    assert shares == sorted(shares) and shares[-1] == 1 and len(shares) == 5
+    (table,) = log.tables()
+    assert len(table) == log.rows == 5 * 16
 
 
 def halves(log):
@@ -58,10 +35,9 @@ def halves(log):
 
 
 @pytest.mark.parametrize("bug", ["", "partial_groups"])
-def test_steps_that_come_back_later_are_brought_together(bug, monkeypatch):
+def test_steps_that_come_back_later_are_brought_together(bug):
     log = made(bug, steps=4)
     whole = check_log([of(table(log), "log.parquet")])
-    small_parts(monkeypatch, 20)
     source = of(table(halves(log)), "log.parquet")
     found = check_log([source])
     assert found.sentence == whole.sentence
@@ -69,15 +45,6 @@ def test_steps_that_come_back_later_are_brought_together(bug, monkeypatch):
     assert any("stand apart" in note for note in found.notes)
     opened = step_rows([source], found, 3)
     assert len(opened.table) == (log["step"] == 3).sum()
-
-
-def test_steps_that_come_back_in_too_large_a_log_are_said(monkeypatch):
-    small_parts(monkeypatch, 20)
-    monkeypatch.setattr("gradebook.logs.log.GATHERED", 10)
-    log = halves(made(steps=12))
-    found = check_log([of(table(log), "log.parquet")])
-    assert found.verdict == "cannot tell" and found.exit_code == 2
-    assert any("sort the log by step" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("at", [0, 2, 5])

@@ -5,7 +5,7 @@ import pytest
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.read.pasted import pasted
+from gradebook.logs.read.sources import pasted
 from gradebook.ui.checks.ask import EXAMPLES, FOLDER
 from gradebook.ui.checks.checking import options_of
 

@@ -1,27 +1,32 @@
-"""Canonical: a log's own columns as the ones that are computed with."""
+"""Canonical: a log's own columns as the ones that are computed with.
+
+A cell that cannot be used becomes NaN, and an error with its row.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.columns import Columns
-from gradebook.logs.read.tokens import TOKENS, by_row, listed
 
 UNKNOWN = -(2**62)
 """The step of a row that names none."""
-
 EMPTY = "an empty cell"
 """What an error found there."""
-
 TRUE = ("true", "1", "1.0", "yes", "t", "y")
 FALSE = ("false", "0", "0.0", "no", "f", "n")
 CUT_SHORT = ("length", "max_tokens", "max_length", "truncated", "overlong")
+WORDS = {"True": 1, "true": 1, "False": 0, "false": 0, "None": np.nan}
+"""Words in a list of numbers."""
+SPREAD = 1e-6
+"""One advantage stands at all tokens of a row, up to this."""
+
+Broken = list[GradebookError]
 
 
 def canonical(
@@ -30,90 +35,59 @@ def canonical(
     """The canonical columns of a log's rows, with the reward functions as
     "reward 0", "reward 1", ..., and the cells that cannot be used; a row
     with such a cell is still there, with NaN."""
-    broken: list[GradebookError] = []
-    frame, role = by_row(frame, columns, broken), columns.role
+    broken: Broken = []
+    role = columns.role
     # A row without a reward is no mistake where functions are summed, or
     # where the log says which rows were scored.
     several = len(columns.rewards) > 1 or columns.by_place or "scored" in role
-    found: dict[str, np.ndarray | pd.Series] = {
-        f"reward {at}": numbers(frame[name], broken, may_be_empty=several)
-        for at, name in enumerate(columns.rewards)
-    }
-    for name, read in READ.items():
+    table: dict[str, np.ndarray] = {}
+    for at, name in enumerate(columns.rewards):
+        total = frame[name].map(_total) if has_lists(frame[name]) else frame[name]
+        table[f"reward {at}"] = numbers(total, broken, may_be_empty=several)
+    if "step" in role:
+        table["step"] = _steps(frame[role["step"]], broken)
+    for name in ("prompt", "rollout", "rank", "text"):
         if name in role:
-            found[name] = read(frame[role[name]], broken)
+            table[name] = _labels(frame[role[name]], broken)
+    for name, least in (("steps", 1), ("kept_steps", 0)):
+        if name in role:
+            table[name] = _whole(frame[role[name]], broken, least)
+    if "scored" in role:
+        table["scored"] = _flags(frame[role["scored"]], broken)
+    tokens = None
     if "advantage" in role:
-        found["advantage"] = _advantage(frame, role, broken)
-    for name, values in (
-        ("length", _length(frame, role, broken)),
-        ("eos", _eos(frame, role, broken)),
-    ):
-        if values is not None:
-            found[name] = values
-    _check_kept(found, role, broken)
-    return pd.DataFrame(found, index=frame.index), broken
+        table["advantage"], tokens = _advantage(frame, role, broken)
+    length = _length(frame, role, tokens, broken)
+    if length is not None:
+        table["length"] = length
+    if "eos" in role:
+        table["eos"] = _flags(frame[role["eos"]], broken)
+    elif "truncated" in role:
+        table["eos"] = 1 - _flags(frame[role["truncated"]], broken)
+    elif "finish_reason" in role:
+        words = frame[role["finish_reason"]].map(lambda cell: str(cell).lower())
+        table["eos"] = 1.0 - words.isin(CUT_SHORT).to_numpy()
+    if "steps" in table and "kept_steps" in table:
+        more = table["kept_steps"] > table["steps"]
+        _refuse(frame[role["kept_steps"]], more, "at most the row's steps", broken)
+    return pd.DataFrame(table, index=frame.index), broken
 
 
-def _steps(column: pd.Series, broken: list[GradebookError]) -> np.ndarray:
-    """Steps as int64 where most are whole numbers, else as text, [R];
-    UNKNOWN where a cell names none, which goes to `broken`."""
-    if column.dtype.kind in "iu":
-        return column.to_numpy()
-    values, empty = as_numbers(column)
-    with np.errstate(invalid="ignore"):
-        whole = (values % 1 == 0) & (np.abs(values) < 2**53)
-    if whole.sum() * 2 > (~empty).sum():
-        steps = np.where(whole, values, UNKNOWN).astype("int64")
-        bad, expected = ~whole, "a whole number"
-    else:
-        steps = np.where(empty, "", column.astype(str)).astype(object)
-        bad, expected = empty, "a step"
-    _refuse(column, bad, expected, broken)
-    return steps
-
-
-def is_unknown(steps: np.ndarray) -> np.ndarray:
-    """bool [R]: the row names no step."""
-    return steps == (UNKNOWN if steps.dtype.kind in "iu" else "")
-
-
-def numbers(
-    column: pd.Series, broken: list[GradebookError], may_be_empty: bool = False
-) -> np.ndarray:
-    """float64 [R], NaN where a cell is no finite number; such cells go to
-    `broken`, an empty one unless it may be."""
-    values, empty = as_numbers(column)
-    if may_be_empty:
-        bad = np.isnan(values) & ~empty | np.isinf(values)
-    else:
-        bad = ~np.isfinite(values)
-    _refuse(column, bad, "a number", broken)
-    return values
-
-
-def _refuse(
-    column: pd.Series,
-    rows: np.ndarray,
-    expected: str,
-    broken: list[GradebookError],
-) -> None:
+def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> None:
     """Notes that the cells of `rows`, bool [R], are not what was expected."""
     for row in np.flatnonzero(rows):
         cell = column.iloc[row]
-        empty = str(cell).strip() == "" or (
-            pd.api.types.is_scalar(cell) and pd.isna(cell)
-        )
-        broken.append(
+        scalar = pd.api.types.is_scalar(cell)
+        empty = str(cell).strip() == "" or (scalar and pd.isna(cell))
+        found = EMPTY if empty else shown(cell, 40)
+        to.append(
             GradebookError(
-                key=str(column.name),
-                row=int(row),
-                expected=expected,
-                found=EMPTY if empty else shown(cell, 40),
+                key=str(column.name), row=int(row), expected=expected, found=found
             )
         )
 
 
-def as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+def _numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Numbers float64 [R], NaN for what is none; bool [R] empty cells."""
     if column.dtype.kind in "fiub":
         values = np.array(column, dtype="float64")
@@ -123,74 +97,219 @@ def as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     empty = cells.isna().to_numpy(copy=True)
     texts = np.isnan(values) & ~empty
     if texts.any():
-        words = cells[texts].map(lambda c: str(c).strip().lower())
+        words = cells[texts].map(lambda cell: str(cell).strip().lower())
         empty[texts] = (words == "").to_numpy()
         values[texts] = words.map({"true": 1.0, "false": 0.0})
     return values, empty
 
 
-def _labels(column: pd.Series, broken: list[GradebookError]) -> np.ndarray:
-    """Prompts as int64 [R]: whole numbers as they are, else a hash of the
-    text. An empty cell goes to `broken`."""
+def numbers(
+    column: pd.Series, broken: Broken, may_be_empty: bool = False
+) -> np.ndarray:
+    """float64 [R], NaN where a cell is no finite number; such cells go to
+    `broken`, an empty one unless it may be."""
+    values, empty = _numbers(column)
+    _refuse(column, ~np.isfinite(values) & ~(empty & may_be_empty), "a number", broken)
+    return values
+
+
+def _steps(column: pd.Series, broken: Broken) -> np.ndarray:
+    """Steps as int64 where most are whole numbers, else as text, [R];
+    UNKNOWN, or "", where a cell names none."""
+    if column.dtype.kind in "iu":
+        return column.to_numpy()
+    values, empty = _numbers(column)
+    with np.errstate(invalid="ignore"):
+        whole = (values % 1 == 0) & (np.abs(values) < 2**53)
+    if whole.sum() * 2 > (~empty).sum():
+        _refuse(column, ~whole, "a whole number", broken)
+        return np.where(whole, values, UNKNOWN).astype("int64")
+    _refuse(column, empty, "a step", broken)
+    return np.where(empty, "", column.astype(str)).astype(object)
+
+
+def is_unknown(steps: np.ndarray) -> np.ndarray:
+    """bool [R]: the row names no step."""
+    return steps == (UNKNOWN if steps.dtype.kind in "iu" else "")
+
+
+def _whole(column: pd.Series, broken: Broken, least: int) -> np.ndarray:
+    values = numbers(column, broken)
+    with np.errstate(invalid="ignore"):
+        odd = np.isfinite(values) & ((values % 1 != 0) | (values < least))
+        odd |= np.isfinite(values) & (values > 2**31)
+    _refuse(column, odd, f"a whole number from {least}", broken)
+    return np.where(odd, np.nan, values)
+
+
+def _labels(column: pd.Series, broken: Broken) -> np.ndarray:
+    """Labels as int64 [R]: whole numbers as they are, else a hash of the
+    text, so that it is the same in every file."""
     if column.dtype.kind in "iu":
         return column.to_numpy().astype("int64", copy=False)
     codes, kinds = _kinds(column)
     _refuse(column, codes < 0, "a prompt", broken)
-    words = np.append(_texts(kinds), "")
-    return pd.util.hash_array(words).astype("int64")[codes]
+    texts = [str(kind).encode("utf-8", "backslashreplace").decode() for kind in kinds]
+    return pd.util.hash_array(np.array([*texts, ""], dtype=object)).astype("int64")[
+        codes
+    ]
 
 
 def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
     """Each cell's number among the different ones, int64 [R], -1 where it
-    is empty, and these."""
+    is empty, and these. A conversation, a list of messages, is one text."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), column.cat.categories
-    return pd.factorize(_hashable(column.astype(object)))
+    cells = column.astype(object)
+    nested = cells.map(lambda cell: isinstance(cell, list | tuple | dict | np.ndarray))
+    if nested.any():
+        texts = cells[nested].map(
+            lambda cell: json.dumps(
+                cell if isinstance(cell, dict) else [*cell], default=str
+            )
+        )
+        cells = cells.where(~nested, texts)
+    return pd.factorize(cells)
 
 
-def _texts(kinds: pd.Index) -> np.ndarray:
-    """Each as text that UTF-8 has, as pyarrow's text is."""
-    if getattr(kinds.dtype, "storage", "") == "pyarrow":
-        return kinds.to_numpy(dtype=object)
-    return np.array([_encodable(k) for k in kinds], dtype=object)
+def _flags(column: pd.Series, broken: Broken) -> np.ndarray:
+    """1 for true, 0 for false, [R]."""
+    if column.dtype.kind == "b":
+        return column.to_numpy(dtype="float64")
+    codes, kinds = _kinds(column)
+    words = [str(kind).strip().lower() for kind in kinds]
+    flags = [float(w in TRUE) if w in TRUE + FALSE else np.nan for w in words]
+    values = np.array([*flags, np.nan])[codes]
+    _refuse(column, np.isnan(values), "true or false", broken)
+    return values
 
 
-def _encodable(value: object) -> str:
-    """As text; half a surrogate pair, which UTF-8 does not have, as the
-    escape that stands for it."""
-    text = str(value)
+def _advantage(
+    frame: pd.DataFrame, role: Mapping[str, str], broken: Broken
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The advantage as logged, [R], and where it stands at each token how
+    many tokens a row has. What is no number goes to `broken`, but NaN and
+    infinity are numbers that a trainer may have computed."""
+    column, tokens = frame[role["advantage"]], None
+    if has_lists(column):
+        masks = frame[role["mask"]] if "mask" in role else [None] * len(frame)
+        column, tokens = _one_a_row(column, masks, broken)
+    values, empty = _numbers(column)
+    if column.dtype.kind in "fiub":
+        return values, tokens
+    spelled = column.map(lambda cell: str(cell).strip().lower())
+    nan = spelled.isin(["nan", "+nan", "-nan"]).to_numpy() & ~empty
+    wrong = np.isnan(values) & ~nan
+    if "kept_steps" in role:
+        wrong &= _numbers(frame[role["kept_steps"]])[0] != 0
+    _refuse(column, wrong, "a number", broken)
+    return values, tokens
+
+
+def _one_a_row(
+    column: pd.Series, masks: Sequence[object], broken: Broken
+) -> tuple[pd.Series, np.ndarray]:
+    """The advantage that all unmasked tokens of a row share, 0 for a row
+    without tokens, and how many they are. Several go to `broken`."""
+    cells, count = list(column), np.zeros(len(column))
+    for row, (cell, mask) in enumerate(zip(column, map(listed, masks))):
+        tokens = listed(cell)
+        if tokens is None:
+            continue
+        if mask is not None and len(mask) == len(tokens):
+            tokens = tokens[mask > 0]
+        count[row] = len(tokens)
+        cells[row] = tokens[0] if len(tokens) else 0.0
+        if len(tokens) and np.ptp(tokens) > SPREAD * max(1.0, np.abs(tokens).max()):
+            broken.append(
+                GradebookError(
+                    key=str(column.name),
+                    row=row,
+                    expected="one advantage at all tokens of a row",
+                    found=f"{shown(float(tokens.min()))} to"
+                    f" {shown(float(tokens.max()))}",
+                )
+            )
+    return pd.Series(cells, column.index, dtype=object, name=column.name), count
+
+
+def has_lists(column: pd.Series) -> bool:
+    """The cells are lists of numbers, as such or as text."""
+    if column.dtype.kind != "O":
+        return False
+    cells = column.dropna()
+    first = cells.iloc[0] if len(cells) else None
+    if isinstance(first, str):
+        return first.lstrip().startswith("[")
+    return isinstance(first, list | tuple | np.ndarray)
+
+
+def listed(cell: object) -> np.ndarray | None:
+    """A cell's list of numbers, which may be text such as '[1, 1, 0]' or
+    '1 1 0'; None where it is none."""
+    if isinstance(cell, str):
+        try:
+            cell = json.loads(cell)
+        except (ValueError, RecursionError):
+            words = str(cell).strip("[]() ").replace(",", " ").split()
+            cell = [WORDS.get(word, word) for word in words]
+        cell = [cell] if isinstance(cell, int | float) else cell
+    if not isinstance(cell, list | tuple | np.ndarray):
+        return None
     try:
-        text.encode()
-        return text
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace").decode()
+        values = np.array(cell, dtype="float64")
+    except (TypeError, ValueError):
+        return None
+    return values if values.ndim == 1 else None
 
 
-def _hashable(cells: pd.Series) -> pd.Series:
-    """The cells; a conversation, a list of messages, as text."""
-    nested = cells.map(lambda c: isinstance(c, (list, tuple, dict, np.ndarray)))
-    if not nested.any():
-        return cells
-    texts = cells[nested].map(
-        lambda c: json.dumps(c if isinstance(c, dict) else list(c), default=str)
-    )
-    return cells.where(~nested, texts)
+def _total(cell: object) -> object:
+    """The sum of a reward's tokens."""
+    tokens = listed(cell)
+    if tokens is None:
+        return cell
+    return tokens.sum() if len(tokens) else np.nan
+
+
+def _length(
+    frame: pd.DataFrame,
+    role: Mapping[str, str],
+    tokens: np.ndarray | None,
+    broken: Broken,
+) -> np.ndarray | None:
+    """Unmasked tokens of each row, 0 for a rejected one; None when the log
+    does not say."""
+    length = tokens
+    if "mask" in role:
+        column = frame[role["mask"]]
+        length = np.array([*map(_ones, column)], dtype="float64")
+        _refuse(column, np.isnan(length), "a list of 0 and 1", broken)
+    elif "length" in role:
+        length = _whole(frame[role["length"]], broken, least=0)
+    for name, keeps in (("accepted", 1.0), ("rejected", 0.0)):
+        if name in role:
+            flags = _flags(frame[role[name]], broken)
+            whole = np.ones(len(frame)) if length is None else length
+            length = np.where(flags == keeps, whole, flags * 0)
+    return length
+
+
+def _ones(cell: object) -> float:
+    """How many ones a mask has; NaN for what is none."""
+    mask = listed(cell)
+    if mask is None or not np.isin(mask, (0, 1)).all():
+        return np.nan
+    return float(mask.sum())
 
 
 def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
     """The table with one reward, the weighted sum of the functions'; one
     that gave none (NaN) adds nothing, as in TRL. Rows that are `unscored`
     are not scored: they enter no statistic."""
-    names = functions_of(table)
-    if len(names) == 1 and weights[0] == 1:
-        total = table[names[0]].to_numpy()
-        if np.isnan(total).any():
-            total = np.nan_to_num(total, posinf=np.inf, neginf=-np.inf)
-    else:
-        total = np.zeros(len(table))
-        for name, weight in zip(names, weights):
-            total = total + weight * np.nan_to_num(table[name].to_numpy())
-    out = unscored(table)
+    names, out = functions_of(table), unscored(table)
+    total = np.zeros(len(table))
+    for name, weight in zip(names, weights):
+        total = total + weight * np.nan_to_num(table[name].to_numpy())
     table = table.drop(columns=names).assign(reward=total)
     if not out.any():
         return table
@@ -205,120 +324,4 @@ def functions_of(table: pd.DataFrame) -> list[str]:
 
 def unscored(table: pd.DataFrame) -> np.ndarray:
     """bool [R]: no function gave the row a reward."""
-    empty = np.ones(len(table), dtype=bool)
-    for name in functions_of(table):
-        empty &= np.isnan(table[name].to_numpy())
-    return empty
-
-
-def _advantage(
-    frame: pd.DataFrame, role: Mapping[str, str], broken: list[GradebookError]
-) -> np.ndarray:
-    """The advantage as logged; what is no number goes to `broken`, but
-    NaN and infinity are numbers that a trainer may have computed."""
-    column = frame[role["advantage"]]
-    values, empty = as_numbers(column)
-    if column.dtype.kind in "fiub":
-        return values
-    spelled = column.map(lambda c: str(c).strip().lower())
-    nan = spelled.isin(["nan", "+nan", "-nan"]).to_numpy() & ~empty
-    wrong = np.isnan(values) & ~nan
-    if "kept_steps" in role:
-        wrong &= as_numbers(frame[role["kept_steps"]])[0] != 0
-    _refuse(column, wrong, "a number", broken)
-    return values
-
-
-def _length(
-    frame: pd.DataFrame, role: Mapping[str, str], broken: list[GradebookError]
-) -> np.ndarray | None:
-    """Unmasked tokens of each row, 0 for a rejected one; None when the log
-    does not say."""
-    length = None
-    if "mask" in role:
-        column = frame[role["mask"]]
-        length = np.array([*map(_ones, column)], dtype="float64")
-        _refuse(column, np.isnan(length), "a list of 0 and 1", broken)
-    elif "length" in role:
-        length = _whole(frame[role["length"]], broken, least=0)
-    elif TOKENS in frame:
-        length = frame[TOKENS].to_numpy()
-    for name, keeps in (("accepted", 1.0), ("rejected", 0.0)):
-        if name in role:
-            flags = _flags(frame[role[name]], broken)
-            if length is None:
-                length = np.ones(len(frame))
-            length = np.where(flags == keeps, length, flags * 0)
-    return length
-
-
-def _eos(
-    frame: pd.DataFrame, role: Mapping[str, str], broken: list[GradebookError]
-) -> np.ndarray | None:
-    """1 where the row ended with EOS; None when the log does not say."""
-    if "eos" in role:
-        return _flags(frame[role["eos"]], broken)
-    if "truncated" in role:
-        return 1 - _flags(frame[role["truncated"]], broken)
-    if "finish_reason" in role:
-        words = frame[role["finish_reason"]].map(lambda c: str(c).lower())
-        return 1.0 - words.isin(CUT_SHORT).to_numpy()
-    return None
-
-
-def _whole(column: pd.Series, broken: list[GradebookError], least: int) -> np.ndarray:
-    values = numbers(column, broken)
-    with np.errstate(invalid="ignore"):
-        odd = np.isfinite(values) & (
-            (values != np.round(values)) | (values < least) | (values > 2**31)
-        )
-    _refuse(column, odd, f"a whole number from {least}", broken)
-    values[odd] = np.nan
-    return values
-
-
-def _flags(column: pd.Series, broken: list[GradebookError]) -> np.ndarray:
-    if column.dtype.kind == "b":
-        return column.to_numpy(dtype="float64")
-    codes, kinds = _kinds(column)
-    values = np.array([*map(_flag, kinds), np.nan])[codes]
-    _refuse(column, np.isnan(values), "true or false", broken)
-    return values
-
-
-def _flag(cell: object) -> float:
-    word = str(cell).strip().lower()
-    return float(word in TRUE) if word in TRUE + FALSE else np.nan
-
-
-def _ones(cell: object) -> float:
-    """How many ones a mask has; NaN for what is none."""
-    values = listed(cell)
-    if values is None or not np.isin(values, (0, 1)).all():
-        return np.nan
-    return float(values.sum())
-
-
-READ: Mapping[str, Callable[..., np.ndarray]] = {
-    "step": _steps,
-    "prompt": _labels,
-    "scored": _flags,
-    "rollout": _labels,
-    "rank": _labels,
-    "text": _labels,
-    "steps": partial(_whole, least=1),
-    "kept_steps": partial(_whole, least=0),
-}
-"""How the columns are read that stand for themselves."""
-
-
-def _check_kept(
-    found: dict, role: Mapping[str, str], broken: list[GradebookError]
-) -> None:
-    """At most as many transitions are kept as there were."""
-    if "steps" not in found or "kept_steps" not in found:
-        return
-    with np.errstate(invalid="ignore"):
-        more = found["kept_steps"] > found["steps"]
-    kept = pd.Series(found["kept_steps"], name=role["kept_steps"])
-    _refuse(kept, more, "at most the row's steps", broken)
+    return table[functions_of(table)].isna().all(axis=1).to_numpy()

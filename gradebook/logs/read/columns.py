@@ -56,6 +56,15 @@ whatever these log, under any name."""
 TRL_TEXTS = ("prompt", "completion")
 """The columns that follow the step in TRL's log."""
 
+VERL = {"uid", "advantages"}
+VERL_REWARDS = {"token_level_rewards", "token_level_scores"}
+VERL_ROLES = {
+    "prompt": "uid",
+    "advantage": "advantages",
+    "mask": "response_mask",
+}
+"""What columns of these names are where they stand together: verl's."""
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -66,19 +75,25 @@ class Columns:
               weights
     by_place  groups are cut by position, as TRL does: equal prompts may
               stand side by side
-    numbers   the used columns that hold numbers, as far as the first rows
-              tell
+    trusted   the roles whose column is known: a recorder wrote it, a person
+              named it, or a trainer's own format has it; the others are
+              guessed by their names
     """
 
     role: Mapping[str, str]
     rewards: tuple[str, ...]
     by_place: bool = False
-    numbers: tuple[str, ...] = ()
+    trusted: frozenset[str] = frozenset()
 
     @property
     def used(self) -> tuple[str, ...]:
         """The columns that are read, each once."""
         return tuple(dict.fromkeys((*self.role.values(), *self.rewards)))
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of numbers."""
+        return (*self.rewards, *(self.role[r] for r in NUMBERS if r in self.role))
 
     def shown(self) -> dict[str, str]:
         """Role -> the log's own name, as a person reads it."""
@@ -106,7 +121,8 @@ def guessed(
     Raises GradebookError for a role or column that does not exist, and
     for a log without rewards.
     """
-    given = dict(given or {})
+    named = dict(given or {})
+    given = dict(named)
     rewards = _given_rewards(given, names)
     _check_given(given, names)
     taken = set(given.values()) | set(rewards)
@@ -132,9 +148,13 @@ def guessed(
             expected="a column of rewards (name it with reward=...)",
             found="columns " + shown(", ".join(names), 120),
         )
-    of_numbers = {role[r] for r in NUMBERS if r in role}.union(rewards)
-    held = tuple(n for n in numbers if n in of_numbers)
-    return Columns(role, tuple(rewards), by_place, held)
+    trusted = {key for key, name in named.items() if name}
+    if by_place:
+        trusted |= {*TRL_ROLES, "reward"}
+    elif set(names) >= VERL and VERL_REWARDS & set(names):
+        trusted |= {r for r, name in VERL_ROLES.items() if role.get(r) == name}
+        trusted |= {"reward"} if {*rewards} <= VERL_REWARDS else set()
+    return Columns(role, tuple(rewards), by_place, frozenset(trusted))
 
 
 def recorded_columns(

@@ -18,51 +18,48 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     step of its own: "4", then "4 (again)".
 
     A step also stands in several places where its rows were written in
-    pieces, by several ranks for example. Each place is the whole step where
-    it has as many rows as the steps that stand once. Where no step stands
-    once, the places have to be equal row for row: the same file was given
-    twice. A log that starts again at its first step has to have the same
-    prompts there. A step's second time that directly follows its first is
-    told by its prompts (`_directly_again`). Otherwise the table is as it was.
+    pieces, by several ranks for example. Each place is the whole step where it
+    has as many rows as the steps that stand once, and either the same prompts
+    each time, or the log goes back and on again, but not to its first step.
+    Where no step stands once, the places have to be equal row for row: the
+    same file was given twice.
     """
     if "step" not in table or not len(table):
         return table, 0
     if is_unknown(table["step"].to_numpy()).any():
         return table, 0
     code = pd.factorize(table["step"], use_na_sentinel=False)[0]
+    prompt = table["prompt"].to_numpy() if "prompt" in table else code
     head = np.flatnonzero(np.diff(code, prepend=-1))
-    if "prompt" in table:
-        head = _directly_again(table["prompt"].to_numpy(), head)
+    head = _with_twins(prompt, head)
     step, rows = code[head], np.diff(np.append(head, len(code)))
     time = pd.Series(step).groupby(step).cumcount().to_numpy()
     again = np.isin(step, step[time > 0])
     if not again.any() or (rows == 1).all() or _by_rank(table, code, head):
         return table, 0
     if again.all():
-        plain = table.drop(columns="step")
-        same = pd.util.hash_pandas_object(plain, index=False).to_numpy()
-        whole = bool(_as_the_first(same, head, step).all())
+        marks = pd.util.hash_pandas_object(table.drop(columns="step"), index=False)
     else:
-        on = np.diff(step, prepend=-1)
-        whole = bool((on <= 1).all() and not (step[on < 0] == 0).any())
-        own = table["prompt"].to_numpy() if "prompt" in table else code
-        own = pd.util.hash_array(own)
-        whole = whole or bool(_as_the_first(own, head, step).all())
+        marks = pd.Series(pd.util.hash_array(prompt))
+    total = pd.Series(np.add.reduceat(marks.to_numpy(), head))
+    whole = bool((total == total.groupby(step).transform("first")).all())
+    if not again.all():
+        change = np.diff(step, prepend=-1)
+        back = (change <= 1).all() and not (step[change < 0] == 0).any()
         usual = np.median(rows[~again])
-        whole = whole and bool(np.median(rows[again]) >= WHOLE * usual)
+        whole = (whole or bool(back)) and np.median(rows[again]) >= WHOLE * usual
     if not whole:
         return table, 0
-    last = range(2, time.max() + 1)
-    ends = ["", " (again)", *(f" (again {at})" for at in last)]
+    ends = ["", " (again)", *(f" (again {at})" for at in range(2, time.max() + 1))]
     names = table["step"].astype(str).to_numpy(dtype=object)
     names = names + np.repeat(np.array(ends, dtype=object)[time], rows)
     return table.assign(step=names), len(np.unique(step[time > 0]))
 
 
-def _directly_again(prompt: np.ndarray, head: np.ndarray) -> np.ndarray:
+def _with_twins(prompt: np.ndarray, head: np.ndarray) -> np.ndarray:
     """The first rows of the stretches of one step, int64, with those of
     steps that directly follow themselves: such a stretch has twice the usual
-    rows, its halves have the same prompts, several, in the same order, and a
+    rows, its halves have the same prompts in the same order, several, and a
     half has as many rows of a prompt as the other steps. One step whose
     prompts are interleaved has fewer of each in a half."""
     rows = np.diff(np.append(head, len(prompt)))
@@ -70,26 +67,19 @@ def _directly_again(prompt: np.ndarray, head: np.ndarray) -> np.ndarray:
     if not len(twice):
         return head
     stretches = np.split(prompt, head[1:])
-    usual = np.median([_largest(one) for one in stretches])
-    found = [*head.tolist()]
+    usual = np.median([_largest(stretch) for stretch in stretches])
+    twins = [*head.tolist()]
     for at in twice:
         first, second = np.split(stretches[at], 2)
         several = len(first) > _largest(first) == usual > 1
         if several and (first == second).all():
-            found.append(head[at] + len(first))
-    return np.sort(found)
+            twins.append(head[at] + len(first))
+    return np.sort(twins)
 
 
 def _largest(prompt: np.ndarray) -> int:
     """The most rows that any prompt has."""
     return int(np.unique(prompt, return_counts=True)[1].max())
-
-
-def _as_the_first(marks: np.ndarray, head: np.ndarray, step: np.ndarray) -> np.ndarray:
-    """bool, for each stretch of one step: its rows have the marks of those
-    of the step's first stretch, in whatever order. `marks` are hashes."""
-    total = pd.Series(np.add.reduceat(marks, head))
-    return (total == total.groupby(step).transform("first")).to_numpy()
 
 
 def _by_rank(table: pd.DataFrame, code: np.ndarray, head: np.ndarray) -> bool:

@@ -13,13 +13,12 @@ import streamlit as st
 from gradebook.core.errors import GradebookError
 from gradebook.core.project import PROJECT
 from gradebook.logs.read.columns import NAMES
-from gradebook.logs.read.pasted import pasted
-from gradebook.logs.read.sources import Source, natural
+from gradebook.logs.read.sources import Source, natural, pasted
 from gradebook.ui import keys
 from gradebook.ui.checks.checking import Checking, options_of
 from gradebook.ui.parts import words
 
-KINDS = ["parquet", "csv", "tsv", "jsonl", "json", "gz", "zst"]
+KINDS = ["parquet", "csv", "tsv", "jsonl", "json", "gz", "zst", "arrows"]
 PASTED = "the pasted table"
 FOLDER = PROJECT / "scenarios" / "logs"
 
