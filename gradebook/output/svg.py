@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from gradebook.core.formatting import settled, signed
-from gradebook.output.figures import symlog
+from gradebook.output.figures.base import symlog
 from gradebook.output.panels import Panel
 from gradebook.output.rendering import rendered
 

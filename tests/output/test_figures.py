@@ -12,17 +12,11 @@ import gradebook
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.influence import influences
 from gradebook.cases.scenario import names
-from gradebook.output.figures import (
-    MapPicture,
-    Timeline,
-    map_figure,
-    rows_figure,
-    stage_figure,
-    symlog,
-    timeline_figure,
-)
-from gradebook.output.figures.base import symlog_ticks
+from gradebook.output.figures import rows_figure, stage_figure
+from gradebook.output.figures.base import symlog, symlog_ticks
+from gradebook.output.figures.maps import MapPicture, map_figure
 from gradebook.output.figures.ready import Ready
+from gradebook.output.figures.timeline import Timeline, timeline_figure
 from gradebook.output.panels import Panel, squashes
 
 NAN, INF = math.nan, math.inf

@@ -11,39 +11,8 @@ shows it as a picture where Plotly is installed; to make one needs no Plotly.
 ['data', 'layout']
 """
 
-from gradebook.output.figures.base import (
-    CORRECT,
-    FAULTY,
-    GREY,
-    INK,
-    NAMES,
-    Figure,
-    symlog,
-)
-from gradebook.output.figures.gradient import gradient_figure
-from gradebook.output.figures.maps import MapPicture, map_figure
+from gradebook.output.figures.base import Figure
 from gradebook.output.figures.rows import rows_figure
 from gradebook.output.figures.stages import stage_figure
-from gradebook.output.figures.timeline import (
-    VERDICTS,
-    Timeline,
-    timeline_figure,
-)
 
-__all__ = [
-    "CORRECT",
-    "FAULTY",
-    "GREY",
-    "INK",
-    "NAMES",
-    "VERDICTS",
-    "Figure",
-    "MapPicture",
-    "Timeline",
-    "gradient_figure",
-    "map_figure",
-    "rows_figure",
-    "stage_figure",
-    "symlog",
-    "timeline_figure",
-]
+__all__ = ["Figure", "rows_figure", "stage_figure"]

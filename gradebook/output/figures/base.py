@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 CORRECT = "#0072B2"
@@ -93,6 +93,44 @@ def rect(
     """A rectangle over rows, on an x axis or the whole paper."""
     ends = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
     return {"type": "rect", "xref": axis, "yref": "y", **ends, **look}
+
+
+def pieces(
+    ends: Iterable[tuple[Sequence[float], Sequence[float]]], width: float, colour: str
+) -> dict[str, Any]:
+    """Pieces of line, each its x and its y, as one trace without a hover."""
+    ends = list(ends)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [x for xs, _ in ends for x in (*xs, None)],
+        "y": [y for _, ys in ends for y in (*ys, None)],
+        "line": {"width": width, "color": colour},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+def marks(
+    side: int, x: Sequence[float], y: Sequence[float], hover: Sequence[str]
+) -> dict[str, Any]:
+    """One engine's marks: filled circles for 0, open diamonds for 1."""
+    colour = (CORRECT, FAULTY)[side]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": x,
+        "y": y,
+        "marker": {
+            "symbol": ("circle", "diamond-open")[side],
+            "color": colour,
+            "size": (10, 12)[side],
+            "line": {"width": 2, "color": colour},
+        },
+        "cliponaxis": False,
+        "hovertext": hover,
+        "hoverinfo": "text",
+    }
 
 
 def band(at: int) -> dict[str, Any]:

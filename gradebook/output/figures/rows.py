@@ -12,7 +12,6 @@ from gradebook.analysis.comparison import Comparison
 from gradebook.core.differences import same
 from gradebook.core.formatting import pair, signed
 from gradebook.output.figures.base import (
-    CORRECT,
     FAULTY,
     GREY,
     INK,
@@ -20,6 +19,8 @@ from gradebook.output.figures.base import (
     Figure,
     band,
     colour_axes,
+    marks,
+    pieces,
     row_layout,
     symlog,
     symlog_ticks,
@@ -81,61 +82,33 @@ Place = Callable[[float], float]
 
 def _marks(panel: Panel, names: tuple[str, str], place: Place) -> list[dict[str, Any]]:
     """The lines between the engines, thin and thick, then their marks."""
-    pairs = [*enumerate(zip(panel.correct, panel.faulty))]
+    pairs = list(zip(panel.correct, panel.faulty))
     joined = [
         row
-        for row, (a, b) in pairs
+        for row, (a, b) in enumerate(pairs)
         if math.isfinite(a) and math.isfinite(b) and not same(a, b)
     ]
-    found: list[dict[str, Any]] = []
-    for flips, width, colour in ((False, 2, GREY), (True, 5, FAULTY)):
-        rows = [row for row in joined if bool(panel.flips[row]) == flips]
-        found.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": [
-                    x
-                    for r in rows
-                    for x in (
-                        place(panel.correct[r]),
-                        place(panel.faulty[r]),
-                        None,
-                    )
-                ],
-                "y": [y for r in rows for y in (r, r, None)],
-                "line": {"width": width, "color": colour},
-                "hoverinfo": "skip",
-                "showlegend": False,
-            }
+    traces = [
+        pieces(
+            [
+                (list(map(place, pairs[row])), [row, row])
+                for row in joined
+                if bool(panel.flips[row]) == flips
+            ],
+            width,
+            colour,
         )
-    looks = (("circle", CORRECT, 11), ("diamond-open", FAULTY, 13))
-    for side, (symbol, colour, size) in enumerate(looks):
-        values = (panel.correct, panel.faulty)[side]
+        for flips, width, colour in ((False, 2, GREY), (True, 5, FAULTY))
+    ]
+    for side, values in enumerate((panel.correct, panel.faulty)):
         seen = [row for row, value in enumerate(values) if math.isfinite(value)]
-        found.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": names[side],
-                "x": [place(values[row]) for row in seen],
-                "y": seen,
-                "marker": {
-                    "symbol": symbol,
-                    "color": colour,
-                    "size": size,
-                    "line": {"width": 2.5, "color": colour},
-                },
-                "cliponaxis": False,
-                "hoverinfo": "text",
-                "hovertext": [
-                    f"row {row}<br>"
-                    + "<br>".join(map(" ".join, zip(names, pair(*pairs[row][1]))))
-                    for row in seen
-                ],
-            }
-        )
-    return found
+        hover = [
+            f"row {row}<br>" + "<br>".join(map(" ".join, zip(names, pair(*pairs[row]))))
+            for row in seen
+        ]
+        x = [place(values[row]) for row in seen]
+        traces.append(marks(side, x, seen, hover) | {"name": names[side]})
+    return traces
 
 
 def _words(panel: Panel, names: tuple[str, str], place: Place) -> list[dict[str, Any]]:

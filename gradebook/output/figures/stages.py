@@ -10,8 +10,6 @@ from gradebook.analysis.comparison import Comparison
 from gradebook.core.differences import same
 from gradebook.core.formatting import pair, plain, settled
 from gradebook.output.figures.base import (
-    CORRECT,
-    FAULTY,
     GREY,
     INK,
     NAMES,
@@ -19,6 +17,8 @@ from gradebook.output.figures.base import (
     Figure,
     band,
     colour_axes,
+    marks,
+    pieces,
     row_layout,
     safe,
     said,
@@ -136,33 +136,22 @@ def labels_of(comparison: Comparison, row: int, prompts: Sequence[str]) -> list[
 def _drawn(
     lines: Sequence[Line], names: tuple[str, str], ink: str, left_out: int
 ) -> Figure:
-    foot = 62 if left_out else 42
+    """Both engines side by side, a band behind each line that differs, and a
+    word on the rows left out."""
     labels = [f"{one.label} {'≠' if one.differs else ' '}" for one in lines]
-    layout = row_layout(labels, LINE, foot, ink)
+    layout = row_layout(labels, LINE, 62 if left_out else 42, ink)
     data: list[dict[str, Any]] = []
     for column, name in enumerate(names):
         axis = "x" if column == 0 else "x2"
         values = [(one.correct, one.faulty)[column] for one in lines]
-        data += _side(lines, values, column, axis)
+        on = {"xaxis": axis, "yaxis": "y"}
+        data += [trace | on for trace in _side(lines, values, column)]
         layout["xaxis" + axis[1:]] = _axis(lines) | {
             "domain": SIDES[column],
             "anchor": "y",
         }
         layout["annotations"].append(said(f"<b>{name}</b>", axis, 1, 0))
-    differs = [one.differs for one in lines]
-    return finished(data, layout, differs, left_out, ink)
-
-
-def finished(
-    data: list[dict[str, Any]],
-    layout: dict[str, Any],
-    differs: Sequence[bool],
-    left_out: int,
-    ink: str,
-) -> Figure:
-    """The figure with a band behind each line that differs, a word on the
-    rows left out, and its axes' text in one colour."""
-    layout["shapes"] = [band(at) for at, one in enumerate(differs) if one]
+    layout["shapes"] = [band(at) for at, one in enumerate(lines) if one.differs]
     if left_out:
         text = f"{left_out} more rows are not drawn."
         layout["annotations"].append(said(text, "x", 0, -34))
@@ -171,9 +160,10 @@ def finished(
 
 
 def _side(
-    lines: Sequence[Line], values: Sequence[Any], column: int, axis: str
+    lines: Sequence[Line], values: Sequence[Any], column: int
 ) -> list[dict[str, Any]]:
-    """The marks of one engine, and the lines that they stand on."""
+    """The stems of one engine's numbers, or lines through the rows of each
+    group; then its marks."""
     x = _place(lines)
     seen = [at for at, value in enumerate(values) if math.isfinite(value)]
     stems: list[tuple[list[Any], list[Any]]] = []
@@ -184,43 +174,20 @@ def _side(
             rows = [at for at, value in enumerate(values) if value == group]
             if group >= 0 and len(rows) > 1:
                 stems.append(([group] * len(rows), rows))
-    return [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": [at for xs, _ in stems for at in (*xs, None)],
-            "y": [at for _, ys in stems for at in (*ys, None)],
-            "line": {"width": 1.5, "color": GREY},
-            "hoverinfo": "skip",
-            "xaxis": axis,
-            "yaxis": "y",
-        },
-        {
-            "type": "scatter",
-            "mode": "markers+text",
-            "x": [x(values[at]) for at in seen],
-            "y": seen,
-            "text": [f" {_shown(lines[at], column)} " for at in seen],
-            "textposition": [
-                "middle left" if values[at] < 0 else "middle right" for at in seen
-            ],
-            "textfont": {"size": 12},
-            "marker": {
-                "symbol": ("circle", "diamond-open")[column],
-                "color": (CORRECT, FAULTY)[column],
-                "size": (9, 10)[column],
-                "line": {"width": 2, "color": (CORRECT, FAULTY)[column]},
-            },
-            "cliponaxis": False,
-            "hovertext": [
-                f"{lines[at].label}: {_shown(lines[at], column) or values[at]}"
-                for at in seen
-            ],
-            "hoverinfo": "text",
-            "xaxis": axis,
-            "yaxis": "y",
-        },
+    texts = [_shown(lines[at], column) for at in seen]
+    hover = [
+        f"{lines[at].label}: {text or values[at]}" for at, text in zip(seen, texts)
     ]
+    shown = {
+        "mode": "markers+text",
+        "text": [f" {text} " for text in texts],
+        "textposition": [
+            "middle left" if values[at] < 0 else "middle right" for at in seen
+        ],
+        "textfont": {"size": 12},
+    }
+    dots = marks(column, [x(values[at]) for at in seen], seen, hover)
+    return [pieces(stems, 1.5, GREY), dots | shown]
 
 
 def _is_number(lines: Sequence[Line]) -> bool:
@@ -286,13 +253,8 @@ def _axis(lines: Sequence[Line]) -> dict[str, Any]:
     if x is not symlog:
         return axis
     ticks = symlog_ticks(_numbers(lines))
-    far = (high - low) / 5
     inside = [at for at in ticks["tickvals"] if low <= at <= high]
-    marked = {0.0, *(e for e in (inside[0], inside[-1]) if abs(e) > far)}
+    marked = {0.0, *(e for e in (inside[0], inside[-1]) if abs(e) > (high - low) / 5)}
     pairs = zip(ticks["tickvals"], ticks["ticktext"])
     kept = [(at, text) for at, text in pairs if at in marked]
-    return axis | {
-        "tickmode": "array",
-        "tickvals": [at for at, _ in kept],
-        "ticktext": [text for _, text in kept],
-    }
+    return axis | ticks | dict(zip(("tickvals", "ticktext"), zip(*kept)))

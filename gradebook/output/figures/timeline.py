@@ -13,6 +13,7 @@ from gradebook.output.figures.base import (
     INK,
     Figure,
     colour_axes,
+    marks,
     plain_layout,
     symlog,
     symlog_ticks,
@@ -46,31 +47,21 @@ def timeline_figure(picture: Timeline) -> Figure:
     data = []
     for verdict, (symbol, colour) in VERDICTS.items():
         at = [i for i, v in enumerate(picture.verdicts) if v == verdict]
-        if not at:
-            continue
-        data.append(
-            {
-                "type": "scatter",
-                "x": at,
-                "y": [symlog(settled(picture.distances[i])) for i in at],
-                "mode": "markers",
-                "name": verdict,
-                "marker": {
-                    "symbol": symbol,
-                    "color": colour,
-                    "size": 9,
-                    "line": {"width": 1.5, "color": colour},
-                },
-                "customdata": [[i] for i in at],
-                "hovertext": [
-                    f"step {picture.steps[i]}: {verdict}<br>off by"
-                    f" {signed(picture.distances[i])},"
-                    f" {picture.flips[i]} flips"
-                    for i in at
-                ],
-                "hoverinfo": "text",
-            }
-        )
+        hover = [
+            f"step {picture.steps[i]}: {verdict}<br>off by"
+            f" {signed(picture.distances[i])}, {picture.flips[i]} flips"
+            for i in at
+        ]
+        look = {
+            "symbol": symbol,
+            "color": colour,
+            "size": 9,
+            "line": {"width": 1.5, "color": colour},
+        }
+        heights = [symlog(settled(picture.distances[i])) for i in at]
+        if at:
+            named = {"name": verdict, "customdata": [[i] for i in at], "marker": look}
+            data.append(marks(0, at, heights, hover) | named)
     every = max(1, math.ceil(len(picture.steps) / 12))
     shown = range(0, len(picture.steps), every)
     values = [v for v in picture.distances if math.isfinite(v)] or [0.0]

@@ -13,7 +13,7 @@ from gradebook.logs.pytest_file import state_of
 from gradebook.logs.verdict.explore import timeline, worst_steps
 from gradebook.logs.verdict.verdict import Verdict
 from gradebook.logs.verdict.what_if import by_bug, sentences
-from gradebook.output.figures import Timeline, timeline_figure
+from gradebook.output.figures.timeline import Timeline, timeline_figure
 from gradebook.ui import keys
 from gradebook.ui.checks.checking import Checking
 from gradebook.ui.parts import drafts, numbers, predict, words

@@ -7,7 +7,7 @@ import streamlit as st
 from gradebook.analysis.influence import influences
 from gradebook.analysis.law_check import couples_prompts
 from gradebook.core.formatting import plain
-from gradebook.output.figures import MapPicture, map_figure
+from gradebook.output.figures.maps import MapPicture, map_figure
 from gradebook.ui.parts import numbers, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.pictures import chart, ink, prompts_of

@@ -12,7 +12,8 @@ from typing import Any
 import streamlit as st
 
 from gradebook.core.formatting import settled, signed
-from gradebook.output.figures import MapPicture, Timeline
+from gradebook.output.figures.maps import MapPicture
+from gradebook.output.figures.timeline import Timeline
 from gradebook.output.panels import Panel
 from gradebook.output.tables import table_csv
 from gradebook.ui.parts import words

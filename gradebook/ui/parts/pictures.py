@@ -8,7 +8,7 @@ import streamlit as st
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.core.formatting import pair
-from gradebook.output.figures import INK, Figure
+from gradebook.output.figures.base import INK, Figure
 from gradebook.output.figures.ready import Ready
 from gradebook.output.panels import panels, telling
 from gradebook.ui.parts.drafts import Draft

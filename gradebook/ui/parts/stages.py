@@ -9,7 +9,7 @@ import streamlit as st
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
-from gradebook.output.figures import Figure, gradient_figure, stage_figure
+from gradebook.output.figures import Figure, stage_figure
 from gradebook.output.figures.stages import lines_of
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
@@ -19,11 +19,6 @@ from gradebook.ui.parts.shortcuts import arrived
 from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.workings import tokens, workings
-
-GRADIENT = (
-    "**The gradient of the loss at each token.** A bar that points down is a"
-    " negative gradient: the update makes this token more likely."
-)
 
 
 def opened(draft: Draft) -> None:
@@ -60,16 +55,6 @@ def _plot(draft: Draft, stage: str, row: int) -> None:
         key=f"plot-{draft.scenario.name}",
         config={"displayModeBar": False},
         alt=f"The stage {stage}, row by row, {' and '.join(names)}.",
-    )
-    if stage != "loss":
-        return
-    st.markdown(GRADIENT)
-    drawn(
-        gradient_figure(comparison, row, names, ink(), prompts),
-        key=f"gradient-{draft.scenario.name}",
-        config={"displayModeBar": False},
-        alt="The gradient of the loss at each token, row by row,"
-        f" {' and '.join(names)}.",
     )
 
 

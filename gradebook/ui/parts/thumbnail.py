@@ -20,7 +20,7 @@ from gradebook.cases.scenario import Scenario, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import settled
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.output.figures import symlog
+from gradebook.output.figures.base import symlog
 from gradebook.output.panels import (
     Panel,
     panels,
