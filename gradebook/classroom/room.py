@@ -31,6 +31,7 @@ from gradebook.classroom.store import (
     drafts,
     hashed,
     leads,
+    new_token,
     reveals,
     rooms,
     seats,
@@ -52,6 +53,7 @@ MOST_DRAFTS = 40
 """Drafts that are kept for one seat."""
 LONGEST_TEXT = 100
 LONGEST_LINK = 65_536
+LONGEST_NAME = 40
 KEPT = 24 * 3600.0
 """Seconds that a room is kept after its last sign of life."""
 IDLE = 2 * 3600.0
@@ -126,7 +128,7 @@ class Rooms:
 
         question  the scenario that the learner sees; '' for none
 
-        Raises GradebookError when the room is full.
+        Raises GradebookError for a newcomer to a room that is full or locked.
         """
         now, token = self._clock(), hashed(_text("seat", seat))
         _text("question", question or "-")
@@ -134,13 +136,29 @@ class Rooms:
         row |= {"question": question, "follows": True}
         with self._changed(code) as database:
             if not database.execute(_seat(seats, code, seat)).first():
-                self._refuse_if_full(database, code, now)
+                self._refuse_newcomers(database, code, now)
             database.execute(self._store.upsert(seats, row, "heard", "question"))
 
     def leave(self, code: str, seat: str) -> None:
         """The seat is free. Its votes count on."""
         with self._changed(code) as database:
             database.execute(delete(seats).where(*_of(seats, code, seat)))
+
+    def call(self, code: str, seat: str, name: str) -> None:
+        """The learner's first name, where the lead asks for names; '' for
+        none."""
+        mine = update(seats).where(*_of(seats, code, seat))
+        with self._changed(code) as database:
+            asked = database.execute(_room(code)).one().names
+            name = name.strip()[:LONGEST_NAME] if asked else ""
+            database.execute(mine.values(name=name or None))
+
+    def names(self, code: str, lead: str) -> list[str]:
+        """The first names of the learners who gave one, for the lead."""
+        query = select(seats.c.name).where(seats.c.code == code)
+        with self._led(code, lead) as database:
+            names = database.execute(query.where(seats.c.name.is_not(None)))
+            return sorted(names.scalars(), key=str.casefold)
 
     def follows(self, code: str, seat: str) -> bool:
         """The learner follows the lead; so it begins."""
@@ -218,7 +236,7 @@ class Rooms:
         when the database is full of rooms that somebody uses.
         """
         token, now = hashed(_text("lead", lead)), self._clock()
-        key = _new_key()
+        key = new_token()
         with self._store.write() as database:
             database.execute(delete(rooms).where(rooms.c.touched < now - KEPT))
             if _count(database, leads, leads.c.seat == token) >= MOST_OF_ONE:
@@ -232,6 +250,7 @@ class Rooms:
             while database.execute(_room(code)).first():
                 code = _code()
             row = {"code": code, "key": hashed(key), "opened": now, "touched": now}
+            row |= {"token": new_token()}
             database.execute(rooms.insert().values(row))
             row = {"code": code, "seat": token, "since": now}
             database.execute(leads.insert().values(row))
@@ -255,7 +274,7 @@ class Rooms:
 
     def new_key(self, code: str, lead: str) -> str:
         """Another key for the lead. The one before opens nothing any more."""
-        key = _new_key()
+        key = new_token()
         with self._led(code, lead) as database:
             room = update(rooms).where(rooms.c.code == code)
             database.execute(room.values(key=hashed(key)))
@@ -267,19 +286,49 @@ class Rooms:
         with self._led(code, lead) as database:
             database.execute(self._store.upsert(reveals, row))
 
-    def move(self, code: str, lead: str, position: Position) -> None:
-        """The lead stands at `position`.
+    def hide(self, code: str, lead: str, question: str) -> None:
+        """Takes the reveal back: votes may change again."""
+        with self._led(code, lead) as database:
+            this = (reveals.c.code == code, reveals.c.question == question)
+            database.execute(delete(reveals).where(*this))
+
+    def change(self, code: str, lead: str, **settings: Any) -> None:
+        """Other values for `locked`, `most`, `names`, `ends` or `tab`. Names
+        that nobody is asked for any more are forgotten."""
+        most = settings.get("most")
+        if most is not None and not 1 <= most <= MOST_SEATS:
+            raise refuse(f"1 to {MOST_SEATS}", most, "learners")
+        with self._led(code, lead) as database:
+            database.execute(update(rooms).where(rooms.c.code == code).values(settings))
+            if settings.get("names") is False:
+                mine = update(seats).where(seats.c.code == code)
+                database.execute(mine.values(name=None))
+
+    def reset(self, code: str, lead: str) -> None:
+        """The room as it was opened, for the next class: its code, its link
+        and its lead stay."""
+        with self._led(code, lead) as database:
+            for table in (seats, votes, reveals, drafts):
+                database.execute(delete(table).where(table.c.code == code))
+            empty = dict.fromkeys(("page", "question", "link", "stage", "ends"))
+            database.execute(update(rooms).where(rooms.c.code == code).values(empty))
+
+    def move(self, code: str, lead: str, position: Position, tab: str = "") -> None:
+        """The lead stands at `position`, in the browser's tab `tab`. The room
+        follows one tab: what the lead does in another moves nobody.
 
         Raises GradebookError for a link of more than LONGEST_LINK
         characters.
         """
         _text("link", position.link or "-", LONGEST_LINK)
         known = self.read(code)
-        if known is not None and known.position == position:
+        if known is not None and known.tab not in (None, tab):
+            return
+        if known is not None and (known.position, known.tab or "") == (position, tab):
             return
         with self._led(code, lead) as database:
             room = update(rooms).where(rooms.c.code == code)
-            database.execute(room.values(vars(position)))
+            database.execute(room.values(**vars(position), tab=tab or None))
 
     # Inside
 
@@ -303,10 +352,14 @@ class Rooms:
                 raise GradebookError(key="room", expected="its lead's key")
             yield database
 
-    def _refuse_if_full(self, database: Connection, code: str, now: float) -> None:
+    def _refuse_newcomers(self, database: Connection, code: str, now: float) -> None:
+        room = database.execute(_room(code)).one()
+        if room.locked:
+            raise GradebookError(key="room", expected="a room that is not locked")
         here = (seats.c.code == code, seats.c.heard >= now - GONE)
-        if _count(database, seats, *here) >= MOST_SEATS:
-            raise _too_many(f"at most {MOST_SEATS} learners")
+        most = MOST_SEATS if room.most is None else room.most
+        if _count(database, seats, *here) >= most:
+            raise _too_many(f"at most {most} learners")
 
     def _write_choice(
         self,
@@ -333,10 +386,6 @@ def normal(typed: str) -> str:
 
 def _code() -> str:
     return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
-
-
-def _new_key() -> str:
-    return secrets.token_urlsafe(16)
 
 
 def _room(code: str) -> Select[Any]:

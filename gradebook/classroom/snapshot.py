@@ -40,6 +40,12 @@ class Room:
     position  where the lead stands; None before the first case
     revealed  the questions whose answers the lead has revealed
     counts    how many seats made each choice, by question
+    token     of the link that joins without a typed code
+    locked    newcomers stay outside
+    most      seats that the lead allows; None for MOST_SEATS
+    names     learners may give a first name, which the lead sees
+    ends      when the lead's timer ends; None without one
+    tab       the lead's tab that the room follows; None before the first
     present   seats that were heard of in the last GONE seconds, by the
               question that they see
     """
@@ -51,6 +57,12 @@ class Room:
     revealed: frozenset[str]
     counts: Mapping[str, Mapping[int, int]]
     present: Mapping[str, int]
+    token: str
+    locked: bool
+    most: int | None
+    names: bool
+    ends: float | None
+    tab: str | None
 
     @property
     def here(self) -> int:
@@ -92,4 +104,10 @@ def snapshot(database: Connection, code: str, now: float) -> Room | None:
         revealed=frozenset(database.execute(opened).scalars()),
         counts=counts,
         present=dict(database.execute(sitting).all()),
+        token=room.token,
+        locked=room.locked,
+        most=room.most,
+        names=room.names,
+        ends=room.ends,
+        tab=room.tab,
     )

@@ -8,6 +8,7 @@ keys of leads are stored hashed, so that a copy of the database opens no room.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Lock
@@ -66,6 +67,13 @@ rooms = Table(
     Column("question", String(100)),
     Column("link", Text),
     Column("stage", String(100)),
+    # Since version 2:
+    Column("token", String(64), nullable=False),
+    Column("locked", Boolean, nullable=False, default=False),
+    Column("most", Integer),
+    Column("names", Boolean, nullable=False, default=False),
+    Column("ends", Float),
+    Column("tab", String(100)),
 )
 leads = Table(
     "leads",
@@ -83,6 +91,7 @@ seats = Table(
     Column("heard", Float, nullable=False),
     Column("question", String(100), nullable=False),
     Column("follows", Boolean, nullable=False, default=True),
+    Column("name", String(100)),  # since version 2
 )
 votes = Table(
     "votes",
@@ -110,10 +119,33 @@ Index("seats_by_token", seats.c.seat)
 Index("leads_by_token", leads.c.seat)
 Index("votes_by_seat", votes.c.code, votes.c.seat)
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = ()
+
+def _to_version_2(database: Connection) -> None:
+    """Links with a token, a lock, a limit, first names, a timer, one leading tab."""
+    for column in (
+        "rooms ADD token VARCHAR(64) DEFAULT '' NOT NULL",
+        "rooms ADD locked BOOLEAN DEFAULT FALSE NOT NULL",
+        "rooms ADD most INTEGER",
+        "rooms ADD names BOOLEAN DEFAULT FALSE NOT NULL",
+        "rooms ADD ends FLOAT",
+        "rooms ADD tab VARCHAR(100)",
+        "seats ADD name VARCHAR(100)",
+    ):
+        database.execute(text(f"ALTER TABLE {column}"))
+    for code in database.execute(select(rooms.c.code)).scalars().all():
+        room = update(rooms).where(rooms.c.code == code)
+        database.execute(room.values(token=new_token()))
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_to_version_2,)
 """What turns a database of each earlier version, from 1 on, into the next."""
 ONE_AT_A_TIME = 0x67726164
 """PostgreSQL's lock for servers that start together."""
+
+
+def new_token() -> str:
+    """A token or key of 128 bits."""
+    return secrets.token_urlsafe(16)
 
 
 def hashed(token: str) -> str:

@@ -60,10 +60,12 @@ ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
 FOLLOWED: Key[dict[str, Any]] = Key("room-followed", dict)
 """The lead's draft, by case; it is shown in place of the learner's."""
-OWN_CASES: Key[dict[str, str]] = Key("room-own-cases", dict)
-"""The learner's own case by page, while the lead's stands there."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
-"""The lead's position that the learner's page shows."""
+"""Where the learner was taken last."""
+GO: Key[bool] = Key("room-go", bool)
+"""The learner asked to be taken to the lead."""
+TAB: Key[str] = Key("room-tab-name", str)
+"""The tab of the lead's browser, as it names itself; '' until then."""
 ARRIVED: Key[bool] = Key("arrived", bool)
 """The browser has drawn the session's first screen."""
 SHORTCUTS: Key[dict[str, Any]] = Key(

@@ -313,6 +313,97 @@ def test_thirty_threads_lose_no_vote(url):
     rooms.close(code, "lead")
 
 
+VERSION_1 = """
+CREATE TABLE gradebook_schema (version INTEGER);
+INSERT INTO gradebook_schema VALUES (1);
+CREATE TABLE rooms (code VARCHAR(16) PRIMARY KEY, key VARCHAR(64) NOT NULL,
+ opened FLOAT NOT NULL, touched FLOAT NOT NULL, version BIGINT NOT NULL,
+ page VARCHAR(100), question VARCHAR(100), link TEXT, stage VARCHAR(100));
+CREATE TABLE leads (code VARCHAR(16), seat VARCHAR(64), since FLOAT NOT NULL,
+ PRIMARY KEY (code, seat));
+CREATE TABLE seats (code VARCHAR(16), seat VARCHAR(64), since FLOAT NOT NULL,
+ heard FLOAT NOT NULL, question VARCHAR(100) NOT NULL, follows BOOLEAN NOT NULL,
+ PRIMARY KEY (code, seat));
+CREATE TABLE votes (code VARCHAR(16), question VARCHAR(100), seat VARCHAR(64),
+ choice INTEGER NOT NULL, PRIMARY KEY (code, question, seat));
+CREATE TABLE reveals (code VARCHAR(16), question VARCHAR(100),
+ PRIMARY KEY (code, question));
+CREATE TABLE drafts (code VARCHAR(16), seat VARCHAR(64), scenario VARCHAR(100),
+ link TEXT NOT NULL, PRIMARY KEY (code, seat, scenario));
+INSERT INTO rooms VALUES ('CCCCCC', 'x', 1e9, 1e9, 7, NULL, NULL, NULL, NULL);
+INSERT INTO votes VALUES ('CCCCCC', 'q', 'y', 2);
+"""
+
+
+def test_a_database_of_the_first_version_keeps_its_votes(tmp_path, clock):
+    """It is brought up to date once, and again changes nothing."""
+    url = f"sqlite:///{tmp_path}/first.db"
+    with create_engine(url).begin() as database:
+        for statement in filter(str.strip, VERSION_1.split(";")):
+            database.execute(text(statement))
+    for _ in range(2):
+        rooms = Rooms(Store(url), clock)
+        room = rooms.room("CCCCCC")
+        assert room.counts == {"q": {2: 1}} and len(room.token) >= 22
+        assert (room.locked, room.most, room.names, room.tab) == (
+            False,
+            None,
+            False,
+            None,
+        )
+        rooms.join("CCCCCC", "a")
+        code, _ = rooms.open("lead")
+        rooms.change(code, "lead", locked=True, ends=5.0)
+        assert rooms.room(code).locked
+        rooms.close(code, "lead")
+
+
+def test_the_leads_settings_hold(rooms, led):
+    code, _ = led
+    rooms.call(code, "a", "Eve")  # nobody asked
+    assert rooms.names(code, "lead") == []
+    rooms.change(code, "lead", names=True, most=2)
+    rooms.call(code, "a", " Eve ")
+    rooms.call(code, "b", "")
+    assert rooms.names(code, "lead") == ["Eve"]
+    assert "at most 2 learners" in refused(rooms.join, code, "c")
+    rooms.change(code, "lead", names=False, most=None, locked=True)
+    rooms.join(code, "a", Q)
+    assert "not locked" in refused(rooms.join, code, "c")
+    rooms.change(code, "lead", names=True)
+    assert rooms.names(code, "lead") == []
+    assert "lead's key" in refused(rooms.names, code, "a")
+    assert "1 to" in refused(lambda: rooms.change(code, "lead", most=0))
+
+
+def test_a_reveal_is_taken_back_and_a_class_is_reset(rooms, led):
+    code, key = led
+    rooms.vote(code, "a", Q, 1)
+    rooms.reveal(code, "lead", Q)
+    rooms.hide(code, "lead", Q)
+    rooms.vote(code, "a", Q, 2)
+    rooms.move(code, "lead", Position(Q, Q))
+    before = rooms.room(code)
+    assert before.counts == {Q: {2: 1}} and not before.revealed
+    for act in (rooms.hide, lambda c, s, _: rooms.reset(c, s)):
+        assert "lead's key" in refused(act, code, "a", Q)
+    rooms.reset(code, "lead")
+    after = rooms.room(code)
+    assert not (after.counts or after.present or after.position)
+    assert after.token == before.token and after.led_by("lead")
+
+
+def test_a_room_follows_one_tab_of_its_lead(rooms, led):
+    code, _ = led
+    one, two = Position(Q, Q), Position(Q, "other")
+    rooms.move(code, "lead", one, "tab 1")
+    rooms.move(code, "lead", two, "tab 2")
+    assert rooms.room(code).position == one
+    rooms.change(code, "lead", tab="tab 2")
+    rooms.move(code, "lead", two, "tab 2")
+    assert rooms.room(code).position == two
+
+
 def test_a_newer_database_is_refused(rooms, url):
     newer = len(store.MIGRATIONS) + 2
     with create_engine(url).begin() as database:

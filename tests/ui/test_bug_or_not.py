@@ -164,7 +164,7 @@ def test_a_room_votes_and_the_lead_reveals(led):
     hidden = first.source.rule if first.is_bug else first.source.lesson
     for page in (lead, one, two):
         assert hidden not in page.text and page.board["covered"]
-    press(lead, "ballot-reveal")
+    press(lead, "room-reveal")
     for page in (one.run(), two.run(), lead):
         assert hidden in page.text
     assert "yours, the answer" in one.text and "yours" in two.text
@@ -180,7 +180,7 @@ def test_learners_go_along_and_the_result_counts_the_votes(led):
         press(one, f"ballot-vote-{right}")
         if report.number < 6:
             press(two.run(), f"ballot-vote-{1 - right}")
-        press(lead, "ballot-reveal")
+        press(lead, "room-reveal")
         press(lead, "ballot-next")
     assert "12 of 18 votes were right" in lead.text
     assert "12 of 12 right" in one.run().text

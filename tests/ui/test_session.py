@@ -1,8 +1,10 @@
 """The room: on the lead's page, and at the top of a bug's page."""
 
+import csv
 import json
 import secrets
 from dataclasses import replace
+from html import escape
 
 import pytest
 from starlette.requests import Request
@@ -11,8 +13,8 @@ from ui.answered import answered
 
 import gradebook
 from gradebook.cases import edits
-from gradebook.cases.state import start
-from gradebook.ui.rooms import follow, news
+from gradebook.ui.parts import words
+from gradebook.ui.rooms import follow, news, results
 from gradebook.ui.rooms import seat as widgets
 
 Q = "partial_groups"
@@ -30,7 +32,8 @@ def bug_page():
 
     name = st.session_state.get("case", "partial_groups")
     bug = load(name).bug
-    st.session_state.setdefault("cases", {})[bug] = name
+    if "stays" not in st.session_state:
+        st.session_state.setdefault("cases", {})[bug] = name
     room.before(bug)
     scenario = address.case(bug)
     draft = drafts.of(scenario)
@@ -115,6 +118,7 @@ class Seat:
         the server answers now."""
         (given,) = [one for one in self.news if f"part={part}&" in one["asked"]]
         asked = given.pop("asked")
+        del given["leads"], given["tab"]
         request = Request(
             {
                 "type": "http",
@@ -134,12 +138,6 @@ def led():
     yield Seat(code, key), code, key
     if rooms.read(code):
         rooms.close(code, "the-lead")
-
-
-@pytest.fixture
-def no_links(monkeypatch):
-    """A page that is run alone has no navigation to link into."""
-    monkeypatch.setattr(follow.st, "page_link", lambda file, **given: None)
 
 
 @pytest.fixture
@@ -174,13 +172,7 @@ def test_joining_by_the_code(visit, led):
     page.run()
     assert f"You are in room **{code}**" in page.text
     assert widgets.rooms().room(code).here == 1
-    (link,) = [
-        e.proto
-        for e in page.app.get("page_link")
-        if e.proto.label.startswith("The lead is at")
-    ]
-    assert "s=partial_groups" in link.query_string
-    assert f"room={code}" in link.query_string
+    assert page.widget("room-way").label.startswith("The lead is at")
     page.widget("room-leave").click()
     page.run()
     assert widgets.rooms().room(code).here == 0 and page.widget("room-code")
@@ -207,6 +199,67 @@ def test_the_lead_takes_a_room_back(visit, led):
     assert page.widget("room-close")
 
 
+def test_a_link_of_the_lead_joins_without_a_wait(visit, led, monkeypatch):
+    """The code alone has to wait, and so has a link with another token."""
+    _, code, _ = led
+    monkeypatch.setattr(widgets.wrong_codes()[0], "wait", lambda client: 17.0)
+    invited = widgets.invitation(code)
+    assert len(invited.partition(".")[2]) >= 22
+    for address, comes_in in ((invited, True), (f"{invited}x", False)):
+        page = visit("session", {"seat": f"seat-{comes_in}"}, room=address)
+        assert (f"oom **{code}**" in page.text) == comes_in
+
+
+def test_the_leads_own_link_leads_again(visit, led):
+    _, code, key = led
+    page = visit("session", {"seat": "another-browser"}, room=code, lead=key)
+    assert page.widget("room-close") and "lead" not in page.app.query_params
+    page = visit("session", {"seat": "a-stranger"}, room=code, lead="wrong")
+    assert "not the room's lead key" in page.app.warning[0].value
+    assert not widgets.rooms().room(code).led_by("a-stranger")
+
+
+def test_the_lead_locks_limits_times_and_resets_the_class(visit, led):
+    lead, code, _ = led
+    page = visit("session", {"seat": "the-lead"}, room=code)
+    assert "<svg" in page.text  # the link's QR code
+    page.widget("room-locked").set_value(True)
+    page.widget("room-most").set_value(30)
+    page.widget("room-ends").set_value(10)
+    page.widget("room-names").set_value(True)
+    page.run()
+    room = widgets.rooms().room(code)
+    assert (room.locked, room.most, room.names) == (True, 30, True)
+    assert "10 min left" in lead.run().text
+    assert "not locked" in Seat(code, seat="a-newcomer").text
+    page.widget("room-locked").set_value(False)
+    page.run()
+    learner = Seat(code, seat="a-learner").press("choice-partial_groups-2")
+    widgets.rooms().call(code, "a-learner", "  <b>Ada</b> ")
+    page.run()
+    assert words.plain("<b>Ada</b>") in [m.value for m in page.app.markdown]
+    assert "Ada" not in learner.run().text
+    lead.press("room-reveal")
+    assert "Negative" in page.run().text
+    page.widget("room-reset").click()
+    page.run()
+    room = widgets.rooms().room(code)
+    assert not (room.counts or room.revealed or room.here) and room.led_by("the-lead")
+
+
+def test_the_results_as_csv_and_handout(led):
+    lead, code, _ = led
+    Seat(code).press("choice-partial_groups-2")
+    lead.press("room-reveal")
+    room = widgets.rooms().room(code)
+    asked = gradebook.load(Q).prediction
+    lines = list(csv.reader(results.as_csv(room).splitlines()))
+    assert lines[0] == ["question", "choice", "votes", "answer"]
+    votes = {line[1]: (line[2], line[3]) for line in lines[1:]}
+    assert votes == {"Positive": ("0", ""), "Zero": ("0", ""), "Negative": ("1", "yes")}
+    assert escape(asked.question) in results.as_handout(room)
+
+
 # The bar
 
 
@@ -223,7 +276,7 @@ def test_an_answer_is_a_vote_and_the_page_stays_covered(led):
     seat.press("choice-partial_groups-2")
     assert counts(code) == {2: 1}
     assert "<b>1 answer</b>; 1 of 1 is at this question" in lead.run().text
-    assert "Negative: <b>1</b>" in lead.text
+    assert "Negative: <b>" not in lead.text
 
 
 def test_the_reveal_opens_the_page_for_everyone(led):
@@ -251,7 +304,6 @@ def test_who_skips_has_no_vote(led):
     assert not again.covered and "no vote" in again.text
 
 
-@pytest.mark.usefixtures("no_links")
 def test_an_answer_from_before_the_room_is_no_vote(led):
     _, code, _ = led
     seat = Seat(follow=False).press("choice-partial_groups-2")
@@ -266,7 +318,6 @@ def test_an_answer_from_before_the_room_is_no_vote(led):
     assert counts(code) == {}
 
 
-@pytest.mark.usefixtures("no_links")
 def test_each_case_has_its_own_question(led):
     lead, code, _ = led
     seat = Seat(code, follow=False).press("choice-partial_groups-2")
@@ -299,10 +350,38 @@ def test_a_vote_on_a_case_is_no_guess_on_another(led):
     assert "You said" not in seat.run().text
 
 
-def test_the_lead_reveals_by_the_pages_own_buttons_too(led):
+def test_the_lead_has_no_vote_and_reveals_by_one_button(led):
     lead, code, _ = led
-    lead.press("skip-partial_groups")
-    assert Q in widgets.rooms().room(code).revealed and not lead.covered
+    lead.press("choice-partial_groups-0").press("skip-partial_groups")
+    assert lead.covered and counts(code) == {}
+    assert not widgets.rooms().room(code).revealed
+
+
+def test_a_reveal_can_be_undone(led):
+    lead, code, _ = led
+    seat = Seat(code).press("choice-partial_groups-0")
+    assert "Positive: <b>" not in lead.run().text  # hidden until the reveal
+    lead.press("room-reveal")
+    assert "Positive: <b>1</b>" in lead.text and not seat.run().covered
+    lead.press("room-hide")
+    assert lead.covered and seat.run().covered
+    seat.press("choice-partial_groups-2")
+    assert counts(code) == {2: 1}
+
+
+def test_what_the_lead_does_in_a_second_tab_moves_nobody(led):
+    lead, code, _ = led
+    lead.app.session_state["room-tab-name"] = "first"
+    lead.run()
+    other = Seat(code, seat="the-lead")
+    other.app.session_state["room-tab-name"] = "second"
+    other.app.session_state["case"] = "partial_groups-tail"
+    other.run()
+    assert "in another tab" in other.text and "in another tab" not in lead.run().text
+    assert widgets.rooms().room(code).position.question == Q
+    other.press("room-tab").run()
+    assert widgets.rooms().room(code).position.question == "partial_groups-tail"
+    assert "in another tab" in lead.run().text
 
 
 def test_a_learner_cannot_reveal(led):
@@ -311,38 +390,33 @@ def test_a_learner_cannot_reveal(led):
     assert not seat.has("room-reveal") and "Room **" in seat.text
 
 
-def test_following_shows_the_leads_batch_and_keeps_the_learners(led):
+def test_followers_keep_their_batch_and_may_open_the_leads(led):
     lead, code, _ = led
     lead.press("room-reveal")
     seat = Seat(code)
-    seat.app.toggle(key="room-follow").set_value(False)
-    seat.run()
     own = seat.app.session_state["drafts"][Q]
     own.do(edits.set_cell, 0, "reward", "7")
     history = list(own.states)
     lead.app.session_state["drafts"][Q].do(edits.set_cell, 11, "reward", "3")
     lead.app.session_state["drafts"][Q].select(4)
     lead.app.session_state["pick"] = "score"
-    lead.run()
-    lead.run()
-    assert "row 4" not in seat.run().text
-    seat.app.toggle(key="room-follow").set_value(True)
+    lead.run().run()
     seat.run()
-    assert "row 4" in seat.run().text and "stage score" in seat.text
+    assert "stage score" in seat.text and "row 4" not in seat.text
+    seat.press("room-batch")
+    assert "row 4" in seat.text
     shown = seat.app.session_state["room-followed"][Q]
-    assert shown.state.batch().reward[11] == 3
-    assert shown.state.batch().reward[0] == 0.5
+    assert shown.state.batch().reward[[0, 11]].tolist() == [0.5, 3]
+    shown.do(edits.set_cell, 0, "reward", "5")  # the lead's batch may be edited
     assert own.states == history
-    seat.app.toggle(key="room-follow").set_value(False)
-    seat.run()
-    assert seat.app.session_state["room-followed"] == {}
-    assert "stage score" not in seat.run().text
+    seat.press("room-own")
+    assert "row 4" not in seat.text
     assert seat.app.session_state["drafts"][Q].state.batch().reward[0] == 7
 
 
 @pytest.mark.parametrize("follows", [True, False])
-def test_a_page_is_drawn_again_when_the_lead_goes_on(led, no_links, follows):
-    """Counts change without it, and a lead's edit concerns followers."""
+def test_a_page_is_drawn_again_when_the_lead_goes_on(led, follows):
+    """Counts change without it, and a lead's stage concerns followers."""
     lead, code, key = led
     rooms = widgets.rooms()
     learner = Seat(code, seat="a-learner", follow=follows)
@@ -373,22 +447,14 @@ def test_a_page_is_drawn_again_when_the_lead_goes_on(led, no_links, follows):
 def test_the_split_is_told_to_the_lead_alone(led):
     lead, code, _ = led
     learner = Seat(code, seat="a-learner").press("choice-partial_groups-2")
-    drawn, now = lead.run().asks("split")
+    assert "Negative" not in learner.asks("so_far")[1]["said"]
+    lead.press("room-reveal")
+    drawn, now = lead.asks("split")
     assert now == drawn and "Negative: <b>1</b>" in now["said"]
     lead.cookie = "a-learner"
     # Nor is a lead's page drawn again where its browser keeps no cookies.
     drawn, now = lead.asks("split")
     assert now["draw"] == drawn["draw"] and now["said"] == ""
-    assert "Negative" not in learner.asks("so_far")[1]["said"]
-
-
-def test_an_edit_while_following_changes_nothing(led):
-    state = start(gradebook.load(Q))
-    draft = follow.LeadsDraft(state.scenario)
-    edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "9"}
-    draft.apply({"epoch": draft.epoch, "edits": [edit]})
-    assert draft.ack == 1 and draft.state.same_batch(state)
-    assert "Stop following" in draft.notes[0]
 
 
 def test_a_follower_goes_to_the_leads_page(led, monkeypatch):
@@ -404,25 +470,22 @@ def test_a_follower_goes_to_the_leads_page(led, monkeypatch):
     Seat(code)
     (file, query), *_ = gone
     assert file == "4_rejected_rows.py"
-    assert query == {"v": "1", "s": "rejected_rows", "room": code}
+    assert query == {"room": code}
 
 
-def test_who_does_not_follow_is_told_where_the_lead_is(led, monkeypatch):
+def test_who_does_not_follow_is_told_where_the_lead_is(led):
     lead, code, _ = led
-    links = []
-    monkeypatch.setattr(
-        follow.st, "page_link", lambda file, **given: links.append(given)
-    )
     seat = Seat(code, follow=False)
     lead.app.session_state["case"] = "partial_groups-tail"
     lead.run()
-    seat.run()
     title = gradebook.load("partial_groups-tail").title
-    assert links[-1]["label"] == f"The lead is at “{title}”. Go there"
-    assert links[-1]["query_params"]["s"] == "partial_groups-tail"
+    assert f"The lead is at “{title}”" in seat.run().app.button(key="room-way").label
+    seat.app.session_state["stays"] = True  # the page's own choice of a case
+    seat.press("room-way")
+    assert not seat.has("room-way")
+    assert seat.app.session_state["cases"][Q] == "partial_groups-tail"
 
 
-@pytest.mark.usefixtures("no_links")
 def test_the_lead_sees_how_many_are_at_the_question(led):
     lead, code, _ = led
     for case in (Q, Q, "partial_groups-tail"):
@@ -486,15 +549,3 @@ def test_the_presenter_view_is_on_by_the_address_alone():
     shown.press("present-leave")
     assert not shown.has("present-leave")
     assert "present" not in shown.app.query_params
-
-
-def test_presenting_hides_the_split_until_the_reveal():
-    rooms = widgets.rooms()
-    code, key = rooms.open("the-lead")
-    lead = Seat(code, key, present="1")
-    Seat(code).press("choice-partial_groups-0")
-    assert "<b>1 answer</b>" in lead.run().text
-    assert "Positive: <b>" not in lead.text
-    lead.press("room-reveal")
-    assert "Positive: <b>1</b>" in lead.text
-    rooms.close(code, "the-lead")

@@ -34,18 +34,25 @@ def lesson(draft: Draft) -> None:
         room.pick(draft.scenario, choice, place)
         st.rerun()
 
-    board(draft, partial(_seen, draft, progress, not seat.learning()), answered)
+    seen = partial(_seen, draft, progress, not seat.learning(), seat.leads())
+    board(draft, seen, answered)
 
 
-def _seen(draft: Draft, progress: Progress, reveals: bool) -> dict[str, Any]:
+def _seen(
+    draft: Draft, progress: Progress, reveals: bool, leads: bool
+) -> dict[str, Any]:
     """The board's data, from draft and progress as they stand.
 
     reveals  an answer uncovers the page; else it is a vote in a room
+    leads    the page is that of a room's lead, who has no vote
     """
     scenario = draft.scenario
     covered = progress.covered(scenario.name)
     guess = None if covered else progress.guesses[scenario.name]
     box = around.box(draft, guess)
+    label = "Show what it does" if reveals else "Vote"
+    if leads:  # who leads a room has no vote
+        label = ""
     challenge = around.challenge(draft, progress)
     if covered and challenge:
         challenge = {"count": challenge["count"]}
@@ -57,8 +64,7 @@ def _seen(draft: Draft, progress: Progress, reveals: bool) -> dict[str, Any]:
             ranges=() if covered else ranges(draft),
             places=scenario.prediction.places,
         ),
-        "box": box
-        | {"reveals": reveals, "label": "Show what it does" if reveals else "Vote"},
+        "box": box | {"reveals": reveals, "label": label},
         "challenge": challenge,
         "path": around.path(draft, covered),
         "progress": progress.text(),

@@ -43,10 +43,12 @@ def asked(page: str) -> bool:
 def elsewhere() -> None:
     """The room of a learner whose lead is at another page; else nothing."""
     room = seat.code()
-    if not room or not seat.learning():
+    if not room:
         return bar.problem()
     with bar.framed():
-        if bar.joined(room, ""):
+        if not seat.rooms().read(room):
+            bar.shut(room)
+        elif bar.joined(room, ""):
             place = seat.rooms().room(room).position
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"Room **{room}**. You play alone here.")
@@ -64,7 +66,7 @@ def lead(page: str, one: Quiz, shown: Shown) -> None:
     room, report = seat.code(), one.report
     question = _question(one)
     link = query_string(quiz.round_link(one))
-    seat.rooms().move(room, seat.seat(), Position(page, question, link))
+    seat.rooms().move(room, seat.seat(), Position(page, question, link), keys.TAB.get())
     revealed = question in seat.rooms().room(room).revealed
     with bar.framed():
         if report is None:
@@ -88,14 +90,7 @@ def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
         st.markdown(
             f"Room **{room}**, you lead. **Report {one.at + 1} of {len(one.reports)}**"
         )
-        if not revealed:
-            st.button(
-                "Reveal to the room",
-                key="ballot-reveal",
-                type="primary",
-                on_click=bar.reveal,
-                args=(question,),
-            )
+        bar.acts(question, revealed)
         last = one.at + 1 == len(one.reports)
         st.button(
             "Show the result" if last else "Next report",
@@ -106,9 +101,11 @@ def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
         )
         if one.at:
             _back(one)
-        news(room, "tally", question)
-    answer = quiz.truth(one.reports[one.at]) if revealed else None
-    news(room, "split", question, None, CHOICES, answer)
+        if not (bar.elsewhere(room) or revealed):
+            news(room, "tally", question)
+    if revealed:
+        answer = quiz.truth(one.reports[one.at])
+        news(room, "split", question, None, CHOICES, answer)
 
 
 def _room_result(room: str, one: Quiz) -> None:

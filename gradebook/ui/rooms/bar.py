@@ -84,14 +84,12 @@ def joined(room: str, question: str) -> bool:
 
 def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
     """The answer to the page's question, and its place on the axis. In a room
-    it is a learner's vote, and the lead's reveals; whoever skips the question
-    has no vote."""
+    it is a learner's vote; whoever skips the question has none, nor has the
+    lead."""
     if seat.learning():
         vote(scenario.name, choice)
-        return
-    predict.answer(scenario.bug, choice, scenario.name, place)
-    if seat.leads():
-        reveal(scenario.name)
+    elif not seat.leads():
+        predict.answer(scenario.bug, choice, scenario.name, place)
 
 
 def vote(question: str, choice: int) -> None:
@@ -113,12 +111,23 @@ def reveal(question: str) -> None:
         seat.rooms().reveal(room, seat.seat(), question)
 
 
+def hide(question: str) -> None:
+    """The lead takes the reveal back."""
+    room = seat.code()
+    with suppress(GradebookError):
+        seat.rooms().hide(room, seat.seat(), question)
+
+
 def space(scenario: Scenario) -> None:
     """The space key: the lead reveals to the room; alone, it skips the
     question."""
-    if predict.covered(scenario.name) and not seat.learning():
+    if seat.learning() or not predict.covered(scenario.name):
+        return
+    if seat.leads():
+        reveal(scenario.name)
+    else:
         pick(scenario, predict.SKIPPED)
-        st.rerun()
+    st.rerun()
 
 
 def _lead(room: str, page: str, scenario: Scenario) -> None:
@@ -128,30 +137,47 @@ def _lead(room: str, page: str, scenario: Scenario) -> None:
     elif predict.covered(scenario.name):
         predict.answer(page, predict.SKIPPED, scenario.name)
     moved(page, drafts.of(scenario))
-    line = st.container(horizontal=True, vertical_alignment="center")
-    with line:
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room}**, you lead.")
-        if revealed:
-            st.markdown("Revealed.")
-        else:
-            st.button(
-                "Reveal to the room",
-                key="room-reveal",
-                on_click=reveal,
-                args=(scenario.name,),
-            )
-        shows = st.toggle(
-            "Show the split",
-            value=revealed or not present.on(),
-            key=f"room-split-{present.on()}-{revealed}",
-        )
-        if not (shows and present.on()):  # the split counts them, too
+        acts(scenario.name, revealed)
+        if elsewhere(room):
+            return
+        if not revealed:
             news(room, "tally", scenario.name)
-    if shows:  # in the presenter view within the one line
-        asked = scenario.prediction
-        answer = asked.answer if revealed else None
-        with line if present.on() else st.container():
-            news(room, "split", scenario.name, None, asked.choices, answer)
+        elif present.on():  # within the one line
+            _split(room, scenario)
+    if revealed and not present.on():
+        _split(room, scenario)
+
+
+def acts(question: str, revealed: bool) -> None:
+    """The lead reveals the answer, or takes the reveal back."""
+    if revealed:
+        st.button("Undo the reveal", key="room-hide", on_click=hide, args=(question,))
+    else:
+        st.button(
+            "Reveal",
+            key="room-reveal",
+            type="primary",
+            on_click=reveal,
+            args=(question,),
+        )
+
+
+def elsewhere(room: str) -> bool:
+    """Says so where the lead leads in another tab of the browser."""
+    tab, own = seat.rooms().room(room).tab, keys.TAB.get()
+    if tab in (None, own):
+        return False
+    st.markdown("You lead in another tab. What you do here moves nobody.")
+    st.button("Lead from here", key="room-tab", on_click=seat.lead_here, args=(room,))
+    news(room)
+    return True
+
+
+def _split(room: str, scenario: Scenario) -> None:
+    asked = scenario.prediction
+    news(room, "split", scenario.name, None, asked.choices, asked.answer)
 
 
 def moved(page: str, draft: Draft) -> None:
@@ -162,7 +188,7 @@ def moved(page: str, draft: Draft) -> None:
     link = query_string(encode(draft.state, covered=True))
     place = Position(page, draft.scenario.name, link, draft.stage)
     with suppress(GradebookError):  # closed meanwhile; the next run says so
-        seat.rooms().move(room, seat.seat(), place)
+        seat.rooms().move(room, seat.seat(), place, keys.TAB.get())
 
 
 def _learn(room: str, page: str, scenario: Scenario) -> None:
@@ -181,6 +207,7 @@ def _learn(room: str, page: str, scenario: Scenario) -> None:
         toggle()
         leave_button(room)
         follow.way_to(place, name)
+        follow.batch(place, scenario)
     if revealed:
         counts = known.counts.get(name, {})
         st.html(split(asked.choices, counts, asked.answer, mine))
@@ -197,7 +224,7 @@ def standing(revealed: bool, looked: bool, chosen: str) -> str:
     if looked:
         return "You looked at the answer, so you have no vote here."
     if not chosen:
-        return "Answer below. Nobody sees who said what."
+        return "Nobody sees who said what."
     return f"You said **{chosen}**. You can change it until the reveal."
 
 
@@ -208,8 +235,7 @@ def toggle() -> None:
         "Follow the lead",
         key="room-follow",
         on_change=lambda: follow.switch(keys.widget("room-follow")),
-        help="Shows the lead's page, batch, selected row and stage. Your own"
-        " batch is kept, and comes back when you stop following.",
+        help="Takes you to the lead's question and stage. Your batch stays your own.",
     )
 
 
@@ -225,8 +251,7 @@ def leave_button(room: str) -> None:
 
 
 def watch(room: str, question: str, revealed: bool, place: Position | None) -> None:
-    """Draws the page again when the lead reveals or goes elsewhere, and
-    where it follows when the lead edits.
+    """Draws the page again when the lead reveals or goes elsewhere.
 
     question  what stands on the page, '' for none
     revealed  its answer was revealed when the page was drawn

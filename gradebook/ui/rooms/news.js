@@ -53,6 +53,13 @@ function begin(parent) {
   return own;
 }
 
+// The tab's own name: the room follows one tab of the lead's.
+function tab() {
+  const known = sessionStorage.getItem('gradebook-tab') ?? `${Math.random()}`.slice(2);
+  sessionStorage.setItem('gradebook-tab', known);
+  return known;
+}
+
 export default function ({ data: [data], parentElement, setStateValue }) {
   const known = live.get(parentElement);
   const own = known ?? begin(parentElement);
@@ -62,6 +69,7 @@ export default function ({ data: [data], parentElement, setStateValue }) {
   own.data = data;
   own.have = data.have;
   write(own, data.said);
+  if (data.leads === '1' && data.tab !== tab()) setStateValue('tab', tab());
   if (!known) listen(own);
   else if (other) own.stop.abort(); // asks anew
   return () => {

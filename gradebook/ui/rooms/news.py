@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -24,10 +25,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from gradebook.bugs import BUGS
 from gradebook.classroom.room import SHARED
 from gradebook.classroom.snapshot import Position, Room
 from gradebook.core.formatting import minus
+from gradebook.ui import keys
 from gradebook.ui.own_path import own_path
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import follow, seat
@@ -70,11 +71,14 @@ def news(
         "answer": "" if answer is None else str(answer),
     }
     path = own_path(f"/room-news/{quote(room)}?{urlencode(asked)}")
+    name = f"room-news-{part}"
+    given = {"asked": path, "leads": asked["leads"], "tab": keys.TAB.get()}
     _mount(
-        key=f"room-news-{part}",
-        data=[{"asked": path, **_told(known, seat.seat(), asked)}],
+        key=name,
+        data=[given | _told(known, seat.seat(), asked)],
         width="content" if part in ("tally", "so_far") else "stretch",
         on_draw_change=lambda: None,
+        on_tab_change=lambda: keys.TAB.put(keys.widget(name).tab),
     )
 
 
@@ -122,9 +126,9 @@ def _drawn(room: Room, asked: Mapping[str, str]) -> str:
     if asked.get("leads") == "1":
         return "lead"
     follows, place = asked.get("follows") == "1", room.position
-    edits = follows and place is not None and place.page in BUGS
     revealed = asked.get("question", "") in room.revealed
-    return _short((revealed, place if edits else follow.case(place)))
+    leads_to = follow.heading(place) if follows else follow.case(place)
+    return _short((revealed, leads_to))
 
 
 def _short(shown: object) -> str:
@@ -159,8 +163,16 @@ def tally(room: Room, question: str) -> str:
     verb = "is" if at == 1 else "are"
     return (
         f'<p class="gb-live"><b>{_answers(room, question)}</b>;'
-        f" {at} of {room.here} {verb} at this question.</p>"
+        f" {at} of {room.here} {verb} at this question.{_timer(room)}</p>"
     )
+
+
+def _timer(room: Room) -> str:
+    """The minutes that are left, where the lead set a timer."""
+    if room.ends is None:
+        return ""
+    left = math.ceil((room.ends - time.time()) / 60)
+    return f" {left} min left." if left > 0 else " Time is up."
 
 
 def so_far(room: Room, question: str) -> str:

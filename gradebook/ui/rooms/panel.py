@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+import time
+from contextlib import suppress
+from typing import Any
+
+import segno
 import streamlit as st
 
-from gradebook.classroom.room import LENGTH, normal
+from gradebook.classroom.room import LENGTH, LONGEST_NAME, MOST_SEATS, normal
+from gradebook.classroom.snapshot import Room
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
+from gradebook.ui.parts import words
 from gradebook.ui.parts.address import whole
 from gradebook.ui.parts.shell import tool_files
 from gradebook.ui.parts.words import safe
@@ -20,6 +28,7 @@ from gradebook.ui.rooms.bar import (
     watch,
 )
 from gradebook.ui.rooms.news import news
+from gradebook.ui.rooms.results import results
 
 
 def panel() -> None:
@@ -44,21 +53,27 @@ def _door() -> None:
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.markdown(
+            f"**Learn.** Type the code of {LENGTH} characters that the lead shows."
+        )
+        st.text_input("Code", key="room-code", max_chars=12)
+        st.button("Join", key="room-join", on_click=_typed)
+    with right.container(border=True, height="stretch"):
+        st.markdown(
             "**Lead.** Open a room, which has a short code. The server counts"
             " the learners' predictions without names, and deletes them with the"
             " room: when you close it, or a day after it was last used."
         )
         st.button("Open a room", key="room-open", on_click=seat.open_room)
-        with st.expander("Take a room back"):
+        st.markdown("**Take a room back** that you led on another device:")
+        with st.container(horizontal=True, vertical_alignment="bottom"):
             st.text_input("Code of the room", key="room-back-code")
             st.text_input("Lead key", key="room-back-key", type="password")
             st.button("Take it back", key="room-back", on_click=_taken_back)
-    with right.container(border=True, height="stretch"):
-        st.markdown(
-            f"**Learn.** Type the code of {LENGTH} characters that the lead shows."
-        )
-        st.text_input("Code", key="room-code", max_chars=12)
-        st.button("Join", key="room-join", on_click=_typed)
+
+
+def _called() -> None:
+    name = keys.widget("room-name")
+    seat.rooms().call(seat.code(), seat.seat(), name)
 
 
 def _typed() -> None:
@@ -73,37 +88,84 @@ def _taken_back() -> None:
 
 
 def _lead(room: str) -> None:
+    known = seat.rooms().room(room)
+    link = whole({seat.PARAMETER: seat.invitation(room)})
     with st.container(border=True, key="room-panel"):
-        st.html(f'<div class="gb-code">{safe(room)}</div>')
-        st.markdown("Learners open this link, or type the code on this page:")
-        link = whole({seat.PARAMETER: room})
-        st.code(link, language=None, wrap_lines=True)
+        code, picture = st.columns([3, 1], vertical_alignment="center")
+        with code:
+            st.html(f'<div class="gb-code">{safe(room)}</div>')
+            st.markdown("Learners scan the picture, open this link, or type the code:")
+            st.code(link, language=None, wrap_lines=True)
+        picture.html(segno.make(link, micro=False).svg_inline(scale=3, light="white"))
         news(room, "heads")
         st.markdown(
-            "The links of the plan below keep the room. On a bug's page"
-            " you see how many learners have answered. **Reveal** shows the"
-            " answer to everybody at once."
+            "The links of the plan below keep the room. On a bug's page you see"
+            " how many learners have answered. **Reveal** shows the answer to"
+            " everybody at once, and how the answers split."
         )
         st.page_link(
             tool_files()["bug_or_not"],
             label="Play “Bug or not?” with the room",
             query_params=seat.carried(),
         )
+        with st.expander("Settings of the room"):
+            _settings(room, known)
+        with st.expander("Results"):
+            results(known)
         with st.expander("Keep the lead"):
             st.markdown(
-                "A reload keeps it. On another device, take the room back"
-                " with the lead key."
+                "A reload keeps it, and so does a crash of the server. On another"
+                " device, open your own link, or take the room back with the key."
             )
             if key := keys.LEAD_KEY.get():
-                st.code(key, language=None, wrap_lines=True)
+                own = whole({seat.PARAMETER: room, seat.LEAD: key})
+                st.code(f"{own}\n{key}", language=None, wrap_lines=True)
             else:
                 st.button("Make a new lead key", on_click=seat.new_key, args=(room,))
-        st.button(
-            "Close the room",
-            key="room-close",
-            on_click=seat.close,
-            args=(room,),
-        )
+        with st.container(horizontal=True):
+            st.button("Reset for the next class", key="room-reset", on_click=_reset)
+            st.button(
+                "Delete this class",
+                key="room-close",
+                on_click=seat.close,
+                args=(room,),
+                help="Closes the room and deletes its votes, drafts and names.",
+            )
+
+
+def _settings(room: str, known: Room) -> None:
+    """What the lead can change while the class goes on."""
+    most = MOST_SEATS if known.most is None else known.most
+    ends = known.ends or 0.0
+    left = max(0, math.ceil((ends - time.time()) / 60))
+    now = {"locked": known.locked, "names": known.names, "most": most, "ends": left}
+    for name, value in now.items():
+        keys.show(f"room-{name}", value)
+
+    def changed(name: str) -> None:
+        value = keys.widget(f"room-{name}")
+        if name == "ends":
+            value = time.time() + 60 * value if value else None
+        with suppress(GradebookError):
+            seat.rooms().change(room, seat.seat(), **{name: value})
+
+    def change(name: str) -> dict[str, Any]:
+        return {"key": f"room-{name}", "on_change": changed, "args": (name,)}
+
+    st.toggle("Locked: nobody new comes in", **change("locked"))
+    st.toggle("Ask for first names, which you alone see", **change("names"))
+    with st.container(horizontal=True):
+        st.number_input("Learners at most", 1, MOST_SEATS, **change("most"), width=180)
+        st.number_input("Timer, in minutes", 0, 600, **change("ends"), width=180)
+    if known.names:
+        names = seat.rooms().names(room, seat.seat())
+        st.markdown(words.plain(", ".join(names) or "No names yet."))
+
+
+def _reset() -> None:
+    """The room as it was opened."""
+    with suppress(GradebookError):
+        seat.rooms().reset(seat.code(), seat.seat())
 
 
 def _learner(room: str) -> None:
@@ -114,6 +176,13 @@ def _learner(room: str) -> None:
             st.markdown(f"You are in room **{room}**.")
             toggle()
             leave_button(room)
+        if seat.rooms().room(room).names:
+            st.text_input(
+                "Your first name, if you like. Only the lead sees it.",
+                key="room-name",
+                max_chars=LONGEST_NAME,
+                on_change=_called,
+            )
         if place is None:
             st.markdown("The lead has not opened a bug yet. This page waits.")
         follow.way_to(place, "")

@@ -8,6 +8,7 @@ the room. Only "Leave" and "Close the room" end it.
 
 from __future__ import annotations
 
+import hmac
 import math
 import os
 import secrets
@@ -25,6 +26,8 @@ from gradebook.ui.parts import present, words
 from gradebook.ui.security import seat_of
 
 PARAMETER = "room"
+LEAD = "lead"
+"""The parameter of the lead's own link: the lead key."""
 
 
 @cache
@@ -46,9 +49,15 @@ def wrong_codes() -> tuple[WrongCodes, WrongCodes]:
 
 def code() -> str:
     """The room of this session, or ''."""
-    named = normal(st.query_params.get(PARAMETER, ""))
+    named, _, token = st.query_params.get(PARAMETER, "").partition(".")
+    named = normal(named)
+    if key := st.query_params.get(LEAD):
+        st.query_params.pop(LEAD, None)
+        if not take_back(named, key):
+            st.query_params.pop(PARAMETER, None)
+            return keys.ROOM.get()
     if named and named != keys.ROOM.get():
-        if admitted(named):
+        if admitted(named, token):
             keys.ROOM.put(named)
         else:
             st.query_params.pop(PARAMETER, None)
@@ -63,11 +72,14 @@ def client() -> str:
     return str(st.context.ip_address or "this machine")
 
 
-def admitted(room: str) -> bool:
+def admitted(room: str, token: str = "") -> bool:
     """There is such a room. Otherwise a wrong code is noted, and the next
     run says so; whoever typed too many of them has to wait. A browser that is
-    in the room already need not."""
+    in the room already need not, nor need one with the token of its link."""
+    known = rooms().read(room)
     if rooms().heard(room, seat()):
+        return True
+    if known and hmac.compare_digest(known.token.encode(), token.encode()):
         return True
     of_one, of_all = wrong_codes()
     pause = max(of_one.wait(client()), of_all.wait(""))
@@ -76,7 +88,7 @@ def admitted(room: str) -> bool:
             f"Too many wrong codes. Try again in {math.ceil(pause)} s."
         )
         return False
-    if rooms().read(room):
+    if known:
         return True
     of_one.note(client())
     of_all.note("")
@@ -148,17 +160,27 @@ def close(room: str) -> None:
     leave(room)
 
 
-def take_back(room: str, key: str) -> None:
+def take_back(room: str, key: str) -> bool:
     """The holder of the key leads the room again, here."""
-    if not admitted(room):
-        return
     try:
         rooms().take(room, key, seat())
     except GradebookError:
         keys.ROOM_PROBLEM.put("This is not the room's lead key.")
-        return
+        return False
     keys.LEAD_KEY.put(key)
     enter(room)
+    return True
+
+
+def invitation(room: str) -> str:
+    """The value of the address that joins the room without a typed code."""
+    return f"{room}.{rooms().room(room).token}"
+
+
+def lead_here(room: str) -> None:
+    """The room follows this tab from now on."""
+    with suppress(GradebookError):
+        rooms().change(room, seat(), tab=keys.TAB.get() or None)
 
 
 def new_key(room: str) -> None:

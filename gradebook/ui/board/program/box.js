@@ -53,6 +53,10 @@ export class Box {
     const skip = html("button", { type: "button", class: "link", text: "Skip" });
     this.show.addEventListener("click", () => board.answer(board.guess));
     skip.addEventListener("click", () => board.answer({ choice: -1, place: null }));
+    if (!box.label) {
+      this.show.hidden = skip.hidden = true;
+      for (const button of this.buttons) button.disabled = true;
+    }
     return [
       html("div", {}, html("h2", { class: "question" }, ...prose(box.question)), this.hint),
       html(

@@ -1,0 +1,63 @@
+"""What the room said: on the lead's page, as CSV and as a handout."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from html import escape
+
+import streamlit as st
+
+from gradebook.cases.scenario import load, names
+from gradebook.classroom.snapshot import Room
+from gradebook.core.formatting import minus
+from gradebook.ui.parts import words
+from gradebook.ui.parts.download import download
+from gradebook.ui.parts.tables import table
+
+HEADS = ["question", "choice", "votes", "answer"]
+
+
+def rows(room: Room) -> Iterator[list[str]]:
+    """Each choice of each question that was revealed: the question, the
+    choice, its votes, and "yes" where it is the answer."""
+    for question in (name for name in names() if name in room.revealed):
+        asked, counts = load(question).prediction, room.counts.get(question, {})
+        for choice, text in enumerate(asked.choices):
+            right = "yes" if choice == asked.answer else ""
+            votes = str(counts.get(choice, 0))
+            yield [minus(asked.question), minus(text), votes, right]
+
+
+def as_csv(room: Room) -> str:
+    """The results as CSV."""
+    file = io.StringIO()
+    csv.writer(file).writerows([HEADS, *rows(room)])
+    return file.getvalue()
+
+
+def as_handout(room: Room) -> str:
+    """The results as one page of HTML that needs nothing else."""
+    lines = [HEADS, *rows(room)]
+    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
+    body = "".join(f"<tr>{line}</tr>" for line in cells)
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        "<title>What the class predicted</title><h1>What the class predicted</h1>"
+        f"<table>{body}</table></html>"
+    )
+
+
+def results(room: Room) -> None:
+    """The results of every question that was revealed."""
+    body = [[words.plain(cell) for cell in row] for row in rows(room)]
+    if not body:
+        st.markdown("The results of each question stand here after its reveal.")
+        return
+    table(HEADS, body, label="the class's predictions")
+    with st.container(horizontal=True):
+        download("CSV", "gradebook-class.csv", lambda: as_csv(room), "class-csv")
+        download(
+            "Handout", "gradebook-class.html", lambda: as_handout(room), "class-html"
+        )
