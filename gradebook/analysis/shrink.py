@@ -158,9 +158,6 @@ def fewer_tokens(state: State) -> Candidates:
     table, width = state.table, state.table.width
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
         narrow = table.with_column("mask", [mask[:tokens] for mask in table["mask"]])
-        for name in [name for name in LISTS if name in table]:
-            cells = [" ".join(parts(cell)[:tokens]) for cell in table[name]]
-            narrow = narrow.with_column(name, cells)
         sentence = f"The response mask narrows to {counted(tokens, 'token')}."
         yield replace(state, table=narrow), sentence
     for row, mask in enumerate(table.get("mask", ())):

@@ -1,8 +1,7 @@
 """The columns of a batch as a table shows them, and how a cell is read.
 
 A cell is what a person typed: text for labels, numbers and lists, True or
-False for flags, a tuple of flags for a response mask. A flag that cannot be
-read stays text. Reading never changes a cell.
+False for flags, a tuple of flags for a response mask.
 """
 
 from __future__ import annotations
@@ -18,15 +17,11 @@ from typing import Any
 
 from gradebook.core.errors import GradebookError, refuse, shown
 
-Cell = str | bool | tuple[str | bool, ...]
+Cell = str | bool | tuple[bool, ...]
 
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 TOKEN = re.compile(r"t[1-9][0-9]*")
 """The header of one token of the response mask: t1, t2, .."""
-
-
-class Unreadable(tuple[GradebookError, ...]):
-    """Stands for the value of a cell that cannot be read, and says why."""
 
 
 @dataclass(frozen=True)
@@ -115,19 +110,30 @@ def as_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def as_cell(column: str, value: Any) -> Cell:
-    """A value as a cell of the column."""
-    kind = COLUMNS[column].kind
-    if kind == "tokens":
-        return tuple(_as_flag(one) for one in value)
-    return _as_flag(value) if kind == "flag" else as_text(value)
+def as_cell(header: str, value: Any, width: int) -> Cell:
+    """A value as a cell under the header: a column or a token such as t3.
+    Raises GradebookError where it cannot be read (see `read`)."""
+    name = column_of(header)
+    kind = COLUMNS[name].kind
+    if kind == "tokens" and name == header:
+        cell: Cell = tuple(_flag(f"t{t + 1}", one) for t, one in enumerate(value))
+    elif kind in ("flag", "tokens"):
+        return _flag(header, value)
+    else:
+        cell = as_text(value)
+    read(name, cell, width)
+    return cell
 
 
-def _as_flag(value: Any) -> str | bool:
+def _flag(header: str, cell: Any) -> bool:
+    return _at(header, flag, cell)
+
+
+def _at(header: str, reader: Callable[[Any], Any], cell: Any) -> Any:
     try:
-        return flag(value)
-    except GradebookError:
-        return as_text(value)
+        return reader(cell)
+    except GradebookError as error:
+        raise error.at(key=header) from None
 
 
 # Reading
@@ -135,35 +141,18 @@ def _as_flag(value: Any) -> str | bool:
 
 def read(column: str, cell: Cell, width: int) -> Any:
     """The value of a cell: label str, number float, whole int, flag bool,
-    tokens tuple of bool, list tuple of float; or an Unreadable.
+    tokens tuple of bool, list tuple of float.
 
-    A list has `width` numbers where the width is not 0.
+    A list has `width` numbers where the width is not 0. Raises GradebookError
+    naming the column.
     """
     if isinstance(cell, tuple):
         if len(cell) != width:
-            return Unreadable(
-                [refuse(f"{width} flags, one a token", len(cell), column)]
-            )
-        if all(type(one) is bool for one in cell):
-            return cell
-        return Unreadable(
-            error for t, one in enumerate(cell) for error in _unread(f"t{t + 1}", one)
-        )
-    try:
-        if COLUMNS[column].kind == "list":
-            return _numbers(cell, width)
-        return READERS[COLUMNS[column].kind](cell)
-    except GradebookError as error:
-        return Unreadable([error.at(key=column)])
-
-
-def _unread(header: str, cell: Cell) -> list[GradebookError]:
-    """Why a flag cannot be read, where it cannot."""
-    try:
-        flag(cell)
-    except GradebookError as error:
-        return [error.at(key=header)]
-    return []
+            raise refuse(f"{width} flags, one a token", len(cell), column)
+        return cell
+    if COLUMNS[column].kind == "list":
+        return _at(column, lambda cell: _numbers(cell, width), cell)
+    return _at(column, READERS[COLUMNS[column].kind], cell)
 
 
 def number(cell: Any) -> float:

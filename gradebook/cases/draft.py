@@ -24,9 +24,8 @@ from gradebook.core.errors import GradebookError, refuse
 
 HISTORY = 200
 """States that a draft remembers at most."""
-MEMORY = 8_000_000
-"""Bytes that they take at most, roughly. Only edits of whole large batches
-come near."""
+CELLS = 200_000
+"""Cells in them at most, at the size of the batch now, but for three states."""
 
 
 @dataclass
@@ -38,6 +37,9 @@ class Draft:
             about another one change nothing
     ack     the number of the last edit that was taken
     notes   why the last edit could not be carried out, in words
+    refused text that could not be read, and why, by its place: "3 reward" for a
+            cell, the name of a setting. It changed nothing, and stays in its
+            field until the place is edited again or rows move.
     lock    held by whoever changes the draft, and by whoever reads it more
             than once, since edits arrive while a page is drawn
     """
@@ -48,11 +50,11 @@ class Draft:
     epoch: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     ack: int = 0
     notes: list[str] = field(default_factory=list)
+    refused: dict[str, tuple[str, str]] = field(default_factory=dict)
     lock: threading.RLock = field(
         default_factory=threading.RLock, repr=False, compare=False
     )
     _gesture: int | None = None
-    _sizes: list[int] = field(default_factory=lambda: [0])
 
     def __post_init__(self) -> None:
         self.states = [self.origin]
@@ -90,42 +92,45 @@ class Draft:
 
     def become(self, state: State, gesture: int | None = None) -> None:
         """Another state of the same case. It takes the place of the one
-        before where both belong to one gesture."""
+        before where both belong to one gesture. Raises GradebookError where
+        it is no valid batch."""
+        state.batch()
         with self.lock:
             if gesture is not None and gesture == self._gesture:
-                del self.states[self.at :], self._sizes[self.at :]
+                del self.states[self.at :]
                 self.at -= 1
             self.notes = []
             if state.same_batch(self.state):
                 self.states[self.at] = state
                 self._gesture = None
                 return
-            del self.states[self.at + 1 :], self._sizes[self.at + 1 :]
-            self._sizes.append(state.table.size_beside(self.state.table))
+            del self.states[self.at + 1 :]
             self.states.append(state)
-            self._forget()
+            size = len(state.table) * (len(state.table.columns) + state.table.width)
+            most = max(3, min(HISTORY, CELLS // max(size, 1)))
+            del self.states[1 : max(len(self.states) - most, 0) + 1]
             self.at = len(self.states) - 1
             self._gesture = gesture
-
-    def _forget(self) -> None:
-        """Drops the oldest states but the first, while there are too many."""
-        while len(self.states) > HISTORY or (
-            len(self.states) > 3 and sum(self._sizes) > MEMORY
-        ):
-            del self.states[1], self._sizes[1]
 
     def do(
         self,
         act: Callable[..., State],
-        *given: Any,
+        *values: Any,
         gesture: int | None = None,
     ) -> None:
         """Carries out an act of gradebook.cases.edits on the state, or says
-        in `notes` why it cannot be done."""
+        in `notes` why it cannot be done. Refused text is kept."""
+        place = " ".join(map(str, values[:-1])) if act in TYPED else ""
         try:
-            self.become(act(self.state, *given), gesture)
+            self.become(act(self.state, *values), gesture)
         except GradebookError as error:
             self.notes = [said(error)]
+            if place:
+                self.refused[place] = str(values[-1]), self.notes[0]
+            return
+        self.refused.pop(place, None)
+        if act in MOVING:
+            self.refused.clear()
 
     def select(self, row: int) -> None:
         """Another row is selected, as near as there is one."""
@@ -137,6 +142,8 @@ class Draft:
         with self.lock:
             self.at = max(0, min(at, len(self.states) - 1))
             self._gesture = None
+            self.notes = []
+            self.refused.clear()
 
     def undo(self) -> None:
         """The state before."""
@@ -149,6 +156,7 @@ class Draft:
     def reset(self) -> None:
         """The case as it came, as one more edit."""
         self.become(self.origin)
+        self.refused.clear()
 
     # Messages from the browser
 
@@ -159,10 +167,10 @@ class Draft:
             return
         if message.get("epoch") != self.epoch:
             return
-        told = message.get("edits")
+        sent = message.get("edits")
         new = [
             edit
-            for edit in (told if isinstance(told, list) else [])
+            for edit in (sent if isinstance(sent, list) else [])
             if isinstance(edit, Mapping) and type(edit.get("n")) is int
         ]
         with self.lock:
@@ -175,14 +183,14 @@ class Draft:
         gesture = edit.get("gesture")
         gesture = gesture if type(gesture) is int else None
         try:
-            act, given = _read(edit)
+            act, values = _read(edit)
         except GradebookError as error:
             self.notes = [said(error)]
         else:
             if act in EDITS:
-                self.do(EDITS[act], *given, gesture=gesture)
+                self.do(EDITS[act], *values, gesture=gesture)
             else:
-                getattr(self, act)(*given)
+                getattr(self, act)(*values)
 
 
 EDITS: Mapping[str, Callable[..., State]] = {
@@ -196,6 +204,16 @@ EDITS: Mapping[str, Callable[..., State]] = {
     "width": edits.set_width,
 }
 """Acts that make another state; the others are methods of the draft."""
+TYPED = (edits.set_cell, edits.set_setting)
+"""Acts with text that a person typed; its place stands before it."""
+MOVING = (
+    edits.add_row,
+    edits.remove_row,
+    edits.move_row,
+    edits.paste,
+    edits.replace_rows,
+)
+"""Acts after which a row's number may mean another row."""
 
 ACTS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
     "cell": {"row": (int,), "column": (str,), "value": (str, bool)},

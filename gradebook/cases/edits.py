@@ -1,8 +1,7 @@
 """What a learner does to a state: one function an act, State -> State.
 
-A cell or a setting is kept as typed, whatever it says; what cannot be read
-is named by `State.problems`. An act raises GradebookError only where it
-cannot be carried out, such as on a row that is not there.
+An act raises GradebookError where it cannot be carried out: on a row that is not
+there, or with text that cannot be read.
 """
 
 from __future__ import annotations
@@ -12,9 +11,11 @@ from typing import Any
 
 from gradebook.cases import paste as pastes
 from gradebook.cases.columns import as_text
+from gradebook.cases.fields import read_setting
 from gradebook.cases.state import State
 from gradebook.cases.table import MOST_ROWS, Table
 from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.settings import check_setting
 
 
 def set_cell(state: State, row: int, column: str, cell: str | bool) -> State:
@@ -116,6 +117,7 @@ def set_setting(state: State, name: str, typed: Any) -> State:
             expected="one of " + ", ".join(state.typed),
             found=as_text(name),
         )
+    check_setting(name, read_setting(name, typed))
     return replace(state, typed={**state.typed, name: typed})
 
 

@@ -24,6 +24,7 @@ from gradebook.core.settings import (
     FLAGS,
     MAY_BE_NONE,
     Settings,
+    check_setting,
 )
 from gradebook.engine.trainer import NORMALIZATIONS
 
@@ -64,12 +65,13 @@ class Field:
         return str(value)
 
     def parse(self, text: str) -> Any:
-        """The value for a link's text. A number stays as typed, since the
-        page says what is wrong with it. Of bugs, only known ones count.
+        """The value for a link's text; a number as typed. Of bugs, only
+        known ones count.
         Raises GradebookError with what was expected and found."""
         if self.kind == "number":
             if len(text) > LONGEST_TEXT:
                 raise refuse(f"at most {LONGEST_TEXT} characters long", len(text))
+            check_setting(self.name, read_setting(self.name, text))
             return text
         if self.kind == "bugs":
             named = text.split(".")

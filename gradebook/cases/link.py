@@ -234,10 +234,14 @@ def _state(reader: _Reader, own: State) -> State:
     values: dict[str, Any] = {}
     if "t" in reader.query:
         try:
-            table = unpack(reader.query["t"], own.table)
+            table, refused = unpack(reader.query["t"], own.table)
         except GradebookError as error:
             place, then = f"t{error.key}", "the scenario's cells are shown"
             reader.wrong(place, error.expected, error.found, then)
+        else:
+            for cell in refused:
+                then = "the scenario's cell is shown"
+                reader.wrong(f"t{cell.key}", cell.expected, cell.found, then)
     for name, field in FIELDS.items():
         value = own.get(name)
         if name == "row":
@@ -245,7 +249,14 @@ def _state(reader: _Reader, own: State) -> State:
         if name in reader.query:
             value = _value(reader, field, value, len(table))
         (typed if field.setting else values)[name] = value
-    return replace(own, table=table, typed=typed, **values)
+    state = replace(own, table=table, typed=typed, **values)
+    try:
+        state.batch()
+    except GradebookError as error:
+        then = "the case is shown as it is, without the link's changes"
+        reader.wrong(f"t.{error.key}", error.expected, error.found, then)
+        return own
+    return state
 
 
 def _value(reader: _Reader, field: Field, own: Any, rows: int) -> Any:

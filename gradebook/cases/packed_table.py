@@ -3,9 +3,8 @@ as JSON, packed by zlib and base64url.
 
     {"n": rows, "k": [columns], "c": {header: cells}}
 
-with cells as {"row": cell}, as a list, or for flags as "0110"; null is an
-empty flag. What is not there is the case's, whose last row stands for the
-rows past its end.
+with cells as {"row": cell}, as a list, or for flags as "0110". What is not there
+is the case's, whose last row stands for the rows past its end.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from gradebook.cases.columns import COLUMNS, TOKEN, column_of
+from gradebook.cases.columns import COLUMNS, TOKEN, as_cell, column_of
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
 from gradebook.core.errors import GradebookError, refuse, shown
 
@@ -72,12 +71,10 @@ def _is_flag(header: str) -> bool:
 
 def _written(header: str, cells: Sequence[Any], base: list[Any]) -> Any:
     """A column in its shortest form."""
-    flags = _is_flag(header)
-    said = [None if flags and cell == "" else cell for cell in cells]
-    few = {str(r): c for r, c in enumerate(said) if cells[r] != base[r]}
-    every: Any = said
-    if flags and all(isinstance(c, bool) for c in cells):
-        every = "".join("01"[c] for c in cells)
+    few = {str(row): cell for row, cell in enumerate(cells) if cell != base[row]}
+    every: Any = list(cells)
+    if _is_flag(header):
+        every = "".join("01"[cell] for cell in cells)
     return min(every, few, key=lambda form: len(_json(form)))
 
 
@@ -95,14 +92,16 @@ def packed(value: Any) -> str:
 # Reading
 
 
-def unpack(text: str, own: Table) -> Table:
-    """The table that `text` describes. Raises GradebookError for the first
-    thing that makes no sense, with its place in the table as key."""
+def unpack(text: str, own: Table) -> tuple[Table, list[GradebookError]]:
+    """The table that `text` describes, and each of its cells that cannot be
+    read, for which the case's stands. Raises GradebookError for the first
+    other thing that makes no sense, with its place in the table as key."""
     return laid_over(unpacked(text), own)
 
 
-def laid_over(value: Any, own: Table) -> Table:
-    """The table that differs from `own` in this. Raises as `unpack`."""
+def laid_over(value: Any, own: Table) -> tuple[Table, list[GradebookError]]:
+    """The table that differs from `own` in this. Returns and raises as
+    `unpack`."""
     if not isinstance(value, dict):
         raise refuse("a packed table", value)
     for key in set(value) - {"n", "k", "c"}:
@@ -115,11 +114,21 @@ def laid_over(value: Any, own: Table) -> Table:
     changes = value.get("c", {})
     if not isinstance(changes, dict):
         raise refuse("cells by column", changes, ".c")
+    width = sum(column_of(header) != header for header in headers)
+    refused = []
     for header, written in changes.items():
         if header not in cells:
             raise refuse("cells of a column of this table", header, ".c")
-        cells[header] = _cells(header, written, cells[header])
-    return Table.of_columns(cells)
+        for row, cell in _cells(header, written, rows).items():
+            try:
+                as_cell(header, cell, width)
+                cells[header][row] = cell
+            except GradebookError as error:
+                refused.append(error.at(key=f".c.{header}.{row}"))
+    try:
+        return Table.of_columns(cells), refused
+    except GradebookError as error:
+        raise error.at(key=f".c.{error.key}.{error.row}") from None
 
 
 def unpacked(text: str) -> Any:
@@ -177,26 +186,22 @@ def _is_header(name: str) -> bool:
     return name in COLUMNS and name != "mask"
 
 
-def _cells(header: str, written: Any, base: list[Any]) -> list[Any]:
-    """A column's cells: as written, and where nothing is written the
-    base's."""
-    place, rows = f".c.{header}", len(base)
-    flags = _is_flag(header)
+def _cells(header: str, written: Any, rows: int) -> dict[int, Any]:
+    """A column's cells by row, as written."""
+    place, flags = f".c.{header}", _is_flag(header)
     if flags and isinstance(written, str):
         if len(written) != rows or set(written) - {"0", "1"}:
             raise refuse(f"{rows} times 0 or 1", written, place)
-        return [bit == "1" for bit in written]
+        return {row: bit == "1" for row, bit in enumerate(written)}
     if isinstance(written, list) and len(written) == rows:
         written = {str(row): cell for row, cell in enumerate(written)}
     if not isinstance(written, dict):
         raise refuse(f"{rows} cells, or cells by row", written, place)
     kinds = (str, bool, type(None)) if flags else (str, type(None))
-    cells = list(base)
     for row, cell in written.items():
         if not re.fullmatch("[0-9]{1,4}", row) or int(row) >= rows:
             raise refuse(f"cells of rows below {rows}", row, place)
         if not isinstance(cell, kinds):
             expected = "true, false or text" if flags else "text"
             raise refuse(expected, cell, f"{place}.{row}")
-        cells[int(row)] = cell
-    return cells
+    return {int(row): cell for row, cell in written.items()}

@@ -1,7 +1,8 @@
 """Everything a learner can change on a page, as one value.
 
 A state is never changed, only replaced: undo is going back to an older one,
-and a link is a state written down.
+and a link is a state written down. A state on a page is a valid batch: an edit
+that makes none is refused (gradebook.cases.draft).
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from gradebook.cases.fields import (
     FIELDS,
     SETTINGS,
     SWITCHES,
-    read_setting,
     read_settings,
 )
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
-from gradebook.core.settings import Settings, check_setting
+from gradebook.core.settings import Settings
 from gradebook.engine.trainer import NORMALIZATIONS, eos_by_width
 
 
@@ -95,16 +95,6 @@ class State:
         if self.detector:
             batch = replace(batch, eos=eos_by_width(batch))
         return batch
-
-    def problems(self) -> list[GradebookError]:
-        """Every cell and setting that cannot be read."""
-        found = self.table.problems()
-        for name, typed in self.typed.items():
-            try:
-                check_setting(name, read_setting(name, typed))
-            except GradebookError as error:
-                found.append(error)
-        return found
 
     def same_batch(self, other: State) -> bool:
         """Equal but for the selected row."""

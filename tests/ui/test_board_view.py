@@ -132,22 +132,12 @@ def test_digits_do_not_give_a_covered_number_away():
         assert len(text.lstrip("+−")) == 5
 
 
-def test_bad_text_stays_and_the_last_good_picture_with_it():
+def test_text_that_was_refused_comes_beside_the_value_that_holds():
     data = drawn("partial_groups", reward(3, "1,5"))
-    assert data["rows"][3][1] == "1,5"
-    assert data["rewards"][3] == -1
-    assert data["problems"] == {
-        "3 reward": "expected a number with a decimal point, found '1,5'"
-    }
-    assert data["stale"]
-    assert data["panels"][0]["text"][1][10] == "−0.480"
-
-
-def test_a_stale_picture_of_other_rows_has_no_marks():
-    data = drawn("partial_groups", {"do": "remove", "row": 0}, reward(3, "abc"))
-    assert len(data["rows"]) == 11
-    assert data["panels"][0]["engines"] == [[None] * 11] * 2
-    assert data["rewards"][3] is None
+    said = "reward, row 3: expected a number with a decimal point, found '1,5'"
+    assert data["rows"][3][1] == "-1" and data["rewards"][3] == -1
+    assert data["refused"] == {"3 reward": ("1,5", said)} and data["notes"] == [said]
+    assert not data["stale"] and data["history"] == [0, 1]
 
 
 def test_every_row_can_be_removed():

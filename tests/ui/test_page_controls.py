@@ -288,8 +288,8 @@ def test_a_bad_setting_gets_its_message(visit, bug, control, typed, message):
     page = visit(bug)
     good, before = page.marks(), page.setting(control)
     set_to(page, control, typed)
-    assert page.errors == [message]
-    assert page.stale and page.marks() == good
+    assert page.errors == [message] and message in page.text
+    assert page.marks() == good and not page.stale
     assert page.setting(control) == typed
     set_to(page, control, before)
     assert page.errors == [] and not page.stale and page.marks() == good

@@ -9,10 +9,10 @@ and while covered only the first of them is there:
 
 columns   name, title, kind, help of each column of the table
 rows      the cells as typed, in the columns' order; a mask as '101'
-rewards   each reward as a number; where it cannot be read, the last good one
+rewards   each reward as a number
 stood     the rewards of the case as it came, where rows are the same
 lists     the selected row's lists of numbers, by column
-problems  {"3 reward": what is wrong with that cell}
+refused   {"3 reward": (text that cannot be read, why)}; it changed nothing
 panels    one axis each: title, engines (values), text, flips, differ, reach
           (of the axis before the answer, and now), and ghosts (values of the
           case as it came), ranges (least and greatest value of many draws)
@@ -40,7 +40,6 @@ from gradebook.cases.columns import COLUMNS, number
 from gradebook.cases.record import bug
 from gradebook.core.batch import Batch
 from gradebook.core.differences import flips
-from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import pair, settled
 from gradebook.engine.pipeline import Trace
 from gradebook.engine.trainer import eos_by_width
@@ -167,7 +166,9 @@ def view(
         "invite": None if draft.edited else invite,
         "history": [draft.at, len(draft.states)],
         "edited": draft.edited,
-        "notes": list(draft.notes),
+        "notes": list(
+            dict.fromkeys([*draft.notes, *(why for _, why in draft.refused.values())])
+        ),
         "covered": covered,
         "names": list(names),
         "stale": _stale(wrong),
@@ -183,12 +184,8 @@ def view(
             for name in table.columns
             if COLUMNS[name].kind == "list" and draft.row < rows
         },
-        "problems": {
-            f"{error.row} {_column(error.key)}": _expected(error)
-            for error in (state.problems() if wrong else ())
-            if error.row is not None
-        },
-        "rewards": _rewards(draft, good if good.rows == rows else None),
+        "refused": dict(draft.refused),
+        "rewards": [_short(number(cell)) for cell in table["reward"]],
         "stood": stood,
         "panels": panels,
         "numbers": numbered,
@@ -323,26 +320,6 @@ def _detected(masks: Sequence[Sequence[Any]]) -> list[bool]:
         mask=flags,
     )
     return eos_by_width(batch).tolist()
-
-
-def _rewards(draft: Draft, good: Batch | None) -> list[float | int | None]:
-    found: list[float | int | None] = []
-    for row, cell in enumerate(draft.table["reward"]):
-        try:
-            found.append(_short(number(cell)))
-        except GradebookError:
-            last = None if good is None else float(good.reward[row])
-            found.append(None if last is None else _short(last))
-    return found
-
-
-def _column(key: str | None) -> str:
-    """The column of a problem: one token's is the mask."""
-    return key if key and key in COLUMNS else "mask"
-
-
-def _expected(error: GradebookError) -> str:
-    return f"expected {error.expected}, found {error.found}"
 
 
 def _stale(said: Sequence[str]) -> str:

@@ -96,15 +96,15 @@ def _widget(draft: Draft, name: str) -> None:
         st.selectbox(field.title, help=field.help, **given)
         return
     kind = st.toggle if field.kind == "flag" else st.text_input
-    kind(field.title, help=field.help, **showing(called, now, take))
+    text, why = draft.refused.get(name, (now, ""))
+    kind(field.title, help=field.help, **showing(called, text, take))
+    if why:
+        st.markdown(words.plain(why))
 
 
 def estimator(draft: Draft) -> str:
     """The named estimator that has the draft's settings, or 'custom'."""
-    try:
-        now = draft.state.settings()
-    except GradebookError:
-        return CUSTOM
+    now = draft.state.settings()
     fitting = [
         name
         for name, settings in ESTIMATORS.items()

@@ -1,7 +1,6 @@
 """The session's drafts, and what a page keeps beside each of them.
 
-A draft lives in the session, so it outlives a change of page, and no edit is
-ever lost: a bad cell stays as typed until it is mended or undone.
+A draft lives in the session, so it outlives a change of page.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class Draft(drafts.Draft):
 
     @property
     def faults(self) -> list[str]:
-        """What is wrong with the batch as it stands, in words."""
+        """What the engines cannot compute of the batch, in words."""
         self._work_out()
         return self._faults
 
@@ -92,12 +91,11 @@ class Draft(drafts.Draft):
         """Compares the engines, once for each state."""
         if self._of is self.state:
             return
-        self._faults, found = self.wrong(), None
-        if not self._faults:
-            try:
-                found = self.compared()
-            except GradebookError as error:
-                self._faults = [said(error)]
+        self._faults, found = [], None
+        try:
+            found = self.compared()
+        except GradebookError as error:
+            self._faults = [said(error)]
         if found is None and self._of is not None:
             found = self._last_good(self._of.bugs)
         self._of, self._good = self.state, found
@@ -115,10 +113,6 @@ class Draft(drafts.Draft):
     def named(self, part: str) -> str:
         """The name of a widget that shows a part of this draft."""
         return f"{part}-{self.scenario.name}"
-
-    def wrong(self) -> list[str]:
-        """Every cell and setting that cannot be read, in words."""
-        return [said(error) for error in self.state.problems()]
 
     def _take(self, edit: Mapping[str, Any]) -> None:
         act = self.acts.get(str(edit.get("do")))

@@ -76,7 +76,7 @@ class Game:
     def note(self) -> None:
         """The batch as it stands was shown: a new one costs its edits."""
         state = self.draft.state
-        if self.draft.wrong() or self.over:
+        if self.over:
             return
         if not any(state.same_batch(one) for one in self.log):
             self.log.append(state)

@@ -20,6 +20,7 @@ import { Outbox } from "./messages.js";
 import { painting } from "./chips.js";
 import { Path } from "./path.js";
 import { Pieces, pieces } from "./pieces.js";
+import { restored } from "./refused.js";
 import { Reveal } from "./reveal.js";
 import { Rows } from "./rows.js";
 
@@ -122,6 +123,7 @@ export class Board {
     if (other || data.covered !== before.covered) this.guess.forget();
     if (data.progress !== undefined) remember(data.progress);
     this.outbox.heard(data.epoch, data.ack);
+    restored(data, (edit) => this.put(edit));
     const revealed = before?.covered && !data.covered && !other;
     if (other || (data.edited && this.reveal.playing)) this.reveal.finish();
     if (revealed && data.box) this.reveal.play();

@@ -87,7 +87,7 @@ export class Rows {
     return {
       cells,
       selected: row === selected,
-      bad: data.columns.map((c) => data.problems[`${row} ${c.name}`] ?? null),
+      bad: data.columns.map((c) => data.refused[`${row} ${c.name}`] ?? null),
       band: bands[row],
       piece: this.board.pieces.of[row],
       open: this.open(row),
@@ -197,8 +197,8 @@ export class Rows {
     const { data, root } = this.board;
     const i = data.columns.findIndex((c) => c.name === input.dataset.column);
     const column = data.columns[i];
-    const value = state.cells[i];
-    const bad = state.bad[i];
+    // What the server refused stands in its field beside the value that holds.
+    const [value, bad] = state.bad[i] ?? [state.cells[i], null];
     const locked = data.locked.includes(column.name) || !state.open;
     const busy = root.activeElement === input && this.types(input);
     if (column.kind === "flag" && typeof value === "boolean") {
