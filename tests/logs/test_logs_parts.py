@@ -2,6 +2,7 @@
 
 import gc
 
+import numpy as np
 import pandas as pd
 import pytest
 from logs.as_files import of, table
@@ -90,3 +91,50 @@ def test_a_check_leaves_nothing_of_its_search_behind():
         assert held() == before
     finally:
         gc.enable()
+
+
+FIRST, SECOND = made(steps=8), made(steps=8, seed=1)
+RANK = FIRST["prompt"].isin(["prompt 2", "prompt 3"])
+"""Rows that another rank wrote: the other half of the prompts."""
+ODD = FIRST.index % 2 == 1
+
+
+def part_of(log, first, last):
+    return log[log["step"].between(first, last)]
+
+
+@pytest.mark.parametrize(
+    "pieces, steps, repeated",
+    [
+        # resumed after step 3, from the first step, for some steps only
+        ([part_of(FIRST, 1, 6), part_of(SECOND, 4, 8)], 11, 3),
+        ([part_of(FIRST, 1, 5), SECOND], 13, 5),
+        ([FIRST, part_of(SECOND, 1, 3)], 11, 3),
+        # the same file twice; a step directly after itself
+        ([FIRST, FIRST], 16, 8),
+        ([part_of(FIRST, 1, 4), part_of(SECOND, 4, 8)], 9, 1),
+        # pieces of a step are one step: of two ranks, or of half groups
+        ([FIRST[~RANK], part_of(FIRST[RANK], 1, 7)], 8, 0),
+        ([FIRST[~ODD], FIRST[ODD]], 8, 0),
+        ([FIRST[~(ODD & RANK)], FIRST[ODD & RANK]], 8, 0),
+        # steps of other sizes
+        ([part_of(FIRST, n, n)[:n] for n in (3, 4, 7, 5)], 4, 0),
+    ],
+)
+def test_the_steps_of_a_resumed_run_are_told_apart(pieces, steps, repeated):
+    rows = pd.concat(pieces, ignore_index=True)
+    log = read_files([of(rows.to_csv(index=False))])
+    (read,) = log.tables()
+    assert read["step"].nunique() == steps and log.repeated == repeated
+    assert len(read) == len(rows)
+    again = [label for label in read["step"].unique() if "again" in str(label)]
+    assert len(again) == repeated
+    assert (np.diff(pd.factorize(read["step"])[0]) >= 0).all()  # each is whole
+
+
+def test_a_step_whose_prompts_come_in_turn_is_not_taken_for_two():
+    """The last of seven steps has twice the usual rows: a, b, c, d, twice."""
+    rows = [(step, prompt) for step in range(6) for prompt in "aabb"]
+    rows += [(6, prompt) for prompt in "abcdabcd"]
+    log = pd.DataFrame(rows, columns=["step", "prompt"]).assign(reward=1.0)
+    assert read_files([of(log.to_csv(index=False))]).repeated == 0

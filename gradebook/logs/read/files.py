@@ -18,11 +18,10 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.sources import EXPANSION, TEXT_BYTES, Source, unique
+from gradebook.logs.read.sources import TEXT_BYTES, Source, unique
 
 PEEK_BYTES, PEEK_ROWS = 2**20, 200
 """How much of a file is looked at to see what its columns are."""
-ROW_GROUP_BYTES = 2**31
 DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
 
@@ -68,14 +67,20 @@ def read_rows(
     """All rows of a file with the columns `use`, of which `numbers` hold
     numbers; without them a look at the first rows, with all columns. Raises
     GradebookError for what is too large or no such file."""
-    readers = {"csv": _csv, "json": _json, "parquet": _parquet}
     try:
-        if source.kind not in readers:
-            raise GradebookError(
-                expected="what a recorder wrote",
-                found="a damaged file, or one whose first step is cut off",
-            )
-        return readers[source.kind](source, use, numbers)
+        match source.kind:
+            case "csv":
+                return _csv(source, use, numbers)
+            case "json":
+                return _json(source, use)
+            case "parquet":
+                from gradebook.logs.read.parquet import read_parquet
+
+                return Rows(*read_parquet(source, use))
+        raise GradebookError(
+            expected="what a recorder wrote",
+            found="a damaged file, or one whose first step is cut off",
+        )
     except GradebookError as error:
         raise error.inside(source.name) from error
 
@@ -217,7 +222,7 @@ def _lines(data: bytes, rows: int) -> np.ndarray:
     return np.arange(1, rows + 1)
 
 
-def _json(source: Source, use: Sequence[str], _: Sequence[str]) -> Rows:
+def _json(source: Source, use: Sequence[str]) -> Rows:
     """JSON Lines, or one JSON value: an array of objects, or the table of
     `columns` and `data` as which W&B exports one."""
     data = _text(source, use, quoted=False)
@@ -317,94 +322,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return float("nan") if abs(value) > 1e300 else float(value)
     return value
-
-
-def _parquet(source: Source, use: Sequence[str], _: Sequence[str]) -> Rows:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    failures = (pa.ArrowException, OSError, ValueError, KeyError, MemoryError)
-    with source.opened() as file:
-        try:
-            log = pq.ParquetFile(
-                file, thrift_string_size_limit=2**24, thrift_container_size_limit=2**20
-            )
-            schema = log.schema_arrow
-            if b"gradebook" in (schema.metadata or {}):
-                raise GradebookError(
-                    expected="a recording in .arrows files",
-                    found="one in Parquet, which earlier versions wrote and"
-                    " this one does not read",
-                )
-            names = [n for n in unique(schema.names) if not use or n in use]
-            _refuse_bombs(log.metadata, names, source)
-            if use:
-                table = log.read(columns=names)
-            else:
-                first = islice(log.iter_batches(PEEK_ROWS, columns=names), 1)
-                table = pa.Table.from_batches(first, schema)
-            frame = to_frame(table)
-        except GradebookError:
-            raise
-        except failures as error:
-            text = str(error).splitlines()[0] if str(error) else "no data"
-            raise GradebookError(
-                expected="a Parquet file", found=shown(text, 160)
-            ) from error
-    frame.index = pd.RangeIndex(1, len(frame) + 1)
-    return Rows(frame, {name: _arrow_type(schema.field(name).type) for name in names})
-
-
-def _arrow_type(kind: Any) -> str:
-    import pyarrow as pa
-
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _arrow_type(kind.value_type)
-    if pa.types.is_decimal(kind):
-        return f"text {kind.scale}"
-    if pa.types.is_integer(kind):
-        return "int"
-    sizes = {"halffloat": "float16", "float": "float32", "double": "float64"}
-    return sizes.get(str(kind), "")
-
-
-def _refuse_bombs(meta: Any, use: Sequence[str], source: Source) -> None:
-    """Raises GradebookError for a file whose used columns are larger than
-    the limits allow, before anything is unpacked."""
-    sizes = [0]
-    for group in map(meta.row_group, range(meta.num_row_groups)):
-        columns = map(group.column, range(group.num_columns))
-        used = (c for c in columns if c.path_in_schema.split(".")[0] in use)
-        sizes.append(sum(max(c.total_uncompressed_size, 0) for c in used))
-    most = source.size * EXPANSION
-    for what, size, allowed in (
-        ("bytes in a row group", max(sizes), ROW_GROUP_BYTES),
-        ("bytes when it is unpacked", sum(sizes), max(2**26, most)),
-        ("rows", meta.num_rows, min(2**31, max(10_000_000, most))),
-    ):
-        if size > allowed:
-            raise GradebookError(
-                expected=f"at most {allowed:,} {what}", found=f"{size:,}"
-            )
-
-
-def to_frame(table: Any) -> pd.DataFrame:
-    """An Arrow table as a frame; text, and what is nested, as categories."""
-    import pyarrow as pa
-
-    columns: dict[str, Any] = {}
-    for name, column in zip(table.schema.names, table.columns):
-        kind = column.type
-        inside = kind.value_type if pa.types.is_list(kind) else None
-        per_token = inside is not None and pa.types.is_primitive(inside)
-        if pa.types.is_nested(kind) and not per_token:
-            cells = column.to_pylist()
-            column = pa.array([json.dumps(cell, default=str) for cell in cells])
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            column = column.dictionary_encode()
-        elif pa.types.is_decimal(kind):
-            column = column.cast(pa.float64())
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        columns[name] = column.to_pandas()
-    return pd.DataFrame(columns)

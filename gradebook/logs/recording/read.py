@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.files import to_frame
+from gradebook.logs.read.parquet import to_frame
 from gradebook.logs.read.sources import Source, listed
 from gradebook.logs.recording.recorder import BY_TOKEN, FORMAT, KEY
 
