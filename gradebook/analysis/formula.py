@@ -11,6 +11,7 @@ from gradebook.analysis.comparison import Comparison, same, voters
 from gradebook.core.batch import Batch
 from gradebook.core.differences import DUST
 from gradebook.core.formatting import digits_apart, plain, settled, signed
+from gradebook.engine.baselines import baseline
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
 from gradebook.engine.scales import SCALES as DIVISORS
@@ -44,7 +45,7 @@ def _side(comparison: Comparison, trace: Trace, row: int) -> tuple[Line, ...]:
     lines = [_standardized(comparison, trace, row)]
     if bool(trace.credited[row]):
         heard = voters(batch, trace, row)
-        lines.append(_baseline(comparison, trace, heard))
+        lines.append(_baseline(comparison, trace, heard, row))
         lines.append(_scale(comparison, trace, row))
     if batch.settings.whiten_tokens or not bool(
         same(trace.advantage, trace.standardized)[row]
@@ -142,8 +143,13 @@ SCALES = {
 }
 
 
-def _baseline(comparison: Comparison, trace: Trace, heard: list[int]) -> Line:
+def _baseline(comparison: Comparison, trace: Trace, heard: list[int], row: int) -> Line:
     batch = comparison.batch
+    by_setting = baseline(batch, trace.score, trace.counted, trace.group)
+    if not bool(same(trace.baseline, by_setting)[row]):
+        value = signed(settled(float(by_setting[row])))
+        text = f"baseline: from the faulty stage; the setting would give {value}"
+        return (Part(text, True),)
     kind = batch.settings.baseline
     said = BASELINES[kind].format(rows=_rows(heard))
     if kind == "group_mean" and not heard:

@@ -1,8 +1,8 @@
-"""A bug costs three files: a module, a scenario, a page. Two made-up bugs
-that share no stage and no column with the others are dropped into a copy of
-the project, and are then complete in every place.
+"""A bug costs three files: a module, a scenario, a page. Three made-up bugs
+are dropped into a copy of the project, and are then complete in every place.
 
 `rank_groups` sits in the stage group and reads a column of its own, rank.
+`distinct_mean` sits in the stage baseline.
 `padded_loss` sits in the loss and leaves no trace in advantages.
 """
 
@@ -34,6 +34,28 @@ def group(batch: Batch) -> Tensor:
     """
     ranks = int(batch.rank.max()) + 1
     return batch.within_step(batch.prompt_index * ranks + batch.rank)
+'''
+
+DISTINCT_MEAN = '''\
+"""Distinct mean: a made-up bug, equal rewards of a prompt count once."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from gradebook.core.batch import Batch
+
+
+def baseline(
+    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
+) -> Tensor:
+    """Mean over the distinct scores of the row's group. float [R].
+
+    The trainer sees a mean that ignores how often a score occurs.
+    """
+    means = [score[group == one].unique().mean() for one in group]
+    return torch.stack(means)
 '''
 
 PADDED_LOSS = '''\
@@ -144,6 +166,47 @@ faulty = [-0.707107, 0.707107, -0.707107, 0.707107]
 """
 )
 
+MEAN_SCENARIO = (
+    """\
+title = "Distinct mean"
+bug = "distinct_mean"
+rows = [
+  { prompt = "A", reward = 1.0 },
+  { prompt = "A", reward = 1.0 },
+  { prompt = "A", reward = 1.0 },
+  { prompt = "A", reward = 0.0 },
+]
+"""
+    + COMMON
+    + """
+[settings]
+eps = 1e-9
+
+[prediction]
+question = "Is row 1 pushed up farther?"
+choices = ["No", "Yes"]
+answer = 1
+why = "The mean of 0 and 1 is 0.5."
+said = ["The mean falls to 0.5.", "Right: the mean falls to 0.5."]
+
+[record]
+columns = []
+in_advantages = true
+couples_prompts = false
+phrase = "a mean over distinct rewards"
+correct_phrase = "a mean over rows"
+tells = "rewards and advantages"
+would_tell = "a prompt with equal rewards"
+laws = ["zero_sum"]
+
+[expected]
+# Mean 0.75, deviation sqrt((3 * 0.0625 + 0.5625) / 3) = 0.5.
+correct = [0.5, 0.5, 0.5, -1.5]
+# Mean of the distinct rewards 0 and 1: 0.5.
+faulty = [1.0, 1.0, 1.0, -1.0]
+"""
+)
+
 LOSS_SCENARIO = (
     """\
 title = "Padded loss"
@@ -195,6 +258,7 @@ bug_page("{name}")
 
 BUGS = {
     "rank_groups": ("Rank groups", "group", RANK_GROUPS, RANK_SCENARIO),
+    "distinct_mean": ("Distinct mean", "baseline", DISTINCT_MEAN, MEAN_SCENARIO),
     "padded_loss": ("Padded loss", "loss", PADDED_LOSS, LOSS_SCENARIO),
 }
 
@@ -204,6 +268,8 @@ LIBRARY = """
 import json
 import gradebook
 from gradebook.analysis.challenges import apply_solution, judge
+from gradebook.analysis.comparison import compare
+from gradebook.analysis.formula import worked
 from gradebook.analysis.laws import LAWS
 from gradebook.cases.link import decode, encode
 from gradebook.cases.sandbox import starts
@@ -236,6 +302,10 @@ def told(name):
         "csv": csv(state),
         "scenario file": scenario_file(state),
         "pytest": pytest_file(state, "https://example.org").text,
+        "formula": "\\n".join(
+            "".join(part.text for part in line)
+            for line in worked(compare(bug, case.batch()), case.focus)[1]
+        ),
         "link": decode(encode(state, True)).state.same(state),
         "solved": [
             judge(one, apply_solution(state, one.solution)).solved
@@ -243,7 +313,7 @@ def told(name):
         ],
     }
 
-names = ("rank_groups", "padded_loss")
+names = ("rank_groups", "distinct_mean", "padded_loss")
 print(json.dumps({name: told(name) for name in names}))
 """
 LOGS = """
@@ -279,7 +349,7 @@ import json, sys
 sys.path.insert(0, "tests")
 from conftest import Visit
 said = {"home": Visit().text}
-for name in ("rank_groups", "padded_loss"):
+for name in ("rank_groups", "distinct_mean", "padded_loss"):
     said[name] = Visit(name).text
 page = Visit("sandbox")
 page.choose("sandbox-rank_groups")
@@ -345,6 +415,15 @@ def test_their_numbers_are_those_of_a_hand(library):
     assert first == second
     losses = library["padded_loss"]["losses"]
     assert losses == pytest.approx([0.2357023, 0.1767767])
+
+
+def test_a_faulty_baseline_is_not_explained_by_the_setting(library):
+    """The mean of the rows, 0.75, is not what the faulty stage gives."""
+    told = library["distinct_mean"]
+    assert told["advantages"][1] == pytest.approx([1, 1, 1, -1])
+    assert "(1.000 − 0.500) / 0.500 = +1.000" in told["formula"]
+    assert "from the faulty stage; the setting would give +0.750" in told["formula"]
+    assert "mean of" not in told["formula"]
 
 
 def test_both_are_in_a_plan_and_past_the_default_hour(library):
