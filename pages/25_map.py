@@ -1,5 +1,7 @@
-"""Map: the stages of the computation, and every bug at the stage it breaks."""
+"""Map: Home, whose map is the index of the bugs."""
 
-from gradebook.ui.pages.map import map_page
+import streamlit as st
 
-map_page()
+from gradebook.ui.parts.shell import page_files
+
+st.switch_page(page_files()["home"])

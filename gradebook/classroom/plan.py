@@ -69,7 +69,7 @@ OPENING = Step(
     why="An advantage reads like a score of the answer. It is a comparison:"
     " the mean rises, so the first answer stands less far above it.",
     truth="It shrinks. With two successes the mean is 0.5, with three it is 0.75.",
-    do="Open Home, and in the primer drag that reward to 1, or type it. Then"
+    do="Open the primer from Home, and drag that reward to 1, or type it. Then"
     " set all four to 1:"
     " every advantage is 0.",
 )

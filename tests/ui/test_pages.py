@@ -10,8 +10,10 @@ import pytest
 
 import gradebook
 from gradebook.cases.scenario import variants
+from gradebook.training import home
 from gradebook.ui.parts import thumbnail
-from gradebook.ui.parts.predict import Progress
+from gradebook.ui.parts.home_frame import frame_data
+from gradebook.ui.parts.predict import Guess, Progress
 from gradebook.ui.parts.shell import bug_files, page_title
 
 PAGES = Path(__file__).parents[2] / "pages"
@@ -201,58 +203,72 @@ def test_a_disputed_report_names_its_engines_in_every_table(visit):
     assert "correct: " not in page.text and "faulty: " not in page.text
 
 
-def cards(home):
-    """The catalogue on Home, as HTML."""
+def tiles(home):
+    """Bug -> its tile on Home, as HTML."""
     (found,) = [
         json.loads(e.proto.json)[0]
         for e in home.app.get("bidi_component")
         if e.proto.component_name == "gradebook_markup"
     ]
-    return found.replace("\u2212", "-")
-
-
-def card(home, main):
-    """The card of a bug on Home, as HTML."""
-    each = cards(home).split("<article")
-    (found,) = [one for one in each if f"<h3>{main.title}</h3>" in one]
-    return found
+    each = re.findall(r'<a href="(\w+)".*?</a>', found, re.S)
+    return dict(zip(each, re.findall(r"<a href.*?</a>", found, re.S)))
 
 
 def marks_of(found):
-    """How many circles and diamonds a card's picture has. A browser asks
-    for the picture when the card comes into sight."""
+    """How many circles and diamonds a tile's picture has. A browser asks
+    for the picture when the tile comes into sight."""
     assert 'loading="lazy"' in found
     drawn = thumbnail.file(re.search(r"/([\w-]+[.]svg)", found)[1])
     assert drawn.media_type == "image/svg+xml"
     return drawn.body.count(b"<circle"), drawn.body.count(b"<path")
 
 
-def test_home_shows_a_card_for_every_bug(visit, both):
-    home = visit()
+def test_home_has_a_tile_for_every_bug_with_its_fingerprint(visit, both):
+    found = tiles(visit())
+    assert set(found) == set(gradebook.BUGS)
     for bug in gradebook.BUGS:
         main = gradebook.load(bug)
-        found = card(home, main)
-        assert main.claim.replace("'", "&#x27;") in found
-        assert main.standing in found
+        assert main.title in found[bug] and main.standing in found[bug]
         panels = shown(bug, main, both)
         # The first panel in which the engines differ.
         sides = next((p for p in panels if p[0] != p[1]), panels[-1])
         finite = tuple(sum(map(math.isfinite, side)) for side in sides)
-        assert marks_of(found) == finite
-        link = f'<a href="{bug}" data-name="{bug}">Open: {main.title}</a>'
-        assert link in found
+        assert marks_of(found[bug]) == finite
 
 
-def test_a_card_is_covered_until_its_question_is_answered(visit):
-    home = visit()
-    home.app.session_state["progress"] = Progress()
+def test_a_tile_is_covered_until_its_question_is_answered(visit):
+    home = visit(state={"progress": Progress({"partial_groups": Guess(2, -0.5)})})
+    found = tiles(home)
+    assert marks_of(found["partial_groups"])[1] == 12
+    assert all(marks_of(found[bug])[1] == 0 for bug in found if bug != "partial_groups")
+    assert "1</b> of 20 uncovered" in home.text
+    label = home.widget("first-bug").label
+    assert label == "Predict the next bug: Double normalization"
+    home.widget("start-over").click()
     home.run()
-    for bug in gradebook.BUGS:
-        main = gradebook.load(bug)
-        found = card(home, main)
-        assert marks_of(found)[1] == 0 and main.claim not in found
-        assert main.teaser.replace("'", "&#x27;") in found
-        assert f"· {gradebook.bug(bug).stage}" not in found
+    assert marks_of(tiles(home)["partial_groups"])[1] == 0
+
+
+def test_the_frame_turns_where_the_policy_dies():
+    """Rows 0 to 2 earn 1. AReaL's score is 10 (reward - 0.5); with u the mean is
+    (15 + score) / 4. Below 1 they lie half a deviation above it, above 1 below."""
+    data = frame_data()
+    for stop in data["stops"]:
+        correct, faulty = stop["advantages"]
+        assert correct[:4] == [0] * 4 and faulty[3] == 0
+        due = (stop["reward"] < 1) - (stop["reward"] > 1)
+        assert faulty[:3] == pytest.approx([0.5 * due] * 3, abs=1e-3)
+        assert (stop["mean"][-1] > 900) == (stop["reward"] <= 1)
+    assert data["stops"][data["start"]]["reward"] == 1.1
+
+
+@pytest.mark.parametrize("stop", [0.9, 1.1])
+def test_the_shipped_curves_are_what_a_fresh_run_gives(stop):
+    updates, (_, faulty) = home.at(stop, seeds=2)
+    assert updates == home.curves()["updates"]
+    shipped = home.curves()["faulty"][f"{stop:g}"][:2]
+    for fresh, kept in zip(faulty, shipped):
+        assert fresh == pytest.approx(kept, abs=1)
 
 
 def test_no_picture_is_drawn_before_its_card_is_seen(visit):
@@ -267,50 +283,6 @@ def test_a_flat_case_has_its_circles_on_the_zero_line():
     """100.1 seven times: what rounding leaves in float64 is no advantage."""
     drawn = thumbnail.drawn("float32_dust", True)
     assert {*re.findall(r'cx="([\d.]+)"', drawn)} == {"160.0"}
-
-
-def test_the_catalogue_is_chosen_from_by_what_the_records_say(visit):
-    home = visit()
-
-    def titles():
-        return re.findall("<h3>(.+?)</h3>", cards(home))
-
-    assert len(titles()) == len(gradebook.BUGS)
-    home.put("trainer", "TRL")
-    assert titles() == ["Zero-std KL", "Unscored rows", "Swapped scale"]
-    home.put("log", "no")
-    assert titles() == ["Zero-std KL"]
-    assert f"1 of {len(gradebook.BUGS)} bugs: 1 uncovered, 0 of" in home.text
-    home.put("status", "open")
-    assert titles() == [] and "No bug has all of this." in home.text
-    # The choice outlives a visit to another page.
-    home.go("map").go("")
-    assert titles() == []
-
-
-def test_the_hero_flips_its_best_answer_at_one_drag(visit):
-    """Prompt A without row 3: mean 1.3 / 3. With it, the mean passes the
-    best reward, 0.9, where (1.3 + x) / 4 = 0.9: at x = 2.3."""
-    home = visit()
-    home.case = "home"
-    assert home.app.title[0].value.startswith("The best answer was trained")
-    assert [side[2] for side in home.marks()] == [
-        pytest.approx(1.120897, abs=1e-5),
-        pytest.approx(1.317465, abs=1e-5),
-    ]
-    home.cell(3, reward="2.2")
-    assert home.marks()[1][2] > 0
-    home.cell(3, reward="2.4")
-    assert home.marks()[1][2] < 0 < home.marks()[0][2]
-
-
-def test_home_says_what_was_solved(visit):
-    page = visit("partial_groups")
-    main = gradebook.load("partial_groups")
-    assert "0 of 4 challenges solved" in card(page.go(""), main)
-    page.go("partial_groups").cell(11, reward="0").press("reset")
-    said = card(page.go(""), main)
-    assert "Seen without a prediction. 1 of 4 challenges" in said
 
 
 def test_the_verdict_is_of_the_case_as_it_came(visit):
@@ -349,18 +321,17 @@ def test_a_solved_challenge_says_its_number(visit):
 
 def test_the_primer_follows_its_board_and_keeps_a_bad_reward(visit):
     """Of 5, 0, 0 and 1: mean 1.5, deviation sqrt(17 / 3) = 2.380476."""
-    home = visit("")
-    home.which = 1  # below the board of the first screen
+    home = visit("primer")
     home.cell(0, reward="5")
     assert "+1.470 for rollout 0" in home.text and "Before:" not in home.text
     assert "(5.000 − 1.500) / 2.381" in home.text
     # The board is sent the correct engine alone.
     assert [len(p["engines"]) for p in home.board["panels"]] == [1]
     home.cell(1, reward="abc")
-    assert home.stale and "Before:" in home.text
-    assert "+1.470 for rollout 0" in home.text
-    home.go("check").go("")
-    assert home.table["reward"] == ["5", "abc", "0", "1"]
+    assert home.errors and "+1.470 for rollout 0" in home.text
+    home.go("check").go("primer")
+    assert home.table["reward"] == ["5", "0", "0", "1"]
+    assert home.board["refused"]["1 reward"][0] == "abc"
     home.edit(
         *({"do": "cell", "row": r, "column": "reward", "value": "1"} for r in range(4))
     )

@@ -34,8 +34,7 @@ def before(correct: Iterable[float], places: Iterable[float] = ()) -> float:
     places  where the choices lie on this axis
     """
     reach = round_up(ROOM * _largest(correct))
-    near = (place for place in places if abs(place) <= FAR * reach)
-    return max(reach, round_up(_largest(near)))
+    return widened(reach, (place for place in places if abs(place) <= FAR * reach))
 
 
 def widened(reach: float, values: Iterable[float]) -> float:

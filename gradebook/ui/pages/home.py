@@ -1,65 +1,81 @@
-"""Home: one batch to drag, one minute of theory, and the bugs as cards."""
+"""Home: one reward to drag, and the bugs at the stages that they break."""
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import Path
-
 import streamlit as st
 
-from gradebook.cases.scenario import Scenario, load
-from gradebook.ui.parts import drafts, words
-from gradebook.ui.parts.cards import catalogue
-from gradebook.ui.parts.heart import heart
-from gradebook.ui.parts.primer import primer
+from gradebook.cases.scenario import load
+from gradebook.output.pipeline_map import map_file
+from gradebook.ui.parts import predict, words
+from gradebook.ui.parts.download import download
+from gradebook.ui.parts.home_frame import frame
+from gradebook.ui.parts.index import index
+from gradebook.ui.parts.shell import bug_files, tool_files
+from gradebook.ui.parts.the_end import next_bug
 
-BATCH = Path(__file__).with_name("home.toml")
-MORE = {
-    "map": "All bugs on one map",
+ALSO = {
+    "primer": "What an advantage is, in one minute",
+    "consequences": "Does it matter? Train two policies",
     "bug_or_not": "Bug or not? A game with false alarms",
-    "mystery": "Mystery trainer: name a hidden bug",
+    "mystery": "Mystery trainer",
+    "sandbox": "Sandbox",
+    "trainers": "Trainers",
 }
 """Other ways to meet the bugs."""
 
 
 def home() -> None:
     """The way in."""
-    from gradebook.ui.parts.shell import bug_files, tool_files
+    st.title("The best answer was trained as a mistake.", anchor=False)
+    st.markdown(
+        "Row 3 is right but never stopped. It is left out of training, yet its"
+        " reward stays in its group's mean. **Drag that reward below 1, and the"
+        " policy lives.**"
+    )
+    frame()
+    following = next_bug()
+    _ways(following)
+    chosen = index(following)
+    if chosen in bug_files():
+        st.switch_page(bug_files()[chosen])
+    _also()
 
-    files = bug_files()
-    st.title("The best answer was trained as a mistake.")
-    scenario = _hero()
-    st.markdown(
-        "Reinforcement learning compares each answer of a language model"
-        " with the other answers to the same prompt. Several well-known"
-        " trainers got that comparison wrong: no crash, no warning, and the"
-        " best answer was pushed down."
-    )
-    st.markdown(f"**Try it.** {words.plain(scenario.lesson)}")
-    draft = drafts.of(scenario)
-    heart(draft, scenario.telltale.kind, covered=False, invite=3)
-    with st.container(horizontal=True, key="ways"):
-        if st.button("Predict the first bug", type="primary", key="first-bug"):
-            st.switch_page(next(iter(files.values())))
-        if st.button("Check your own run", key="check-own-run"):
-            st.switch_page(tool_files()["check"])
-    primer()
-    st.markdown(
-        words.titled(
-            "The bugs",
-            "Each card shows one bug of a real trainer. A blue dot is a row's"
-            " correct advantage, and the line marks 0. Predict what the faulty"
-            " engine does, and the card shows its numbers, too.",
+
+def _ways(following: str | None) -> None:
+    """One filled button, a link, and what the curves are."""
+    with st.container(horizontal=True, key="ways", vertical_alignment="center"):
+        if following is not None:
+            started = "next" if predict.progress().uncovered() else "first"
+            label = f"Predict the {started} bug: {words.plain(load(following).title)}"
+            if st.button(label, type="primary", key="first-bug"):
+                st.switch_page(bug_files()[following])
+        st.page_link(tool_files()["check"], label="Check your own run")
+        st.html(
+            '<p class="gb-note">Tables, not language models, trained in advance at'
+            " 11 settings: 200 updates, Adam 0.05, 16 seeds, AReaL's way to compute"
+            " advantages.</p>",
+            width="stretch",
         )
-    )
-    with st.container(horizontal=True, gap="medium", key="more"):
-        for page, label in MORE.items():
-            st.page_link(tool_files()[page], label=label)
-    catalogue(files)
+
+
+def _also() -> None:
+    with st.container(horizontal=True, key="also", gap="medium"):
+        for page, label in ALSO.items():
+            if page in tool_files():
+                st.page_link(tool_files()[page], label=label)
+        download("The map as SVG", "gradebook-map.svg", lambda: map_file(_server()))
+        if predict.progress().guesses:
+            st.button(
+                "Start over",
+                key="start-over",
+                type="tertiary",
+                on_click=predict.start_over,
+                help="Covers every bug again.",
+            )
     st.markdown("Nothing you type leaves the machine that serves this page.")
 
 
-@cache
-def _hero() -> Scenario:
-    """The batch on this page. No page asks a question about it."""
-    return load(BATCH)
+def _server() -> str:
+    """The address that the pages' names are put behind."""
+    here = (st.context.url or "").split("?")[0].rstrip("/")
+    return here.removesuffix("/home")

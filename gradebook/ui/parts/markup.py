@@ -9,26 +9,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-PROGRAM = """export default ({ data, parentElement, setTriggerValue }) => {
-  const [drawing] = data;
-  let box = parentElement.querySelector('div.markup');
-  if (!box) {
-    box = document.createElement('div');
-    box.className = 'markup';
-    parentElement.appendChild(box);
-  }
-  if (box.drawn !== drawing) box.innerHTML = box.drawn = drawing;
-  // A link that the server opens, so that the session goes on. With a key
-  // held down the browser opens it, in a tab of its own.
-  box.onclick = (event) => {
-    const link = event.target.closest('a[data-name]');
-    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    setTriggerValue('opened', link.dataset.name);
-  };
-};"""
+from gradebook.ui.board.program import stub
+
 component = st.components.v2.component(
-    "gradebook_markup", js=PROGRAM, isolate_styles=False
+    "gradebook_markup", js=stub("markup.js"), isolate_styles=False
 )
 
 

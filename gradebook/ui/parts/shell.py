@@ -15,6 +15,10 @@ STYLE = Path(__file__).with_name("style.css")
 ICON = Path(__file__).with_name("icon.svg")
 
 
+HIDDEN = ("map",)
+"""Pages that only lead elsewhere."""
+
+
 def page_files() -> dict[str, Path]:
     """Name -> page file, in the order of the files' numbers."""
     files = sorted(
@@ -46,7 +50,12 @@ def navigation() -> dict[str, list]:
 
 def _pages(files: dict[str, Path]) -> list[StreamlitPage]:
     return [
-        st.Page(file, title=page_title(file), url_path=name)
+        st.Page(
+            file,
+            title=page_title(file),
+            url_path=name,
+            visibility="hidden" if name in HIDDEN else "visible",
+        )
         for name, file in files.items()
     ]
 

@@ -13,7 +13,7 @@ import { Foot } from "./foot.js";
 import { Glide } from "./glide.js";
 import { Guess } from "./guess.js";
 import { head } from "./head.js";
-import { html, Kept, set, svg } from "./dom.js";
+import { html, Kept, remember, set, svg } from "./dom.js";
 import { keyboard } from "./keyboard.js";
 import { Marks } from "./marks.js";
 import { Outbox } from "./messages.js";
@@ -288,15 +288,6 @@ export class Board {
     this.reveal.finish();
     this.watch.disconnect();
   }
-}
-
-// What the learner has done stays in the browser, and comes back with the next
-// visit.
-function remember(progress) {
-  if (remember.last === progress) return;
-  remember.last = progress;
-  const life = progress ? 31536000 : 0;
-  document.cookie = `gradebook=${progress};path=/;max-age=${life};SameSite=Lax`;
 }
 
 const column = ([name, title, kind, help]) => ({ name, title, kind, help });

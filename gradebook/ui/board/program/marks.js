@@ -7,7 +7,7 @@ import { ends } from "./layout.js";
 import { Axis } from "./scale.js";
 
 export const BIG = "M0,-10 L10,0 L0,10 L-10,0 Z";
-const DIAMOND = "M0,-7.5 L7.5,0 L0,7.5 L-7.5,0 Z";
+export const DIAMOND = "M0,-7.5 L7.5,0 L0,7.5 L-7.5,0 Z";
 const AWAY = "M-7,-6 L-1,0 L-7,6 M0,-6 L6,0 L0,6";
 const BACK = "M7,-6 L1,0 L7,6 M0,-6 L-6,0 L0,6";
 const SMALL = "M0,-5 L5,0 L0,5 L-5,0 Z";

@@ -1,0 +1,5 @@
+"""Primer: what an advantage is, in one minute."""
+
+from gradebook.ui.pages.primer import primer_page
+
+primer_page()

@@ -1,0 +1,51 @@
+"""The axis of a covered board, and what the browser remembers."""
+
+import pytest
+
+from gradebook.ui.board import reach
+from gradebook.ui.parts.predict import LONGEST, SKIPPED, Guess, Progress
+
+
+@pytest.mark.parametrize(
+    "correct, places, due",
+    [
+        ([0, 0], [], 1),  # nothing to hold
+        ([1.2402], [], 2),  # 1.86, the next end is 2
+        ([0.577], [-0.4, -1.5], 1.5),  # 0.87, and the choice -1.5
+        ([0.577], [-944], 1),  # beyond five times the reach
+        ([0, float("nan")], [-49.5], 1),
+        ([0.012], [], 0.02),  # a gradient: 0.018
+        ([100], [], 150),
+    ],
+)
+def test_the_reach_before_the_answer(correct, places, due):
+    assert reach.before(correct, places) == pytest.approx(due)
+
+
+def test_the_axis_widens_only_for_a_value_beyond_it():
+    assert reach.widened(2, [1.5, -2]) == 2
+    assert reach.widened(2, [-2.236]) == 2.5
+
+
+def test_progress_comes_back_from_its_cookie():
+    progress = Progress(
+        {"partial_groups": Guess(2, -0.5), "fan_out": Guess(SKIPPED)},
+        {"partial_groups": {0, 2}},
+        {"fan_out": {1}},
+    )
+    again = Progress.read(progress.text())
+    assert again.guesses == progress.guesses
+    assert again.solved["partial_groups"] == {0, 2} and again.shown["fan_out"] == {1}
+    assert set(again.uncovered()) == {"partial_groups", "fan_out"}
+    assert again.covered("whole_batch")
+
+
+@pytest.mark.parametrize("text", ["", "x", "a:b:c:d:e", "a:1:nan::", "a:-2:::", "|||"])
+def test_a_cookie_that_cannot_be_read_is_no_progress(text):
+    assert Progress.read(text).guesses == {}
+
+
+def test_a_cookie_is_never_too_long():
+    many = {f"case-{n}-{'x' * 40}": Guess(1, 0.25) for n in range(200)}
+    text = Progress(many | {"partial_groups": Guess(0)}).text()
+    assert len(text) <= LONGEST and text.startswith("partial_groups:0:")
