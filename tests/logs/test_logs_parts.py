@@ -97,6 +97,7 @@ FIRST, SECOND = made(steps=8), made(steps=8, seed=1)
 RANK = FIRST["prompt"].isin(["prompt 2", "prompt 3"])
 """Rows that another rank wrote: the other half of the prompts."""
 ODD = FIRST.index % 2 == 1
+LATE = ODD & FIRST["step"].between(3, 6)
 
 
 def part_of(log, first, last):
@@ -117,6 +118,7 @@ def part_of(log, first, last):
         ([FIRST[~RANK], part_of(FIRST[RANK], 1, 7)], 8, 0),
         ([FIRST[~ODD], FIRST[ODD]], 8, 0),
         ([FIRST[~(ODD & RANK)], FIRST[ODD & RANK]], 8, 0),
+        ([FIRST[~LATE], FIRST[LATE]], 8, 0),
         # steps of other sizes
         ([part_of(FIRST, n, n)[:n] for n in (3, 4, 7, 5)], 4, 0),
     ],

@@ -257,7 +257,8 @@ def _contents(
     stream = _Stream(source)
     facts = json.loads((stream.reader.schema.metadata or {})[KEY.encode()])
     names = tuple(stream.reader.schema.names)
-    if not {*NEEDED} <= {*names} or not {*facts["types"].values()} <= {*COARSE}:
+    known = {*NEEDED} <= {*names} and {*facts["types"].values()} <= {*COARSE}
+    if not known or not isinstance(facts["declared"], dict) or "format" not in facts:
         raise ValueError
     rank, ranks, session = (int(facts[n]) for n in ("rank", "ranks", "session"))
     steps: list[tuple[int, Part]] = []

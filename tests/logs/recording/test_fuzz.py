@@ -5,6 +5,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given
@@ -137,6 +138,30 @@ def test_a_damaged_recording_is_named_or_read(content, data):
                 gradebook.check(found)
         except gradebook.GradebookError as error:
             assert error.expected and error.found
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        "[]",
+        "{}",
+        '{"format": 2, "rank": 0, "ranks": 1, "session": 1, "types": {},'
+        ' "declared": [1]}',
+        '{"format": 2, "rank": 0, "ranks": 1, "session": 1, "types": [],'
+        ' "declared": {}}',
+    ],
+)
+def test_a_stream_that_says_nonsense_of_itself_is_named(tmp_path, facts):
+    columns = ("step", "prompt", "reward", "advantage", "rank", "scored")
+    schema = pa.schema([(name, pa.int64()) for name in columns])
+    path = tmp_path / "rank00000-1-00000.arrows"
+    with pa.ipc.new_stream(str(path), schema.with_metadata({"gradebook": facts})):
+        pass
+    with gradebook.Recorder(tmp_path, strict=True) as recorder:
+        recorder.step(0, **GOOD)
+    run = gradebook.recording(tmp_path)
+    assert run.steps == (0,) and len(run.problems) == 1
+    assert run.problems[0].startswith("rank00000-1-00000.arrows: damaged")
 
 
 @pytest.mark.parametrize("missing", [None, float("nan")])
