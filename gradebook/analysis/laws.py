@@ -61,7 +61,6 @@ def places_of(step: Step) -> list:
 
 
 def sampled(items: list, most: int = 16) -> list:
-    """At most `most` of the items, evenly spread."""
     return items[:: max(1, -(-len(items) // most))]
 
 
@@ -110,7 +109,6 @@ def with_baseline(step: Step, settings: Settings) -> list:
 
 
 def clipped(settings: Settings, rewards: list) -> bool:
-    """The clip cuts one of the rewards."""
     most = settings["reward_clip"]
     bias, times = settings["reward_bias"], settings["reward_scaling"]
     return most is not None and any(abs((r + bias) * times) > most for r in rewards)

@@ -63,7 +63,7 @@ class Quiz:
 def truth(report: Report) -> int | None:
     """The right answer, an index into CHOICES; None where the report is
     disputed."""
-    if report.source.status == "disputed":
+    if not report.scored:
         return None
     return 0 if report.is_bug else 1
 
