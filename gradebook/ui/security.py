@@ -5,6 +5,7 @@ It stands before Streamlit's own handlers, as a plain ASGI application.
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections import Counter
@@ -21,7 +22,10 @@ from gradebook.ui.own_path import own_path
 
 SEAT_COOKIE = "gradebook-seat"
 """The browser's random token in rooms. No script can read it."""
+ROUTE_COOKIE = "gradebook-route"
+"""Which of several servers has the browser's session: a proxy sends it there."""
 TOKEN = re.compile(r"[A-Za-z0-9_-]{6,64}")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 A_DAY = 24 * 3600
 MB = 1024 * 1024
 MOST_BODY = MB
@@ -118,7 +122,7 @@ class Security:
             return await _refuse(scope, receive, send, 503, "full")
         self._sockets += 1
         try:
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, _with_route(send))
         finally:
             self._sockets -= 1
 
@@ -202,6 +206,20 @@ def _with_headers(scope: Scope, headers: Headers, send: Send) -> Send:
             is_page = given.get("content-type", "").startswith("text/html")
             if is_page and not seat_of(_cookies(headers)):
                 given.append("Set-Cookie", _seat(scope["scheme"] == "https"))
+        await send(message)
+
+    return answer
+
+
+def _with_route(send: Send) -> Send:
+    """Names this server to the browser whose session it takes over."""
+    name = os.environ.get("GRADEBOOK_SERVER", "")
+
+    async def answer(message: Message) -> None:
+        if message["type"] == "websocket.accept" and NAME.fullmatch(name):
+            cookie = f"{ROUTE_COOKIE}={name}; Path=/; HttpOnly; SameSite=Lax"
+            headers = [*message.get("headers", ()), (b"set-cookie", cookie.encode())]
+            message = {**message, "headers": headers}
         await send(message)
 
     return answer

@@ -1,0 +1,80 @@
+"""A learner without a browser: a Streamlit session over a websocket, with the
+cookies that a browser would keep."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from urllib.request import Request, urlopen
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import connect
+
+PATIENCE = 60
+
+
+class Learner:
+    """A browser at a page of the address."""
+
+    def __init__(self, address: str, page: str, query: str) -> None:
+        self.address, self.page, self.query = address, page, query
+        self.cookies: dict[str, str] = {}
+        self.texts: list[str] = []
+        self.buttons: dict[str, str] = {}
+
+    async def come(self) -> None:
+        """Loads the page and opens its session, like a reload."""
+        if not self.cookies:
+            await asyncio.to_thread(self._load)
+        self.socket = await connect(
+            self.address.replace("http", "ws") + "/_stcore/stream",
+            subprotocols=["streamlit"],
+            additional_headers={"Cookie": self._cookie()},
+            origin=self.address,
+            max_size=2**26,
+            open_timeout=PATIENCE,
+        )
+        self._keep(self.socket.response.headers.get_all("Set-Cookie"))
+        await self._run(BackMsg())
+
+    async def press(self, key: str) -> None:
+        """Presses the button with this key; returns when the page stands."""
+        message = BackMsg()
+        widgets = message.rerun_script.widget_states.widgets
+        widgets.add(id=self.buttons[key]).trigger_value = True
+        await self._run(message)
+
+    def _load(self) -> None:
+        asked = Request(f"{self.address}/{self.page}", headers={"Accept": "text/html"})
+        with urlopen(asked, timeout=PATIENCE) as answer:
+            self._keep(answer.headers.get_all("Set-Cookie"))
+
+    def _keep(self, cookies: list[str]) -> None:
+        for cookie in cookies or ():
+            name, value = re.match(r"([^=]+)=([^;]*)", cookie).groups()
+            self.cookies[name] = value
+
+    def _cookie(self) -> str:
+        return "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+
+    async def _run(self, message: BackMsg) -> None:
+        asked = message.rerun_script
+        asked.page_name, asked.query_string = self.page, self.query
+        await self.socket.send(message.SerializeToString())
+        self.texts, self.buttons = [], {}
+        while True:
+            answer = ForwardMsg()
+            received = await asyncio.wait_for(self.socket.recv(), PATIENCE)
+            answer.ParseFromString(received)
+            kind = answer.WhichOneof("type")
+            if kind == "script_finished":
+                if answer.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+                    return
+            elif kind == "delta":
+                element = answer.delta.new_element
+                if element.WhichOneof("type") == "markdown":
+                    self.texts.append(element.markdown.body)
+                if element.WhichOneof("type") == "button":
+                    key = element.button.id.split("-", 2)[2]
+                    self.buttons[key] = element.button.id

@@ -1,0 +1,254 @@
+"""Learners over three servers in one room, behind nginx, with PostgreSQL.
+
+Runs where nginx and PostgreSQL are installed; `.ci/run` installs them, and a
+skip there is a failure.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlencode
+from urllib.request import urlopen
+
+import pytest
+from cluster.learner import Learner
+
+from gradebook.classroom.room import Rooms
+from gradebook.classroom.snapshot import Position
+from gradebook.classroom.store import Store
+
+ROOT = Path(__file__).parents[2]
+LEARNERS = int(os.environ.get("GRADEBOOK_LEARNERS", "60"))
+PAGE, SEED = "bug_or_not", "CDFGHJ"
+NAMES = ("one", "two", "three")
+pytestmark = pytest.mark.long
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def wait_for(ask, where, what):
+    """Asks until it answers; a server that starts says nothing when it stands."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        try:
+            return ask(where).close()
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"{what} does not answer")
+
+
+def program(name):
+    """The program of a Debian package. Without it the test is skipped."""
+    folders = [*Path("/usr/lib/postgresql").glob("*/bin"), "/usr/sbin"]
+    found = shutil.which(name, path=os.pathsep.join(map(str, folders)))
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+@contextmanager
+def running(*command, **given):
+    process = subprocess.Popen([*map(str, command)], **given)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+
+
+@contextmanager
+def postgresql(folder):
+    """A PostgreSQL of its own, which listens on this machine alone; its URL."""
+    # Its programs refuse to run as root.
+    given = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
+    if given:
+        shutil.chown(folder, **given)
+    data, port = folder / "data", free_port()
+    init = [program("initdb"), "-D", data, "-A", "trust", "-U", "gradebook"]
+    quiet = {"stdout": subprocess.DEVNULL, "cwd": folder, **given}
+    subprocess.run(init, check=True, **quiet)
+    options = ["-p", port, "-k", folder, "-h", "127.0.0.1"]
+    postgres = [program("postgres"), "-D", data, *options]
+    with (
+        (folder / "log").open("w") as log,
+        running(*postgres, stderr=log, **quiet),
+    ):
+        wait_for(socket.create_connection, ("127.0.0.1", port), "PostgreSQL")
+        yield f"postgresql+psycopg://gradebook@127.0.0.1:{port}/postgres"
+
+
+class Servers:
+    """Three servers of one database; `one` and so on by name."""
+
+    def __init__(self, url, folder):
+        self.environment = {
+            **os.environ,
+            "GRADEBOOK_DATABASE_URL": url,
+            "STREAMLIT_SERVER_COOKIE_SECRET": "the same on each server",
+        }
+        self.folder = folder
+        self.ports = {name: free_port() for name in NAMES}
+        self.processes = {}
+
+    def start(self, name):
+        port = self.ports[name]
+        command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+        command += ["--server.headless", "true", "--server.port", str(port)]
+        with (self.folder / f"{name}.log").open("a") as log:
+            self.processes[name] = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=self.environment | {"GRADEBOOK_SERVER": name},
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait(self, name):
+        health = f"http://127.0.0.1:{self.ports[name]}/_stcore/health"
+        wait_for(urlopen, health, name)
+
+    def end(self, name, how):
+        self.processes[name].send_signal(how)
+        self.processes[name].wait(60)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("servers")
+    for above in (folder, *folder.parents[:2]):
+        above.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(folder):
+    (folder / "database").mkdir()
+    with postgresql(folder / "database") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def cluster(folder, url):
+    """The servers, and the address of the nginx in front of them."""
+    servers, port = Servers(url, folder), free_port()
+    settings = (ROOT / "tests/cluster/nginx.conf").read_text()
+    for at, name in enumerate(NAMES):
+        here = f"127.0.0.1:{servers.ports[name]}"
+        settings = settings.replace(f"127.0.0.1:850{at + 1}", here)
+    (folder / "nginx.conf").write_text(settings.replace("8500", str(port)))
+    with ExitStack() as stack:
+        for name in NAMES:
+            servers.start(name)
+            stack.callback(lambda name=name: servers.processes[name].kill())
+        for name in NAMES:
+            servers.wait(name)
+        stack.enter_context(
+            running(program("nginx"), "-p", folder, "-c", folder / "nginx.conf")
+        )
+        address = f"http://127.0.0.1:{port}"
+        wait_for(urlopen, address, "nginx")
+        yield servers, address
+
+
+def test_the_rooms_tests_pass_on_postgresql(url):
+    """All that SQLite passes, but the tests that look into its file."""
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    run += ["tests/classroom/test_room.py", "-k", "not newer and not first_version"]
+    environment = {**os.environ, "GRADEBOOK_TEST_DATABASE": url}
+    found = subprocess.run(run, cwd=ROOT, env=environment, stdout=subprocess.PIPE)
+    assert found.returncode == 0, found.stdout.decode()
+
+
+async def votes(learner, choices, acknowledged, back):
+    """Votes again and again until told to stop. A learner whose server went
+    comes back as a browser does, and votes on."""
+    came = False
+    for choice in choices:
+        while True:
+            try:
+                if not came:
+                    await learner.come()
+                    came = True
+                    back.append(time.monotonic())
+                await learner.press(f"ballot-vote-{choice}")
+                break
+            except (TimeoutError, OSError, EOFError, KeyError) as error:
+                came = False
+                print("again:", repr(error), learner.texts)
+            except Exception as error:  # of websockets: closed, or refused
+                assert type(error).__module__.startswith("websockets"), error
+                came = False
+            await asyncio.sleep(0.2)
+        said = "\n".join(learner.texts)
+        assert re.search("You said \\*\\*", said), said
+        acknowledged[learner] = choice
+
+
+def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
+    servers, address = cluster
+    rooms = Rooms(Store(url))
+    code, _ = rooms.open("lead")
+    rooms.move(code, "lead", Position(PAGE, f"report-{SEED}-0", f"seed={SEED}"))
+    token = rooms.room(code).token
+    query = urlencode({"room": f"{code}.{token}"})
+    learners = [Learner(address, PAGE, query) for _ in range(LEARNERS)]
+    acknowledged, back, told = {}, [], {}
+
+    async def session():
+        steps = [asyncio.Event() for _ in range(3)]
+
+        async def learn(n, learner):
+            await votes(learner, [n % 2], acknowledged, back)
+            await steps[0].wait()
+            await votes(learner, [(n + 1) % 2, n % 2], acknowledged, back)
+            await steps[1].wait()
+            await votes(learner, [(n + 1) % 2, (n // 2) % 2], acknowledged, back)
+
+        running = [asyncio.ensure_future(learn(*one)) for one in enumerate(learners)]
+
+        async def until_all(count):
+            while len(acknowledged) < count or any(f.done() for f in running):
+                for future in running:
+                    if future.done():
+                        future.result()
+                if all(future.done() for future in running):
+                    break
+                await asyncio.sleep(0.1)
+
+        await until_all(LEARNERS)
+        told["routes"] = {learner.cookies["gradebook-route"] for learner in learners}
+        steps[0].set()
+        await asyncio.to_thread(servers.end, "one", signal.SIGTERM)
+        servers.start("one")
+        await asyncio.to_thread(servers.wait, "one")
+        steps[1].set()
+        start = time.monotonic()
+        await asyncio.to_thread(servers.end, "two", signal.SIGKILL)
+        await asyncio.gather(*running)
+        told["seconds"] = max(back) - start
+
+    asyncio.run(session())
+    assert told["routes"] == {*NAMES}
+    expected = {}
+    for choice in acknowledged.values():
+        expected[choice] = expected.get(choice, 0) + 1
+    room = rooms.room(code)
+    assert room.counts[f"report-{SEED}-0"] == expected
+    assert sum(expected.values()) == LEARNERS and room.led_by("lead")
+    for learner, choice in acknowledged.items():
+        own = rooms.choices(code, learner.cookies["gradebook-seat"])
+        assert own == {f"report-{SEED}-0": choice}
+        assert learner.cookies["gradebook-route"] != "two"
+    print(f"{LEARNERS} learners, the last back {told['seconds']:.1f} s after the kill")
