@@ -179,6 +179,10 @@ class Store:
         with self.write() as database:
             _bring_up_to_date(database)
 
+    def close(self) -> None:
+        """Ends every connection."""
+        self._writing.dispose()
+
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database."""

@@ -60,6 +60,8 @@ ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
 FOLLOWED: Key[dict[str, Any]] = Key("room-followed", dict)
 """The lead's draft, by case; it is shown in place of the learner's."""
+KEPT: Key[dict[str, str]] = Key("room-kept", dict)
+"""What the room keeps of each case: a link that is too long for the address."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
 """Where the learner was taken last."""
 GO: Key[bool] = Key("room-go", bool)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -38,12 +39,32 @@ def clock():
 
 @pytest.fixture
 def url(tmp_path):
-    return os.environ.get("GRADEBOOK_TEST_DATABASE", f"sqlite:///{tmp_path}/rooms.db")
+    shared = os.environ.get("GRADEBOOK_TEST_DATABASE")
+    if not shared:
+        return f"sqlite:///{tmp_path}/rooms.db"
+    engine = create_engine(shared)
+    store.schema.drop_all(engine)
+    engine.dispose()
+    return shared
 
 
 @pytest.fixture
-def rooms(url, clock):
-    return Rooms(Store(url), clock)
+def another(url, clock):
+    """Opens the database once more, as another server does."""
+    stores = []
+
+    def opened(clock=clock):
+        stores.append(Store(url))
+        return Rooms(stores[-1], clock)
+
+    yield opened
+    for one in stores:
+        one.close()
+
+
+@pytest.fixture
+def rooms(another):
+    return another()
 
 
 @pytest.fixture
@@ -254,9 +275,11 @@ def test_a_room_is_deleted_a_day_after_its_last_sign_of_life(rooms, led, clock):
     assert rooms.read(code) is None
 
 
-def test_one_read_serves_all_and_own_writes_are_seen_at_once(rooms, led, url, clock):
+def test_one_read_serves_all_and_own_writes_are_seen_at_once(
+    rooms, led, another, clock
+):
     code, _ = led
-    other = Rooms(Store(url), clock)
+    other = another()
     before = rooms.read(code)
     other.vote(code, "a", Q, 1)
     assert rooms.read(code) is before
@@ -293,8 +316,8 @@ def test_a_server_that_is_killed_loses_no_acknowledged_vote(rooms, led, url):
     assert differ <= {f"q{(said[-1] + 1) % 150}"}
 
 
-def test_thirty_threads_lose_no_vote(url):
-    rooms = Rooms(Store(url))
+def test_thirty_threads_lose_no_vote(another):
+    rooms = another(time.time)
     code, _ = rooms.open("lead")
 
     def sit(seat):

@@ -52,6 +52,7 @@ def bug_page():
             draft.stage = st.session_state["pick"]
         st.markdown(f"stage {draft.stage}")
     st.markdown(f"row {draft.row}")
+    room.moved(bug, draft)
     present.leave()
 
 
@@ -302,6 +303,22 @@ def test_who_skips_has_no_vote(led):
     assert not seat.run().covered
     again = Seat(code, seat=seat.app.session_state["seat"])  # a reload
     assert not again.covered and "no vote" in again.text
+
+
+def test_what_is_too_long_for_the_address_survives_a_reload(led, monkeypatch):
+    _, code, _ = led
+    one, other = (Seat(code, seat=f"seat-{n}") for n in range(2))
+    monkeypatch.setattr("gradebook.ui.rooms.bar.fits", lambda query: False)
+    one.app.session_state["drafts"][Q].do(edits.set_cell, 3, "reward", "7")
+    one.run()
+    rewards = [
+        Seat(code, seat=f"seat-{n}").app.session_state["drafts"][Q].state.batch().reward
+        for n in range(2)
+    ]
+    assert rewards[0][3] == 7 != rewards[1][3]
+    monkeypatch.undo()
+    one.run()  # it fits again: the address has it
+    assert widgets.rooms().kept(code, "seat-0", Q) == ""
 
 
 def test_an_answer_from_before_the_room_is_no_vote(led):

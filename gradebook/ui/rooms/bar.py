@@ -7,16 +7,17 @@ the lead or not.
 from __future__ import annotations
 
 from contextlib import suppress
+from urllib.parse import parse_qsl
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.cases.link import encode, query_string
+from gradebook.cases.link import decode, encode, fits, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.classroom.snapshot import LOOKED, Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import drafts, predict, present, words
+from gradebook.ui.parts import address, drafts, predict, present, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.rooms import follow, seat
 from gradebook.ui.rooms.news import news, split
@@ -69,6 +70,8 @@ def before(page: str) -> None:
     if room and seat.learning():
         with suppress(GradebookError):
             follow.follow(seat.rooms().room(room).position, page)
+    if room:
+        _restore(room, page)
 
 
 def joined(room: str, question: str) -> bool:
@@ -181,14 +184,39 @@ def _split(room: str, scenario: Scenario) -> None:
 
 
 def moved(page: str, draft: Draft) -> None:
-    """Tells the room where its lead stands: case, edits, row and stage."""
+    """Tells the room where its lead stands: case, edits, row and stage. Keeps
+    what is too long for the address."""
     room = seat.code()
-    if not room or not seat.leading(room):
+    if not room:
+        return
+    _keep(room, draft)
+    if not seat.leading(room):
         return
     link = query_string(encode(draft.state, covered=True))
     place = Position(page, draft.scenario.name, link, draft.stage)
     with suppress(GradebookError):  # closed meanwhile; the next run says so
         seat.rooms().move(room, seat.seat(), place, keys.TAB.get())
+
+
+def _keep(room: str, draft: Draft) -> None:
+    name, query = draft.scenario.name, encode(draft.state, covered=True)
+    link = "" if fits(query) else query_string(query)
+    known = keys.KEPT.get()
+    if link != known.get(name, "") and name not in keys.FOLLOWED.get():
+        with suppress(GradebookError):
+            seat.rooms().keep(room, seat.seat(), name, link)
+        known[name] = link
+
+
+def _restore(room: str, page: str) -> None:
+    """The draft that was too long for the address, after a reload."""
+    scenario, known = address.case(page), keys.KEPT.get()
+    if scenario.name in known:
+        return
+    link = known[scenario.name] = seat.rooms().kept(room, seat.seat(), scenario.name)
+    if link:
+        state = decode(dict(parse_qsl(link, True)), default=page).state
+        drafts.own_of(scenario).become(state)
 
 
 def _learn(room: str, page: str, scenario: Scenario) -> None:
