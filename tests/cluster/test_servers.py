@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -125,11 +126,11 @@ class Servers:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("servers")
-    for above in (folder, *folder.parents[:2]):
-        above.chmod(0o755)
-    return folder
+def folder():
+    """A folder that PostgreSQL's own user may enter: pytest's are root's."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture(scope="module")
