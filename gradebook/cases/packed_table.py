@@ -29,29 +29,25 @@ MOST_UNPACKED = 200_000
 
 def pack(table: Table, own: Table) -> str:
     """The table's differences from `own` as text, '' for none."""
-    found = differences(table, own)
-    return packed(found) if found else ""
-
-
-def differences(table: Table, own: Table) -> dict[str, Any]:
-    """The table's differences from `own`, {} for none."""
     if table == own:
-        return {}
-    found: dict[str, Any] = {}
+        return ""
+    differences: dict[str, Any] = {}
     if len(table) != len(own):
-        found["n"] = len(table)
+        differences["n"] = len(table)
     if table.headers != own.headers:
-        names: list[Any] = list(table.columns)
-        if "mask" in names:
-            names[names.index("mask")] = table.width
-        found["k"] = names
+        differences["k"] = [
+            table.width if name == "mask" else name for name in table.columns
+        ]
     base = _base(own, table.headers, len(table))
     changed = {
         header: _written(header, table[header], base[header])
         for header in table.headers
         if list(table[header]) != base[header]
     }
-    return found | ({"c": changed} if changed else {})
+    if changed:
+        differences["c"] = changed
+    packed = base64.urlsafe_b64encode(zlib.compress(_json(differences), 6))
+    return packed.decode().rstrip("=")
 
 
 def _base(own: Table, headers: Sequence[str], rows: int) -> dict[str, list[Any]]:
@@ -83,12 +79,6 @@ def _json(value: Any) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def packed(value: Any) -> str:
-    """A value of JSON as text for a link."""
-    found = base64.urlsafe_b64encode(zlib.compress(_json(value), 6))
-    return found.decode().rstrip("=")
-
-
 # Reading
 
 
@@ -96,12 +86,7 @@ def unpack(text: str, own: Table) -> tuple[Table, list[GradebookError]]:
     """The table that `text` describes, and each of its cells that cannot be
     read, for which the case's stands. Raises GradebookError for the first
     other thing that makes no sense, with its place in the table as key."""
-    return laid_over(unpacked(text), own)
-
-
-def laid_over(value: Any, own: Table) -> tuple[Table, list[GradebookError]]:
-    """The table that differs from `own` in this. Returns and raises as
-    `unpack`."""
+    value = _unpacked(text)
     if not isinstance(value, dict):
         raise refuse("a packed table", value)
     for key in set(value) - {"n", "k", "c"}:
@@ -131,9 +116,7 @@ def laid_over(value: Any, own: Table) -> tuple[Table, list[GradebookError]]:
         raise error.at(key=f".c.{error.key}.{error.row}") from None
 
 
-def unpacked(text: str) -> Any:
-    """The value that `packed` wrote. Raises GradebookError with what was
-    found."""
+def _unpacked(text: str) -> Any:
     if not re.fullmatch(r"[A-Za-z0-9_-]+", text):
         raise _damaged(f"no base64url: {shown(text)}")
     try:
