@@ -8,8 +8,6 @@ diamond is a bug. Numbers under the stages are one rollout's, live.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -42,20 +40,6 @@ ASKS = {
 COLUMN, EDGE, HEAD, FLOOR = 120, 36, 108, 34
 """Pixels of the wide map: a stage's width, the left edge, the heading's
 height, and the space between the pipe and the lowest bug."""
-NARROW = 380
-"""Pixels: the width of the tall map."""
-
-
-@dataclass(frozen=True)
-class Picture:
-    """The map as it stands on a page.
-
-    href  bug -> the address of its page
-    done  bugs whose question the reader has answered
-    """
-
-    href: Callable[[str], str]
-    done: Collection[str] = ()
 
 
 def stops() -> dict[str, list[Bug]]:
@@ -72,12 +56,10 @@ def subtitle() -> str:
     )
 
 
-def wide_map(picture: Picture, alone: bool = False) -> str:
-    """The stages from left to right, for a screen or a slide.
-
-    alone  as a file of its own, dark ink on white
-    """
-    stages = _stages(picture)
+def map_file(base: str) -> str:
+    """The map as a file: the stages from left to right, with addresses of bugs
+    that begin with `base`."""
+    stages = _stages(base)
     heights = [sum(one["height"] for one in s["tiles"]) for s in stages]
     pipe = HEAD + max(heights) + FLOOR
     for number, stage in enumerate(stages):
@@ -87,10 +69,11 @@ def wide_map(picture: Picture, alone: bool = False) -> str:
         for one in stage["tiles"]:
             top -= one["height"]
             one["at"] = top
-    return _drawn(
-        "wide",
-        stages,
-        alone=alone,
+    return rendered(
+        "map.svg.jinja",
+        title=TITLE,
+        subtitle=subtitle(),
+        stages=stages,
         width=2 * EDGE + COLUMN * len(stages),
         height=pipe + 162,
         edge=EDGE,
@@ -100,48 +83,7 @@ def wide_map(picture: Picture, alone: bool = False) -> str:
     )
 
 
-def tall_map(picture: Picture) -> str:
-    """The stages from top to bottom, for a phone."""
-    stages, y = _stages(picture), 160
-    for stage in stages:
-        stage["at"] = y
-        y += 50
-        for one in stage["tiles"]:
-            one["at"] = y
-            y += 46
-        y += 16
-    legend = [line for said in _legend() for line in textwrap.wrap(said, 54)]
-    return _drawn(
-        "tall",
-        stages,
-        alone=False,
-        width=NARROW,
-        height=y + 12 + 18 * len(legend),
-        edge=8,
-        pipe=20,
-        foot=y - 30,
-        legend=legend,
-    )
-
-
-def map_file(base: str) -> str:
-    """The wide map as a file of its own, with addresses that begin with
-    `base`."""
-    return wide_map(Picture(lambda name: f"{base}/{name}"), alone=True)
-
-
-def _drawn(shape: str, stages: list[dict[str, Any]], **measures: Any) -> str:
-    return rendered(
-        "map.svg.jinja",
-        shape=shape,
-        title=TITLE,
-        subtitle=subtitle(),
-        stages=stages,
-        **measures,
-    )
-
-
-def _stages(picture: Picture) -> list[dict[str, Any]]:
+def _stages(base: str) -> list[dict[str, Any]]:
     """The stages with their numbers and the bugs that break them."""
     numbers = _numbers()
     return [
@@ -149,25 +91,23 @@ def _stages(picture: Picture) -> list[dict[str, Any]]:
             "name": stage,
             "asks": ASKS[stage],
             "number": numbers[stage],
-            "tiles": [_tile(picture, one) for one in bugs],
+            "tiles": [_tile(base, one) for one in bugs],
         }
         for stage, bugs in stops().items()
     ]
 
 
-def _tile(picture: Picture, one: Bug) -> dict[str, Any]:
+def _tile(base: str, one: Bug) -> dict[str, Any]:
     """A bug with its title and its trainers' status in lines, and the
     height that they take on the wide map."""
-    mark = " ✓" if one.name in picture.done else ""
     long = len(one.standing) > 17
     facts = one.standing.split(" · ") if long else [one.standing]
     title = textwrap.wrap(one.title, 12, break_long_words=False)
     return {
         "bug": one,
-        "href": picture.href(one.name),
-        "mark": mark,
+        "href": f"{base}/{one.name}",
         "title": title,
-        "facts": [*facts[:-1], facts[-1] + mark],
+        "facts": facts,
         "height": 17 * len(title) + 15 * len(facts) + 17,
     }
 
