@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from gradebook.logs.recording.read import recording
     from gradebook.logs.recording.recorder import Recorder
     from gradebook.output import figures
+    from gradebook.trainers.laws import laws
+    from gradebook.trainers.probe import probe
+    from gradebook.trainers.releases import releases
 
 LATE = {
     "Finding": "gradebook.logs.guard",
@@ -36,7 +39,10 @@ LATE = {
     "Recorder": "gradebook.logs.recording.recorder",
     "WrongAdvantages": "gradebook.logs.guard",
     "check": "gradebook.logs.check",
+    "laws": "gradebook.trainers.laws",
+    "probe": "gradebook.trainers.probe",
     "recording": "gradebook.logs.recording.read",
+    "releases": "gradebook.trainers.releases",
 }
 """Names that are imported when they are first used: a page can do without
 them, and without pyarrow."""
@@ -77,7 +83,10 @@ __all__ = [
     "check",
     "compare",
     "figures",
+    "laws",
     "load",
+    "probe",
     "recording",
+    "releases",
     "run",
 ]

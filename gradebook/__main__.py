@@ -1,4 +1,4 @@
-"""The command line: gradebook check, app, bugs and explain.
+"""The command line: gradebook check, probe, app, bugs and explain.
 
 `gradebook check FILE...` asks whether a run's log is what it should be. Exit
 code 0 when every step fits the correct engine, 1 when a suspect is named, 2
@@ -94,6 +94,15 @@ def parser() -> argparse.ArgumentParser:
     )
     app.add_argument("options", nargs="*", help=argparse.SUPPRESS)
     commands.add_parser("bugs", help="list the bugs and whom they affect")
+    probed = commands.add_parser(
+        "probe",
+        help="say what a function from rewards to advantages computes",
+        allow_abbrev=False,
+    )
+    probed.add_argument("function", nargs="?", metavar="MODULE:FUNCTION")
+    probed.add_argument("--trainer", metavar="PACKAGE", help="what is installed here")
+    probed.add_argument("--declared", type=_declared, metavar="NAME=VALUE,...")
+    probed.add_argument("--format", choices=("text", "json", "github"), default="text")
     explain = commands.add_parser(
         "explain", help="show one bug's numbers, and how to find it"
     )
@@ -158,6 +167,12 @@ def _run(given: argparse.Namespace) -> int:
         return start_app(given.options)
     if given.command == "check":
         return _check(given)
+    if given.command == "probe":
+        from gradebook.trainers.command import probe_command
+
+        return probe_command(
+            given.function, given.trainer, given.declared, given.format
+        )
     print(bug_list() if given.command == "bugs" else explain(given.bug))
     return 0
 

@@ -1,0 +1,189 @@
+"""What an adapter says about one trainer, and how a step reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from gradebook.trainers.cut import Files, Module, NotCut
+
+Groups = list[list[Any]]
+"""Rewards by prompt: a number, None, or a list with one for each function."""
+
+
+class Rows:
+    """A step's rewards in the shapes that trainers take.
+
+    groups   rewards by prompt
+    size     the configured group size: that of the largest group
+    prompt   each row's prompt, a whole number
+    weights  one for each reward function
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        weights: Sequence[float] | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.groups, self.dtype = groups, dtype
+        self.size = max(map(len, groups))
+        self.prompt = [at for at, group in enumerate(groups) for _ in group]
+        rows = [row for group in groups for row in group]
+        self.each = [_numbers(row) for row in rows]
+        self.weights = torch.tensor(weights or [1.0] * len(self.each[0]))
+
+    def functions(self) -> torch.Tensor:
+        """Rewards [R, functions], NaN where one is missing."""
+        return torch.tensor(self.each, dtype=self.dtype)
+
+    def rewards(self) -> torch.Tensor:
+        """Rewards [R] of the one function."""
+        if len(self.each[0]) > 1:
+            raise TypeError("one reward function")
+        return self.functions()[:, 0]
+
+    def lists(self) -> list[list[float]]:
+        """Rewards by prompt, NaN where one is missing."""
+        values = iter(self.rewards().double().tolist())
+        return [[next(values) for _ in group] for group in self.groups]
+
+    def tokens(self) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+        """Rewards on the last of four tokens [R, 4], a full mask, prompts."""
+        rewards = self.rewards()
+        scores = torch.zeros(len(rewards), 4, dtype=self.dtype)
+        scores[:, -1] = rewards
+        mask = torch.ones(len(rewards), 4, dtype=torch.int64)
+        return scores, mask, np.array(self.prompt)
+
+    def grouped(self, advantages: Any) -> list[list[float]]:
+        """Advantages of all rows, as float64, by prompt."""
+        if isinstance(advantages, torch.Tensor):
+            advantages = advantages.double()
+        flat = np.asarray(advantages, dtype=np.float64)
+        if flat.shape != (len(self.prompt),):
+            shape = " by ".join(map(str, flat.shape))
+            raise ValueError(f"{len(self.prompt)} rows in, {shape} advantages out")
+        values = iter(flat.tolist())
+        return [[next(values) for _ in group] for group in self.groups]
+
+
+def _numbers(row: Any) -> list[float]:
+    row = row if isinstance(row, (list, tuple)) else [row]
+    return [float("nan") if one is None else float(one) for one in row]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A function that was found: call it with named settings.
+
+    run    the function, or its statements
+    module its file
+    where  file:line
+    name   its name in the file
+    """
+
+    run: Callable[..., Any]
+    module: Module
+    where: str
+    name: str
+
+    def own(self, **attributes: Any) -> Any:
+        """A `self` with these attributes; methods are those of the class."""
+        return _Self(self.module, attributes)
+
+
+class _Self:
+    def __init__(self, module: Module, attributes: Mapping[str, Any]) -> None:
+        self.__dict__.update(attributes)
+        self.__dict__["_module"] = module
+
+    def __getattr__(self, name: str) -> Any:
+        method, _ = self._module.method("." + name)
+        return lambda *values, **named: method(self, *values, **named)
+
+
+Call = Callable[[Cut, Rows], Any]
+"""Runs a cut function on rows; advantages [R]."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function of a trainer, under one choice of its settings.
+
+    setting    what was chosen, in the trainer's own words
+    places     (file, name) where it has stood, or (file, name, after, before)
+               for statements of it; the first that is there counts
+    call       how it is called
+    declared   the computation that its documentation asks for
+    reached    the settings that reach it
+    default    whether a user meets it without choosing it
+    since, before  the versions it is good for
+    given      stands for names that are not to be had, jax for example
+    functions  takes a reward from each of several functions
+    untold     laws that these numbers cannot tell, as what stands for a
+               missing library rounds differently
+    """
+
+    setting: str
+    places: tuple[tuple[str, ...], ...]
+    call: Call
+    declared: Mapping[str, Any]
+    reached: str
+    default: bool = False
+    since: str = "0"
+    before: str = "9999"
+    given: Mapping[str, Any] = field(default_factory=dict)
+    functions: bool = False
+    untold: tuple[str, ...] = ()
+
+    def cut(self, files: Files, version: str) -> Cut:
+        """The function in a release's files. Raises NotCut."""
+        if not numbers(self.since) <= numbers(version) < numbers(self.before):
+            raise NotCut(f"not in {version}")
+        reasons = []
+        for path, name, *ends in self.places:
+            try:
+                module = Module(path, files, self.given)
+                if ends:
+                    run, line = module.statements(name, *ends)
+                else:
+                    run, line = module.method(name)
+                return Cut(run, module, f"{path}:{line}", name.lstrip("."))
+            except NotCut as error:
+                reasons.append(str(error))
+        raise NotCut("; ".join(reasons))
+
+    def run(
+        self,
+        cut: Cut,
+        groups: Groups,
+        weights: Sequence[float] | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> list[list[float]]:
+        """Its advantages for rewards by prompt."""
+        rows = Rows(groups, weights, dtype)
+        return rows.grouped(self.call(cut, rows))
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """A trainer: its name, its package and its functions."""
+
+    trainer: str
+    package: str
+    functions: tuple[Function, ...]
+
+
+def numbers(version: str) -> list[int]:
+    """A version's leading numbers, for comparison."""
+    found = []
+    for part in version.split("."):
+        if not part.isdecimal():
+            break
+        found.append(int(part))
+    return found

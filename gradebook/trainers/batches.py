@@ -1,0 +1,64 @@
+"""The batches that a probe calls a function on: rewards by prompt.
+
+Each tells some computations apart that all others confuse. Random rewards are
+written with few digits that float32 holds, so that a trainer of either
+precision is given the same numbers.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+Rewards = list[list[Any]]
+"""A number or None for each row, by prompt; advantages are numbers."""
+
+BATCHES: Mapping[str, Rewards] = {
+    "equal groups": [
+        [1.25, -0.5, 0.75, 2.0],
+        [0.0, -1.125, 0.375, 0.25],
+        [1.5, 3.0, -0.25, 0.875],
+        [-2.0, 0.625, 1.75, 0.125],
+    ],
+    "groups of eight": [
+        [3.5, 4.25, 3.375, 0.25, 3.0, 3.75, 7.5, 2.625],
+        [3.125, 4.0, 2.5, -0.125, 3.25, 1.0, 2.125, 0.5],
+        [2.0, 1.375, 2.25, 3.875, 2.375, 1.0, 3.75, 2.875],
+    ],
+    "0/1 rewards": [[1, 0, 0, 1], [0, 0, 0, 1], [1, 1, 1, 0], [0, 1, 0, 0]],
+    "near 100": [
+        [100.75, 100.5, 101.0, 100.25],
+        [100.5, 100.625, 100.75, 101.25],
+        [100.0, 101.5, 100.125, 100.375],
+    ],
+    "near 0.001": [
+        [0.0005, 0.0011, 0.0002, 0.0008],
+        [0.0012, 0.0003, 0.0007, 0.0001],
+        [0.0009, 0.0004, 0.0014, 0.0006],
+    ],
+    "near 0.000001": [
+        [5e-7, 1.1e-6, 2e-7, 8e-7],
+        [1.2e-6, 3e-7, 7e-7, 1e-7],
+        [9e-7, 4e-7, 1.4e-6, 6e-7],
+    ],
+    "a flat group": [[1, 1, 1, 1], [0, 1, 0, 1]],
+    "a flat group of 0.7": [[0.7] * 12, [0.1, 0.2, 0.3, 0.4] * 3],
+    "a flat group of 100.1": [[100.1] * 8, [1, 2, 3, 4] * 2],
+    "a lost row": [[1, 0, 0, 1], [0, 0, 1], [1, 1, 1, 0]],
+    "two lost rows": [[1, 0, 0, 1], [0.5, 2], [2, 0.25], [1, 1, 1, 0]],
+    "lone rows": [[0.5], [0.25], [0.875]],
+    "a lone row": [[1, 0, 0, 1], [0.5], [0, 1, 1, 1]],
+    "one prompt": [[1.25, -0.5, 0.75, 2.0, 0.125, -1.0]],
+    "a prompt drawn twice": [[1, 0, 0, 1, 0, 1, 1, 1], [0, 0, 1, 0]],
+    "a missing reward": [[-1, -1, -1, None], [0, -1, 0, -1]],
+    "a missing group": [[None, None], [1, 0]],
+}
+
+LAW_BATCHES = (
+    "0/1 rewards",
+    "near 100",
+    "a flat group",
+    "a flat group of 0.7",
+    "a flat group of 100.1",
+    "a lost row",
+    "a missing reward",
+)
+"""The batches that the laws change."""

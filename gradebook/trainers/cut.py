@@ -1,0 +1,293 @@
+"""Cuts a trainer's function out of its file by name, without an import.
+
+The function's syntax tree is compiled together with what it names: other
+definitions of its file, definitions that it imports from its own package, and
+real modules of torch, NumPy and the standard library. What cannot be found
+raises NotCut: the function is then not measured.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from types import CodeType
+from typing import Any
+
+REAL = {*sys.stdlib_module_names, "torch", "numpy", "typing_extensions"}
+"""Packages that a cut function may use as they are."""
+
+Files = Callable[[str], "str | None"]
+"""A path inside a package -> the file's text, or None."""
+
+
+class NotCut(Exception):
+    """A name is not where the adapter looks for it."""
+
+
+class Silent:
+    """Stands for loggers and metrics: takes every call, gives itself back."""
+
+    def __getattr__(self, name: str) -> Silent:
+        return self
+
+    def __call__(self, *values: object, **named: object) -> Silent:
+        return self
+
+    __getitem__ = __call__
+    __iter__ = None  # or a loop over it would never end
+
+    def __setitem__(self, key: object, value: object) -> None:
+        pass
+
+
+class Missing:
+    """Stands for what is not to be had; its use raises NotCut."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __getattr__(self, name: str) -> object:
+        raise NotCut(self._reason)
+
+    def __call__(self, *values: object, **named: object) -> object:
+        raise NotCut(self._reason)
+
+
+class Module:
+    """One file: its definitions by name, made when they are asked for."""
+
+    def __init__(
+        self,
+        path: str,
+        files: Files,
+        given: Mapping[str, Any],
+        others: dict[str, Module] | None = None,
+    ) -> None:
+        text = files(path)
+        self.others = {} if others is None else others
+        self.others[path] = self
+        if text is None:
+            raise NotCut(f"no file {path}")
+        self.path, self.files, self.given = path, files, given
+        self.space: dict[str, Any] = {"__name__": "__main__", "logger": Silent()}
+        self.space |= given
+        self.nodes: dict[str, ast.stmt] = {}
+        self.imports: dict[str, tuple[str, str]] = {}
+        for node in _statements(_parsed(text, path).body):
+            for name, place in imported(node, path):
+                self.imports[name] = place
+            for name in stored(node):
+                self.nodes[name] = node
+
+    def get(self, name: str) -> Any:
+        """The value of a definition of this file, or of its package."""
+        if name in self.space:
+            return self.space[name]
+        if name in self.imports:
+            self.space[name] = self._foreign(*self.imports[name])
+        elif name in self.nodes:
+            self.run([self.nodes[name]])
+        else:
+            raise NotCut(f"{self.path} has no {name}")
+        return self.space[name]
+
+    def method(self, name: str) -> tuple[Any, int]:
+        """`function`, `Class` or `Class.method` as a callable, and its line."""
+        node = self.find(name)
+        if "." not in name:
+            return self.get(name), node.lineno
+        self.run([node])
+        return self.space.pop(name.split(".")[1]), node.lineno
+
+    def find(self, name: str) -> Any:
+        """The syntax tree of `function`, `Class`, `Class.method`, or `.method`
+        of the first class that has it."""
+        owner, _, inner = name.partition(".")
+        owners = [self.nodes.get(owner)] if owner else list(self.nodes.values())
+        if inner:
+            bodies = [one.body for one in owners if isinstance(one, ast.ClassDef)]
+            owners = [n for body in bodies for n in body if _name(n) == inner]
+        if not owners or owners[0] is None:
+            raise NotCut(f"{self.path} has no {name}")
+        return owners[0]
+
+    def statements(self, name: str, after: str, before: str) -> tuple[Any, int]:
+        """A function that runs statements of `name`: from the first that uses
+        `after` once it has its value, up to the first that mentions `before`.
+        It takes variables and gives back all variables."""
+        method = self.find(name)
+        body = method.body
+        stores = [n for n, one in enumerate(body) if after in stored(one)]
+        if any(one.arg == after for one in method.args.args):
+            stores = [-1, *stores]
+        ends = [n for n, one in enumerate(body) if before in mentioned(one)]
+        end = next((n for n in ends if stores and n > stores[0]), 0)
+        last = max((n for n in stores if n < end), default=end)
+        uses = [n for n in range(last + 1, end) if after in mentioned(body[n])]
+        if not uses:
+            raise NotCut(f"{self.path}: {name} has no {after} before {before}")
+        begin = uses[0]
+        code = self._compiled(body[begin:end])
+
+        def run(**variables: Any) -> dict[str, Any]:
+            space = self.space | variables
+            exec(code, space)
+            return space
+
+        return run, body[begin].lineno
+
+    def run(self, nodes: list[ast.stmt]) -> None:
+        """Executes definitions with what they name."""
+        exec(self._compiled(nodes), self.space)
+
+    def _compiled(self, nodes: list[ast.stmt]) -> CodeType:
+        known = [_Plain(self).visit(node) for node in nodes]
+        local = {name for node in known for name in stored(node)}
+        for node in known:
+            for name in mentioned(node) - local:
+                missing = name not in self.space and not hasattr(builtins, name)
+                if missing and (name in self.nodes or name in self.imports):
+                    self._put(name)
+        flag = __future__.annotations.compiler_flag
+        tree = ast.fix_missing_locations(ast.Module(known, []))
+        return compile(tree, self.path, "exec", flags=flag)
+
+    def _put(self, name: str) -> None:
+        try:
+            self.get(name)
+        except Exception as error:
+            self.space[name] = Missing(f"{name}: {error}")
+
+    def _foreign(self, module: str, name: str) -> Any:
+        if name == "logger":
+            return Silent()
+        if module.partition(".")[0] in REAL:
+            found = import_module(module)
+            if not name:
+                return found
+            inner = getattr(found, name, None)
+            return import_module(f"{module}.{name}") if inner is None else inner
+        inside = f"{module}.{name}" if name else module
+        whole = self._file(inside.replace(".", "/") + ".py")
+        if whole is not None:
+            return _Namespace(whole)
+        folder = module.replace(".", "/")
+        for path in (f"{folder}.py", f"{folder}/__init__.py"):
+            there = self._file(path) if name else None
+            if there is not None:
+                return there.get(name)
+        raise NotCut(f"{self.path} needs {module}")
+
+    def _file(self, path: str) -> Module | None:
+        if path not in self.others and self.files(path) is None:
+            return None
+        known = self.others.get(path)
+        return known or Module(path, self.files, self.given, self.others)
+
+
+class _Namespace:
+    """A module of the trainer's package, as `import a.b as c` gives it."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return self._module.get(name)
+
+
+class _Plain(ast.NodeTransformer):
+    """Functions without decorators, on the CPU, inner imports looked up."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        plain = {"staticmethod", "classmethod", "property"}
+        node.decorator_list = [
+            one for one in node.decorator_list if getattr(one, "id", "") in plain
+        ]
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return ast.Constant("cpu") if node.value == "cuda" else node
+
+    def _inner(self, node: ast.Import | ast.ImportFrom) -> ast.AST:
+        for name, place in imported(node, self.module.path):
+            self.module.imports.setdefault(name, place)
+            self.module._put(name)
+        return ast.Pass()
+
+    visit_Import = visit_ImportFrom = _inner
+
+
+def imported(node: ast.AST, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """(name, (module, name there)) for each name of an import statement."""
+    if isinstance(node, ast.Import):
+        for one in node.names:
+            root = one.name if one.asname else one.name.partition(".")[0]
+            yield one.asname or root, (root, "")
+    if isinstance(node, ast.ImportFrom):
+        package = path.split("/")[: -node.level] if node.level else []
+        module = ".".join([*package, *([node.module] if node.module else [])])
+        for one in node.names:
+            yield one.asname or one.name, (module, one.name)
+
+
+def _parsed(text: str, path: str) -> ast.Module:
+    """The syntax tree, without the type parameters of a newer Python."""
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        plain = re.sub(r"^type (\w+)(\[.*?\])? =", r"\1 =", text, flags=re.M)
+        plain = re.sub(
+            r"^(\s*(?:async )?(?:def|class) \w+)\[.*?\]([(:])",
+            r"\1\2",
+            plain,
+            flags=re.M,
+        )
+    try:
+        return ast.parse(plain)
+    except SyntaxError as error:
+        raise NotCut(f"{path} cannot be read: {error}") from None
+
+
+def _name(node: ast.AST) -> str:
+    return getattr(node, "name", "")
+
+
+def stored(node: ast.AST) -> set[str]:
+    """Names that a statement defines or stores into, without inner scopes."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {node.name}
+    found: set[str] = set()
+    for one in ast.walk(node):
+        if isinstance(one, (ast.Name, ast.Subscript)):
+            target = one.value if isinstance(one, ast.Subscript) else one
+            if isinstance(one.ctx, ast.Store) and isinstance(target, ast.Name):
+                found.add(target.id)
+    return found
+
+
+def mentioned(node: ast.AST) -> set[str]:
+    """Names that occur anywhere in a statement, but for annotations."""
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a file, also those under `if` and `try`."""
+    for node in body:
+        if isinstance(node, (ast.If, ast.Try)):
+            yield from _statements(node.body)
+            yield from _statements(node.orelse)
+        else:
+            yield node

@@ -1,0 +1,67 @@
+"""The shipped measurements: what each function of each release computes."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradebook.trainers.adapter import numbers
+
+if TYPE_CHECKING:
+    import pandas
+
+DATA = Path(__file__).with_name("measured.jsonl")
+"""One JSON object a line; `python -m gradebook.trainers measure` writes it."""
+
+COLUMNS = (
+    *("trainer", "package", "version", "file", "function", "setting", "reached"),
+    *("default", "computes", "baseline", "scale", "ddof", "eps", "lone_row"),
+    *("missing", "float_type", "ragged"),
+)
+
+
+@lru_cache
+def measured() -> tuple[dict[str, Any], ...]:
+    """All lines, oldest release first within a package."""
+    if not DATA.is_file():
+        return ()
+    return tuple(map(json.loads, DATA.read_text("utf-8").splitlines()))
+
+
+def newest() -> tuple[dict[str, Any], ...]:
+    """The lines of each package's newest measured release."""
+    last = {line["package"]: line["version"] for line in measured()}
+    return tuple(x for x in measured() if x["version"] == last[x["package"]])
+
+
+def versions(package: str) -> tuple[str, ...]:
+    """The measured releases of a package, oldest first."""
+    known = {x["version"] for x in measured() if x["package"] == package}
+    return tuple(sorted(known, key=numbers))
+
+
+def releases() -> pandas.DataFrame:
+    """Every measured release: a row for each function and setting.
+
+    >>> table = releases()
+    >>> "verl" in set(table["package"]) and "zero_sum" in table
+    True
+    """
+    import pandas
+
+    return pandas.DataFrame([row(line) for line in measured()])
+
+
+def row(line: dict[str, Any]) -> dict[str, Any]:
+    """One line of data as a row of the table."""
+    bugs = ", ".join(line["bugs"])
+    own = {name: line[name] for name in COLUMNS}
+    return {
+        **own,
+        **line["laws"],
+        "bugs": bugs,
+        "license": line["license"],
+        "measured_on": line["measured_on"],
+    }

@@ -1,0 +1,80 @@
+"""Functions that the tests probe, in a module that another process can load."""
+
+import statistics
+import time
+
+
+def grpo(groups):
+    """By hand: (r - mean) / (std with ddof 1 + 1e-4); alone and missing get 0."""
+    found = []
+    for group in groups:
+        known = [r for r in group if r is not None]
+        mean = statistics.fmean(known) if known else 0.0
+        std = statistics.stdev(known) if len(known) > 1 else 0.0
+        found.append([0.0 if r is None else (r - mean) / (std + 1e-4) for r in group])
+    return found
+
+
+def maxrl(groups):
+    return [
+        [(r - statistics.fmean(g)) / statistics.fmean(g) for r in g] for g in groups
+    ]
+
+
+def by_fours(groups):
+    """Dr. GRPO with fixed strides of the largest group's size; a tail keeps
+    its reward."""
+    flat = [r for group in groups for r in group]
+    size = max(map(len, groups))
+    out = []
+    for at, r in enumerate(flat):
+        stride = flat[at // size * size : at // size * size + size]
+        mean = statistics.fmean(stride) if len(stride) == size else 0.0
+        out.append(r - mean)
+    values = iter(out)
+    return [[next(values) for _ in group] for group in groups]
+
+
+def missing_is_zero(groups):
+    """Dr. GRPO where a missing reward counts as 0."""
+    known = [[r or 0.0 for r in group] for group in groups]
+    return [[r - statistics.fmean(g) for r in g] for g in known]
+
+
+def raises(groups):
+    raise ValueError("no such thing")
+
+
+def sleeps(groups):
+    time.sleep(60)
+
+
+def ends(groups):
+    import os
+
+    os._exit(3)
+
+
+def flattens(groups):
+    return [r for group in groups for r in group]
+
+
+def transposes(groups):
+    return [[0.0] * (len(group) + 1) for group in groups]
+
+
+def writes(groups):
+    return [["0.5" for _ in group] for group in groups]
+
+
+def nan(groups):
+    return [[float("nan")] * len(group) for group in groups]
+
+
+def infinite(groups):
+    return [[float("inf")] * len(group) for group in groups]
+
+
+def changes(groups):
+    groups[0][0] = 9.0
+    return groups

@@ -1,0 +1,136 @@
+"""gradebook.probe: what functions compute, which laws they keep, which bug
+gives their numbers. The functions are written by hand in advantages.py."""
+
+import json
+
+import advantages
+import pytest
+
+import gradebook
+from gradebook.__main__ import main
+from gradebook.core.errors import GradebookError
+from gradebook.trainers import child
+
+
+def test_grpo_is_recognized_with_its_settings():
+    found = gradebook.probe(advantages.grpo, {"estimator": "grpo"})
+    convention = found.convention
+    assert (convention["baseline"], convention["scale"]) == ("group_mean", "group_std")
+    assert (convention["ddof"], convention["eps"]) == ("1", "0.0001")
+    assert convention["lone_row"] == "zero"
+    assert convention["missing"] == "left out"
+    assert convention["ragged"] == "by prompt"
+    assert convention["float_type"] == "float64"
+    assert set(found.laws.values()) == {"holds"}
+    assert found.matches and not found.bugs and found.exit_code == 0
+
+
+def test_groups_cut_by_position_are_partial_groups():
+    found = gradebook.probe(advantages.by_fours)
+    assert list(found.bugs) == ["partial_groups"]
+    assert found.laws["lost_row"] == found.laws["other_prompts"] == "broken"
+    assert found.laws["order"] == "broken"
+    assert found.convention["ragged"] == "by position"
+    shown = found.bugs["partial_groups"]
+    # 1 0 0 1 | 0 0 1 1 | 1 1 0: the second stride takes a row of the third.
+    assert shown.rewards == [[1, 0, 0, 1], [0, 0, 1], [1, 1, 1, 0]]
+    assert shown.advantages[2] == [0.5, 1, 1, 0]
+    assert found.exit_code == 1
+
+
+def test_a_missing_reward_that_counts_as_0_is_unscored_rows():
+    found = gradebook.probe(advantages.missing_is_zero)
+    assert list(found.bugs) == ["unscored_rows"]
+    assert found.laws["missing"] == "broken"
+    assert found.convention["missing"] == "counts as 0"
+    # The mean of -1 -1 -1 0 is -0.75.
+    assert found.bugs["unscored_rows"].advantages[0] == [-0.25, -0.25, -0.25, 0.75]
+
+
+def test_maxrl_breaks_the_shift_by_convention_and_refuses_missing_rewards():
+    found = gradebook.probe(advantages.maxrl)
+    assert found.convention["scale"] == "group_mean"
+    assert found.laws["shift"] == "by convention"
+    assert found.laws["missing"] == "refused"
+    assert not found.bugs
+
+
+def test_another_computation_than_declared_is_said():
+    found = gradebook.probe(advantages.missing_is_zero, {"estimator": "grpo"})
+    assert found.matches is False
+    assert "is not what was declared" in str(found)
+    with pytest.raises(GradebookError, match="estimator"):
+        gradebook.probe(advantages.grpo, {"estimator": "grppo"})
+
+
+@pytest.mark.parametrize(
+    "name, what",
+    [
+        ("raises", "ValueError: no such thing"),
+        ("flattens", "no groups of numbers"),
+        ("transposes", "another shape"),
+        ("writes", "text"),
+        ("nan", "NaN"),
+        ("infinite", "infinity"),
+        ("changes", "changed its argument"),
+    ],
+)
+def test_a_hostile_function_gets_what_it_did_as_its_answer(name, what):
+    hostile = getattr(advantages, name)
+    found = gradebook.probe(lambda groups: hostile(groups))
+    assert what in found.troubles["0/1 rewards"]
+    assert found.exit_code == 2 and not found.computes
+    assert "holds" not in found.laws.values()
+    assert what in str(found) and "<li>" in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "name, what", [("sleeps", "took longer than"), ("ends", "ended its process")]
+)
+def test_a_function_that_sleeps_or_ends_its_process_is_stopped(name, what, monkeypatch):
+    monkeypatch.setattr(child, "A_CALL", 0.5)
+    monkeypatch.setattr(child, "MOST_LOST", 1)
+    found = gradebook.probe(getattr(advantages, name))
+    assert what in found.troubles["equal groups"]
+    assert "not called" in found.troubles["0/1 rewards"]
+
+
+def test_what_cannot_be_pickled_runs_here_and_the_answer_says_so():
+    found = gradebook.probe(lambda groups: advantages.grpo(groups))
+    assert "cannot be pickled" in found.notes[0]
+    assert found.convention["scale"] == "group_std"
+
+
+def test_recorded_outputs_are_judged_and_a_law_without_a_pair_is_not_measured():
+    groups = [[1.25, -0.5, 0.75, 2.0], [0.0, -1.125, 0.375, 0.25]]
+    found = gradebook.probe(outputs=[(groups, advantages.grpo(groups))])
+    assert found.convention["baseline"] == "group_mean"
+    assert found.laws["lost_row"] == "not measured"
+    assert found.laws["zero_sum"] == "holds"
+    uneven = [[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 0.0]]
+    pairs = [(groups, advantages.by_fours(groups))]
+    pairs.append((uneven, advantages.by_fours(uneven)))
+    assert list(gradebook.probe(outputs=pairs).bugs) == ["partial_groups"]
+
+
+@pytest.mark.parametrize(
+    "law",
+    gradebook.laws(
+        advantages.missing_is_zero, expected={"missing": "a missing reward is a 0"}
+    ),
+)
+def test_laws_are_pytest_parameters_and_an_expected_exception_must_occur(law):
+    law()
+
+
+def test_the_command_prints_and_gives_the_checks_exit_codes(capsys, monkeypatch):
+    monkeypatch.syspath_prepend("tests/trainers")
+    assert main(["probe", "advantages:grpo", "--declared", "estimator=grpo"]) == 0
+    assert "holds: " in capsys.readouterr().out
+    assert main(["probe", "advantages:missing_is_zero", "--format", "json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out).values()
+    assert list(found["bugs"]) == ["unscored_rows"]
+    assert main(["probe", "advantages:missing_is_zero", "--format", "github"]) == 1
+    assert capsys.readouterr().out.startswith("::error title=")
+    assert main(["probe", "advantages:none_such"]) == 2
+    assert main(["probe"]) == 2
