@@ -1,8 +1,8 @@
 """The command line: gradebook check, probe, app, bugs and explain.
 
 `gradebook check FILE...` asks whether a run's log is what it should be. Exit
-code 0 when every step fits the correct engine, 1 when a suspect is named, 2
-when it cannot be told or the input is bad.
+code 0 when every step matches what was declared, or one known computation; 1
+when they match another one, or are proved wrong; 2 for everything else.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import NoReturn
 
 from gradebook.core.errors import GradebookError
 from gradebook.logs.ci import github, junit
+from gradebook.logs.explore import worst_steps
+from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
 from gradebook.logs.pytest_file import test_file
 from gradebook.logs.report import report
-from gradebook.logs.verdict.explore import worst_steps
-from gradebook.logs.verdict.verdict import Verdict
-from gradebook.logs.verdict.what_if import sentences
+from gradebook.logs.what_if import sentences
 from gradebook.output.bug_text import bug_list, explain
 from gradebook.ui.launch import start_app
 
@@ -83,6 +83,17 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE,...",
         help="what the trainer was asked for: estimator=grpo,scale=group",
     )
+    check.add_argument(
+        "--places",
+        type=_places,
+        metavar="N",
+        help="decimals that advantages were rounded to",
+    )
+    check.add_argument(
+        "--verbose",
+        action="store_true",
+        help="tell everything: worst steps, ties, notes, what was not checked",
+    )
     check.add_argument("--html", metavar="OUT", help="write a report")
     check.add_argument(
         "--test",
@@ -137,6 +148,12 @@ def _weights(text: str) -> tuple[float, ...]:
 def _size(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) < 2**31:
         raise argparse.ArgumentTypeError(f"expected 1 or more: {text!r}")
+    return int(text)
+
+
+def _places(text: str) -> int:
+    if not text.isdecimal() or int(text) > 15:
+        raise argparse.ArgumentTypeError(f"expected 0 to 15: {text!r}")
     return int(text)
 
 
@@ -195,13 +212,17 @@ def _check(given: argparse.Namespace) -> int:
             columns=dict(given.column),
             weights=given.weights,
             group_size=given.group_size,
+            places=given.places,
             declared=given.declared,
             progress=told,
         )
     finally:
         if told:
             print(file=sys.stderr)
-    print(FORMATS[given.format](verdict, _place(given.files)))
+    if given.format == "text":
+        print(_text(verdict, given.verbose))
+    else:
+        print(FORMATS[given.format](verdict, _place(given.files)))
     if given.html:
         Path(given.html).write_text(report(verdict), encoding="utf-8", errors="replace")
     if given.test:
@@ -225,35 +246,36 @@ def _progress(share: float, steps: int) -> None:
     sys.stderr.flush()
 
 
-def _text(verdict: Verdict) -> str:
+SHORT = 5
+"""So many lines follow the verdict, unless all are asked for."""
+
+
+def _text(verdict: Verdict, verbose: bool) -> str:
     """The verdict for a person."""
-    lines = [verdict.sentence]
-    worst = worst_steps(verdict, 5)
-    if len(verdict.what_if):
-        lines.append("Where the engines would differ most:")
-    elif len(worst):
-        lines.append("The worst steps:")
-    for _, step in worst.iterrows():
-        lines.append(
-            f"  step {step['step']}: off by {step['correct_residual']:.3g}"
-            f" at row {step['row']}; flips: {step['flips']}, groups"
-            f" affected: {step['groups_affected']} of {step['groups']}"
-        )
-    lines += sentences(verdict.what_if)
     columns = ", ".join(f"{k} = {v}" for k, v in verdict.columns.items())
-    lines.append(f"  columns: {columns}")
-    if verdict.source:
-        lines.append(f"  source: {verdict.source}")
-    lines += [
-        f"Cannot be told from {t.title or t.name}: {t.why}." for t in verdict.ties
-    ]
-    lines += verdict.notes
-    lines += verdict.broken
-    return "\n".join(map(_printable, lines))
+    worst = worst_steps(verdict, SHORT if verbose else 1)
+    lines = [verdict.near] if verdict.near else []
+    for _, step in worst[worst["correct_residual"] > 1e-9].iterrows():
+        lines.append(
+            f"Step {step['step']} is off by {step['correct_residual']:.3g} at row"
+            f" {step['row']}; flips: {step['flips']}, groups affected:"
+            f" {step['groups_affected']} of {step['groups']}."
+        )
+    lines += sentences(verdict.what_if)[: None if verbose else 1]
+    lines.append(f"Columns: {columns}.")
+    if verdict.broken and not verbose:
+        lines.append(f"Left out: {verdict.broken[0]} (--verbose shows all)")
+    if verdict.unchecked and not verbose:
+        lines.append(verdict.unchecked)
+    if verbose:
+        lines += [f"Not told apart from {t.title}. {t.why}" for t in verdict.ties]
+        lines += [*verdict.notes, *verdict.broken]
+    shown = lines if verbose else lines[:SHORT]
+    return "\n".join(map(_printable, [verdict.sentence, *shown]))
 
 
 FORMATS: Mapping[str, Callable[[Verdict, str], str]] = {
-    "text": lambda verdict, _: _text(verdict),
+    "text": lambda verdict, _: _text(verdict, False),
     "json": lambda verdict, _: verdict.to_json(),
     "github": github,
     "junit": junit,

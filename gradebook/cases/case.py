@@ -154,6 +154,7 @@ class Telltale(Part):
     text: Text
 
 
+LOST = ("", "float32 mean", "float32 variance", "bfloat16 mean")
 PROOFS = ("structure", "column", "declaration")
 
 
@@ -169,6 +170,8 @@ class Record(Part):
     proof            what proves the bug in a log: numbers that no correct
                      computation gives, a column whose meaning is certain,
                      or what the trainer was asked for
+    loses            the number that a number type cannot hold, "float32 mean"
+                     for one, where that is the bug
     phrase           what a verdict calls the faulty computation
     correct_phrase   what a verdict calls the correct one
     tells            what a log must hold for the bug to be tried
@@ -189,6 +192,7 @@ class Record(Part):
     would_tell: Text
     laws: Annotated[tuple[Text, ...], between(1), each_once]
     proof: Annotated[str, one_of(*PROOFS)] = "declaration"
+    loses: Annotated[str, one_of(*LOST)] = ""
     guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = field(
         default_factory=dict
     )

@@ -2,34 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.conventions import declared_conventions
-from gradebook.logs.candidates.fit import (
-    Rounding,
-    rounding_of,
-    rounding_of_type,
-)
-from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import logged
-from gradebook.logs.candidates.trials import Tried
 from gradebook.logs.candidates.trl import read_as_trl
-from gradebook.logs.quiet import undisturbed
-from gradebook.logs.read.canonical import canonical
-from gradebook.logs.read.columns import guessed, own_names
-from gradebook.logs.read.resumed import told_apart
-from gradebook.logs.verdict.search import Search
-from gradebook.logs.verdict.steps import COLUMNS, joined, results_of
+from gradebook.logs.judging.declared import asked_of
+from gradebook.logs.judging.judge import COLUMNS, by_step, ruler_of
+from gradebook.logs.read.log import read_frame, read_recording
 
 if TYPE_CHECKING:
     from gradebook.logs.recording.read import Recording
-
-AT_ONCE = 131_072
-"""Rows that go through the engine together, in whole steps."""
 
 
 def check(
@@ -50,14 +34,14 @@ def check(
     `places` are the decimals that advantages were rounded to, `declared`
     settings that the trainer was given ({"scale": "group"}).
 
-    Columns of the answer: step; verdict (correct, suspect, cannot tell,
-    none fits); bug, a name from BUGS or ""; ties, the names that fit
-    equally well; estimator; residual, the largest distance of a row from
-    that computation; correct_residual, the same for the correct engine;
-    row, the worst one, counted from 0 in its step. A step's verdict depends
-    on its own rows. A step that stands twice, since the run was resumed, has
-    two rows: "4" and "4 (again)". Beyond 2,048 rows, ties are those that fit
-    a sample of the steps, or of one large step's prompts, as well.
+    Columns of the answer: step; verdict (correct, other, suspect, asks,
+    cannot tell, none fits); bug, the suspect's name or ""; ties, the names
+    that fit equally well; asks, the bugs that it would be under a condition;
+    estimator; residual, the largest distance of a row from that computation;
+    correct_residual, the same for the correct one; row, the worst one,
+    counted from 0 in its step. A step's verdict depends on its own rows. A
+    step that stands twice, since the run was resumed, has two rows: "4" and
+    "4 (again)".
 
     Raises GradebookError naming column and row of what cannot be read.
 
@@ -67,69 +51,17 @@ def check(
     >>> check(frame)[["verdict", "estimator"]].values.tolist()
     [['correct', 'dr_grpo']]
     """
-    frames: Iterable[pd.DataFrame] = [frame]
-    kind = None
-    if not isinstance(frame, pd.DataFrame):
+    if isinstance(frame, pd.DataFrame):
+        log = read_frame(frame, columns)
+    else:
         declared = {**frame.declared, **(declared or {})}
-        columns = {**own_names(frame.columns), **(columns or {})}
-        kind, frames = (
-            rounding_of_type(frame.types["advantage"]),
-            frame.frames(),
-        )
-    search = Search(tried(declared, group_size))
-    found = []
-    with undisturbed():
-        for one in frames:
-            steps = _prepared(one, columns, weights, group_size)
-            rounding = kind
-            if rounding is None:
-                rounding = rounding_of(steps.advantage)
-            if places is not None:
-                rounding = Rounding(places)
-            found += [
-                results_of(search.run(part, rounding)).frame for part in in_parts(steps)
-            ]
-    return joined(found)[list(COLUMNS)]
-
-
-def _prepared(
-    frame: pd.DataFrame,
-    columns: Mapping[str, str] | None,
-    weights: Sequence[float] | None,
-    group_size: int | None,
-) -> LoggedSteps:
-    """A log's frame as logged steps. Raises GradebookError with the column
-    and row of the first cell that cannot be read."""
-    names = [str(c) for c in frame.columns]
-    kinds = [frame[c].dtype.kind for c in frame.columns]
-    numbers = [n for n, k in zip(names, kinds) if k in "fiub"]
-    found = guessed(names, numbers, columns)
-    table, broken = canonical(frame, found)
-    if broken:
-        raise broken[0]
-    table, _ = told_apart(table)
-    reading = read_as_trl(table, found, weights, group_size)
-    return logged(table, found, reading)
-
-
-def tried(declared: Mapping[str, Any] | None, group_size: int | None) -> Tried:
-    """What is tried where a person named settings. Raises GradebookError
-    for a setting or a value that does not exist."""
-    given = dict(declared or {})
-    if group_size is not None:
-        given["group_size"] = group_size
-    if not declared:
-        return Tried(given=tuple(given.items()))
-    table = declared_conventions(given)
-    read = {k: table[0].settings[k] for k in given if k != "estimator"}
-    return Tried(table, tuple(read.items()))
-
-
-def in_parts(steps: LoggedSteps) -> Iterator[LoggedSteps]:
-    """The steps, cut so that few rows are held at once."""
-    if steps.rows <= AT_ONCE:
-        yield steps
-        return
-    part = np.append(steps.starts[1:], steps.rows) // AT_ONCE
-    for number in np.unique(part):
-        yield steps.of_steps(part == number)
+        log = read_recording(frame, columns)
+    asked = asked_of(declared, group_size, log.columns.trusted)
+    parts = []
+    for table in log.tables():
+        reading = read_as_trl(table, log.columns, weights, group_size)
+        steps = logged(table, log.columns, reading)
+        parts.append(by_step(ruler_of(steps, log.types, places), asked))
+    if not parts:
+        return pd.DataFrame({name: [] for name in COLUMNS})
+    return pd.concat(parts, ignore_index=True)[list(COLUMNS)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from gradebook.logs.verdict.explore import worst_steps
-from gradebook.logs.verdict.verdict import Verdict
+from gradebook.logs.explore import worst_steps
+from gradebook.logs.judging.verdict import Verdict
 
 LEVELS = {0: "notice", 1: "error", 2: "warning"}
 """How grave GitHub shows a verdict, by its exit code."""
@@ -56,13 +56,13 @@ def _steps(verdict: Verdict) -> list[str]:
 
 
 def junit(verdict: Verdict, place: str) -> str:
-    """A JUnit report with one test, which fails where a suspect is named or
-    nothing known fits, is skipped where the log cannot tell, and is an
-    error where it was only partly read."""
+    """A JUnit report with one test, which fails with exit code 1, is skipped
+    where the log asks or cannot tell, and is an error where it was only
+    partly read."""
     suites = ElementTree.Element("testsuites", name="gradebook")
-    failed = verdict.verdict in ("suspect", "none fits")
+    failed = verdict.verdict in ("suspect", "other")
     partly = verdict.verdict == "correct" and verdict.exit_code != 0
-    skipped = verdict.verdict == "cannot tell"
+    skipped = verdict.verdict in ("asks", "cannot tell", "none fits")
     suite = ElementTree.SubElement(
         suites,
         "testsuite",

@@ -7,8 +7,9 @@
                    mask=response_mask)
 
 On a healthy step only the declared computation runs. Where the trainer's
-advantages are not what it gives, the known bugs are tried, and the guard
-says what the check of a log would say.
+advantages are not what it gives, everything else is tried, and the guard
+says what they match. Without a declaration it warns only of what no
+declaration could excuse.
 """
 
 from __future__ import annotations
@@ -20,33 +21,22 @@ from typing import Any
 
 import numpy as np
 
-from gradebook.analysis.law_check import broken_as_it_is
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
-from gradebook.logs.candidates.candidates import Candidate, correct_ones
-from gradebook.logs.candidates.conventions import Convention
-from gradebook.logs.candidates.fit import distance, rounding_of_type
-from gradebook.logs.candidates.logged_steps import (
-    CANONICAL,
-    LoggedSteps,
-    one_step,
-    under,
-)
-from gradebook.logs.candidates.trials import Trials, Tried, advantages
-from gradebook.logs.check import tried
-from gradebook.logs.quiet import undisturbed
+from gradebook.logs.candidates.logged_steps import CANONICAL, LoggedSteps, one_step
+from gradebook.logs.judging import search
+from gradebook.logs.judging.declared import asked_of
+from gradebook.logs.judging.fit import Rounding, Ruler, distance, rounding_of
+from gradebook.logs.judging.judge import Judgement, judge
+from gradebook.logs.judging.sentences import sentence_of
+from gradebook.logs.judging.space import Computed, Reading
+from gradebook.logs.judging.suspects import trace
 from gradebook.logs.recording.intake import StepReader, StepRows
-from gradebook.logs.verdict.one_step import judged, search
-from gradebook.logs.verdict.sentences import sentence_of
-from gradebook.logs.verdict.tally import Named
 
 ACTIONS = ("warn", "raise")
 
-ONLY_BUGS = ("rank", "text")
-"""Columns that no correct computation reads."""
-
-WORST = 8
-"""So many rows are looked at, with their prompts, for a broken law."""
+KEPT = 6
+"""So many readings that fitted the steps before are tried first."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +48,8 @@ class Finding:
     correct   that row's advantage as declared
     trained   the advantage that the trainer computed
     bug       a name from BUGS, or "" where no known bug computes the step
-    law       where no bug is named: how the step breaks a law, or ""
-    sentence  what the check would say of the step
+    verdict   other, suspect or none fits, as the check would say
+    sentence  what the advantages match, in words that stand alone
 
     >>> guard = Guard(declared={"estimator": "dr_grpo"}, action=str)
     >>> found = guard.step(
@@ -74,7 +64,7 @@ class Finding:
     correct: float
     trained: float
     bug: str
-    law: str
+    verdict: str
     sentence: str
 
     def __str__(self) -> str:
@@ -84,8 +74,7 @@ class Finding:
             f" {signed(self.correct, digits)}, trained"
             f" {signed(self.trained, digits)}."
         )
-        said = (self.sentence, numbers, self.law)
-        return " ".join(part for part in said if part)
+        return f"{numbers} {self.sentence}"
 
 
 class WrongAdvantages(RuntimeError):
@@ -96,8 +85,8 @@ class WrongAdvantages(RuntimeError):
     >>> try:
     ...     guard.step(7, advantage=[-1.0, 0.5], **rows)
     ... except WrongAdvantages as wrong:
-    ...     print(wrong.finding.law)
-    The advantages of row 0's prompt add up to −0.500.
+    ...     print(wrong.finding.verdict)
+    none fits
     """
 
     def __init__(self, finding: Finding) -> None:
@@ -109,10 +98,10 @@ class Guard:
     """Judges each step's rows, until it has found something.
 
     declared  what the trainer was configured with, by the names of
-              gradebook.Settings, or {"estimator": ...}. Without it, every
-              listed trainer's computation counts as correct
+              gradebook.Settings, or {"estimator": ...}. Without it, the
+              guard warns only of what structure proves
     action    "warn"; "raise" a WrongAdvantages; or a function that is
-              called with the Finding
+              called with the Finding. The last two need `declared`
 
     `finding` is what was found, None so far. Where statistics of the whole
     batch are declared, hand over the rows of all ranks. Raises
@@ -134,12 +123,18 @@ class Guard:
             expected = f"{', '.join(ACTIONS)} or a function"
             raise refuse(expected, action, "action")
         self.declared = dict(declared or {})
+        if action != "warn" and not self.declared:
+            raise GradebookError(
+                key="declared",
+                expected="what the trainer was configured with, as"
+                ' {"estimator": "grpo"}: a guard that acts has to know it',
+                found="nothing",
+            )
         self.action = action
         self.finding: Finding | None = None
-        self._tried = tried(self.declared, None)
+        self._asked = asked_of(self.declared, None, frozenset(CANONICAL))
         self._reader = StepReader()
-        self._last: Candidate | None = None
-        self._alive: tuple[Convention, ...] = ()
+        self._fitted: tuple[Reading, ...] = ()
         self._warned = False
 
     def step(self, step: int, **columns: Any) -> Finding | None:
@@ -182,126 +177,84 @@ class Guard:
             warnings.warn(str(finding), RuntimeWarning, stacklevel=3)
 
     def _judged(self, step: int, rows: StepRows) -> Finding | None:
-        rounding = rounding_of_type(rows.types["advantage"])
-        own = Tried(self._alive or self._tried.table, self._tried.given)
-        if self._last is not None:
-            few = Trials(_logged(step, rows, without=ONLY_BUGS), rounding, own)
-            if _gives(self._last, few) or _fits(self._last, few):
-                return None
-        trials = Trials(_logged(step, rows), rounding, own)
-        if trials.quiet.all():
+        steps = _logged(step, rows)
+        kinds = rows.types
+        ruler = Ruler(
+            steps,
+            _rounding(steps.advantage, kinds["advantage"]),
+            _rounding(steps.batch.reward.numpy(), kinds["reward"]),
+        )
+        if search.quiet(steps).all():
             return None
-        with undisturbed():
-            return self._searched(trials)
-
-    def _searched(self, trials: Trials) -> Finding | None:
-        """Tries what else counts as correct, and then the known bugs."""
-        correct = list(correct_ones(trials.tried.table, trials.seen))
-        fitting = [c for c in correct if _fits(c, trials)]
-        if fitting:
-            self._last = fitting[0]
-            self._alive = tuple(dict.fromkeys(c.convention for c in fitting))
+        fitted = [r for r in self._fitted if self._fits(ruler, r)]
+        if not fitted and self.declared:
+            wanted = search.wanted(steps, self._asked)
+            fitted = [c.reading for c in wanted if _is_near(ruler, c)]
+        if fitted:
+            self._fitted = tuple(fitted[:KEPT])
             return None
-        return self._named(trials, correct[0])
+        j = judge(ruler, self._asked)
+        if j.verdict == "correct":
+            self._fitted = tuple(r for r in j.readings if self._asked.wanted(r))[:KEPT]
+        return self._finding(j) if self._acts(j) else None
 
-    def _named(self, trials: Trials, correct: Candidate) -> Finding | None:
-        """What the check says of the step. The conventions that the steps
-        before followed are tried first, then all that count as declared."""
-        search(trials)
-        if self._alive and not trials.fitted.any():
-            trials = self._widened(trials)
-        told = judged(trials)
-        if self._alive and told.verdict == "cannot tell":
-            wide = judged(self._widened(trials))
-            told = wide if wide.verdict == "suspect" else told
-        if told.verdict == "correct":
-            return None
-        if told.verdict == "suspect" and told.candidate is not None:
-            correct = told.candidate.correct
-        return self._finding(told, correct, trials)
+    def _fits(self, ruler: Ruler, reading: Reading) -> bool:
+        """One plain run gives the step's numbers."""
+        return bool(search.fit(ruler, reading, self._asked).good.all())
 
-    def _widened(self, trials: Trials) -> Trials:
-        """Everything that counts as declared, tried on the same step."""
-        wide = trials.widened(self._tried)
-        search(wide)
-        return wide
+    def _acts(self, j: Judgement) -> bool:
+        if self.declared:
+            return j.verdict in ("other", "suspect", "none fits")
+        if j.verdict != "suspect" or j.suspect is None:
+            return False
+        return j.suspect.record.proof == "structure"
 
-    def _finding(
-        self, told: Named, correct: Candidate, trials: Trials
-    ) -> Finding | None:
-        """The facts of a step that is wrong. None where no known bug
-        computes it, no law is broken and nothing was declared."""
-        steps = trials.steps
-        due = trials.runs.trace(correct).advantage.double().numpy()
+    def _finding(self, j: Judgement) -> Finding:
+        """The facts of a step that is wrong."""
+        steps = j.found.steps
+        due = self._due(j)
         away = distance(due, steps.advantage)
         row = int(np.argmax(away))
-        bug, law = "", ""
-        if told.verdict == "suspect" and told.candidate is not None:
-            bug = told.candidate.bug
-        else:
-            law = _law(trials, correct, away)
-        if not (bug or law or self.declared):
-            return None
-        if told.verdict == "cannot tell" and not law:
-            return None
+        columns = {name: name for name in steps.has}
         return Finding(
             step=int(steps.labels[0]),
             row=row,
             correct=float(due[row]),
             trained=float(steps.advantage[row]),
-            bug=bug,
-            law=law,
-            sentence=sentence_of(told, self.declared),
+            bug=j.suspect.bug if j.suspect and j.verdict == "suspect" else "",
+            verdict=j.verdict,
+            sentence=sentence_of(j, self.declared, columns),
         )
 
-
-def _gives(candidate: Candidate, trials: Trials) -> bool:
-    """One plain run of the candidate's engine gives the step's numbers, as
-    closely as they can tell."""
-    try:
-        found = advantages(trials.steps, candidate)
-    except GradebookError:
-        return False
-    away = distance(found, trials.steps.advantage)
-    return bool((away <= trials.ruler.allowed).all())
-
-
-def _fits(candidate: Candidate, trials: Trials) -> bool:
-    """The candidate computes the step, up to the rounding of its numbers,
-    where that rounding is not as large as the numbers."""
-    trials.try_on(np.ones(1, dtype=bool), [candidate])
-    fit = trials.fits[candidate]
-    if fit.tight.all():
-        return True
-    trace = trials.trace(candidate) if fit.loose.all() else None
-    return trace is not None and not trials.ruler.blurred(trace).any()
+    def _due(self, j: Judgement) -> np.ndarray:
+        """What is correct beside the step: what fitted the steps before, what
+        was declared, or what the bug was found beside. float64 [R]"""
+        steps = j.found.steps
+        if self._fitted:
+            return search.compute(steps, self._fitted[0]).values
+        if j.suspect is not None:
+            return trace(steps, j.suspect.correct).values
+        near = [
+            (float(np.median(distance(one.values, steps.advantage))), at, one)
+            for at, one in enumerate(search.wanted(steps, self._asked))
+        ]
+        if near:
+            return min(near, key=lambda each: each[:2])[2].values
+        return search.compute(steps, j.readings[0]).values
 
 
-def _law(trials: Trials, correct: Candidate, away: np.ndarray) -> str:
-    """The law that the prompts of the rows that are off most break, with
-    its numbers; "" where they break none."""
-    steps = trials.steps
-    trace = trials.runs.trace(correct)
-    prompt = steps.batch.prompt_index.numpy()
-    worst = np.argsort(-away, kind="stable")[:WORST]
-    chosen = np.isin(prompt, prompt[worst])
-    rows = np.flatnonzero(chosen)
-    allowed = trials.ruler.allowed[rows] + trials.ruler.slack(trace, rows)
-    broken = broken_as_it_is(
-        under(steps.of_rows(chosen).batch, correct.settings),
-        rows.tolist(),
-        steps.advantage[rows].tolist(),
-        allowed.tolist(),
-    )
-    return broken.sentence if broken else ""
+def _is_near(ruler: Ruler, computed: Computed) -> bool:
+    fit = ruler.fit(computed.values, computed.baseline, computed.scale)
+    return bool(fit.good.all())
 
 
-def _logged(step: int, rows: StepRows, without: tuple[str, ...] = ()) -> LoggedSteps:
+def _rounding(values: np.ndarray, kind: str) -> Rounding:
+    """Only a type of few digits rounds what a trainer holds."""
+    return rounding_of(values, kind) if kind in ("bfloat16", "float16") else Rounding()
+
+
+def _logged(step: int, rows: StepRows) -> LoggedSteps:
     """The rows as a logged step. A row without a reward is not scored."""
-    columns = {
-        name: values
-        for name, values in rows.columns.items()
-        if name in CANONICAL and name not in without
-    }
+    columns = {n: v for n, v in rows.columns.items() if n in CANONICAL}
     columns["reward"] = np.nan_to_num(columns["reward"])
     return one_step(step, columns)

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from gradebook.logs.read.whole_steps import Log
-from gradebook.logs.verdict.search import Search
-from gradebook.logs.verdict.sentences import (
-    convention_notes,
-    count,
-    unchecked_notes,
-)
-from gradebook.logs.verdict.tally import Named
+from gradebook.logs.candidates.trl import Reading
+from gradebook.logs.judging.judge import Judgement
+from gradebook.logs.judging.sentences import count, unchecked
+from gradebook.logs.read.log import Log
 
 if TYPE_CHECKING:
     from gradebook.logs.recording.read import Recording
@@ -24,45 +20,29 @@ NAMED = 5
 
 def notes_of(
     log: Log,
-    found: Named,
-    *,
-    reading: Sequence[str],
-    search: Search,
-    has: frozenset[str] | None,
+    j: Judgement | None,
+    reading: Reading,
+    has: frozenset[str],
+    set_apart: int,
 ) -> tuple[str, ...]:
     """Notes on the reading, then on the verdict. `has` are the log's
-    canonical columns, None where no step of it was judged."""
-    notes = []
-    notes += _left_out(log)
+    canonical columns."""
+    notes = _left_out(log, set_apart)
     if log.recording is not None:
         notes += _recorded(log.recording)
-    if search.unsearched:
-        tried = "was" if search.unsearched == 1 else "were"
-        notes.append(
-            f"{count(search.unsearched, 'step')} that nothing fits {tried}"
-            " tried only with what was found on others."
-        )
-    if search.by_prompts:
-        notes.append(
-            "Of a large step that nothing fits, some prompts were searched."
-            " What depends on the whole batch was computed for all rows only"
-            " where it comes close on these."
-        )
-    notes += reading
-    if search.rounding:
-        notes.append(
-            f"Advantages are {search.rounding.words}; that much is allowed for"
-            " where nothing fits exactly."
-        )
-    frame = found.frame
-    quiet = int((frame["verdict"] == "cannot tell").sum())
-    if quiet and found.verdict in ("correct", "suspect"):
-        steps = f"{quiet:,} of {count(len(frame), 'step')}"
-        notes.append(f"{steps} can tell nothing; they agree with the verdict.")
-    notes += convention_notes(found)
-    if has is not None:
-        notes += unchecked_notes(has)
-    return tuple(notes)
+    notes += reading.notes
+    if j is not None:
+        rounding = j.found.ruler.advantage
+        if rounding:
+            notes.append(
+                f"Advantages are {rounding.words}; that much is allowed for where"
+                " nothing fits exactly."
+            )
+        quiet = int((j.frame["verdict"] == "cannot tell").sum())
+        if quiet and j.verdict in ("correct", "other", "suspect"):
+            steps = f"{quiet:,} of {count(len(j.frame), 'step')}"
+            notes.append(f"{steps} can tell nothing; they agree with the verdict.")
+    return (*notes, *unchecked(has)[1])
 
 
 def _recorded(recording: Recording) -> list[str]:
@@ -100,7 +80,7 @@ def _ranks(ranks: Sequence[int]) -> str:
     return f"ranks {', '.join(names[:-1])} and {names[-1]}"
 
 
-def _left_out(log: Log) -> list[str]:
+def _left_out(log: Log, set_apart: int) -> list[str]:
     notes = []
     if log.broken_files:
         files = len(log.sources)
@@ -108,8 +88,8 @@ def _left_out(log: Log) -> list[str]:
             f"{log.broken_files} of {count(files, 'file')} could not be read"
             " to the end; the others are checked."
         )
-    if log.set_apart:
-        rows = count(log.set_apart, "row belongs", "rows belong")
+    if set_apart:
+        rows = count(set_apart, "row belongs", "rows belong")
         notes.append(
             f"{rows} to an evaluation among the training rows, or to a group"
             " that it cut short; they are set apart and not judged."
@@ -130,11 +110,4 @@ def _left_out(log: Log) -> list[str]:
         if log.without:
             steps = f"all {count(log.without, 'row')} of these prompts are"
         notes.append(f"{cells} left out; {steps} not judged for it.")
-    if log.split_steps:
-        some = ", ".join(map(str, [*log.split_steps][:5]))
-        steps = count(len(log.split_steps), "step comes", "steps come")
-        notes.append(
-            f"{steps} back after others ({some}): sort the log by step, so"
-            " that each is whole."
-        )
     return notes

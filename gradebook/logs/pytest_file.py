@@ -11,21 +11,21 @@ from gradebook.cases.rows import MOST_ROWS
 from gradebook.cases.scenario import load
 from gradebook.cases.state import State, start
 from gradebook.core.errors import GradebookError
+from gradebook.logs.explore import StepRows, step_rows
+from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.read.sources import Source
-from gradebook.logs.verdict.explore import StepRows, step_rows
-from gradebook.logs.verdict.verdict import Verdict
 from gradebook.output.pytest_file import PytestFile, pytest_file
 
 NO_LINK = "python -m gradebook check"
 
 
 def failing_step(verdict: Verdict) -> object:
-    """The step with the fewest rows of those that name a suspect.
+    """The step with the fewest rows of those that name a bug.
 
     Raises GradebookError where there is none.
     """
     frame = verdict.frame
-    off = frame[frame["verdict"] == "suspect"] if len(frame) else frame
+    off = frame[frame["bug"] != ""] if len(frame) else frame
     if not len(off):
         raise GradebookError(
             key="step", expected="a step that names a suspect", found="none"

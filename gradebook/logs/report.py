@@ -5,18 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.verdict.explore import timeline, worst_steps
-from gradebook.logs.verdict.verdict import Verdict
-from gradebook.logs.verdict.what_if import sentences
+from gradebook.logs.explore import OFF, timeline, worst_steps
+from gradebook.logs.judging.verdict import Verdict
+from gradebook.logs.what_if import sentences
 from gradebook.output.rendering import rendered
 
 BARS = 240
 """So many bars the timeline has at most; steps share one beyond that."""
 
-ORDER = ("none fits", "suspect", "cannot tell", "correct")
+ORDER = ("suspect", "other", "asks", "none fits", "cannot tell", "correct")
 """Verdicts, the one that a shared bar shows first."""
 
-MARKS = {"correct": "", "suspect": "◆", "none fits": "?", "cannot tell": "–"}
+MARKS = {
+    "correct": "",
+    "other": "◇",
+    "suspect": "◆",
+    "asks": "?",
+    "none fits": "?",
+    "cannot tell": "–",
+}
 
 WORST = {
     "step": "Step",
@@ -91,7 +98,7 @@ def _bars(frame: pd.DataFrame) -> list[dict[str, Any]]:
     for at in range(count):
         rows = slice(at * share, (at + 1) * share)
         verdict = min(frame["verdict"].iloc[rows].tolist(), key=ORDER.index)
-        bad = verdict in ("suspect", "none fits")
+        bad = verdict in OFF
         bars.append(
             {
                 "kind": verdict.replace(" ", "-"),

@@ -458,12 +458,12 @@ def test_the_check_knows_both_in_small_and_large_logs(copy, sizes):
     """Rows of the log, and of each of its steps."""
     groups, loss = printed(copy, f"SIZES = {sizes}\n{LOGS}")
     for verdict, bug, sentence, *_ in groups:
-        assert (verdict, bug) == ("suspect", "rank_groups")
-        assert "These are what groups split by process computes" in sentence
+        assert (verdict, bug) == ("asks", "rank_groups")
+        assert "groups split by process" in sentence
     for verdict, bug, _, *notes in loss:
         assert (verdict, bug) == ("correct", "")
         assert any(
-            note.startswith("Padded loss leaves no trace in advantages")
+            note.startswith("Not checked: Padded loss. It leaves no trace")
             for note in notes
         )
 

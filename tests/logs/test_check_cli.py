@@ -51,7 +51,7 @@ def faulty(tmp_path):
 def test_a_correct_log_exits_0(run):
     code, out, err = run("check", TRL)
     assert (code, err) == (0, "")
-    assert out.startswith("These are GRPO advantages in TRL's")
+    assert out.startswith("These match GRPO")
 
 
 def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
@@ -60,7 +60,7 @@ def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
     found = json.loads(done.stdout)
     assert found["verdict"] == "suspect"
     assert found["bug"] == "partial_groups"
-    assert found["sentence"].startswith("These are what fixed-stride")
+    assert found["sentence"].startswith("These match fixed-stride")
 
 
 def test_a_log_without_advantages_exits_2(run, tmp_path):

@@ -65,9 +65,9 @@ def test_nothing_is_judged_before_a_log_is_chosen(visit):
 @pytest.mark.parametrize(
     "example, head, bug",
     [
-        ("trl", "✓ Correct", ""),
+        ("trl", "A known computation", ""),
         ("lost-rollouts", "◆ Suspect: Partial groups", "partial_groups"),
-        ("rejected-answers", "◆ Suspect: Rejected rows", "rejected_rows"),
+        ("rejected-answers", "? A question: Rejected rows", "rejected_rows"),
     ],
 )
 def test_an_example_is_checked_by_one_click(page, example, head, bug):
@@ -132,10 +132,10 @@ def test_declared_settings_change_the_verdict(page):
         for reward in rewards
     )
     paste(page, log)
-    assert "✓ Correct" in page.text
+    assert "✓" not in page.text
     assert "If you asked for scale=group_std" in page.text
     page.put("check-declared", "estimator=grpo, scale=group")
-    assert "◆ Suspect" in page.text
+    assert "◇ Another computation" in page.text
     page.put("check-declared", "scale=grup")
     assert any("grup" in said for said in alone(page, "error"))
     page.go("").go("check")

@@ -58,20 +58,6 @@ class Log:
     gathered: bool = False
     repeated: int = 0
     table: pd.DataFrame | None = None
-    set_apart: int = 0
-    progress: float = 1.0
-    split_steps: tuple[object, ...] = ()
-
-    @classmethod
-    def of(
-        cls, paths: Sequence[Source], columns: Mapping[str, str] | None = None
-    ) -> Log:
-        """The log in these files."""
-        return read_files(paths, columns)
-
-    def again(self, gathered: bool = False) -> Log:
-        """The same log."""
-        return self
 
     def tables(self) -> Iterator[pd.DataFrame]:
         """Canonical tables of whole steps, in order: one of all rows, or of a

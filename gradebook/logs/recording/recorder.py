@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from gradebook.core.errors import GradebookError, refuse
-from gradebook.logs.candidates.conventions import declared_conventions
+from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.recording.intake import StepReader, StepRows
 
 KEY = "gradebook"
@@ -82,7 +82,7 @@ class Recorder:
             raise refuse("one of " + ", ".join(PROMPTS), prompts, "prompts")
         if not 0 <= rank < ranks:
             raise refuse(f"0 to {ranks - 1}", rank, "rank")
-        declared_conventions(declared or {})
+        asked_of(declared)
         self.folder = Path(folder)
         self.declared = dict(declared or {})
         self.rank = rank

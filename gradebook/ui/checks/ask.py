@@ -15,7 +15,7 @@ from gradebook.core.project import PROJECT
 from gradebook.logs.read.columns import NAMES
 from gradebook.logs.read.sources import Source, natural, pasted
 from gradebook.ui import keys
-from gradebook.ui.checks.checking import Checking, options_of
+from gradebook.ui.checks.checking import CONFIGURED, Checking, options_of
 from gradebook.ui.parts import words
 
 KINDS = ["parquet", "csv", "tsv", "jsonl", "json", "gz", "zst", "arrows"]
@@ -52,12 +52,23 @@ EXAMPLES = (
         " from Gradebook's replica of verl's bug.",
     ),
 )
-OPTIONS = ("columns", "declared", "weights", "size")
+OPTIONS = ("columns", "declared", "weights", "size", "estimator")
 
 
 def ask() -> None:
     """The fields of the page."""
-    st.file_uploader(
+    log, configured = st.columns([2, 1])
+    with configured:
+        st.selectbox(
+            "Which estimator did you configure?",
+            [*CONFIGURED],
+            index=None,
+            placeholder="Answer to get a verdict",
+            key="check-estimator",
+            on_change=again,
+            persist_state="session",
+        )
+    log.file_uploader(
         "Log files",
         type=KINDS,
         accept_multiple_files=True,

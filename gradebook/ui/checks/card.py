@@ -9,9 +9,9 @@ from functools import partial
 import streamlit as st
 
 from gradebook.cases.scenario import load
+from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.pytest_file import test_file
 from gradebook.logs.report import report
-from gradebook.logs.verdict.verdict import Verdict
 from gradebook.ui.checks.checking import Checking
 from gradebook.ui.checks.steps import open_step
 from gradebook.ui.parts import words
@@ -20,8 +20,10 @@ from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.tables import table
 
 HEADS = {
-    "correct": "✓ Correct",
+    "correct": "A known computation",
+    "other": "◇ Another computation",
     "suspect": "◆ Suspect",
+    "asks": "? A question",
     "none fits": "? Nothing fits",
     "cannot tell": "? Cannot tell",
 }
@@ -32,15 +34,18 @@ def card(checking: Checking, verdict: Verdict) -> None:
     """What was found, and what to do."""
     with st.container(key="check-verdict"):
         head = HEADS[verdict.verdict]
+        if verdict.verdict == "correct" and verdict.declared:
+            head = "✓ Correct"
         if verdict.bug:
             head += f": {words.plain(load(verdict.bug).title)}"
-        found, *rest = FIRST_SENTENCE.split(verdict.sentence, maxsplit=1)
+        first, *rest = FIRST_SENTENCE.split(verdict.sentence, maxsplit=1)
+        if verdict.verdict == "correct" and not verdict.declared:
+            first = f"{first.removesuffix('.')}, if that is what you wanted."
         st.markdown(
-            f"### {head}\n\n{words.plain(found)}\n\n" + " ".join(map(words.plain, rest))
+            f"### {head}\n\n{words.plain(first)}\n\n" + " ".join(map(words.plain, rest))
         )
-        if checking.near is not None:
-            near = f"{checking.near.found} {checking.near.do}"
-            st.markdown(words.plain(near))
+        if verdict.near:
+            st.markdown(words.plain(verdict.near))
         if verdict.bug in bug_files():
             _ways(checking, verdict)
 
@@ -103,8 +108,6 @@ def _facts(verdict: Verdict) -> list[list[str]]:
         rows.append(["the trainer was asked for", asked])
     if verdict.convention:
         rows.append(["convention", verdict.convention])
-    if verdict.source:
-        rows.append(["where it is computed so", verdict.source])
     if math.isfinite(verdict.residual):
         off = f"{verdict.residual:.2g}"
         rows.append(["largest distance from this computation", off])
@@ -138,7 +141,7 @@ def _take_home(checking: Checking, verdict: Verdict) -> None:
             partial(report, verdict),
             "check-html",
         )
-        if verdict.verdict == "suspect":
+        if verdict.bug:
             download(
                 "Smallest failing step as pytest file",
                 f"test_{verdict.bug}.py",

@@ -8,10 +8,25 @@ from typing import Any
 
 from gradebook.cases.columns import number, whole
 from gradebook.core.errors import GradebookError
+from gradebook.logs.explore import StepRows, step_rows
+from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.read.sources import Source
-from gradebook.logs.verdict.explore import StepRows, step_rows
-from gradebook.logs.verdict.near_miss import NearMiss
-from gradebook.logs.verdict.verdict import Verdict
+
+CONFIGURED: Mapping[str, str] = {
+    "I don't know": "",
+    "GRPO": "grpo",
+    "Dr. GRPO": "dr_grpo",
+    "RLOO": "rloo",
+    "GRPO over the batch's deviation": "grpo_batch_std",
+    "REINFORCE++": "reinforce_plus_plus",
+    "REINFORCE++ baseline": "reinforce_plus_plus_baseline",
+    "A batch z-score": "batch_zscore",
+    "OPO": "opo",
+    "GPG": "gpg",
+    "Pass@k": "grpo_passk",
+    "The raw reward": "none",
+}
+"""Answers to "Which estimator did you configure?", and their names."""
 
 
 @dataclass(eq=False)
@@ -22,7 +37,6 @@ class Checking:
     title      what the page calls it
     options    arguments of `check_log`
     verdict    what was found, None until the check ends
-    near       which rows miss, where nothing fits
     error      why there is no verdict, in words
     cancelled  the check was stopped by hand
     rows       the steps that were opened, by label
@@ -32,7 +46,6 @@ class Checking:
     title: str
     options: Mapping[str, Any] = field(default_factory=dict)
     verdict: Verdict | None = None
-    near: NearMiss | None = None
     error: str = ""
     cancelled: bool = False
     rows: dict[object, StepRows] = field(default_factory=dict)
@@ -59,6 +72,9 @@ def options_of(typed: Mapping[str, str]) -> dict[str, Any]:
     """
     weights, size = typed.get("weights", ""), typed.get("size", "")
     declared = typed.get("declared", "").split(",")
+    estimator = CONFIGURED.get(typed.get("estimator", ""), "")
+    if estimator and not any(d.strip().startswith("estimator") for d in declared):
+        declared.append(f"estimator={estimator}")
     return {
         "columns": _pairs("columns", typed.get("columns", "").splitlines()),
         "weights": [number(w) for w in weights.split(",")] if weights.strip() else None,

@@ -9,10 +9,10 @@ import streamlit as st
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain, settled
+from gradebook.logs.explore import timeline, worst_steps
+from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.pytest_file import state_of
-from gradebook.logs.verdict.explore import timeline, worst_steps
-from gradebook.logs.verdict.verdict import Verdict
-from gradebook.logs.verdict.what_if import by_bug, sentences
+from gradebook.logs.what_if import by_bug, sentences
 from gradebook.output.figures.timeline import Timeline, timeline_figure
 from gradebook.ui import keys
 from gradebook.ui.checks.checking import Checking

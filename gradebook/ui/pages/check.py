@@ -8,7 +8,6 @@ import streamlit as st
 
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.verdict.near_miss import near_miss
 from gradebook.ui import keys
 from gradebook.ui.checks import ask, card, steps
 from gradebook.ui.checks.checking import Checking
@@ -22,19 +21,20 @@ def check_page() -> None:
     """The whole page."""
     st.title("Check your run")
     st.markdown(
-        "Are the advantages in your log correct, or are they what a known bug"
-        " computes? Drop a log that has a row for each rollout, with its"
-        " prompt, reward and advantage. Gradebook computes every step with"
-        " each estimator and each bug, and names the one that gives the logged"
-        " numbers. The log stays on the machine that serves this page."
+        "What computes the advantages in your log, and is it what you configured?"
+        " Drop a log with a row for each rollout: prompt, reward and advantage. It"
+        " stays on the machine that serves this page."
     )
+    verdict = st.container()
     ask.ask()
     checking = keys.CHECKING.get()
     if checking is None:
         return
-    if checking.waiting:
-        _check(checking)
-    _result(checking)
+    with verdict:
+        if checking.waiting:
+            _check(checking)
+        _verdict(checking)
+    _evidence(checking)
 
 
 def _check(checking: Checking) -> None:
@@ -55,7 +55,6 @@ def _check(checking: Checking) -> None:
 
     try:
         found = check_log(checking.files, progress=draw, **checking.options)
-        checking.near = near_miss(checking.files, found)
         checking.verdict = found
     except GradebookError as error:
         checking.error = str(error)
@@ -68,8 +67,8 @@ def _cancel() -> None:
         held.cancelled = True
 
 
-def _result(checking: Checking) -> None:
-    """The card, the timeline directly under it, and what follows."""
+def _verdict(checking: Checking) -> None:
+    """The card, or why there is none."""
     verdict = checking.verdict
     if checking.cancelled and verdict is None:
         st.warning("The check was cancelled, so there is no verdict.")
@@ -81,6 +80,13 @@ def _result(checking: Checking) -> None:
         return
     st.markdown(words.titled(f"The verdict on {words.plain(checking.title)}"))
     card.card(checking, verdict)
+
+
+def _evidence(checking: Checking) -> None:
+    """The timeline, and what follows."""
+    verdict = checking.verdict
+    if verdict is None:
+        return
     logged = not len(verdict.what_if)
     if logged and len(verdict.frame):
         steps.picture(verdict)

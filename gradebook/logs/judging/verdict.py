@@ -11,33 +11,40 @@ from typing import Any
 import numpy as np
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.verdict.sentences import Tie
-from gradebook.logs.verdict.what_if import by_bug
+from gradebook.core.settings import Settings
+from gradebook.logs.judging.sentences import Tie
+from gradebook.logs.judging.space import Reading
+from gradebook.logs.judging.suspects import Suspect
+from gradebook.logs.what_if import by_bug
+
+KEPT_BACK = ("frame", "what_if", "reading", "suspect")
+"""What JSON leaves out."""
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
     """What a log's advantages are.
 
-    sentence          the answer, and in a second sentence what to do
-    verdict           correct, suspect, cannot tell or none fits
-    bug               a name from BUGS, or ""
+    sentence          the verdict, then its condition or question
+    verdict           correct, other, suspect, asks, cannot tell or none fits
+    bug               the suspect, or the bug that is asked about, or ""
+    asks              the bugs that these numbers would be under a condition
     estimator         the estimator's name; settings are its convention
-    source            the trainer, version and function that compute so
     group_size        rows per prompt where a stride is named
     residual          largest distance of a row from the named computation
-    correct_residual  the same from the correct engine
-    step, row         where the correct engine is first off, or None
+    correct_residual  the same from the correct numbers
+    step, row         where the correct numbers are first off, or None
     flips             rows whose sign differs from the correct advantage's
     steps_fitted      steps that the named computation fits
     steps_judged, steps_read, rows   how much there was
     ties, notes       what the log cannot tell, and what else to know
+    near              which rows miss, where nothing fits
+    unchecked         one line: the columns that would let more be checked
     columns           what each of the log's columns was taken for
     broken            what was left out, the first hundred by place
     broken_cells, broken_files   how many cells, and files
     empty_advantages  rows with an empty advantage; their steps are not judged
     set_apart         rows that are no training rows, and were set apart
-    gathered          steps did not stand together, and were brought so
     declared          settings that a person or a recorder named
     missing_ranks     step of a recording -> the ranks without a part of it;
                       such a step is not judged
@@ -51,9 +58,9 @@ class Verdict:
     sentence: str
     verdict: str
     bug: str = ""
+    asks: tuple[str, ...] = ()
     estimator: str = ""
     convention: str = ""
-    source: str = ""
     settings: Mapping[str, object] = field(default_factory=dict)
     group_size: int | None = None
     residual: float = math.nan
@@ -67,6 +74,8 @@ class Verdict:
     rows: int = 0
     ties: tuple[Tie, ...] = ()
     notes: tuple[str, ...] = ()
+    near: str = ""
+    unchecked: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
@@ -75,27 +84,35 @@ class Verdict:
     broken_files: int = 0
     empty_advantages: int = 0
     set_apart: int = 0
-    gathered: bool = False
     declared: Mapping[str, object] = field(default_factory=dict)
     missing_ranks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    reading: Reading | None = None
+    suspect: Suspect | None = None
     frame: pd.DataFrame = field(default_factory=pd.DataFrame)
     what_if: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def exit_code(self) -> int:
-        """0 correct, 1 suspect, 2 anything else, or only partly read."""
-        if self.verdict == "suspect":
+        """0 correct; 1 another computation than declared, or proved wrong; 2
+        anything else, or only partly read."""
+        if self.verdict in ("suspect", "other"):
             return 1
         broken = self.broken_cells or self.broken_files
         partly = broken or self.missing_ranks or self.problems
         return 0 if self.verdict == "correct" and not partly else 2
 
+    @property
+    def engine_settings(self) -> Settings:
+        """The engine's settings for pages that show a step."""
+        if self.suspect is not None:
+            return self.suspect.settings
+        return self.reading.settings if self.reading else Settings(eps=1e-6)
+
     def to_json(self, indent: int | None = 2) -> str:
         """Everything but what is told by step, as strict JSON; of
         `what_if` the sums over the steps."""
-        frames = ("frame", "what_if")
-        plain = {k: v for k, v in vars(self).items() if k not in frames}
+        plain = {k: v for k, v in vars(self).items() if k not in KEPT_BACK}
         plain["what_if"] = by_bug(self.what_if).to_dict("records")
         plain["ties"] = [vars(tie) for tie in self.ties]
         plain["exit_code"] = self.exit_code

@@ -15,25 +15,29 @@ from gradebook.core.batch import Batch
 from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import ESTIMATORS, Settings
-from gradebook.logs.candidates.candidates import (
-    Candidate,
-    cuts_by_place,
-    faulty_ones,
-)
-from gradebook.logs.candidates.conventions import Convention
-from gradebook.logs.candidates.fit import distance
+from gradebook.core.settings import Settings
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
 from gradebook.logs.candidates.reading import logged
-from gradebook.logs.candidates.trials import Trials, advantages
 from gradebook.logs.candidates.trl import read_as_trl
-from gradebook.logs.read.sources import Source, sources
-from gradebook.logs.read.whole_steps import Log, whole_steps
-from gradebook.logs.verdict.steps import COLUMNS, COUNTS
-from gradebook.logs.verdict.verdict import Verdict
+from gradebook.logs.judging.fit import Ruler, distance
+from gradebook.logs.judging.judge import COLUMNS, COUNTS
+from gradebook.logs.judging.search import compute
+from gradebook.logs.judging.suspects import (
+    Suspect,
+    cuts_by_place,
+    fit,
+    suspects,
+    trace,
+)
+from gradebook.logs.judging.verdict import Verdict
+from gradebook.logs.read.log import read_files
+from gradebook.logs.read.sources import Source
 
-TIMELINE = tuple(n for n in (*COLUMNS, *COUNTS) if n != "ties")
+TIMELINE = tuple(n for n in (*COLUMNS, *COUNTS) if n not in ("ties", "asks"))
 """The columns of a timeline."""
+
+OFF = ("suspect", "other", "asks", "none fits")
+"""Verdicts on steps that a person should look at."""
 
 ROWS = 64
 """Rows that a page shows of a step, unless asked for more."""
@@ -76,7 +80,7 @@ def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
     frame = timeline(verdict)
     if len(verdict.what_if):
         return _would_differ(verdict, frame).head(most)
-    off = frame[frame["verdict"].isin(["suspect", "none fits"])]
+    off = frame[frame["verdict"].isin(OFF)]
     return off.sort_values(
         ["correct_residual", "flips"], ascending=False, kind="stable"
     ).head(most)
@@ -97,13 +101,6 @@ def _would_differ(verdict: Verdict, frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def settings_of(verdict: Verdict) -> Settings:
-    """The convention that the log was named by; GRPO without one."""
-    if not verdict.settings:
-        return ESTIMATORS["grpo"]
-    return Settings(**verdict.settings)  # type: ignore[arg-type]
-
-
 def step_rows(
     paths: Iterable[str | Path | Source],
     verdict: Verdict,
@@ -118,14 +115,14 @@ def step_rows(
     """
     steps = logged_step(paths, verdict, step)
     name = _bug_of(verdict, step)
-    settings = settings_of(verdict)
-    if name:
-        settings = _with_guesses(steps, verdict, settings, name)
-    convention = Convention(verdict.estimator, settings)
-    correct = advantages(steps, Candidate("", convention))
+    settings = _settings(steps, verdict, name)
+    if verdict.reading is not None and "advantage" in steps.has:
+        correct = compute(steps, verdict.reading).values
+    else:
+        correct = trace(steps, Suspect("", settings)).values
     other = steps.advantage
     if "advantage" not in steps.has:
-        other = advantages(steps, Candidate(name, convention))
+        other = trace(steps, Suspect(name, settings)).values
     away = distance(correct, other)
     groups = _groups(steps, correct, other)
     order = _picked(steps, groups, name, settings, min(most, MOST_ROWS))
@@ -147,22 +144,18 @@ def step_rows(
     )
 
 
-def _with_guesses(
-    steps: LoggedSteps, verdict: Verdict, settings: Settings, name: str
-) -> Settings:
-    """The settings with what the check guesses for the bug: the values
-    that come closest to the step's numbers."""
-    trials = Trials(steps)
-    table = (Convention(verdict.estimator, settings),)
+def _settings(steps: LoggedSteps, verdict: Verdict, name: str) -> Settings:
+    """The settings that the log was named by, with what the bug is guessed
+    to have; of several, what comes nearest to the step's numbers."""
+    own = verdict.engine_settings
+    if not name:
+        return own
+    ruler = Ruler(steps)
     size = verdict.group_size
-    given = (("group_size", size),) if size else ()
-    seen = replace(trials.seen, given=given)
-    likely, rest = (faulty_ones(table, seen, first) for first in (True, False))
-    wanted = [c for c in (*likely, *rest) if c.bug == name and c.guesses]
-    if not wanted:
-        return settings
-    trials.try_on(np.ones(steps.step_count, dtype=bool), wanted)
-    best = min(wanted, key=lambda c: trials.fits[c].residual.max())
+    tried = list(suspects(steps, (own,), (name,), size))
+    if not tried:
+        return own
+    best = min(tried, key=lambda s: fit(ruler, s).residual.max())
     if not cuts_by_place(name):
         return best.settings
     stride = int(under(steps.batch, best.settings).group_size[0])
@@ -173,9 +166,9 @@ def logged_step(
     paths: Iterable[str | Path | Source], verdict: Verdict, step: object
 ) -> LoggedSteps:
     """One step's rows as they were judged. Raises GradebookError."""
-    log = Log.of(sources(paths), verdict.columns).again(verdict.gathered)
+    log = read_files(paths, verdict.columns)
     reading = None
-    for table in whole_steps(log):
+    for table in log.tables():
         if reading is None:
             size = verdict.group_size if not log.columns.by_place else None
             weights = verdict.weights or None

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from gradebook.cases.record import bug
-from gradebook.core.differences import DUST
+from gradebook.core.differences import DUST, flips
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.candidates import (
-    Candidate,
-    Evidence,
-    faulty_ones,
-    suggested,
-)
-from gradebook.logs.candidates.conventions import conventions
+from gradebook.core.settings import ESTIMATORS
 from gradebook.logs.candidates.logged_steps import LoggedSteps
-from gradebook.logs.candidates.trials import advantages
-from gradebook.logs.candidates.wording import title
-from gradebook.logs.verdict.steps import differences
+from gradebook.logs.judging.suspects import Suspect, suspects, trace
 
-LIKELY = ("grpo", "dr_grpo", "rloo")
-"""The estimators that are tried."""
+TITLES = {"grpo": "GRPO", "dr_grpo": "Dr. GRPO", "rloo": "RLOO"}
+"""The estimators that are tried, as people write them."""
+LIKELY = tuple(TITLES)
 
 COLUMNS = (
     "step",
@@ -48,15 +39,13 @@ def what_if(steps: LoggedSteps, group_size: int | None = None) -> pd.DataFrame:
     step), correct, faulty (the advantages of that row). Most flips first
     within a step.
     """
-    given = () if group_size is None else (("group_size", group_size),)
-    sizes = suggested(steps.groups.size)
-    seen = Evidence(steps.has, False, (), sizes, given)
-    table = tuple(
-        next(c for c in conventions() if c.estimator == name) for name in LIKELY
-    )
+    first: dict[tuple[str, str], Suspect] = {}
+    for name in LIKELY:
+        for one in suspects(steps, (ESTIMATORS[name],), group_size=group_size):
+            first.setdefault((name, one.bug), one)
     found = []
-    for suspect in _first_of_each(faulty_ones(table, seen, likely=True)):
-        part = _difference(steps, suspect)
+    for (name, _), suspect in first.items():
+        part = _difference(steps, name, suspect)
         if part is not None:
             found.append(part)
     if not found:
@@ -68,31 +57,34 @@ def what_if(steps: LoggedSteps, group_size: int | None = None) -> pd.DataFrame:
     return lines.iloc[order].reset_index(drop=True)
 
 
-def _first_of_each(suspects: Iterator[Candidate]) -> list[Candidate]:
-    """The first candidate of each bug and estimator."""
-    found: dict[tuple[str, str], Candidate] = {}
-    for suspect in suspects:
-        found.setdefault((suspect.estimator, suspect.bug), suspect)
-    return sorted(found.values(), key=lambda c: LIKELY.index(c.estimator))
-
-
-def _difference(steps: LoggedSteps, suspect: Candidate) -> pd.DataFrame | None:
+def _difference(
+    steps: LoggedSteps, estimator: str, suspect: Suspect
+) -> pd.DataFrame | None:
     """Where one suspect would differ; None where it cannot be computed."""
     try:
-        faulty = advantages(steps, suspect)
-        correct = advantages(steps, suspect.correct)
+        faulty = trace(steps, suspect).values
+        correct = trace(steps, suspect.correct).values
     except GradebookError:
         return None
-    found = differences(steps, correct, faulty, DUST)
-    worst = steps.starts + found["row"]
+    away = np.abs(faulty - correct)
+    worst = steps.worst(away)
+    worst_row = steps.first_at(away, worst)
+    off = away > DUST
+    affected = np.zeros(len(steps.groups.size), dtype=bool)
+    affected[steps.batch.prompt_index.numpy()[off]] = True
+    touched = np.bincount(steps.groups.step, affected, minlength=steps.step_count)
     return pd.DataFrame(
         {
             "step": steps.labels,
-            "estimator": suspect.estimator,
+            "estimator": estimator,
             "bug": suspect.bug,
-            **found,
-            "correct": correct[worst],
-            "faulty": faulty[worst],
+            "rows_off": steps.total(off),
+            "flips": steps.total(flips(correct, faulty)),
+            "groups_affected": touched.astype("int64"),
+            "largest": worst,
+            "row": worst_row - steps.starts,
+            "correct": correct[worst_row],
+            "faulty": faulty[worst_row],
         }
     )[list(COLUMNS)]
 
@@ -135,7 +127,7 @@ def sentences(found: pd.DataFrame) -> list[str]:
         steps = "step" if line["of"] == 1 else "steps"
         rows = "1 row" if line["rows_off"] == 1 else f"{line['rows_off']} rows"
         said.append(
-            f"{name} under {title(line['estimator'])}: the engines would"
+            f"{name} under {TITLES[line['estimator']]}: the engines would"
             f" differ on {line['steps']} of {line['of']} {steps}, on {rows},"
             f" {flips or 'none'} of them with the other sign. They differ"
             f" most at step {line['step']}, row {line['row']}: correct"

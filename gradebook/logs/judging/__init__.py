@@ -1,0 +1,1 @@
+"""Judging: which computation the logged advantages follow."""

@@ -1,0 +1,164 @@
+"""What was declared: settings that a trainer was asked for, as a question to
+readings and as settings of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+from gradebook.core.errors import refuse
+from gradebook.core.settings import ESTIMATORS, Settings, check_setting
+from gradebook.logs.judging.search import Asked
+from gradebook.logs.judging.space import NAMES, Reading, anything
+
+SHORT = {
+    "group": "group_std",
+    "batch": "batch_std",
+    "true": "group_std",
+    "false": "none",
+}
+"""How trainers' own keys name a scale."""
+
+OF_ADVANTAGES = (
+    "baseline",
+    "scale",
+    "spread_about",
+    "ddof",
+    "eps",
+    "lone_row",
+    "whiten_tokens",
+    "whiten_ddof",
+    "mask_no_eos",
+    "reward_clip",
+)
+"""The settings that a reading can agree with or not."""
+
+COUNTS = ("eos", "length", "scored", "rollout")
+"""Columns that may decide which rows count: `counts=eos` declares that rows
+without EOS do not, `counts=rollout` that each rollout counts once."""
+
+ROLES = {
+    "eos": ("eos", "truncated", "finish_reason"),
+    "length": ("length", "mask", "accepted", "rejected"),
+}
+"""The roles of a log's columns that one column of ours is made of."""
+
+ALIASES = {
+    "grpo_vectorized": "grpo",
+    "reinforce_pp": "reinforce_plus_plus",
+    "zscore": "batch_zscore",
+    "raw": "none",
+}
+
+
+def asked_of(
+    declared: Mapping[str, Any] | None,
+    group_size: int | None = None,
+    trusted: frozenset[str] = frozenset(),
+) -> Asked:
+    """What a person named. Raises GradebookError for a setting, a value or an
+    estimator that does not exist."""
+    rest = dict(declared or {})
+    estimator = rest.pop("estimator", None)
+    counts = _counts(rest.pop("counts", ""))
+    own = {name: _value(name, value) for name, value in rest.items()}
+    settings = {**(_of_estimator(estimator) if estimator else {}), **own}
+    if own.get("mask_no_eos"):
+        counts |= {"eos"}
+    if "eos" in counts:
+        settings["mask_no_eos"] = True
+    named = {k: v for k, v in settings.items() if k in OF_ADVANTAGES}
+    engine = {k: v for k, v in settings.items() if k in Settings()}
+    if group_size is None and isinstance(own.get("group_size"), int):
+        group_size = own["group_size"]
+    made = {c for c, roles in ROLES.items() if trusted.intersection(roles)}
+    trusted = trusted | made
+    wanted = partial(agrees, named=named) if named else anything
+    return Asked(wanted, engine, counts, trusted, group_size)
+
+
+def agrees(r: Reading, named: Mapping[str, Any]) -> bool:
+    """The reading is what was declared."""
+    for name, value in named.items():
+        if name == "baseline" and r.baseline != value:
+            return False
+        if name == "scale" and r.scale != value:
+            return False
+        if name in ("ddof", "eps") and r.divides and getattr(r, name) != value:
+            return False
+        if name == "eps" and r.divides and r.eps_at != "after":
+            return False
+        about = name == "spread_about" and r.divides and r.baseline != "group_mean"
+        if about and r.about != value:
+            return False
+        if name == "lone_row" and r.lone_row != value and r.lone_row == "raw":
+            return False
+        if name == "whiten_tokens" and r.second.startswith("tokens") != value:
+            return False
+        if name == "whiten_tokens" and not value and r.second:
+            return False
+        if name == "whiten_ddof" and r.second and int(r.second[-1]) != value:
+            return False
+        if name == "mask_no_eos" and (r.rows == "ended") != value:
+            return False
+        if name == "reward_clip" and r.clip != value:
+            return False
+    return True
+
+
+def _of_estimator(name: object) -> dict[str, Any]:
+    """Baseline, scale and whitening of an estimator."""
+    wanted = str(name).lower().replace("-", "_").replace(" ", "_")
+    wanted = ALIASES.get(wanted, wanted)
+    if wanted in ESTIMATORS:
+        own = ESTIMATORS[wanted]
+        return {k: own[k] for k in ("baseline", "scale", "whiten_tokens")}
+    for (baseline, scale, over), known in NAMES.items():
+        if known == wanted:
+            whiten = {"whiten_tokens": over == "tokens"}
+            return {"baseline": baseline, "scale": scale, **whiten}
+    baseline, _, scale = wanted.partition("/")
+    first = _of_estimator(scale) if baseline == "reinforce_plus_plus_baseline" else {}
+    if first:
+        return {**first, "whiten_tokens": True}
+    if scale and any(n.startswith(baseline) for n, *_ in NAMES):
+        return {"baseline": baseline, "scale": scale, "whiten_tokens": False}
+    names = sorted({*ESTIMATORS, *NAMES.values()})
+    raise refuse("one of " + ", ".join(names), name, "estimator")
+
+
+def _counts(value: object) -> frozenset[str]:
+    names = [n.strip() for n in str(value or "").replace("+", " ").split()]
+    for name in names:
+        if name not in COUNTS:
+            raise refuse("one of " + ", ".join(COUNTS), name, "counts")
+    return frozenset(names)
+
+
+def _value(name: str, value: Any) -> Any:
+    """A declared value, read from text. Raises GradebookError."""
+    known = [field.name for field in fields(Settings)]
+    if name not in known:
+        expected = "estimator, counts, or one of " + ", ".join(known)
+        raise refuse(expected, name, name)
+    if isinstance(value, str):
+        value = _of_text(name, value.strip())
+    check_setting(name, value)
+    return value
+
+
+def _of_text(name: str, text: str) -> Any:
+    if name == "scale":
+        return SHORT.get(text.lower(), text)
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if text.lower() == "none" and name not in ("baseline",):
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,234 @@
+"""Fit: how far a computation lies from the log, and how far it may.
+
+A step fits at a level: exactly; with what float32 scores lose; with the
+advantages' own rounding; with the rewards' rounding. Letters: R rows, S
+steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from gradebook.logs.candidates.logged_steps import LoggedSteps
+
+BASE = 1e-5
+"""What may always be off, times 1 + |advantage|."""
+
+NEAR = 0.1
+"""A row is near when it is this close, times 1 + |advantage|."""
+
+FLOAT32 = 4 * 2.0**-24
+"""Relative rounding of a float32 score and of a mean over such scores."""
+
+MOST_FLOAT32 = 0.25
+"""Rounding of scores never explains more than this."""
+
+MOST_REWARD = 0.01
+"""Where rounding of the rewards may move an advantage by more, a fit tells
+nothing."""
+
+EXACT, SCORES, WRITTEN, REWARDS, NONE = range(5)
+"""The levels, best first; NONE is no fit."""
+
+LOOKED_AT = 8_192
+"""So many numbers are looked at for their rounding."""
+
+TYPES = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
+"""Number types with few digits, and half their spacing."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How a column was rounded when it was written: to decimals, or to a
+    number type of few digits."""
+
+    places: int | None = None
+    kind: str = ""
+
+    def __bool__(self) -> bool:
+        return self.places is not None or bool(self.kind)
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """How far rounding may have moved each number. [R]"""
+        size = np.abs(np.where(np.isfinite(values), values, 0))
+        if self.kind:
+            return TYPES[self.kind] * 1.01 * size + 1e-7
+        if self.places is not None:
+            return np.full(len(values), 0.501 * 10.0**-self.places)
+        return np.zeros(len(values))
+
+    @property
+    def words(self) -> str:
+        """ "rounded to 3 decimals"."""
+        if self.kind:
+            return f"stored as {self.kind}"
+        return f"rounded to {self.places} decimals"
+
+
+UNROUNDED = Rounding()
+
+
+def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
+    """The rounding that the numbers share; `kind` is the column's type where
+    it is known.
+
+    Two different numbers are enough for decimals if neither stands exactly
+    in binary with few digits. Types are compared after float32.
+
+    >>> rounding_of(np.array([0.333, -0.667])), bool(rounding_of(np.array([0.5])))
+    (Rounding(places=3, kind=''), False)
+    """
+    if kind in TYPES:
+        return Rounding(kind=kind)
+    some = values[:: len(values) // LOOKED_AT + 1]
+    sizes = np.unique(np.abs(some[np.isfinite(some)]))
+    sizes = sizes[(sizes > 0) & (sizes < 1e6)]
+    telling = sizes[sizes * 64 != np.round(sizes * 64)]
+    if not len(telling):
+        return UNROUNDED
+    found = _types(sizes)
+    if found or len(telling) < 2:
+        return found
+    for places in range(1, 8):
+        away = np.abs(sizes - np.round(sizes, places))
+        if bool((away <= 6e-8 * sizes + 1e-12).all()):
+            return Rounding(places)
+    return UNROUNDED
+
+
+def _types(sizes: np.ndarray) -> Rounding:
+    single = sizes.astype("float32")
+    for kind in ("bfloat16", "float16"):
+        short = torch.from_numpy(single).to(getattr(torch, kind)).float().numpy()
+        if len(sizes) > 1 and bool(np.isclose(short, single, rtol=1e-7, atol=0).all()):
+            return Rounding(kind=kind)
+    return UNROUNDED
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """How a computation lies with the log, [S].
+
+    level     the level at which all rows of the step fit, or NONE
+    residual  the largest distance of a row
+    rows      bool [R] the row fits at the WRITTEN level
+    near      the share of rows that lie near, whatever eps is
+    """
+
+    level: np.ndarray
+    residual: np.ndarray
+    rows: np.ndarray
+    near: float = 0.0
+
+    @property
+    def good(self) -> np.ndarray:
+        """bool [S] the step fits, but for rounding of the rewards."""
+        return self.level <= WRITTEN
+
+
+@dataclass(frozen=True, eq=False)
+class Ruler:
+    """What distances on some steps are measured with; `ignored`, bool [R],
+    are rows that need not fit."""
+
+    steps: LoggedSteps
+    advantage: Rounding = UNROUNDED
+    reward: Rounding = UNROUNDED
+    ignored: np.ndarray | None = None
+
+    @cached_property
+    def size(self) -> np.ndarray:
+        """1 + |advantage|, float64 [R]."""
+        logged = self.steps.advantage
+        return 1 + np.abs(np.where(np.isfinite(logged), logged, 0))
+
+    @cached_property
+    def base(self) -> np.ndarray:
+        """float64 [R] allowed without any rounding."""
+        return BASE * self.size
+
+    @cached_property
+    def written(self) -> np.ndarray:
+        """float64 [R] what rounding of the advantages may do."""
+        return self.advantage.of(self.steps.advantage)
+
+    @cached_property
+    def most(self) -> np.ndarray:
+        """float64 [R] more than any rounding may do and still tell something."""
+        return self.base + self.written + MOST_FLOAT32
+
+    @cached_property
+    def exact_scores(self) -> np.ndarray:
+        """bool [R]: float32 sums over the row's group are exact, or the
+        group's rewards are equal."""
+        reward = self.steps.batch.reward.numpy().astype("float64")
+        group = self.steps.batch.prompt_index.numpy()
+        short = (reward * 1024 == np.round(reward * 1024)) & (np.abs(reward) < 4096)
+        groups = int(group.max(initial=-1)) + 1
+        whole = np.bincount(group, ~short, groups) == 0
+        first = np.full(groups, -np.inf)
+        np.maximum.at(first, group, reward)
+        flat = np.bincount(group, reward != first[group], groups) == 0
+        return (whole | flat)[group]
+
+    @cached_property
+    def reward_moved(self) -> np.ndarray:
+        """float64 [R] how far rounding may have moved each reward."""
+        return self.reward.of(self.steps.batch.reward.numpy().astype("float64"))
+
+    def scores(self, baseline: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """float64 [R] what float32 scores may do."""
+        reward = np.abs(self.steps.batch.reward.numpy())
+        with np.errstate(all="ignore"):
+            slack = FLOAT32 * (reward + np.abs(baseline)) / np.abs(scale)
+        slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
+        return np.where(self.exact_scores, 0, slack)
+
+    def rewards(self, scale: np.ndarray) -> np.ndarray:
+        """float64 [R] what rounding of the rewards may do."""
+        with np.errstate(all="ignore"):
+            moved = self.reward_moved * (1 + self.size) / np.abs(scale)
+        return np.nan_to_num(moved, posinf=np.inf)
+
+    def fit(self, values: np.ndarray, baseline: np.ndarray, scale: np.ndarray) -> Fit:
+        """How a computation's advantages lie with the log."""
+        away = distance(values, self.steps.advantage)
+        if self.ignored is not None:
+            away = np.where(self.ignored, 0, away)
+        residual = self.steps.worst(away)
+        allowed = self.base
+        level = np.where(self._all(away <= allowed), EXACT, NONE)
+        fits = away <= allowed
+        hopeless = not self._all(away <= self.most).any()
+        if (level == NONE).any() and not hopeless:
+            allowed = allowed + self.scores(baseline, scale)
+            near = self._all(away <= allowed)
+            level = np.minimum(level, np.where(near, SCORES, NONE))
+            if self.advantage:
+                allowed = allowed + self.written
+                near = self._all(away <= allowed)
+                level = np.minimum(level, np.where(near, WRITTEN, NONE))
+            fits = away <= allowed
+            if self.reward and (level == NONE).any():
+                near = self._all(away <= allowed + self.rewards(scale))
+                level = np.minimum(level, np.where(near, REWARDS, NONE))
+        near_rows = float((away <= NEAR * self.size).mean())
+        return Fit(level, residual, fits, near_rows)
+
+    def _all(self, near: np.ndarray) -> np.ndarray:
+        return np.logical_and.reduceat(near, self.steps.starts)
+
+
+def distance(values: np.ndarray, logged: np.ndarray) -> np.ndarray:
+    """|values - logged|; 0 where both are not finite, inf where one is."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        away = np.abs(values - logged)
+    odd = ~np.isfinite(away)
+    if odd.any():
+        same = np.isfinite(values[odd]) == np.isfinite(logged[odd])
+        away[odd] = np.where(same, 0.0, np.inf)
+    return away

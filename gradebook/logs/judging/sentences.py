@@ -1,0 +1,277 @@
+"""Sentences: the verdict in one, its condition or question in another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradebook.cases.record import BUGS, bug
+from gradebook.core.formatting import plain
+from gradebook.core.settings import Settings
+from gradebook.logs.judging import proof
+from gradebook.logs.judging.declared import ROLES
+from gradebook.logs.judging.fit import REWARDS, SCORES
+from gradebook.logs.judging.judge import Judgement
+from gradebook.logs.judging.space import TITLES, Reading
+from gradebook.logs.judging.suspects import Suspect, can_show
+
+MEANS = {
+    "eos": "says that a rollout ended with EOS, and unfinished rollouts should not"
+    " count",
+    "length": "is 0 where a rollout was rejected, and rejected rollouts should not"
+    " count",
+    "scored": "says which rollouts were scored, and unscored ones should not count",
+    "rollout": "says which rows are pieces of one rollout, and each rollout should"
+    " count once",
+    "text": "is the text of the prompt that a row was generated from",
+    "rank": "is the process that a row was trained on",
+    "steps": "counts the transitions of an episode",
+    "prompt": "says which rows belong together",
+}
+"""What a column has to mean for a bug to be one."""
+
+
+@dataclass(frozen=True)
+class Tie:
+    """What fits equally well, and why this log cannot tell.
+
+    name   a name from BUGS, or an estimator
+    why    a sentence
+    title  the name as a person reads it
+    """
+
+    name: str
+    why: str
+    title: str
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """ "1 step", "2 steps", "1,000 steps"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def sentence_of(
+    j: Judgement, declared: Mapping[str, object], columns: Mapping[str, str]
+) -> str:
+    """The verdict, then its condition or question. `columns`: role -> the
+    log's own name."""
+    if j.verdict == "correct":
+        return _correct(j, declared)
+    if j.verdict == "other":
+        return _other(j, declared)
+    if j.suspect is not None:
+        return _suspect(j, columns)
+    if j.verdict == "asks":
+        return _asks(j)
+    return _cannot_tell(j) if j.verdict == "cannot tell" else _none_fits(j)
+
+
+def readings_in_words(readings: Sequence[Reading]) -> str:
+    """The first reading with what cannot be told apart: "GRPO (ddof 1, eps
+    1e-06, 1e-08)"; then other names, with "or"."""
+    r = readings[0]
+    same = [o for o in readings if o.title == r.title and o.eps_at == r.eps_at]
+    words = r.words
+    eps = list(dict.fromkeys(f"{o.eps:g}" for o in same if o.ddof == r.ddof))
+    if len(eps) > 1 and "eps" in words:
+        more = f"eps {eps[0]}, {', '.join(eps[1:4])}{', …' if len(eps) > 4 else ''}"
+        words = words.replace(f"eps {eps[0]}", more, 1)
+    ddof = {o.ddof for o in same}
+    if len(ddof) > 1:
+        words = words.replace(f"ddof {r.ddof}", "ddof 1 or 0", 1)
+    first = f"{r.title} ({words})" if words else r.title
+    usual = [o.title for o in readings if (o.baseline, o.scale) in TITLES]
+    titles = [t for t in dict.fromkeys(usual) if t != r.title][:3]
+    if not titles:
+        return first
+    return f"{first}, or {' or '.join(titles)}, which gives the same numbers here"
+
+
+def title_of(settings: Settings) -> str:
+    """The estimator of an engine's settings."""
+    over = f"tokens {settings.whiten_ddof}" if settings.whiten_tokens else ""
+    return Reading(settings.baseline, settings.scale, second=over).title
+
+
+def condition(asks: Sequence[Suspect], named: str = "") -> str:
+    """ "If you asked for GRPO, this is Whole batch." """
+    parts = []
+    for s in asks[:3]:
+        title = title_of(s.settings)
+        if title != named:
+            parts.append(f"asked for {title}, this is {bug(s.bug).title}")
+    return f"If you {'; if you '.join(parts)}." if parts else ""
+
+
+def _asked(declared: Mapping[str, object]) -> str:
+    return ", ".join(f"{k}={v}" for k, v in declared.items())
+
+
+def _within(j: Judgement) -> str:
+    ruler = j.found.ruler
+    if j.level == REWARDS:
+        return f", within the rewards' rounding ({ruler.reward.words})"
+    if j.level > SCORES and ruler.advantage:
+        return f", within rounding ({ruler.advantage.words})"
+    if j.level == SCORES:
+        return ", within float32 rounding"
+    return ""
+
+
+def _correct(j: Judgement, declared: Mapping[str, object]) -> str:
+    named = readings_in_words(j.readings)
+    if j.found.asked_for:
+        return f"These match {named}{_within(j)}, as declared: {_asked(declared)}."
+    then = condition(j.asks, j.readings[0].title)
+    then = then or "If you configured something else, declare it."
+    return f"These match {named}{_within(j)}. {then}"
+
+
+def _other(j: Judgement, declared: Mapping[str, object]) -> str:
+    asked = _asked(declared)
+    if j.suspect is not None:
+        record = bug(j.suspect.bug)
+        return (
+            f"These match {record.phrase}; you declared {asked}. With what you"
+            f" declared, this is {record.title}."
+        )
+    first = f"These match {readings_in_words(j.readings)}{_within(j)}; you declared"
+    names = [bug(s.bug).title for s in j.asks[:3]]
+    then = f" With what you declared, this is {' or '.join(names)}." if names else ""
+    return f"{first} {asked}.{then}"
+
+
+def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
+    s = j.suspect
+    assert s is not None
+    record, frame = bug(s.bug), j.frame
+    off = frame[frame["verdict"].isin(["suspect", "asks"])]
+    inside = [record.title, title_of(s.settings)]
+    if s.group_size:
+        inside.append(f"group size {s.group_size}")
+    column = proof.main_column(record)
+    role = next((r for r in ROLES.get(column, ()) if r in columns), column)
+    name = columns.get(role, role)
+    counting = record.stage in proof.HOW_ROWS_COUNT
+    if j.verdict == "asks" and (counting or record.proof == "column"):
+        confirm = f"--column {role}={name}"
+        if counting:
+            confirm += f" --declared counts={column}"
+        return (
+            f"If `{name}` {MEANS.get(column, 'means what its name says')}, these"
+            f" advantages match {record.title}. Confirm with `{confirm}`."
+        )
+    first = f"These match {record.phrase} ({', '.join(inside)})"
+    if len(off):
+        largest = off["correct_residual"].replace(np.inf, np.nan).max()
+        at = off.iloc[0]
+        first += (
+            f" on {len(off):,} of {count(len(frame), 'step')}; the correct advantages"
+            f" differ by up to {plain(float(largest))}, first at step {at['step']},"
+            f" row {at['row']}"
+        )
+    if j.verdict == "suspect":
+        return f"{first}. This holds if `{name}` {MEANS[column]}."
+    others = [bug(o.bug).title for o in j.asks[1:3]]
+    more = f" (or {' or '.join(others)})" if others else ""
+    return (
+        f"{first}. Is it what was configured? If not, this is {record.title}{more}:"
+        f" declare what was, with --declared."
+    )
+
+
+def _asks(j: Judgement) -> str:
+    if j.why == "raw reward":
+        then = condition(j.asks) or "If you configured that, declare estimator=none."
+        return f"The advantages are the rewards themselves. {then}"
+    (_, _, first), (start, _, second) = j.parts
+    labels = j.found.steps.labels
+    then = " or ".join(bug(s.bug).title for s in j.asks[:2])
+    then = f" If not, this is {then}." if then else ""
+    return (
+        f"These match {first.title} up to step {labels[start - 1]} and"
+        f" {second.title} from step {labels[start]} on. Was it reconfigured at step"
+        f" {labels[start]}?{then}"
+    )
+
+
+def _cannot_tell(j: Judgement) -> str:
+    if j.why == "all zero":
+        then = condition(j.asks) or "Check that the column holds what was trained."
+        return (
+            "Cannot tell: all advantages are 0, although rewards vary within a"
+            f" prompt. {then}"
+        )
+    if j.why == "weights":
+        return (
+            f"Cannot tell: equal weights of the reward functions give"
+            f" {j.readings[0].title}, but the log does not determine them. Give them"
+            " with --weights."
+        )
+    if j.why == "rounding":
+        return (
+            f"Cannot tell: {j.readings[0].title} is within what rounding of the"
+            " rewards can do, and so may others be. Log rewards with more digits."
+        )
+    return (
+        "Cannot tell: nothing varies. In every prompt the rewards are equal and the"
+        " advantages are 0. Check steps on which rewards differ."
+    )
+
+
+def _none_fits(j: Judgement) -> str:
+    if j.why == "opposite sign":
+        return (
+            f"None fits as it is: these match {readings_in_words(j.readings)} with the"
+            " opposite sign. Check the sign of the loss, or of the column."
+        )
+    said = "None of the known computations fits"
+    near = j.found.nearest
+    if near is not None and near[1] > 0.02:
+        share = min(int(100 * near[1]), 99)
+        said += f"; the nearest is {near[0].title}, which fits {share} % of the rows"
+    return f"{said}. Check the columns, the weights of the rewards and the group size."
+
+
+def ties_of(j: Judgement) -> tuple[Tie, ...]:
+    """What fits equally well, and why."""
+    ties = [
+        Tie(
+            name,
+            f"It gives the same numbers on every step of this log;"
+            f" {bug(name).would_tell} would tell.",
+            bug(name).title,
+        )
+        for name in j.ties
+    ]
+    if j.readings and not j.parts:
+        named = j.readings[0]
+        others = {r.estimator: r.title for r in j.readings}
+        others.pop(named.estimator)
+        same = "It gives the same numbers on every step of this log."
+        ties += [Tie(name, same, title) for name, title in others.items()]
+    return tuple(ties)
+
+
+def unchecked(has: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+    """One line that names the columns that would let more be checked, and
+    the full list."""
+    wanted: dict[str, None] = {}
+    lines = []
+    for name in BUGS:
+        record = bug(name)
+        if not record.in_advantages:
+            lines.append(
+                f"Not checked: {record.title}. It leaves no trace in advantages; that"
+                f" needs {record.tells}."
+            )
+        elif not can_show(record, has):
+            lines.append(f"Not checked: {record.title}. That needs {record.tells}.")
+            missing = [c if isinstance(c, str) else c[0] for c in record.columns]
+            wanted.update(dict.fromkeys(c for c in missing if c not in has))
+    short = ""
+    if wanted:
+        short = f"More could be checked with the columns {', '.join(wanted)}."
+    return short, tuple(lines)

@@ -1,0 +1,545 @@
+"""The space: every computation of advantages that somebody uses on purpose.
+
+A reading is a baseline, a scale, where eps stands, what a lone row gets, and
+perhaps a second normalization. Letters: R rows, S steps, G groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gradebook.core.settings import Settings
+from gradebook.logs.candidates.logged_steps import LoggedSteps
+
+EPS = (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 1e-10, 0.0)
+"""What is added to a deviation, the usual one first."""
+
+WHITENING_EPS = 1e-8
+"""What is added to the variance of a second normalization."""
+
+SECONDS = ("rows 0", "rows 1", "tokens 1", "tokens 0", "transitions 0")
+"""A second normalization over the step: what is weighed, and ddof."""
+
+ROWS = ("flagged", "ended", "all")
+"""Which rows count: scored rows with tokens, each rollout once; those of
+them that ended; or all rows."""
+
+TITLES: Mapping[tuple[str, str], str] = {
+    ("group_mean", "group_std"): "GRPO",
+    ("group_mean", "none"): "Dr. GRPO",
+    ("leave_one_out", "none"): "RLOO",
+    ("length_weighted_mean", "none"): "OPO",
+    ("group_mean", "nonzero_share"): "GPG",
+    ("second_best", "group_std"): "Pass@k",
+    ("second_best", "none"): "Pass@k without a deviation",
+    ("none", "none"): "the raw reward",
+    ("group_mean", "batch_std"): "GRPO over the batch's deviation",
+    ("batch_mean", "batch_std"): "a batch z-score",
+    ("batch_mean", "none"): "REINFORCE with the batch's mean",
+    ("group_mean", "group_mean"): "MaxRL",
+}
+BASELINE_WORDS = {
+    "none": "the reward",
+    "group_mean": "the reward less the group's mean",
+    "batch_mean": "the reward less the batch's mean",
+    "batch_others": "the reward less the mean of the batch's other rows",
+    "batch_tokens": "the reward less the batch's mean over tokens",
+    "leave_one_out": "leave-one-out",
+    "length_weighted_mean": "OPO",
+    "second_best": "Pass@k",
+}
+SCALE_WORDS = {
+    "group_std": "over the group's deviation",
+    "batch_std": "over the batch's deviation",
+    "others_std": "over the deviation of the other rows",
+    "advantage_std": "over the batch's deviation of the advantages",
+    "nonzero_share": "over the share of rewards other than 0",
+    "group_mean": "over the group's mean",
+}
+NAMES: Mapping[tuple[str, str, str], str] = {
+    ("group_mean", "group_std", ""): "grpo",
+    ("group_mean", "none", ""): "dr_grpo",
+    ("leave_one_out", "none", ""): "rloo",
+    ("length_weighted_mean", "none", ""): "opo",
+    ("group_mean", "nonzero_share", ""): "gpg",
+    ("second_best", "group_std", ""): "grpo_passk",
+    ("second_best", "none", ""): "grpo_passk",
+    ("none", "none", ""): "none",
+    ("group_mean", "batch_std", ""): "grpo_batch_std",
+    ("batch_mean", "batch_std", ""): "batch_zscore",
+    ("group_mean", "group_mean", ""): "maxrl",
+    ("none", "none", "tokens"): "reinforce_plus_plus",
+    ("group_mean", "none", "tokens"): "reinforce_plus_plus_baseline",
+}
+"""Names of estimators, as a declaration writes them; others are made of
+baseline, scale and second normalization."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One computation of the space.
+
+    eps_at    "after" the root, "inside" it, or "least": the deviation is
+              at least eps
+    about     what a deviation is measured from: "mean" or "baseline"
+    lone_row  what a row without siblings is compared with: itself ("zero")
+              or 0 ("raw")
+    second    one of SECONDS, or ""
+    rows      one of ROWS
+    grouping  how rows were grouped, see `judging.groupings`
+    clip      rewards beyond it were clipped
+    """
+
+    baseline: str
+    scale: str
+    ddof: int = 1
+    eps: float = 0.0
+    eps_at: str = "after"
+    about: str = "mean"
+    lone_row: str = "zero"
+    second: str = ""
+    rows: str = "flagged"
+    grouping: str = "prompt"
+    clip: float | None = None
+
+    @property
+    def estimator(self) -> str:
+        """The estimator's name: grpo, or batch_mean/group_std."""
+        over = self.second.split(" ")[0]
+        key = self.baseline, self.scale, over
+        if key == ("leave_one_out", "none", "") and self.lone_row == "zero":
+            return "rloo_vectorized"
+        if key in NAMES:
+            return NAMES[key]
+        first = NAMES.get((*key[:2], ""), f"{self.baseline}/{self.scale}")
+        return f"{first}, whitened by {over}" if over else first
+
+    @property
+    def title(self) -> str:
+        """The computation as a person says it."""
+        named = TITLES.get((self.baseline, self.scale))
+        if named is None:
+            named = BASELINE_WORDS[self.baseline]
+            if self.scale != "none":
+                named += f" {SCALE_WORDS[self.scale]}"
+        over = self.second.split(" ")[0]
+        if (self.baseline, self.scale, over) == ("none", "none", "tokens"):
+            return "REINFORCE++"
+        if (self.baseline, self.scale, over) == ("group_mean", "none", "tokens"):
+            return "the REINFORCE++ baseline"
+        return f"{named}, then whitened over {over}" if over else named
+
+    @property
+    def divides(self) -> bool:
+        """eps and ddof take part."""
+        return self.scale.endswith("_std")
+
+    @property
+    def words(self) -> str:
+        """Details, in brackets after the title."""
+        words = []
+        if self.divides:
+            words.append(f"ddof {self.ddof}")
+        if self.divides or self.scale == "group_mean":
+            at = {"after": "", "inside": " inside the root", "least": " as the least"}
+            words.append(f"eps {self.eps:g}{at[self.eps_at]}")
+        if self.divides and self.about == "baseline":
+            words.append("spread about the baseline")
+        if self.second:
+            words.append(f"ddof {self.second[-1]} of the whitening")
+        if self.rows == "ended":
+            words.append("rows without EOS left out")
+        if self.clip is not None:
+            words.append(f"rewards clipped at {self.clip:g}")
+        if self.grouping != "prompt":
+            draw = f"by draw, {self.grouping.removeprefix('draws of ')} rows each"
+            words.append("grouped " + GROUPING_WORDS.get(self.grouping, draw))
+        return ", ".join(words)
+
+    @property
+    def couples_prompts(self) -> bool:
+        """A row's advantage depends on rows of other prompts."""
+        alone = self.baseline.startswith("batch") or self.second
+        return bool(alone) or self.scale in (
+            "batch_std",
+            "advantage_std",
+            "nonzero_share",
+        )
+
+    @property
+    def settings(self) -> Settings:
+        """The nearest settings of the engine, for pages that show it."""
+        baseline = {"batch_others": "batch_mean", "batch_tokens": "batch_mean"}
+        scale = {"advantage_std": "batch_std", "group_mean": "none"}
+        return Settings(
+            baseline=baseline.get(self.baseline, self.baseline),
+            scale=scale.get(self.scale, self.scale),
+            ddof=self.ddof,
+            eps=self.eps,
+            spread_about=self.about,
+            lone_row=self.lone_row,
+            whiten_tokens=self.second.startswith("tokens"),
+            whiten_ddof=int(self.second[-1]) if self.second else 1,
+            mask_no_eos=self.rows == "ended",
+            reward_clip=self.clip,
+        )
+
+
+GROUPING_WORDS = {
+    "prompt": "by prompt",
+    "runs": "by draw: equal prompts that stand together",
+    "text": "by prompt text",
+    "id and text": "by id and text",
+    "without copies": "by prompt, without the copies that fill a step",
+    "given": "as given",
+}
+
+
+class Sums:
+    """Statistics of the rows that count, by group or by step, at each row."""
+
+    def __init__(self, of: np.ndarray, counted: np.ndarray) -> None:
+        self.of, self.counted = of, counted
+        self.size = int(of.max(initial=-1)) + 1
+        self.n = self.sum(np.ones(len(of)))
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """Sum of each row's set. [R]"""
+        kept = np.where(self.counted, values, 0.0)
+        return np.bincount(self.of, kept, self.size)[self.of]
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """Mean of each row's set, 0 for none. [R]"""
+        return self.sum(values) / np.maximum(self.n, 1)
+
+    def spread(
+        self, values: np.ndarray, ddof: int, about: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Standard deviation of each row's set, about its mean or `about`; 1
+        where one row has none (ddof 1). [R]"""
+        center = self.mean(values) if about is None else about
+        square = self.sum((values - center) ** 2)
+        spread = np.sqrt(square / np.maximum(self.n - ddof, 1))
+        return np.where(self.n <= ddof, 1.0, spread) if ddof else spread
+
+    def largest(self, values: np.ndarray) -> np.ndarray:
+        """Largest value of each row's set, -inf for none. [R]"""
+        most = np.full(self.size, -np.inf)
+        np.maximum.at(most, self.of[self.counted], values[self.counted])
+        return most[self.of]
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What a reading gives.
+
+    values    float64 [R] the advantages
+    baseline  float64 [R] what the reward was compared with
+    scale     float64 [R] what the distance was divided by, in all
+    """
+
+    reading: Reading
+    values: np.ndarray
+    baseline: np.ndarray
+    scale: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of whole steps under one grouping, as readings see them."""
+
+    steps: LoggedSteps
+    rows: str = "flagged"
+    grouping: str = "prompt"
+    group: np.ndarray | None = None
+    clip: float | None = None
+
+    @cached_property
+    def score(self) -> np.ndarray:
+        """float64 [R]"""
+        reward = self.steps.batch.reward.numpy().astype("float64")
+        return reward if self.clip is None else reward.clip(-self.clip, self.clip)
+
+    @cached_property
+    def credited(self) -> np.ndarray:
+        """bool [R] the row may earn an advantage."""
+        b = self.steps.batch
+        if self.rows == "all":
+            return np.ones(self.steps.rows, dtype=bool)
+        earns = (b.tokens > 0) & b.scored
+        if self.rows == "ended":
+            earns &= b.eos
+        return earns.numpy()
+
+    @cached_property
+    def vote(self) -> np.ndarray:
+        """int64 [R] the row that speaks for the row's rollout."""
+        own = np.arange(self.steps.rows)
+        if self.rows == "all":
+            return own
+        rollout = self.steps.batch.rollout_index.numpy()
+        first = np.full(int(rollout.max(initial=0)) + 1, len(own))
+        np.minimum.at(first, rollout[self.credited], own[self.credited])
+        return np.where(self.credited, first[rollout], own)
+
+    @cached_property
+    def counted(self) -> np.ndarray:
+        """bool [R] the row enters a statistic."""
+        return self.credited & (self.vote == np.arange(self.steps.rows))
+
+    @cached_property
+    def groups(self) -> Sums:
+        """Statistics by group."""
+        of = self.steps.batch.prompt_index.numpy() if self.group is None else self.group
+        return Sums(of, self.counted)
+
+    @cached_property
+    def batch(self) -> Sums:
+        """Statistics by step."""
+        return Sums(self.steps.step_of, self.counted)
+
+    @cached_property
+    def tokens(self) -> np.ndarray:
+        """float64 [R]"""
+        return self.steps.batch.tokens.numpy().astype("float64")
+
+    def others(self, sums: Sums) -> np.ndarray:
+        """How many rows of its set a row is compared with. [R]"""
+        return sums.n - sums.counted[self.vote]
+
+    def others_mean(self, sums: Sums) -> np.ndarray:
+        """Mean of the other rows of the set, 0 for none. [R]"""
+        own = np.where(sums.counted[self.vote], self.score[self.vote], 0)
+        return (sums.sum(self.score) - own) / np.maximum(self.others(sums), 1)
+
+    def baseline(self, name: str, lone_row: str) -> np.ndarray:
+        """What the score is compared with. float64 [R]"""
+        x, groups = self.score, self.groups
+        alone = np.zeros_like(x) if lone_row == "raw" else x
+        if name == "none":
+            return np.zeros_like(x)
+        if name == "batch_mean":
+            return self.batch.mean(x)
+        if name == "batch_others":
+            return self.others_mean(self.batch)
+        if name == "batch_tokens":
+            weight = self.batch.sum(self.tokens)
+            total = self.batch.sum(self.tokens * x)
+            return total / np.where(weight > 0, weight, 1)
+        if name == "leave_one_out":
+            few = self.others(groups) < 1
+            return np.where(few, alone, self.others_mean(groups))
+        if name == "second_best":
+            return self._second_best()
+        if name == "length_weighted_mean":
+            weight = groups.sum(self.tokens)
+            mean = groups.sum(self.tokens * x) / np.where(weight > 0, weight, 1)
+        else:
+            mean = groups.mean(x)
+        return np.where(groups.n <= 1, alone, mean)
+
+    def _second_best(self) -> np.ndarray:
+        x, groups = self.score, self.groups
+        best = groups.largest(x)
+        top = self.counted & (x == best)
+        next_best = groups.largest(np.where(top, -np.inf, x))
+        tied = groups.sum(top.astype(float)) > 1
+        wins = top & (groups.n > 1)
+        return np.where(wins, np.where(tied, best, next_best), x)
+
+    def spread(
+        self, name: str, ddof: int, about: str, baseline: np.ndarray
+    ) -> np.ndarray:
+        """A standard deviation without eps. float64 [R]"""
+        x = self.score
+        center = baseline if about == "baseline" else None
+        if name == "group_std":
+            return self.groups.spread(x, ddof, center)
+        if name == "batch_std":
+            return self.batch.spread(x, ddof, center)
+        if name == "advantage_std":
+            return self.batch.spread(x - baseline, ddof)
+        rest = self.others(self.groups)
+        own = self.score[self.vote]
+        away = own - self.groups.mean(x)
+        n = np.maximum(self.groups.n, 2)
+        square = self.groups.sum((x - self.groups.mean(x)) ** 2)
+        left = np.maximum(square - away * away * n / (n - 1), 0)
+        left[left <= 1e-12 * np.maximum(square, x * x)] = 0
+        spread = np.sqrt(left / np.maximum(rest - ddof, 1))
+        return np.where((rest >= 2) & (spread > 1e-8), spread, np.nan)
+
+    def scale(self, r: Reading, baseline: np.ndarray) -> np.ndarray:
+        """The divisor of the first normalization. float64 [R]"""
+        x = self.score
+        if r.scale == "none":
+            return np.ones_like(x)
+        if r.scale == "nonzero_share":
+            share = self.batch.mean((x != 0).astype(float))
+            return np.maximum(share, 1 / np.maximum(self.batch.n, 1))
+        if r.scale == "group_mean":
+            return _with_eps(self.groups.mean(x), r)
+        scale = _with_eps(self.spread(r.scale, r.ddof, r.about, baseline), r)
+        return np.where(np.isnan(scale), 1.0, scale)
+
+    def compute(self, r: Reading) -> Computed:
+        """The advantages of a reading."""
+        baseline = self.baseline(r.baseline, r.lone_row)
+        scale = self.scale(r, baseline)
+        return self.finished(r, baseline, scale)
+
+    def finished(self, r: Reading, baseline: np.ndarray, scale: np.ndarray) -> Computed:
+        """The advantages of a baseline and a scale."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            away = self.score - baseline
+            values = np.where(away == 0, 0, away / scale)
+            values = np.where(self.credited, values, 0)
+            if r.second:
+                values, more = self._again(values, r.second)
+                scale = scale * more
+        lost = self.steps.batch.kept_steps.numpy() <= 0
+        values = np.where(lost, np.nan, values) if lost.any() else values
+        return Computed(r, values, baseline, scale)
+
+    def _again(self, values: np.ndarray, second: str) -> tuple[np.ndarray, np.ndarray]:
+        """Values normalized once more over the step, and the divisor."""
+        over, ddof = second.split(" ")
+        weight = {
+            "rows": np.ones(len(values)),
+            "tokens": self.tokens,
+            "transitions": self.steps.batch.kept_steps.numpy().astype(float),
+        }[over]
+        steps = Sums(self.steps.step_of, self.credited)
+        total = np.maximum(steps.sum(weight), 1e-300)
+        mean = steps.sum(weight * values) / total
+        away = values - mean
+        square = steps.sum(weight * away * away)
+        least = np.maximum(total - int(ddof), 1)
+        more = np.sqrt(square / least + WHITENING_EPS)
+        return np.where(self.credited, away / more, 0), more
+
+
+def _with_eps(spread: np.ndarray, r: Reading) -> np.ndarray:
+    if r.eps_at == "inside":
+        return np.sqrt(spread * spread + r.eps)
+    if r.eps_at == "least":
+        return np.maximum(spread, r.eps)
+    return spread + r.eps
+
+
+BASELINES = (
+    "group_mean",
+    "leave_one_out",
+    "batch_mean",
+    "none",
+    "second_best",
+    "length_weighted_mean",
+    "batch_others",
+    "batch_tokens",
+)
+SCALES = (
+    "group_std",
+    "none",
+    "batch_std",
+    "others_std",
+    "advantage_std",
+    "nonzero_share",
+    "group_mean",
+)
+EPS_PLACES = (
+    *((eps, "after") for eps in EPS),
+    *((eps, "inside") for eps in (1e-8, 1e-6, 1e-5, 1e-4)),
+    *((eps, "least") for eps in (1e-6, 1e-4, 1e-3)),
+)
+
+Wanted = Callable[[Reading], bool]
+"""What was declared, as a question to a reading."""
+
+
+def anything(reading: Reading) -> bool:
+    """Nothing was declared."""
+    return True
+
+
+def readings(rows: Rows, wanted: Wanted = anything) -> Iterator[Computed]:
+    """Every wanted reading of the space, computed. Seconds follow in
+    `whitened`, clips where a caller asks for them."""
+    has = rows.steps.has
+    lone = bool((rows.groups.n <= 1).any())
+    for name in BASELINES:
+        if name in ("length_weighted_mean", "batch_tokens") and "length" not in has:
+            continue
+        depends = lone and name in ("group_mean", "leave_one_out")
+        depends |= lone and name == "length_weighted_mean"
+        for lone_row in ("zero", "raw") if depends else ("zero",):
+            baseline = rows.baseline(name, lone_row)
+            for r, spread in _scales(rows, name, lone_row, baseline):
+                for eps, eps_at in EPS_PLACES if spread is not None else ((0.0, ""),):
+                    own = replace(r, eps=eps, eps_at=eps_at) if eps_at else r
+                    if not wanted(own):
+                        continue
+                    if spread is None:
+                        scale = rows.scale(own, baseline)
+                    else:
+                        scale = _with_eps(spread, own)
+                        scale = np.where(np.isnan(scale), 1.0, scale)
+                    yield rows.finished(own, baseline, scale)
+
+
+def _scales(
+    rows: Rows, name: str, lone_row: str, baseline: np.ndarray
+) -> Iterator[tuple[Reading, np.ndarray | None]]:
+    """Readings of a baseline without eps, with their deviation."""
+    base = Reading(
+        name,
+        "none",
+        lone_row=lone_row,
+        rows=rows.rows,
+        grouping=rows.grouping,
+        clip=rows.clip,
+    )
+    for scale in SCALES:
+        if scale in ("none", "nonzero_share"):
+            yield replace(base, scale=scale), None
+        elif scale == "group_mean":
+            yield replace(base, scale=scale), rows.groups.mean(rows.score)
+        else:
+            for about in ("mean", "baseline"):
+                own = scale in ("group_std", "batch_std")
+                if about == "baseline" and (not own or name == "group_mean"):
+                    continue
+                for ddof in (1, 0):
+                    r = replace(base, scale=scale, ddof=ddof, about=about)
+                    yield r, rows.spread(scale, ddof, about, baseline)
+
+
+def whitened(rows: Rows, first: Computed, wanted: Wanted) -> Iterator[Computed]:
+    """A reading normalized once more."""
+    for second in SECONDS:
+        column = {"tokens": "length", "transitions": "steps"}.get(second.split(" ")[0])
+        if column and not {column, "kept_steps"} & rows.steps.has:
+            continue
+        if column == "length" and "length" not in rows.steps.has:
+            continue
+        own = replace(first.reading, second=second)
+        if wanted(own):
+            yield rows.finished(own, first.baseline, first.scale)
+
+
+def rows_that_count(steps: LoggedSteps, declared: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which of ROWS are different on these rows."""
+    if "mask_no_eos" in declared:
+        first = "ended" if declared["mask_no_eos"] else "flagged"
+        return (first, "all") if not declared["mask_no_eos"] else (first,)
+    names = ["flagged"]
+    plain = Rows(steps)
+    if not bool(steps.batch.eos.all()):
+        names.append("ended")
+    if not plain.counted.all():
+        names.append("all")
+    return tuple(names)

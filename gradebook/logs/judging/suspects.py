@@ -1,0 +1,199 @@
+"""Suspects: bugs under the conventions that a trainer may have asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from gradebook.cases.record import BUGS, Bug, bug
+from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError, StepsError
+from gradebook.core.settings import FLAGS, Settings
+from gradebook.engine.pipeline import CORRECT, Engine, run
+from gradebook.logs.candidates.logged_steps import LoggedSteps, under
+from gradebook.logs.judging.fit import NONE, Fit, Ruler
+
+STRIDES = "strides"
+"""Stands in a record for the sizes that a log's groups suggest."""
+
+DIVIDED: tuple[dict[str, Any], ...] = (
+    {},
+    {"baseline": "leave_one_out"},
+    {"baseline": "batch_mean", "scale": "batch_std"},
+    {"scale": "batch_std"},
+    {"baseline": "leave_one_out", "scale": "others_std", "lone_row": "zero"},
+    {"baseline": "second_best"},
+)
+UNDIVIDED: tuple[dict[str, Any], ...] = (
+    {"scale": "none"},
+    {"baseline": "leave_one_out", "scale": "none"},
+    {"baseline": "length_weighted_mean", "scale": "none"},
+    {"scale": "nonzero_share"},
+    {"baseline": "batch_mean", "scale": "none"},
+)
+USUAL = ((1, 1e-6), (0, 1e-6), (1, 1e-4), (0, 1e-9), (1, 1e-9), (1, 1e-8), (0, 1e-8))
+MORE = ((1, 1e-5), (0, 1e-4), (0, 1e-5), (1, 1e-3), (1, 0.0), (0, 0.0))
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A bug under settings that it was run with."""
+
+    bug: str
+    settings: Settings
+    guesses: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def record(self) -> Bug:
+        """What is known of the bug."""
+        return bug(self.bug)
+
+    @property
+    def group_size(self) -> int | None:
+        """The stride that was guessed, where the bug has one."""
+        size = dict(self.guesses).get("group_size")
+        return size if isinstance(size, int) else None
+
+    @property
+    def correct(self) -> Suspect:
+        """The correct engine under the same settings."""
+        return replace(self, bug="")
+
+
+def conventions(
+    declared: Mapping[str, Any], details: tuple[tuple[int, float], ...] = USUAL
+) -> Iterator[Settings]:
+    """Settings that a bug is tried under, as far as they agree with what was
+    declared."""
+    whiten: list[dict[str, Any]] = [
+        {},
+        {"whiten_tokens": True},
+        {"whiten_tokens": True, "whiten_ddof": 0},
+    ]
+    found: dict[Settings, None] = {}
+    for lone_row, more in product(("raw", "zero"), whiten):
+        own: list[dict[str, Any]] = [{**one, "eps": 0.0} for one in UNDIVIDED]
+        for changes, (ddof, eps) in product(DIVIDED, details):
+            own.append({**changes, "ddof": ddof, "eps": eps})
+        for one in own:
+            if more and one.get("baseline", "group_mean") not in (
+                "group_mean",
+                "leave_one_out",
+                "none",
+            ):
+                continue
+            changes = {"lone_row": lone_row, **more, **one}
+            free = {k: v for k, v in changes.items() if k not in declared}
+            about = {}
+            if free.get("baseline") == "batch_mean" or "reward_clip" in declared:
+                about = {"spread_about": "baseline"}
+            found[Settings(**{**about, **free, **declared})] = None
+    yield from found
+
+
+def suspects(
+    steps: LoggedSteps,
+    table: tuple[Settings, ...],
+    names: tuple[str, ...] = BUGS,
+    group_size: int | None = None,
+) -> Iterator[Suspect]:
+    """Every bug that the log's columns allow, under each of the settings."""
+    sizes = (group_size,) if group_size else strides(steps.groups.size)
+    masks = (False, True) if not bool(steps.batch.eos.all()) else (False,)
+    for name in names:
+        record = bug(name)
+        if not record.in_advantages or not can_show(record, steps.has):
+            continue
+        guesses: dict[str, tuple[Any, ...]] = {
+            setting: sizes
+            if STRIDES in values
+            else tuple(bool(v) if setting in FLAGS else v for v in values)
+            for setting, values in record.guesses.items()
+        }
+        if "mask_no_eos" not in guesses and len(masks) > 1:
+            guesses["mask_no_eos"] = masks
+        for chosen in product(*guesses.values()):
+            own: tuple[tuple[str, Any], ...] = tuple(zip(guesses, chosen))
+            for settings in table:
+                yield Suspect(name, replace(settings, **dict(own)), own)
+
+
+def can_show(record: Bug, has: frozenset[str]) -> bool:
+    """The log has the columns that the bug needs."""
+    one_of = (c if isinstance(c, tuple) else (c,) for c in record.columns)
+    return all(has.intersection(names) for names in one_of)
+
+
+def strides(rows: np.ndarray) -> tuple[int | None, ...]:
+    """Configured group sizes that groups of so many `rows`, int64 [G],
+    suggest, the likeliest first; None is the largest group of each step.
+
+    >>> strides(np.array([4, 3, 3]))
+    (4, None, 3, 5)
+    """
+    largest, commonest = int(rows.max()), int(np.bincount(rows).argmax())
+    return tuple(dict.fromkeys((largest, None, commonest, largest + 1)))
+
+
+def cuts_by_place(name: str) -> bool:
+    """The bug cuts rows into groups by their position."""
+    return any(STRIDES in values for values in bug(name).guesses.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What an engine gives on logged steps. float64 [R]; group int64 [R]."""
+
+    values: np.ndarray
+    baseline: np.ndarray
+    scale: np.ndarray
+    group: np.ndarray
+
+
+def trace(steps: LoggedSteps, suspect: Suspect) -> Trace:
+    """One plain run of the suspect's engine, of the correct one without a
+    bug. Raises StepsError where steps cannot be computed."""
+    engine = bug(suspect.bug).engine if suspect.bug else CORRECT
+    found = run(_without_loss(engine), under(steps.batch, suspect.settings))
+    return Trace(
+        found.advantage.double().numpy(),
+        found.baseline.double().numpy(),
+        found.scale.double().numpy(),
+        found.group.numpy(),
+    )
+
+
+def fit(ruler: Ruler, suspect: Suspect) -> Fit:
+    """How the suspect lies with the log; steps that it cannot compute do not
+    fit."""
+    steps = ruler.steps
+    try:
+        found = trace(steps, suspect)
+        return ruler.fit(found.values, found.baseline, found.scale)
+    except StepsError as error:
+        at = ~np.asarray(error.steps)
+    except GradebookError:
+        at = np.zeros(steps.step_count, dtype=bool)
+    level = np.full(steps.step_count, NONE)
+    residual = np.full(steps.step_count, np.inf)
+    rows = np.zeros(steps.rows, dtype=bool)
+    if at.any() and not at.all():
+        part = fit(Ruler(steps.of_steps(at), ruler.advantage, ruler.reward), suspect)
+        level[at], residual[at] = part.level, part.residual
+        rows[at[steps.step_of]] = part.rows
+        return Fit(level, residual, rows, part.near)
+    return Fit(level, residual, rows)
+
+
+def _without_loss(engine: Engine) -> Engine:
+    return replace(engine, trained=_not_asked)
+
+
+def _not_asked(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
+    """Counted rows, in place of `trained`: advantages do not ask it."""
+    return counted

@@ -1,1 +1,0 @@
-"""Verdict: which candidate the logged advantages follow."""
