@@ -1,32 +1,38 @@
-"""From Home's cards to the map, and from the map to a bug, in one session."""
+"""From Home's map to a bug and back, in one session and in the next."""
 
 from playwright.sync_api import expect
 
 HOME = "The best answer was trained as a mistake."
 
 
-def test_pictures_come_with_their_cards_and_the_map_leads_to_a_bug(read):
-    home = read("", HOME)
-    page = home.page
-    card = page.locator(".gb-card").last
-    expect(card).to_be_attached()
-    picture = card.locator("img")
-    width = "picture => picture.complete && picture.naturalWidth"
-    assert not picture.evaluate(width)
-    card.scroll_into_view_if_needed()
-    expect(picture).to_have_js_property("naturalWidth", 320)
-
-    page.get_by_role("button", name="Uncover all").click()
-    page.get_by_role("link", name="Open: Fan-out").click()
-    heading = page.get_by_role("heading", level=1)
-    expect(heading).to_have_text("Fan-out")
-    # The page knows what was uncovered: the session goes on.
-    expect(page.locator("[class*='st-key-skip-']")).to_have_count(0)
+def test_home_leads_to_a_bug_and_remembers_it(read):
+    page = read("", HOME).page
+    tile = page.locator(".gb-index a[data-name=fan_out]")
+    expect(tile).to_have_class("covered")
+    page.get_by_role("searchbox").fill("slime")
+    expect(page.locator(".gb-index a[data-name=zero_std_kl]")).to_be_hidden()
+    tile.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Fan-out")
+    page.get_by_role("button", name="Skip").click()
+    expect(page.locator(".st-key-the-end")).to_be_visible()
+    page.reload()  # another session of the same browser
+    expect(page.locator(".st-key-the-end")).to_be_visible(timeout=60_000)
     page.get_by_role("link", name="Home", exact=True).click()
-    page.get_by_role("link", name="All bugs on one map").click()
-    bug = page.locator("svg.gb-map.wide a[data-name=fan_out]")
-    expect(bug).to_contain_text("✓")
-    expect(page.locator("svg.gb-map.tall")).to_be_hidden()
-    bug.click()
-    expect(heading).to_have_text("Fan-out")
-    expect(page.locator("[class*='st-key-skip-']")).to_have_count(0)
+    expect(tile).to_have_class("open")
+    page.get_by_role("button", name="Start over").click()
+    expect(tile).to_have_class("covered")
+
+
+def test_a_drag_on_home_asks_the_server_for_nothing(read):
+    page = read("", HOME).page
+    hand = page.get_by_role("slider", name="Reward of row 3")
+    expect(hand).to_have_attribute("aria-valuenow", "1.1")
+    expect(page.locator(".result-head").last).to_contain_text("0.003")
+    sent = []
+    page.on("request", lambda request: sent.append(request.url))
+    hand.press("ArrowLeft")
+    hand.press("ArrowLeft")
+    expect(hand).to_have_attribute("aria-valuenow", "0.9")
+    expect(page.locator(".result-head").last).to_contain_text("0.996")
+    expect(page.locator(".result-head").first).to_contain_text("pushed up")
+    assert sent == []

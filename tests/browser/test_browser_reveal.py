@@ -1,0 +1,49 @@
+"""The answer comes, and box, board and path stand where they stood."""
+
+import pytest
+from playwright.sync_api import expect
+
+import gradebook
+
+SIZES = [(1280, 800), (1440, 900), (1920, 1080), (390, 844)]
+SHORT = {("partial_groups", 1280), ("double_normalization", 390)}
+PLACES = """(board) => Object.fromEntries(
+  ["box", "frame", "path"].map((name) => {
+    const { x, y, width, height } = board
+      .querySelector(`.${name}`)
+      .getBoundingClientRect();
+    return [name, [x, y, width, height].map(Math.round)];
+  }))"""
+PAGES = [
+    pytest.param(
+        bug,
+        size,
+        id=f"{bug}-{size[0]}",
+        marks=() if (bug, size[0]) in SHORT else pytest.mark.long,
+    )
+    for bug in gradebook.BUGS
+    for size in SIZES
+]
+
+
+@pytest.mark.parametrize("bug, size", PAGES)
+def test_the_answer_moves_nothing(chromium, server, bug, size):
+    width, height = size
+    context = chromium.new_context(viewport={"width": width, "height": height})
+    page = context.new_page()
+    page.goto(f"{server.url}/{bug}")
+    board = page.locator(".board").first
+    expect(page.get_by_text("After your prediction")).to_be_visible(timeout=60_000)
+    before = board.evaluate(PLACES)
+    page.locator(".choice").first.click()
+    page.get_by_role("button", name="Show what it does").click()
+    expect(page.locator(".figure").last).to_be_visible(timeout=60_000)
+    expect(page.locator(".board[data-stage]")).to_have_count(0, timeout=60_000)
+    expect(page.locator(".st-key-the-end")).to_be_visible(timeout=60_000)
+    assert board.evaluate(PLACES) == before
+    row = board.locator(".row.asked").bounding_box()
+    assert row["y"] >= 0 and row["y"] + row["height"] <= height
+    page.reload()
+    expect(page.locator(".figure").last).to_be_visible(timeout=60_000)
+    assert board.evaluate(PLACES) == before
+    context.close()
