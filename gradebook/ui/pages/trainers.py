@@ -92,9 +92,9 @@ def _bug(name: str) -> str:
 def _cells(line: dict[str, Any]) -> dict[str, str]:
     return {
         "trainer": f"{line['trainer']} {line['version']}",
-        "function": f"{line['function']} [{line['setting']}]",
+        "setting": line["setting"],
+        "bugs": ", ".join(map(_bug, line["bugs"])) or "none seen on these batches",
         "computes": line["computes"] or "none of the known computations",
-        "bugs": ", ".join(map(_bug, line["bugs"])),
         **{_law(name): MARKS[line["laws"][name]] for name in NAMES},
         "a lone row": line["lone_row"],
         "a missing reward": line["missing"],
