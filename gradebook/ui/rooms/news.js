@@ -23,6 +23,7 @@ async function listen(own) {
     } catch {
       if (own.stop.signal.aborted) continue;
       own.away.hidden = false;
+      own.have = ""; // so that the server answers at once when it is back
     }
     await new Promise((done) => setTimeout(done, AGAIN));
   }

@@ -96,7 +96,8 @@ def _lead(room: str) -> None:
             st.html(f'<div class="gb-code">{safe(room)}</div>')
             st.markdown("Learners scan the picture, open this link, or type the code:")
             st.code(link, language=None, wrap_lines=True)
-        picture.html(segno.make(link, micro=False).svg_inline(scale=3, light="white"))
+        drawn = segno.make(link, micro=False).svg_data_uri(scale=4, light="white")
+        picture.html(f'<img alt="The link as a QR code" src="{drawn}">')
         news(room, "heads")
         st.markdown(
             "The links of the plan below keep the room. On a bug's page you see"
