@@ -76,15 +76,20 @@ class Server:
             port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
         self.log = folder / f"server-{port}.log"
+        self.port = port
+        self.start()
+
+    def start(self):
+        """Starts the app, for the first time or again."""
         command = [sys.executable, "-m", "streamlit", "run", "app.py"]
         options = {
-            "server.port": port,
+            "server.port": self.port,
             "server.address": "127.0.0.1",
             "server.headless": "true",
         }
         for name, value in options.items():
             command += [f"--{name}", str(value)]
-        with self.log.open("wb") as log:
+        with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT
             )
