@@ -46,8 +46,8 @@ def check(
     Raises GradebookError naming column and row of what cannot be read.
 
     >>> import pandas as pd
-    >>> frame = pd.DataFrame({"prompt": [0, 0], "reward": [1.0, 3.0],
-    ...                       "advantage": [-1.0, 1.0]})
+    >>> frame = pd.DataFrame({"prompt": [0, 0], "reward": [1.0, 4.0],
+    ...                       "advantage": [-1.5, 1.5]})
     >>> check(frame)[["verdict", "estimator"]].values.tolist()
     [['correct', 'dr_grpo']]
     """

@@ -531,8 +531,13 @@ class BySteps:
         self, at: int, named: list[Reading], asks: list[Suspect], ties: list[str]
     ) -> Step:
         mine = [r for r in named if self.asked.wanted(r)]
+        fits = self.found.readings
         r = (mine or named)[0]
-        residual = float(self.found.readings[r].residual[at])
+        if self.whole is None:  # an exact fit before one within the base
+            without_eps = {o: o.divides and o.eps == 0 for o in named}
+            exact = {o: fits[o].residual[at] > 1e-9 for o in named}
+            r = min(mine or named, key=lambda o: (exact[o], without_eps[o]))
+        residual = float(fits[r].residual[at])
         names = dict.fromkeys(o.estimator for o in named if o.estimator != r.estimator)
         own = tuple(dict.fromkeys((*ties, *names)))
         about = tuple(s.bug for s in asks)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradebook.cases.record import BUGS, bug
-from gradebook.core.formatting import plain
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import proof
 from gradebook.logs.judging.declared import ROLES
@@ -169,7 +168,7 @@ def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
         at = off.iloc[0]
         first += (
             f" on {len(off):,} of {count(len(frame), 'step')}; the correct advantages"
-            f" differ by up to {plain(float(largest))}, first at step {at['step']},"
+            f" differ by up to {float(largest):.4g}, first at step {at['step']},"
             f" row {at['row']}"
         )
     if j.verdict == "suspect":
