@@ -41,6 +41,9 @@ def laws(
     """A parameter for each law: call it, and it fails where the law is
     broken. A law in `expected` must be broken, for the reason given there.
 
+    >>> [law.id for law in laws(list)][:2]
+    ['order', 'other_prompts']
+
     Raises GradebookError for a law that does not exist.
     """
     import pytest

@@ -145,6 +145,11 @@ def probe(
     declared  what it should compute: {"estimator": "grpo"}, or settings
     outputs   pairs of rewards and advantages instead of a function
 
+    >>> rewards = [[1.0, 0.0, 3.0, 5.0], [2.0, 4.0, 0.0, 1.0]]
+    >>> advantages = [[r - sum(g) / len(g) for r in g] for g in rewards]
+    >>> probe(outputs=[(rewards, advantages)]).convention["scale"]
+    'none'
+
     Raises GradebookError for a declaration that cannot be read.
     """
     if (function is None) == (outputs is None):

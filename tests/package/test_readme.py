@@ -24,7 +24,8 @@ def test_the_recorded_example_is_correct(tmp_path, monkeypatch, capsys):
     (block,) = [b for b in BLOCKS if "gradebook.Recorder" in b]
     exec(block, {})
     assert main(["check", "run-7"]) == 0
-    assert "This is what estimator=dr_grpo asks for." in capsys.readouterr().out
+    said = "These match Dr. GRPO, as declared: estimator=dr_grpo."
+    assert said in capsys.readouterr().out
 
 
 def test_files_that_the_readme_names_are_there():
@@ -33,3 +34,12 @@ def test_files_that_the_readme_names_are_there():
     places = (ROOT, ROOT / "gradebook")
     gone = [n for n in named if not any((p / n).exists() for p in places)]
     assert gone == []
+
+
+def test_the_checked_example_prints_what_it_says(capsys):
+    command, shown = re.search(
+        r"-m gradebook (check scenarios/\S+)\n```\n\n```\n(.*?)```", README, re.S
+    ).groups()
+    name, log = command.split()
+    assert main([name, str(ROOT / log)]) == 1
+    assert capsys.readouterr().out == shown
