@@ -45,6 +45,9 @@ def laws(
     ['order', 'other_prompts']
 
     Raises GradebookError for a law that does not exist.
+
+    >>> [law.id for law in laws(sorted)][:3]
+    ['order', 'other_prompts', 'shift']
     """
     import pytest
 

@@ -151,6 +151,12 @@ def probe(
     'none'
 
     Raises GradebookError for a declaration that cannot be read.
+
+    >>> def centred(groups):
+    ...     return [[r - sum(g) / len(g) for r in g] for g in groups]
+    >>> pairs = [(g, centred(g)) for g in ([[1.0, 0.0, 0.0]], [[2.0, 5.0]])]
+    >>> probe(outputs=pairs).laws["zero_sum"]
+    'holds'
     """
     if (function is None) == (outputs is None):
         raise refuse("a function or outputs", "both or none", "probe")

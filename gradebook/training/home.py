@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gradebook.training.study import Run
+from gradebook.training.study import Run, studied
 from gradebook.training.train import trained
 
 FILE = Path(__file__).with_name("home.json")
-BUG = "no_eos_outliers"
+BUG = studied()[0]
 STOPS = (0, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2)
 """Rewards of the unfinished answer."""
 

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from gradebook.bugs import BUGS
 from gradebook.cases.link import decode, encode, fits, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.classroom.snapshot import LOOKED, Position
@@ -209,7 +210,10 @@ def _keep(room: str, draft: Draft) -> None:
 
 
 def _restore(room: str, page: str) -> None:
-    """The draft that was too long for the address, after a reload."""
+    """The draft that was too long for the address, after a reload. Only pages
+    of bugs have drafts in a room."""
+    if page not in BUGS:
+        return
     scenario, known = address.case(page), keys.KEPT.get()
     if scenario.name in known:
         return
