@@ -73,10 +73,14 @@ def test_nothing_is_judged_before_a_log_is_chosen(visit):
 def test_an_example_is_checked_by_one_click(page, example, head, bug):
     press(page, f"check-example-{example}")
     assert head in page.text
-    assert "12 of 12 steps" in page.text
+    assert "<td>12 of 12</td>" in page.text
+    assert "✓" not in page.text
     # One mark a step.
     (drawn,) = page.pictures
     assert sum(len(trace["x"]) for trace in drawn["data"]) == 12
+    # No colour before the question is answered.
+    colours = {trace["marker"]["color"] for trace in drawn["data"]}
+    assert colours == {"gray"}
     if bug:
         title = load(bug).title
         assert f"Read about the bug: {title}" in links(page)
@@ -133,7 +137,8 @@ def test_declared_settings_change_the_verdict(page):
     )
     paste(page, log)
     assert "✓" not in page.text
-    assert "If you asked for scale=group_std" in page.text
+    assert "These match Dr. GRPO, if that is what you wanted." in page.text
+    assert "If you asked for GRPO, this is Swapped scale." in page.text
     page.put("check-declared", "estimator=grpo, scale=group")
     assert "◇ Another computation" in page.text
     page.put("check-declared", "scale=grup")
@@ -142,11 +147,44 @@ def test_declared_settings_change_the_verdict(page):
     assert page.widget("check-declared").value == "scale=grup"
 
 
+def test_colour_and_tick_come_with_the_answer(page):
+    press(page, "check-example-trl")
+    assert "✓" not in page.text
+    assert page.pictures[0]["data"][0]["marker"]["color"] == "gray"
+    page.put("check-estimator", "GRPO")
+    try:
+        assert "✓ Correct" in page.text
+        assert "as declared: estimator=grpo" in page.text
+        assert page.pictures[0]["data"][0]["marker"]["color"] != "gray"
+        page.put("check-estimator", "I don't know")
+        assert "✓" not in page.text
+        assert "These match GRPO (ddof 1, eps 0.0001), if that is" in page.text
+    finally:
+        page.put("check-estimator", None)
+
+
+@pytest.mark.parametrize(
+    "key, head",
+    [
+        ("check-confirm", "◆ Suspect: Rejected rows"),
+        ("check-deny", "? Nothing fits"),
+    ],
+)
+def test_what_a_column_means_is_answered_by_a_button(page, key, head):
+    press(page, "check-example-rejected-answers")
+    text = page.text.replace("\\", "")
+    assert "If `response_length` is 0 where a rollout was rejected" in text
+    assert "--declared" not in text
+    press(page, key)
+    assert head in page.text
+    assert "check-confirm" not in [button.key for button in page.app.button]
+
+
 def test_a_near_miss_is_explained(page):
     paste(page, ONE_TAIL)
     assert "? Nothing fits" in page.text
     assert "Near miss: " in page.text
-    assert "Only the last rows of each step miss: a tail." in page.text
+    assert "only the last rows of each step miss" in page.text
 
 
 def test_a_log_without_advantages_draws_no_timeline(page):

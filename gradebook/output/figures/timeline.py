@@ -30,11 +30,15 @@ class Timeline:
     distances: Sequence[float]
     flips: Sequence[int]
     ink: str = INK["light"]
+    coloured: bool = True
 
 
 VERDICTS = {
     "correct": ("circle", CORRECT),
+    "matches": ("circle", CORRECT),
+    "other": ("diamond", FAULTY),
     "suspect": ("diamond-open", FAULTY),
+    "asks": ("square-open", "gray"),
     "none fits": ("x", "#8A3FFC"),
     "cannot tell": ("line-ew-open", "gray"),
 }
@@ -52,6 +56,7 @@ def timeline_figure(picture: Timeline) -> Figure:
             f" {signed(picture.distances[i])}, {picture.flips[i]} flips"
             for i in at
         ]
+        colour = colour if picture.coloured else "gray"
         look = {
             "symbol": symbol,
             "color": colour,

@@ -55,9 +55,10 @@ EXAMPLES = (
 OPTIONS = ("columns", "declared", "weights", "size", "estimator")
 
 
-def ask() -> None:
-    """The fields of the page."""
-    log, configured = st.columns([2, 1])
+def log() -> None:
+    """The log, and beside it the question that decides what its numbers are
+    compared with."""
+    files, configured = st.columns([2, 1])
     with configured:
         st.selectbox(
             "Which estimator did you configure?",
@@ -68,7 +69,7 @@ def ask() -> None:
             on_change=again,
             persist_state="session",
         )
-    log.file_uploader(
+    files.file_uploader(
         "Log files",
         type=KINDS,
         accept_multiple_files=True,
@@ -79,6 +80,10 @@ def ask() -> None:
         " names.",
     )
     _examples()
+
+
+def more() -> None:
+    """What few logs need."""
     with st.expander("Paste a table instead"):
         st.text_area(
             "A table with a first line of column names",
@@ -88,6 +93,20 @@ def ask() -> None:
         )
         st.button("Check this table", key="check-paste", on_click=_pasted)
     _options()
+
+
+def answered() -> bool:
+    """The question was answered, or settings were typed."""
+    return bool(keys.widget("check-estimator") or keys.widget("check-declared"))
+
+
+def confirm(column: str, declared: str) -> None:
+    """Adds what a person said of a column, and checks again."""
+    for field, added, mark in (("columns", column, "\n"), ("declared", declared, ", ")):
+        typed = (keys.widget(f"check-{field}") or "").strip()
+        if added:
+            keys.show(f"check-{field}", mark.join(filter(None, (typed, added))))
+    again()
 
 
 def again() -> None:
@@ -144,17 +163,16 @@ def _pasted() -> None:
 
 
 def _examples() -> None:
-    st.markdown("**No log at hand?** Check one of these:")
-    for part, example in zip(st.columns(len(EXAMPLES)), EXAMPLES):
-        with part:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("No log at hand?", width="content")
+        for example in EXAMPLES:
             st.button(
                 example.title,
                 key=f"check-example-{example.file.split('.')[0]}",
                 on_click=_chosen,
                 args=(example,),
-                width="stretch",
+                help=words.plain(example.about),
             )
-            st.caption(words.plain(example.about))
 
 
 def _chosen(example: Example) -> None:

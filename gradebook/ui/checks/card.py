@@ -12,7 +12,8 @@ from gradebook.cases.scenario import load
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.pytest_file import test_file
 from gradebook.logs.report import report
-from gradebook.ui.checks.checking import Checking
+from gradebook.ui.checks import ask
+from gradebook.ui.checks.checking import Checking, confirmation, on_page
 from gradebook.ui.checks.steps import open_step
 from gradebook.ui.parts import words
 from gradebook.ui.parts.download import download
@@ -27,7 +28,7 @@ HEADS = {
     "none fits": "? Nothing fits",
     "cannot tell": "? Cannot tell",
 }
-FIRST_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+FIRST_SENTENCE = re.compile(r"(?<=[.!?])(?<!Dr\.)\s+(?=[A-Z])")
 
 
 def card(checking: Checking, verdict: Verdict) -> None:
@@ -38,7 +39,7 @@ def card(checking: Checking, verdict: Verdict) -> None:
             head = "✓ Correct"
         if verdict.bug:
             head += f": {words.plain(load(verdict.bug).title)}"
-        first, *rest = FIRST_SENTENCE.split(verdict.sentence, maxsplit=1)
+        first, *rest = FIRST_SENTENCE.split(on_page(verdict.sentence), maxsplit=1)
         if verdict.verdict == "correct" and not verdict.declared:
             first = f"{first.removesuffix('.')}, if that is what you wanted."
         st.markdown(
@@ -46,8 +47,30 @@ def card(checking: Checking, verdict: Verdict) -> None:
         )
         if verdict.near:
             st.markdown(words.plain(verdict.near))
+        _confirm(verdict)
         if verdict.bug in bug_files():
             _ways(checking, verdict)
+
+
+def _confirm(verdict: Verdict) -> None:
+    """Two buttons where a column's meaning decides."""
+    asked = confirmation(verdict)
+    if asked is None:
+        return
+    role, named, declared = asked
+    with st.container(horizontal=True):
+        st.button(
+            words.plain(f"Yes, {named} says that"),
+            key="check-confirm",
+            on_click=ask.confirm,
+            args=(f"{role}={named}", declared),
+        )
+        st.button(
+            "No, it says something else",
+            key="check-deny",
+            on_click=ask.confirm,
+            args=(f"{role}=", ""),
+        )
 
 
 def _ways(checking: Checking, verdict: Verdict) -> None:

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradebook.cases.columns import number, whole
+from gradebook.cases.record import bug
 from gradebook.core.errors import GradebookError
 from gradebook.logs.explore import StepRows, step_rows
+from gradebook.logs.judging.declared import ROLES
+from gradebook.logs.judging.proof import HOW_ROWS_COUNT, main_column
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.read.sources import Source
 
@@ -83,11 +86,42 @@ def options_of(typed: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
+def confirmation(verdict: Verdict) -> tuple[str, str, str] | None:
+    """What would confirm the bug that is asked about: the column's role, its
+    name in the log, and what is to be declared; None where no column decides."""
+    if verdict.verdict != "asks" or not verdict.bug:
+        return None
+    record = bug(verdict.bug)
+    counting = record.stage in HOW_ROWS_COUNT
+    if not counting and record.proof != "column":
+        return None
+    column = main_column(record)
+    role = next((r for r in ROLES.get(column, ()) if r in verdict.columns), column)
+    named = verdict.columns.get(role, role)
+    return role, named, f"counts={column}" if counting else ""
+
+
+ON_PAGE = {
+    ": declare what was, with --declared.": ": answer the question beside the log.",
+    "Give them with --weights.": "Give them in the settings below.",
+    "declare it.": "answer the question beside the log.",
+}
+"""The command line's words, and the page's."""
+
+
+def on_page(sentence: str) -> str:
+    """A sentence of the check without the command line's options."""
+    sentence, _, _ = sentence.partition(" Confirm with `--")
+    for theirs, own in ON_PAGE.items():
+        sentence = sentence.replace(theirs, own)
+    return sentence
+
+
 def _pairs(key: str, parts: Sequence[str]) -> dict[str, str] | None:
     found = {}
     for part in filter(str.strip, parts):
         name, mark, theirs = (text.strip() for text in part.partition("="))
-        if not name or not mark or not theirs:
+        if not name or not mark or not (theirs or key == "columns"):
             raise GradebookError(key=key, expected="name = value", found=part.strip())
         found[name] = theirs
     return found or None

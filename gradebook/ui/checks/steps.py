@@ -25,9 +25,12 @@ CHART = "check-timeline"
 CHOSEN = "check-step"
 
 
-def picture(verdict: Verdict) -> None:
-    """The timeline of a log with advantages: a mark for each step."""
+def picture(verdict: Verdict, answered: bool) -> None:
+    """The timeline of a log with advantages: a mark for each step, in colour
+    once it was said what they are compared with."""
     frame = timeline(verdict)
+    if not verdict.declared:
+        frame["verdict"] = frame["verdict"].replace("correct", "matches")
     steps = [str(s) for s in frame["step"]]
     drawn = Timeline(
         steps,
@@ -35,6 +38,7 @@ def picture(verdict: Verdict) -> None:
         frame["correct_residual"].fillna(0).tolist(),
         frame["flips"].tolist(),
         ink(),
+        answered or bool(verdict.declared),
     )
     chart(
         timeline_figure(drawn),

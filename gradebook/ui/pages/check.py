@@ -7,10 +7,11 @@ import time
 import streamlit as st
 
 from gradebook.core.errors import GradebookError
+from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
 from gradebook.ui import keys
 from gradebook.ui.checks import ask, card, steps
-from gradebook.ui.checks.checking import Checking
+from gradebook.ui.checks.checking import Checking, on_page
 from gradebook.ui.parts import words
 
 EVERY = 0.2
@@ -25,16 +26,15 @@ def check_page() -> None:
         " Drop a log with a row for each rollout: prompt, reward and advantage. It"
         " stays on the machine that serves this page."
     )
-    verdict = st.container()
-    ask.ask()
+    ask.log()
     checking = keys.CHECKING.get()
-    if checking is None:
-        return
-    with verdict:
+    if checking is not None:
         if checking.waiting:
             _check(checking)
         _verdict(checking)
-    _evidence(checking)
+    ask.more()
+    if checking is not None and checking.verdict is not None:
+        _evidence(checking, checking.verdict)
 
 
 def _check(checking: Checking) -> None:
@@ -68,29 +68,25 @@ def _cancel() -> None:
 
 
 def _verdict(checking: Checking) -> None:
-    """The card, or why there is none."""
+    """The card and the timeline, or why there is none."""
     verdict = checking.verdict
     if checking.cancelled and verdict is None:
         st.warning("The check was cancelled, so there is no verdict.")
         st.button("Check again", key="check-again", on_click=ask.again)
         return
     if checking.error:
-        st.error(f"There is no verdict. {words.plain(checking.error)}")
+        st.error(f"There is no verdict. {words.plain(on_page(checking.error))}")
     if verdict is None:
         return
     st.markdown(words.titled(f"The verdict on {words.plain(checking.title)}"))
     card.card(checking, verdict)
+    if len(verdict.frame) and not len(verdict.what_if):
+        steps.picture(verdict, ask.answered())
 
 
-def _evidence(checking: Checking) -> None:
-    """The timeline, and what follows."""
-    verdict = checking.verdict
-    if verdict is None:
-        return
-    logged = not len(verdict.what_if)
-    if logged and len(verdict.frame):
-        steps.picture(verdict)
-    elif not logged:
+def _evidence(checking: Checking, verdict: Verdict) -> None:
+    """Step by step, and everything else that the check knows."""
+    if len(verdict.what_if):
         steps.would_compute(verdict)
     if len(verdict.frame):
         steps.steps(checking, verdict)
