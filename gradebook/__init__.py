@@ -12,7 +12,15 @@ gradebook.check(frame) reads a run's log: whole steps in, one row a step out.
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
+
+if find_spec("torch") is None:
+    raise ImportError(
+        "gradebook needs PyTorch, which is not installed: pip install torch"
+        " (for a CPU alone: pip install torch --index-url"
+        " https://download.pytorch.org/whl/cpu)"
+    )
 
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import BUGS

@@ -1,5 +1,5 @@
 """The wheel, installed into a fresh environment and used from elsewhere:
-first without the app, then with it.
+first without torch, then with it, then with the app.
 
 Marked long: it installs torch.
 """
@@ -91,7 +91,20 @@ def install(tools, wheel, extra=""):
     )
 
 
-def test_the_base_install_needs_neither_streamlit_nor_plotly(tools, tmp_path):
+def test_without_torch_the_import_says_what_to_install(tools, tmp_path):
+    packages = run(tools / "python", "-m", "pip", "list", folder=tmp_path)
+    assert "numpy" in packages
+    assert "torch" not in packages and "nvidia" not in packages
+    refused = subprocess.run(
+        [tools / "python", "-c", "import gradebook"], capture_output=True, text=True
+    )
+    said = refused.stderr.splitlines()[-1]
+    assert said.startswith("ImportError: gradebook needs PyTorch")
+    assert "pip install torch" in said
+
+
+def test_the_base_install_needs_neither_streamlit_nor_plotly(tools, wheel, tmp_path):
+    install(tools, wheel, "[torch]")
     packages = run(tools / "python", "-m", "pip", "list", folder=tmp_path)
     assert "torch" in packages
     assert "streamlit" not in packages and "plotly" not in packages
