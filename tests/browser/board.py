@@ -40,6 +40,27 @@ class Board:
     def button(self, name):
         return self.whole.get_by_role("button", name=name, exact=True)
 
+    def tool(self, name):
+        """Chooses an entry of the menu "Rows and files"."""
+        menu = self.whole.locator(".menu")
+        if menu.get_attribute("open") is None:
+            menu.locator("summary").click()
+        self.button(name).click()
+        menu.locator("summary").press("Escape")
+
+    def stage(self, name):
+        """A stage of the path."""
+        return self.whole.locator(f".stage[data-stage='{name}']")
+
+    @property
+    def box(self):
+        """The question, or the verdict."""
+        return self.whole.locator(".box")
+
+    @property
+    def challenge(self):
+        return self.whole.locator(".challenge")
+
     @property
     def rows(self):
         return self.whole.locator(".row")

@@ -275,6 +275,7 @@ class Tabs:
         if reader.page.context is self.context:
             reader.page.mouse.move(0, 0)
             reader.page.goto("about:blank")
+            self.context.clear_cookies()  # what a reader has uncovered
             self.left.append(reader)
         else:
             reader.page.close()

@@ -91,7 +91,8 @@ def a_dragged_reward_moves_every_mark_and_is_one_step_of_undo(board):
     assert board.handle(10).get_attribute("aria-valuemax") == ends
     page.mouse.up()
     agrees_with_the_link(board, "partial_groups")
-    page.get_by_text(re.compile(r"Not yet\. (?!Nothing)")).wait_for()
+    texts = board.whole.locator(".row[data-row='10'] .result").all_inner_texts()
+    expect(board.challenge).to_contain_text(f"not yet \u00b7 row 10: {texts[1]}")
     place = place_of(board)
 
     expect(board.button("Undo")).to_be_enabled()
@@ -99,7 +100,7 @@ def a_dragged_reward_moves_every_mark_and_is_one_step_of_undo(board):
     expect(board.cell(10)).to_have_value("2")
     board.shows(correct={10: CORRECT}, faulty={10: FAULTY})
     expect(board.button("Undo")).to_be_disabled()
-    page.get_by_text("Nothing is edited").wait_for()
+    expect(board.challenge).to_contain_text("row 10: \u22120.480")
     soon(board, lambda: place_of(board), lambda now: now == place)
     board.handle(10).press("Control+Shift+z")
     expect(board.cell(10)).not_to_have_value("2")
@@ -142,7 +143,7 @@ def the_picture_is_saved_with_title_case_and_link(board):
     files = {}
     for kind in ("SVG", "PNG"):
         with page.expect_download() as waiting:
-            board.button(kind).click()
+            board.tool(f"Save as {kind}")
         assert waiting.value.suggested_filename == (f"partial_groups.{kind.lower()}")
         files[kind] = waiting.value.path().read_bytes()
     root = ElementTree.fromstring(files["SVG"])
@@ -216,9 +217,9 @@ def chips_are_painted_and_rows_come_and_go(board):
     )
     # Now all three rows count: mean 34.333, deviation 56.871.
     board.shows(correct={0: 1.1547}, faulty={0: 1.1547})
-    board.button("Add row").click()
+    board.tool("Add row")
     expect(board.rows).to_have_count(4)
-    board.button("Remove row").click()
+    board.tool("Remove row")
     expect(board.rows).to_have_count(3)
     board.button("Undo").click()
     expect(board.rows).to_have_count(4)
@@ -256,7 +257,7 @@ def after_any_edits_picture_server_and_link_agree(board, seed):
         elif act == "Undo":
             board.handle(row).press("Control+z")
         else:
-            board.button(act).click()
+            board.tool(act)
     page.locator("[data-test-script-state='notRunning']").wait_for()
     agrees_with_the_link(board, "rejected_rows")
 
@@ -276,37 +277,60 @@ def test_after_other_edits_picture_server_and_link_agree(read):
     after_any_edits_picture_server_and_link_agree(board, 2)
 
 
-def test_a_finger_drags_a_handle_on_a_narrow_screen(chromium, server):
+def swipe(page, mark, pixels):
+    """A finger drags a mark to the right, or with a minus to the left."""
+    box = mark.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    touch = page.context.new_cdp_session(page)
+
+    def send(kind, *points):
+        said = {"type": kind, "touchPoints": [{"x": a, "y": b} for a, b in points]}
+        touch.send("Input.dispatchTouchEvent", said)
+
+    send("touchStart", (x, y))
+    for step in range(1, 9):
+        send("touchMove", (x + pixels * step / 8, y))
+    send("touchEnd")
+
+
+def test_a_finger_guesses_and_edits_on_a_narrow_screen(chromium, server):
+    """The diamond of the question, the slider of the challenge, and in the
+    sandbox a reward's handle."""
     context = chromium.new_context(
-        viewport={"width": 390, "height": 800},
+        viewport={"width": 390, "height": 844},
         has_touch=True,
         is_mobile=True,
         reduced_motion="reduce",
     )
     page = context.new_page()
-    page.goto(f"{server.url}/partial_groups?v=1&s=partial_groups&open=1")
+    page.goto(f"{server.url}/partial_groups")
     board = Board(page)
-    board.shows(faulty={10: FAULTY})
+    board.shows(correct={10: CORRECT})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
-    board.handle(10).scroll_into_view_if_needed()
-    x, y = board.centre(10)
-    touch = context.new_cdp_session(page)
+    page.locator("[data-listening]").wait_for(state="attached")
+    swipe(page, board.whole.get_by_role("slider", name="Your guess for row 10"), -180)
+    expect(board.button("Negative")).to_have_attribute("aria-pressed", "true")
+    board.button("Show what it does").click()  # a slow tap is a long press
+    board.shows(faulty={10: FAULTY})
+    expect(board.box).to_contain_text("\u2713 You put it beyond \u22122. Right")
 
-    def send(kind, points):
-        touch.send(
-            "Input.dispatchTouchEvent",
-            {
-                "type": kind,
-                "touchPoints": [{"x": a, "y": b} for a, b in points],
-            },
-        )
-
-    send("touchStart", [(x, y)])
-    for step in range(1, 9):
-        send("touchMove", [(x + 4 * step, y)])
-    send("touchEnd", [])
-    expect(board.cell(10)).not_to_have_value("2")
+    # The finger begins in the middle of the slider and goes left of it.
+    slider = board.whole.get_by_role("slider", name="Reward of row 11")
+    low, high = (float(slider.get_attribute(end)) for end in ("min", "max"))
+    swipe(page, slider, -60)
+    soon(
+        board,
+        lambda: float(board.cell(11).input_value()),
+        lambda value: value < low + 0.4 * (high - low),
+    )
     agrees_with_the_link(board, "partial_groups")
+
+    page.goto(f"{server.url}/sandbox")
+    handle = board.handle(0)
+    expect(handle).to_be_visible()
+    before = board.cell(0).input_value()
+    swipe(page, handle, 32)
+    expect(board.cell(0)).not_to_have_value(before)
     context.close()
 
 

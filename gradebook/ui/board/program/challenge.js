@@ -7,8 +7,17 @@ import { html, prose, set } from "./dom.js";
 export class ChallengeLine {
   constructor(board) {
     this.board = board;
-    this.whole = html("div", { class: "challenge" });
+    this.line = html("div", { class: "line" });
+    this.range = html("input", { type: "range" });
+    this.about = html("span");
+    this.slide = html("label", { class: "slide" }, this.about, this.range);
+    this.whole = html("div", { class: "challenge" }, this.line, this.slide);
     this.hinted = null;
+    this.range.addEventListener("input", () => this.slid());
+    this.range.addEventListener("change", () => {
+      this.gesture = undefined;
+      board.outbox.finish();
+    });
   }
 
   render() {
@@ -20,12 +29,13 @@ export class ChallengeLine {
     if (this.whole.parentNode !== home) home.append(this.whole);
     const key = JSON.stringify([data.epoch, challenge, data.covered, this.hinted, layout.narrow]);
     if (this.key !== key) {
-      const inside = this.whole.contains(this.board.root.activeElement);
+      const inside = this.line.contains(this.board.root.activeElement);
       const name = inside && this.board.root.activeElement.dataset.act;
       this.key = key;
-      this.whole.replaceChildren(...(data.covered ? this.later(challenge) : this.now(challenge)));
-      if (name) this.whole.querySelector(`[data-act="${name}"]`)?.focus();
+      this.line.replaceChildren(...(data.covered ? this.later(challenge) : this.now(challenge)));
+      if (name) this.line.querySelector(`[data-act="${name}"]`)?.focus();
     }
+    this.slider(challenge.row ?? null);
   }
 
   later({ count }) {
@@ -77,42 +87,31 @@ export class ChallengeLine {
       title: missing || null,
       text: live ? `${state} \u00b7 ${live}` : state,
     });
-    const line = [
+    return [
       html("span", { class: "quiet", text: `Challenge ${at + 1} of ${count}` }),
       html("p", { class: "goal", title: allowed }, ...prose(words)),
       pill,
       ...links,
     ];
-    const slider = challenge.row !== null && board.layout.narrow && this.slider(challenge.row);
-    return slider ? [...line, slider] : line;
   }
 
+  // The slider stays the same element while a finger holds it.
   slider(row) {
     const { board } = this;
-    const [low, high] = board.reward.ends;
-    const made = html("input", {
-      type: "range",
-      min: low,
-      max: high,
-      step: (high - low) / 200,
-      "data-act": "slide",
-      "aria-label": `Reward of row ${row}`,
-    });
-    made.value = board.value(row) ?? 0;
-    made.addEventListener("input", () => {
-      this.gesture ??= board.outbox.newGesture();
-      const value = String(Number(made.value));
-      board.put({ do: "cell", row, column: "reward", value, gesture: this.gesture });
-    });
-    made.addEventListener("change", () => {
-      this.gesture = undefined;
-      board.outbox.finish();
-    });
-    return html(
-      "label",
-      { class: "slide" },
-      html("span", { text: `row ${row}\u2019s reward` }),
-      made,
-    );
+    this.row = row;
+    this.slide.hidden = row === null || !board.layout.narrow;
+    if (this.slide.hidden || this.gesture !== undefined) return;
+    const [min, max] = board.reward.ends;
+    const step = (max - min) / 200;
+    set(this.range, { min, max, step, "aria-label": `Reward of row ${row}` });
+    set(this.about, { text: `row ${row}\u2019s reward` });
+    this.range.value = board.value(row) ?? 0;
+  }
+
+  slid() {
+    const { board, row } = this;
+    this.gesture ??= board.outbox.newGesture();
+    const value = String(Number(this.range.value));
+    board.put({ do: "cell", row, column: "reward", value, gesture: this.gesture });
   }
 }
