@@ -94,7 +94,7 @@ def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
     with game.draft.lock:
         game.note()
     with main:
-        controls.settings(game.draft)
+        controls.settings(game.draft, across=4)
     with side:
         _name(game)
         _hints(game)

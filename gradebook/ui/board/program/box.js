@@ -21,10 +21,12 @@ export class Box {
   }
 
   render() {
-    const { data, guess } = this.board;
+    const { data, guess, layout } = this.board;
     const { box } = data;
     this.whole.hidden = !box;
     if (!box) return;
+    // A verdict scrolls in the sheet of a phone: by the keyboard too.
+    set(this.inside, { tabindex: layout.narrow && box.verdict ? 0 : null });
     const key = JSON.stringify([data.epoch, box.question, box.verdict]);
     if (this.key !== key) {
       this.key = key;

@@ -25,7 +25,9 @@ export class Guess {
     this.layer = svg("g", { class: "guess" }, this.line, this.mark, this.text);
     board.over.append(this.layer);
     this.hand = html("div", { class: "guess-hand", role: "slider", tabindex: 0 });
-    board.body.append(this.hand);
+    // A table holds rows of cells, and nothing else.
+    this.holder = html("div", { role: "row" }, html("div", { role: "cell" }, this.hand));
+    board.body.append(this.holder);
     this.hand.addEventListener("pointerdown", (event) => this.hold(event));
     this.hand.addEventListener("keydown", (event) => this.key(event));
   }
@@ -113,7 +115,7 @@ export class Guess {
       class: `guess${said ? " said" : ""}`,
       visibility: here ? null : "hidden",
     });
-    this.hand.hidden = !asks || !here;
+    this.holder.hidden = this.hand.hidden = !asks || !here;
     if (!here) return;
     const value = said ? box.place : this.value;
     const at = this.axis.at(value);

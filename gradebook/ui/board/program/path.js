@@ -46,6 +46,7 @@ export class Path {
     );
     const each = Math.max(full / stages.length, LEAST);
     this.pipe.style.width = `${each * stages.length}px`;
+    set(this.scroll, { tabindex: each > full / stages.length ? 0 : null });
     const focus = this.stages.contains(this.board.root.activeElement);
     const name = focus && this.board.root.activeElement.dataset.stage;
     this.stages.replaceChildren(...stages.map((stage, n) => this.stage(stage, n, path)));
