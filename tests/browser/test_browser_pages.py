@@ -116,7 +116,8 @@ def reader(window):
 def visit(reader, path):
     reader.page.goto(f"{reader.server.url}/{path}")
     heading = reader.page.get_by_role("heading", level=1)
-    expect(heading).to_be_visible(timeout=60_000)
+    first = reader.page.locator(".board") if path == PRESENTED else heading
+    expect(first).to_be_visible(timeout=60_000)
     drawn(reader)
 
 
