@@ -13,6 +13,13 @@ TITLE = gradebook.load(BUG).title
 TASKS = gradebook.load(BUG).challenges
 
 
+FOCUSED = """() => {
+  let at = document.activeElement;
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  return at.innerText || "";
+}"""
+
+
 @pytest.fixture
 def visitor(tabs):
     """A session of its own at an address; nothing may have gone wrong."""
@@ -36,7 +43,7 @@ def tab_to(page, name, most=90):
     """Tabs until a button with this text has the focus."""
     for _ in range(most):
         page.keyboard.press("Tab")
-        text = page.evaluate("document.activeElement.innerText || ''")
+        text = page.evaluate(FOCUSED)
         if text.strip() == name:
             return
     raise AssertionError(f"{name} is not reached by Tab")
