@@ -73,18 +73,21 @@ def _of_trainer(package: str) -> dict[str, Probe]:
     if not known:
         names = ", ".join(one.package for one in adapters())
         raise refuse(f"one of {names}", package, "--trainer")
-    found = {}
-    try:
-        for adapter in known:
+    found, absent = {}, []
+    for adapter in known:
+        try:
             version, files = installed(adapter.package)
-            for one in adapter.functions:
-                try:
-                    own, where, _ = probed(one, files, version)
-                except NotCut:
-                    continue
-                found[f"{adapter.package} {version} {where} [{one.setting}]"] = own
-    except NotCut as error:
-        raise refuse("an installed trainer", str(error), "--trainer") from None
+        except NotCut as error:
+            absent.append(str(error))
+            continue
+        for one in adapter.functions:
+            try:
+                own, where, _ = probed(one, files, version)
+            except NotCut:
+                continue
+            found[f"{adapter.package} {version} {where} [{one.setting}]"] = own
+    if len(absent) == len(known):
+        raise refuse("an installed trainer", "; ".join(absent), "--trainer")
     if not found:
         raise refuse("a release with its functions", package, "--trainer")
     return found

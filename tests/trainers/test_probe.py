@@ -134,3 +134,54 @@ def test_the_command_prints_and_gives_the_checks_exit_codes(capsys, monkeypatch)
     assert capsys.readouterr().out.startswith("::error title=")
     assert main(["probe", "advantages:none_such"]) == 2
     assert main(["probe"]) == 2
+
+
+RELEASE = """
+import numpy as np
+import not_installed_anywhere
+
+
+class GRPO:
+    def compute_advantage(self, rewards):
+        rewards = np.array(rewards).astype(np.float32)
+        if self.unbiased:
+            return (rewards - rewards.mean()).tolist()
+        return ((rewards - rewards.mean()) / (rewards.std() + EPS)).tolist()
+"""
+
+
+def test_the_command_probes_an_installed_trainer(tmp_path, capsys, monkeypatch):
+    """A release of Cosmos-RL that was never made, as pip would lay it out."""
+    about = tmp_path / "cosmos_rl-9.9.dist-info" / "METADATA"
+    code = tmp_path / "cosmos_rl/dispatcher/algo/grpo.py"
+    for file in (about, code):
+        file.parent.mkdir(parents=True)
+    about.write_text("Metadata-Version: 2.1\nName: cosmos-rl\nVersion: 9.9\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    found = {}
+    for eps in ("1e-6", "1e-8"):
+        code.write_text(RELEASE.replace("EPS", eps))
+        name = ("cosmos-rl", "Cosmos-RL")[eps == "1e-8"]
+        assert main(["probe", "--trainer", name, "--format", "json"]) == 0
+        found[eps] = json.loads(capsys.readouterr().out)
+    place = "cosmos-rl 9.9 cosmos_rl/dispatcher/algo/grpo.py:7"
+    names = [f"{place} [grpo, unbiased={value}]" for value in (False, True)]
+    assert list(found["1e-6"]) == list(found["1e-8"]) == names
+    told = {eps: one[names[0]]["convention"]["eps"] for eps, one in found.items()}
+    assert told == {"1e-6": "1e-06", "1e-8": "1e-08"}
+    code.write_text("import numpy as np")
+    assert main(["probe", "--trainer", "cosmos-rl"]) == 2
+    assert "a release with its functions" in capsys.readouterr().err
+
+
+def test_of_a_trainer_with_two_packages_the_installed_one_is_asked(
+    capsys, tmp_path, monkeypatch
+):
+    about = tmp_path / "skyrl-9.9.dist-info" / "METADATA"
+    about.parent.mkdir()
+    about.write_text("Metadata-Version: 2.1\nName: skyrl\nVersion: 9.9\n")
+    assert main(["probe", "--trainer", "SkyRL"]) == 2
+    assert "an installed trainer" in capsys.readouterr().err
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["probe", "--trainer", "SkyRL"]) == 2
+    assert "a release with its functions" in capsys.readouterr().err
