@@ -47,13 +47,29 @@ def test_the_four_words():
     assert status("zero_std_kl", "verl", "0.9.1").word == "not measurable this way"
     assert last_seen("partial_groups").startswith("AReaL 1.0.4 (")
 
+    # TRL 1.5.1 is the last that measured as such; a default setting.
+    unscored = status("unscored_rows", "trl", "1.5.1")
+    assert unscored.word == "seen" and "(the default)" in unscored.sentence
+    later = status("unscored_rows", "trl", "1.16.0")
+    assert later.word == "not seen on these batches"
+    assert later.sentence.endswith("Last seen in trl 1.5.1.")
 
-def test_affected_asks_for_trainer_and_version():
-    def script():
-        from gradebook.ui.parts.affected import affected
 
-        affected("partial_groups")
+def test_a_bugs_page_asks_for_trainer_and_version(visit):
+    page = visit("partial_groups").end("affected")
+    assert page.widget("affected-partial_groups").value == "areal"
+    assert "**Seen.** Measured on" in page.text and "(opt-in)" in page.text
+    # Where it was measured, that stands in place of the versions by hand.
+    assert f"**Last seen in:** {last_seen('partial_groups')}" in page.text
+    assert "later versions where Normalization" not in page.text
+    page.widget("affected-partial_groups").select("verl")
+    page.run()
+    assert "**Not seen on these batches.**" in page.text
+    page.widget("affected-partial_groups-verl").select("0.4.1")
+    assert "**Not seen on these batches.**" in page.run().text
 
-    at = AppTest.from_function(script, default_timeout=60).run()
-    at.selectbox[0].select("areal").run()
-    assert "**Seen.**" in at.markdown[0].value
+
+def test_a_page_of_what_rewards_cannot_show_keeps_its_versions(visit):
+    page = visit("zero_std_kl").end("affected")
+    assert "**Not measurable this way.**" in page.text
+    assert "**Versions:**" in page.text and "Last seen in" not in page.text

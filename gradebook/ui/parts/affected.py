@@ -7,15 +7,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 from gradebook.cases.record import bug as record_of
-from gradebook.trainers.releases import measured, versions
+from gradebook.trainers.releases import measured, newest, versions
 
 SEEN = "seen"
 NOT_SEEN = "not seen on these batches"
 NOT_MEASURED = "not measured"
 NOT_MEASURABLE = "not measurable this way"
-
-TOLD_BY_REWARDS = frozenset(name for line in measured() for name in line["bugs"])
-"""Bugs that groups of rewards can show: some measured release shows them."""
 
 
 @dataclass(frozen=True)
@@ -30,24 +27,34 @@ def status(bug: str, package: str, version: str) -> Status:
     """What was measured of a bug in a release. Never a neighbour's value."""
     if not record_of(bug).in_advantages:
         return Status(NOT_MEASURABLE, "Loss, masks and EOS are not probed.")
+    if not last_seen(bug):
+        return Status(
+            NOT_MEASURABLE, "No measured release shows it on groups of rewards."
+        )
     lines = [
         line
         for line in measured()
         if (line["package"], line["version"]) == (package, version)
     ]
     if not lines:
-        return Status(NOT_MEASURED, f"{package} {version} was not measured.")
+        return Status(
+            NOT_MEASURED,
+            f"{package} {version} was not measured. Where it is installed,"
+            f" `gradebook probe --trainer {package}` measures it.",
+        )
     seen = [line for line in lines if bug in line["bugs"]]
     on = lines[0]["measured_on"]
     if seen:
         reached = "; ".join(
-            line["reached"] + (" (the default)" if line["default"] else " (opt-in)")
+            f"`{line['reached']}` "
+            + ("(the default)" if line["default"] else "(opt-in)")
             for line in seen
         )
         return Status(SEEN, f"Measured on {on}, with {reached}.")
-    if bug not in TOLD_BY_REWARDS:
-        return Status(NOT_MEASURABLE, "Groups of rewards alone do not show it.")
-    return Status(NOT_SEEN, f"{len(lines)} functions, measured on {on}.")
+    before = [line for line in measured() if line["package"] == package]
+    last = [line["version"] for line in before if bug in line["bugs"]]
+    until = f" Last seen in {package} {last[-1]}." if last else ""
+    return Status(NOT_SEEN, f"{len(lines)} functions, measured on {on}.{until}")
 
 
 def last_seen(bug: str) -> str:
@@ -60,13 +67,18 @@ def last_seen(bug: str) -> str:
 
 
 def affected(bug: str) -> None:
-    """The question, two choices and the answer."""
+    """The question, two choices and the answer; first of a trainer whose
+    newest measured release shows the bug."""
     packages = list(dict.fromkeys(line["package"] for line in measured()))
+    shown = (line["package"] for line in newest() if bug in line["bugs"])
+    first = packages.index(next(shown, packages[0]))
     trainer, release = st.columns(2)
-    package = trainer.selectbox("Trainer", packages, key=f"affected-{bug}")
-    known = versions(package)[::-1]
+    package = trainer.selectbox("Trainer", packages, first, key=f"affected-{bug}")
     version = release.selectbox(
-        "Version", known, key=f"affected-{bug}-{package}", accept_new_options=True
+        "Version",
+        versions(package)[::-1],
+        key=f"affected-{bug}-{package}",
+        accept_new_options=True,
     )
     found = status(bug, package, version or "")
     st.markdown(f"**{found.word.capitalize()}.** {found.sentence}")

@@ -10,6 +10,8 @@ from gradebook.bugs import Swap
 from gradebook.cases.case import Kin, Source
 from gradebook.cases.scenario import Scenario
 from gradebook.ui.parts import words
+from gradebook.ui.parts.affected import affected as measured
+from gradebook.ui.parts.affected import last_seen
 from gradebook.ui.parts.words import safe
 
 
@@ -57,14 +59,19 @@ def _listing(name: str, listing: Listing, engine: str) -> str:
 
 
 def affected(scenario: Scenario) -> None:
-    """Am I affected: the trainer, its versions and keys, a workaround; and
-    the bug's relatives."""
-    told = scenario.affected
+    """Am I affected: what was measured of a trainer and a version; the report
+    and its keys, a workaround; and the bug's relatives."""
+    told, seen = scenario.affected, last_seen(scenario.bug)
+    versions = (
+        f"**Last seen in:** {seen}"
+        if seen
+        else f"**Versions:** {words.plain(told.versions)}"
+    )
     keys = "\n".join(f"  - `{key}`" for key in told.keys)
     said = (
         f"{words.plain(scenario.story)}\n\n"
         f"- **Trainer:** {words.plain(told.trainer)}\n"
-        f"- **Versions:** {words.plain(told.versions)}\n"
+        f"- {versions}\n"
         f"- **Switched on by:**\n{keys}\n"
         f"- **Where to look in your code:** {words.plain(told.look)}\n"
         f"- **Workaround:** {words.plain(told.workaround)}\n\n"
@@ -72,7 +79,10 @@ def affected(scenario: Scenario) -> None:
         "**Sources**\n"
     )
     sources = "\n".join(f"- {cited(one)}" for one in scenario.sources)
-    st.markdown(words.titled("Am I affected?", f"{said}{sources}"))
+    st.markdown(words.titled("Am I affected?"))
+    with st.container(key="affected"):
+        measured(scenario.bug)
+    st.markdown(f"{said}{sources}")
     if scenario.kin:
         kin = "\n".join(f"- {_relative(one)}" for one in scenario.kin)
         st.markdown(f"**Relatives of this bug**\n\n{kin}")
