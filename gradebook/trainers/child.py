@@ -14,7 +14,7 @@ from typing import Any
 A_CALL, IN_ALL = 5.0, 60.0
 """Seconds that a call, and that all calls, may take."""
 
-STARTING = 30.0
+STARTING = 60.0
 """Seconds that the process may take to import what the function needs."""
 
 
@@ -89,7 +89,11 @@ class Child:
         self.process.start()
         theirs.close()
         try:
-            if self.pipe.poll(STARTING) and self.pipe.recv() == "ready":
+            if not self.pipe.poll(STARTING):
+                self._stop()
+                self.left = 0.0
+                raise Unusable(f"not called: no process in {STARTING:g} seconds")
+            if self.pipe.recv() == "ready":
                 return True
         except (EOFError, OSError):
             pass

@@ -95,6 +95,14 @@ def test_a_function_that_sleeps_or_ends_its_process_is_stopped(name, what, monke
     assert "not called" in found.troubles["0/1 rewards"]
 
 
+def test_a_function_whose_process_starts_too_slowly_does_not_run_here(monkeypatch):
+    monkeypatch.setattr(child, "STARTING", 0.0)
+    found = gradebook.probe(advantages.grpo)
+    assert "no process in 0 seconds" in found.troubles["equal groups"]
+    assert "not called" in found.troubles["0/1 rewards"]
+    assert not found.computes and not found.notes
+
+
 def test_what_cannot_be_pickled_runs_here_and_the_answer_says_so():
     found = gradebook.probe(lambda groups: advantages.grpo(groups))
     assert "cannot be pickled" in found.notes[0]
