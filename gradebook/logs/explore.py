@@ -19,17 +19,11 @@ from gradebook.core.settings import Settings
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
 from gradebook.logs.candidates.reading import logged
 from gradebook.logs.candidates.trl import read_as_trl
+from gradebook.logs.judging.by_step import COLUMNS, COUNTS
 from gradebook.logs.judging.fit import Ruler, distance
-from gradebook.logs.judging.judge import COLUMNS, COUNTS
-from gradebook.logs.judging.search import compute
-from gradebook.logs.judging.suspects import (
-    Suspect,
-    cuts_by_place,
-    fit,
-    suspects,
-    trace,
-)
+from gradebook.logs.judging.suspects import Suspect, cuts_by_place, fit, suspects, trace
 from gradebook.logs.judging.verdict import Verdict
+from gradebook.logs.judging.views import compute
 from gradebook.logs.read.log import read_files
 from gradebook.logs.read.sources import Source
 

@@ -24,12 +24,14 @@ import numpy as np
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
 from gradebook.logs.candidates.logged_steps import CANONICAL, LoggedSteps, one_step
-from gradebook.logs.judging import search
+from gradebook.logs.judging import search, views
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import Rounding, Ruler, distance, rounding_of
-from gradebook.logs.judging.judge import Judgement, judge
+from gradebook.logs.judging.judge import judge
+from gradebook.logs.judging.judgement import Judgement
+from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.sentences import sentence_of
-from gradebook.logs.judging.space import Computed, Reading
+from gradebook.logs.judging.space import Computed
 from gradebook.logs.judging.suspects import trace
 from gradebook.logs.recording.intake import StepReader, StepRows
 
@@ -231,7 +233,7 @@ class Guard:
         was declared, or what the bug was found beside. float64 [R]"""
         steps = j.found.steps
         if self._fitted:
-            return search.compute(steps, self._fitted[0]).values
+            return views.compute(steps, self._fitted[0]).values
         if j.suspect is not None:
             return trace(steps, j.suspect.correct).values
         near = [
@@ -240,7 +242,7 @@ class Guard:
         ]
         if near:
             return min(near, key=lambda each: each[:2])[2].values
-        return search.compute(steps, j.readings[0]).values
+        return views.compute(steps, j.readings[0]).values
 
 
 def _is_near(ruler: Ruler, computed: Computed) -> bool:

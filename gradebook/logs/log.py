@@ -14,7 +14,9 @@ from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.reading import logged
 from gradebook.logs.candidates.trl import Reading, read_as_trl
 from gradebook.logs.judging.declared import asked_of
-from gradebook.logs.judging.judge import Judgement, judge, ruler_of
+from gradebook.logs.judging.fit import ruler_of
+from gradebook.logs.judging.judge import judge
+from gradebook.logs.judging.judgement import Judgement
 from gradebook.logs.judging.near_miss import near_miss
 from gradebook.logs.judging.sentences import sentence_of, ties_of, unchecked
 from gradebook.logs.judging.verdict import Verdict

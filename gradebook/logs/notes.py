@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gradebook.logs.candidates.trl import Reading
-from gradebook.logs.judging.judge import Judgement
+from gradebook.logs.judging.judgement import Judgement
 from gradebook.logs.judging.sentences import count, unchecked
 from gradebook.logs.read.log import Log
 

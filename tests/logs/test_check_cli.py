@@ -158,7 +158,7 @@ def test_a_broken_row_is_named_and_keeps_a_log_from_exit_0(run, tmp_path):
     lines[20] = ",".join(cells)
     path.write_text("\n".join(lines))
     code, out, _ = run("check", path)
-    assert code == 2 and "correct" in out
+    assert code == 2 and out.startswith("These match GRPO")
     assert "run.csv, line 21, column reward" in out and "oops" in out
 
 

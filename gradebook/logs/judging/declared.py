@@ -4,14 +4,14 @@ readings and as settings of the engine."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
 from gradebook.core.errors import refuse
 from gradebook.core.settings import ESTIMATORS, Settings, check_setting
-from gradebook.logs.judging.search import Asked
-from gradebook.logs.judging.space import NAMES, Reading, anything
+from gradebook.logs.judging.reading import NAMES, Reading
+from gradebook.logs.judging.space import Wanted, anything
 
 SHORT = {
     "group": "group_std",
@@ -51,6 +51,29 @@ ALIASES = {
     "zscore": "batch_zscore",
     "raw": "none",
 }
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a person, a recorder or the page said about the run.
+
+    wanted      the reading agrees with what was declared
+    declared    settings that were declared, ready for the engine
+    counts      columns that were declared to decide which rows count
+    trusted     columns whose meaning is known
+    group_size  rows per prompt
+    """
+
+    wanted: Wanted = anything
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    counts: frozenset[str] = frozenset()
+    trusted: frozenset[str] = frozenset()
+    group_size: int | None = None
+
+    @property
+    def is_declared(self) -> bool:
+        """Something that decides advantages was declared."""
+        return self.wanted is not anything
 
 
 def asked_of(

@@ -7,6 +7,7 @@ steps.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -232,3 +233,26 @@ def distance(values: np.ndarray, logged: np.ndarray) -> np.ndarray:
         same = np.isfinite(values[odd]) == np.isfinite(logged[odd])
         away[odd] = np.where(same, 0.0, np.inf)
     return away
+
+
+def ruler_of(
+    steps: LoggedSteps,
+    kinds: Mapping[str, str] | None = None,
+    places: int | None = None,
+) -> Ruler:
+    """The ruler of a log: `kinds` are the types of its columns, `places` the
+    decimals that advantages were rounded to."""
+    kinds = kinds or {}
+    advantage = Rounding(places)
+    if places is None:
+        advantage = _rounding(steps.advantage, kinds.get("advantage", ""))
+    reward = steps.batch.reward.numpy().astype("float64")
+    return Ruler(steps, advantage, _rounding(reward, kinds.get("reward", "")))
+
+
+def _rounding(values: np.ndarray, kind: str) -> Rounding:
+    if kind.startswith("text "):
+        places = int(kind.removeprefix("text "))
+        few = rounding_of(values)
+        return few if few.kind else Rounding(places) if places <= 8 else Rounding()
+    return rounding_of(values, kind)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gradebook.logs.judging.fit import distance
-from gradebook.logs.judging.judge import Judgement
-from gradebook.logs.judging.search import compute
+from gradebook.logs.judging.judgement import Judgement
+from gradebook.logs.judging.views import compute
 
 
 def near_miss(j: Judgement) -> str:

@@ -6,8 +6,8 @@ import numpy as np
 
 from gradebook.cases.record import Bug
 from gradebook.logs.candidates.logged_steps import LoggedSteps
-from gradebook.logs.judging.search import Asked
-from gradebook.logs.judging.space import Reading
+from gradebook.logs.judging.declared import Asked
+from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.suspects import Suspect, cuts_by_place, trace
 
 DIFFERENT = 6
@@ -38,6 +38,16 @@ def proved(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> bool:
         return False  # shown by its numbers alone: see `float32`
     values = steps.advantage[np.isfinite(steps.advantage)]
     return len(np.unique(values.round(9))) >= DIFFERENT
+
+
+def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
+    """What a bug is called that fits where no reading does."""
+    if proved(suspect, steps, asked):
+        return "suspect"
+    intent = suspect.record.stage in HOW_ROWS_COUNT
+    if asked.is_declared and suspect.record.proof == "declaration" and not intent:
+        return "other"
+    return "asks"
 
 
 def telling_columns(record: Bug) -> tuple[str, ...]:

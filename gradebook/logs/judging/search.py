@@ -15,19 +15,12 @@ import numpy as np
 from gradebook.core.settings import Settings
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging import suspects as bugs
+from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler
-from gradebook.logs.judging.space import (
-    Computed,
-    Reading,
-    Rows,
-    Sums,
-    Wanted,
-    anything,
-    readings,
-    rows_that_count,
-    whitened,
-)
+from gradebook.logs.judging.reading import Reading, plainness
+from gradebook.logs.judging.space import Computed, Sums, anything, readings, whitened
 from gradebook.logs.judging.suspects import Suspect
+from gradebook.logs.judging.views import rows_of, views
 
 SAMPLE = 1_024
 """About so many rows are searched at once, in whole steps."""
@@ -38,33 +31,7 @@ ROUNDS = 4
 KEPT = 24
 """So many candidates that fit the sample are computed for a large log."""
 
-CLIPS = (20.0, 10.0, 5.0, 1.0)
-"""Reward clips, tried where a reward lies beyond them."""
-
 Tick = Callable[[], object]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a person, a recorder or the page said about the run.
-
-    wanted      the reading agrees with what was declared
-    declared    settings that were declared, ready for the engine
-    counts      columns that were declared to decide which rows count
-    trusted     columns whose meaning is known
-    group_size  rows per prompt
-    """
-
-    wanted: Wanted = anything
-    declared: Mapping[str, Any] = field(default_factory=dict)
-    counts: frozenset[str] = frozenset()
-    trusted: frozenset[str] = frozenset()
-    group_size: int | None = None
-
-    @property
-    def is_declared(self) -> bool:
-        """Something that decides advantages was declared."""
-        return self.wanted is not anything
 
 
 @dataclass(eq=False)
@@ -107,93 +74,14 @@ def some_steps(steps: LoggedSteps, among: np.ndarray, rows: int = SAMPLE) -> np.
     return out
 
 
-def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
-    """The rows as readings may see them: which rows count, how they are
-    grouped, how rewards were clipped; the usual ways first."""
-    counting = rows_that_count(steps, asked.declared)
-    for rows in counting:
-        yield Rows(steps, rows, clip=asked.declared.get("reward_clip"))
-    for grouping, group in groupings(steps):
-        for rows in counting:
-            yield Rows(steps, rows, grouping, group)
-    part = without_copies(steps)
-    if part is not None:
-        for rows in counting:
-            yield Rows(part, rows, "without copies")
-    largest = float(np.abs(steps.batch.reward.numpy()).max(initial=0))
-    for clip in CLIPS:
-        if largest > clip and asked.declared.get("reward_clip") is None:
-            for rows in counting:
-                yield Rows(steps, rows, clip=clip)
-
-
-def groupings(steps: LoggedSteps) -> Iterator[tuple[str, np.ndarray]]:
-    """Other groups than rows that share step and prompt: draws, where a
-    prompt was drawn twice, and texts. int64 [R]"""
-    b = steps.batch
-    prompt, text = b.prompt_index.numpy(), b.text.numpy()
-    seen = {prompt.tobytes()}
-    by_row = bool((steps.groups.size == 1).all())
-    for name, labels in (
-        *((("text", _codes(steps.step_of, text)),) if by_row else ()),
-        ("id and text", _codes(prompt, text)),
-        *_draws(steps, prompt),
-    ):
-        if labels.tobytes() not in seen:
-            seen.add(labels.tobytes())
-            yield name, labels
-
-
-def _codes(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Numbers 0.. of the pairs, in order of appearance. int64 [R]"""
-    pair = np.unique(np.stack([first, second]), axis=1, return_inverse=True)[1]
-    _, at, code = np.unique(pair, return_index=True, return_inverse=True)
-    order = np.empty(len(at), dtype="int64")
-    order[np.argsort(at)] = np.arange(len(at))
-    return order[code].astype("int64")
-
-
-def _draws(steps: LoggedSteps, prompt: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Runs of one prompt; and these cut at the commonest and the smallest
-    size of a run."""
-    new = np.diff(prompt, prepend=-1) != 0
-    new[steps.starts] = True
-    run = np.cumsum(new) - 1
-    yield "runs", run
-    length = np.bincount(run)
-    place = np.arange(len(run)) - np.flatnonzero(new)[run]
-    sizes = np.bincount(length).argmax(), np.gcd.reduce(length), length.min()
-    for size in dict.fromkeys(int(n) for n in sizes):
-        if size > 1:
-            yield f"draws of {size}", _codes(run, place // size)
-
-
-def without_copies(steps: LoggedSteps) -> LoggedSteps | None:
-    """The steps without rows at their end that repeat a row of theirs with
-    its reward and advantage; none where there are no such."""
-    b = steps.batch
-    keys = np.stack(
-        [
-            b.prompt_index.numpy().astype(float),
-            b.reward.numpy().astype(float),
-            steps.advantage,
-        ]
-    )
-    keep = np.ones(steps.rows, dtype=bool)
-    ends = np.append(steps.starts[1:], steps.rows)
-    for first, end in zip(steps.starts, ends):
-        rows = keys[:, first:end]
-        last = end - first
-        while last > 2 and (rows[:, last - 1] == rows[:, 0]).all():
-            last -= 1
-        wide = 1
-        if last == end - first:  # or several rows, in their order
-            for many in range(2, last // 2 + 1):
-                if (rows[:, -many:] == rows[:, :many]).all():
-                    wide, last = many, end - first - many
-        if end - first - last >= wide and last < end - first:
-            keep[first + last : end] = False
-    return None if keep.all() else steps.of_rows(keep)
+def fit_all(found: Found, usable: np.ndarray, level: int) -> list[Reading]:
+    """Readings that fit all usable steps at the best level that any does, up
+    to this one."""
+    for at in range(level + 1):
+        named = [r for r, f in found.readings.items() if (f.level[usable] <= at).all()]
+        if named:
+            return sorted(named, key=plainness)
+    return []
 
 
 def search(
@@ -313,23 +201,6 @@ def replace_steps(ruler: Ruler, steps: LoggedSteps) -> Ruler:
     if steps is ruler.steps:
         return ruler
     return replace(ruler, steps=steps, ignored=None)
-
-
-def rows_of(steps: LoggedSteps, reading: Reading) -> Rows:
-    """The rows as the reading sees them."""
-    if reading.grouping == "without copies":
-        steps = without_copies(steps) or steps
-        return Rows(steps, reading.rows, reading.grouping, clip=reading.clip)
-    group = None
-    if reading.grouping != "prompt":
-        same = [g for n, g in groupings(steps) if n == reading.grouping]
-        group = same[0] if same else None
-    return Rows(steps, reading.rows, reading.grouping, group, reading.clip)
-
-
-def compute(steps: LoggedSteps, reading: Reading) -> Computed:
-    """A reading's advantages on logged steps."""
-    return rows_of(steps, reading).compute(reading)
 
 
 def fit(ruler: Ruler, reading: Reading, asked: Asked) -> Fit:

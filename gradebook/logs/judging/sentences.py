@@ -12,8 +12,8 @@ from gradebook.core.settings import Settings
 from gradebook.logs.judging import proof
 from gradebook.logs.judging.declared import ROLES
 from gradebook.logs.judging.fit import REWARDS, SCORES
-from gradebook.logs.judging.judge import Judgement
-from gradebook.logs.judging.space import TITLES, Reading
+from gradebook.logs.judging.judgement import Judgement
+from gradebook.logs.judging.reading import TITLES, Reading
 from gradebook.logs.judging.suspects import Suspect, can_show
 
 MEANS = {

@@ -12,8 +12,8 @@ import numpy as np
 
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
+from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.sentences import Tie
-from gradebook.logs.judging.space import Reading
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.what_if import by_bug
 
