@@ -92,7 +92,7 @@ def test_unscored_rows_that_count_as_zero_are_named():
     frame["advantage"] = (total - group.transform("mean")) / spread
     assert any("up to a factor" in note for note in checked(frame).notes)
     found = checked(frame, weights=(1, 2))
-    assert (found.verdict, found.bug) == ("suspect", "unscored_rows")
+    assert (found.verdict, found.bug) == ("asks", "unscored_rows")
 
 
 def test_a_reward_function_called_length_is_no_length():

@@ -51,7 +51,7 @@ def test_a_compressed_bomb_is_refused(pack, ending):
 def test_a_json_array_is_a_table():
     rows = made("rejected_rows", steps=3).to_dict("records")
     found = checked(json.dumps(rows).encode(), "log.json")
-    assert (found.verdict, found.bug) == ("suspect", "rejected_rows")
+    assert (found.verdict, found.bug) == ("asks", "rejected_rows")
     rows[5]["reward"] = "oops"
     found = checked(json.dumps(rows).encode(), "log.json")
     assert "line 6, column reward" in found.broken[0]
@@ -158,7 +158,7 @@ def resumed(bug=""):
 
 @pytest.mark.parametrize("bug", ["", "rejected_rows"])
 def test_each_time_of_a_step_that_stands_twice_is_judged(bug):
-    log, verdict = resumed(bug), "suspect" if bug else "correct"
+    log, verdict = resumed(bug), "asks" if bug else "correct"
     found = checked(log.to_csv(index=False).encode(), "log.csv")
     assert (found.verdict, found.bug) == (verdict, bug)
     assert found.steps_fitted == found.steps_judged == 11
