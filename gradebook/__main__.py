@@ -254,7 +254,8 @@ def _text(verdict: Verdict, verbose: bool) -> str:
     """The verdict for a person."""
     columns = ", ".join(f"{k} = {v}" for k, v in verdict.columns.items())
     worst = worst_steps(verdict, SHORT if verbose else 1)
-    lines = [verdict.near] if verdict.near else []
+    lines = [] if verbose else list(verdict.incomplete)  # else among the notes
+    lines += [verdict.near] if verdict.near else []
     for _, step in worst[worst["correct_residual"] > 1e-9].iterrows():
         lines.append(
             f"Step {step['step']} is off by {step['correct_residual']:.3g} at row"

@@ -20,7 +20,7 @@ from gradebook.logs.judging.judgement import Judgement
 from gradebook.logs.judging.near_miss import near_miss
 from gradebook.logs.judging.sentences import sentence_of, ties_of, unchecked
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.notes import notes_of
+from gradebook.logs.notes import incomplete, notes_of
 from gradebook.logs.read.log import Log, read_files
 from gradebook.logs.read.sources import Source
 from gradebook.logs.what_if import what_if
@@ -66,7 +66,10 @@ def check_log(
     asked = asked_of(declared, group_size, log.columns.trusted)
     tables = list(log.tables())
     reading, steps = _steps(log, tables, weights, group_size)
-    base: dict[str, Any] = {"declared": dict(declared or {})}
+    base: dict[str, Any] = {
+        "declared": dict(declared or {}),
+        "incomplete": tuple(incomplete(log.recording)),
+    }
     if steps is None:
         return _verdict(log, NO_STEPS, "cannot tell", **base)
     base["set_apart"] = sum(map(len, tables)) - steps.rows

@@ -28,8 +28,7 @@ def notes_of(
     """Notes on the reading, then on the verdict. `has` are the log's
     canonical columns."""
     notes = _left_out(log, set_apart)
-    if log.recording is not None:
-        notes += _recorded(log.recording)
+    notes += incomplete(log.recording)
     notes += reading.notes
     if j is not None:
         rounding = j.found.ruler.advantage
@@ -45,9 +44,11 @@ def notes_of(
     return (*notes, *unchecked(has)[1])
 
 
-def _recorded(recording: Recording) -> list[str]:
-    """What a recording lacks."""
-    notes = []
+def incomplete(recording: Recording | None) -> list[str]:
+    """What a recording lacks; nothing for another log."""
+    notes: list[str] = []
+    if recording is None:
+        return notes
     missing = recording.missing()
     if missing:
         some = "; ".join(

@@ -38,6 +38,7 @@ class Verdict:
     steps_fitted      steps that the named computation fits
     steps_judged, steps_read, rows   how much there was
     ties, notes       what the log cannot tell, and what else to know
+    incomplete        those of the notes that say what a recording lacks
     near              which rows miss, where nothing fits
     unchecked         one line: the columns that would let more be checked
     columns           what each of the log's columns was taken for
@@ -74,6 +75,7 @@ class Verdict:
     rows: int = 0
     ties: tuple[Tie, ...] = ()
     notes: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
     near: str = ""
     unchecked: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)

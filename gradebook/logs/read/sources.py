@@ -29,7 +29,7 @@ OF_LOGS = set(ENDINGS) - {".txt", ".json"}
 """What is taken for a log inside a folder, unasked."""
 TEXT_BYTES = 2**31 - 2
 """The largest text that pyarrow reads at once."""
-EXPANSION = 2000
+EXPANSION = 200
 """A file unpacks to at most so many times its size."""
 FILES, COLUMNS = 100_000, 512
 PASTED = 20_000_000
