@@ -212,7 +212,7 @@ def test_an_empty_advantage_is_said_in_the_sentence():
     found = check_log([of(log.to_csv(index=False))])
     assert found.empty_advantages == 2 and found.steps_judged == 2
     assert found.sentence.endswith(
-        "2 rows have an empty advantage: what was computed with them is not judged."
+        "2 rows have an empty advantage: their steps are not judged."
     )
 
 
