@@ -213,8 +213,16 @@ class Rows:
             return np.maximum(share, 1 / np.maximum(self.batch.n, 1))
         if r.scale == "group_mean":
             return _with_eps(self.groups.mean(x), r)
-        scale = _with_eps(self.spread(r.scale, r.ddof, r.about, baseline), r)
+        spread = self.spread(r.scale, r.ddof, r.about, baseline)
+        scale = _with_eps(self.undivided(spread, r.lone_row), r)
         return np.where(np.isnan(scale), 1.0, scale)
+
+    def undivided(self, spread: np.ndarray, lone_row: str) -> np.ndarray:
+        """The deviation, NaN for a lone row that keeps its reward as it is: no
+        trainer's rule divides it by eps alone, a cut by position does."""
+        if lone_row != "raw":
+            return spread
+        return np.where(self.groups.n <= 1, np.nan, spread)
 
     def compute(self, r: Reading) -> Computed:
         """The advantages of a reading."""
@@ -344,7 +352,8 @@ def _scales(
                     continue
                 for ddof in (1, 0):
                     r = replace(base, scale=scale, ddof=ddof, about=about)
-                    yield r, rows.spread(scale, ddof, about, baseline)
+                    spread = rows.spread(scale, ddof, about, baseline)
+                    yield r, rows.undivided(spread, lone_row)
 
 
 def whitened(rows: Rows, first: Computed, wanted: Wanted) -> Iterator[Computed]:
