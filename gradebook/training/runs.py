@@ -95,6 +95,8 @@ class Runs:
 
     def _answer(self, task: Task) -> dict[str, Any]:
         with self._lock:
+            if task not in self._futures:
+                raise GradebookError("This run was cancelled")
             self._running = task
             if self._process is None or self._process.poll() is not None:
                 self._process = _started()

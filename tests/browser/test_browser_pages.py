@@ -250,8 +250,8 @@ def test_everything_folded_is_whole_when_it_is_open(reader):
 def test_a_room_is_whole(reader):
     visit(reader, "session")
     reader.page.get_by_role("button", name="Open a room").click()
-    close = reader.page.get_by_role("button", name="Close the room")
-    expect(close).to_be_visible()
+    delete = reader.page.get_by_role("button", name="Delete this class")
+    expect(delete).to_be_visible()
     drawn(reader)
     assert faults(reader) == NONE
 
