@@ -164,7 +164,8 @@ def failing(text, engines, folder):
     ["partial_groups"]
     + [
         pytest.param(bug, marks=pytest.mark.long)
-        for bug in sorted(set(NEEDED) - {"partial_groups"})
+        # Of double normalization there is no suspect: it equals somebody's method.
+        for bug in sorted(set(NEEDED) - {"partial_groups", "double_normalization"})
     ],
 )
 @pytest.mark.long

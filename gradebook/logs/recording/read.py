@@ -23,6 +23,7 @@ NEEDED = ("step", "prompt", "reward", "advantage", "rank", "scored")
 _DAMAGED = (
     pa.ArrowException,
     OSError,
+    OverflowError,
     ValueError,
     KeyError,
     TypeError,
