@@ -1,11 +1,11 @@
 """What could stop the server is refused before Streamlit sees it."""
 
-import asyncio
 import json
 
 import pytest
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse
+from ui.answered import answered
 
 from gradebook.cases.scenario import load
 from gradebook.ui import security
@@ -49,7 +49,7 @@ def ask(app, path="/", method="GET", body=b"", kind="http", parts=1, **headers):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    answered(app(scope, receive, send))
     return sent
 
 
@@ -161,7 +161,7 @@ def edits(epoch, body):
         return {"type": "http.request", "body": body, "more_body": False}
 
     scope = {"type": "http", "path_params": {"epoch": epoch}, "headers": []}
-    answer = asyncio.run(component.answer(Request(scope | {"method": "POST"}, receive)))
+    answer = answered(component.answer(Request(scope | {"method": "POST"}, receive)))
     return answer.status_code
 
 
