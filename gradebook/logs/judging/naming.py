@@ -1,0 +1,56 @@
+"""Naming: which computation of the space gives the advantages of small batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gradebook.core.lazy_pandas import pd
+from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
+from gradebook.logs.judging.declared import Asked
+from gradebook.logs.judging.fit import WRITTEN, Ruler
+from gradebook.logs.judging.reading import Reading, plainness
+from gradebook.logs.judging.search import fit_all, quiet, search
+from gradebook.logs.judging.views import compute
+
+Groups = Sequence[Sequence[float]]
+"""Numbers by prompt."""
+
+
+def computations_of(batches: Sequence[tuple[Groups, Groups]]) -> list[Reading]:
+    """The readings that give the advantages of every batch, a pair of rewards
+    and advantages by prompt: the plainest first, and of equally plain ones
+    the nearest.
+
+    >>> batch = [[1.0, 2.0, 4.5]], [[-1.5, -0.5, 2.0]]
+    >>> computations_of([batch])[0].title
+    'Dr. GRPO'
+    """
+    steps = _as_steps(batches)
+    found = search(Ruler(steps), Asked())
+    fitting = fit_all(found, ~quiet(steps), WRITTEN)
+
+    def merit(reading: Reading) -> tuple:
+        return plainness(reading), float(found.readings[reading].residual.max())
+
+    return sorted(fitting, key=merit)
+
+
+def advantages(reading: Reading, rewards: Groups) -> list[list[float]]:
+    """What a reading gives on other rewards, by prompt."""
+    values = compute(_as_steps([(rewards, rewards)]), reading).values
+    ends = np.cumsum([len(group) for group in rewards])[:-1]
+    return [part.tolist() for part in np.split(values, ends)]
+
+
+def _as_steps(batches: Sequence[tuple[Groups, Groups]]) -> LoggedSteps:
+    rows = [
+        (step, prompt, reward, advantage)
+        for step, (rewards, advantages) in enumerate(batches)
+        for prompt, pair in enumerate(zip(rewards, advantages))
+        for reward, advantage in zip(*pair)
+    ]
+    return to_logged(
+        pd.DataFrame(rows, columns=["step", "prompt", "reward", "advantage"])
+    )
