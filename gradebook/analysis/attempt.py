@@ -10,7 +10,6 @@ from typing import Any
 
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.cases.challenge import Edits
-from gradebook.cases.fields import SWITCHES
 from gradebook.cases.record import bug
 from gradebook.cases.state import State, start
 from gradebook.core.batch import Batch
@@ -59,14 +58,12 @@ class Changes:
 
     cells      (row, column) -> the value before and now
     settings   names of settings that changed
-    switches   names of switches that changed
     came_from  the number that each row had before, None for a new row
     removed    how many rows are gone
     """
 
     cells: Mapping[tuple[int, str], tuple[Any, Any]]
     settings: frozenset[str]
-    switches: frozenset[str]
     came_from: tuple[int | None, ...]
     removed: int
 
@@ -103,7 +100,6 @@ def changes(before: State, now: State) -> Changes:
     return Changes(
         cells,
         frozenset(n for n in today if then[n] != today[n]),
-        frozenset(n for n in SWITCHES if getattr(before, n) != getattr(now, n)),
         came_from,
         len(old) - sum(row is not None for row in came_from),
     )
@@ -134,8 +130,7 @@ def _matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
 def overstepped(edits: Edits, made: Changes) -> str:
     """What was edited beyond what may be, in one sentence; "" if nothing."""
     within = (
-        not made.switches
-        and ("any" in edits.settings or made.settings <= {*edits.settings})
+        ("any" in edits.settings or made.settings <= {*edits.settings})
         and (edits.add or not made.added)
         and (edits.remove or not made.removed)
         and (edits.reorder or not made.reordered)

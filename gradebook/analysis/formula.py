@@ -113,7 +113,7 @@ def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
     if bool(trace.advantage[row].isnan()):
         least = batch.settings.min_group_size
         why = f"its prompt has fewer than {least} rows"
-        if bool(batch.large_enough[row]):
+        if int(batch.prompt_rows[row]) >= least:
             why = "only a prompt's first row is generated"
         return f"no value: the row is not in the batch, since {why}"
     why = "it did not end with EOS"

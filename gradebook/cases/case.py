@@ -35,7 +35,7 @@ KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
 STATUSES = ("fixed", "open", "disputed", "by design", "not confirmed")
 TELLTALES = ("sign", "scale", "influence", "gradient")
-SPECIAL_CONTROLS = ("padded_width", "subsample", "phase", "guard")
+SPECIAL_CONTROLS = ("padded_width", "subsample")
 """Controls of a page that are no field of Settings."""
 CONTROLS = (*Settings().keys(), "estimator", *SPECIAL_CONTROLS)
 PROPERTIES = ("steps", "permutation", "shift", "other prompts")
@@ -286,7 +286,6 @@ class Case(Part):
     plan: Lesson | None = None
     dispute: Dispute | None = None
     kin: tuple[Kin, ...] = ()
-    eos_by_width: Flag = False
     challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
 
     @property

@@ -26,7 +26,6 @@ from gradebook.core.settings import (
     Settings,
     check_setting,
 )
-from gradebook.engine.trainer import NORMALIZATIONS
 
 LONGEST_TEXT = 1000
 """Characters of a number as typed."""
@@ -117,10 +116,6 @@ def _setting(name: str) -> Field:
     )
 
 
-def _switch(name: str, default: Callable[[Scenario], bool], page: str = "") -> Field:
-    return Field(name, "flag", *_text_of(name), default, options=BITS, page=page)
-
-
 FIELDS: Mapping[str, Field] = MappingProxyType(
     {
         one.name: one
@@ -138,20 +133,6 @@ FIELDS: Mapping[str, Field] = MappingProxyType(
                 *_text_of("row"),
                 default=lambda scenario: scenario.focus,
             ),
-            _switch("detector", lambda scenario: scenario.eos_by_width),
-            _switch("evaluation", lambda scenario: False, page="bug"),
-            _switch("training_guard", lambda scenario: False, page="bug"),
-            Field(
-                "normalization",
-                "choice",
-                *_text_of("normalization"),
-                default=lambda scenario: NORMALIZATIONS[-1],
-                options={
-                    how.removeprefix("twice, ").replace(" ", "-"): how
-                    for how in NORMALIZATIONS
-                },
-                page="bug",
-            ),
             *(_setting(each.name) for each in fields(Settings)),
         )
     }
@@ -159,8 +140,6 @@ FIELDS: Mapping[str, Field] = MappingProxyType(
 """Every field by its name, in the order of a link."""
 
 SETTINGS = tuple(name for name, field in FIELDS.items() if field.setting)
-SWITCHES = ("detector", "evaluation", "training_guard", "normalization")
-"""Fields that change what is computed, and are no setting of the engine."""
 
 
 # Settings as typed

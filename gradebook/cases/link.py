@@ -30,6 +30,21 @@ LIMIT = 2000
 LONGEST_VALUE = 300_000
 MOST_PROBLEMS = 20
 
+RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "detector": ("eos_by_width", {}),
+    "training_guard": ("skip_flat", {"0": "always", "1": "training"}),
+    "normalization": (
+        "second_over",
+        {
+            "once": "none",
+            "by-episode": "rows",
+            "by-transition": "steps",
+            "after-subsampling": "kept_steps",
+        },
+    ),
+}
+"""Keys of links written before they were settings, with their values."""
+
 KEYS = ("v", "s", "open", *FIELDS, "t")
 """Every key that a link may have, in the order of a link."""
 
@@ -108,9 +123,11 @@ class _Reader:
 
     def __init__(self, query: Mapping[str, Any]) -> None:
         self.problems: list[str] = []
-        self.query = {
-            key: value for key, value in query.items() if self._is_text(key, value)
-        }
+        self.query = {}
+        for key, value in query.items():
+            if self._is_text(key, value):
+                name, values = RENAMED.get(key, (key, {}))
+                self.query[name] = values.get(value, value)
 
     def _is_text(self, key: Any, value: Any) -> bool:
         if not isinstance(value, str):

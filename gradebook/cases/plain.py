@@ -9,7 +9,7 @@ from typing import cast
 from gradebook.cases.case import SettingsTable
 from gradebook.cases.rows import Rows
 from gradebook.cases.scenario import Scenario
-from gradebook.cases.schema import Count, Flag, Part, Text
+from gradebook.cases.schema import Count, Part, Text
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,7 +30,6 @@ class PlainCase(Part):
     bugs: tuple[Text, ...] = ()
     controls: tuple[Text, ...] = ()
     engine_names: tuple[Text, Text] = ("correct", "faulty")
-    eos_by_width: Flag = False
 
     def as_scenario(self) -> Scenario:
         """The same case for functions that take a scenario but read only

@@ -8,46 +8,32 @@ that makes none is refused (gradebook.cases.draft).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from gradebook.cases.fields import (
-    FIELDS,
-    SETTINGS,
-    SWITCHES,
-    read_settings,
-)
+from gradebook.cases.fields import FIELDS, SETTINGS, read_settings
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings
-from gradebook.engine.trainer import NORMALIZATIONS, eos_by_width
 
 
 @dataclass(frozen=True, eq=False)
 class State:
     """A case as the learner has changed it, cells and settings as typed.
 
-    table          the batch (gradebook.cases.table)
-    typed          every setting: text for numbers, '' for none
-    row            the selected row
-    detector       EOS is found by the padded width
-    normalization  one of trainer.NORMALIZATIONS, for the faulty side
-    evaluation     one generation a prompt
-    training_guard the correct engine's guard holds in training only
-    bugs           what the faulty engine has; on a bug's page that bug
+    table  the batch (gradebook.cases.table)
+    typed  every setting: text for numbers, '' for none
+    row    the selected row
+    bugs   what the faulty engine has; on a bug's page that bug
     """
 
     scenario: Scenario
     table: Table
     typed: Mapping[str, Any] = field(default_factory=dict)
     row: int = 0
-    detector: bool = False
-    normalization: str = NORMALIZATIONS[-1]
-    evaluation: bool = False
-    training_guard: bool = False
     bugs: tuple[str, ...] = ()
 
     @property
@@ -66,10 +52,10 @@ class State:
     def engine_names(self) -> tuple[str, str]:
         """What the engines are called, correct and faulty.
 
-        The detector may flag a row that has ended. Both engines believe its
-        flags then, so their names say no more than that.
+        EOS found by the padded width may flag a row that has ended. Both
+        engines believe the flags then, so their names say no more than that.
         """
-        if self.detector:
+        if self.get("eos_by_width"):
             return "correct by the flags", "faulty by the flags"
         correct, faulty = self.scenario.engine_names
         return correct, faulty
@@ -91,20 +77,14 @@ class State:
 
     def batch(self) -> Batch:
         """The table as a batch. Raises GradebookError with its place."""
-        batch = self.table.batch(self.settings())
-        if self.detector:
-            batch = replace(batch, eos=eos_by_width(batch))
-        return batch
+        return self.table.batch(self.settings())
 
     def same_batch(self, other: State) -> bool:
         """Equal but for the selected row."""
         return (
             self.scenario.name == other.scenario.name
             and dict(self.typed) == dict(other.typed)
-            and all(
-                getattr(self, name) == getattr(other, name)
-                for name in ("bugs", *SWITCHES)
-            )
+            and self.bugs == other.bugs
             and self.table == other.table
         )
 

@@ -110,6 +110,8 @@ class Batch:
         for name in PER_TOKEN:
             put(name, tokens[name])
         put("eos", read_flags("eos", self.eos, rows))
+        if self.settings.eos_by_width:  # as AReaL finds it
+            put("eos", self.tokens < self.mask.shape[-1])
         put("scored", read_flags("scored", self.scored, rows))
         put("step", read_whole("step", self.step, rows, default=0))
         put("rank", read_whole("rank", self.rank, rows, default=0))
@@ -227,11 +229,6 @@ class Batch:
     def tokens(self) -> Tensor:
         """int64 [R] unmasked tokens of the row: its response length."""
         return self.mask.sum(-1)
-
-    @cached_property
-    def large_enough(self) -> Tensor:
-        """bool [R] the row's group has at least `min_group_size` rows."""
-        return self.prompt_rows >= self.settings.min_group_size
 
     def select(self, keep: Tensor) -> Batch:
         """The rows where `keep`, bool [R], is true, in order; or the rows

@@ -32,11 +32,13 @@ CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
         "lone_row": ("zero", "raw"),
         "whiten_ddof": (1, 0),
         "loss": ("dapo", "grpo", "bnpo", "dr_grpo"),
+        "skip_flat": ("always", "training", "never"),
+        "second_over": ("kept_steps", "steps", "rows", "none"),
     }
 )
 """The settings that take one of a few values, with those values."""
 
-FLAGS = ("mask_no_eos", "whiten_tokens")
+FLAGS = ("mask_no_eos", "eos_by_width", "whiten_tokens", "evaluation")
 AT_LEAST_ONE = (
     "group_size",
     "min_group_size",
@@ -70,6 +72,13 @@ class Settings(Mapping[str, Any]):
                       with; none: the step's own number
     micro_batch       rows of one forward pass, in batch order; none: all
                       rows of the step
+    eos_by_width      a row as long as the padded width counts as one without
+                      EOS, whatever its flag says
+    evaluation        one generation a prompt, its first row, is evaluated
+    skip_flat         when the loss leaves out groups without spread: always,
+                      in training only, or never
+    second_over       what a second normalization weighs a row by: its kept
+                      transitions, all of them, 1; or "none" for no second one
 
     Behaves as a read-only mapping too, so `Settings(**settings)` is a copy.
 
@@ -92,6 +101,7 @@ class Settings(Mapping[str, Any]):
     min_group_size: int = 1
     prompts_per_step: int | None = None
     mask_no_eos: bool = False
+    eos_by_width: bool = False
     reward_bias: float = 0.0
     reward_scaling: float = 1.0
     reward_clip: float | None = None
@@ -102,6 +112,9 @@ class Settings(Mapping[str, Any]):
     max_tokens: int | None = None
     accumulation: int = 1
     micro_batch: int | None = None
+    evaluation: bool = False
+    skip_flat: str = "always"
+    second_over: str = "kept_steps"
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -22,6 +22,15 @@ def score(batch: Batch) -> Tensor:
     return shaped.clamp(-s.reward_clip, s.reward_clip)
 
 
+def present(batch: Batch) -> Tensor:
+    """The row is in its step: its group has at least `min_group_size` rows,
+    and in an evaluation it is the first of its prompt. bool [R]."""
+    enough = batch.prompt_rows >= batch.settings.min_group_size
+    if batch.settings.evaluation:
+        return enough & is_first(batch.prompt_index, enough)
+    return enough
+
+
 def has_tokens(batch: Batch) -> Tensor:
     """The row kept at least one unmasked token. bool [R]."""
     return batch.mask.any(-1)

@@ -24,17 +24,21 @@ def trained(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tens
 
 
 def flat(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
-    """The group's scores have no spread (ddof 1). bool [R].
+    """The group's scores have no spread (ddof 1), and `skip_flat` leaves
+    such groups out. bool [R].
 
     Of the whole step where the scale is batch_std. A lone row is flat where
     `lone_row` is zero (TRL), and not where it is raw: its advantage is its
     own score (SkyRL). A row in no group is not flat.
     """
-    whole_step = batch.settings.scale == "batch_std"
+    s = batch.settings
+    if s.skip_flat == "never" or (s.skip_flat == "training" and s.evaluation):
+        return torch.zeros(batch.rows, dtype=torch.bool)
+    whole_step = s.scale == "batch_std"
     groups = by_group(batch.step_index if whole_step else group, counted)
     spread = (groups.squares(score) / (groups.n - 1).clamp(min=1)).sqrt()
     is_flat = spread <= FLAT
-    if batch.settings.lone_row == "raw":
+    if s.lone_row == "raw":
         is_flat = is_flat & (groups.n != 1)
     is_flat[0] = False
     return groups.at_rows(is_flat)

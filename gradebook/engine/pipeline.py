@@ -59,7 +59,7 @@ CORRECT = Engine(
 class Trace:
     """Every stage's result. Without logp, no loss and no gradient.
 
-    A row whose group was dropped (`min_group_size`) has NaN, false, group
+    A row that is not in its step (grouping.present) has NaN, false, group
     -1 and gradient 0; a step without any row left has loss 0.
 
     >>> trace = run(CORRECT, Batch(prompt=[0, 0, 1], reward=[1, 3, 8]))
@@ -93,7 +93,8 @@ class Trace:
 def run(engine: Engine, batch: Batch) -> Trace:
     """Every stage of `engine` on `batch`.
 
-    Groups with fewer rows than `min_group_size` leave the batch first.
+    Groups with fewer rows than `min_group_size` leave the batch first, and
+    in an evaluation all rows but the first of each prompt.
     Raises GradebookError where a stage cannot be computed (whitening
     fewer than two tokens).
 
@@ -103,12 +104,12 @@ def run(engine: Engine, batch: Batch) -> Trace:
     >>> run(CORRECT, batch).advantage.tolist()
     [-4.5, 0.0, 4.5]
     """
-    if batch.settings.min_group_size == 1 or bool(batch.large_enough.all()):
+    keep = grouping.present(batch)
+    if bool(keep.all()):
         return _stages(engine, batch)
-    keep = batch.large_enough
     kept = batch.select(keep)
-    trace = put_back(_stages(engine, kept), keep)
-    return replace(trace, **_losses_by_step(trace, batch, kept))
+    trace = _put_back(_stages(engine, kept), keep)
+    return replace(trace, **_losses_by_step(trace, batch, keep, kept))
 
 
 def _stages(engine: Engine, batch: Batch) -> Trace:
@@ -157,7 +158,7 @@ def _loss_and_gradient(engine: Engine, batch: Batch, trace: Trace) -> dict[str, 
     }
 
 
-def put_back(trace: Trace, keep: Tensor) -> Trace:
+def _put_back(trace: Trace, keep: Tensor) -> Trace:
     """A trace of the kept rows, spread over all rows."""
     per_row = (*STAGES[:-1], "policy_gradient", "kl_gradient")
     wide = {}
@@ -176,12 +177,14 @@ def put_back(trace: Trace, keep: Tensor) -> Trace:
     return replace(trace, **wide)
 
 
-def _losses_by_step(trace: Trace, batch: Batch, kept: Batch) -> dict[str, Tensor]:
+def _losses_by_step(
+    trace: Trace, batch: Batch, keep: Tensor, kept: Batch
+) -> dict[str, Tensor]:
     """The kept rows' losses in the whole batch's order of steps; 0 for a
     step that lost every row."""
     if trace.loss is None:
         return {}
-    step = batch.step_index[batch.large_enough]
+    step = batch.step_index[keep]
     losses = {}
     for name in ("policy_loss", "kl_loss"):
         value = getattr(trace, name)

@@ -1,5 +1,4 @@
-"""What a trainer does around the pipeline: finds EOS by length, draws a
-subsample of transitions, evaluates."""
+"""What a trainer does before the pipeline: it draws a subsample of transitions."""
 
 from __future__ import annotations
 
@@ -9,16 +8,9 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.pipeline import Engine, Trace, put_back, run
-from gradebook.engine.segments import is_first
+from gradebook.engine.pipeline import Engine, run
 
 DRAWS = 200
-
-
-def eos_by_width(batch: Batch) -> Tensor:
-    """EOS as AReaL finds it: a row as long as the padded width has none.
-    bool [R]."""
-    return batch.tokens < batch.mask.shape[-1]
 
 
 def subsampled(batch: Batch, seed: int) -> Tensor:
@@ -45,40 +37,3 @@ def draws(engine: Engine, batch: Batch, times: int = DRAWS) -> Tensor:
     kept = torch.cat([subsampled(batch, seed) for seed in range(times)])
     copies = replace(batch.copies(times), kept_steps=kept)
     return run(engine, copies).advantage.reshape(times, batch.rows)
-
-
-NORMALIZATIONS = (
-    "once",
-    "twice, by episode",
-    "twice, by transition",
-    "twice, after subsampling",
-)
-"""When and over what a second normalization runs."""
-
-
-def normalized(engine: Engine, batch: Batch, how: str) -> Trace:
-    """The trace of `engine`, whose second normalization weighs each row by
-    one, by all its transitions, or by those left. A row with no transition
-    left has no value whichever way."""
-    weights = {
-        "twice, by episode": torch.ones_like(batch.steps),
-        "twice, by transition": batch.steps,
-        "twice, after subsampling": batch.kept_steps,
-    }
-    trace = run(engine, replace(batch, kept_steps=weights[how]))
-    left = batch.kept_steps > 0
-    value = torch.where(left, trace.advantage, torch.nan)
-    return replace(trace, advantage=value)
-
-
-def first_generations(batch: Batch) -> Tensor:
-    """The first row of each prompt: what an evaluation with one generation
-    a prompt sees. bool [R]."""
-    every = torch.ones(batch.rows, dtype=torch.bool)
-    return is_first(batch.prompt_index, every)
-
-
-def evaluated(engine: Engine, batch: Batch) -> Trace:
-    """The trace with one generation a prompt; other rows have no value."""
-    keep = first_generations(batch)
-    return put_back(run(engine, batch.select(keep)), keep)

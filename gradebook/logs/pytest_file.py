@@ -47,7 +47,6 @@ def state_of(rows: StepRows) -> State:
         table=rows.table,
         typed=typed_settings(rows.settings),
         row=rows.row,
-        detector=False,
     )
 
 

@@ -81,9 +81,8 @@ def pytest_file(state: State, link: str) -> PytestFile:
     It asks for laws, which hold whatever a trainer's conventions; where none
     of them shows the bug on this batch, it asks for the correct numbers.
     Where the batch hides the bug, a case's own rows are added, and the note
-    says so. Page switches other than the EOS detector play no part. Raises
-    GradebookError where the batch cannot be read, and where the faulty
-    engine has not exactly one bug.
+    says so. Raises GradebookError where the batch cannot be read, and where
+    the faulty engine has not exactly one bug.
     """
     record = bug(state.bug)
     cases, note = [_case("edited", state, record)], ""
@@ -94,16 +93,8 @@ def pytest_file(state: State, link: str) -> PytestFile:
             f"This batch {why}. The rows of the case '{cases[1].name}' are"
             " in the test as well."
         )
-    notes = [text for text in (note, switches_note(state)) if text]
     cases = [case for case in cases if case.steps]
-    return PytestFile(_written(record, cases, link, _rule(state)), " ".join(notes))
-
-
-def switches_note(state: State) -> str:
-    """What a test cannot hold of the state, or ''."""
-    if state.evaluation or state.normalization != start(state.scenario).normalization:
-        return "The page's switches play no part in the test."
-    return ""
+    return PytestFile(_written(record, cases, link, _rule(state)), note)
 
 
 def _rule(state: State) -> str:

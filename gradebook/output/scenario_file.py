@@ -22,9 +22,8 @@ def scenario_file(state: State) -> str:
     """The batch as a scenario file: a page variant when it stands in
     scenarios/ as <bug>-<name>.toml.
 
-    It holds no page switch but the EOS detector. Raises GradebookError
-    where the batch cannot be read, no file can hold it, or the faulty
-    engine has not exactly one bug.
+    Raises GradebookError where the batch cannot be read, no file can hold
+    it, or the faulty engine has not exactly one bug.
     """
     batch = state.batch()
     if not 1 <= batch.rows <= MOST_ROWS:
@@ -43,7 +42,6 @@ def scenario_file(state: State) -> str:
         edited=not state.same_batch(start(state.scenario)),
         agree=found.agree,
         summary=summary(found, GRADIENT if same_rows else "advantage"),
-        detector=state.detector,
         rows=rows,
         settings=settings,
         **_prediction(found, min(state.row, batch.rows - 1)),
@@ -59,9 +57,9 @@ def scenario_file(state: State) -> str:
 
 
 def _rows(state: State, batch: Batch) -> list[dict[str, Any]]:
-    """The rows; EOS as the detector found it, where it is on."""
+    """The rows; EOS as the batch has it."""
     columns = state.table.values()
-    if state.detector:
+    if not bool(batch.eos.all()):
         columns["eos"] = batch.eos.tolist()
     if "mask" in columns:
         columns["mask"] = batch.mask.int().tolist()

@@ -23,7 +23,6 @@ from torch import Tensor
 
 from gradebook.bugs import swap
 from gradebook.core.batch import Batch
-from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import CORRECT, Engine, run
 from gradebook.training.environments import (
     PROMPTS,
@@ -98,19 +97,11 @@ def frames(chosen: Run) -> Iterator[Frame]:
 
 def engines(chosen: Run) -> tuple[Engine, ...]:
     """The correct and the faulty engine of a training run, and where it is
-    chosen the faulty one without advantages for rows in no group.
-
-    No trainer leaves the rows of a flat group out of its loss, so all
-    engines train every row that has tokens; except where the bug is about
-    just that stage.
-    """
-    swapped = swap(chosen.bug)
-    found = [CORRECT, swapped.engine]
-    if chosen.third:
-        found.append(replace(swapped.engine, baseline=_own_score_outside))
-    if swapped.stage == "trained":
-        return tuple(found)
-    return tuple(replace(one, trained=_every_row) for one in found)
+    chosen the faulty one without advantages for rows in no group."""
+    faulty = swap(chosen.bug).engine
+    if not chosen.third:
+        return CORRECT, faulty
+    return CORRECT, faulty, replace(faulty, baseline=_own_score_outside)
 
 
 def _own_score_outside(
@@ -120,11 +111,6 @@ def _own_score_outside(
     its advantage is 0. float [R]."""
     found = CORRECT.baseline(batch, score, counted, group)
     return torch.where(group < 0, score, found)
-
-
-def _every_row(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
-    """The row's tokens enter the loss: it has some. bool [R]."""
-    return has_tokens(batch)
 
 
 class Rollouts(NamedTuple):

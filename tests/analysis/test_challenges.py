@@ -93,10 +93,11 @@ def test_what_may_not_be_edited_is_said(edits, made, missing):
     assert judged("no_eos_outliers", made, ALWAYS, edits=edits) == missing
 
 
-def test_a_switch_is_an_edit():
+def test_a_setting_is_an_edit():
     solution = reward(1, 1.0)
     assert tried("no_eos_outliers", "One reward to agree", solution).solved
-    found = tried("no_eos_outliers", "One reward to agree", solution, detector=True)
+    flagged = Setting("eos_by_width", True)
+    found = tried("no_eos_outliers", "One reward to agree", solution, flagged)
     assert found.missing == ELSE
 
 

@@ -214,7 +214,7 @@ def test_in_an_evaluation_the_weight_is_of_the_rows_that_are_there():
     """Two prompts of one row each, with two and three tokens: dapo gives
     each of the five 1 / 5."""
     state = start(gradebook.load("zero_std_kl"))
-    found = compared(replace(state, evaluation=True))
+    found = compared(replace(state, typed={**state.typed, "evaluation": True}))
     assert row_weight(found.batch, found.faulty, 0) == pytest.approx(1 / 5)
     assert row_weight(found.batch, found.faulty, 1) == 0
 

@@ -255,7 +255,7 @@ def test_a_row_out_of_the_batch_has_no_value_and_says_why():
 
 def test_an_evaluation_leaves_rows_out():
     state = start(gradebook.load("zero_std_kl"))
-    found = compared(replace(state, evaluation=True))
+    found = compared(replace(state, typed={**state.typed, "evaluation": True}))
     for side in worked(found, 1):
         assert side[0][0].text == (
             "no value: the row is not in the batch, since only a prompt's"

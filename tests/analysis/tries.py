@@ -1,7 +1,5 @@
 """Attempts at challenges, and what is said of them."""
 
-from dataclasses import replace
-
 import gradebook
 from gradebook.analysis.challenges import apply_solution, judge
 from gradebook.cases.challenge import Cell, Challenge
@@ -13,11 +11,10 @@ def state(name):
     return start(gradebook.load(name))
 
 
-def tried(name, title, *changes, **switches):
+def tried(name, title, *changes):
     """The verdict of a challenge of a scenario after some changes."""
     (challenge,) = (c for c in gradebook.load(name).challenges if c.title == title)
-    now = apply_solution(state(name), changes)
-    return judge(challenge, replace(now, **switches))
+    return judge(challenge, apply_solution(state(name), changes))
 
 
 def judged(name, changes, *conditions, edits=None):

@@ -17,8 +17,8 @@ def test_a_disputed_report_names_the_engines_for_what_they_do():
         assert state.engine_names == ("with the guard", "as written")
 
 
-def test_with_the_detector_on_the_names_claim_no_more_than_its_flags_allow():
+def test_with_eos_by_width_the_names_claim_no_more_than_its_flags_allow():
     flagged = start(gradebook.load("no_eos_outliers-longest"))
     assert flagged.engine_names[0] == "correct by the flags"
-    off = replace(flagged, detector=False)
+    off = replace(flagged, typed={**flagged.typed, "eos_by_width": False})
     assert off.engine_names == ("correct", "faulty")

@@ -179,7 +179,7 @@ DAMAGED = {
         "0 to 1",
     ),
     "evaluation": (BASE | {"evaluation": "2"}, "'evaluation'"),
-    "normalization": (BASE | {"normalization": "thrice"}, "'thrice'"),
+    "renamed": (BASE | {"normalization": "thrice"}, "'thrice'"),
     "choice": (BASE | {"baseline": "median"}, "'median'"),
     "flag": (BASE | {"mask_no_eos": "yes"}, "'mask_no_eos'"),
     "long setting": (BASE | {"eps": "1" * 5000}, "5000"),

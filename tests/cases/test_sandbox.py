@@ -293,13 +293,10 @@ def test_what_a_missing_column_says_follows_its_neighbour():
     assert wide["ref_logp"] == ("-1 -1 -1",) * 2
 
 
-def test_the_trainers_detector_is_there_with_a_mask(page):
+def test_eos_can_be_found_by_the_padded_width(page):
     page.put("set-mask_no_eos-sandbox", True)
-    page.put("detector-sandbox", True)
+    page.put("set-eos_by_width-sandbox", True)
     assert page.marks()[0] == dict.fromkeys(range(8), 0)
-    page.choose("sandbox-partial_groups")
-    keys = [w.key for w in page.app.toggle]
-    assert "detector-sandbox-partial_groups" not in keys
 
 
 def address(page):

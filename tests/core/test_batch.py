@@ -368,9 +368,11 @@ def test_the_group_size_is_the_largest_group_of_the_step():
     assert five.group_size.tolist() == [5, 5]
 
 
-def test_groups_below_the_minimum_are_not_large_enough():
-    batch = Batch([0, 0, 1], [0] * 3, settings=Settings(min_group_size=2))
-    assert batch.large_enough.tolist() == [True, True, False]
+def test_a_row_as_long_as_the_padding_has_no_eos_where_width_decides():
+    mask = [[1, 1, 0], [1, 1, 1], [0, 0, 0]]
+    by_width = Settings(eos_by_width=True)
+    batch = Batch([0] * 3, [1, 2, 3], mask=mask, eos=[False] * 3, settings=by_width)
+    assert batch.eos.tolist() == [True, False, True]
 
 
 def test_selecting_keeps_the_order_and_every_field():

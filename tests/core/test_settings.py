@@ -19,6 +19,7 @@ TRL = {
     "min_group_size": 1,
     "prompts_per_step": None,
     "mask_no_eos": False,
+    "eos_by_width": False,
     "reward_bias": 0,
     "reward_scaling": 1,
     "reward_clip": None,
@@ -29,6 +30,9 @@ TRL = {
     "max_tokens": None,
     "accumulation": 1,
     "micro_batch": None,
+    "evaluation": False,
+    "skip_flat": "always",
+    "second_over": "kept_steps",
 }
 
 

@@ -1,6 +1,5 @@
-"""Around the pipeline: EOS by width, subsampling, evaluation."""
+"""Before the pipeline: subsampling; what settings keep of a step."""
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -10,15 +9,8 @@ from hypothesis import strategies as st
 
 import gradebook
 from gradebook import Batch, Settings
-from gradebook.engine.trainer import (
-    NORMALIZATIONS,
-    draws,
-    eos_by_width,
-    evaluated,
-    first_generations,
-    normalized,
-    subsampled,
-)
+from gradebook.engine.grouping import present
+from gradebook.engine.trainer import draws, subsampled
 
 GEM = Settings(ddof=0, eps=1e-9)
 TWICE = gradebook.bug("double_normalization").engine
@@ -32,20 +24,6 @@ LENGTHS = st.lists(
 def episodes(steps, kept, rewards=(4.0, 2.0)):
     rows = len(steps)
     return Batch([0] * rows, rewards, steps=steps, kept_steps=kept, settings=GEM)
-
-
-def test_a_row_as_long_as_the_padding_has_no_eos():
-    mask = [[1, 1, 0], [1, 1, 1], [0, 0, 0]]
-    batch = Batch([0, 0, 0], [1, 2, 3], mask=mask)
-    assert eos_by_width(batch).tolist() == [True, False, True]
-
-
-def test_one_more_column_gives_every_row_its_eos():
-    mask = [[1, 1, 0, 0], [1, 1, 1, 0]]
-    assert eos_by_width(Batch([0, 0], [1, 2], mask=mask)).tolist() == [
-        True,
-        True,
-    ]
 
 
 @given(LENGTHS, st.integers(0, 1000))
@@ -106,58 +84,66 @@ def test_a_draw_that_keeps_nothing_of_a_row_gives_it_no_value():
 
 
 @pytest.mark.parametrize(
-    "how, values",
+    "over, values",
     [
         # Over two rows, over 2 and 10 transitions (m = -2/3, s = sqrt(5)/3),
         # over 2 and 2 of them.
-        ("twice, by episode", [1, -1]),
-        ("twice, by transition", [2.236068, -0.447214]),
-        ("twice, after subsampling", [1, -1]),
+        ("rows", [1, -1]),
+        ("steps", [2.236068, -0.447214]),
+        ("kept_steps", [1, -1]),
+        ("none", [1, -1]),
     ],
 )
-def test_what_the_second_normalization_runs_over(how, values):
-    trace = normalized(TWICE, episodes([2, 10], [2, 2]), how)
-    assert trace.advantage.tolist() == pytest.approx(values, abs=1e-6)
+def test_what_the_second_normalization_runs_over(over, values):
+    for kept in (2, 0):
+        batch = episodes([2, 10], [2, kept])
+        batch = batch.under(replace(GEM, second_over=over))
+        advantage = gradebook.run(TWICE, batch).advantage
+        if kept:
+            assert advantage.tolist() == pytest.approx(values, abs=1e-6)
+        else:
+            assert advantage.isnan().tolist() == [False, True]
 
 
-@pytest.mark.parametrize("how", NORMALIZATIONS[1:])
-def test_a_row_without_transitions_has_no_value_whichever_way(how):
-    trace = normalized(TWICE, episodes([2, 10], [2, 0]), how)
-    assert math.isnan(trace.advantage[1]) and math.isfinite(trace.advantage[0])
+def test_an_evaluation_takes_each_prompts_first_row_of_each_step():
+    evaluation = Settings(evaluation=True)
+    batch = Batch(list("ABABC"), [1.0, 2, 3, 4, 5], settings=evaluation)
+    assert present(batch).tolist() == [True, True, False, False, True]
+    batch = Batch(list("AAA"), [1.0, 2, 3], step=[0, 1, 1], settings=evaluation)
+    assert present(batch).tolist() == [True, True, False]
 
 
-def test_evaluation_takes_each_prompts_first_row():
-    batch = Batch(list("ABABC"), [1.0, 2, 3, 4, 5])
-    assert first_generations(batch).tolist() == [
-        True,
-        True,
-        False,
-        False,
-        True,
-    ]
+def test_groups_below_the_minimum_are_not_present():
+    batch = Batch([0, 0, 1], [0] * 3, settings=Settings(min_group_size=2))
+    assert present(batch).tolist() == [True, True, False]
 
 
-def test_a_prompt_of_another_step_is_another_prompt():
-    batch = Batch(list("AAA"), [1.0, 2, 3], step=[0, 1, 1])
-    assert first_generations(batch).tolist() == [True, True, False]
-
-
-def test_the_fix_blanks_an_evaluation():
+@pytest.mark.parametrize(
+    "evaluation, skip, correct",
+    [
+        # Prompt A is flat: 6 of 10 tokens are left. 0.04 (exp(ln 2) - ln 2 - 1)
+        # is 0.0122741, whatever the number of tokens; 6 / 10 of it 0.0073645.
+        (False, "always", 0.0073645),
+        (False, "training", 0.0073645),
+        (False, "never", 0.0122741),
+        # One row a prompt: every group is a lone row, so nothing is left.
+        (True, "always", 0.0),
+        (True, "training", 0.0122741),
+        (True, "never", 0.0122741),
+    ],
+)
+def test_when_flat_groups_leave_the_loss(evaluation, skip, correct):
     batch = gradebook.load("zero_std_kl").batch()
-    fixed = evaluated(gradebook.CORRECT, batch)
-    plain = evaluated(gradebook.bug("zero_std_kl").engine, batch)
-    assert float(fixed.loss) == 0
-    # 0.04 * (exp(ln 2) - ln 2 - 1), whatever the number of tokens.
-    assert float(plain.loss) == pytest.approx(0.0122741, abs=1e-7)
-    assert plain.advantage.isnan().tolist() == [False, True, False, True]
-    assert plain.kl_gradient.sum(-1).tolist() == pytest.approx(
-        [-0.016, 0, -0.024, 0], abs=1e-6
-    )
+    batch = batch.under(replace(batch.settings, evaluation=evaluation, skip_flat=skip))
+    right = gradebook.run(gradebook.CORRECT, batch)
+    wrong = gradebook.run(gradebook.bug("zero_std_kl").engine, batch)
+    assert float(right.loss) == pytest.approx(correct, abs=1e-7)
+    assert float(wrong.loss) == pytest.approx(0.0122741, abs=1e-7)
+    assert wrong.advantage.isnan().tolist() == [False, evaluation] * 2
 
 
 def test_an_empty_batch_passes_through():
-    batch = Batch([], [])
+    batch = Batch([], [], settings=Settings(evaluation=True, eos_by_width=True))
     assert subsampled(batch, 0).tolist() == []
-    assert eos_by_width(batch).tolist() == []
-    assert first_generations(batch).tolist() == []
-    assert evaluated(gradebook.CORRECT, batch).advantage.tolist() == []
+    assert present(batch).tolist() == []
+    assert gradebook.run(gradebook.CORRECT, batch).advantage.tolist() == []

@@ -53,11 +53,8 @@ def test_no_value_is_an_empty_cell():
     assert rows[1]["kept_steps"] == "0"
 
 
-def test_the_csv_follows_the_switches_of_the_page():
-    state = opened("double_normalization")
-    once = read(csv_file(replace(state, normalization="once")))
-    controls = state.scenario.controls
-    assert "subsample" in controls
+def test_the_csv_follows_the_settings_of_the_page():
+    once = read(csv_file(opened("double_normalization", second_over="none")))
     assert once[0]["faulty_advantage"] == once[0]["correct_advantage"]
 
 
@@ -112,7 +109,7 @@ def test_a_scenario_file_gives_the_same_state(name, tmp_path):
     back = start(loaded(state, tmp_path))
     assert back.typed == state.typed
     assert back.table == state.table
-    assert (back.row, back.detector) == (state.row, state.detector)
+    assert back.row == state.row
 
 
 @pytest.mark.parametrize("name", names())
@@ -175,12 +172,12 @@ def test_a_label_comes_back_from_the_file(label, tmp_path):
     assert "assert" not in tomllib.loads(scenario_file(state))
 
 
-def test_the_detectors_flags_are_in_the_rows(tmp_path):
-    state = replace(opened("no_eos_outliers"), detector=True)
+def test_eos_by_width_is_in_the_rows_and_the_settings(tmp_path):
+    state = opened("no_eos_outliers", eos_by_width=True)
     state = replace(state, table=state.table.with_column("eos", [True] * state.rows))
     mine = loaded(state, tmp_path)
     assert [row["eos"] for row in mine.rows] == [True, False]
-    assert mine.eos_by_width
+    assert mine.settings.eos_by_width
 
 
 LONE = "\ud800"

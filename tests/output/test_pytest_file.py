@@ -351,11 +351,6 @@ def test_an_empty_batch_leaves_the_scenarios_rows():
     assert "hides the bug" in file.note
 
 
-def test_switches_that_play_no_part_are_said():
-    state = replace(opened("zero_std_kl"), evaluation=True)
-    assert "switches" in pytest_file(state, LINK).note
-
-
 @pytest.mark.parametrize("text", [*NASTY, "\ud800"])
 def test_text_stands_in_literals_only(text):
     state = labelled(opened("zero_std_kl"), [text, "B"])

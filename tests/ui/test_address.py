@@ -112,7 +112,7 @@ def test_a_link_that_is_opened_later_is_one_more_edit():
     one.query.clear()
     one.query.update({**LINK, "detector": "1"})
     one.run()
-    assert draft().state.detector and draft().edited
+    assert draft().state.typed["eos_by_width"] and draft().edited
     draft().undo()
     assert draft().table["reward"][0] == "7"
 

@@ -397,11 +397,3 @@ def test_a_setting_of_a_link_that_has_no_field_is_named(visit):
     typed = draft.state.typed
     draft.edit(typed={**typed, "reward_clip": "1", "group_size": "2"})
     assert "Set without a field here: Reward clip 1." in page.run().text
-
-
-def test_in_an_evaluation_map_and_law_say_whose_they_are(visit):
-    page = visit("zero_std_kl").end("deeper").open("influence").open("laws")
-    assert "of the training batch" not in page.text
-    draft = page.app.session_state["drafts"]["zero_std_kl"]
-    draft.edit(evaluation=True)
-    assert page.run().text.count("This is of the training batch") == 2

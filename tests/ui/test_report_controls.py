@@ -9,7 +9,7 @@ from gradebook.engine.trainer import draws
 @pytest.mark.parametrize("case, detector", [("", False), ("-longest", True)])
 def test_a_case_starts_with_the_detector_it_asks_for(visit, case, detector):
     page = visit("no_eos_outliers").choose(f"no_eos_outliers{case}")
-    assert page.widget(f"detector-{page.case}").value is detector
+    assert page.widget(f"set-eos_by_width-{page.case}").value is detector
 
 
 def test_one_padding_column_changes_the_result(visit, marked):
@@ -40,10 +40,10 @@ def test_the_padded_width_stops_at_the_longest_row(visit):
 def test_the_detector_overrules_the_eos_column(visit, marked):
     page = visit("no_eos_outliers").cell(1, eos=True)
     assert page.marks() == [marked([-49.5, 49.5])] * 2
-    page.put("detector-no_eos_outliers", True)
+    page.put("set-eos_by_width-no_eos_outliers", True)
     assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
     assert page.board["locked"] == ["eos"]
-    page.put("detector-no_eos_outliers", False)
+    page.put("set-eos_by_width-no_eos_outliers", False)
     assert page.table["eos"] == [True, True]
     assert page.marks() == [marked([-49.5, 49.5])] * 2
 
@@ -53,16 +53,16 @@ def test_the_detector_overrules_the_eos_column(visit, marked):
 @pytest.mark.parametrize(
     "how, wins, loses",
     [
-        ("once", 1, -1),
-        ("twice, by episode", 1, -1),
-        ("twice, by transition", 1, -1),
-        ("twice, after subsampling", 0.845154, -1.183216),
+        ("none", 1, -1),
+        ("rows", 1, -1),
+        ("steps", 1, -1),
+        ("kept_steps", 0.845154, -1.183216),
     ],
 )
 def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
     page = visit("double_normalization")
     page.choose("double_normalization-subsample")
-    page.put(f"normalization-{page.case}", how)
+    page.put(f"set-second_over-{page.case}", how)
     correct, faulty = page.marks()
     # Row 1 kept no transition: no mark on either side, whichever way.
     assert list(correct) == list(faulty) == [0, 2, 3, 4, 5, 6, 7]
@@ -79,15 +79,15 @@ def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
 @pytest.mark.parametrize(
     "how, first, second",
     [
-        ("once", 1, -1),
-        ("twice, by episode", 1, -1),
-        ("twice, by transition", 2.236068, -0.447214),
-        ("twice, after subsampling", 2.236068, -0.447214),
+        ("none", 1, -1),
+        ("rows", 1, -1),
+        ("steps", 2.236068, -0.447214),
+        ("kept_steps", 2.236068, -0.447214),
     ],
 )
 def test_lengths_only_count_by_transition(visit, marked, how, first, second):
     page = visit("double_normalization")
-    page.put("normalization-double_normalization", how)
+    page.put("set-second_over-double_normalization", how)
     assert page.marks() == [marked([1, -1]), marked([first, second])]
 
 
@@ -135,63 +135,37 @@ def test_the_spread_of_the_draws_is_drawn(visit):
 def test_evaluation_blanks_the_loss_of_the_fix(visit):
     page = visit("zero_std_kl")
     # Without the guard ten tokens, with it the six of prompt B.
-    assert metrics(page) == [
-        ["training loss", "0.01227", "0.00736", "0.00736"],
-        ["mean KL", "0.30685", "0.30685", "0.30685"],
-        ["tokens in the loss", "10", "6", "6"],
+    assert logged(page) == [
+        ["loss", "0.00736", "0.01227"],
+        ["mean KL", "0.30685", "0.30685"],
+        ["tokens in the loss", "6", "10"],
     ]
-    page.put("phase-zero_std_kl", "Evaluation")
+    page.put("set-evaluation-zero_std_kl", True)
     # One row a prompt, two and three tokens, each at 0.04 * 0.306853 / 5.
-    assert metrics(page) == [
-        ["evaluation loss", "0.01227", "0.00000", "0.01227"],
-        ["mean KL", "0.30685", "0.00000", "0.30685"],
-        ["tokens in the loss", "5", "0", "5"],
+    assert logged(page) == [
+        ["loss", "0.00000", "0.01227"],
+        ["mean KL", "0.00000", "0.30685"],
+        ["tokens in the loss", "0", "5"],
     ]
-    assert "the fix leaves nothing to evaluate" in page.text
-
-
-def test_the_guard_confined_to_training_gives_the_evaluation_back(visit):
-    page = visit("zero_std_kl")
-    page.put("phase-zero_std_kl", "Evaluation")
-    kl = {0: -0.016, 2: -0.024}
     correct, faulty = page.marks(panel=1)
-    assert faulty[0] == pytest.approx(kl[0], abs=1e-6)
-    assert faulty[2] == pytest.approx(kl[2], abs=1e-6)
+    assert faulty[0] == pytest.approx(-0.016, abs=1e-6)
+    assert faulty[2] == pytest.approx(-0.024, abs=1e-6)
     assert correct[0] == correct[2] == 0
-    page.put("guarded-zero_std_kl", True)
+    page.put("set-skip_flat-zero_std_kl", "training")
     correct, faulty = page.marks(panel=1)
     assert correct == faulty
-    assert correct[2] == pytest.approx(kl[2], abs=1e-6)
-    page.put("phase-zero_std_kl", "Training")
+    page.put("set-evaluation-zero_std_kl", False)
     assert page.marks(panel=1)[0][0] == 0
 
 
-def metrics(page):
-    """The phase table: three rows of four cells."""
-    (html,) = [e.value for e in page.app.get("html") if "no guard" in e.value]
+def logged(page):
+    """What a trainer logs: three rows of three cells."""
+    (html,) = [e.value for e in page.app.get("html") if "a trainer logs" in e.value]
     body = html.partition("<tbody>")[2]
     rows = body.replace("<td class=n>", "<td>").split("<tr>")[1:]
     return [
         [cell.partition("</td>")[0] for cell in row.split("<td>")[1:]] for row in rows
     ]
-
-
-def test_the_guard_raises_where_rows_do_not_divide(visit):
-    page = visit("partial_groups").choose("partial_groups-tail")
-    assert "It raises an error here" in page.text
-    assert "11 rows do not divide by the group size 4" in page.text
-
-
-def test_the_guard_passes_on_the_report_and_the_engines_still_differ(visit):
-    text = visit("partial_groups").text
-    assert "It passes here: the group size divides 12 rows" in text
-    assert "the two engines still differ" in text
-
-
-def test_the_guard_passes_on_full_groups_and_nothing_differs(visit):
-    page = visit("partial_groups").choose("partial_groups-full")
-    assert "It passes here: the group size divides 12 rows" in page.text
-    assert "still differ" not in page.text
 
 
 def test_the_sandbox_shows_other_numbers_beside_bugs_that_clash(visit):

@@ -41,8 +41,8 @@ from gradebook.cases.record import bug
 from gradebook.core.batch import Batch
 from gradebook.core.differences import flips
 from gradebook.core.formatting import pair, settled
+from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import Trace
-from gradebook.engine.trainer import eos_by_width
 from gradebook.output.panels import Pair, in_words, results
 from gradebook.ui.board import reach
 from gradebook.ui.parts.drafts import Draft
@@ -173,7 +173,7 @@ def view(
         "names": list(names),
         "stale": _stale(wrong),
         "tokens": table.width,
-        "locked": ["eos"] if state.detector else [],
+        "locked": ["eos"] if state.get("eos_by_width") else [],
         "columns": [
             [c.name, c.title, c.kind, c.help]
             for c in (COLUMNS[name] for name in table.columns)
@@ -300,7 +300,7 @@ def _rows(draft: Draft) -> list[list[Any]]:
             columns.append([_bits(mask) for mask in table[name]])
         elif kind == "list":
             columns.append([None] * len(table))
-        elif name == "eos" and draft.state.detector:
+        elif name == "eos" and draft.state.get("eos_by_width"):
             columns.append(_detected(table["mask"]))
         else:
             columns.append(table[name])
@@ -318,8 +318,9 @@ def _detected(masks: Sequence[Sequence[Any]]) -> list[bool]:
         prompt=torch.zeros(len(flags), dtype=torch.long),
         reward=torch.zeros(len(flags)),
         mask=flags,
+        settings=Settings(eos_by_width=True),
     )
-    return eos_by_width(batch).tolist()
+    return batch.eos.tolist()
 
 
 def _stale(said: Sequence[str]) -> str:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-import streamlit as st
-
 from gradebook.analysis.law_check import BROKEN, HOLDS, Outcome, check
 from gradebook.analysis.law_check import words as law_words
 from gradebook.analysis.laws import EIGHT
 from gradebook.cases.record import bug
 from gradebook.core.formatting import minus
 from gradebook.engine.pipeline import CORRECT
-from gradebook.ui.parts import influence_map, shrinking, words
+from gradebook.ui.parts import influence_map, shrinking
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.folding import folded
 from gradebook.ui.parts.tables import table
@@ -37,8 +35,6 @@ def _laws(draft: Draft) -> None:
     """Each law in words, and what both engines make of it here."""
     one, batch = bug(draft.swap.name), draft.comparison.batch
     engines = (CORRECT, one.engine)
-    if draft.state.evaluation:
-        st.markdown(words.TRAINING_BATCH)
     note = " (disputed)" if one.status == "disputed" else ""
     body = [
         [law_words(name) + note * (name in one.laws), *map(_outcome, outcomes)]

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.engine.trainer import NORMALIZATIONS, draws
+from gradebook.engine.trainer import draws
 from gradebook.output.panels import panels
 from gradebook.ui.board.component import board
 from gradebook.ui.board.view import view
@@ -81,8 +81,9 @@ def listed(draft: Draft, kind: str) -> None:
 def ranges(draft: Draft) -> list[tuple[float, float]]:
     """Least and greatest faulty advantage of each row over the draws."""
     batch = draft.comparison.batch
-    after = draft.state.normalization == NORMALIZATIONS[-1]
-    if "subsample" not in draft.scenario.controls or not after:
+    if "subsample" not in draft.scenario.controls:
+        return []
+    if batch.settings.second_over != "kept_steps":
         return []
     if bool((batch.kept_steps == batch.steps).all()):
         return []

@@ -27,8 +27,6 @@ def moves(draft: Draft) -> None:
         f" rows of its prompt that count under “{names[0]}”. A row without such"
         " siblings gets the reward 0 instead."
     )
-    if draft.state.evaluation:
-        lead += f" {words.TRAINING_BATCH}"
     if coupling := couples_prompts(batch.settings):
         lead += (
             " These settings compare rows of all prompts by design"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from gradebook.cases.link import encode, excess
 from gradebook.cases.sandbox import is_start
-from gradebook.output.pytest_file import HIDES, pytest_file, switches_note
+from gradebook.output.pytest_file import HIDES, pytest_file
 from gradebook.output.scenario_file import scenario_file
 from gradebook.output.tables import csv
 from gradebook.ui.parts import words
@@ -81,12 +81,9 @@ def _links(draft: Draft, link: str) -> None:
 def _note(draft: Draft) -> str:
     """What the reader of the test should know; the file itself is made
     when it is asked for, since that takes longer than the page."""
-    notes = [switches_note(draft.state)]
-    if draft.comparison.agree:
-        notes.append(
-            f"This batch {HIDES}. The rows of the case are in the test as well."
-        )
-    return " ".join(note for note in notes if note)
+    if not draft.comparison.agree:
+        return ""
+    return f"This batch {HIDES}. The rows of the case are in the test as well."
 
 
 def _many(bugs: int) -> str:

@@ -26,10 +26,6 @@ STAGES = {
 
 MARKDOWN = re.compile(r"([\\*_{}\[\]()#+!|$<>~:&-])")
 LISTED = re.compile(r"^([0-9]+)\.(?= |$)")
-TRAINING_BATCH = (
-    "This is of the training batch, with every row: in evaluation a prompt"
-    " has one, and no siblings."
-)
 CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
 
 
