@@ -32,7 +32,7 @@ from gradebook.core.differences import SHOWS, same
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import counted, digits_apart, settled, signed
 from gradebook.core.settings import Settings
-from gradebook.engine.grouping import score
+from gradebook.engine.grouping import present, score
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
 HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
@@ -100,6 +100,10 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
     """The setting by which a trainer breaks the law by design, or ''."""
     baseline, scale = settings["baseline"], settings["scale"]
     whitens = "whiten_tokens" if settings["whiten_tokens"] else ""
+    if name == "padding" and settings["eos_by_width"]:
+        return "eos_by_width"
+    if name in ("order", "missing") and settings["evaluation"]:
+        return "evaluation takes each prompt's first row"
     if name in ("other_prompts", "lost_row"):
         return couples_prompts(settings)
     if name == "shift":
@@ -258,7 +262,6 @@ def steps_of(batch: Batch) -> list[Step]:
     batch has them.
     """
     credited = CORRECT.credited(batch)
-    size = torch.bincount(batch.prompt_index)[batch.prompt_index]
     columns = {
         name: value.tolist()
         for name in COLUMNS
@@ -269,9 +272,7 @@ def steps_of(batch: Batch) -> list[Step]:
         "mask": batch.mask.int().tolist(),
         "credited": credited.tolist(),
         "counted": CORRECT.counted(batch, credited).tolist(),
-        "valued": (
-            (batch.kept_steps > 0) & (size >= batch.settings.min_group_size)
-        ).tolist(),
+        "valued": ((batch.kept_steps > 0) & present(batch)).tolist(),
     }
     of = batch.step_index.tolist()
     return [
