@@ -1,7 +1,8 @@
 """Files as data frames. A log is data: nothing in it is executed or unpickled.
 
-pyarrow reads CSV and Parquet, Python's json reads JSON. The index of a frame is
-the line in the file, from 1; in Parquet it is the row.
+pyarrow reads CSV and Parquet, Python's json reads JSON, whose values become the
+text that a CSV file would have. The index of a frame is the line in the file,
+from 1; in Parquet it is the row.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,16 @@ PEEK_BYTES, PEEK_ROWS = 2**20, 200
 """How much of a file is looked at to see what its columns are."""
 DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
+BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04")
+"""How Parquet, zip, gzip and pickle files begin."""
 
 
 @dataclass(eq=False)
 class Rows:
     """Some rows of a file.
 
-    frame  the columns that are used, NaN in rows that cannot be read
+    frame  the columns that are used: float64, or categories of text; empty
+           in rows that cannot be read
     types  column -> the type of its numbers: a float type, "int", "text 4"
            for text of at most 4 decimals, "text" for longer ones
     bad    rows of `frame`, from 0, that cannot be read
@@ -45,7 +49,7 @@ def header(source: Source) -> tuple[list[str], list[str]]:
     """The names of all columns, and of those with numbers. Raises
     GradebookError."""
     frame = read_rows(source).frame
-    if not len(frame.columns) or not len(frame):
+    if not frame.size:
         raise GradebookError(
             file=source.name, expected="columns and rows", found="none"
         )
@@ -72,7 +76,7 @@ def read_rows(
             case "csv":
                 return _csv(source, use, numbers)
             case "json":
-                return _json(source, use)
+                return _json(source, use, numbers)
             case "parquet":
                 from gradebook.logs.read.parquet import read_parquet
 
@@ -85,19 +89,19 @@ def read_rows(
         raise error.inside(source.name) from error
 
 
-def _text(source: Source, use: Sequence[str], quoted: bool) -> bytes:
-    """The file's text in UTF-8; without `use`, its first whole lines."""
+def _text(source: Source, whole: bool, quoted: bool = False) -> bytes:
+    """The file's text in UTF-8, or its first whole lines."""
     with source.opened() as file:
-        data = file.read(PEEK_BYTES if not use else TEXT_BYTES + 1)
-        end = data.rfind(b"\n") + 1
-        if not use and len(data) == PEEK_BYTES:
+        data = file.read(TEXT_BYTES + 1 if whole else PEEK_BYTES)
+        if not whole and len(data) == PEEK_BYTES:
+            end = data.rfind(b"\n") + 1
             if end and not (quoted and data.count(b'"', 0, end) % 2):
                 data = data[:end]
             else:  # the first row is longer than the look
                 data += file.read(TEXT_BYTES)
     if len(data) > TEXT_BYTES:
         raise refuse(f"at most {TEXT_BYTES:,} bytes of text; split the log", "more")
-    if data.startswith((b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04")):
+    if data.startswith(BINARY):
         raise GradebookError(expected="text", found="a binary file")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise GradebookError(expected="text in UTF-8", found="UTF-16")
@@ -113,34 +117,25 @@ def _csv(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
     import pyarrow as pa
     import pyarrow.csv as arrow
 
-    data = _text(source, use, quoted=True)
+    data = _text(source, bool(use), quoted=True)
     if not data.strip():
         return Rows(pd.DataFrame())
-    first = data.split(b"\n", 1)[0]
-    mark = max("\t,;", key=lambda mark: first.count(mark.encode()))
-    reader = csv.reader(
-        io.StringIO(data[:PEEK_BYTES].decode("utf-8", "replace")), delimiter=mark
-    )
-    try:
-        names = unique(next(reader, []))
-    except csv.Error as error:
-        raise refuse("a line of column names", str(error)) from error
-    if not names:
-        raise GradebookError(expected="a line of column names", found="an empty line")
-    for _ in range(reader.line_num):
-        data = data[data.find(b"\n") + 1 or len(data) :]
+    first = data.split(b"\n", 1)[0].decode("utf-8", "replace")
+    mark = max("\t,;", key=first.count)
     odd: dict[int, int] = {}
 
     def skip(row: Any) -> str:
-        odd[row.number - 1] = row.actual_columns
+        odd[row.number - 2] = row.actual_columns  # counted from the header, 1
         return "skip"
 
-    places = {str(at): name for at, name in enumerate(names) if not use or name in use}
     try:
+        text = io.StringIO(data[:PEEK_BYTES].decode("utf-8", "replace"))
+        names = unique(next(filter(None, csv.reader(text, delimiter=mark))))
+        places = {f"f{i}": n for i, n in enumerate(names) if not use or n in use}
         table = arrow.read_csv(
-            io.BytesIO(data or b"\n"),
+            io.BytesIO(data),
             read_options=arrow.ReadOptions(
-                column_names=[str(at) for at in range(len(names))],
+                autogenerate_column_names=True,
                 use_threads=False,
                 block_size=len(data) + 1,
             ),
@@ -154,57 +149,54 @@ def _csv(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
                 strings_can_be_null=True,
             ),
         )
-    except (pa.ArrowException, ValueError) as error:
+    except (pa.ArrowException, ValueError, csv.Error, StopIteration) as error:
+        if isinstance(error, GradebookError):
+            raise
         raise refuse("rows of cells", str(error)) from error
-    rows = Rows(pd.DataFrame(index=range(table.num_rows)))
-    for name, column in zip(places.values(), table.columns):
-        if use and name not in numbers:
-            rows.frame[name] = _labels(column)
-        else:
-            rows.frame[name] = _cells(name, column, rows.types)
+    rows = _of_text(table.slice(1).rename_columns([*places.values()]), use, numbers)
+    lines = _lines(data, table.num_rows + len(odd))[1:]
     if odd:
-        every = np.arange(table.num_rows + len(odd))
-        rows.frame.index = np.setdiff1d(every, [*odd])
-        rows.frame = rows.frame.reindex(every)
-        for row, count in odd.items():
-            rows.bad[row] = refuse(f"{len(names)} cells", count)
-    rows.frame.index = reader.line_num + _lines(data, len(rows.frame))
+        rows.bad = {at: refuse(f"{len(names)} cells", odd[at]) for at in odd}
+        good = rows.frame.set_axis(np.delete(np.arange(len(lines)), [*odd]))
+        rows.frame = good.reindex(range(len(lines)))
+    rows.frame.index = lines
     return rows
 
 
-def _labels(column: Any) -> Any:
-    return column.dictionary_encode().combine_chunks().to_pandas()
-
-
-def _cells(name: str, column: Any, types: dict[str, str]) -> Any:
-    """A column of text as numbers, where all its cells are some, else as
-    labels. An empty cell is None, and a NaN that stands in the file "nan"."""
+def _of_text(table: Any, use: Sequence[str], numbers: Sequence[str]) -> Rows:
+    """Columns of text, null where a cell is empty, as numbers or categories."""
     import pyarrow as pa
+
+    rows = Rows(pd.DataFrame(index=range(table.num_rows)))
+    for name, column in zip(table.column_names, table.columns):
+        if not use or name in numbers:
+            try:
+                values = column.cast(pa.float64())
+            except pa.ArrowException:
+                pass  # some cell is no number: the text is read cell by cell
+            else:
+                rows.types[name] = _written(column)
+                if not column.null_count:
+                    rows.frame[name] = values.to_numpy()
+                    continue
+        rows.frame[name] = column.dictionary_encode().combine_chunks().to_pandas()
+    return rows
+
+
+def _written(column: Any) -> str:
+    """How numbers are written: "int", "text 4", "text", or "" for no number."""
     import pyarrow.compute as pc
 
-    try:
-        values = column.cast(pa.float64())
-    except pa.ArrowException:
-        return _labels(column)
     if column.null_count == len(column):
-        return np.full(len(column), None, dtype=object)
+        return ""
+    if not pc.any(pc.match_substring_regex(column, "[eE.]")).as_py():
+        return "int"
+    if pc.any(pc.match_substring_regex(column, "[eE]")).as_py():
+        return "text"
     point = pc.find_substring(column, ".")
     after = pc.subtract(pc.subtract(pc.utf8_length(column), point), 1)
     most = pc.max(pc.if_else(pc.equal(point, -1), 0, after)).as_py()
-    whole = not pc.any(pc.match_substring_regex(column, "[eE.]")).as_py()
-    plain = not pc.any(pc.match_substring_regex(column, "[eE]")).as_py()
-    types[name] = _text_type(most if plain else DECIMALS + 1, whole)
-    if not column.null_count:
-        return values.to_numpy()
-    cells = np.array(values.to_pylist(), dtype=object)
-    cells[values.is_valid().to_numpy() & (cells != cells)] = "nan"
-    return cells
-
-
-def _text_type(decimals: int, whole: bool) -> str:
-    if whole:
-        return "int"
-    return f"text {decimals}" if decimals <= DECIMALS else "text"
+    return f"text {most}" if most <= DECIMALS else "text"
 
 
 def _lines(data: bytes, rows: int) -> np.ndarray:
@@ -222,103 +214,74 @@ def _lines(data: bytes, rows: int) -> np.ndarray:
     return np.arange(1, rows + 1)
 
 
-def _json(source: Source, use: Sequence[str]) -> Rows:
+def _json(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
     """JSON Lines, or one JSON value: an array of objects, or the table of
     `columns` and `data` as which W&B exports one."""
-    data = _text(source, use, quoted=False)
-    table = _whole_table(source, data)
-    text = enumerate(io.BytesIO(data), 1)
-    objects: Iterator[tuple[int, Any]] = (
-        ((line, _object(words.decode())) for line, words in text if words.strip())
-        if table is None
-        else enumerate(table, 1)
+    import pyarrow as pa
+
+    data = _text(source, bool(use))
+    objects = _one_value(source, data)
+    values: Iterable[tuple[int, Any]] = (
+        enumerate(objects, 1)
+        if objects is not None
+        else (
+            (line, _parsed(text))
+            for line, text in enumerate(io.BytesIO(data), 1)
+            if text.strip()
+        )
     )
-    first = list(islice(objects, PEEK_ROWS))
-    names = list(use) or _keys(row for _, row in first)
-    cells: dict[str, list[Any]] = {name: [] for name in names}
+    if not use:
+        values = [*islice(values, PEEK_ROWS)]
+        names = {str(key): 0 for _, v in values if isinstance(v, dict) for key in v}
+        if not names:
+            raise GradebookError(
+                expected="one JSON object a line", found="none in the first lines"
+            )
+    cells: dict[str, list[Any]] = {n: [] for n in use or unique([*names])}
     lines: list[int] = []
     bad: dict[int, GradebookError] = {}
-    for line, row in chain(first, objects if use else ()):
-        if not isinstance(row, dict):
-            wrong = GradebookError(expected="a JSON object", found=shown(row, 40))
-            bad[len(lines)], row = wrong, {}
+    for line, value in values:
+        if not isinstance(value, dict):
+            wrong = GradebookError(expected="a JSON object", found=shown(value, 40))
+            bad[len(lines)], value = wrong, {}
         lines.append(line)
-        for name in names:
-            cells[name].append(_plain(row.get(name)))
-    rows = Rows(pd.DataFrame(index=lines), bad=bad)
-    for name, values in cells.items():
-        kinds = set(map(type, values))
-        if kinds and kinds <= {int, float}:
-            rows.frame[name] = np.array(values)
-            rows.types[name] = _type_of(np.array(values))
-        elif kinds == {bool}:
-            rows.frame[name] = values
-        else:
-            nan = ("nan" if isinstance(v, float) and v != v else v for v in values)
-            rows.frame[name] = pd.Series(nan, lines, dtype=object)
+        for name, column in cells.items():
+            column.append(_cell(value.get(name)))
+    table = pa.table({name: pa.array(c, "string") for name, c in cells.items()})
+    rows = _of_text(table, use, numbers)
+    rows.frame.index, rows.bad = lines, bad
     return rows
 
 
-def _type_of(values: np.ndarray) -> str:
-    """The type of numbers that stood in a text, by how they are written."""
-    most = 0
-    for value in np.unique(values).tolist() if values.dtype.kind == "f" else ():
-        if np.isfinite(value):
-            text = repr(value).removesuffix(".0")
-            most = max(most, len(text.partition(".")[2]), 99 * ("e" in text))
-        if most > DECIMALS:
-            break
-    return _text_type(most, values.dtype.kind == "i")
+def _cell(value: Any) -> str | None:
+    """A value as a CSV file has it. Half a surrogate pair, which no text can
+    be written with, becomes a question mark."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def _object(text: str) -> Any:
-    """The JSON, or the error. Half a surrogate pair, which no text can be
-    written with, becomes a question mark."""
+def _parsed(text: bytes) -> Any:
+    """The value, or the error."""
     try:
-        value = json.loads(text)
-        if "\\ud" in text.lower():
-            whole = json.dumps(value, ensure_ascii=False)
-            value = json.loads(whole.encode("utf-8", "replace"))
-        return value
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         return error
 
 
-def _whole_table(source: Source, data: bytes) -> list[Any] | None:
+def _one_value(source: Source, data: bytes) -> list[Any] | None:
     """The rows of a file that is one JSON value; None for JSON Lines."""
     start = data[:2048].lstrip()
-    if start.startswith(b"{"):
-        if b'"columns"' not in start:
-            return None
-    elif not start.startswith(b"["):
+    if not start.startswith(b"[") and b'"columns"' not in start:
         return None
-    if len(data) == PEEK_BYTES or source.size > len(data):
-        data = _text(source, ("all",), quoted=False)
-    value = _object(data.decode())
+    value = _parsed(data if source.size <= len(data) else _text(source, whole=True))
     if isinstance(value, dict):
-        names, table = value.get("columns"), value.get("data")
-        if not isinstance(names, list) or not isinstance(table, list):
+        names, rows = value.get("columns"), value.get("data")
+        if not isinstance(names, list) or not isinstance(rows, list):
             return None
         names = unique([str(name) for name in names])
-        return [dict(zip(names, r)) if isinstance(r, list) else r for r in table]
-    if not isinstance(value, list):
-        return None
-    return value if any(isinstance(row, dict) for row in value[:100]) else None
-
-
-def _keys(rows: Iterable[Any]) -> list[str]:
-    names = dict.fromkeys(str(k) for row in rows if isinstance(row, dict) for k in row)
-    if not names:
-        raise GradebookError(
-            expected="one JSON object a line", found="none in the first lines"
-        )
-    return unique([*names])
-
-
-def _plain(value: Any) -> Any:
-    """A value as a cell; a mapping as text."""
-    if isinstance(value, dict):
-        return json.dumps(value, default=str)
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return float("nan") if abs(value) > 1e300 else float(value)
-    return value
+        return [dict(zip(names, row)) if isinstance(row, list) else row for row in rows]
+    if isinstance(value, list) and any(isinstance(row, dict) for row in value[:100]):
+        return value
+    return None

@@ -66,14 +66,14 @@ class Log:
             if self.table is not None and len(self.table):
                 yield self.table
             return
-        folder = Source(str(Path(self.sources[0].name).parent))
+        folder = str(Path(self.sources[0].name).parent) if self.sources else ""
         for frame in self.recording.frames():
-            table = self._marked(Rows(frame[[*self.columns.used]]), folder)
-            table = self._whole(table)
+            rows = Rows(frame[[*self.columns.used]])
+            table = self._whole(self._marked(rows, folder))
             if len(table):
                 yield table
 
-    def _marked(self, rows: Rows, source: Source) -> pd.DataFrame:
+    def _marked(self, rows: Rows, file: str) -> pd.DataFrame:
         """Rows of a file in canonical columns; `broken` marks those that
         cannot be used."""
         table, cells = canonical(rows.frame, self.columns)
@@ -87,7 +87,7 @@ class Log:
             self.empty_advantages += unset and error.found == EMPTY
             if len(self.broken) < NAMED:
                 line = int(rows.frame.index[error.row])
-                name = Path(source.name).name
+                name = Path(file).name
                 self.broken.append(error.at(file=name, line=line, row=None))
         return table.reset_index(drop=True).assign(broken=bad)
 
@@ -189,7 +189,7 @@ def _table(log: Log, source: Source, at: int) -> pd.DataFrame:
             )
     log.rows += len(rows.frame)
     _note_types(log, rows.types)
-    table = log._marked(rows, source)
+    table = log._marked(rows, source.name)
     if "step" not in table:
         number = number_in(source.name) if len(log.sources) > 1 else 0
         table["step"] = at if number is None else number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,23 +15,23 @@ from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.parquet import to_frame
 from gradebook.logs.read.sources import Source, listed
+from gradebook.logs.recording.intake import FLAGS, LABELS, WHOLE
 from gradebook.logs.recording.recorder import BY_TOKEN, FORMAT, KEY
 
 COARSE = ("float64", "float32", "float16", "bfloat16")
 """Float types, the finest first."""
-NEEDED = ("step", "prompt", "reward", "advantage", "rank", "scored")
+NEEDED = {"step", "prompt", "reward", "advantage", "rank", "scored"}
 """Columns that every recorder writes."""
-_DAMAGED = (
-    pa.ArrowException,
-    OSError,
-    OverflowError,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    StopIteration,
-)
-"""What reading a damaged file raises."""
+_FLOAT = (pa.float32(), pa.float64())
+_LABEL = (pa.int64(), pa.string())
+TYPES: Mapping[str, Sequence[pa.DataType]] = {
+    **dict.fromkeys(("step", *WHOLE), (pa.int64(),)),
+    **dict.fromkeys(FLAGS, (pa.bool_(),)),
+    **dict.fromkeys(LABELS, _LABEL),
+    **dict.fromkeys(("reward", "advantage"), _FLOAT),
+    BY_TOKEN: [pa.list_(kind) for kind in _FLOAT],
+}
+"""The types in which a recorder writes a column."""
 
 
 @dataclass(frozen=True)
@@ -114,26 +115,21 @@ class Recording:
     def tables(self, rows: int = 65_536) -> Iterator[pa.Table]:
         """The rows of whole steps, steps in order, ranks in order within a
         step, some `rows` rows at a time. Steps with missing ranks are left
-        out. Raises GradebookError for a file that was deleted meanwhile."""
+        out. Raises GradebookError for a file that was deleted meanwhile, or
+        is damaged."""
         streams: dict[Source, _Stream] = {}
         held: list[pa.RecordBatch] = []
         for step in self.steps:
             for _, part in sorted(self.parts[step].items()):
-                try:
+                with _naming(part.source):
                     if part.source not in streams:
                         streams[part.source] = _Stream(part.source)
                     held.append(streams[part.source].batch(part.batch))
-                except _DAMAGED as error:
-                    raise GradebookError(
-                        file=Path(part.source.name).name,
-                        expected="what the recorder wrote",
-                        found=shown(str(error), 120),
-                    ) from error
-            if sum(batch.num_rows for batch in held) >= rows:
-                yield _joined(held)
+            if sum(batch.num_rows for batch in held) >= rows or step == self.steps[-1]:
+                with _naming(part.source):
+                    table = _joined(held)
+                yield table
                 held = []
-        if held:
-            yield _joined(held)
 
     def frames(self, rows: int = 65_536) -> Iterator[pd.DataFrame]:
         """The same as data frames, with the columns that every step has;
@@ -143,6 +139,20 @@ class Recording:
             if table.num_rows:
                 (batch,) = table.select(names).combine_chunks().to_batches()
                 yield to_frame(batch)
+
+
+@contextmanager
+def _naming(source: Source) -> Iterator[None]:
+    """Whatever is raised here, errors being as varied as the damage, names
+    the file."""
+    try:
+        yield
+    except Exception as error:
+        raise GradebookError(
+            file=Path(source.name).name,
+            expected="what the recorder wrote",
+            found=shown(str(error), 120),
+        ) from error
 
 
 class _Stream:
@@ -168,7 +178,8 @@ class _Stream:
         return self.last, metadata or {}
 
     def batch(self, number: int) -> pa.RecordBatch:
-        """The batch of that number. Raises one of _DAMAGED."""
+        """The batch of that number, checked. Raises whatever Arrow does where
+        the file is damaged."""
         if number + 1 < self.count:
             self._start()
         while self.count <= number:
@@ -216,7 +227,7 @@ def recording(
             continue
         try:
             facts, names, steps, end = _contents(source)
-        except _DAMAGED:
+        except Exception:  # as varied as the damage
             problems.append(f"{name}: damaged, or its first step is cut off")
             continue
         if end:
@@ -254,22 +265,25 @@ def _contents(
     source: Source,
 ) -> tuple[dict[str, Any], tuple[str, ...], list[tuple[int, Part]], bool]:
     """A stream's facts, its columns, step and place of each batch, and
-    whether it is cut off. Raises one of _DAMAGED."""
+    whether it is cut off. Raises whatever Arrow does where the file is
+    damaged."""
     stream = _Stream(source)
-    facts = json.loads((stream.reader.schema.metadata or {})[KEY.encode()])
-    names = tuple(stream.reader.schema.names)
-    known = {*NEEDED} <= {*names} and {*facts["types"].values()} <= {*COARSE}
-    if not known or not isinstance(facts["declared"], dict) or "format" not in facts:
-        raise ValueError
+    schema = stream.reader.schema
+    facts = json.loads((schema.metadata or {})[KEY.encode()])
+    whole = {*schema.names} >= NEEDED and {*facts["types"].values()} <= {*COARSE}
+    typed = all(column.type in TYPES[column.name] for column in schema)
+    declared = isinstance(facts["declared"], dict) and "format" in facts
+    if not (whole and typed and declared):
+        raise ValueError("not what a recorder writes")
     rank, ranks, session = (int(facts[n]) for n in ("rank", "ranks", "session"))
     steps: list[tuple[int, Part]] = []
     while True:
         try:
             batch, metadata = stream.next()
         except StopIteration:
-            return facts, names, steps, False
+            return facts, tuple(schema.names), steps, False
         except (pa.ArrowException, OSError):
-            return facts, names, steps, True
+            return facts, tuple(schema.names), steps, True
         step = json.loads(metadata[KEY])
         number, rows, written = len(steps), batch.num_rows, int(step["written"])
         part = Part(source, number, rows, rank, ranks, session, written)
