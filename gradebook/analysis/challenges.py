@@ -1,18 +1,45 @@
-"""Challenges: what a learner tries on a batch, and whether it is solved."""
+"""Challenges: what a learner tries on a batch, and whether it is solved.
+
+Each kind of condition in a scenario file has one judge, which gives "" where
+the condition holds, else what is missing in one sentence.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from gradebook.analysis.attempt import Attempt, overstepped
-from gradebook.analysis.comparison import Comparison
-from gradebook.analysis.conditions import missing
+import torch
+from torch import Tensor
+
+from gradebook.analysis.changes import Changes, changes, overstepped
+from gradebook.analysis.comparison import Comparison, compare, sign
+from gradebook.bugs import swap
 from gradebook.cases import edits
-from gradebook.cases.challenge import Challenge, Change, RemoveRow, Setting
+from gradebook.cases.challenge import (
+    OF_BATCH,
+    Agree,
+    Bounds,
+    Challenge,
+    Change,
+    Crash,
+    Differ,
+    Equal,
+    RemoveRow,
+    Setting,
+)
 from gradebook.cases.fields import typed_setting
-from gradebook.cases.state import State
+from gradebook.cases.state import State, start
+from gradebook.core.batch import Batch
+from gradebook.core.differences import DUST
+from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import minus, settled
+from gradebook.engine.grouping import credited
+from gradebook.engine.pipeline import CORRECT, run
+from gradebook.engine.segments import by_group
 
 
 class Verdict(NamedTuple):
@@ -20,6 +47,34 @@ class Verdict(NamedTuple):
 
     solved: bool
     missing: str
+
+
+class Attempt:
+    """A state of a scenario, beside the case as it came. Engines run when
+    they are asked for; `comparison` is known where the page has it."""
+
+    def __init__(self, now: State, comparison: Comparison | None):
+        self.bug = swap(now.scenario.bug)
+        self.before, self.now = start(now.scenario), now
+        if comparison is None:
+            self.batch = now.batch()
+        else:
+            self.comparison, self.batch = comparison, comparison.batch
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        """Both engines on the batch now."""
+        return compare(self.bug, self.batch)
+
+    @cached_property
+    def at_start(self) -> Comparison:
+        """Both engines on the batch as it came."""
+        return compare(self.bug, self.before.batch())
+
+    @cached_property
+    def changes(self) -> Changes:
+        """What was edited."""
+        return changes(self.before, self.now)
 
 
 def judge(
@@ -33,15 +88,12 @@ def judge(
     attempt = Attempt(now, comparison)
     if not attempt.batch.rows:
         return Verdict(False, "There are no rows.")
+    missing = ""
     if challenge.edits is not None:
-        beyond = overstepped(challenge.edits, attempt.changes)
-        if beyond:
-            return Verdict(False, beyond)
+        missing = overstepped(challenge.edits, attempt.changes)
     for condition in challenge.solved:
-        sentence = missing(condition, attempt)
-        if sentence:
-            return Verdict(False, sentence)
-    return Verdict(True, "")
+        missing = missing or JUDGES[type(condition)](condition, attempt)
+    return Verdict(not missing, missing)
 
 
 def apply_solution(state: State, changes: Sequence[Change]) -> State:
@@ -56,3 +108,160 @@ def apply_solution(state: State, changes: Sequence[Change]) -> State:
         else:
             state = replace(state, table=change.changed(state.table))
     return state
+
+
+# The five kinds of conditions
+
+
+def _rows(rows: tuple[int, ...] | str, batch: Batch) -> list[int]:
+    """The numbers of the named rows that the batch has."""
+    if not isinstance(rows, str):
+        return [row for row in rows if row < batch.rows]
+    every = torch.ones(batch.rows, dtype=torch.bool)
+    prompts = by_group(batch.prompt_index, every)
+    named = {
+        "all": every,
+        "best": batch.reward == prompts.at_rows(prompts.max(batch.reward)),
+        "whole": prompts.at_rows(prompts.max((~credited(batch)).double())) == 0,
+    }
+    return named[rows].nonzero().flatten().tolist()
+
+
+WORDS: Mapping[str, str] = {
+    "correct": "correct advantage",
+    "faulty": "faulty advantage",
+    "correct trains": "number of rows that the correct engine trains",
+    "loss ratio": "ratio of the faulty loss to the correct one",
+    "ratio": "ratio of faulty to correct",
+    "eos": "EOS",
+    "pieces": "number of rows of the rollout",
+    **{name: f"number of {name}" for name in ("rows", "tokens", "kept_steps")},
+}
+"""What bounds are about, where its name does not read as a noun."""
+
+
+def _number(of: str, attempt: Attempt) -> Tensor:
+    """What bounds are about, for each row; NaN for a row without it."""
+    both, batch = attempt.comparison, attempt.batch
+    correct, faulty = both.correct, both.faulty
+    side, _, measure = of.partition(" ")
+    if side in ("correct", "faulty") and measure != "trains":
+        now = getattr(both, side).advantage
+        if measure == "shift":
+            came_from = attempt.changes.came_from
+            before = getattr(attempt.at_start, side).advantage.tolist()
+            then = [math.nan if row is None else before[row] for row in came_from]
+            now = now - torch.tensor(then, dtype=now.dtype)
+        return now.abs() if measure else now
+    if of == "ratio":
+        divides = sign(correct.advantage) != 0
+        return torch.where(divides, faulty.advantage / correct.advantage, torch.nan)
+    if of == "pieces":
+        return torch.bincount(batch.rollout_index)[batch.rollout_index]
+    if of not in OF_BATCH:
+        return getattr(batch, of).double()
+    if of == "loss ratio":
+        value = torch.tensor(math.nan)
+        if correct.loss is not None and faulty.loss is not None:
+            value = faulty.loss / correct.loss
+    else:
+        count = batch.rows if of == "rows" else int(correct.trained.sum())
+        value = torch.tensor(float(count))
+    return value.expand(batch.rows)
+
+
+def _bounds(condition: Bounds, attempt: Attempt) -> str:
+    of = WORDS.get(condition.of, condition.of)
+    values = _number(condition.of, attempt).tolist()
+    rows = condition.some if condition.every is None else condition.every
+    assert rows is not None  # one of them, as the file was checked
+    outside = [
+        (_outside(condition, values[row]), row)
+        for row in _rows(rows, attempt.batch)
+        if not math.isnan(values[row])
+    ]
+    if not outside:
+        return f"No row has a {of}."
+    distance, row = min(outside) if condition.every is None else max(outside)
+    if distance <= 0:
+        return ""
+    where = "" if condition.of in OF_BATCH else f" of row {row}"
+    least, most = condition.least, condition.most
+    ends = [] if least is None else [f"at least {least:g}"]
+    ends += [] if most is None else [f"at most {most:g}"]
+    goal = " and ".join(ends) or " or ".join(f"{v:g}" for v in condition.among)
+    value = f"{settled(values[row]):.4g}"
+    return minus(f"The {of}{where} is {value}; the goal is {goal}.")
+
+
+def _outside(condition: Bounds, value: float) -> float:
+    """How far the value lies outside the bounds; 0 inside."""
+    least, most = condition.least, condition.most
+    low = value if least is None else least
+    high = value if most is None else most
+    gap = max(low - value, value - high)
+    if condition.among:
+        gap = max(gap, min(abs(value - one) for one in condition.among))
+    return gap if gap > DUST * max(1.0, abs(low), abs(high)) else 0.0
+
+
+def _agree(condition: Agree, attempt: Attempt) -> str:
+    both = attempt.comparison
+    gap = both.gap("advantage")
+    near = condition.within is not None and gap <= condition.within
+    if near or both.agree:
+        return ""
+    for stage in ("advantage", "loss"):
+        if bool(both.differs(stage).any()):
+            apart = f", by up to {gap:.3g}" if stage == "advantage" else ""
+            return f"The engines still differ in the {stage}{apart}."
+    return "The engines still differ in the gradient."
+
+
+def _differ(condition: Differ, attempt: Attempt) -> str:
+    both = attempt.comparison
+    gradient = condition.of == "gradient"
+    differs = both.gradient_differs if gradient else both.differs("advantage")
+    if any(differs[row] for row in _rows(condition.some, attempt.batch)):
+        return ""
+    which = {"all": "No row", "whole": "No row of a whole prompt"}
+    row = which.get(str(condition.some), "None of these rows")
+    return f"{row} has another faulty {condition.of}."
+
+
+def _equal(condition: Equal, attempt: Attempt) -> str:
+    batch = attempt.batch
+    places = {
+        "batch": torch.zeros(batch.rows),
+        "prompt": batch.prompt_index,
+        "rollout": batch.rollout_index,
+    }[condition.within].tolist()
+    values = getattr(batch, condition.column).tolist()
+    rows = _rows(condition.rows, batch)
+    pairs = {(places[row], values[row]) for row in rows}
+    if (len(pairs) == len({places[row] for row in rows})) == condition.equal:
+        return ""
+    same, state = ("one", "different") if condition.equal else ("each", "equal")
+    return (
+        f"The rows of {same} {condition.within} have {state} values of"
+        f" {condition.column}."
+    )
+
+
+def _crash(condition: Crash, attempt: Attempt) -> str:
+    run(CORRECT, attempt.batch)
+    try:
+        run(attempt.bug.engine, attempt.batch)
+    except GradebookError:
+        return ""
+    return "The faulty engine still runs."
+
+
+JUDGES: Mapping[type, Callable[[Any, Attempt], str]] = {
+    Bounds: _bounds,
+    Agree: _agree,
+    Differ: _differ,
+    Equal: _equal,
+    Crash: _crash,
+}
+"""Who judges each condition."""

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 from analysis.tries import judged, reward, state, tried
+from one_a_stage import SHIPPED
 
 import gradebook
-from gradebook.analysis.attempt import allowed, changes
 from gradebook.analysis.challenges import Verdict, apply_solution, judge
+from gradebook.analysis.changes import allowed, changes
 from gradebook.cases.challenge import (
     AddRow,
     Cell,
@@ -52,7 +53,7 @@ def test_no_step_of_the_solution_is_idle(name, challenge):
             pass  # what is left is no batch
 
 
-@pytest.mark.parametrize("bug", gradebook.BUGS)
+@pytest.mark.parametrize("bug", SHIPPED)
 def test_every_bug_has_three_or_more(bug):
     challenges = gradebook.load(bug).challenges
     assert len(challenges) >= 3
@@ -333,4 +334,5 @@ def test_a_row_that_is_gone_is_an_error():
 def test_a_challenge_stays_with_its_file():
     for name in names():
         scenario = gradebook.load(name)
-        assert bool(scenario.challenges) is not scenario.variant
+        if scenario.bug in SHIPPED:
+            assert bool(scenario.challenges) is not scenario.variant

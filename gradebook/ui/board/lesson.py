@@ -13,12 +13,12 @@ from typing import Any
 
 from torch import Tensor
 
-from gradebook.analysis.attempt import allowed
 from gradebook.analysis.challenges import judge
+from gradebook.analysis.changes import allowed
 from gradebook.cases.challenge import Agree, Bounds, Challenge, Differ
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
-from gradebook.output.figures.stages import Line
+from gradebook.output.lines import Line
 from gradebook.output.panels import panels, telling
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress

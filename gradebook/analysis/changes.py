@@ -1,54 +1,14 @@
-"""An attempt at a challenge: the case as it came, and what was made of it."""
+"""What differs between two states of one scenario, and what may differ."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
 from typing import Any
 
-from gradebook.analysis.comparison import Comparison, compare
 from gradebook.cases.challenge import Edits
-from gradebook.cases.record import bug
-from gradebook.cases.state import State, start
-from gradebook.core.batch import Batch
-
-
-class Attempt:
-    """A state of a scenario, beside the state in which it came.
-
-    `comparison` is both engines on the state; without it they run when it is
-    asked for. Raises GradebookError where the state cannot be read or run.
-    """
-
-    def __init__(self, now: State, comparison: Comparison | None = None):
-        self.now = now
-        self.before = start(now.scenario)
-        self.bug = bug(now.scenario.bug)
-        if comparison is not None:
-            self.comparison = comparison
-
-    @cached_property
-    def batch(self) -> Batch:
-        """The batch now."""
-        known = self.__dict__.get("comparison")
-        return known.batch if known is not None else self.now.batch()
-
-    @cached_property
-    def comparison(self) -> Comparison:
-        """Both engines on the batch now."""
-        return compare(self.bug, self.batch)
-
-    @cached_property
-    def at_start(self) -> Comparison:
-        """Both engines on the batch as it came."""
-        return compare(self.bug, self.before.batch())
-
-    @cached_property
-    def changes(self) -> Changes:
-        """What was edited."""
-        return changes(self.before, self.now)
+from gradebook.cases.state import State
 
 
 @dataclass(frozen=True)
