@@ -4,6 +4,7 @@ bugs under the marker `long`."""
 from pathlib import Path
 
 import gradebook
+from gradebook.cases.scenario import variants
 
 PAGES = Path(__file__).parents[1] / "pages"
 
@@ -24,3 +25,7 @@ def _first_of_each_stage() -> dict[str, str]:
 
 
 BY_STAGE = _first_of_each_stage()
+
+SHIPPED = tuple(b for b in gradebook.BUGS if len(variants(b)) > 1)
+"""The bugs that have what README's list asks for before one is shipped: further
+cases, challenges, and so on. A bug that is being added has not."""
