@@ -14,7 +14,7 @@ from gradebook.analysis.comparison import Comparison
 from gradebook.core.differences import same
 from gradebook.core.formatting import signed
 from gradebook.output import panels
-from gradebook.output.figures.stages import lines_of
+from gradebook.output.lines import lines_of
 from gradebook.output.panels import Panel
 from gradebook.output.rendering import rendered
 from gradebook.output.svg import picture

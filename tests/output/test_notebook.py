@@ -45,7 +45,7 @@ def test_a_figure_shows_itself(cells):
     assert figure["data"][2]["marker"]["symbol"] == "circle"
     assert figure["data"][3]["marker"]["symbol"] == "diamond-open"
     # What a viewer without Plotly shows.
-    assert shown["text/plain"] == "<Figure of 4 traces, for Plotly>"
+    assert shown["text/plain"] == "<Figure of 5 traces, for Plotly>"
 
 
 def test_engines_that_agree_are_said_to_agree():

@@ -12,7 +12,6 @@ shows it as a picture where Plotly is installed; to make one needs no Plotly.
 """
 
 from gradebook.output.figures.base import Figure
-from gradebook.output.figures.rows import rows_figure
-from gradebook.output.figures.stages import stage_figure
+from gradebook.output.figures.rows import rows_figure, stage_figure
 
 __all__ = ["Figure", "rows_figure", "stage_figure"]

@@ -1,4 +1,4 @@
-"""What all figures share: colours, the layout and the symlog axis."""
+"""The one style of all charts: colours, marks, words and the symlog axis."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PAPER = {INK["light"]: "#FFFFFF", INK["dark"]: "#242320"}
 """What hover texts stand on, by ink."""
 FONT = '"Source Sans", sans-serif'
 GREY = "rgba(128,128,128,0.75)"
-BAND = "rgba(128,128,128,0.10)"
-SIDES = [0, 0.48], [0.52, 1]
-"""The parts of the width that two engines side by side have."""
+PALE = "rgba(128,128,128,0.15)"
+ABOVE = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
+"""Where a legend stands."""
 
 
 class Figure(dict[str, Any]):
@@ -35,9 +35,18 @@ class Figure(dict[str, Any]):
         return Shown(self)._repr_mimebundle_(None, None)
 
 
-def plain_layout(ink: str) -> dict[str, Any]:
-    """The layout that all pictures begin with. A click chooses a mark."""
-    return {
+def styled(
+    data: Sequence[dict[str, Any]], ink: str, height: int, left: int, **layout: Any
+) -> Figure:
+    """A figure in the style of all charts, so high and with so much room on
+    its left, in pixels. A click chooses a mark."""
+    axis = {
+        "gridcolor": PALE,
+        "zerolinecolor": GREY,
+        "zerolinewidth": 1.5,
+        "ticklabelstandoff": 6,
+    }
+    style = {
         "clickmode": "event+select",
         "hovermode": "closest",
         "dragmode": False,
@@ -50,49 +59,12 @@ def plain_layout(ink: str) -> dict[str, Any]:
         },
         "plot_bgcolor": "rgba(0,0,0,0)",
         "paper_bgcolor": "rgba(0,0,0,0)",
+        "xaxis": axis,
+        "yaxis": axis,
     }
-
-
-def row_layout(labels: Sequence[str], line: int, foot: int, ink: str) -> dict[str, Any]:
-    """The layout of a figure with one line for each label, from top to
-    bottom; all lengths in pixels."""
-    count = len(labels)
-    return plain_layout(ink) | {
-        "height": 34 + line * max(count, 1) + foot,
-        "margin": {"l": 76, "r": 12, "t": 34, "b": foot, "autoexpand": False},
-        "showlegend": False,
-        "yaxis": {
-            "range": [count - 0.5, -0.5],
-            "tickmode": "array",
-            "tickvals": list(range(count)),
-            "ticktext": list(labels),
-            "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-        },
-        "shapes": [],
-        "annotations": [],
-    }
-
-
-def colour_axes(layout: dict[str, Any], ink: str) -> None:
-    """Every axis' text in one colour."""
-    for name in [n for n in layout if n.startswith(("xaxis", "yaxis"))]:
-        layout[name] |= {"tickfont": {"color": ink}, "ticklabelstandoff": 6}
-        if "title" in layout[name]:
-            font = layout[name]["title"].setdefault("font", {})
-            font["color"] = ink
-
-
-def rect(
-    x: tuple[float, float],
-    y: tuple[float, float],
-    axis: str,
-    **look: Any,
-) -> dict[str, Any]:
-    """A rectangle over rows, on an x axis or the whole paper."""
-    ends = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
-    return {"type": "rect", "xref": axis, "yref": "y", **ends, **look}
+    margin = {"l": left, "r": 12, "t": 34, "b": 52, "autoexpand": False}
+    whole = {"template": {"layout": style}, "height": height, "margin": margin}
+    return Figure(data=list(data), layout=whole | layout)
 
 
 def pieces(
@@ -133,13 +105,18 @@ def marks(
     }
 
 
-def band(at: int) -> dict[str, Any]:
-    """A pale band behind a line whose results differ."""
-    look = {"fillcolor": BAND, "line": {"width": 0}, "layer": "below"}
-    return rect((0, 1), (at - 0.5, at + 0.5), "paper", **look)
+def rect(
+    x: tuple[float, float],
+    y: tuple[float, float],
+    axis: str,
+    **look: Any,
+) -> dict[str, Any]:
+    """A rectangle over rows, on an x axis or the whole paper."""
+    ends = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
+    return {"type": "rect", "xref": axis, "yref": "y", **ends, **look}
 
 
-def said(
+def note(
     text: str, axis: str, y: float, shift: int = 0, size: int = 13
 ) -> dict[str, Any]:
     """Words at the left of an axis: above the figure, or below it."""
@@ -148,6 +125,7 @@ def said(
         "xref": f"{axis} domain",
         "x": 0,
         "xanchor": "left",
+        "align": "left",
         "yref": "paper",
         "y": y,
         "yanchor": "bottom" if y else "top",

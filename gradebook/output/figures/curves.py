@@ -8,12 +8,11 @@ from statistics import fmean
 from typing import Any
 
 from gradebook.output.figures.base import (
+    ABOVE,
     CORRECT,
     FAULTY,
-    GREY,
     Figure,
-    colour_axes,
-    plain_layout,
+    styled,
 )
 
 FRAMES = 20
@@ -38,24 +37,21 @@ def curves_figure(
     """
     every = max(1, (len(updates) - 1) // FRAMES)
     stops = [*range(every + 1, len(updates), every), len(updates)]
-    layout = plain_layout(ink) | {
-        "height": 330,
-        "margin": {"l": 56, "r": 16, "t": 40, "b": 52, "autoexpand": False},
-        "hovermode": "x",
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-        "xaxis": {"title": {"text": "updates"}, "range": [0, updates[-1]]},
-        "yaxis": {"title": {"text": axis}, "range": _room(reach), "zeroline": False},
-        "updatemenus": [_play_button()],
-    }
-    colour_axes(layout, ink)
-    return Figure(
-        data=_traces(updates, seeds, names, ink),
-        frames=[
-            {"data": _traces(updates[:stop], seeds[:stop], names, ink)}
-            for stop in stops
-        ],
-        layout=layout,
+    figure = styled(
+        _traces(updates, seeds, names, ink),
+        ink,
+        height=330,
+        left=64,
+        hovermode="x",
+        legend=ABOVE,
+        xaxis={"title": {"text": "updates"}, "range": [0, updates[-1]]},
+        yaxis={"title": {"text": axis}, "range": _room(reach), "zeroline": False},
+        updatemenus=[PLAY],
     )
+    figure["frames"] = [
+        {"data": _traces(updates[:stop], seeds[:stop], names, ink)} for stop in stops
+    ]
+    return figure
 
 
 def dose_figure(
@@ -91,18 +87,14 @@ def dose_figure(
         },
         "hovertemplate": "%{x:g}: %{y:+.3f}<extra></extra>",
     }
-    layout = plain_layout(ink) | {
-        "height": 330,
-        "margin": {"l": 64, "r": 16, "t": 40, "b": 52, "autoexpand": False},
-        "xaxis": {"title": {"text": across}, "range": _room(reach)},
-        "yaxis": {
-            "title": {"text": axis},
-            "rangemode": "tozero",
-            "zerolinecolor": GREY,
-        },
-    }
-    colour_axes(layout, ink)
-    return Figure(data=[trace], layout=layout)
+    return styled(
+        [trace],
+        ink,
+        height=330,
+        left=64,
+        xaxis={"title": {"text": across}, "range": _room(reach)},
+        yaxis={"title": {"text": axis}, "rangemode": "tozero"},
+    )
 
 
 def _traces(
@@ -148,17 +140,17 @@ def _traces(
     return traces
 
 
-def _play_button() -> dict[str, Any]:
-    how = {"frame": {"duration": 60, "redraw": False}, "transition": {"duration": 0}}
-    return {
-        "type": "buttons",
-        "x": 1,
-        "xanchor": "right",
-        "y": 1.02,
-        "yanchor": "bottom",
-        "showactive": False,
-        "buttons": [{"label": "Play", "method": "animate", "args": [None, how]}],
-    }
+AT_ONCE = {"frame": {"duration": 60, "redraw": False}, "transition": {"duration": 0}}
+PLAY: dict[str, Any] = {
+    "type": "buttons",
+    "x": 1,
+    "xanchor": "right",
+    "y": 1.02,
+    "yanchor": "bottom",
+    "showactive": False,
+    "buttons": [{"label": "Play", "method": "animate", "args": [None, AT_ONCE]}],
+}
+"""Plays the finished run."""
 
 
 def _room(reach: tuple[float, float]) -> list[float]:

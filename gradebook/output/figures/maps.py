@@ -13,12 +13,10 @@ from gradebook.output.figures.base import (
     GREY,
     INK,
     NAMES,
-    SIDES,
     Figure,
-    colour_axes,
-    plain_layout,
+    note,
     rect,
-    said,
+    styled,
 )
 
 LEGEND = (
@@ -48,41 +46,44 @@ def map_figure(picture: MapPicture) -> Figure:
     sides = (picture.correct, picture.faulty)
     sizes = [abs(v) for side in sides for line in side for v in line]
     largest = max([size for size in sizes if math.isfinite(size)] + [1e-12])
-    layout = plain_layout(picture.ink) | {
-        "height": cell * count + 130,
-        "margin": {"l": 44, "r": 8, "t": 34, "b": 96, "autoexpand": False},
-        "shapes": [],
-        "annotations": [
-            said(LEGEND, "x", 0, -52, 12) | {"xref": "paper", "align": "left"}
-        ],
-        "yaxis": _axis(count, "moved row") | {"range": [count - 0.5, -0.5]},
-    }
-    data = []
+    data, axes, shapes = [], {}, []
+    words = [note(LEGEND, "x", 0, -52, 12) | {"xref": "paper"}]
     for column, (name, values) in enumerate(zip(picture.names, sides)):
         axis = "x2" if column else "x"
-        layout["xaxis" + axis[1:]] = _axis(count, "row that moves it") | {
+        axes["xaxis" + axis[1:]] = _axis(count, "row that moves it") | {
             "range": [-0.5, count - 0.5],
-            "domain": SIDES[column],
+            "domain": [0.52 * column, 0.48 + 0.52 * column],
             "anchor": "y",
         }
         leaks = picture.leaks if column else [[False] * count] * count
         data.append(
             _cells(values, leaks, largest, cell) | {"name": name, "xaxis": axis}
         )
-        for i, j in ((i, j) for i in range(count) for j in range(count)):
-            if leaks[i][j]:
-                line = {"color": FAULTY, "width": 3}
-                layout["shapes"].append(_frame((j, j), (i, i), axis, line))
+        shapes += [
+            _frame((j, j), (i, i), axis, {"color": FAULTY, "width": 3})
+            for i in range(count)
+            for j in range(count)
+            if leaks[i][j]
+        ]
         runs = _runs(picture.prompts)
-        layout["shapes"] += [
+        shapes += [
             _frame(b, a, axis, {"color": GREY, "width": 1.5})
             for a in runs
             for b in runs
             if picture.prompts[a[0]] == picture.prompts[b[0]]
         ]
-        layout["annotations"].append(said(f"<b>{name}</b>", axis, 1, size=14))
-    colour_axes(layout, picture.ink)
-    return Figure(data=data, layout=layout)
+        words.append(note(f"<b>{name}</b>", axis, 1, size=14))
+    return styled(
+        data,
+        picture.ink,
+        height=cell * count + 130,
+        left=44,
+        margin={"l": 44, "r": 8, "t": 34, "b": 96, "autoexpand": False},
+        shapes=shapes,
+        annotations=words,
+        yaxis=_axis(count, "moved row") | {"range": [count - 0.5, -0.5]},
+        **axes,
+    )
 
 
 def _axis(count: int, title: str) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from gradebook.core.formatting import settled, signed
 from gradebook.output.figures.base import (
+    ABOVE,
     CORRECT,
     FAULTY,
     INK,
     Figure,
-    colour_axes,
     marks,
-    plain_layout,
+    styled,
     symlog,
     symlog_ticks,
 )
@@ -71,11 +71,13 @@ def timeline_figure(picture: Timeline) -> Figure:
     shown = range(0, len(picture.steps), every)
     values = [v for v in picture.distances if math.isfinite(v)] or [0.0]
     ticks = symlog_ticks(values)
-    layout = plain_layout(picture.ink) | {
-        "height": 260,
-        "margin": {"l": 64, "r": 12, "t": 34, "b": 52, "autoexpand": False},
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
-        "xaxis": {
+    return styled(
+        data,
+        picture.ink,
+        height=260,
+        left=64,
+        legend=ABOVE,
+        xaxis={
             "title": {"text": "step", "standoff": 8},
             "tickmode": "array",
             "tickvals": list(shown),
@@ -83,12 +85,10 @@ def timeline_figure(picture: Timeline) -> Figure:
             "showgrid": False,
             "zeroline": False,
         },
-        "yaxis": ticks
+        yaxis=ticks
         | {
             "title": {"text": "largest difference", "standoff": 8},
             "range": [-0.2, symlog(max(values)) * 1.15 + 0.2],
             "zeroline": False,
         },
-    }
-    colour_axes(layout, picture.ink)
-    return Figure(data=data, layout=layout)
+    )

@@ -10,7 +10,7 @@ from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
 from gradebook.output.figures import Figure, stage_figure
-from gradebook.output.figures.stages import lines_of
+from gradebook.output.lines import lines_of
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.folding import folded
