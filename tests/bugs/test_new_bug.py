@@ -471,6 +471,15 @@ def test_the_check_knows_both_in_small_and_large_logs(copy, sizes):
         )
 
 
+@pytest.mark.long
+def test_the_tests_of_the_readme_pass_with_three_files_for_each_bug(copy):
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto"]
+    command += ["--dist", "worksteal", "-p", "no:cacheprovider"]
+    command += ["--ignore", "tests/bugs/test_new_bug.py"]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
 def test_pages_home_and_sandbox_show_both(copy):
     said = printed(copy, PAGES)
     for name, (title, *_) in BUGS.items():
