@@ -338,27 +338,3 @@ def _rounding(batch: Batch) -> list[float]:
     if batch.settings.whiten_tokens:
         noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
     return noise.nan_to_num(0, 0, 0).tolist()
-
-
-def broken_as_it_is(
-    batch: Batch, rows: list[int], advantage: list[float], allowed: list[float]
-) -> Outcome | None:
-    """The clearest counterexample among the laws that speak of a step as it
-    is (that of zero sums, say), for advantages that any trainer computed.
-    None where all of them hold, or none can be tested.
-
-    batch      whole prompts of one training step, with its settings
-    rows       the rows' numbers in that step, for the sentence
-    advantage  a number a row; `allowed` is how far it may be off
-    """
-    (step,) = steps_of(batch)
-    step["row"] = rows
-
-    def values(changed: Step, settings: Mapping[str, Any]) -> list[float] | None:
-        return advantage if changed is step else None
-
-    outcomes = [
-        judge(name, values, step, batch.settings, lambda _: allowed) for name in LAWS
-    ]
-    broken = [outcome for outcome in outcomes if outcome.answer == BROKEN]
-    return max(broken, key=lambda o: abs(o.due - o.value), default=None)

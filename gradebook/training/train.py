@@ -14,7 +14,7 @@ places, A actions to choose from.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from gradebook.training.study import (
 )
 
 EVERY = 5
-"""Updates from one frame to the next."""
+"""Updates from one point of a curve to the next."""
 
 LONGEST = 1.0
 """The longest gradient that an optimizer is given."""
@@ -48,51 +48,30 @@ REJECTED = 2.0
 
 
 @dataclass(frozen=True)
-class Frame:
-    """Where both policies stand after `update` updates.
-
-    values  for each measure [E][S]; NaN for a seed that diverged
-    """
-
-    update: int
-    values: Mapping[str, list[list[float]]]
-
-
-@dataclass(frozen=True)
 class Curves:
-    """A whole run, from its start to its last update.
+    """A run, from its start to its last update.
 
     updates  0, EVERY, 2 EVERY, ..
-    values   for each measure [frames][E][S]; NaN for a seed that diverged
+    values   for each measure [updates][E][S]; NaN for a seed that diverged
     """
 
     updates: list[int]
     values: Mapping[str, list[list[list[float]]]]
 
 
-def trained(chosen: Run) -> Curves:
-    """The whole run. Equal runs give equal curves.
-
-    Raises GradebookError where an engine refuses a batch.
-    """
-    every = list(frames(chosen))
-    return Curves(
-        [frame.update for frame in every],
-        {name: [f.values[name] for f in every] for name in every[0].values},
-    )
-
-
-def frames(chosen: Run) -> Iterator[Frame]:
-    """The run as it trains, a frame every EVERY updates.
+def trained(chosen: Run, updates: int = UPDATES) -> Curves:
+    """The run, of so many updates. Equal runs give equal curves.
 
     Raises GradebookError where an engine refuses a batch.
     """
     training = Training(chosen, range(chosen.seeds))
-    yield training.frame()
-    for update in range(1, UPDATES + 1):
+    measured = [training.measured()]
+    while training.updates < updates:
         training.advance()
-        if update % EVERY == 0:
-            yield training.frame()
+        if training.updates % EVERY == 0:
+            measured.append(training.measured())
+    values = {name: [now[name] for now in measured] for name in measured[0]}
+    return Curves(list(range(0, updates + 1, EVERY)), values)
 
 
 def engines(chosen: Run) -> tuple[Engine, ...]:
@@ -170,15 +149,14 @@ class Training:
         alone, [E, S, 1, L, A]."""
         return [self.own, self.shared]
 
-    def frame(self) -> Frame:
-        """Where both policies stand."""
+    def measured(self) -> dict[str, list[list[float]]]:
+        """Where both policies stand: each measure [E][S]."""
         with torch.no_grad():
             policy = (self.own + self.shared).softmax(-1)
-            values = {
+            return {
                 name: MEASURES[name].function(self.task, policy).tolist()
                 for name in dict.fromkeys(("success", self.study.measure))
             }
-        return Frame(self.updates, values)
 
     def advance(self) -> None:
         """One update of both policies."""

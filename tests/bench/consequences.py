@@ -28,13 +28,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import torch  # noqa: E402
 
+from gradebook.training import train  # noqa: E402
 from gradebook.training.effect import effect  # noqa: E402
 from gradebook.training.study import (  # noqa: E402
     Run,
     studied,
     study,
 )
-from gradebook.training.train import frames  # noqa: E402
 
 ANY = None
 ROUNDED = 0.001
@@ -97,7 +97,7 @@ def first_measured(bug, seeds, done):
     for value in (one.slider.default, *MORE.get(bug, ())):
         run = trained(Run(bug, value, "adam", seeds), done)
         for update in one.report:
-            found = effect(*run[update].values[one.measure])
+            found = effect(*run[update][one.measure])
             print(f"  {one.measure} after {update}: {said(found)}", flush=True)
 
 
@@ -112,10 +112,14 @@ def said(found):
 
 
 def trained(run, done):
-    """update -> frame; says what the run cost."""
+    """update -> measure -> values; says what the run cost."""
     if run not in done:
         begun = time.process_time()
-        done[run] = {f.update: f for f in frames(run)}
+        curves = train.trained(run)
+        done[run] = {
+            update: {name: values[at] for name, values in curves.values.items()}
+            for at, update in enumerate(curves.updates)
+        }
         took = time.process_time() - begun
         print(
             f"{run.bug} {run.value:g} {run.optimizer}: {took:.1f} s of"
@@ -136,7 +140,7 @@ def main():
             continue
         third = measure == "third line"
         run = trained(Run(bug, value, kind, asked.seeds, third), done)
-        values = run[update].values["success" if third else measure]
+        values = run[update]["success" if third else measure]
         found = effect(values[0], values[-1])
         width = "" if half is ANY else f" +- {half:.3f}"
         verdict = "agrees" if agrees(found, size, half) else "DIFFERS"

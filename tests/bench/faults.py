@@ -24,7 +24,7 @@ LEFT_BEHIND = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__")
 FAULTS = """
 core/differences.py | SHOWS = 5e-4 | SHOWS = 5e-2 | core/test_differences.py
 core/differences.py | (a > DUST) & (b < -DUST) | (a > DUST) & (b < DUST) | core/test_differences.py
-core/formatting.py | sign = "−" if value < 0 else plus | sign = "−" if value <= 0 else plus | core/test_formatting.py
+core/formatting.py | if size >= 1e9 or | if size >= 1e5 or | core/test_formatting.py
 core/batch.py | self.prompt_index * (self.rows + 1) + rollout | self.prompt_index + rollout | core/test_batch.py
 core/batch.py | put("eos", self.tokens < self.mask.shape[-1]) | put("eos", self.tokens <= self.mask.shape[-1]) | core/test_batch.py
 core/settings.py | if name in NOT_NEGATIVE and value < 0: | if name in NOT_NEGATIVE and value < -1: | core/test_settings.py

@@ -375,6 +375,11 @@ def test_a_row_as_long_as_the_padding_has_no_eos_where_width_decides():
     assert batch.eos.tolist() == [True, False, True]
 
 
+def test_a_rollout_of_one_name_is_another_in_each_prompt_and_step():
+    batch = Batch([0, 0, 1, 1, 0], [0] * 5, rollout=list("abaaa"), step=[0] * 4 + [1])
+    assert batch.rollout_index.tolist() == [0, 1, 2, 2, 3]
+
+
 def test_selecting_keeps_the_order_and_every_field():
     batch = Batch(
         [5, 6, 7],

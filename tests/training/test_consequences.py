@@ -23,10 +23,7 @@ from gradebook.training.measures import (
 )
 from gradebook.training.one_update import batch_at
 from gradebook.training.study import OPTIMIZERS, Run, study
-from gradebook.training.train import (
-    Training,
-    frames,
-)
+from gradebook.training.train import Training, trained
 
 
 @pytest.fixture(autouse=True)
@@ -40,15 +37,14 @@ def one_thread():
 
 def at_update(run, *updates):
     """measure -> effect at each of these updates."""
-    found = {}
-    for frame in frames(run):
-        if frame.update in updates:
-            found[frame.update] = {
-                name: effect(*values) for name, values in frame.values.items()
-            }
-        if len(found) == len(updates):
-            break
-    return found
+    curves = trained(run, max(updates))
+    return {
+        update: {
+            name: effect(*values[curves.updates.index(update)])
+            for name, values in curves.values.items()
+        }
+        for update in updates
+    }
 
 
 # Exact measures, against numbers worked out by hand
@@ -171,9 +167,7 @@ def test_a_seed_has_the_same_luck_alone_and_among_others():
 
 def test_equal_runs_are_equal_to_the_last_digit():
     run = Run("rejected_rows", 1.0, "adam", 8)
-    made = frames(run), frames(run)
-    for _ in range(4):
-        assert next(made[0]) == next(made[1])
+    assert trained(run, 15) == trained(run, 15)
 
 
 def test_a_seed_that_diverges_leaves_the_others_alone():
@@ -184,10 +178,10 @@ def test_a_seed_that_diverges_leaves_the_others_alone():
     for made in (plain, broken):
         made.advance()
         made.advance()
-    good, bad = plain.frame().values["success"], broken.frame().values
-    assert math.isnan(bad["success"][1][0])
-    assert bad["success"][0] == good[0]
-    assert bad["success"][1][1] == pytest.approx(good[1][1], abs=1e-12)
+    good, bad = (made.measured()["success"] for made in (plain, broken))
+    assert math.isnan(bad[1][0])
+    assert bad[0] == good[0]
+    assert bad[1][1] == pytest.approx(good[1][1], abs=1e-12)
 
 
 def test_a_run_whose_seeds_all_diverge_goes_on_without_numbers(monkeypatch):
@@ -195,9 +189,9 @@ def test_a_run_whose_seeds_all_diverge_goes_on_without_numbers(monkeypatch):
     endless = replace(OPTIMIZERS["sgd5"], rate=math.inf)
     monkeypatch.setitem(OPTIMIZERS, "sgd5", endless)
     run = Run("partial_groups", 1.0, "sgd5", 2)
-    *_, last = frames(run)
-    assert last.update == 200
-    for engine in last.values["success"]:
+    curves = trained(run)
+    assert curves.updates[-1] == 200
+    for engine in curves.values["success"][-1]:
         assert all(math.isnan(value) for value in engine)
     with pytest.raises(GradebookError, match="not a number any more"):
         batch_at(run, seed=0, update=2)
@@ -235,13 +229,12 @@ def test_the_third_run_gives_rows_in_no_group_nothing():
 
 def test_the_third_run_leaves_the_other_two_as_they_are():
     run = Run("partial_groups", 5.0, "adam", 8)
-    pair, three = frames(run), frames(replace(run, third=True))
-    for _ in range(11):
-        two, more = next(pair), next(three)
-        assert more.values["success"][:2] == two.values["success"]
+    pair, three = trained(run, 50), trained(replace(run, third=True), 50)
+    for two, more in zip(pair.values["success"], three.values["success"]):
+        assert more[:2] == two
     # Most of the harm comes from the tail (the prototype: .981 beside .835
     # after 200 updates).
-    correct, faulty, third = (sum(seeds) / 8 for seeds in more.values["success"])
+    correct, faulty, third = (sum(seeds) / 8 for seeds in more)
     assert faulty + 0.2 < third < correct
 
 
