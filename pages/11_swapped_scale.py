@@ -1,4 +1,4 @@
-"""Swapped scale: group, batch and none each do the work of another."""
+"""Swapped scale: group, batch and none each does what another should."""
 
 from gradebook.ui.pages.bug import bug_page
 

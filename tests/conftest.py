@@ -117,11 +117,12 @@ class Visit:
             if not self.app.title and not self.app.exception:
                 self.app.run()  # fragments ran alone: the rest is forgotten
         assert [e.value for e in self.app.exception] == []
-        for element in self.app.get("html"):
+        for element in self.app.get("bidi_component"):
             # As the browser does, which writes its own address.
-            if written := re.search(r"url.search = \"(.*)\";", element.value):
+            if element.proto.component_name == "gradebook_address":
+                written = json.loads(element.proto.json)[0]["query"]
                 self.app.query_params.clear()
-                self.app.query_params.update(parse_qsl(written[1]))
+                self.app.query_params.update(parse_qsl(written))
         return self
 
     def go(self, page):

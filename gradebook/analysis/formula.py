@@ -10,7 +10,7 @@ import torch
 from gradebook.analysis.comparison import Comparison, same, voters
 from gradebook.core.batch import Batch
 from gradebook.core.differences import DUST
-from gradebook.core.formatting import digits_apart, plain, settled, signed
+from gradebook.core.formatting import digits_apart, plain, settled, short, signed
 from gradebook.engine.baselines import baseline
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
@@ -136,7 +136,7 @@ BASELINES = {
 SCALES = {
     "group_std": "standard deviation of the group's rows + {eps}",
     "batch_std": "standard deviation of the batch's rows + {eps}",
-    "others_std": "standard deviation of the other rows + {eps}, or 1 where"
+    "others_std": "standard deviation of the other rows + {eps}, or 1 if"
     " they are equal",
     "nonzero_share": "share of non-zero scores among the counted rows",
     "none": "1 (no division)",
@@ -155,9 +155,9 @@ def _baseline(comparison: Comparison, trace: Trace, heard: list[int], row: int) 
     if kind == "group_mean" and not heard:
         said = "0, the row is in no group"
     if kind in ("group_mean", "batch_mean") and 1 < len(heard) <= 6:
-        scores = [f"{float(trace.score[r]):g}" for r in heard]
-        total = " + ".join(f"({x})" if "-" in x else x for x in scores)
-        said += f" = ({total}) / {len(heard)}".replace("-", "−")
+        scores = [short(float(trace.score[r])) for r in heard]
+        total = " + ".join(f"({x})" if x[0] == "−" else x for x in scores)
+        said += f" = ({total}) / {len(heard)}"
     lone = kind in ("group_mean", "leave_one_out") and len(heard) <= 1
     raw = batch.settings.lone_row == "raw"
     if lone and heard and raw and kind == "group_mean":
@@ -169,7 +169,7 @@ def _scale(comparison: Comparison, trace: Trace, row: int) -> Line:
     """The divisor in words, true of a faulty stage, too: it may compute the
     divisor of another setting, or none that a setting stands for."""
     batch = comparison.batch
-    eps = f"{batch.settings.eps:g}"
+    eps = short(batch.settings.eps)
     asked = batch.settings.scale
     own = _divisor(batch, trace, asked)
     kinds = [asked, *(kind for kind in SCALES if kind != asked)]

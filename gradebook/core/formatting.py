@@ -10,6 +10,8 @@ from gradebook.core.differences import DUST, same
 
 NEGATIVE = re.compile(r"(?:(?<=\s)|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])")
 
+EXPONENT = re.compile(r"e\+?(-?)0*")
+
 
 def signed(value: float, digits: int = 3) -> str:
     """'+1.000', '−0.480', '0.000'; 'no value' for NaN."""
@@ -29,9 +31,15 @@ def _with_sign(value: float, digits: int, plus: str) -> str:
         return f"{sign}∞"
     size = abs(value)
     if size >= 1e9 or 0 < size < 10**-digits:
-        return f"{sign}{size:.3g}"
+        return sign + short(size, 3)
     text = f"{size:,.{digits}f}".replace(",", "\u2009")
     return sign + text if size else text
+
+
+def short(value: float, digits: int = 6) -> str:
+    """The fewest digits, at most so many: '0.25', '1e−6', '2.5e9'."""
+    text = EXPONENT.sub(r"e\1", f"{value:.{digits}g}")
+    return text.replace("-", "\u2212")
 
 
 def digits_apart(a: float, b: float, least: int = 3) -> int:

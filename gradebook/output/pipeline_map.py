@@ -116,7 +116,7 @@ def _legend() -> list[str]:
     rewards = ", ".join(f"{reward:g}" for reward in REWARDS[:-1])
     return [
         "● a stage of the correct computation, the same on every page",
-        "◇ a bug: the trainer computed this stage otherwise, silently",
+        "◇ a bug: the trainer computed this stage otherwise, usually without a crash",
         "Numbers: the first of four answers with rewards"
         f" {rewards} and {REWARDS[-1]:g}",
     ]

@@ -1,9 +1,10 @@
-"""A panel of rows as inline SVG, for paper."""
+"""A panel of rows as SVG: on paper, in a file, as a small picture."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from gradebook.core.formatting import settled, signed
 from gradebook.output.figures.base import symlog
@@ -14,6 +15,10 @@ GREY = "#767676"
 
 ROW, LEFT, WIDTH, ROOM = 20, 70, 560, 60
 """Pixels: a row's height, left of the plot, the plot, right of it."""
+LETTER = 7
+"""Pixels of a letter, about."""
+EDGE = 12
+"""Pixels around a small picture."""
 
 
 def picture(
@@ -21,10 +26,16 @@ def picture(
     prompts: Sequence[str],
     log: bool = False,
     numbers: Sequence[int] = (),
+    beside: Sequence[str] = (),
+    lines: Sequence[str] = (),
 ) -> str:
-    """A panel as inline SVG: a circle and a diamond on each row over a
-    zero line, with a thick connector and the word FLIP on a flip. `numbers`
-    are the rows' own, where they are not 0, 1, 2, .."""
+    """A panel as SVG: a circle and a diamond on each row over a zero line, with a
+    thick connector and the word FLIP on a flip.
+
+    numbers  the rows' own, where they are not 0, 1, 2, ..
+    beside   what stands at the right of each row
+    lines    what stands below it
+    """
     axis = symlog if log else float
     values = [settled(v) for v in (*panel.correct, *panel.faulty) if math.isfinite(v)]
     low, high = axis(min([0.0, *values])), axis(max([0.0, *values]))
@@ -33,32 +44,74 @@ def picture(
         share = (axis(settled(value)) - low) / ((high - low) or 1.0)
         return round(LEFT + 12 + (WIDTH - 24) * share, 1)
 
-    rows, shaded = [], False
+    rows, shaded = _rows(panel, x, ROW), False
     for row, prompt in enumerate(prompts):
         shaded ^= row > 0 and prompt != prompts[row - 1]
-        a, b = panel.correct[row], panel.faulty[row]
-        rows.append(
-            {
-                "y": row * ROW + ROW / 2,
-                "label": _label(numbers[row] if numbers else row, prompt),
-                "shaded": shaded,
-                "a": x(a) if math.isfinite(a) else None,
-                "b": x(b) if math.isfinite(b) else None,
-                "flips": bool(panel.flips[row]),
-            }
-        )
+        label = _label(numbers[row] if numbers else row, prompt)
+        rows[row] |= {"label": label, "shaded": shaded}
+    for row, text in zip(rows, beside):
+        row["beside"] = text
+    right = LETTER * max(map(len, beside), default=0)
+    foot = ROW * len(rows) + 6
     return rendered(
         "rows.svg.jinja",
         title=" ".join(panel.title.split()),
         rows=rows,
         row_height=ROW,
-        width=LEFT + WIDTH + ROOM,
+        width=LEFT + WIDTH + ROOM + right,
+        right=LEFT + WIDTH + ROOM,
+        height=foot + 36 + 20 * len(lines),
         middle=LEFT + WIDTH / 2,
-        foot=ROW * len(rows) + 6,
+        foot=foot,
         zero=x(0.0),
         ticks=_ticks(values, x),
+        lines=lines,
         grey=GREY,
+        size=5,
     )
+
+
+def thumbnail(panel: Panel, width: int, height: int, log: bool = False) -> str:
+    """A panel as a small SVG without words, 0 in its middle."""
+    axis = symlog if log else float
+    values = [v for v in (*panel.correct, *panel.faulty) if math.isfinite(v)]
+    reach = max((abs(axis(settled(v))) for v in values), default=0) or 1
+    gap = (height - EDGE) / max(len(panel.correct), 1)
+
+    def x(value: float) -> float:
+        return width / 2 + (width / 2 - EDGE) * axis(settled(value)) / reach
+
+    return rendered(
+        "rows.svg.jinja",
+        title="",
+        rows=_rows(panel, x, gap, EDGE / 2),
+        width=width,
+        height=height,
+        foot=height,
+        zero=width / 2,
+        ticks=[],
+        lines=[],
+        grey=GREY,
+        size=round(min(4.5, gap / 2 + 1), 1),
+    )
+
+
+def _rows(
+    panel: Panel, x: Callable[[float], float], height: float, top: float = 0
+) -> list[dict[str, Any]]:
+    """Where each row's marks stand; None for a value that has no mark."""
+    pairs = enumerate(zip(panel.correct, panel.faulty))
+    return [
+        {
+            "y": top + height * (row + 0.5),
+            "a": x(a) if math.isfinite(a) else None,
+            "b": x(b) if math.isfinite(b) else None,
+            "flips": any(panel.flips[row : row + 1]),
+            "shaded": False,
+            "beside": "",
+        }
+        for row, (a, b) in pairs
+    ]
 
 
 def _label(number: int, prompt: str) -> str:

@@ -103,8 +103,8 @@ def lock(failure: float = 0.0, unsolvable: int = 0) -> Environment:
     """Open a lock with one to three right actions.
 
     Each place has one right action out of five; a wrong one wastes the
-    turn. A sixth action quits, and there are eight turns at most. To open
-    the lock earns 1, to quit earns `failure`, and to run out of turns earns
+    turn. A sixth action quits, and there are eight turns at most. Opening
+    the lock earns 1, quitting earns `failure`, and running out of turns earns
     twice as much. The last `unsolvable` prompts have no right action. The
     reference policy's chance of the right action falls from 0.85 to 0.35
     over the prompts; it quits with chance 0.05.

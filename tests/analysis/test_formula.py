@@ -31,7 +31,7 @@ def test_the_report_worked_out():
     assert correct == [
         "(2.000 - 1.000) / 1.000 = +1.000",
         "baseline: mean of rows 8, 9 and 10 = (0 + 1 + 2) / 3",
-        "scale: standard deviation of the group's rows + 1e-05",
+        "scale: standard deviation of the group's rows + 1e-5",
     ]
     assert faulty[0] == "(2.000 - 25.750) / 49.507 = -0.480"
     assert faulty[1] == (
@@ -42,7 +42,7 @@ def test_the_report_worked_out():
 def test_enough_digits_are_printed_to_work_the_formula_out():
     """One ulp near 100 is 2^-17 = 7.629e-6, and 7.629e-6 / 0.826 = 9.24e-6."""
     _, faulty = sides("float32_dust", 0)
-    assert faulty[0] == "(100.099998 - 100.099991) / 9.24e-06 = +0.826"
+    assert faulty[0] == "(100.099998 - 100.099991) / 9.24e-6 = +0.826"
     correct, _ = sides("uid_per_rollout-penalties", 0)
     assert correct[0] == "(-1.000 - (-2.500)) / 1.291 = +1.162"
 
@@ -152,14 +152,14 @@ def test_a_scale_in_words(settings, line):
                 "scale: 1 (no division)",
             ],
         ),
-        # 1e-5 / sqrt(2) + 1e-6 = 8.08e-06; the root of 1e-6 is 0.001.
+        # 1e-5 / sqrt(2) + 1e-6 = 8.08e-6; the root of 1e-6 is 0.001.
         (
             "variance_floor",
             1,
             [
-                "scale: standard deviation of the group's rows + 1e-06",
+                "scale: standard deviation of the group's rows + 1e-6",
                 "scale: not the standard deviation of the group's rows"
-                " + 1e-06, which is 8.08e-06",
+                " + 1e-6, which is 8.08e-6",
             ],
         ),
     ],
@@ -171,9 +171,9 @@ def test_a_faulty_divisor_is_not_called_by_the_name_of_the_right_one(name, row, 
 def test_a_row_in_no_group():
     _, faulty = sides("partial_groups-tail", 10)
     assert faulty == [
-        "(2.000 - 0.000) / 1e-05 = +200\u2009000.000",
+        "(2.000 - 0.000) / 1e-5 = +200\u2009000.000",
         "baseline: 0, the row is in no group",
-        "scale: 0, the row is in no group, + 1e-05",
+        "scale: 0, the row is in no group, + 1e-5",
     ]
 
 
@@ -268,4 +268,4 @@ def test_dust_that_is_divided_is_shown():
     batch = gradebook.load("double_normalization-manufactured").batch()
     found = compare(gradebook.bug("double_normalization"), batch)
     text = "".join(part.text for part in worked(found, 0)[1][-1])
-    assert text == "then (−1.39e-08 − 4.86e-08) / 6.35e-08 = −0.984"
+    assert text == "then (−1.39e-8 − 4.86e-8) / 6.35e-8 = −0.984"

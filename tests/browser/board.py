@@ -87,7 +87,8 @@ class Board:
         cell.press("Control+a")
         self.page.keyboard.type(text)
         cell.press("Enter")
-        expect(cell).to_have_value(text)
+        number = column not in ("prompt", "rollout", "text")
+        expect(cell).to_have_value(text.replace("-", "\u2212") if number else text)
 
     def centre(self, row):
         box = self.handle(row).bounding_box()

@@ -1,6 +1,5 @@
 """A page reads its address on arrival, and writes it in place."""
 
-import re
 from urllib.parse import parse_qsl
 
 import pytest
@@ -34,10 +33,9 @@ class Tab:
         st.session_state, st.query_params = {}, self.query
         predict.answer(PAGE, predict.SKIPPED)
 
-    def html(self, script, **_):
-        written = re.search(r"url.search = \"(.*)\";", script)[1]
+    def write(self, data, **_):
         self.query.clear()
-        self.query.update(parse_qsl(written))
+        self.query.update(parse_qsl(data[0]["query"]))
 
     def run(self, page=PAGE):
         address.elsewhere(page)
@@ -49,13 +47,13 @@ class Tab:
 
 @pytest.fixture(autouse=True)
 def streamlit(monkeypatch):
-    for name in ("session_state", "query_params", "html"):
+    for name in ("session_state", "query_params"):
         monkeypatch.setattr(st, name, None)
 
 
 def tab(**query):
     made = Tab(**query)
-    st.html = made.html
+    address.write = made.write
     return made.run()
 
 

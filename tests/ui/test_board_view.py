@@ -111,7 +111,7 @@ def test_while_covered_nothing_faulty_is_in_the_data(name):
         assert len(panel["text"]) == 1
         assert not panel["differ"] and not panel["flips"]
         assert set(panel) == set(open_panel)
-    assert "covered" in shut.pop("summary")
+    assert "Hidden: " in shut.pop("summary")
     apart = {key for key in shut if shut[key] != seen[key]}
     assert apart <= {"epoch", "covered", "numbers"}
 

@@ -18,6 +18,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from gradebook.core.formatting import minus
+from gradebook.output.panels import Panel, squashes
+from gradebook.output.svg import picture
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts.drafts import Draft
@@ -86,11 +89,36 @@ def taken(epoch: str, message: Any) -> str | None:
     return json.dumps(_data(draft), separators=(",", ":"))
 
 
+def drawn(epoch: str, link: str) -> str | None:
+    """What the board shows now, as SVG: while the question is covered, nothing of
+    the faulty engine. None where no session has this draft any more."""
+    draft = _open.get(epoch)
+    if draft is None:
+        return None
+    with draft.lock:
+        data, table = draft.seen(), draft.table
+    prompts, rewards = table["prompt"], [minus(str(cell)) for cell in table["reward"]]
+    shown = data["panels"][data["numbers"]]
+    sides = [[math.nan if x is None else x for x in side] for side in shown["engines"]]
+    flips = [row in shown["flips"] for row in range(len(prompts))]
+    faulty = sides[1] if len(sides) > 1 else [math.nan] * len(prompts)
+    panel = Panel(shown["title"], sides[0], faulty, flips)
+    texts = zip(rewards, zip(*shown["text"]))
+    beside = [f"reward {reward}: {' → '.join(both)}" for reward, both in texts]
+    lines = (data["title"], data["summary"], f"Gradebook, case {data['name']}: {link}")
+    return picture(panel, prompts, squashes([panel]), beside=beside, lines=lines)
+
+
 async def answer(request: Request) -> Response:
-    """The answer to a message of a browser's board."""
+    """The answer to a message of a browser's board; to a request without one, its
+    picture."""
     epoch = request.path_params["epoch"]
     if epoch not in _open:
         return PlainTextResponse("no such draft", 404)
+    if request.method == "GET":
+        link = request.query_params.get("link", "")
+        text = await run_in_threadpool(drawn, epoch, link)
+        return Response(text or "", media_type="image/svg+xml")
     try:
         message = await request.json()
     except (ValueError, RecursionError):

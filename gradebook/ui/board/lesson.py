@@ -71,9 +71,12 @@ def _limits(region: Iterable[float]) -> list[float | None]:
 def _said(draft: Draft, choice: int) -> str:
     """The sentence about the guess."""
     asked = draft.scenario.prediction
-    if choice != SKIPPED and asked.said:
-        return asked.said[choice]
-    return f"The answer: {asked.choices[asked.answer]}."
+    answer = f"The answer: {asked.choices[asked.answer]}."
+    if choice == SKIPPED or not asked.said:
+        return answer
+    # Where the answer is no place on the axis, the numbers do not show it.
+    unseen = choice != asked.answer and not asked.places
+    return asked.said[choice] + (f" {answer}" if unseen else "")
 
 
 def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
@@ -113,7 +116,8 @@ def _live(draft: Draft, task: Challenge) -> str:
     for condition in task.solved:
         match condition:
             case Agree() | Differ():
-                rows = int(both.differs("advantage").sum())
+                differs = both.differs("advantage") | both.gradient_differs
+                rows = int(differs.sum())
                 return f"{counted(rows, 'row')} {'differs' if rows == 1 else 'differ'}"
             case Bounds() if condition.of in ADVANTAGES:
                 return _of_row(draft, condition)

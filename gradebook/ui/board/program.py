@@ -21,9 +21,6 @@ FOLDER = Path(__file__).with_name("program")
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 PLACE = "board-program"
 
-STUB = """const program = import(new URL("%s/%s", location.origin).href);
-export default async (component) => (await program).draw(component);"""
-
 
 @lru_cache
 def files() -> dict[str, bytes]:
@@ -59,4 +56,5 @@ def file(name: str) -> Response:
 
 def stub(name: str) -> str:
     """The source of the component that the program's file `name` draws."""
-    return STUB % (address(), name)
+    source = files()["component.js"].decode()
+    return source.replace("/PROGRAM", f"{address()}/{name}")

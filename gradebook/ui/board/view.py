@@ -210,7 +210,7 @@ def summary(
     if not count:
         return "The batch has no rows."
     if covered:
-        said = f"The {names[0]} engine. The {names[1]} one is covered."
+        said = f"Shown: {names[0]}. Hidden: {names[1]}."
         asked = " The question is about the original batch."
         return said + asked if edited else said
     return in_words(panel["title"], count, panel["differ"], panel["flips"])

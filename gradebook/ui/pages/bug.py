@@ -100,7 +100,7 @@ def _case(scenario: Scenario) -> str:
 def _story(draft: Draft) -> DeltaGenerator:
     """What happened, beside the code. The place for the formulas."""
     scenario = draft.scenario
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns([9, 10], gap="large")
     with left:
         where = "this case's batch" if scenario.variant else "the report's batch"
         text = f"What happened in {where}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from gradebook.cases.scenario import load
@@ -63,7 +65,9 @@ def _also() -> None:
         for page, label in ALSO.items():
             if page in tool_files():
                 st.page_link(tool_files()[page], label=label)
-        download("The map as SVG", "gradebook-map.svg", lambda: map_file(_server()))
+        name = "gradebook-map.svg"
+        made = partial(map_file, _server())
+        download("The map as SVG", name, made, type="tertiary")
         if predict.progress().guesses:
             st.button(
                 "Start over",

@@ -8,7 +8,6 @@ A page has the name that its address has: the bug's, or 'sandbox'.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
@@ -18,10 +17,13 @@ from gradebook.cases.link import decode, encode, fits, in_words, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.core.errors import shown
 from gradebook.ui import keys
+from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts, predict, words
 
 OTHERS = ("room", "present")
 """Parameters of an address that are not the page's state."""
+
+write = st.components.v2.component("gradebook_address", js=stub("address.js"))
 
 
 def arrive(page: str) -> None:
@@ -74,7 +76,7 @@ def put(query: Mapping[str, str]) -> None:
 def keep_room() -> None:
     """Writes the room back into an address that the navigation took it from."""
     if keys.ROOM.get() and "room" not in st.query_params:
-        _in_place({**own_query(), **_others()})
+        _in_place({**own_query(), **_others()}, "address-room")
 
 
 def _others() -> dict[str, str]:
@@ -83,20 +85,11 @@ def _others() -> dict[str, str]:
     return {**others, "room": room} if room else others
 
 
-def _in_place(query: Mapping[str, str]) -> None:
-    # A script runs again only where its text changed: the text names the
-    # address that the browser came with.
+def _in_place(query: Mapping[str, str], key: str = "address") -> None:
+    # The browser writes it once for each pair of these, and not again in a run
+    # that has nothing to say about the address.
     came = query_string(st.query_params.to_dict())
-    script = IN_PLACE % (json.dumps(came), json.dumps(query_string(query)))
-    st.html(script, unsafe_allow_javascript=True)
-
-
-IN_PLACE = """<script>{
-  // Came with %s.
-  const url = new URL(location.href);
-  url.search = %s;
-  history.replaceState(history.state, '', url);
-}</script>"""
+    write(key=key, data=[{"came": came, "query": query_string(query)}])
 
 
 def own_query() -> dict[str, str]:

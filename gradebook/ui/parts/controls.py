@@ -39,7 +39,7 @@ def switches(draft: Draft) -> None:
         _logged(draft)
 
 
-def settings(draft: Draft, across: int = 6) -> None:
+def settings(draft: Draft, across: int = 3) -> None:
     """The settings that matter to this bug, `across` in a line, and those that
     a link changed."""
     names = [n for n in draft.scenario.controls if n not in SPECIAL_CONTROLS]

@@ -6,11 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison
-from gradebook.core.formatting import pair
 from gradebook.output.figures.base import INK, Figure
 from gradebook.output.figures.ready import Ready
-from gradebook.output.panels import panels, telling
 from gradebook.ui.parts.drafts import Draft
 
 
@@ -31,10 +28,3 @@ def prompts_of(draft: Draft) -> list[str]:
     if len(typed) == batch.rows:
         return typed
     return [str(p) for p in batch.prompt.tolist()]
-
-
-def values_of(comparison: Comparison, kind: str) -> tuple[list[str], list[str]]:
-    """The telling panel's numbers as text, correct and faulty."""
-    panel = telling(panels(comparison, kind))
-    pairs = list(map(pair, panel.correct, panel.faulty))
-    return [a for a, _ in pairs], [b for _, b in pairs]

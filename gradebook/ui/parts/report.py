@@ -34,10 +34,11 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
     listings = beside(bug.correct, bug.faulty)
     sides = zip(scenario.engine_names, listings, ("correct", "faulty"))
     st.html("".join(_listing(*side) for side in sides))
-    st.markdown(
-        "This is the code that runs here, printed from its files. In the"
-        f" trainer: {_link(source)}. {words.plain(source.note)}"
-    )
+    with st.container(key="code-note"):
+        st.markdown(
+            "This is the code that runs here, printed from its files. In the"
+            f" trainer: {_link(source)}. {words.plain(source.note)}"
+        )
 
 
 def _listing(name: str, listing: Listing, engine: str) -> str:

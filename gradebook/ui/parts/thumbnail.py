@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from dataclasses import replace
 from functools import lru_cache
 
 from starlette.requests import Request
@@ -18,9 +19,8 @@ from gradebook.bugs import BUGS
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import settled
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.output.figures.base import symlog
+from gradebook.output import svg
 from gradebook.output.panels import (
     Panel,
     panels,
@@ -28,15 +28,13 @@ from gradebook.output.panels import (
     summary,
     telling,
 )
-from gradebook.output.rendering import rendered
 from gradebook.ui.own_path import own_path
 from gradebook.ui.parts.words import safe
 
 PLACE = "card-pictures"
 VERSION = secrets.token_hex(4)
 """Of this server's pictures: a browser keeps them until the next start."""
-WIDTH, HEIGHT, EDGE = 320, 120, 12
-GREY = "#888888"
+WIDTH, HEIGHT = 320, 120
 COVERED = "The correct engine's numbers. Predict the faulty ones."
 STOPS = "The faulty trainer stops with an error on this batch."
 
@@ -88,11 +86,13 @@ def drawn(name: str, covered: bool) -> str:
     found = _compared(scenario)
     if found is None:
         correct = run(CORRECT, scenario.batch()).advantage.tolist()
-        panel = Panel("advantage", correct, [math.nan] * len(correct))
+        panel = Panel("advantage", correct, [])
     else:
         shown = panels(found, scenario.telltale.kind)
         panel = shown[-1] if covered else telling(shown)
-    return _svg(panel, covered)
+    if covered or found is None:
+        panel = replace(panel, faulty=[math.nan] * len(panel.correct), flips=())
+    return svg.thumbnail(panel, WIDTH, HEIGHT, not covered and squashes([panel]))
 
 
 def _compared(scenario: Scenario) -> Comparison | None:
@@ -101,33 +101,3 @@ def _compared(scenario: Scenario) -> Comparison | None:
         return compare(bug(scenario.bug), scenario.batch())
     except GradebookError:
         return None
-
-
-def _svg(panel: Panel, covered: bool) -> str:
-    pairs = [(settled(a), settled(b)) for a, b in zip(panel.correct, panel.faulty)]
-    if not covered and squashes([panel]):
-        pairs = [(symlog(a), symlog(b)) for a, b in pairs]
-    seen = [v for pair in pairs for v in pair[: 1 if covered else 2]]
-    reach = max([abs(v) for v in seen if math.isfinite(v)], default=0) or 1
-    gap = (HEIGHT - EDGE) / max(len(pairs), 1)
-
-    def x(value: float) -> float | None:
-        across = (WIDTH / 2 - EDGE) * value / reach
-        return WIDTH / 2 + across if math.isfinite(value) else None
-
-    return rendered(
-        "thumbnail.svg.jinja",
-        width=WIDTH,
-        height=HEIGHT,
-        grey=GREY,
-        size=round(min(4.5, gap / 2 + 1), 1),
-        rows=[
-            {
-                "y": EDGE / 2 + gap * (row + 0.5),
-                "a": x(correct),
-                "b": None if covered else x(faulty),
-                "flips": any(panel.flips[row : row + 1]),
-            }
-            for row, (correct, faulty) in enumerate(pairs)
-        ],
-    )

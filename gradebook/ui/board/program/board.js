@@ -8,7 +8,7 @@ import { Box } from "./box.js";
 import { ChallengeLine } from "./challenge.js";
 import { Causes } from "./causes.js";
 import { dragging } from "./drag.js";
-import { decimalsOf, ends, layout } from "./layout.js";
+import { decimalsOf, ends, layout, presenting } from "./layout.js";
 import { Foot } from "./foot.js";
 import { Glide } from "./glide.js";
 import { Guess } from "./guess.js";
@@ -19,7 +19,6 @@ import { Marks } from "./marks.js";
 import { Outbox } from "./messages.js";
 import { painting } from "./chips.js";
 import { Path } from "./path.js";
-import { Pieces, pieces } from "./pieces.js";
 import { restored } from "./refused.js";
 import { Reveal } from "./reveal.js";
 import { Rows } from "./rows.js";
@@ -93,7 +92,6 @@ export class Board {
     this.lines = new Kept(this.grid);
     this.rows = new Rows(this);
     this.causes = new Causes(this);
-    this.joins = new Pieces(this);
     this.marks = new Marks(this);
     this.guess = new Guess(this);
     this.reveal = new Reveal(this);
@@ -104,10 +102,13 @@ export class Board {
   // The server carries the edits out and answers with the board's new data.
   // Where it cannot be reached, the outbox sends them again.
   async post(message) {
-    const place = new URL(`../../board-edits/${message.epoch}`, import.meta.url);
     const body = JSON.stringify(message);
-    const answer = await fetch(place, { method: "POST", body }).catch(() => {});
+    const answer = await fetch(this.server, { method: "POST", body }).catch(() => {});
     if (answer?.ok) this.update({ data: await answer.json() });
+  }
+
+  get server() {
+    return new URL(`../../board-edits/${this.data.epoch}`, import.meta.url);
   }
 
   // New data, from a run of the page or as the answer to an edit.
@@ -161,7 +162,7 @@ export class Board {
     // While a hand is at work the columns stand where they are.
     const busy = this.held || this.rows.typing;
     if (!busy || this.layout?.width !== width)
-      this.layout = layout(data, width, this.pieces.runs.length > 0, innerWidth >= WIDE);
+      this.layout = layout(data, width, this.pieces.some(Boolean), innerWidth >= WIDE);
     this.selected = this.outbox.row ?? data.row;
     this.window();
     if (!this.held) this.axes();
@@ -173,6 +174,7 @@ export class Board {
         data.box && "lesson",
         data.rows.length <= SHORT && "short",
         data.unnamed && "unnamed",
+        presenting() && "presenting",
       ]
         .filter(Boolean)
         .join(" "),
@@ -181,8 +183,8 @@ export class Board {
     this.ruled(length);
     this.rows.render();
     this.causes.render(length);
-    this.joins.render();
     this.marks.render(length);
+    this.glide.sweep();
     this.box.render();
     this.guess.render();
     this.foot.render();
@@ -239,16 +241,12 @@ export class Board {
 
   // Lines behind the rows, at each axis' numbers.
   ruled(length) {
-    const wanted = new Set();
-    this.gridded = new Set();
     const height = this.data.rows.length * this.layout.row;
     const draw = (axis, name) => {
       for (const tick of axis.ticks(this.layout.narrow ? 26 : 44)) {
-        const key = `${name} ${tick}`;
-        wanted.add(key);
+        const key = `line ${name} ${tick}`;
         const line = this.lines.get(key, () => svg("line"));
-        this.gridded.add(`line ${key}`);
-        this.glide.to(`line ${key}`, [axis.at(tick)], length, ([at]) => {
+        this.glide.to(key, [axis.at(tick)], length, ([at]) => {
           const x = Math.round(at) + 0.5;
           set(line, { x1: x, x2: x, y1: 0, y2: height, class: tick ? "" : "zero" });
         });
@@ -256,7 +254,7 @@ export class Board {
     };
     if (!this.layout.plain) draw(this.reward, "r");
     this.panels.forEach((axis, i) => draw(axis, i));
-    this.lines.keep(wanted);
+    this.lines.sweep();
   }
 
   // The number at which the row's handle stands, or null.
@@ -301,5 +299,15 @@ function bands({ columns, rows }) {
   return rows.map((row, r) => {
     if (r && about.some((i) => row[i] !== rows[r - 1][i])) band += 1;
     return band;
+  });
+}
+
+// Which rows are pieces of one rollout, one below the other: "first", "inner" or "last".
+function pieces({ columns, rows }, bands) {
+  const at = columns.findIndex((c) => c.name === "rollout");
+  const joined = (a, b) => rows[b] && bands[a] === bands[b] && rows[a][at] === rows[b][at];
+  return rows.map((_, r) => {
+    const [above, below] = [at >= 0 && joined(r, r - 1), at >= 0 && joined(r, r + 1)];
+    return above ? (below ? "inner" : "last") : below ? "first" : "";
   });
 }

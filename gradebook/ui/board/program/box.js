@@ -1,8 +1,8 @@
 // The box of a bug's page: the question with its choices, and after the answer
 // the verdict. Its place and size do not depend on which of them it shows.
 
-import { html, prose, set, svg } from "./dom.js";
-import { CIRCLE, DIAMOND } from "./legend.js";
+import { button, html, prose, set } from "./dom.js";
+import { sign } from "./legend.js";
 import { still } from "./glide.js";
 
 export class Box {
@@ -45,19 +45,16 @@ export class Box {
 
   question(box) {
     const { board } = this;
-    this.buttons = box.choices.map(({ text }, choice) => {
-      const button = html("button", { type: "button", class: "choice" }, ...prose(text));
-      button.addEventListener("click", () => board.guess.choose(choice));
-      return button;
-    });
+    this.buttons = box.choices.map(({ text }, choice) =>
+      button({ class: "choice" }, () => board.guess.choose(choice), ...prose(text)),
+    );
     this.hint = html("p", { class: "hint" });
-    this.show = html("button", { type: "button", class: "show", text: box.label });
-    const skip = html("button", { type: "button", class: "link", text: "Skip" });
-    this.show.addEventListener("click", () => board.answer(board.guess));
-    skip.addEventListener("click", () => board.answer({ choice: -1, place: null }));
+    this.show = button({ class: "show", text: box.label }, () => board.answer(board.guess));
+    const pass = () => board.answer({ choice: -1, place: null });
+    const skip = button({ class: "link", text: "Skip" }, pass);
     if (!box.label) {
       this.show.hidden = skip.hidden = true;
-      for (const button of this.buttons) button.disabled = true;
+      for (const choice of this.buttons) choice.disabled = true;
     }
     return [
       html("div", {}, html("h2", { class: "question" }, ...prose(box.question)), this.hint),
@@ -77,18 +74,16 @@ export class Box {
       box.choices[0].place === null
         ? "Choose an answer."
         : `Drag the empty diamond on row ${box.row} to where you think it goes, or choose.`;
-    return `${about}${drag} The blue dot is the ${names[0]} engine.`;
+    return `${about}${drag} The blue dot: ${names[0]}.`;
   }
 
   verdict({ verdict, guess, place }) {
-    const { text, values, right, said, why, rule } = verdict;
+    const { text, right, said, why, rule } = verdict;
     this.number = html("span", { class: "figure", text: text[1] });
     this.about = html("span", { class: "about" });
-    const put = this.placed(place);
     const mark = guess === null ? "" : right ? "\u2713 " : "\u2715 ";
     const looks = guess === null ? "skipped" : right ? "right" : "wrong";
-    const sign = (shape) =>
-      svg("svg", { viewBox: "0 0 16 16", class: "sign", "aria-hidden": "true" }, shape());
+    const arrow = { class: "arrow", "aria-label": "becomes", role: "img", text: "\u2192" };
     return [
       html(
         "div",
@@ -96,22 +91,17 @@ export class Box {
         html(
           "p",
           { class: "figures" },
-          sign(CIRCLE),
+          sign("correct"),
           html("span", { class: "figure", text: text[0] }),
-          html("span", {
-            class: "arrow",
-            "aria-label": "becomes",
-            role: "img",
-            text: "\u2192",
-          }),
-          sign(DIAMOND),
+          html("span", arrow),
+          sign("faulty"),
           this.number,
         ),
         html(
           "p",
           { class: `sentence words ${looks}` },
           html("b", { class: "mark", text: mark }),
-          ...prose(`${put}${said} `),
+          ...prose(`${this.placed(place)}${said} `),
           this.about,
         ),
       ),

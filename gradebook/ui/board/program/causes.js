@@ -14,7 +14,6 @@ const SEEN = 14; // pixels that the longest divisor gets at least
 export class Causes {
   constructor(board) {
     this.board = board;
-    this.wanted = new Set();
     const layer = svg("g", { class: "causes" });
     board.under.append(layer);
     this.kept = new Kept(layer);
@@ -36,7 +35,6 @@ export class Causes {
   }
 
   render(length) {
-    this.wanted = new Set();
     const { data } = this.board;
     this.times = this.magnified();
     const sides = data.causes.map(groups);
@@ -51,7 +49,7 @@ export class Causes {
       }
     });
     this.stood();
-    this.kept.keep(this.wanted);
+    this.kept.sweep();
   }
 
   // Where a changed reward stood in the case as it came.
@@ -60,7 +58,6 @@ export class Causes {
     board.data.stood.forEach((value, row) => {
       if (value === null || value === board.value(row)) return;
       const key = `stood ${row}`;
-      this.wanted.add(key);
       const ring = this.kept.get(key, () => svg("circle", { r: 5, class: "stood" }));
       set(ring, { cx: board.reward.at(value), cy: (row + 0.5) * board.layout.row });
     });
@@ -71,7 +68,6 @@ export class Causes {
     const { rows, at, counts } = group;
     if (at.some((x) => x === null)) return;
     const key = `${kind} ${rows.join()}`;
-    this.wanted.add(key);
     const path = this.kept.get(key, () => svg("path"));
     const near = rows.includes(board.selected) ? " near" : "";
     set(path, { class: `bracket ${kind}${near}` });
@@ -117,7 +113,6 @@ export class Causes {
     rows.forEach((row, i) => {
       if ((one && i < rows.length - 1) || scale[i] === null) return;
       const key = `bar ${kind} ${row}`;
-      this.wanted.add(key);
       const bar = this.kept.get(key, () => svg("path"));
       set(bar, { class: `divisor ${kind}` });
       const start = at[i] ?? 0;

@@ -2,7 +2,7 @@
 // number that decides it. On a phone it stands in the sheet, with a slider for
 // the one reward that it lets the reader edit.
 
-import { html, prose, set } from "./dom.js";
+import { button, html, prose, set } from "./dom.js";
 
 export class ChallengeLine {
   constructor(board) {
@@ -41,12 +41,8 @@ export class ChallengeLine {
   later({ count }) {
     const some = ["No challenge", "one challenge", "two challenges", "three challenges"];
     const words = some[count] ?? `${count === 4 ? "four" : count} challenges`;
-    return [
-      html("p", {
-        class: "quiet",
-        text: `After your prediction: ${words} on this board`,
-      }),
-    ];
+    const text = `After your prediction: ${words} on this board`;
+    return [html("p", { class: "quiet", text })];
   }
 
   now(challenge) {
@@ -56,28 +52,17 @@ export class ChallengeLine {
       this.hinted = null;
       board.put({ do: act, gesture: undefined });
     };
-    const link = (text, act, title) => {
-      const made = html("button", {
-        type: "button",
-        class: "link",
-        "data-act": text,
-        text,
-        title,
-      });
-      made.addEventListener("click", act);
-      return made;
-    };
+    const link = (text, act, title) =>
+      button({ class: "link", "data-act": text, text, title }, act);
     const hinted = this.hinted === at && !solved;
     const links = [];
+    const hints = () => {
+      this.hinted = at;
+      this.render();
+    };
     if (hinted)
       links.push(link("Show a solution", put("solution"), "Undo brings your batch back."));
-    else if (!solved)
-      links.push(
-        link("Hint", () => {
-          this.hinted = at;
-          this.render();
-        }),
-      );
+    else if (!solved) links.push(link("Hint", hints));
     if (count > 1 && (solved || hinted)) links.push(link("Next", put("next")));
     const state = solved ? (shown ? "shown" : "\u2713 solved") : "not yet";
     const words = solved && insight ? insight : hinted ? hint || allowed : goal;

@@ -2,7 +2,7 @@
 // they are painted by clicking or dragging over them; for the selected row
 // they stand below as buttons, too, large enough for keys and fingers.
 
-import { html, set, svg } from "./dom.js";
+import { button, html, set, svg } from "./dom.js";
 import { follow } from "./drag.js";
 
 const INSET = 10; // pixels between the cell's edge and the first chip
@@ -23,18 +23,13 @@ export function chips(board, row) {
     };
     const tokens = [...Array(bits.length).keys()];
     set(made, { width, height: board.layout.row, "aria-label": spoken(row, bits) });
-    set(full, {
-      d: tokens
-        .filter((t) => bits[t] === "1")
-        .map(chip)
-        .join(""),
-    });
-    set(empty, {
-      d: tokens
-        .filter((t) => bits[t] !== "1")
-        .map(chip)
-        .join(""),
-    });
+    for (const [path, filled] of [
+      [full, true],
+      [empty, false],
+    ]) {
+      const some = tokens.filter((t) => (bits[t] === "1") === filled);
+      set(path, { d: some.map(chip).join("") });
+    }
   };
   return made;
 }
@@ -98,20 +93,18 @@ export function buttons(board, row) {
     "aria-label": spoken(row, bits),
   });
   [...bits].forEach((bit, t) => {
-    const chip = html("button", {
-      type: "button",
-      class: "chip",
-      "data-token": t,
-      "aria-pressed": bit === "1" ? "true" : "false",
-      "aria-label": `token ${t + 1}`,
-      text: String(t + 1),
-    });
-    chip.addEventListener("click", () => {
+    const turn = () => {
       const value = bitsOf(board, row)[t] !== "1";
       board.put({ do: "mask", row, start: t, stop: t + 1, value });
       board.soon();
-    });
-    made.append(chip);
+    };
+    const look = {
+      class: "chip",
+      "aria-pressed": bit === "1" ? "true" : "false",
+      "aria-label": `token ${t + 1}`,
+      text: String(t + 1),
+    };
+    made.append(button(look, turn));
   });
   return made;
 }

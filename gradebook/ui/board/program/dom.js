@@ -2,18 +2,20 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-export function html(tag, said = {}, ...children) {
-  const made = document.createElement(tag);
-  return dressed(made, said, children);
-}
+const maker =
+  (create) =>
+  (tag, said = {}, ...children) => {
+    const made = set(create(tag), said);
+    made.append(...children);
+    return made;
+  };
+export const html = maker((tag) => document.createElement(tag));
+export const svg = maker((tag) => document.createElementNS(SVG, tag));
 
-export function svg(tag, said = {}, ...children) {
-  return dressed(document.createElementNS(SVG, tag), said, children);
-}
-
-function dressed(made, said, children) {
-  set(made, said);
-  made.append(...children);
+// A button that does `act`.
+export function button(said, act, ...children) {
+  const made = html("button", { type: "button", ...said }, ...children);
+  made.addEventListener("click", act);
   return made;
 }
 
@@ -36,29 +38,31 @@ export function set(made, said) {
 export const prose = (text) =>
   text.split("`").map((part, n) => (n % 2 ? html("code", { text: part }) : part));
 
-// The children of `parent` by key: made once, kept, and taken out when
-// nobody asks for them any more.
+// The children of `parent` by key: made once, kept, and swept out when nobody has
+// asked for them since the last sweep.
 export class Kept {
   constructor(parent) {
     this.parent = parent;
     this.all = new Map();
+    this.asked = new Set();
   }
 
   get(key, make) {
+    this.asked.add(key);
     if (!this.all.has(key)) {
-      const made = make();
-      this.all.set(key, made);
-      this.parent.append(made);
+      this.all.set(key, make());
+      this.parent.append(this.all.get(key));
     }
     return this.all.get(key);
   }
 
-  keep(wanted) {
+  sweep() {
     for (const [key, made] of this.all)
-      if (!wanted.has(key)) {
+      if (!this.asked.has(key)) {
         made.remove();
         this.all.delete(key);
       }
+    this.asked.clear();
   }
 }
 

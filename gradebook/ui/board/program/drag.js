@@ -1,7 +1,7 @@
 // Dragging a reward's handle, with a mouse, a pen or a finger, and dragging
 // a row by its number to another place.
 
-import { parsed, short } from "./scale.js";
+import { minus, parsed, short } from "./scale.js";
 
 export function dragging(board) {
   const { list } = board;
@@ -61,7 +61,7 @@ export function set(board, row, value, gesture) {
   const text = short(value);
   board.put({ do: "cell", row, column: "reward", value: text, gesture });
   const input = board.rows.all.get(row)?.querySelector("[data-column=reward]");
-  if (input && parsed(input.value) !== value) input.value = text;
+  if (input && parsed(input.value) !== value) input.value = minus(text);
   board.rows.redraw(row); // the marks stand until the answer is there
 }
 

@@ -1,8 +1,8 @@
 // Below the rows: what the picture says in words, the selected row's other
 // cells, and the buttons.
 
-import { buttons, spoken } from "./chips.js";
-import { html, set } from "./dom.js";
+import { bitsOf, buttons } from "./chips.js";
+import { button, html, set } from "./dom.js";
 import { paste } from "./paste.js";
 import { save } from "./export.js";
 import { legend } from "./legend.js";
@@ -14,11 +14,7 @@ export class Foot {
     this.summary = html("p", { class: "summary", "aria-live": "polite" });
     this.notes = html("p", { class: "notes", role: "alert", hidden: true });
     this.panel = html("div", { class: "panel", role: "group" });
-    this.tools = html("div", {
-      class: "tools",
-      role: "toolbar",
-      "aria-label": "Edit the batch",
-    });
+    this.tools = html("div", { class: "tools", role: "toolbar", "aria-label": "Edit the batch" });
     this.block = paste(board);
     board.bar.append(this.tools);
     board.below.append(this.summary, this.notes, this.panel, this.block);
@@ -28,66 +24,52 @@ export class Foot {
 
   build() {
     const { board } = this;
-    const row = () => board.selected;
-    const tool = (name, title, act) => {
-      const made = html("button", { type: "button", class: "tool", title, text: name });
-      made.addEventListener("click", act);
-      this.made[name] = made;
-      return made;
+    const tool = (name, title, act) =>
+      (this.made[name] = button({ class: "tool", title, text: name }, act));
+    const put = (edit) => () => board.put({ ...edit, row: board.selected });
+    const move = (by) => () =>
+      board.put({ do: "move", row: board.selected, to: board.selected + by });
+    const paste = () => {
+      this.block.hidden = !this.block.hidden;
+      if (!this.block.hidden) this.block.querySelector("textarea").focus();
     };
-    const put = (edit) => () => board.put({ ...edit, ...(edit.row === null && { row: row() }) });
-    const move = (by) => () => board.put({ do: "move", row: row(), to: row() + by });
-    this.history = html("input", {
-      type: "range",
-      min: 0,
-      "aria-label": "History of edits",
-    });
+    const copy = () => navigator.clipboard?.writeText(location.href);
+    this.history = html("input", { type: "range", min: 0, "aria-label": "History of edits" });
     this.history.addEventListener("input", () =>
       board.put({ do: "go", at: Number(this.history.value), gesture: 0 }),
     );
     this.history.addEventListener("change", () => board.outbox.finish());
-    this.more = html("div", { class: "more" });
-    this.menu = html(
-      "details",
-      { class: "menu" },
-      html("summary", { class: "tool", text: "Rows and files" }),
-      this.more,
+    const more = html(
+      "div",
+      { class: "more" },
+      tool("Add row", "A copy of the selected row, below it (Ctrl+D)", put({ do: "add" })),
+      tool("Remove row", "The selected row leaves the batch", put({ do: "remove" })),
+      tool("Move row up", "Alt+\u2191", move(-1)),
+      tool("Move row down", "Alt+\u2193", move(1)),
+      tool("Paste rows", "Replace all rows by a block from a spreadsheet", paste),
+      tool("Save as SVG", "The picture as a file", () => save(board, "svg")),
+      tool("Save as PNG", "The picture as a file", () => save(board, "png")),
+      tool("Copy link", "A link to this batch", copy),
+      html("label", { class: "past" }, "History", this.history),
     );
-    const close = (event) => {
+    const name = html("summary", { class: "tool", text: "Rows and files" });
+    this.menu = html("details", { class: "menu" }, name, more);
+    more.addEventListener("click", ({ target }) => {
+      if (target.matches("button")) this.menu.open = false;
+    });
+    document.addEventListener("pointerdown", (event) => {
       if (!event.composedPath().includes(this.menu)) this.menu.open = false;
-    };
-    document.addEventListener("pointerdown", close);
+    });
     this.menu.addEventListener("keydown", ({ key }) => {
       if (key !== "Escape") return;
       this.menu.open = false;
-      this.menu.firstChild.focus();
+      name.focus();
     });
     this.tools.append(
       tool("Undo", "Ctrl+Z", put({ do: "undo" })),
       tool("Redo", "Ctrl+Shift+Z", put({ do: "redo" })),
       tool("Reset", "Back to the original batch", put({ do: "reset" })),
       this.menu,
-    );
-    this.more.append(
-      tool(
-        "Add row",
-        "A copy of the selected row, below it (Ctrl+D)",
-        put({ do: "add", row: null }),
-      ),
-      tool("Remove row", "The selected row leaves the batch", put({ do: "remove", row: null })),
-      tool("Move row up", "Alt+\u2191", move(-1)),
-      tool("Move row down", "Alt+\u2193", move(1)),
-      tool("Paste rows", "Replace all rows by a block from a spreadsheet", () => {
-        this.menu.open = false;
-        this.block.hidden = !this.block.hidden;
-        if (!this.block.hidden) this.block.querySelector("textarea").focus();
-      }),
-      tool("Save as SVG", "The picture as a file", () => save(board, "svg")),
-      tool("Save as PNG", "The picture as a file", () => save(board, "png")),
-      tool("Copy link", "A link to this batch", () =>
-        navigator.clipboard?.writeText(location.href),
-      ),
-      html("label", { class: "past" }, "History", this.history),
     );
   }
 
@@ -110,11 +92,7 @@ export class Foot {
     set(this.made["Remove row"], { disabled: !rows });
     set(this.made["Move row up"], { disabled: board.selected <= 0 });
     set(this.made["Move row down"], { disabled: board.selected >= rows - 1 });
-    set(this.history, {
-      max: count - 1,
-      disabled: count < 2,
-      title: "0 is the original batch",
-    });
+    set(this.history, { max: count - 1, disabled: count < 2, title: "0 is the original batch" });
     if (board.root.activeElement !== this.history || !board.outbox.waiting.length)
       this.history.value = at;
   }
@@ -163,23 +141,16 @@ export class Foot {
   }
 
   chips(row) {
-    const { board } = this;
+    const { board, place } = this;
     const { data } = board;
     if (!data.tokens) return;
-    const i = data.columns.findIndex((c) => c.kind === "tokens");
-    const bits = board.outbox.mask(row, data.rows[row][i]);
+    const column = data.columns.find((c) => c.kind === "tokens");
+    const bits = bitsOf(board, row);
     if (this.bits === bits) return;
-    const old = this.place.querySelectorAll(".chip");
-    if (this.bits && old.length === bits.length) {
-      set(this.place.querySelector(".chips"), { "aria-label": spoken(row, bits) });
-      old.forEach((chip, t) => set(chip, { "aria-pressed": bits[t] === "1" ? "true" : "false" }));
-    } else {
-      const title = html("span", {
-        "aria-hidden": "true",
-        text: data.columns[i].title,
-      });
-      this.place.replaceChildren(title, buttons(board, row));
-    }
+    const token = [...place.querySelectorAll(".chip")].indexOf(board.root.activeElement);
+    const title = html("span", { "aria-hidden": "true", text: column.title });
+    place.replaceChildren(title, buttons(board, row));
+    if (token >= 0) place.querySelectorAll(".chip")[token]?.focus();
     this.bits = bits;
   }
 }

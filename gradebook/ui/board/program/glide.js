@@ -6,6 +6,7 @@ export class Glide {
   constructor() {
     this.moving = new Map(); // key -> {from, to, start, length, draw}
     this.now = new Map(); // key -> the numbers drawn last
+    this.asked = new Set(); // keys since the last sweep
     this.frame = 0;
   }
 
@@ -15,6 +16,7 @@ export class Glide {
   // where it belongs now: the reveal makes the page longer, and its new
   // scroll bar makes the board narrower.
   to(key, to, length, draw) {
+    this.asked.add(key);
     const from = this.now.get(key);
     const same = from && from.length === to.length;
     const going = this.moving.get(key);
@@ -29,13 +31,7 @@ export class Glide {
       else draw(to);
       return;
     }
-    this.moving.set(key, {
-      from,
-      to,
-      draw,
-      length,
-      start: performance.now(),
-    });
+    this.moving.set(key, { from, to, draw, length, start: performance.now() });
     this.frame ||= requestAnimationFrame((t) => this.step(t));
   }
 
@@ -52,13 +48,14 @@ export class Glide {
     if (this.moving.size) this.frame = requestAnimationFrame((t) => this.step(t));
   }
 
-  // Keys that nothing is drawn for any more.
-  keep(wanted) {
+  // Forgets the keys that nothing was drawn for since the last time.
+  sweep() {
     for (const key of this.now.keys())
-      if (!wanted.has(key)) {
+      if (!this.asked.has(key)) {
         this.now.delete(key);
         this.moving.delete(key);
       }
+    this.asked.clear();
   }
 
   stop() {

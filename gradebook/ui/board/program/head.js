@@ -1,7 +1,9 @@
 // The header: names of the columns, and the axes with their numbers.
 
-import { html, set, svg } from "./dom.js";
+import { button, html, set, svg } from "./dom.js";
 import { minus, short } from "./scale.js";
+
+const LETTER = 6.8; // pixels of a title's letter
 
 export function head(board) {
   const { data, layout } = board;
@@ -36,7 +38,7 @@ function cell(board, span) {
     axis(board, made, board.reward, span, "reward", "reward axis");
   } else if (span.panel !== undefined) {
     const { title: whole } = data.panels[span.panel];
-    const crowded = layout.narrow && data.panels.length > 1;
+    const crowded = whole.length * LETTER > span.width;
     const title = crowded ? whole.replace(/ of the .*/, "") : whole;
     axis(board, made, board.panels[span.panel], span, title, span.name);
   } else if (span.engine !== undefined) {
@@ -68,14 +70,15 @@ function axis(board, made, axis, span, title, name) {
   if (note && !board.layout.narrow) line.append(" ", html("span", { class: "quiet", text: note }));
   if (axis.bendable) {
     const other = axis.unit ? "linear" : "symlog";
-    const button = html("button", {
-      type: "button",
+    const bend = {
       class: "bend",
       title: `A ${axis.unit ? "symlog" : "linear"} axis. Change to ${other}.`,
       text: axis.unit ? "symlog" : "linear",
-    });
-    button.addEventListener("click", () => board.bend(name));
-    line.append(" ", button);
+    };
+    line.append(
+      " ",
+      button(bend, () => board.bend(name)),
+    );
   }
   const scale = svg("svg", {
     class: "numbers",

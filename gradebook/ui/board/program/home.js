@@ -5,6 +5,7 @@
 import { follow } from "./drag.js";
 import { Glide } from "./glide.js";
 import { html, remember, set, svg } from "./dom.js";
+import { sign } from "./legend.js";
 import { BIG, DIAMOND } from "./marks.js";
 import { minus } from "./scale.js";
 
@@ -106,18 +107,10 @@ function build(root, data) {
 }
 
 const numbers = (correct, faulty) => [
-  svg(
-    "svg",
-    { viewBox: "0 0 16 16", class: "sign" },
-    svg("circle", { cx: 8, cy: 8, r: 7, class: "correct" }),
-  ),
+  sign("correct"),
   html("b", { text: correct }),
   html("span", { text: "\u2192", role: "img", "aria-label": "becomes" }),
-  svg(
-    "svg",
-    { viewBox: "0 0 16 16", class: "sign" },
-    svg("path", { d: "M8,1 L15,8 L8,15 L1,8 Z", class: "faulty" }),
-  ),
+  sign("faulty"),
   html("b", { text: faulty }),
 ];
 

@@ -1,8 +1,7 @@
 // Where everything stands, in pixels, at a given width.
 
-import { MARGIN } from "./pieces.js";
-
 const NARROW = 640;
+const BRACKET = 17; // pixels left of the rows' numbers for the brackets of pieces
 const MANY = 8; // rows beyond which they are lower
 const NUMBER = 94; // pixels of a result as a number, before and after the answer
 const GAP = 10;
@@ -17,15 +16,16 @@ const AXES = 300; // pixels that the axes get before any optional column
 // `large`: the window is wide enough for higher rows.
 export function layout(data, width, joined, large) {
   const narrow = width < NARROW;
-  const first = (narrow ? 26 : 40) + (joined ? MARGIN : 0);
+  const first = (narrow ? 26 : 40) + (joined ? BRACKET : 0);
   const many = data.rows.length > MANY;
-  const row = (many ? 28 : 34) + (large ? 6 : 0);
+  const row = large ? (many ? 34 : 40) : presenting() ? 26 : many ? 28 : 34;
   // On a phone a bug's page shows rewards as numbers alone.
   const plain = narrow && Boolean(data.box);
   const columns = data.columns.filter((c) => c.kind !== "list");
   const wide = new Map(columns.map((c) => [c.name, wanted(c, data, narrow)]));
   const folded = data.columns.filter((c) => c.kind === "list");
-  const numbers = narrow ? 0 : data.box ? NUMBER : numberWidth(data);
+  const longest = Math.max(...data.names.map((name) => name.length));
+  const numbers = narrow ? 0 : data.box ? Math.max(NUMBER, longest * 7 + 24) : numberWidth(data);
   const engines = data.names.filter(Boolean).length;
   const fixed = first + engines * numbers + GAP;
   const rest = () => width - fixed - [...wide.values()].reduce((sum, w) => sum + w, 0);
@@ -73,6 +73,9 @@ export function layout(data, width, joined, large) {
   }
   return { width, narrow, plain, spans, folded, row, head: 46 };
 }
+
+// The address asks for the presenter view.
+export const presenting = () => new URLSearchParams(location.search).get("present") === "1";
 
 // The span of that name, or undefined.
 export const span = (layout, name) => layout.spans.find((one) => one.name === name);

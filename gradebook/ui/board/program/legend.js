@@ -18,8 +18,9 @@ const SIGNS = {
   range: () => svg("rect", { x: 0, y: 3, width: 16, height: 10, rx: 3, class: "range-sign" }),
 };
 
-export const CIRCLE = SIGNS.correct;
-export const DIAMOND = SIGNS.faulty;
+// One of them beside words.
+export const sign = (name, look = "") =>
+  svg("svg", { viewBox: "0 0 16 16", class: `sign ${look}`, "aria-hidden": "true" }, SIGNS[name]());
 
 // Nothing moves under a hand: the legend stands while a handle is held, and
 // keeps a place for the sign that comes with the first edit.
@@ -29,7 +30,7 @@ export function legend(board) {
   const key = JSON.stringify(said);
   if (board.legend.key === key) return;
   board.legend.key = key;
-  const edited = said.some(([sign]) => sign === "ghost");
+  const edited = said.some(([name]) => name === "ghost");
   board.legend.replaceChildren(
     ...said.map((one) => item(...one)),
     ...(edited ? [] : [item("ghost", BEFORE, "item later")]),
@@ -38,13 +39,8 @@ export function legend(board) {
 
 const BEFORE = "before the edits";
 
-const item = (sign, words, look = "item") =>
-  html(
-    "span",
-    { class: look },
-    svg("svg", { width: 16, height: 16, "aria-hidden": "true" }, SIGNS[sign]()),
-    html("span", { text: words }),
-  );
+const item = (name, words, look = "item") =>
+  html("span", { class: look }, sign(name), html("span", { text: words }));
 
 export function items({ data, causes }) {
   const [correct, faulty] = data.names;

@@ -1,7 +1,7 @@
 // Pasting: a block from a spreadsheet at the cell that has the focus, or,
 // in a form of its own, in place of all rows.
 
-import { html } from "./dom.js";
+import { button, html } from "./dom.js";
 
 export function paste(board) {
   board.list.addEventListener("paste", (event) => {
@@ -20,14 +20,8 @@ export function paste(board) {
       " rewards. The block replaces all rows. To change some cells only," +
       " paste into a cell of the board.",
   });
-  const go = html("button", {
-    type: "button",
-    class: "tool",
-    text: "Replace the rows",
-  });
-  const made = html("div", { class: "block", hidden: true }, names, field, go);
-  go.addEventListener("click", () => {
-    board.put({ do: "replace", text: field.value.replace(/\r/g, "") });
-  });
-  return made;
+  const go = button({ class: "tool", text: "Replace the rows" }, () =>
+    board.put({ do: "replace", text: field.value.replace(/\r/g, "") }),
+  );
+  return html("div", { class: "block", hidden: true }, names, field, go);
 }

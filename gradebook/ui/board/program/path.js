@@ -1,8 +1,8 @@
 // The path of the selected row through the stages, as a pipe: the correct track,
 // and after the answer the faulty one, which leaves it where the engines part.
 
-import { html, prose, set, svg } from "./dom.js";
-import { CIRCLE, DIAMOND } from "./legend.js";
+import { button, html, prose, set, svg } from "./dom.js";
+import { sign } from "./legend.js";
 
 const LEAST = 92; // pixels of a stage; on a phone the path scrolls
 const [TOP, LOW] = [10, 80]; // pixels of the tracks, below the names
@@ -58,30 +58,24 @@ export class Path {
 
   stage({ name, correct, faulty }, n, { parts, open }) {
     const { board } = this;
+    const { covered } = board.data;
     const differs = parts !== null && n >= parts;
-    const sign = (shape, look) =>
-      svg("svg", { viewBox: "0 0 16 16", class: `sign ${look}`, "aria-hidden": "true" }, shape());
-    const made = html(
-      "button",
+    return button(
       {
-        type: "button",
         class: `stage${n === parts ? " parts" : ""}`,
         "data-stage": name,
         "aria-pressed": open === name ? "true" : "false",
-        title: board.data.covered ? null : `Show the stage ${name} row by row`,
-        disabled: board.data.covered,
+        title: covered ? null : `Show the stage ${name} row by row`,
+        disabled: covered,
       },
+      () => board.put({ do: "stage", stage: open === name ? "" : name }),
       html("code", { text: name }),
-      sign(CIRCLE, "on-top"),
+      sign("correct", "on-top"),
       html("b", { text: correct }),
       ...(differs
-        ? [sign(DIAMOND, "lower"), html("b", { class: "faulty-text", text: faulty })]
+        ? [sign("faulty", "lower"), html("b", { class: "faulty-text", text: faulty })]
         : []),
     );
-    made.addEventListener("click", () =>
-      board.put({ do: "stage", stage: open === name ? "" : name }),
-    );
-    return made;
   }
 
   draw({ stages, parts }, each) {

@@ -89,7 +89,7 @@ export class Rows {
       selected: row === selected,
       bad: data.columns.map((c) => data.refused[`${row} ${c.name}`] ?? null),
       band: bands[row],
-      piece: this.board.pieces.of[row],
+      piece: this.board.pieces[row],
       open: this.open(row),
       texts: this.texts(row),
       say: data.causes.map((cause) => cause.say[row]),
@@ -161,7 +161,7 @@ export class Rows {
       "row",
       board.data.box?.row === row && "asked",
       state.band % 2 && "band",
-      state.piece && state.piece.first < row && "piece",
+      state.piece && `piece ${state.piece}`,
       state.selected && "selected",
       state.flip && "flips",
     ];
@@ -174,7 +174,7 @@ export class Rows {
     set(grip, {
       text: String(row),
       "aria-label": `row ${row}`,
-      title: state.piece ? `A piece of rollout ${state.piece.name}. ${MOVE}` : MOVE,
+      title: state.piece ? `A piece of a rollout. ${MOVE}` : MOVE,
       "aria-current": state.selected ? "true" : null,
     });
     this.fields(made, row, state);
@@ -206,7 +206,8 @@ export class Rows {
       input.checked = value;
     } else if (!busy) {
       set(input, { type: "text" });
-      if (input.value !== String(value)) input.value = String(value);
+      const text = column.kind === "label" ? String(value) : minus(String(value));
+      if (input.value !== text) input.value = text;
     }
     if (column.name === "reward")
       set(input, { style: `--after:${padding(String(value), data.decimals)}ch` });
@@ -280,8 +281,10 @@ export class Rows {
   }
 
   send(input) {
-    const value = input.type === "checkbox" ? input.checked : input.value;
     const { row, column } = input.dataset;
+    const { kind } = this.board.data.columns.find((c) => c.name === column);
+    const text = kind === "label" ? input.value : input.value.replaceAll("\u2212", "-");
+    const value = input.type === "checkbox" ? input.checked : text;
     const gesture = this.typing?.input === input ? this.typing.gesture : undefined;
     this.board.put({ do: "cell", row: Number(row), column, value, gesture });
     this.board.soon();

@@ -47,7 +47,7 @@ function mounted(parentElement) {
     own.waiting.push([own.last, name]);
     own.send("pressed", { epoch: own.data.epoch, keys: own.waiting });
     if (name === "back" || name === "on")
-      document.querySelector(".st-key-path")?.scrollIntoView({ block: "start" });
+      document.querySelector(".st-key-stage")?.scrollIntoView({ block: "center" });
   };
   // The board has its answer to a finished edit: the rest follows.
   own.follow = () => {
