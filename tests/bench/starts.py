@@ -10,7 +10,6 @@ import numpy as np
 from playwright.sync_api import Page
 from served import (
     DEEP,
-    OPEN,
     ROOT,
     SETTLED,
     answers,
@@ -25,11 +24,9 @@ WATCH = (
     + """
 window.gbSeen = {};
 const marks = {
-  number: () => Array.from(
-      document.querySelectorAll('[data-testid=stMain] p, pre, [data-testid=stText]'),
-    ).some(at => /[+−][0-9]\\.[0-9]{3}|value is [0-9]/.test(at.textContent)),
+  text: () => gbText(),
   board: () => gbFind('.board .over .correct[data-row]'),
-  plot: () => document.querySelector('.js-plotly-plot .point'),
+  home: () => gbFind('.home circle.correct'),
 };
 const look = () => {
   for (const [name, there] of Object.entries(marks))
@@ -50,7 +47,7 @@ busy."""
 def first_seen(
     playwright, script: Path, path: str, last: str, warm: bool
 ) -> dict[str, float]:
-    """Milliseconds to the first number, board and plot, up to `last`:
+    """Milliseconds to the first text, the board or Home's frame, up to `last`:
     from the start of the process, or when `warm` from the second learner's
     arrival at a running server. A fresh browser each time."""
     browser = launched(playwright)
@@ -86,22 +83,19 @@ def starts(playwright, warm: bool, runs: int = 4) -> None:
         for _ in range(runs):
             found.append(
                 [
-                    first_seen(playwright, script, "", "number", warm),
-                    first_seen(playwright, app, OPEN, "plot", warm),
-                    first_seen(playwright, app, "", "board", warm),
+                    first_seen(playwright, script, "", "text", warm),
+                    first_seen(playwright, app, "partial_groups", "board", warm),
+                    first_seen(playwright, app, "", "home", warm),
                 ]
             )
     empty, bug, home = zip(*found)
     name = "new learner" if warm else "cold start"
-    floor = float(np.median([seen["number"] for seen in empty]))
+    floor = float(np.median([seen["text"] for seen in empty]))
 
     def said(title: str, runs: tuple, mark: str, aim: str) -> None:
         line(title, np.array([seen[mark] for seen in runs]), floor, aim)
 
-    first = ("", "") if warm else ("aim 1.45", "aim 1.55")
-    said(f"empty app: {name}", empty, "number", "the ruler")
-    said(f"{name}, a bug's page", bug, "number", first[0])
-    said("  its board", bug, "board", "aim 1.8")
-    said("  its plot of a stage", bug, "plot", "")
-    said(f"{name}, Home", home, "number", first[1])
-    said("  its board", home, "board", "aim 1.8")
+    aim = "aim 1.3" if warm else "aim 2.0"
+    said(f"empty app: {name}", empty, "text", "the ruler")
+    said(f"{name}, a bug's page", bug, "board", aim)
+    said(f"{name}, Home", home, "home", aim)

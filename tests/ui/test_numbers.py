@@ -34,7 +34,7 @@ def test_no_table_is_made_before_it_is_asked_for(visit, monkeypatch):
     def refused(*_):
         raise AssertionError("made without being asked for")
 
-    for name in ("of_map", "of_panels", "of_timeline"):
+    for name in ("of_map", "of_timeline"):
         monkeypatch.setattr(numbers, name, refused)
     assert tables(visit("partial_groups").end("deeper")) == {}
     assert tables(visit("")) == {}
@@ -62,18 +62,6 @@ def test_many_rows_are_a_file(visit):
     assert tables(page) == {}
     labels = [b.proto.label for b in page.app.get("download_button")]
     assert labels.count("34 rows as CSV") == 2
-
-
-def test_the_picture_has_both_panels_and_what_was_before(visit):
-    page = visit("zero_std_kl").end("deeper").put("numbers-picture-zero_std_kl", True)
-    assert len(tables(page)) == 2
-    page = visit("partial_groups").end("deeper").cell(11, reward="0")
-    page.put("numbers-picture-partial_groups", True)
-    (lines,) = tables(page).values()
-    assert lines[10] == [
-        *("10", "C", "+1.000", "+1.306", ""),
-        *("+1.000", "\u22120.480"),
-    ]
 
 
 def test_a_map_in_numbers_keeps_every_digit_in_its_file():

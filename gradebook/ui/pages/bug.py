@@ -25,7 +25,7 @@ from gradebook.ui.parts import (
     words,
 )
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import below, listed
+from gradebook.ui.parts.heart import below
 from gradebook.ui.parts.lesson import lesson
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.terms import terms
@@ -187,10 +187,8 @@ def _affected(draft: Draft) -> None:
 
 
 def _deeper(draft: Draft) -> None:
-    if not draft.comparison.batch.rows:
-        return
-    listed(draft, draft.scenario.telltale.kind)
-    deeper.deeper(draft)
+    if draft.comparison.batch.rows:
+        deeper.deeper(draft)
 
 
 def _keys(draft: Draft) -> None:

@@ -10,12 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.engine.trainer import draws
-from gradebook.output.panels import panels
 from gradebook.ui.board.component import board
 from gradebook.ui.board.view import view
-from gradebook.ui.parts import numbers
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.pictures import prompts_of
 
 
 def picture(
@@ -60,22 +57,6 @@ def below(draft: Draft, name: str = "below") -> DeltaGenerator:
     """The frame of what is about the batch on the board. It looks stale
     where that batch cannot be read, and the last good one is shown."""
     return st.container(key=f"stale-{name}" if draft.faults else name)
-
-
-def listed(draft: Draft, kind: str) -> None:
-    """The board's numbers as tables, or as CSV, where they are wanted."""
-
-    def made() -> list[numbers.Numbers]:
-        return numbers.of_panels(
-            panels(draft.comparison, kind),
-            prompts_of(draft),
-            draft.state.engine_names,
-            panels(draft.original, kind) if draft.edited else (),
-            ranges(draft),
-        )
-
-    name = f"picture-{draft.scenario.name}"
-    numbers.offered("the board's numbers", name, made)
 
 
 def ranges(draft: Draft) -> list[tuple[float, float]]:

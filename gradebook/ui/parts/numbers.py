@@ -14,7 +14,6 @@ import streamlit as st
 from gradebook.core.formatting import settled, signed
 from gradebook.output.figures.maps import MapPicture
 from gradebook.output.figures.timeline import Timeline
-from gradebook.output.panels import Panel
 from gradebook.output.tables import table_csv
 from gradebook.ui.parts import words
 from gradebook.ui.parts.download import download
@@ -70,39 +69,6 @@ def _inline(one: Numbers) -> None:
 
 def _text(cell: Any) -> str:
     return signed(settled(cell)) if isinstance(cell, float) else str(cell)
-
-
-def of_panels(
-    shown: Sequence[Panel],
-    prompts: Sequence[str],
-    names: Sequence[str],
-    before: Sequence[Panel] = (),
-    ranges: Sequence[tuple[float, float]] = (),
-) -> list[Numbers]:
-    """Each panel's values, row by row: both sides and whether it flips.
-
-    before  the panels of the case as it came, where the batch was edited
-    ranges  the least and the greatest faulty value of each row over draws
-    """
-    found = []
-    for at, panel in enumerate(shown):
-        columns: dict[str, Sequence[Any]] = {
-            "row": list(map(str, range(len(prompts)))),
-            "prompt": prompts,
-            names[0]: panel.correct,
-            names[1]: panel.faulty,
-            "": ["FLIP" if flip else "" for flip in panel.flips],
-        }
-        for old in before[at : at + 1]:
-            if len(old.correct) == len(prompts):
-                columns[f"{names[0]}, before edits"] = old.correct
-                columns[f"{names[1]}, before edits"] = old.faulty
-        if ranges:
-            low, high = zip(*ranges)
-            columns |= {f"least {names[1]} draw": low, "greatest": high}
-        body = [list(cells) for cells in zip(*columns.values())]
-        found.append(Numbers(panel.title, list(columns), body, 2))
-    return found
 
 
 def of_map(picture: MapPicture) -> list[Numbers]:

@@ -8,12 +8,12 @@ import { Box } from "./box.js";
 import { ChallengeLine } from "./challenge.js";
 import { Causes } from "./causes.js";
 import { dragging } from "./drag.js";
-import { decimalsOf, ends, layout, presenting } from "./layout.js";
+import { ends, layout, presenting } from "./layout.js";
 import { Foot } from "./foot.js";
 import { Glide } from "./glide.js";
 import { Guess } from "./guess.js";
 import { head } from "./head.js";
-import { html, Kept, remember, set, svg } from "./dom.js";
+import { html, Kept, remember, set, style, svg } from "./dom.js";
 import { keyboard } from "./keyboard.js";
 import { Marks } from "./marks.js";
 import { Outbox } from "./messages.js";
@@ -52,8 +52,7 @@ export class Board {
   }
 
   build() {
-    const style = new URL("./board.css", import.meta.url).href;
-    const link = html("link", { rel: "stylesheet", href: style });
+    const link = style();
     this.legend = html("div", { class: "legend" });
     this.head = html("div", { class: "head", role: "row" });
     this.under = svg("svg", { class: "under", "aria-hidden": "true" });
@@ -116,7 +115,6 @@ export class Board {
     const before = this.data;
     if (before?.epoch === data.epoch && before.made > data.made) return;
     this.data = { ...data, columns: data.columns.map(column) };
-    this.data.decimals = decimalsOf(this.data);
     this.bands = bands(this.data);
     this.pieces = pieces(this.data, this.bands);
     const other = before?.epoch !== data.epoch;
@@ -175,9 +173,7 @@ export class Board {
         data.rows.length <= SHORT && "short",
         data.unnamed && "unnamed",
         presenting() && "presenting",
-      ]
-        .filter(Boolean)
-        .join(" "),
+      ],
     });
     head(this);
     this.ruled(length);

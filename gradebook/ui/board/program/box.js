@@ -4,6 +4,7 @@
 import { button, html, prose, set } from "./dom.js";
 import { sign } from "./legend.js";
 import { still } from "./glide.js";
+import { signed } from "./scale.js";
 
 export class Box {
   constructor(board) {
@@ -117,10 +118,7 @@ export class Box {
   // Where the guess was put, in a sentence.
   placed(place) {
     if (place === null) return "";
-    const reach = this.board.reachBefore;
-    const sign = place < 0 ? "\u2212" : "+";
-    if (Math.abs(place) > reach) return `You put it beyond ${sign}${reach}. `;
-    return `You put it at ${place ? sign : ""}${Math.abs(place).toFixed(2)}. `;
+    return `You put it ${this.board.guess.words(place).replace(/^(?!beyond)/, "at ")}. `;
   }
 
   // The faulty number while the diamond travels; at the end its own text.
@@ -132,8 +130,6 @@ export class Box {
       return;
     }
     const digits = text[1].split(".")[1]?.length ?? 0;
-    const now = from + (to - from) * share;
-    const sign = now < 0 ? "\u2212" : "+";
-    this.number.textContent = sign + Math.abs(now).toFixed(digits);
+    this.number.textContent = signed(from + (to - from) * share, digits);
   }
 }

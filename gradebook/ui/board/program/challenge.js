@@ -39,9 +39,8 @@ export class ChallengeLine {
   }
 
   later({ count }) {
-    const some = ["No challenge", "one challenge", "two challenges", "three challenges"];
-    const words = some[count] ?? `${count === 4 ? "four" : count} challenges`;
-    const text = `After your prediction: ${words} on this board`;
+    const some = count === 1 ? "one challenge" : `${count} challenges`;
+    const text = `After your prediction: ${some} on this board`;
     return [html("p", { class: "quiet", text })];
   }
 

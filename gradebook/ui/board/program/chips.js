@@ -36,7 +36,7 @@ export function chips(board, row) {
 
 const pitch = (width, count) => Math.min((width - 2 * INSET) / Math.max(count, 1), 15);
 
-export const spoken = (row, bits) =>
+const spoken = (row, bits) =>
   `response mask of row ${row}: ${[...bits].filter((b) => b === "1").length}` +
   ` of ${bits.length} tokens unmasked`;
 

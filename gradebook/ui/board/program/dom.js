@@ -12,6 +12,10 @@ const maker =
 export const html = maker((tag) => document.createElement(tag));
 export const svg = maker((tag) => document.createElementNS(SVG, tag));
 
+// The style sheet of what is drawn.
+export const style = () =>
+  html("link", { rel: "stylesheet", href: new URL("./board.css", import.meta.url).href });
+
 // A button that does `act`.
 export function button(said, act, ...children) {
   const made = html("button", { type: "button", ...said }, ...children);
@@ -19,7 +23,8 @@ export function button(said, act, ...children) {
   return made;
 }
 
-// Attributes; false and null leave one out. "text" is the text inside.
+// Attributes; false and null leave one out, also of the words in a list. "text" is
+// the text inside.
 export function set(made, said) {
   for (const [name, value] of Object.entries(said)) {
     if (name === "text") {
@@ -27,7 +32,8 @@ export function set(made, said) {
     } else if (value === false || value === null || value === undefined) {
       if (made.hasAttribute(name)) made.removeAttribute(name);
     } else {
-      const text = value === true ? "" : String(value);
+      const words = Array.isArray(value) ? value.filter(Boolean).join(" ") : value;
+      const text = value === true ? "" : String(words);
       if (made.getAttribute(name) !== text) made.setAttribute(name, text);
     }
   }

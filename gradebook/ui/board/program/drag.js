@@ -1,16 +1,16 @@
-// Dragging a reward's handle, with a mouse, a pen or a finger, and dragging
-// a row by its number to another place.
+// Dragging a reward's handle, with a mouse, a pen or a finger.
 
 import { minus, parsed, short } from "./scale.js";
+
+// What an arrow key does to a value.
+export const STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
 
 export function dragging(board) {
   const { list } = board;
   list.addEventListener("pointerdown", (event) => {
     if (event.button) return;
     const handle = event.target.closest?.(".handle");
-    const grip = event.target.closest?.(".grip");
     if (handle) hold(board, handle, event);
-    else if (grip && !board.long) carry(board, grip, event);
   });
 }
 
@@ -63,25 +63,4 @@ export function set(board, row, value, gesture) {
   const input = board.rows.all.get(row)?.querySelector("[data-column=reward]");
   if (input && parsed(input.value) !== value) input.value = minus(text);
   board.rows.redraw(row); // the marks stand until the answer is there
-}
-
-function carry(board, grip, event) {
-  const made = grip.closest(".row");
-  const row = Number(made.dataset.row);
-  const height = board.layout.row;
-  let to = row;
-  const move = (now) => {
-    const down = now.clientY - event.clientY;
-    if (Math.abs(down) < 6 && to === row) return;
-    const last = board.data.rows.length - 1;
-    to = Math.min(Math.max(row + Math.round(down / height), 0), last);
-    made.classList.add("carried");
-    made.style.transform = `translateY(${down}px)`;
-  };
-  const drop = () => {
-    made.classList.remove("carried");
-    made.style.transform = "";
-    if (to !== row) board.put({ do: "move", row, to });
-  };
-  follow(grip, event, move, drop);
 }

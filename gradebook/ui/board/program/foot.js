@@ -108,49 +108,38 @@ export class Foot {
     panel.hidden = row >= data.rows.length || (plain && (data.box || !layout.narrow));
     if (panel.hidden) return;
     set(panel, { "aria-label": `Row ${row}` });
-    const key = JSON.stringify([row, columns, layout.narrow, data.tokens]);
+    const key = JSON.stringify([row, columns, layout.narrow, bitsOf(board, row)]);
     if (panel.key !== key) {
       const focus = board.root.activeElement;
-      const name = panel.contains(focus) && focus.dataset.column;
+      const label = panel.contains(focus) && focus.getAttribute("aria-label");
       panel.key = key;
       this.fill(row, columns);
-      if (name) panel.querySelector(`[data-column="${name}"]`)?.focus();
+      if (label) panel.querySelector(`[aria-label="${label}"]`)?.focus();
     }
     const flips = data.panels[data.numbers].flips.includes(row) ? " \u2014 flips" : "";
     set(this.words, { text: `Row ${row}, ${results(board, row)}${flips}` });
     board.rows.fields(panel, row, board.rows.state(row));
-    this.chips(row);
   }
 
   fill(row, columns) {
-    const { data } = this.board;
-    const fields = columns
-      .filter((c) => c.kind !== "tokens")
-      .map((column) =>
-        html(
-          "label",
-          { class: column.kind, title: column.help || null },
-          html("span", { text: column.title }),
-          cellField(column, row),
-        ),
+    const { board } = this;
+    const field = (column) =>
+      html(
+        "label",
+        { class: column.kind, title: column.help || null },
+        html("span", { text: column.title }),
+        cellField(column, row),
+      );
+    const masks = board.data.columns.filter((c) => c.kind === "tokens");
+    const chips = ({ title }) =>
+      html(
+        "div",
+        { class: "chip-place" },
+        html("span", { "aria-hidden": "true", text: title }),
+        buttons(board, row),
       );
     this.words = html("p", { class: "row-words" });
-    this.bits = null;
-    this.place = html("div", { class: "chip-place" });
-    this.panel.replaceChildren(this.words, ...fields, ...(data.tokens ? [this.place] : []));
-  }
-
-  chips(row) {
-    const { board, place } = this;
-    const { data } = board;
-    if (!data.tokens) return;
-    const column = data.columns.find((c) => c.kind === "tokens");
-    const bits = bitsOf(board, row);
-    if (this.bits === bits) return;
-    const token = [...place.querySelectorAll(".chip")].indexOf(board.root.activeElement);
-    const title = html("span", { "aria-hidden": "true", text: column.title });
-    place.replaceChildren(title, buttons(board, row));
-    if (token >= 0) place.querySelectorAll(".chip")[token]?.focus();
-    this.bits = bits;
+    const fields = columns.filter((c) => c.kind !== "tokens").map(field);
+    this.panel.replaceChildren(this.words, ...fields, ...masks.map(chips));
   }
 }

@@ -2,13 +2,12 @@
 // from the blue dot of the row in question. The buttons in the box are the same
 // guess. After the answer the diamond stays, grey.
 
-import { follow } from "./drag.js";
+import { follow, STEPS } from "./drag.js";
 import { html, set, svg } from "./dom.js";
 import { BIG } from "./marks.js";
-import { minus } from "./scale.js";
+import { signed } from "./scale.js";
 
 const STICKY = 7; // pixels around 0 and the blue dot within which the guess is there
-const KEYS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
 
 export class Guess {
   constructor(board) {
@@ -66,7 +65,7 @@ export class Guess {
   }
 
   key(event) {
-    const step = KEYS[event.key];
+    const step = STEPS[event.key];
     if (!step) return;
     event.preventDefault();
     const { axis, board } = this;
@@ -150,7 +149,6 @@ export class Guess {
   words(value) {
     const reach = this.board.reachBefore;
     if (Math.abs(value) > reach) return `beyond ${value < 0 ? "\u2212" : "+"}${reach}`;
-    const digits = reach < 0.5 ? 4 : 2;
-    return (value > 0 ? "+" : "") + minus(value.toFixed(digits));
+    return signed(value, reach < 0.5 ? 4 : 2);
   }
 }

@@ -10,12 +10,9 @@ export function head(board) {
   const said = JSON.stringify([
     layout,
     data.names,
+    [data.numbers, data.stale, data.covered, data.edited],
     data.panels.map((p) => p.title),
-    data.numbers,
-    !data.stale,
     [board.reward, ...board.panels].map((a) => [a.low, a.high, a.unit]),
-    data.covered,
-    data.edited,
   ]);
   if (said === board.headed) return;
   board.headed = said;

@@ -2,22 +2,20 @@
 // policies that train with it. All settings are here from the start, so a drag
 // asks the server for nothing.
 
-import { follow } from "./drag.js";
+import { follow, STEPS } from "./drag.js";
 import { Glide } from "./glide.js";
-import { html, remember, set, svg } from "./dom.js";
+import { html, remember, set, style, svg } from "./dom.js";
 import { sign } from "./legend.js";
 import { BIG, DIAMOND } from "./marks.js";
-import { minus } from "./scale.js";
+import { minus, signed } from "./scale.js";
 
 const glide = new Glide();
 const MOVE = 220; // ms: the curve goes to another setting
-const KEYS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
 const [W, ROW, HEAD] = [608, 36, 44]; // each half's drawing
 const reward = (x) => 176 + 96 * x;
 const advantage = (x) => 498 + 88 * x;
 const update = (x) => 48 + 2.46 * x;
 const chance = (x) => 226 - 0.188 * x;
-const signed = (x) => (x > 0 ? "+" : "") + minus(x.toFixed(3));
 const plain = (x) => (x / 1000).toFixed(3);
 
 export function draw({ data: [data], parentElement: root }) {
@@ -34,9 +32,9 @@ export function draw({ data: [data], parentElement: root }) {
   };
   const step = (by) => show(Math.min(Math.max(at + by, 0), data.stops.length - 1));
   home.hand.addEventListener("keydown", (event) => {
-    if (!KEYS[event.key]) return;
+    if (!STEPS[event.key]) return;
     event.preventDefault();
-    step(KEYS[event.key]);
+    step(STEPS[event.key]);
   });
   home.hand.addEventListener("pointerdown", (event) => {
     event.preventDefault();
@@ -54,8 +52,6 @@ export function draw({ data: [data], parentElement: root }) {
 }
 
 function build(root, data) {
-  const style = new URL("./board.css", import.meta.url).href;
-  const link = html("link", { rel: "stylesheet", href: style });
   const left = svg("svg", { viewBox: `0 0 ${W} 262`, class: "half" });
   const right = svg("svg", { viewBox: `0 0 ${W} 262`, class: "half", role: "img" });
   const heads = [html("div", { class: "result-head" }), html("div", { class: "result-head" })];
@@ -73,14 +69,14 @@ function build(root, data) {
     html("div", {}, heads[0], html("div", { class: "drawn" }, left, hand)),
     html("div", {}, heads[1], right),
   );
-  root.replaceChildren(link, whole);
+  root.replaceChildren(style(), whole);
   const rows = board(left);
   const curve = curves(right, data);
   const show = (stop, visited) => {
     const [correct, faulty] = stop.advantages;
     const way = faulty[0] < 0 ? "pushed down" : faulty[0] > 0 ? "pushed up" : "neither pushed";
     heads[0].replaceChildren(
-      ...numbers(signed(correct[0]), signed(faulty[0])),
+      ...numbers(signed(correct[0], 3), signed(faulty[0], 3)),
       html("p", {}, "rows 0 to 2 are right and finished, and they are ", html("b", { text: way })),
     );
     heads[1].replaceChildren(

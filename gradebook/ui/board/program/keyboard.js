@@ -6,15 +6,8 @@
 // back what stood there. Anywhere: Ctrl+Z and Ctrl+Shift+Z, Alt with a
 // vertical arrow moves the row, Ctrl+D duplicates it.
 
-import { set } from "./drag.js";
+import { set, STEPS } from "./drag.js";
 import { round } from "./scale.js";
-
-const STEPS = {
-  ArrowLeft: -1,
-  ArrowDown: -1,
-  ArrowRight: 1,
-  ArrowUp: 1,
-};
 
 export function keyboard(board) {
   let moving = null; // {row, gesture} while a key holds a handle in motion
@@ -40,10 +33,6 @@ export function keyboard(board) {
     } else if (target.matches(".row input[type=checkbox]") && STEPS[key]) {
       event.preventDefault();
       go(board, target, STEPS[key] * (key.endsWith("Left") || key.endsWith("Right") ? 1 : -1));
-    } else if (target.matches(".chip") && STEPS[key]) {
-      event.preventDefault();
-      const next = key === "ArrowRight" || key === "ArrowDown";
-      (next ? target.nextElementSibling : target.previousElementSibling)?.focus();
     }
   });
 

@@ -7,7 +7,6 @@ const NUMBER = 94; // pixels of a result as a number, before and after the answe
 const GAP = 10;
 const CHIP = 15; // pixels of a mask chip with its gap, where there is room
 const LEAST_CHIP = 6;
-const MOST = 4; // decimals that rewards are aligned for
 const AXES = 300; // pixels that the axes get before any optional column
 
 // What a batch looks like at this width: the columns with their places, the
@@ -96,31 +95,13 @@ function wanted(column, data, narrow) {
   const longest = Math.max(...texts.map((t) => t.length), named);
   const letters = narrow ? 7 : 8;
   if (column.name === "reward") {
-    const aligned = texts.map((t) => t.length + padding(t, data.decimals));
-    const needed = Math.max(longest, ...aligned) * letters + 26;
+    const needed = longest * letters + 26;
     return Math.min(Math.max(needed, narrow ? 52 : 72), narrow ? 130 : 170);
   }
   if (column.kind === "label")
     return Math.min(Math.max(longest * letters + 20, narrow ? 42 : 58), narrow ? 56 : 120);
   return Math.min(Math.max(longest * letters + 18, 58), 110);
 }
-
-// How many letters stand to the right of a reward, so that the points of all
-// rewards are one below the other. `decimals`: of the longest among them.
-export function padding(text, decimals) {
-  const own = places(text);
-  if (own >= decimals) return 0;
-  return decimals - own + (own ? 0 : 0.5); // a point is half as wide
-}
-
-// The decimals of the rewards' column; 0, for no alignment, beyond MOST.
-export function decimalsOf({ columns, rows }) {
-  const at = columns.findIndex((c) => c.name === "reward");
-  const most = Math.max(0, ...rows.map((row) => places(String(row[at]))));
-  return most > MOST ? 0 : most;
-}
-
-const places = (text) => /^[-+\d]*\.(\d+)$/.exec(text)?.[1].length ?? 0;
 
 function numberWidth(data) {
   const texts = data.panels[data.numbers].text.flat();

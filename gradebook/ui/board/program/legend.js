@@ -42,7 +42,7 @@ const BEFORE = "before the edits";
 const item = (name, words, look = "item") =>
   html("span", { class: look }, sign(name), html("span", { text: words }));
 
-export function items({ data, causes }) {
+function items({ data, causes }) {
   const [correct, faulty] = data.names;
   const shown = [["correct", correct]];
   if (!data.covered) shown.push(["faulty", faulty]);

@@ -15,16 +15,12 @@ const SMALL = "M0,-5 L5,0 L0,5 L-5,0 Z";
 export class Marks {
   constructor(board) {
     this.board = board;
-    this.layers = Object.fromEntries(
-      ["ranges", "ghosts", "arrows", "links", "circles", "diamonds"].map((name) => [
-        name,
-        svg("g", { class: name }),
-      ]),
-    );
-    board.over.append(...Object.values(this.layers));
-    this.kept = Object.fromEntries(
-      Object.entries(this.layers).map(([n, layer]) => [n, new Kept(layer)]),
-    );
+    this.kept = {};
+    for (const name of ["ranges", "ghosts", "arrows", "links", "circles", "diamonds"]) {
+      const layer = svg("g", { class: name });
+      board.over.append(layer);
+      this.kept[name] = new Kept(layer);
+    }
   }
 
   render(length) {

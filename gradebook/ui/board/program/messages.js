@@ -104,7 +104,7 @@ export class Outbox {
   pending(row, column) {
     for (let i = this.waiting.length - 1; i >= 0; i--) {
       const edit = this.waiting[i];
-      if (SHIFTING.has(edit.do)) return undefined;
+      if (!STEADY.has(edit.do)) return undefined;
       if (edit.do === "cell" && edit.row === row && edit.column === column) return edit.value;
     }
     return undefined;
@@ -133,18 +133,8 @@ export class Outbox {
   }
 }
 
-// After these a row's number may mean another row.
-const SHIFTING = new Set([
-  "add",
-  "remove",
-  "move",
-  "paste",
-  "replace",
-  "undo",
-  "redo",
-  "reset",
-  "go",
-]);
+// After any other edit a row's number may mean another row.
+const STEADY = new Set(["cell", "mask", "select", "stage"]);
 
 const replaces = (edit, before) =>
   edit.do === before.do &&

@@ -33,17 +33,10 @@ export class Path {
     if (this.key === key) return;
     this.key = key;
     const { row, stages, parts } = path;
-    const start = `Row ${row} through the computation`;
-    const at = parts !== null && stages[parts].name;
-    this.title.replaceChildren(
-      ...prose(
-        data.covered
-          ? start
-          : at
-            ? `${start}: the engines part at \`${at}\``
-            : `${start}: both engines agree`,
-      ),
-    );
+    const at =
+      parts === null ? "both engines agree" : `the engines part at \`${stages[parts].name}\``;
+    const title = `Row ${row} through the computation`;
+    this.title.replaceChildren(...prose(data.covered ? title : `${title}: ${at}`));
     const each = Math.max(full / stages.length, LEAST);
     this.pipe.style.width = `${each * stages.length}px`;
     set(this.scroll, { tabindex: each > full / stages.length ? 0 : null });

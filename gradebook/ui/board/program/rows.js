@@ -1,12 +1,11 @@
 // The batch's rows: numbers, text cells, flags, chips and handles.
 
-import { html, set } from "./dom.js";
+import { button, html, set } from "./dom.js";
 import { chips } from "./chips.js";
 import { minus, parsed, short } from "./scale.js";
-import { padding, span } from "./layout.js";
+import { span } from "./layout.js";
 
 const KINDS = { row: "index", "reward axis": "reward-axis" };
-const MOVE = "Drag to move the row";
 const PAUSE = 500; // ms without a key after which typing counts as done
 
 export class Rows {
@@ -129,44 +128,34 @@ export class Rows {
   }
 
   cell(one, row) {
-    const cell = html("div", {
+    const look = {
       role: one.name === "row" ? "rowheader" : "cell",
       class: `cell ${one.column?.kind ?? KINDS[one.name] ?? one.name}`,
       "data-name": one.column?.name,
-    });
-    cell.append(...this.content(one, row));
-    return cell;
+    };
+    return html("div", look, this.content(one, row));
   }
 
-  content(one, row) {
-    if (one.name === "row")
-      return [
-        html("button", {
-          type: "button",
-          class: "grip",
-          tabindex: -1,
-        }),
-      ];
-    if (one.name === "reward axis")
-      return [html("div", { class: "handle", role: "slider", "data-row": row })];
-    if (one.engine !== undefined) return [html("span", { class: "result" })];
-    if (one.column.kind === "tokens") return [chips(this.board, row)];
-    return [cellField(one.column, row)];
+  content({ name, column, engine }, row) {
+    if (name === "row") return button({ class: "grip", tabindex: -1 }, () => {});
+    if (name === "reward axis")
+      return html("div", { class: "handle", role: "slider", "data-row": row });
+    if (engine !== undefined) return html("span", { class: "result" });
+    return column.kind === "tokens" ? chips(this.board, row) : cellField(column, row);
   }
 
   fill(made, row, state) {
     const { board } = this;
     const { data } = board;
-    const classes = [
-      "row",
-      board.data.box?.row === row && "asked",
-      state.band % 2 && "band",
-      state.piece && `piece ${state.piece}`,
-      state.selected && "selected",
-      state.flip && "flips",
-    ];
     set(made, {
-      class: classes.filter(Boolean).join(" "),
+      class: [
+        "row",
+        board.data.box?.row === row && "asked",
+        state.band % 2 && "band",
+        state.piece && `piece ${state.piece}`,
+        state.selected && "selected",
+        state.flip && "flips",
+      ],
       "aria-rowindex": row + 2,
       "aria-selected": null,
     });
@@ -174,7 +163,7 @@ export class Rows {
     set(grip, {
       text: String(row),
       "aria-label": `row ${row}`,
-      title: state.piece ? `A piece of a rollout. ${MOVE}` : MOVE,
+      title: state.piece ? "A piece of a rollout" : null,
       "aria-current": state.selected ? "true" : null,
     });
     this.fields(made, row, state);
@@ -209,8 +198,6 @@ export class Rows {
       const text = column.kind === "label" ? String(value) : minus(String(value));
       if (input.value !== text) input.value = text;
     }
-    if (column.name === "reward")
-      set(input, { style: `--after:${padding(String(value), data.decimals)}ch` });
     set(input, {
       "aria-invalid": bad ? "true" : null,
       title: bad,
@@ -230,17 +217,15 @@ export class Rows {
     made.at = at;
     const [low, high] = axis.ends;
     const prompt = state.cells[data.columns.findIndex((c) => c.name === "prompt")];
-    const held = board.held?.row === row;
-    const classes = [
-      "handle",
-      state.say[0] === "0" && "hollow",
-      state.say.length > 1 && state.say[0] !== state.say[1] && "unlike",
-      bad && "bad",
-      held && "held",
-      data.invite === row && "invite",
-    ];
     set(made, {
-      class: classes.filter(Boolean).join(" "),
+      class: [
+        "handle",
+        state.say[0] === "0" && "hollow",
+        state.say.length > 1 && state.say[0] !== state.say[1] && "unlike",
+        bad && "bad",
+        board.held?.row === row && "held",
+        data.invite === row && "invite",
+      ],
       tabindex: state.open && (state.selected || !row) ? 0 : -1,
       "aria-label": `Reward of row ${row}, prompt ${prompt}`,
       "aria-valuemin": low,

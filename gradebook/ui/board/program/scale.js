@@ -143,6 +143,9 @@ export function short(x) {
 
 export const minus = (text) => text.replace(/-/g, "\u2212");
 
+// "+0.50", "−0.48", "0.00".
+export const signed = (x, digits) => (x > 0 ? "+" : "") + minus(x.toFixed(digits));
+
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
 // The number in a cell, or null: the server says what is wrong with it.
