@@ -93,7 +93,6 @@ class Visit:
         # The questions are skipped, so that both sides show.
         skipped = dict.fromkeys(names(), Guess(SKIPPED))
         self.app.session_state["progress"] = Progress(skipped)
-        self.app.session_state["arrived"] = True  # as the browser says it
         for name, value in (state or {}).items():
             self.app.session_state[name] = value
         for name, value in query.items():

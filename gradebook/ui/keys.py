@@ -68,8 +68,6 @@ GO: Key[bool] = Key("room-go", bool)
 """The learner asked to be taken to the lead."""
 TAB: Key[str] = Key("room-tab-name", str)
 """The tab of the lead's browser, as it names itself; '' until then."""
-ARRIVED: Key[bool] = Key("arrived", bool)
-"""The browser has drawn the session's first screen."""
 SHORTCUTS: Key[dict[str, Any]] = Key(
     "shortcut-keys", lambda: {"epoch": secrets.token_hex(4), "seen": 0}
 )

@@ -42,12 +42,8 @@ class Learner:
         self.bytes: Counter[str] = Counter()
 
     async def open(self) -> float:
-        """Opens the page; milliseconds until it stands. What comes after
-        the first screen follows."""
-        took = await self._run(BackMsg())
-        if self.keys[0]:
-            await self._send(self.keys, {"drawn": True})
-        return took
+        """Opens the page; milliseconds until it stands."""
+        return await self._run(BackMsg())
 
     async def edit(self, row: int, value: str, final: bool = True) -> float:
         """Gives a row another reward; milliseconds until the board's answer

@@ -145,16 +145,6 @@ def opened(visit, stage, state=None):
     return visit("partial_groups", state).edit({"do": "stage", "stage": stage})
 
 
-def test_nothing_moves_when_the_stages_picture_comes(visit):
-    """Plotly is loaded after the first screen; its space is there before."""
-    early = opened(visit, "group", {"arrived": False})
-    assert early.pictures == []
-    (picture,) = opened(visit, "group").pictures
-    height = picture["layout"]["height"]
-    spaces = [e.value for e in early.app.get("html")]
-    assert f'<div style="height: {height}px"></div>' in spaces
-
-
 def test_a_stage_of_the_path_opens_and_closes(visit):
     page = opened(visit, "baseline").open("stage")
     assert "### The stage `baseline`" in page.text

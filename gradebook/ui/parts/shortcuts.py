@@ -3,8 +3,7 @@
 Ctrl+Z and Ctrl+Shift+Z outside a text field undo and redo. In the presenter
 view the left and right arrow keys step along the stages, and space reveals.
 The component also says when the board has the answer to a finished edit, so
-that the fragment it stands in follows, and when the browser has drawn a
-session's first screen, so that what takes long to load is sent after it.
+that the fragment it stands in follows.
 """
 
 from __future__ import annotations
@@ -59,9 +58,6 @@ def shortcuts(
         if fresh:
             then()
 
-    def drawn() -> None:
-        keys.ARRIVED.put(True)
-
     component(
         key="shortcuts",
         data=[
@@ -69,7 +65,6 @@ def shortcuts(
                 "epoch": here["epoch"],
                 "seen": here["seen"],
                 "heard": (keys.widget("shortcuts") or {}).get("settled", 0),
-                "drawn": arrived(),
                 "presenter": presenter,
                 "focus": focus,
                 "top": top,
@@ -78,15 +73,9 @@ def shortcuts(
         ],
         height=1,
         on_pressed_change=pressed,
-        on_drawn_change=drawn,
         on_settled_change=_draw_again,
     )
 
 
 def _draw_again() -> None:
     """The message alone makes the fragment run."""
-
-
-def arrived() -> bool:
-    """The browser has drawn this session's first screen."""
-    return keys.ARRIVED.get()

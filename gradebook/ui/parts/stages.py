@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
-from gradebook.output.figures import Figure, stage_figure
+from gradebook.output.figures import stage_figure
 from gradebook.output.lines import lines_of
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.folding import folded
 from gradebook.ui.parts.pictures import chart, ink, prompts_of
-from gradebook.ui.parts.shortcuts import arrived
 from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.workings import tokens, workings
@@ -33,7 +30,12 @@ def opened(draft: Draft) -> None:
         text = words.titled(f"The stage `{stage}`", level=3)
         text += meaning(one if stage == one.stage else None, stage, names)
         st.markdown(text, help=terms(text))
-        _plot(draft, stage, row)
+        chart(
+            stage_figure(comparison, stage, row, names, ink(), prompts_of(draft)),
+            key=f"plot-{draft.scenario.name}",
+            config={"displayModeBar": False},
+            alt=f"The stage {stage}, row by row, {' and '.join(names)}.",
+        )
         folded(
             "The numbers of this stage",
             "stage",
@@ -42,25 +44,6 @@ def opened(draft: Draft) -> None:
     with right:
         workings(comparison, row, names)
     tokens(comparison, row, names)
-
-
-def _plot(draft: Draft, stage: str, row: int) -> None:
-    """The stage row by row, correct and faulty side by side. Plotly takes
-    long to load, and comes after the board into the space kept for it."""
-    names, comparison = draft.state.engine_names, draft.comparison
-    prompts = prompts_of(draft)
-    drawn = chart if arrived() else _space
-    drawn(
-        stage_figure(comparison, stage, row, names, ink(), prompts),
-        key=f"plot-{draft.scenario.name}",
-        config={"displayModeBar": False},
-        alt=f"The stage {stage}, row by row, {' and '.join(names)}.",
-    )
-
-
-def _space(figure: Figure, **_: Any) -> None:
-    """As high as the figure, so that nothing moves when it comes."""
-    st.html(f'<div style="height: {figure["layout"]["height"]}px"></div>')
 
 
 def first_difference(comparison: Comparison, swapped: str) -> str:

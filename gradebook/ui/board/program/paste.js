@@ -13,15 +13,12 @@ export function paste(board) {
     board.put({ do: "paste", row: Number(row), column, text: block });
   });
   const field = html("textarea", { rows: 6, "aria-label": "Block of cells" });
-  const names = html("p", {
-    text:
-      "Copy cells from a spreadsheet and paste them here. A first line" +
-      " of column names is welcome but not needed; a single column is the" +
-      " rewards. The block replaces all rows. To change some cells only," +
-      " paste into a cell of the board.",
-  });
+  const text =
+    "Copy cells from a spreadsheet and paste them here, with or without a line of column names;" +
+    " a single column is the rewards. The block replaces all rows. To change some cells only," +
+    " paste into a cell of the board.";
   const go = button({ class: "tool", text: "Replace the rows" }, () =>
     board.put({ do: "replace", text: field.value.replace(/\r/g, "") }),
   );
-  return html("div", { class: "block", hidden: true }, names, field, go);
+  return html("div", { class: "block", hidden: true }, html("p", { text }), field, go);
 }

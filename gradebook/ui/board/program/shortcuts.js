@@ -7,6 +7,7 @@ const PATIENCE = 3000; // ms until the rest is asked again to follow
 const TEXT =
   'textarea, [contenteditable="true"], input:not(' +
   '[type="checkbox"], [type="radio"], [type="range"], [type="button"])';
+const CONTROL = 'button, a, input, select, textarea, summary, [role], [tabindex="0"]:not(main)';
 const live = new WeakMap();
 
 function isTyping(target) {
@@ -27,13 +28,7 @@ function pressed(event, { presenter, letters }) {
   if (letter) return isTyping(target) ? "" : letter;
   if (!presenter || command || event.shiftKey || event.repeat) return "";
   // The page itself can have the focus, too; it is no control.
-  if (
-    target !== document.body &&
-    target.closest?.(
-      "button, a, input, " + 'select, textarea, summary, [role], [tabindex="0"]:not(main)',
-    )
-  )
-    return "";
+  if (target !== document.body && target.closest?.(CONTROL)) return "";
   return { ArrowLeft: "back", ArrowRight: "on", " ": "reveal" }[event.key] || "";
 }
 
@@ -59,6 +54,7 @@ function mounted(parentElement) {
   document.addEventListener("keydown", own.listen);
   addEventListener("gradebook-settled", own.follow);
   live.set(parentElement, own);
+  parentElement.host.toggleAttribute("data-listening", true);
   return own;
 }
 
@@ -70,12 +66,6 @@ export function draw({ data: [data], parentElement, setStateValue }) {
   own.last = Math.max(own.last, data.seen);
   own.waiting = own.waiting.filter(([number]) => number > data.seen);
   if (data.heard >= own.asked) clearTimeout(own.patience);
-  // The page takes keys, and has nothing to tell before somebody acts.
-  parentElement.host.toggleAttribute("data-listening", data.drawn);
-  if (!data.drawn && !own.told) {
-    own.told = true;
-    requestIdleCallback(() => own.send("drawn", data.epoch), { timeout: 2000 });
-  }
   if (data.top && own.top !== data.top) {
     own.top = data.top;
     // The title's end at the window's end: nothing is above the title.
