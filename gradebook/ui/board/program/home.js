@@ -105,9 +105,11 @@ function build(root, data) {
 const numbers = (correct, faulty) => [
   sign("correct"),
   html("b", { text: correct }),
+  html("small", { text: "correct" }),
   html("span", { text: "\u2192", role: "img", "aria-label": "becomes" }),
   sign("faulty"),
   html("b", { text: faulty }),
+  html("small", { text: "faulty" }),
 ];
 
 const label = (x, y, text, more = {}) => svg("text", { x, y, text, ...more });
@@ -120,7 +122,7 @@ function board(left) {
     label(252, 16, "reward (drag row 3)", { ...middle, class: "strong" }),
     label(498, 16, "advantage", { ...middle, class: "strong" }),
     label(14, 36, "row"),
-    label(48, 36, "prompt"),
+    label(48, 36, "prompt", { class: "roomy" }),
     label(100, 36, "stopped?"),
   );
   const axis = (at, ticks) => {
@@ -180,9 +182,7 @@ function board(left) {
 function curves(right, { updates, correct }) {
   const line = (values) =>
     values.map((v, n) => `${n ? "L" : "M"}${update(updates[n])},${chance(v)}`).join("");
-  right.append(
-    label(40, 16, "chance of success of two small policies: same luck, mean of 16 seeds"),
-  );
+  right.append(label(40, 16, "chance of success: two small policies, same luck, mean of 16 seeds"));
   for (const share of [0, 500, 1000])
     right.append(
       label(38, chance(share) + 4, String(share / 1000), { "text-anchor": "end" }),
