@@ -49,8 +49,8 @@ def picture(
         shaded ^= row > 0 and prompt != prompts[row - 1]
         label = _label(numbers[row] if numbers else row, prompt)
         rows[row] |= {"label": label, "shaded": shaded}
-    for row, text in zip(rows, beside):
-        row["beside"] = text
+    for marks, text in zip(rows, beside):
+        marks["beside"] = text
     right = LETTER * max(map(len, beside), default=0)
     foot = ROW * len(rows) + 6
     return rendered(
