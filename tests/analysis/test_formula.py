@@ -268,4 +268,4 @@ def test_dust_that_is_divided_is_shown():
     batch = gradebook.load("double_normalization-manufactured").batch()
     found = compare(gradebook.bug("double_normalization"), batch)
     text = "".join(part.text for part in worked(found, 0)[1][-1])
-    assert text == "then (−1.39e-8 − 4.86e-8) / 6.35e-8 = −0.984"
+    assert text == "then (−1.39e−8 − 4.86e−8) / 6.35e−8 = −0.984"
