@@ -10,7 +10,7 @@ const [TOP, LOW] = [10, 80]; // pixels of the tracks, below the names
 export class Path {
   constructor(board) {
     this.board = board;
-    this.title = html("h3", { class: "path-title" });
+    this.title = html("h2", { class: "path-title" });
     this.tracks = svg("svg", { class: "tracks", "aria-hidden": "true" });
     this.stages = html("div", {
       class: "stages",
