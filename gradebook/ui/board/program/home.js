@@ -123,7 +123,7 @@ function board(left) {
     label(498, 16, "advantage", { ...middle, class: "strong" }),
     label(14, 36, "row"),
     label(48, 36, "prompt", { class: "roomy" }),
-    label(100, 36, "stopped?"),
+    label(100, 36, "stopped?", { class: "roomy" }),
   );
   const axis = (at, ticks) => {
     for (const tick of ticks)
