@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator
 
-from gradebook.cases.columns import COLUMNS
 from gradebook.cases.rows import Cells, read_value
 from gradebook.cases.schema import (
     Count,
@@ -26,6 +25,7 @@ from gradebook.cases.schema import (
     read,
 )
 from gradebook.cases.table import Table
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import Settings, check_setting
 

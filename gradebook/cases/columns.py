@@ -1,4 +1,4 @@
-"""The columns of a batch as a table shows them, and how a cell is read.
+"""Cells: how a table writes the values of a batch's columns, and reads them.
 
 A cell is what a person typed: text for labels, numbers and lists, True or
 False for flags, a tuple of flags for a response mask.
@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, refuse, shown
 
 Cell = str | bool | tuple[bool, ...]
@@ -24,63 +22,28 @@ TOKEN = re.compile(r"t[1-9][0-9]*")
 """The header of one token of the response mask: t1, t2, .."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """What is known about one column of a batch.
-
-    name    the batch's name for it
-    kind    label, number, whole, flag, list (one number a token) or tokens
-            (one flag a token)
-    title   the column's heading
-    help    one sentence for a person who meets the column for the first time
-    plain   the cell that changes nothing: what the batch takes where the
-            column is missing. Called with the row's other cells by column,
-            the row's number and the number of tokens.
-    """
-
-    name: str
-    kind: str
-    title: str
-    help: str
-    plain: Callable[[Mapping[str, Cell], int, int], Cell]
-
-
-def _steps(row: Mapping[str, Cell], at: int, width: int) -> Cell:
-    kept = row.get("kept_steps", "1")
-    return "1" if kept == "0" else kept
-
-
-def _ones(row: Mapping[str, Cell], at: int, width: int) -> Cell:
-    return " ".join(["-1"] * max(width, 1))
-
-
-PLAIN: Mapping[str, Callable[[Mapping[str, Cell], int, int], Cell]] = {
-    "rollout": lambda row, at, width: str(at),
-    "text": lambda row, at, width: row["prompt"],
-    "steps": _steps,
-    "kept_steps": lambda row, at, width: row.get("steps", "1"),
-    "mask": lambda row, at, width: (True,) * max(width, 1),
-    "logp": _ones,
-    "ref_logp": lambda row, at, width: row.get("logp") or _ones(row, at, width),
-}
-"""The plain cells that depend on the row: on its other cells by column, its
-number, and the number of tokens."""
-
-
-def _column(name: str, kind: str, title: str, help: str, plain: Cell = "") -> Column:
-    return Column(name, kind, title, help, PLAIN.get(name, lambda *row: plain))
-
-
-COLUMNS: Mapping[str, Column] = MappingProxyType(
-    {
-        name: _column(name, **known)
-        for name, known in tomllib.loads(
-            Path(__file__).with_suffix(".toml").read_text("utf-8")
-        ).items()
-    }
-)
-"""Every column by its name, in the order that a table shows them. A new
-column of a batch is one entry in columns.toml."""
+def plain_cell(name: str, row: Mapping[str, Cell], at: int, width: int) -> Cell:
+    """The cell that changes nothing: what the batch takes where the column is
+    missing. `row` has the row's other cells, `at` is its number, and `width`
+    the number of tokens."""
+    ones = " ".join(["-1"] * max(width, 1))
+    match name:
+        case "rollout":
+            return str(at)
+        case "text":
+            return row["prompt"]
+        case "steps":
+            kept = row.get("kept_steps", "1")
+            return "1" if kept == "0" else kept
+        case "kept_steps":
+            return row.get("steps", "1")
+        case "mask":
+            return (True,) * max(width, 1)
+        case "logp":
+            return ones
+        case "ref_logp":
+            return row.get("logp") or ones
+    return COLUMNS[name].default
 
 
 def column_of(header: str) -> str:

@@ -17,8 +17,9 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from gradebook.cases.columns import COLUMNS, TOKEN, as_cell, column_of
+from gradebook.cases.columns import TOKEN, as_cell, column_of
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, refuse, shown
 
 MOST_UNPACKED = 200_000

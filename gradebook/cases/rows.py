@@ -13,9 +13,9 @@ from pydantic import (
     create_model,
 )
 
-from gradebook.cases.columns import COLUMNS
 from gradebook.cases.schema import Bit, Count, Flag, Label, Number, between, read
 from gradebook.cases.table import MOST_ROWS
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import refuse
 
 MOST_TOKENS = 64

@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradebook.cases.columns import COLUMNS, Cell, as_cell, column_of, parts, read
+from gradebook.cases.columns import (
+    Cell,
+    as_cell,
+    column_of,
+    parts,
+    plain_cell,
+    read,
+)
 from gradebook.core.batch import Batch
+from gradebook.core.columns import COLUMNS, of_kind
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
@@ -27,7 +35,7 @@ WIDEST = 256
 """Rows of a table, and tokens of a row, at most."""
 KINDS = {"tokens": bool, "list": float}
 """The number types of the columns with a value for each token."""
-LISTS = tuple(name for name, c in COLUMNS.items() if c.kind == "list")
+LISTS = of_kind("list")
 Row = tuple[Cell, ...]
 
 
@@ -264,7 +272,7 @@ class Table:
         cells = dict(row)
         for name in self.columns:
             if name not in cells:
-                cells[name] = COLUMNS[name].plain(cells, at, self.width)
+                cells[name] = plain_cell(name, cells, at, self.width)
         return [cells[name] for name in self.columns]
 
 

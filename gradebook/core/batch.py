@@ -12,7 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from gradebook.core.columns import (
+from gradebook.core.columns import COLUMNS, of_kind
+from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.settings import Settings
+from gradebook.core.tensors import (
     codes,
     read_flags,
     read_floats,
@@ -21,20 +24,8 @@ from gradebook.core.columns import (
     read_whole,
     refuse_rows,
 )
-from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.settings import Settings
 
-PER_ROW = (
-    "eos",
-    "step",
-    "steps",
-    "kept_steps",
-    "scored",
-    "rollout",
-    "rank",
-    "text",
-)
-PER_TOKEN = ("mask", "logp", "ref_logp")
+PER_TOKEN = of_kind("tokens", "list")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +100,10 @@ class Batch:
             tokens["mask"] = torch.ones(shape, dtype=torch.bool)
         for name in PER_TOKEN:
             put(name, tokens[name])
-        put("eos", read_flags("eos", self.eos, rows))
+        for name in of_kind("flag"):
+            put(name, read_flags(name, getattr(self, name), rows))
         if self.settings.eos_by_width:  # as AReaL finds it
             put("eos", self.tokens < self.mask.shape[-1])
-        put("scored", read_flags("scored", self.scored, rows))
         put("step", read_whole("step", self.step, rows, default=0))
         put("rank", read_whole("rank", self.rank, rows, default=0))
         own = torch.arange(rows) if self.rollout is None else self.rollout
@@ -233,8 +224,7 @@ class Batch:
     def select(self, keep: Tensor) -> Batch:
         """The rows where `keep`, bool [R], is true, in order; or the rows
         with these numbers, int64."""
-        names = ("prompt", "reward", *PER_ROW, *PER_TOKEN)
-        values = {name: getattr(self, name) for name in names}
+        values = {name: getattr(self, name) for name in COLUMNS}
         taken: dict[str, Any] = {
             k: v if v is None else v[keep] for k, v in values.items()
         }
@@ -247,7 +237,7 @@ class Batch:
         copies = object.__new__(Batch)
         values = vars(copies)
         values["settings"] = self.settings
-        for name in ("prompt", "reward", *PER_ROW, *PER_TOKEN):
+        for name in COLUMNS:
             value = getattr(self, name)
             values[name] = value if value is None else _repeated(value, times)
         copy = torch.arange(times).repeat_interleave(self.rows)

@@ -7,12 +7,12 @@ import math
 from typing import Any
 
 from gradebook.analysis.comparison import Comparison, compare
-from gradebook.cases.columns import COLUMNS
 from gradebook.cases.record import bug
 from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.state import State, start
 from gradebook.cases.toml_file import LARGEST_FILE
 from gradebook.core.batch import Batch
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import refuse
 from gradebook.output.panels import GRADIENT, summary
 from gradebook.output.rendering import rendered

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from gradebook import Batch, GradebookError, Settings
-from gradebook.cases.columns import COLUMNS
 from gradebook.cases.table import Table
+from gradebook.core.columns import COLUMNS
 
 NUMBER, EMPTY = "a number", "an empty cell"
 COMMA, HUGE = "a number with a decimal point", "a number below 1.8e308"

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gradebook import Batch, GradebookError, Settings
-from gradebook.core.columns import FEW
+from gradebook.core.tensors import FEW
 
 NAN, INF = math.nan, math.inf
 TWO = {"prompt": [0, 1], "reward": [1, 2]}

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.core.columns import codes
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
+from gradebook.core.tensors import codes
 
 CANONICAL = (
     "step",

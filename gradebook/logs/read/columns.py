@@ -6,40 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse, shown
 
-_TABLE = """
-step: step global_step global_steps training_step train_step rollout_step
-    iteration iter update;
-prompt: uid group_id group group_index prompt_id prompt_index problem_id
-    question_id query_id task_id instance_id prompt prompts input inputs
-    question problem query instruction;
-reward: reward rewards total_reward final_reward reward_sum outcome_reward
-    reward_score score scores seq_reward task_reward token_level_scores
-    token_level_rewards;
-advantage: advantage advantages adv advs seq_advantage advantage_mean;
-length: length lengths response_length response_len response_tokens
-    completion_length completion_len completion_tokens output_length
-    output_tokens num_tokens n_tokens num_generated_tokens gen_len seq_len;
-mask: mask response_mask completion_mask loss_mask action_mask;
-eos: eos has_eos ended_with_eos finished is_finished terminated completed;
-truncated: truncated is_truncated no_eos seq_no_eos seq_no_eos_mask
-    hit_max_length overlong clipped;
-finish_reason: finish_reason stop_reason;
-accepted: accepted is_accepted accept kept valid;
-rejected: rejected is_rejected dropped filtered;
-steps: steps num_steps n_steps episode_length episode_len episode_steps
-    num_turns n_turns turns transitions;
-scored: scored is_scored has_reward;
-rollout: rollout rollout_id trajectory_id sample_id;
-rank: rank process dp_rank cp_rank;
-text: text prompt_text question_text;
-kept_steps: kept_steps kept_transitions num_kept_steps subsampled_steps
-"""
-
 NAMES: Mapping[str, tuple[str, ...]] = {
-    role.strip(): tuple(names.split())
-    for role, _, names in (one.partition(":") for one in _TABLE.split(";"))
+    name: column.names
+    for name, column in {"step": ALL["step"], **ALL}.items()
+    if name not in ("logp", "ref_logp")
 }
 """What a column can be, and the names it goes by, likeliest first."""
 

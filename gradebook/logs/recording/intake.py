@@ -16,7 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.columns import (
+from gradebook.core.columns import of_kind
+from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.tensors import (
     as_tensor,
     label_cells,
     read_flags,
@@ -25,20 +27,12 @@ from gradebook.core.columns import (
     read_whole,
     refuse_rows,
 )
-from gradebook.core.errors import GradebookError, refuse
 
-LABELS = ("prompt", "rollout", "text")
+LABELS = of_kind("label")
 """Columns of labels: whole numbers, or strings in every row."""
-FLAGS = ("eos", "scored")
-WHOLE = ("length", "steps", "kept_steps", "rank")
-COLUMNS = (
-    "reward",
-    "advantage",
-    "mask",
-    *LABELS,
-    *FLAGS,
-    *WHOLE,
-)
+FLAGS = of_kind("flag")
+WHOLE = ("length", *(name for name in of_kind("whole") if name != "step"))
+COLUMNS = ("reward", "advantage", "mask", *LABELS, *FLAGS, *WHOLE)
 """What `Recorder.step` and `Guard.step` take, beside the step's number."""
 
 
