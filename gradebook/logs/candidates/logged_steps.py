@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
+from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
@@ -34,7 +35,6 @@ CANONICAL = (
 )
 """The columns of a canonical frame; prompt and reward are always there."""
 
-FLAGS = ("eos", "scored")
 LABELS = ("rollout", "rank", "text")
 
 
@@ -270,7 +270,7 @@ def _assembled(
         "step": torch.from_numpy(step),
         "steps": steps,
         "kept_steps": steps if kept is None else kept,
-        **{n: _numbers(given, n, 1).bool() for n in FLAGS},
+        **{n: _numbers(given, n, 1).bool() for n in of_kind("flag")},
         "rollout": torch.arange(rows),
         "rank": _all(rows, 0),
         "text": torch.from_numpy(group),

@@ -94,34 +94,38 @@ def guessed(
     Raises GradebookError for a role or column that does not exist, and
     for a log without rewards.
     """
-    named = dict(given or {})
-    given = dict(named)
-    rewards = _given_rewards(given, names)
-    _check_given(given, names)
-    taken = set(given.values()) | set(rewards)
-    role = {k: v for k, v in given.items() if v}
-    for key, known in _known(names).items():
-        if key in given or (key == "reward" and rewards):
-            continue
+    given = dict(given or {})
+    text = given.get("reward", "")
+    rewards = [text] if text in names else [part.strip() for part in text.split("+")]
+    rewards = [name for name in rewards if name]
+    role = {key: name for key, name in given.items() if name and key != "reward"}
+    for key in given:
+        if key not in NAMES:
+            raise refuse("one of " + ", ".join(NAMES), key, key)
+    for key, name in [*role.items(), *(("reward", name) for name in rewards)]:
+        if name not in names:
+            columns = "one of the columns " + shown(", ".join(names), 200)
+            raise refuse(columns, name, key)
+    taken = {*role.values(), *rewards}
+    for key, aliases in _known(names).items():
         by_name = {plain(n): n for n in reversed(names) if n not in taken}
-        found = next((by_name[n] for n in known if n in by_name), "")
-        if found:
-            role[key] = found
-            taken.add(found)
+        name = next((by_name[alias] for alias in aliases if alias in by_name), "")
+        if name and key not in given:
+            role[key] = name
+            taken.add(name)
+    named_reward = role.pop("reward", "")
     by_place = "prompt" in role and _is_trl(names, role["prompt"])
     if not rewards and by_place and "reward" not in given:
         rewards = _reward_functions(names, numbers, role)
-    if rewards:
-        role.pop("reward", None)
-    elif "reward" in role:
-        rewards = (role.pop("reward"),)
+    if not rewards and named_reward:
+        rewards = [named_reward]
     if not rewards:
         raise GradebookError(
             key="reward",
             expected="a column of rewards (name it with reward=...)",
             found="columns " + shown(", ".join(names), 120),
         )
-    trusted = {key for key, name in named.items() if name}
+    trusted = {key for key, name in given.items() if name}
     if by_place:
         trusted |= {*TRL_ROLES, "reward"}
     elif set(names) >= VERL and VERL_REWARDS & set(names):
@@ -135,37 +139,8 @@ def recorded_columns(
 ) -> Columns:
     """The columns of a recording, by their own names; `given` as for
     `guessed`, and raises as it does."""
-    return guessed(names, names, {**own_names(names), **(given or {})})
-
-
-def own_names(names: Sequence[str]) -> dict[str, str]:
-    """Role -> the column of just that name, "" where there is none."""
-    return {role: role if role in names else "" for role in NAMES}
-
-
-def _given_rewards(given: dict[str, str], names: Sequence[str]) -> tuple[str, ...]:
-    """The reward columns a person named, "a+b" for a sum of two."""
-    text = given.get("reward", "")
-    if text in names or "+" not in text:
-        return (given.pop("reward"),) if text in names and text else ()
-    parts = tuple(part.strip() for part in text.split("+"))
-    for part in parts:
-        _must_exist("reward", part, names)
-    del given["reward"]
-    return parts
-
-
-def _check_given(given: Mapping[str, str], names: Sequence[str]) -> None:
-    for key, name in given.items():
-        if key not in NAMES:
-            raise refuse("one of " + ", ".join(NAMES), key, key)
-        if name:
-            _must_exist(key, name, names)
-
-
-def _must_exist(key: str, name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        raise refuse("one of the columns " + shown(", ".join(names), 200), name, key)
+    own = {role: role if role in names else "" for role in NAMES}
+    return guessed(names, names, {**own, **(given or {})})
 
 
 def _is_trl(names: Sequence[str], prompt: str) -> bool:
@@ -196,17 +171,15 @@ def _known(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
 
 def _reward_functions(
     names: Sequence[str], numbers: Sequence[str], role: Mapping[str, str]
-) -> tuple[str, ...]:
+) -> list[str]:
     """TRL's reward functions: numbers between completion and advantage,
     but for ids of problems."""
     first = names.index("completion") + 1
     last = names.index("advantage")
     between = names[first:last] if first <= last else names
-    others = {v for k, v in role.items() if k != "reward"}
-    return tuple(
-        n
-        for n in between
-        if n in numbers
-        and n not in others
-        and plain(n) not in (*NAMES["prompt"], *NAMES["step"])
-    )
+    ids = (*NAMES["prompt"], *NAMES["step"])
+    return [
+        name
+        for name in between
+        if name in numbers and name not in role.values() and plain(name) not in ids
+    ]

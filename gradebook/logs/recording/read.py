@@ -117,19 +117,29 @@ class Recording:
         step, some `rows` rows at a time. Steps with missing ranks are left
         out. Raises GradebookError for a file that was deleted meanwhile, or
         is damaged."""
-        streams: dict[Source, _Stream] = {}
+        steps, streams = self.steps, dict[Source, list[pa.RecordBatch]]()
         held: list[pa.RecordBatch] = []
-        for step in self.steps:
+        for step in steps:
             for _, part in sorted(self.parts[step].items()):
                 with _naming(part.source):
                     if part.source not in streams:
-                        streams[part.source] = _Stream(part.source)
-                    held.append(streams[part.source].batch(part.batch))
-            if sum(batch.num_rows for batch in held) >= rows or step == self.steps[-1]:
+                        streams[part.source] = self._batches(part.source)
+                    batch = streams[part.source][part.batch]
+                    batch.validate(full=True)
+                held.append(batch)
+            if sum(batch.num_rows for batch in held) >= rows or step == steps[-1]:
                 with _naming(part.source):
                     table = _joined(held)
                 yield table
                 held = []
+
+    def _batches(self, source: Source) -> list[pa.RecordBatch]:
+        """The file's batches up to the last one that is a part, mapped into
+        memory."""
+        parts = (part for ranks in self.parts.values() for part in ranks.values())
+        last = max(part.batch for part in parts if part.source == source)
+        stream = _opened(source)
+        return [stream.read_next_batch() for _ in range(last + 1)]
 
     def frames(self, rows: int = 65_536) -> Iterator[pd.DataFrame]:
         """The same as data frames, with the columns that every step has;
@@ -155,37 +165,11 @@ def _naming(source: Source) -> Iterator[None]:
         ) from error
 
 
-class _Stream:
-    """The batches of a file, mapped into memory and read in order."""
-
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self._start()
-
-    def _start(self) -> None:
-        if self.source.data is not None:
-            file: Any = pa.BufferReader(self.source.data)
-        else:
-            file = pa.memory_map(str(self.source.path))
-        self.reader = pa.ipc.open_stream(file)
-        self.count = 0
-
-    def next(self) -> tuple[pa.RecordBatch, Mapping[Any, Any]]:
-        """The next batch, and its metadata. Raises StopIteration at the
-        end, OSError or ArrowException where the file is cut off."""
-        self.last, metadata = self.reader.read_next_batch_with_custom_metadata()
-        self.count += 1
-        return self.last, metadata or {}
-
-    def batch(self, number: int) -> pa.RecordBatch:
-        """The batch of that number, checked. Raises whatever Arrow does where
-        the file is damaged."""
-        if number + 1 < self.count:
-            self._start()
-        while self.count <= number:
-            self.next()
-        self.last.validate(full=True)
-        return self.last
+def _opened(source: Source) -> Any:
+    """A file as a stream of batches, mapped into memory."""
+    if source.data is not None:
+        return pa.ipc.open_stream(pa.BufferReader(source.data))
+    return pa.ipc.open_stream(pa.memory_map(str(source.path)))
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.Table:
@@ -267,8 +251,8 @@ def _contents(
     """A stream's facts, its columns, step and place of each batch, and
     whether it is cut off. Raises whatever Arrow does where the file is
     damaged."""
-    stream = _Stream(source)
-    schema = stream.reader.schema
+    stream = _opened(source)
+    schema = stream.schema
     facts = json.loads((schema.metadata or {})[KEY.encode()])
     whole = {*schema.names} >= NEEDED and {*facts["types"].values()} <= {*COARSE}
     typed = all(column.type in TYPES[column.name] for column in schema)
@@ -279,7 +263,7 @@ def _contents(
     steps: list[tuple[int, Part]] = []
     while True:
         try:
-            batch, metadata = stream.next()
+            batch, metadata = stream.read_next_batch_with_custom_metadata()
         except StopIteration:
             return facts, tuple(schema.names), steps, False
         except (pa.ArrowException, OSError):
