@@ -1,6 +1,7 @@
 """What a batch takes, and what it refuses with key, row, expected, found."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from gradebook import Batch, GradebookError, Settings
+from gradebook.core.columns import ALL, COLUMNS
 from gradebook.core.tensors import FEW
 
 NAN, INF = math.nan, math.inf
@@ -98,6 +100,12 @@ def test_kept_steps_follow_steps_and_steps_follow_kept_steps():
 def test_strings_are_numbered_as_they_appear(kind):
     batch = Batch(kind(["b", "a", "b", "ü"]), [1, 2, 3, 4])
     assert batch.prompt.tolist() == [0, 1, 0, 2]
+
+
+def test_the_table_of_columns_has_what_a_batch_has_and_each_alias_once():
+    assert {field.name for field in fields(Batch)} == {*COLUMNS, "settings"}
+    names = [name for column in ALL.values() for name in column.names]
+    assert len(names) == len({*names})
 
 
 @pytest.mark.parametrize("rows", [FEW, FEW + 1])
