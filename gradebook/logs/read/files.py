@@ -153,8 +153,9 @@ def _csv(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
         if isinstance(error, GradebookError):
             raise
         raise refuse("rows of cells", str(error)) from error
-    rows = _of_text(table.slice(1).rename_columns([*places.values()]), use, numbers)
     lines = _lines(data, table.num_rows + len(odd))[1:]
+    del data  # the table holds its text once more
+    rows = _of_text(table.slice(1).rename_columns([*places.values()]), use, numbers)
     if odd:
         rows.bad = {at: refuse(f"{len(names)} cells", odd[at]) for at in odd}
         good = rows.frame.set_axis(np.delete(np.arange(len(lines)), [*odd]))
