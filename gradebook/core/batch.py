@@ -146,10 +146,6 @@ class Batch:
         if bool((self.rollout[1:] > self.rollout[:-1]).all()):
             return torch.arange(self.rows)  # all are different
         rollout = _factorized(self.rollout)
-        prompt = torch.empty_like(rollout)
-        prompt[rollout] = self.prompt_index
-        if bool((prompt[rollout] == self.prompt_index).all()):
-            return rollout  # no label is in two prompts
         return _factorized(self.prompt_index * (self.rows + 1) + rollout)
 
     @cached_property
