@@ -23,6 +23,8 @@ from gradebook.logs.read.sources import TEXT_BYTES, Source, unique
 
 PEEK_BYTES, PEEK_ROWS = 2**20, 200
 """How much of a file is looked at to see what its columns are."""
+AT_ONCE = 10_000
+"""Rows of JSON that are Python's objects at once."""
 DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
 BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04")
@@ -155,7 +157,8 @@ def _csv(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
         raise refuse("rows of cells", str(error)) from error
     lines = _lines(data, table.num_rows + len(odd))[1:]
     del data  # the table holds its text once more
-    rows = _of_text(table.slice(1).rename_columns([*places.values()]), use, numbers)
+    table = table.slice(1).rename_columns([*places.values()])
+    rows = _of_text(table, numbers if use else names)
     if odd:
         rows.bad = {at: refuse(f"{len(names)} cells", odd[at]) for at in odd}
         good = rows.frame.set_axis(np.delete(np.arange(len(lines)), [*odd]))
@@ -164,13 +167,14 @@ def _csv(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
     return rows
 
 
-def _of_text(table: Any, use: Sequence[str], numbers: Sequence[str]) -> Rows:
-    """Columns of text, null where a cell is empty, as numbers or categories."""
+def _of_text(table: Any, numbers: Sequence[str]) -> Rows:
+    """Columns of text, null where a cell is empty, as numbers where they are
+    some, or as categories."""
     import pyarrow as pa
 
     rows = Rows(pd.DataFrame(index=range(table.num_rows)))
     for name, column in zip(table.column_names, table.columns):
-        if not use or name in numbers:
+        if name in numbers:
             try:
                 values = column.cast(pa.float64())
             except pa.ArrowException:
@@ -221,10 +225,10 @@ def _json(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
     import pyarrow as pa
 
     data = _text(source, bool(use))
-    objects = _one_value(source, data)
+    table = _one_value(source, data)
     values: Iterable[tuple[int, Any]] = (
-        enumerate(objects, 1)
-        if objects is not None
+        enumerate(table, 1)
+        if table is not None
         else (
             (line, _parsed(text))
             for line, text in enumerate(io.BytesIO(data), 1)
@@ -233,24 +237,27 @@ def _json(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
     )
     if not use:
         values = [*islice(values, PEEK_ROWS)]
-        names = {str(key): 0 for _, v in values if isinstance(v, dict) for key in v}
-        if not names:
+        keys = {str(key): 0 for _, v in values if isinstance(v, dict) for key in v}
+        if not keys:
             raise GradebookError(
                 expected="one JSON object a line", found="none in the first lines"
             )
-    cells: dict[str, list[Any]] = {n: [] for n in use or unique([*names])}
+        use = numbers = unique([*keys])
+    schema = pa.schema([(name, pa.string()) for name in use])
+    rest, tables = iter(values), [schema.empty_table()]
     lines: list[int] = []
     bad: dict[int, GradebookError] = {}
-    for line, value in values:
-        if not isinstance(value, dict):
-            wrong = GradebookError(expected="a JSON object", found=shown(value, 40))
-            bad[len(lines)], value = wrong, {}
-        lines.append(line)
-        for name, column in cells.items():
-            column.append(_cell(value.get(name)))
-    table = pa.table({name: pa.array(c, "string") for name, c in cells.items()})
-    rows = _of_text(table, use, numbers)
-    rows.frame.index, rows.bad = lines, bad
+    while some := [*islice(rest, AT_ONCE)]:
+        for line, value in some:
+            if not isinstance(value, dict):
+                wrong = GradebookError(expected="a JSON object", found=shown(value, 40))
+                bad[len(lines)] = wrong
+            lines.append(line)
+        objects = [value if isinstance(value, dict) else {} for _, value in some]
+        cells = {name: [_cell(v.get(name)) for v in objects] for name in use}
+        tables.append(pa.table(cells, schema))
+    rows = _of_text(pa.concat_tables(tables), numbers)
+    rows.frame.index, rows.bad = pd.Index(lines), bad
     return rows
 
 
@@ -259,6 +266,8 @@ def _cell(value: Any) -> str | None:
     be written with, becomes a question mark."""
     if value is None:
         return None
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        return repr(value)
     text = value if isinstance(value, str) else json.dumps(value)
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
