@@ -68,12 +68,6 @@ class LoggedBatch(Batch):
         longest = torch.ones_like(self.step_rows)
         return longest.scatter_reduce(0, self.step_index, self.tokens, "amax")
 
-    @cached_property
-    def place(self) -> Tensor:
-        """int64 [R] the row's position among the rows of its step."""
-        starts = self.step_rows.cumsum(0) - self.step_rows
-        return torch.arange(self.rows) - starts[self.step_index]
-
 
 @dataclass(frozen=True, eq=False)
 class Groups:

@@ -170,12 +170,10 @@ def listed(paths: Iterable[str | Path | Source]) -> list[Source]:
     return files
 
 
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """A key under which 10.jsonl comes after 9.jsonl."""
-    words = re.findall(r"[0-9]+|[^0-9]+", name)
-    return [
-        (0, int(w), "") if w.isdigit() and len(w) < 19 else (1, 0, w) for w in words
-    ]
+def natural(name: str) -> list[str | int]:
+    """A key under which 10.jsonl comes after 9.jsonl: text, number, text, .."""
+    parts = re.split("([0-9]+)", name)
+    return [int(part) if at % 2 else part for at, part in enumerate(parts)]
 
 
 def number_in(name: str) -> int | None:
