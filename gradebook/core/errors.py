@@ -38,9 +38,6 @@ class GradebookError(ValueError):
         super().__init__(message)
 
     def __str__(self) -> str:
-        return self.text()
-
-    def text(self) -> str:
         """The place, and what is wrong there."""
         place = [self.file] if self.file else []
         if self.line is not None:
