@@ -181,15 +181,6 @@ def test_a_stream_that_says_nonsense_of_itself_is_named(tmp_path, facts):
     assert run.problems[0].startswith("rank00000-1-00000.arrows: damaged")
 
 
-@pytest.mark.parametrize("missing", [None, float("nan")])
-def test_a_reward_that_is_missing_is_no_error(tmp_path, missing):
-    with gradebook.Recorder(tmp_path, strict=True) as recorder:
-        recorder.step(0, **GOOD | {"reward": [1.0, missing]})
-    (table,) = gradebook.recording(tmp_path).tables()
-    assert table["reward"].to_pylist() == [1.0, None]
-    assert table["scored"].to_pylist() == [True, False]
-
-
 def test_unsigned_numbers_are_numbers_and_too_large_ones_are_named():
     """torch stores 16 to 64 unsigned bits and cannot compare them."""
     with tempfile.TemporaryDirectory() as folder:
