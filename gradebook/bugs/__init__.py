@@ -7,10 +7,13 @@ bug stands in its scenario file; `gradebook.cases.record` puts both together.
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
+
+import numpy as np
 
 from gradebook.core.errors import refuse
 from gradebook.engine.pipeline import CORRECT, STAGES, Engine, Stage
@@ -25,6 +28,10 @@ class Swap:
 
     name     the bug, or the bugs that act in this stage together
     engine   the whole faulty engine
+    unexplained, evidence  of a bug that is a rounding error, which the
+             numbers of a log show by themselves: the rows on which it alone
+             explains them, and how surely it does; None for other bugs
+    reading  settings outside which that rounding plays no part
     drops    the conditions of `counted` that the faulty function leaves
              out (names from grouping.CONDITIONS); empty for other stages
     """
@@ -35,6 +42,9 @@ class Swap:
     faulty: Stage
     engine: Engine
     drops: tuple[str, ...] = ()
+    unexplained: Callable[..., np.ndarray] | None = None
+    evidence: Callable[..., np.ndarray] | None = None
+    reading: Mapping[str, str] = field(default_factory=dict)
 
 
 @lru_cache
@@ -58,4 +68,7 @@ def swap(name: str) -> Swap:
         faulty=faulty,
         engine=replace(CORRECT, **{stage: faulty}),
         drops=getattr(module, "DROPS", ()),
+        unexplained=getattr(module, "unexplained", None),
+        evidence=getattr(module, "evidence", None),
+        reading=getattr(module, "READING", {}),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -34,3 +35,69 @@ def scale(
     spread = variance.sqrt().nan_to_num(0)
     divides = (rest.n >= 2) & (spread > 0)
     return torch.where(divides, spread + s.eps, 1).to(score.dtype)
+
+
+READING = {"baseline": "leave_one_out", "scale": "others_std"}
+"""The only computation in which the others' deviation takes part."""
+
+
+def unexplained(reward: np.ndarray, prompt: np.ndarray) -> np.ndarray:
+    """The other rewards of the row's group are equal, or all but. bool [R]."""
+    size, order = np.bincount(prompt), np.lexsort((reward, prompt))
+    last = np.cumsum(size) - 1
+    first = last - size + 1
+    x, out = reward[order], np.zeros(len(reward), dtype=bool)
+    near = 1e-3 * np.maximum(np.maximum(np.abs(x[first]), np.abs(x[last])), 1e-12)
+    several = size >= 3
+    second, before = np.minimum(first + 1, last), np.maximum(last - 1, first)
+    out[order[first[several & (x[last] - x[second] <= near)]]] = True
+    out[order[last[several & (x[before] - x[first] <= near)]]] = True
+    return out | (several & (x[last] - x[first] <= near))[prompt]
+
+
+def evidence(
+    rows: np.ndarray,
+    reward: np.ndarray,
+    prompt: np.ndarray,
+    advantage: np.ndarray,
+    baseline: np.ndarray,
+    ddof: int | None,
+    eps: float,
+) -> np.ndarray:
+    """For those of `rows`, bool [R]: 2 where a float32 order of summation gives
+    the logged deviation within 4 units in the last place, in two groups or
+    more; 1 inside the bound of a one-pass variance; else 0. int [R]."""
+    shown = np.zeros(len(rows), dtype="int64")
+    for row in np.flatnonzero(rows):
+        mates = np.flatnonzero(prompt == prompt[row])
+        others, own = reward[mates[mates != row]], reward[row]
+        away, logged, n = own - baseline[row], advantage[row], len(others)
+        if away == 0 or not logged or n < 2:
+            continue
+        undivided = abs(away - logged) <= 1e-4 * abs(away)
+        spread = away / logged - eps
+        variance = max(spread, 0) ** 2 * (n - (ddof or 0)) / n
+        bound = 8 * 2.0**-24 * float((reward[mates] ** 2).sum())
+        shown[row] = variance <= bound + others.var() or undivided
+        for each in _variances(others.astype("float32"), np.float32(own)):
+            unit = float(np.spacing(np.float32((others**2).mean())))
+            swallowed = undivided and not each > 0
+            if swallowed or not undivided and abs(variance - each) <= 4 * unit:
+                shown[row] = 2
+    if len(np.unique(prompt[shown == 2])) < 2:
+        shown = np.minimum(shown, 1)
+    return shown
+
+
+def _variances(x: np.ndarray, own: np.float32) -> list[float]:
+    """E[x^2] - E[x]^2 in float32, summed in the orders that trainers use."""
+    n, double = np.float32(len(x)), x.astype("float64")
+    whole = np.append(x, own)
+    sums = (
+        (double.sum(), (x * x).astype("float64").sum()),
+        (np.add.accumulate(x)[-1], np.add.accumulate(x * x)[-1]),
+        (x.sum(), (x * x).sum()),
+        (whole.sum() - own, (whole * whole).sum() - own * own),
+    )
+    means = [(np.float32(first) / n, np.float32(square) / n) for first, square in sums]
+    return [float(square - mean * mean) for mean, square in means]

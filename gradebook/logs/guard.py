@@ -202,7 +202,7 @@ class Guard:
 
     def _fits(self, ruler: Ruler, reading: Reading) -> bool:
         """One plain run gives the step's numbers."""
-        return bool(search.fit(ruler, reading, self._asked).good.all())
+        return bool(search.Found(ruler, self._asked).fit(reading).good.all())
 
     def _acts(self, j: Judgement) -> bool:
         if self.declared:

@@ -3,9 +3,8 @@
     python tests/bench/guard.py
 
 Prints ratios of CPU time in one run. Each bug's own case is repeated, with
-other rewards, to about 1,024 rows. First a healthy step (aim at most 4 plain
-runs), then the naming of each bug, and of numbers that nothing known gives
-(aim at most 60): after a healthy step, and at the first step of a run.
+other rewards, to about 1,024 rows. First a healthy step (aim at most 8 plain
+runs), then the naming of each bug, and of numbers that nothing known gives: after a healthy step, and at the first step of a run.
 Declared is an estimator alone, so that every listed trainer's version of it
 is tried.
 """

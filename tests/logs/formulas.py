@@ -4,26 +4,56 @@ formulas that nobody knows. Imports nothing from gradebook."""
 import numpy as np
 import pandas as pd
 
-EPS = (1e-8, 1e-6, 1e-4)
+EPS = (1e-9, 1e-8, 1e-6, 1e-5, 1e-4)
+REWARDS = {
+    "0 or 1": lambda c, level: (c.random(len(level)) < 0.5).astype(float),
+    "minus 1 or 1": lambda c, level: np.sign(c.random(len(level)) - 0.6),
+    "quarters": lambda c, level: c.integers(0, 5, len(level)) / 4,
+    "normal": lambda c, level: c.normal(size=len(level)) + level,
+    "three decimals": lambda c, level: (c.normal(size=len(level)) + level).round(3),
+    "0 to 10": lambda c, level: c.random(len(level)) * 10,
+    "near 100": lambda c, level: 100 + c.normal(size=len(level)),
+    "1 with a bonus": lambda c, level: (
+        (c.random(len(level)) < 0.4) + 0.1 * c.random(len(level)).round(2)
+    ),
+}
 
 
-def shape(chance):
-    """Steps of groups with rewards of some kind, and a flag or two."""
-    steps, groups = int(chance.integers(4, 9)), int(chance.integers(4, 9))
-    size = int(chance.choice([4, 5, 6, 8]))
-    rows = steps * groups * size
-    step = np.repeat(np.arange(steps), groups * size)
-    group = np.repeat(np.arange(steps * groups), size)
-    level = chance.normal(size=steps * groups)[group]
-    reward = (
-        (chance.random(rows) < 0.5).astype(float),
-        chance.normal(size=rows) + level,
-        chance.integers(0, 5, rows) / 4,
-        chance.random(rows) * 10,
-    )[chance.integers(4)]
-    reward[::size] += 1e-3  # no group and no step is flat
+SIZES = (2, 3, 4, 4, 5, 5, 6, 6, 8, 8, 16, 16)
+
+
+def shape(chance, least=2):
+    """4 to 60 steps of equal or unequal groups of 2 to 16 rows, with rewards
+    of some kind. `group` is what trainers group by, `uid` what they log."""
+    steps = int(chance.choice([4, 5, 6, 8, 12, 25, 60]))
+    groups = int(chance.integers(2, 13 if steps < 12 else 4))
+    largest = int(chance.choice([n for n in SIZES if n >= least]))
+    sizes = np.full(steps * groups, largest)
+    if largest > 2 and chance.random() < 0.4:
+        sizes = chance.integers(2, largest + 1, steps * groups)
+    group = np.repeat(np.arange(steps * groups), sizes)
+    step = group // groups
+    kind = str(chance.choice(sorted(REWARDS)))
+    reward = REWARDS[kind](chance, chance.normal(size=steps * groups)[group])
+    if kind != "0 or 1" or chance.random() < 0.5:
+        reward[np.unique(group, return_index=True)[1]] += 0.25  # few flat groups
     frame = pd.DataFrame({"step": step, "uid": group, "reward": reward})
-    frame["response_length"] = chance.integers(3, 90, rows)
+    frame["response_length"] = chance.integers(1, 90, len(frame))
+    frame["group"] = group
+    return frame
+
+
+def arranged(frame, chance):
+    """Rows as trainers leave them: a prompt drawn twice in a step, or rows of
+    a step in any order, or as they are."""
+    way = chance.random()
+    equal = frame.groupby("group").size().nunique() == 1
+    if way < 0.1 and equal and frame["group"].nunique() > 2 * frame["step"].nunique():
+        place = frame["group"] - frame.groupby("step")["group"].transform("min")
+        return frame.assign(uid=frame["group"] - (place == 1))
+    if way < 0.2:
+        frame = frame.assign(at=chance.random(len(frame)))
+        return frame.sort_values(["step", "at"]).drop(columns="at").reset_index()
     return frame
 
 
@@ -31,11 +61,16 @@ class By:
     """Statistics of rows that share a number, at each row."""
 
     def __init__(self, of, x, weight=None):
-        self.of, self.x = np.unique(of, return_inverse=True)[1], np.asarray(x, float)
-        self.w = np.ones(len(self.x)) if weight is None else np.asarray(weight, float)
+        self.of, self.x = np.unique(of, return_inverse=True)[1], np.asarray(x)
+        self.w = np.ones_like(self.x)
+        if weight is not None:
+            self.w = np.asarray(weight).astype(self.x.dtype)
+        self.order = np.argsort(self.of, kind="stable")
+        self.starts = np.searchsorted(self.of[self.order], np.arange(max(self.of) + 1))
 
     def sum(self, x):
-        return np.bincount(self.of, x)[self.of]
+        """In the numbers' own type, as trainers do."""
+        return np.add.reduceat(np.asarray(x)[self.order], self.starts)[self.of]
 
     @property
     def n(self):
@@ -54,7 +89,7 @@ class By:
         return (self.sum(self.x) - self.x) / (self.n - 1)
 
     def each(self, function):
-        out = np.empty(len(self.x))
+        out = np.empty_like(self.x)
         for one in range(self.of.max() + 1):
             at = self.of == one
             out[at] = function(self.x[at])
@@ -78,7 +113,7 @@ def inside():
         found[name] = (estimator, function)
 
     def g(f):
-        return By(f["uid"], f["reward"])
+        return By(f["group"], f["reward"])
 
     def s(f):
         return By(f["step"], f["reward"])
@@ -104,12 +139,16 @@ def inside():
         add(
             f"batch zscore {ddof}",
             "batch_zscore",
-            lambda f, e, d=ddof: (f["reward"] - s(f).mean) / (s(f).std(d) + e),
+            lambda f, e, d=ddof: (
+                (f["reward"].to_numpy() - s(f).mean) / (s(f).std(d) + e)
+            ),
         )
         add(
             f"batch mean, group std {ddof}",
             "batch_mean/group_std",
-            lambda f, e, d=ddof: (f["reward"] - s(f).mean) / (g(f).std(d) + e),
+            lambda f, e, d=ddof: (
+                (f["reward"].to_numpy() - s(f).mean) / (g(f).std(d) + e)
+            ),
         )
         add(
             f"group mean, batch std {ddof}",
@@ -119,17 +158,17 @@ def inside():
         add(
             f"reward over std {ddof}",
             "none/group_std",
-            lambda f, e, d=ddof: f["reward"] / (g(f).std(d) + e),
+            lambda f, e, d=ddof: f["reward"].to_numpy() / (g(f).std(d) + e),
         )
         add(
             f"reward over batch std {ddof}",
             "none/batch_std",
-            lambda f, e, d=ddof: f["reward"] / (s(f).std(d) + e),
+            lambda f, e, d=ddof: f["reward"].to_numpy() / (s(f).std(d) + e),
         )
         add(
             f"opo over std {ddof}",
             "length_weighted_mean/group_std",
-            lambda f, e, d=ddof: (f["reward"] - opo(f)) / (g(f).std(d) + e),
+            lambda f, e, d=ddof: (f["reward"].to_numpy() - opo(f)) / (g(f).std(d) + e),
         )
         add(
             f"over the others' std {ddof}",
@@ -140,7 +179,7 @@ def inside():
             f"about the baseline {ddof}",
             "batch_mean/group_std",
             lambda f, e, d=ddof: (
-                (f["reward"] - s(f).mean) / (g(f).std(d, s(f).mean) + e)
+                (f["reward"].to_numpy() - s(f).mean) / (g(f).std(d, s(f).mean) + e)
             ),
         )
         for by_token in (False, True):
@@ -171,9 +210,15 @@ def inside():
         )
     add("dr_grpo", "dr_grpo", lambda f, e: away(f))
     add("rloo", "rloo", lambda f, e: apart(f))
-    add("opo", "opo", lambda f, e: f["reward"] - opo(f))
-    add("batch mean", "batch_mean/none", lambda f, e: f["reward"] - s(f).mean)
-    add("batch others", "batch_others/none", lambda f, e: f["reward"] - s(f).others)
+    add("opo", "opo", lambda f, e: f["reward"].to_numpy() - opo(f))
+    add(
+        "batch mean", "batch_mean/none", lambda f, e: f["reward"].to_numpy() - s(f).mean
+    )
+    add(
+        "batch others",
+        "batch_others/none",
+        lambda f, e: f["reward"].to_numpy() - s(f).others,
+    )
     add("maxrl", "maxrl", lambda f, e: away(f) / (g(f).mean + e))
     add("pass@k", "grpo_passk", lambda f, e: g(f).each(best) / (g(f).std(1) + e))
     add("pass@k undivided", "grpo_passk", lambda f, e: g(f).each(best))
@@ -186,14 +231,16 @@ def inside():
 
 
 def opo(f):
-    return By(f["uid"], f["reward"], f["response_length"]).mean
+    return By(f["group"], f["reward"], f["response_length"]).mean
 
 
 def others_std(f, ddof):
     def of(x):
+        if len(x) - 1 <= ddof:
+            return np.ones(len(x))
         return np.array([np.delete(x, i).std(ddof=ddof) for i in range(len(x))])
 
-    spread = By(f["uid"], f["reward"]).each(of)
+    spread = By(f["group"], f["reward"]).each(of)
     return np.where(spread > 1e-8, spread, 1.0)
 
 
@@ -209,7 +256,7 @@ def outside():
     what nobody can recompute."""
 
     def g(f):
-        return By(f["uid"], f["reward"])
+        return By(f["group"], f["reward"])
 
     def ranks(x):
         return np.argsort(np.argsort(x, kind="stable")) / (len(x) - 1) - 0.5
@@ -254,37 +301,66 @@ def faulty():
     """name -> frame, chance -> (frame, advantages): faults as they were
     reported, and whether structure proves them."""
 
-    def drop(f, chance):
-        keep = chance.random(len(f)) > 0.15
-        keep[f["step"].to_numpy() == 0] = True
-        keep[: len(f) // 3] = keep[: len(f) // 3] & (np.arange(len(f) // 3) % 7 != 6)
-        return f[keep].reset_index(drop=True)
-
     def of(f, group, divided=True, eps=1e-6):
         b = By(group, f["reward"])
-        away = f["reward"].to_numpy() - b.mean
-        return away / (b.std(1) + eps) if divided else away
+        with np.errstate(all="ignore"):
+            away = f["reward"].to_numpy() - b.mean
+            return away / (np.nan_to_num(b.std(1)) + eps) if divided else away
+
+    def equal(f):
+        """Groups of one size."""
+        size = f.groupby("group").size().mode()[0]
+        place = f.groupby("group").cumcount()
+        whole = f.groupby("group")["step"].transform("size") >= size
+        return f[(place < size) & whole].reset_index(drop=True), int(size)
+
+    def fewer(f, chance):
+        """Rows lost in most steps, never in the first."""
+        lost = (chance.random(len(f)) < 0.15) & (f["step"] > f["step"].min())
+        return f[~lost].reset_index(drop=True)
+
+    def place(f):
+        at = f.groupby("step").cumcount().to_numpy()
+        return at, f.groupby("step")["uid"].transform("size").to_numpy()
 
     def strides(f, chance):
-        size = int(f.groupby("uid").size().max())
-        f = drop(f, chance)
-        place = f.groupby("step").cumcount().to_numpy()
-        count = f.groupby("step")["uid"].transform("size").to_numpy()
-        stride = f["step"].to_numpy() * 1000 + place // size
-        a = of(f, stride)
-        tail = place >= count // size * size
-        return f, np.where(tail, f["reward"] / 1e-6, a)
+        f, size = equal(f)
+        f = fewer(f, chance)
+        at, count = place(f)
+        a = of(f, f["step"].to_numpy() * 1000 + at // size)
+        return f, np.where(at >= count // size * size, f["reward"] / 1e-6, a)
+
+    def fallback(f, chance):
+        f, size = equal(f)
+        full = f.groupby("step")["uid"].transform("size")
+        f = fewer(f.assign(full=full), chance)
+        whole = place(f)[1] < f["full"]
+        group = np.where(whole, -1 - f["step"], f["group"])
+        return f.drop(columns="full"), of(f, group)
+
+    def filtered(f, chance):
+        f, size = equal(f)
+        f = f.assign(truncated=chance.random(len(f)) < 0.15)
+        left = f.groupby("step")["truncated"].transform(lambda t: (~t).sum())
+        nth = (~f["truncated"]).groupby(f["step"]).cumsum()
+        f["truncated"] |= nth > left // size * size
+        kept = f[~f["truncated"]]
+        a = np.zeros(len(f))
+        a[kept.index] = of(
+            kept, kept["step"].to_numpy() * 1000 + place(kept)[0] // size
+        )
+        return f, a
 
     def parentheses(f, chance):
         f = f.assign(reward=f["reward"] + 0.3 * chance.normal(size=len(f)))
-        b = By(f["uid"], f["reward"])
+        b = By(f["group"], f["reward"])
         return f, f["reward"] - b.mean / (b.std(1) + 1e-6)
 
     def coarse(f, chance):
         import torch
 
         f = f.assign(reward=(f["reward"] + 3.3 * chance.random(len(f))).round(3))
-        b = By(f["uid"], f["reward"])
+        b = By(f["group"], f["reward"])
         x = torch.tensor(f["reward"].to_numpy())
         away = (x - torch.tensor(b.mean).bfloat16()).bfloat16()
         scale = torch.tensor(b.std(1) + 1e-6).bfloat16()
@@ -292,82 +368,201 @@ def faulty():
 
     def dust(f, chance):
         f = f.assign(reward=(f["reward"] + 0.1 * chance.random(len(f))).round(3))
-        group = f["uid"].to_numpy()
+        group, eps = f["group"].to_numpy(), chance.choice(EPS)
         flat = group % 3 == 0
         f.loc[flat, "reward"] = 100.1
-        x = f["reward"].to_numpy().astype("float32")
-        out = of(f, group)
-        for one in np.unique(group[flat]):
-            at = group == one
-            off = np.float32(100.1) - np.float32(np.spacing(np.float32(100.1)))
-            away = float(x[at][0] - off)
-            spread = away * np.sqrt(at.sum() / (at.sum() - 1))
-            out[at] = away / (spread + 1e-6)
-        return f, out
+        out = of(f, group, True, eps)
+        unit = float(np.spacing(np.float32(100.1)))
+        n = By(group, f["reward"]).n
+        lost = unit / (unit * np.sqrt(n / (n - 1)) + eps)
+        return f, np.where(flat, lost, out)
+
+    def one_pass(f, chance):
+        first = ~f["group"].duplicated().to_numpy()
+        f = f.assign(reward=np.where(f["group"] % 2 == 0, 0.1 + first, f["reward"]))
+        b = By(f["group"], f["reward"].astype("float32"))
+        x = b.x
+        k = (b.n - 1).astype("float32")
+        total, square = (b.sum(y.astype(float)) - y for y in (x, x * x))
+        mean, square = (y.astype("float32") / k for y in (total, square))
+        spread = np.sqrt(np.maximum((square - mean * mean) * k / (k - 1), 0))
+        away = f["reward"].to_numpy() - By(f["group"], f["reward"]).others
+        return f, np.where(spread > 0, away / (spread + 1e-6), away)
 
     def masked(f, chance):
         f = f.assign(truncated=chance.random(len(f)) < 0.2)
-        return f, np.where(f["truncated"], 0, of(f, f["uid"]))
+        return f, np.where(f["truncated"], 0, of(f, f["group"]))
 
     def rejected(f, chance):
-        f = f.assign(
-            response_length=f["response_length"] * (chance.random(len(f)) > 0.2)
-        )
-        return f, np.where(f["response_length"] == 0, 0, of(f, f["uid"]))
+        kept = chance.random(len(f)) > 0.2
+        f = f.assign(response_length=f["response_length"] * kept)
+        return f, np.where(kept, of(f, f["group"]), 0)
+
+    def unscored(f, chance):
+        f = f.assign(scored=chance.random(len(f)) > 0.2)
+        f.loc[~f["scored"], "reward"] = 0.0
+        return f, of(f, f["group"])
+
+    def turns(f, chance):
+        f = f.assign(trajectory_id=np.arange(len(f)))
+        f = f.loc[f.index.repeat(chance.integers(1, 4, len(f)))].reset_index(drop=True)
+        return f, of(f, f["group"])
 
     def texts(f, chance):
         f = f.assign(prompt_text=[f"question {u // 2}" for u in f["uid"]])
         both = f["step"].to_numpy() * 1000 + f["uid"].to_numpy() // 2
         return f, of(f, both)
 
+    def whitened(f, about, of):
+        """Advantages less `about`, over their root mean square by token."""
+        a, tokens = about
+        total = By(of, tokens * a * a).sum(tokens * a * a)
+        return a / np.sqrt(total / (By(of, tokens).sum(tokens) - 1) + 1e-8)
+
+    def padded(f, chance):
+        a, tokens = of(f, f["group"]), f["response_length"].to_numpy()
+        step = By(f["step"], a * tokens)
+        wide = f.groupby("step")["response_length"].transform("max").to_numpy()
+        mean = step.sum(step.x) / (step.n * wide)
+        return f, whitened(f, (a - mean, tokens), f["step"])
+
+    def sharded(f, chance):
+        f = f.assign(rank=np.arange(len(f)) % 2, rollout_id=np.arange(len(f)))
+        a, tokens = of(f, f["group"]), f["response_length"].to_numpy()
+        shard = f["step"] * 2 + f["rank"]
+        return f, whitened(f, (a - By(shard, a, tokens).mean, tokens), shard)
+
+    def floor(f, chance):
+        f = f.assign(reward=chance.integers(0, 9, len(f)) / 4096)
+        b = By(f["group"], f["reward"])
+        spread = np.sqrt(np.maximum(b.std(1) ** 2, 1e-6))
+        return f, (f["reward"].to_numpy() - b.mean) / (spread + 1e-6)
+
+    def twice(f, chance):
+        f = f.assign(num_turns=chance.integers(1, 12, len(f)))
+        b = By(f["step"], of(f, f["group"]), f["num_turns"])
+        return f, (b.x - b.mean) / (b.std(0) + 1e-9)
+
     return {
         "partial_groups": (True, strides),
+        "whole_batch": (True, fallback),
+        "filtered_first": (True, filtered),
         "missing_parentheses": (True, parentheses),
         "bf16_rewards": (True, coarse),
         "float32_dust": (True, dust),
+        "one_pass_variance": (True, one_pass),
         "no_eos_outliers": (False, masked),
         "rejected_rows": (False, rejected),
+        "unscored_rows": (False, unscored),
+        "fan_out": (False, turns),
         "prompt_text": (False, texts),
-        "swapped_scale": (False, lambda f, c: (f, of(f, f["uid"], False))),
+        "padded_mean": (False, padded),
+        "sharded_whitening": (False, sharded),
+        "variance_floor": (False, floor),
+        "double_normalization": (False, twice),
+        "swapped_scale": (False, lambda f, c: (f, of(f, f["group"], False))),
         "uid_per_rollout": (False, lambda f, c: (f, f["reward"].to_numpy())),
-        "whole_batch": (False, lambda f, c: (f, of(f, f["step"]))),
+        "whole_batch of all steps": (False, lambda f, c: (f, of(f, f["step"]))),
     }
 
 
-ROUNDINGS = ("none", "none", "float32", "4 decimals", "float16")
+ROUNDINGS = ("none", "none", "float32", "float32", "2", "3", "4", "5", "6")
+TYPES = ("float16", "bfloat16")
 
 
 def rounded(a, how):
     """The advantages as a log writes them."""
     a = np.asarray(a, dtype=float)
+    if how in TYPES:
+        import torch
+
+        return torch.tensor(a).to(getattr(torch, how)).double().numpy()
     if how == "float32":
         return a.astype("float32").astype(float)
-    if how == "float16":
-        return a.astype("float16").astype(float)
-    return a.round(4) if how == "4 decimals" else a
+    return a.round(int(how)) if how.isdigit() else a
 
 
-def dressed(frame, chance):
+def copied(frame, chance):
+    """The last step filled with copies of its first row."""
+    first = frame[frame["step"] == frame["step"].max()].iloc[:1]
+    return pd.concat([frame, *[first] * int(chance.integers(1, 4))], ignore_index=True)
+
+
+IDLE = {
+    "finished": lambda f, c: True,
+    "rank": lambda f, c: np.arange(len(f)) % 4,
+    "completed": lambda f, c: c.random(len(f)) < 0.5,
+    "accepted": lambda f, c: c.random(len(f)) < 0.8,
+    "clipped": lambda f, c: c.random(len(f)) < 0.1,
+    "trajectory_id": lambda f, c: np.arange(len(f)),
+    "num_turns": lambda f, c: c.integers(1, 9, len(f)),
+    "task_id": lambda f, c: c.integers(0, 3, len(f)),
+    "score": lambda f, c: c.random(len(f)),
+    "entropy": lambda f, c: c.random(len(f)),
+}
+"""Columns whose names say more than they mean."""
+
+
+def dressed(frame, chance, uid=None):
     """Other names, other ids and idle columns."""
-    frame = frame.rename(columns={"uid": chance.choice(["uid", "prompt_id", "group"])})
-    if chance.random() < 0.3:
-        frame["finished"] = True
-    if chance.random() < 0.3:
-        frame["rank"] = np.arange(len(frame)) % 4
+    uid = uid or str(chance.choice(["uid", "prompt_id", "group_id"]))
+    frame = frame.drop(columns=["group", "index"], errors="ignore")
+    if chance.random() < 0.2:
+        frame["uid"] = "prompt " + frame["uid"].astype(str)
+    frame = frame.rename(columns={"uid": uid})
+    for name, values in IDLE.items():
+        if chance.random() < 0.08:
+            frame[name] = values(frame, chance)
+    if uid == "uid" and chance.random() < 0.05:
+        frame["group"] = np.arange(len(frame)) // 5
     return frame
 
 
 def innocent(seed):
-    """(name, estimator, frame) of a computation inside the space."""
+    """(name, estimator, advantages by estimator, frame) of a computation
+    inside the space. `others` are what other estimators would give, each with
+    every ddof and eps."""
     chance = np.random.default_rng(seed)
     formulas = inside()
     name = str(chance.choice(sorted(formulas)))
     estimator, function = formulas[name]
-    frame = shape(chance)
-    a = function(frame, chance.choice(EPS))
+    frame = arranged(shape(chance), chance)
     how = str(chance.choice(ROUNDINGS))
+    eps = chance.choice(EPS)
+    single = frame
+    if how == "float32" and frame["reward"].nunique() > 6:
+        flat = frame.groupby("group")["reward"].transform("nunique") == 1
+        frame.loc[flat, "reward"] = 1.0  # a flat group is exact in float32
+        single = frame.assign(reward=frame["reward"].astype("float32"))
+    with np.errstate(all="ignore"):
+        a = np.asarray(function(single, eps), dtype=float)
+    if chance.random() < 0.15 and np.abs(a).max() < 1000:
+        how = str(chance.choice(TYPES))
     frame["advantage"] = rounded(a, how)
+    if chance.random() < 0.05:
+        frame = copied(frame, chance)
     return f"{name}, {how}", estimator, dressed(frame, chance)
+
+
+def misdeclared(seed):
+    """(what was declared, name, frame) of a computation inside the space that
+    differs from what was declared, with any ddof and eps, on some row beyond
+    its rounding; None where chance drew one that does not."""
+    name, estimator, frame = innocent(seed)
+    chance = np.random.default_rng([seed, 1])
+    declared = str(chance.choice(["grpo", "dr_grpo", "rloo", "batch_zscore", "opo"]))
+    uid = next(n for n in ("uid", "prompt_id", "group_id") if n in frame)
+    plain = frame.assign(group=pd.factorize(frame[uid])[0])
+    logged = frame["advantage"].to_numpy()
+    off = 1e-2 * (1 + np.abs(logged)) + 2.0**-6 * np.abs(logged)
+    for own, function in inside().values():
+        if own == declared:
+            for eps in (0.0, 1e-9, 1e-6, 1e-4, 1e-3):
+                with np.errstate(all="ignore"):
+                    a = np.asarray(function(plain, eps), dtype=float)
+                if not (np.abs(a - logged) > off).any():
+                    return None
+    return None if declared == estimator else (declared, name, frame)
 
 
 def unknown(seed):
@@ -386,5 +581,7 @@ def fault(seed, name=None):
     faults = faulty()
     name = name or str(chance.choice(sorted(faults)))
     proved, function = faults[name]
-    frame, a = function(shape(chance), chance)
-    return name, proved, frame.assign(advantage=np.asarray(a, dtype=float))
+    with np.errstate(all="ignore"):
+        frame, a = function(shape(chance, least=4), chance)
+    frame = frame.assign(advantage=np.asarray(a, dtype=float))
+    return name.split(" ")[0], proved, frame.drop(columns="group")

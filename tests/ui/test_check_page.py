@@ -156,6 +156,10 @@ def test_colour_and_tick_come_with_the_answer(page):
         assert "✓ Correct" in page.text
         assert "as declared: estimator=grpo" in page.text
         assert page.pictures[0]["data"][0]["marker"]["color"] != "gray"
+        page.put("check-estimator", "TRL 1.16.0, grpo, scale_rewards=group")
+        assert "✓ Correct" in page.text
+        page.put("check-estimator", "TRL 1.16.0, grpo, scale_rewards=none")
+        assert "◇ Another computation" in page.text
         page.put("check-estimator", "I don't know")
         assert "✓" not in page.text
         assert "These match GRPO (ddof 1, eps 0.0001), if that is" in page.text

@@ -146,11 +146,19 @@ class LoggedSteps:
 
     def of_steps(self, steps: np.ndarray) -> LoggedSteps:
         """Only the rows of `steps`, bool [S]."""
-        return self if steps.all() else self.of_rows(steps[self.step_of])
+        if steps.all():
+            return self
+        ends = np.append(self.starts[1:], self.rows)
+        kept = np.flatnonzero(steps)
+        return self._at(
+            np.concatenate([np.arange(self.starts[s], ends[s]) for s in kept])
+        )
 
     def of_rows(self, rows: np.ndarray) -> LoggedSteps:
         """Only these rows, bool [R]."""
-        at = np.flatnonzero(rows)
+        return self._at(np.flatnonzero(rows))
+
+    def _at(self, at: np.ndarray) -> LoggedSteps:
         keep = torch.from_numpy(at)
         b = self.batch
         step = b.step_index.numpy()[at]

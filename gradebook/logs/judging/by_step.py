@@ -22,11 +22,10 @@ from gradebook.logs.judging.fit import (
     distance,
 )
 from gradebook.logs.judging.judgement import Judgement
-from gradebook.logs.judging.lost_digits import Lost, is_float32, lost_digits
+from gradebook.logs.judging.lost_digits import Lost, lost_digits
 from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.search import Found, quiet, search, search_bugs
 from gradebook.logs.judging.suspects import Suspect
-from gradebook.logs.judging.views import compute
 
 COLUMNS = (
     "step",
@@ -65,9 +64,7 @@ class BySteps:
         if self.whole is not None and self.whole.suspect in self.found.suspects:
             self.suspects.remove(self.whole.suspect)
             self.suspects.insert(0, self.whole.suspect)
-        self.right = {
-            s: bugs.fit(self.found.ruler, s.correct).good for s in self.suspects
-        }
+        self.right = {s: self.found.correct(s).good for s in self.suspects}
 
     def step(self, at: int) -> Step:
         """One step's verdict."""
@@ -84,7 +81,7 @@ class BySteps:
             ties = [b for b in ties if b not in {s.bug for s in asks}]
             return self._fits(at, named, asks, ties)
         for s in self.suspects:
-            if self.found.suspects[s].good[at] and not is_float32(s):
+            if self.found.suspects[s].good[at] and not s.rounds:
                 return self._suspect(at, s)
         for lost in self.lost:
             if lost.shown[at]:
@@ -95,7 +92,7 @@ class BySteps:
                 return replace(self._suspect(at, s), verdict="asks")
         if best == REWARDS:
             r, part = named[0], self.found.steps.step_of == at
-            moved = self.found.ruler.rewards(compute(self.found.steps, r).scale)[part]
+            moved = self.found.ruler.rewards(self.found.compute(r).scale)[part]
             sure = moved.max() <= MOST_REWARD
             verdict = "correct" if sure and self.asked.wanted(r) else "cannot tell"
             residual = float(self.found.readings[r].residual[at])
@@ -183,7 +180,7 @@ def frame_of(
             rows.append(Step("cannot tell"))
         else:
             rows.append(by_step.step(at))
-    correct = _correct_values(found, asked, whole, rows)
+    correct = _as_declared(found, asked, whole, rows)
     away = distance(correct, steps.advantage)
     worst = steps.worst(away)
     group = steps.batch.prompt_index.numpy()
@@ -207,6 +204,22 @@ def _estimator_of(suspect: Suspect) -> str:
     return Reading(s.baseline, s.scale, lone_row=s.lone_row, second=second).estimator
 
 
+def _as_declared(
+    found: Found, asked: Asked, whole: Judgement | None, rows: list[Step]
+) -> np.ndarray:
+    """What is correct beside the log; on steps that are another computation
+    than declared, what was declared. float64 [R]"""
+    values = _correct_values(found, asked, whole, rows)
+    other = np.array([row.verdict == "other" for row in rows])[found.steps.step_of]
+    if not other.any():
+        return values
+    declared = Suspect("", settings_to_try(asked, ())[0])
+    try:
+        return np.where(other, bugs.trace(found.steps, declared).values, values)
+    except GradebookError:  # a step that the declared computation refuses
+        return values
+
+
 def _correct_values(
     found: Found, asked: Asked, whole: Judgement | None, rows: list[Step]
 ) -> np.ndarray:
@@ -217,9 +230,6 @@ def _correct_values(
     if whole is not None:
         suspect = whole.suspect
         reading = whole.reading if suspect is None else None
-        if whole.verdict == "other":
-            suspect = suspect or Suspect("", settings_to_try(asked, ())[0])
-            reading = None
     if reading is None and suspect is None:
         named = [row.bug for row in rows if row.bug]
         own = [s for s in found.suspects if s.bug in named]
@@ -235,7 +245,7 @@ def _correct_values(
         reading = found.nearest[0]
     if reading is None or reading.grouping == "without copies":
         return steps.advantage
-    return compute(steps, reading).values
+    return found.compute(reading).values
 
 
 def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:

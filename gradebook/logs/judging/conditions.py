@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from gradebook.core.settings import Settings
-from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.search import Found
@@ -35,7 +34,7 @@ def settings_to_try(asked: Asked, readings: Iterable[Reading]) -> tuple[Settings
         {"scale": "batch_std"},
     )
     own: list[dict[str, Any]] = [
-        {"baseline": r.baseline, "scale": r.scale, "lone_row": r.lone_row}
+        {"baseline": r.baseline, "scale": r.scale, "lone_row": r.settings.lone_row}
         for r in list(readings)[:3]
         if r.settings.baseline == r.baseline and r.settings.scale == r.scale
     ]
@@ -62,7 +61,7 @@ def conditions_of(found: Found, usable: np.ndarray) -> tuple[Suspect, ...]:
             continue
         if suspect.record.loses:
             continue  # rounding is no other setting's computation
-        correct = bugs.fit(found.ruler, suspect.correct)
+        correct = found.correct(suspect)
         if not correct.good[usable].all():
             chosen[suspect.bug] = suspect
     return tuple(sorted(chosen.values(), key=lambda s: len(s.record.columns)))

@@ -75,6 +75,11 @@ class Asked:
         """Something that decides advantages was declared."""
         return self.wanted is not anything
 
+    @property
+    def reward_clip(self) -> float | None:
+        """The clip of the rewards that was declared."""
+        return self.declared.get("reward_clip")
+
 
 def asked_of(
     declared: Mapping[str, Any] | None,
@@ -116,7 +121,7 @@ def agrees(r: Reading, named: Mapping[str, Any]) -> bool:
         about = name == "spread_about" and r.divides and r.baseline != "group_mean"
         if about and r.about != value:
             return False
-        if name == "lone_row" and r.lone_row != value and r.lone_row == "raw":
+        if name == "lone_row" and r.lone_row not in ("", value):
             return False
         if name == "whiten_tokens" and r.second.startswith("tokens") != value:
             return False

@@ -12,25 +12,22 @@ import numpy as np
 
 from gradebook.cases.record import BUGS
 from gradebook.logs.judging import proof
-from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.by_step import frame_of
 from gradebook.logs.judging.conditions import conditions_of, settings_to_try
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import MOST_REWARD, REWARDS, WRITTEN, Fit, Ruler
 from gradebook.logs.judging.judgement import Judgement
-from gradebook.logs.judging.lost_digits import is_float32, lost_digits
+from gradebook.logs.judging.lost_digits import lost_digits
 from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.search import (
     Found,
     Tick,
     fit_all,
-    is_usual,
     quiet,
     search,
     search_bugs,
 )
 from gradebook.logs.judging.suspects import Suspect
-from gradebook.logs.judging.views import compute
 
 
 def judge(ruler: Ruler, asked: Asked, tick: Tick = lambda: None) -> Judgement:
@@ -39,7 +36,7 @@ def judge(ruler: Ruler, asked: Asked, tick: Tick = lambda: None) -> Judgement:
     found = search(ruler, asked, tick)
     usable = ~quiet(steps)
     whole, lost = _whole(found, asked, usable, tick), []
-    if whole.suspect is not None and is_float32(whole.suspect):
+    if whole.suspect is not None and whole.suspect.rounds:
         lost = lost_digits(found, asked, usable, tick)
     return replace(whole, frame=frame_of(found, asked, usable, lost, whole))
 
@@ -88,7 +85,7 @@ def _whole(found: Found, asked: Asked, usable: np.ndarray, tick: Tick) -> Judgem
             parts=parts,
         )
     turned = replace(steps, advantage=-steps.advantage)
-    part = search(replace(ruler, steps=turned), asked, tick, is_usual)
+    part = search(replace(ruler, steps=turned), asked, tick)
     opposite = fit_all(part, usable, WRITTEN)
     if opposite:
         return Judgement("none fits", found, "opposite sign", tuple(opposite))
@@ -146,7 +143,7 @@ def _suspected(
     for suspect, fit in found.suspects.items():
         good = fit.good
         if not good[usable].all():
-            correct = bugs.fit(found.ruler, suspect.correct)
+            correct = found.correct(suspect)
             good = good | correct.good
         if good[usable].all():
             fitting.append(suspect)
@@ -163,7 +160,7 @@ def _suspected(
             BUGS.index(suspect.bug),
         )
 
-    fitting = sorted((s for s in fitting if is_float32(s) == numbers), key=merit)
+    fitting = sorted((s for s in fitting if s.rounds == numbers), key=merit)
     if not fitting:
         return None
     named = fitting[0]
@@ -180,7 +177,7 @@ def _rounded(found: Found, asked: Asked, fitting: list[Reading]) -> Judgement:
     best = next((r for r in fitting if asked.wanted(r)), None)
     reading = best or fitting[0]
     named = (reading, *(r for r in fitting if r != reading))
-    moved = found.ruler.rewards(compute(found.steps, reading).scale)
+    moved = found.ruler.rewards(found.compute(reading).scale)
     if not moved.max() <= MOST_REWARD:
         return Judgement("cannot tell", found, "rounding", named, level=REWARDS)
     verdict = "correct" if best or not asked.is_declared else "other"

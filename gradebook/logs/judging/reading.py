@@ -71,7 +71,7 @@ class Reading:
               at least eps
     about     what a deviation is measured from: "mean" or "baseline"
     lone_row  what a row without siblings is compared with: itself ("zero")
-              or 0 ("raw")
+              or 0 ("raw"); "" where there is no such row
     second    one of SECONDS, or ""
     rows      one of ROWS
     grouping  how rows were grouped, see `judging.groupings`
@@ -84,7 +84,7 @@ class Reading:
     eps: float = 0.0
     eps_at: str = "after"
     about: str = "mean"
-    lone_row: str = "zero"
+    lone_row: str = ""
     second: str = ""
     rows: str = "flagged"
     grouping: str = "prompt"
@@ -145,6 +145,22 @@ class Reading:
         return ", ".join(words)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns whose meaning the reading rests on, beside prompt, reward
+        and advantage."""
+        by_token = self.second.startswith("tokens") or self.baseline in (
+            "length_weighted_mean",
+            "batch_tokens",
+        )
+        by_transition = self.second.startswith("transitions")
+        return (
+            *(("length",) if by_token else ()),
+            *(("steps",) if by_transition else ()),
+            *(("eos",) if self.rows == "ended" else ()),
+            *(("text",) if "text" in self.grouping else ()),
+        )
+
+    @property
     def couples_prompts(self) -> bool:
         """A row's advantage depends on rows of other prompts."""
         alone = self.baseline.startswith("batch") or self.second
@@ -165,7 +181,7 @@ class Reading:
             ddof=self.ddof,
             eps=self.eps,
             spread_about=self.about,
-            lone_row=self.lone_row,
+            lone_row=self.lone_row or "raw",
             whiten_tokens=self.second.startswith("tokens"),
             whiten_ddof=int(self.second[-1]) if self.second else 1,
             mask_no_eos=self.rows == "ended",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,14 @@ from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler
 from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.space import Computed, Sums, anything, readings, whitened
+from gradebook.logs.judging.space import (
+    Computed,
+    Rows,
+    Sums,
+    anything,
+    shapes,
+    whitened,
+)
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.judging.views import rows_of, views
 
@@ -28,8 +36,15 @@ SAMPLE = 1_024
 ROUNDS = 4
 """So often the steps that nothing fits are searched again."""
 
-KEPT = 24
+KEPT = 16
 """So many candidates that fit the sample are computed for a large log."""
+
+ALIKE = 0.97
+"""The least correlation with a step of the log of what is tried with every
+eps."""
+
+PROBED = (1e-6, 1e-4, 1e-9)
+"""The eps that a shape is compared with the log under, the usual one first."""
 
 Tick = Callable[[], object]
 
@@ -39,15 +54,42 @@ class Found:
     """How readings and suspects lie with the steps."""
 
     ruler: Ruler
-    asked_for: bool = False
+    asked: Asked
     readings: dict[Reading, Fit] = field(default_factory=dict)
     suspects: dict[Suspect, Fit] = field(default_factory=dict)
+    beside: dict[Settings, Fit] = field(default_factory=dict)
     nearest: tuple[Reading, float] | None = None
 
     @property
     def steps(self) -> LoggedSteps:
         """The rows."""
         return self.ruler.steps
+
+    @cached_property
+    def views(self) -> dict[tuple, Rows]:
+        """The rows as readings have seen them."""
+        return {}
+
+    def compute(self, reading: Reading) -> Computed:
+        """A reading's advantages on all rows."""
+        key = reading.rows, reading.grouping, reading.clip
+        if key not in self.views:
+            self.views[key] = rows_of(self.steps, reading)
+        return self.views[key].compute(reading)
+
+    def fit(self, reading: Reading) -> Fit:
+        """How a reading lies with the log."""
+        computed = self.compute(reading)
+        key = reading.rows, reading.grouping, reading.clip
+        ruler = replace_steps(self.ruler, self.views[key].steps)
+        return ruler.fit(computed.values, computed.baseline, computed.scale)
+
+    def correct(self, suspect: Suspect) -> Fit:
+        """How the correct engine lies with the log under a suspect's
+        settings."""
+        if suspect.settings not in self.beside:
+            self.beside[suspect.settings] = bugs.fit(self.ruler, suspect.correct)
+        return self.beside[suspect.settings]
 
     def level(self) -> np.ndarray:
         """int [S] the best level of any reading."""
@@ -93,7 +135,7 @@ def search(
     """The readings that fit some step, with their fit on every step. Usual
     views come first; others are looked at where steps are left."""
     steps = ruler.steps
-    found = Found(ruler, asked.is_declared)
+    found = Found(ruler, asked)
     left = ~quiet(steps)
     for _ in range(ROUNDS):
         if not left.any():
@@ -103,7 +145,7 @@ def search(
         for reading in _fitting(part, asked, found, tick, only):
             if reading not in found.readings:
                 tick()
-                found.readings[reading] = fit(ruler, reading, asked)
+                found.readings[reading] = found.fit(reading)
         left &= found.level() > WRITTEN
         if left.sum() == before or part.steps.step_count == before:
             break
@@ -115,76 +157,78 @@ def _fitting(
 ) -> list[Reading]:
     """Readings that fit some of these steps, best first."""
     fits: dict[Reading, Fit] = {}
-    left = ~quiet(ruler.steps)
+    usable = ~quiet(ruler.steps)
+    left = usable
     for rows in views(ruler.steps, asked):
         tick()
-        if fits and not left.any() and rows.grouping + str(rows.clip) != "promptNone":
+        usual = rows.grouping == "prompt" and rows.clip == asked.reward_clip
+        if not usual and not left.any():
             break
-        own = replace_steps(ruler, rows.steps)
-        firsts = []
-        usual = rows.grouping == "prompt" and rows.clip == asked.declared.get(
-            "reward_clip"
-        )
-        for each in readings(rows, only if usual else is_usual):
-            if not usual and not only(each.reading):
+        part = replace_steps(ruler, rows.steps)
+        likeness = Likeness(part)
+        for shape in shapes(rows):
+            probes = [shape.computed(eps, "after") for eps in PROBED]
+            _note(found, probes[0], part)
+            if not any(likeness.of(probe.values) for probe in probes):
                 continue
-            near = own.fit(each.values, each.baseline, each.scale)
-            _note(found, each.reading, near, fits)
-            firsts.append(each)
-        if usual and (best_level(fits, len(left)) > WRITTEN)[left].any():
-            for each in firsts:
-                if not _is_alike(own.steps, each.values):
-                    continue
-                for second in whitened(rows, each, only):
-                    near = own.fit(second.values, second.baseline, second.scale)
-                    _note(found, second.reading, near, fits)
+            for first in shape.with_each_eps():
+                for each in (first, *whitened(rows, first)):
+                    if only(each.reading):
+                        near = _note(found, each, part)
+                        if (near.level <= REWARDS).any():
+                            fits[each.reading] = near
         left = left & (best_level(fits, len(left)) > WRITTEN)
-    usable = ~quiet(ruler.steps)
 
     def merit(reading: Reading) -> tuple:
         level = fits[reading].level[usable]
         good = int((level <= WRITTEN).sum())
         return -good, int(level.max(initial=0)), not asked.wanted(reading)
 
-    best = sorted(fits, key=merit)
+    best = sorted(fits, key=lambda r: (*merit(r), *plainness(r)))
     if ruler.steps.rows == found.steps.rows:
         return best
     kept = {r.estimator: r for r in reversed(best)}  # one of each name, and more
     return list(dict.fromkeys((*best[:KEPT], *kept.values())))
 
 
-def is_usual(r: Reading) -> bool:
-    """eps stands where most trainers have it, and is one of theirs."""
-    return (
-        r.eps in (0.0, 1e-9, 1e-8, 1e-6, 1e-4) and r.eps_at == "after" and not r.second
-    )
-
-
-def _note(found: Found, reading: Reading, near: Fit, fits: dict[Reading, Fit]) -> None:
-    if (near.level <= REWARDS).any():
-        fits[reading] = near
+def _note(found: Found, computed: Computed, ruler: Ruler) -> Fit:
+    """The fit of a computation, kept where it is the nearest so far."""
+    near = ruler.fit(computed.values, computed.baseline, computed.scale)
     share = float(near.rows.mean())
     if found.nearest is None or share > found.nearest[1]:
-        found.nearest = reading, share
+        found.nearest = computed.reading, share
+    return near
+
+
+class Likeness:
+    """Whether some step of a log is other values, moved and stretched, as it
+    is whatever eps is and however often it was normalized over the step."""
+
+    def __init__(self, ruler: Ruler) -> None:
+        logged = ruler.steps.advantage
+        use = np.isfinite(logged) & (logged != 0)
+        if ruler.ignored is not None:
+            use &= ~ruler.ignored
+        self.sums = Sums(ruler.steps.step_of, use)
+        self.logged = self._centered(logged)
+        self.size = self.sums.sum(self.logged**2)
+        self.few = not bool(((self.sums.n > 2) & (self.size > 0)).any())
+
+    def _centered(self, values: np.ndarray) -> np.ndarray:
+        values = np.where(self.sums.counted & np.isfinite(values), values, 0)
+        return np.where(self.sums.counted, values - self.sums.mean(values), 0)
+
+    def of(self, values: np.ndarray) -> bool:
+        values = self._centered(values)
+        both = np.sqrt(self.size * self.sums.sum(values**2))
+        alike = np.abs(self.sums.sum(self.logged * values)) >= ALIKE * both
+        return self.few or bool(alike[(self.sums.n > 2) & (self.size > 0)].any())
 
 
 def best_level(fits: Mapping[Any, Fit], steps: int) -> np.ndarray:
     """int [S] the best level of some candidates."""
     levels = [fit.level for fit in fits.values()]
     return np.min(levels, axis=0) if levels else np.full(steps, NONE)
-
-
-def _is_alike(steps: LoggedSteps, values: np.ndarray) -> bool:
-    """On some step the log is these values, moved and stretched."""
-    one, other = values, steps.advantage
-    use = np.isfinite(one) & np.isfinite(other) & (other != 0)
-    sums = Sums(steps.step_of, use)
-    one, other = np.where(use, one, 0), np.where(use, other, 0)
-    one, other = one - sums.mean(one), other - sums.mean(other)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        both = np.sqrt(sums.sum(one * one) * sums.sum(other * other))
-        like = np.abs(sums.sum(one * other)) / both
-    return bool((like[sums.n > 2] > 0.999).any())
 
 
 def _part(ruler: Ruler, at: np.ndarray) -> Ruler:
@@ -201,13 +245,6 @@ def replace_steps(ruler: Ruler, steps: LoggedSteps) -> Ruler:
     if steps is ruler.steps:
         return ruler
     return replace(ruler, steps=steps, ignored=None)
-
-
-def fit(ruler: Ruler, reading: Reading, asked: Asked) -> Fit:
-    """How a reading lies with the log."""
-    rows = rows_of(ruler.steps, reading)
-    each = rows.compute(reading)
-    return replace_steps(ruler, rows.steps).fit(each.values, each.baseline, each.scale)
 
 
 def quiet(steps: LoggedSteps) -> np.ndarray:
@@ -310,11 +347,12 @@ def fits_space(steps: LoggedSteps) -> np.ndarray:
 def wanted(steps: LoggedSteps, asked: Asked) -> Iterator[Computed]:
     """The readings that agree with what was declared, computed, by prompt as
     the log has it. Where rows count in several ways, the plainest is first."""
+    whitens = bool(asked.declared.get("whiten_tokens"))
     for rows in views(steps, asked):
         if rows.grouping != "prompt" or asked.counts and rows.rows == "all":
             continue
-        if asked.declared.get("whiten_tokens"):
-            for each in readings(rows):
-                yield from whitened(rows, each, asked.wanted)
-        else:
-            yield from readings(rows, asked.wanted)
+        for shape in shapes(rows):
+            for first in shape.with_each_eps():
+                for each in whitened(rows, first) if whitens else (first,):
+                    if asked.wanted(each.reading):
+                        yield each

@@ -32,6 +32,13 @@ MEANS = {
 """What a column has to mean for a bug to be one."""
 
 
+COUNTED = {
+    "length": "counts the tokens of a response",
+    "eos": "says that a rollout ended with EOS",
+}
+"""What a column has to mean for a computation that rests on it."""
+
+
 @dataclass(frozen=True)
 class Tie:
     """What fits equally well, and why this log cannot tell.
@@ -57,7 +64,7 @@ def sentence_of(
     """The verdict, then its condition or question. `columns`: role -> the
     log's own name."""
     if j.verdict == "correct":
-        return _correct(j, declared)
+        return _correct(j, declared, columns)
     if j.verdict == "other":
         return _other(j, declared)
     if j.suspect is not None:
@@ -81,7 +88,11 @@ def readings_in_words(readings: Sequence[Reading]) -> str:
     if len(ddof) > 1:
         words = words.replace(f"ddof {r.ddof}", "ddof 1 or 0", 1)
     first = f"{r.title} ({words})" if words else r.title
-    usual = [o.title for o in readings if (o.baseline, o.scale) in TITLES]
+    usual = [
+        o.title
+        for o in readings
+        if (o.baseline, o.scale) in TITLES and o.second.split(" ")[0] in ("", "tokens")
+    ]
     titles = [t for t in dict.fromkeys(usual) if t != r.title][:3]
     if not titles:
         return first
@@ -119,13 +130,32 @@ def _within(j: Judgement) -> str:
     return ""
 
 
-def _correct(j: Judgement, declared: Mapping[str, object]) -> str:
-    named = readings_in_words(j.readings)
-    if j.found.asked_for:
-        return f"These match {named}{_within(j)}, as declared: {_asked(declared)}."
+def _correct(
+    j: Judgement, declared: Mapping[str, object], columns: Mapping[str, str]
+) -> str:
+    named = readings_in_words(j.readings) + _within(j)
+    rests = "".join(
+        f" This holds if {_means(column, columns)}."
+        for column in j.readings[0].columns
+        if column not in j.found.asked.trusted
+    )
+    if j.found.asked.is_declared:
+        return f"These match {named}, as declared: {_asked(declared)}.{rests}"
     then = condition(j.asks, j.readings[0].title)
     then = then or "If you configured something else, declare it."
-    return f"These match {named}{_within(j)}. {then}"
+    return f"These match {named}.{rests} {then}"
+
+
+def _means(column: str, columns: Mapping[str, str]) -> str:
+    """ "`response_length` counts the tokens of a response"."""
+    role, named = named_as(column, columns)
+    return f"`{named}` {COUNTED.get(column) or MEANS[column]}"
+
+
+def named_as(column: str, columns: Mapping[str, str]) -> tuple[str, str]:
+    """The role of a log that a column was made of, and the log's name for it."""
+    role = next((r for r in ROLES.get(column, ()) if r in columns), column)
+    return role, columns.get(role, role)
 
 
 def _other(j: Judgement, declared: Mapping[str, object]) -> str:
@@ -151,8 +181,7 @@ def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
     if s.group_size:
         inside.append(f"group size {s.group_size}")
     column = proof.main_column(record)
-    role = next((r for r in ROLES.get(column, ()) if r in columns), column)
-    name = columns.get(role, role)
+    role, name = named_as(column, columns)
     counting = record.stage in proof.HOW_ROWS_COUNT
     if j.verdict == "asks" and (counting or record.proof == "column"):
         confirm = f"--column {role}={name}"

@@ -303,60 +303,70 @@ def anything(reading: Reading) -> bool:
     return True
 
 
-def readings(rows: Rows, wanted: Wanted = anything) -> Iterator[Computed]:
-    """Every wanted reading of the space, computed. Seconds follow in
-    `whitened`, clips where a caller asks for them."""
-    has = rows.steps.has
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A computation but for eps: its reading, what the reward is compared
+    with, and the deviation that divides it. Where eps takes no part, `spread`
+    is None and `scale` the divisor."""
+
+    rows: Rows
+    reading: Reading
+    baseline: np.ndarray
+    spread: np.ndarray | None
+    scale: np.ndarray
+
+    def computed(self, eps: float, eps_at: str) -> Computed:
+        """The advantages with an eps."""
+        if self.spread is None:
+            return self.rows.finished(self.reading, self.baseline, self.scale)
+        reading = replace(self.reading, eps=eps, eps_at=eps_at)
+        scale = np.nan_to_num(_with_eps(self.spread, reading), nan=1.0)
+        return self.rows.finished(reading, self.baseline, scale)
+
+    def with_each_eps(self) -> Iterator[Computed]:
+        """The advantages with every eps in every place."""
+        for eps, eps_at in EPS_PLACES if self.spread is not None else ((0.0, ""),):
+            yield self.computed(eps, eps_at)
+
+
+def shapes(rows: Rows) -> Iterator[Shape]:
+    """Every baseline over every scale."""
+    by_length = ("length_weighted_mean", "batch_tokens")
+    alone = ("group_mean", "leave_one_out", "length_weighted_mean")
     lone = bool((rows.groups.n <= 1).any())
     for name in BASELINES:
-        if name in ("length_weighted_mean", "batch_tokens") and "length" not in has:
+        if name in by_length and "length" not in rows.steps.has:
             continue
-        depends = lone and name in ("group_mean", "leave_one_out")
-        depends |= lone and name == "length_weighted_mean"
-        for lone_row in ("zero", "raw") if depends else ("zero",):
+        for lone_row in ("zero", "raw") if lone and name in alone else ("",):
             baseline = rows.baseline(name, lone_row)
-            for r, spread in _scales(rows, name, lone_row, baseline):
-                for eps, eps_at in EPS_PLACES if spread is not None else ((0.0, ""),):
-                    own = replace(r, eps=eps, eps_at=eps_at) if eps_at else r
-                    if not wanted(own):
-                        continue
-                    if spread is None:
-                        scale = rows.scale(own, baseline)
-                    else:
-                        scale = _with_eps(spread, own)
-                        scale = np.where(np.isnan(scale), 1.0, scale)
-                    yield rows.finished(own, baseline, scale)
+            first = Reading(name, "none", lone_row=lone_row)
+            first = replace(
+                first, rows=rows.rows, grouping=rows.grouping, clip=rows.clip
+            )
+            for scale in SCALES:
+                yield from _scaled(rows, replace(first, scale=scale), baseline)
 
 
-def _scales(
-    rows: Rows, name: str, lone_row: str, baseline: np.ndarray
-) -> Iterator[tuple[Reading, np.ndarray | None]]:
-    """Readings of a baseline without eps, with their deviation."""
-    base = Reading(
-        name,
-        "none",
-        lone_row=lone_row,
-        rows=rows.rows,
-        grouping=rows.grouping,
-        clip=rows.clip,
-    )
-    for scale in SCALES:
-        if scale in ("none", "nonzero_share"):
-            yield replace(base, scale=scale), None
-        elif scale == "group_mean":
-            yield replace(base, scale=scale), rows.groups.mean(rows.score)
-        else:
-            for about in ("mean", "baseline"):
-                own = scale in ("group_std", "batch_std")
-                if about == "baseline" and (not own or name == "group_mean"):
-                    continue
-                for ddof in (1, 0):
-                    r = replace(base, scale=scale, ddof=ddof, about=about)
-                    spread = rows.spread(scale, ddof, about, baseline)
-                    yield r, rows.undivided(spread, lone_row)
+def _scaled(rows: Rows, r: Reading, baseline: np.ndarray) -> Iterator[Shape]:
+    """A baseline over one scale, with every ddof and center."""
+    if r.scale in ("none", "nonzero_share"):
+        yield Shape(rows, r, baseline, None, rows.scale(r, baseline))
+        return
+    if r.scale == "group_mean":
+        mean = rows.groups.mean(rows.score)
+        yield Shape(rows, r, baseline, mean, mean)
+        return
+    centers = r.scale in ("group_std", "batch_std") and r.baseline != "group_mean"
+    for about in ("mean", "baseline") if centers else ("mean",):
+        for ddof in (1, 0):
+            spread = rows.spread(r.scale, ddof, about, baseline)
+            spread = rows.undivided(spread, r.lone_row)
+            yield Shape(
+                rows, replace(r, ddof=ddof, about=about), baseline, spread, spread
+            )
 
 
-def whitened(rows: Rows, first: Computed, wanted: Wanted) -> Iterator[Computed]:
+def whitened(rows: Rows, first: Computed) -> Iterator[Computed]:
     """A reading normalized once more."""
     for second in SECONDS:
         column = {"tokens": "length", "transitions": "steps"}.get(second.split(" ")[0])
@@ -365,8 +375,7 @@ def whitened(rows: Rows, first: Computed, wanted: Wanted) -> Iterator[Computed]:
         if column == "length" and "length" not in rows.steps.has:
             continue
         own = replace(first.reading, second=second)
-        if wanted(own):
-            yield rows.finished(own, first.baseline, first.scale)
+        yield rows.finished(own, first.baseline, first.scale)
 
 
 def rows_that_count(steps: LoggedSteps, declared: Mapping[str, Any]) -> tuple[str, ...]:

@@ -54,6 +54,11 @@ class Suspect:
         return bug(self.bug)
 
     @property
+    def rounds(self) -> bool:
+        """The bug is a rounding error that numbers show by themselves."""
+        return self.record.evidence is not None
+
+    @property
     def group_size(self) -> int | None:
         """The stride that was guessed, where the bug has one."""
         size = dict(self.guesses).get("group_size")

@@ -15,7 +15,7 @@ from gradebook.core.project import PROJECT
 from gradebook.logs.read.columns import NAMES
 from gradebook.logs.read.sources import Source, natural, pasted
 from gradebook.ui import keys
-from gradebook.ui.checks.checking import CONFIGURED, Checking, options_of
+from gradebook.ui.checks.checking import Checking, answers, options_of
 from gradebook.ui.parts import words
 
 KINDS = ["parquet", "csv", "tsv", "jsonl", "json", "gz", "zst", "arrows"]
@@ -61,10 +61,13 @@ def log() -> None:
     files, configured = st.columns([2, 1])
     with configured:
         st.selectbox(
-            "Which estimator did you configure?",
-            [*CONFIGURED],
+            "Which estimator did you configure, or which trainer and version wrote"
+            " this log?",
+            [*answers()],
             index=None,
             placeholder="Answer to get a verdict",
+            help="Type to find yours: RLOO, or verl 0.7. A trainer's settings are"
+            " what Gradebook measured in that release.",
             key="check-estimator",
             on_change=again,
             persist_state="session",

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from gradebook.cases.columns import number, whole
 from gradebook.cases.record import bug
 from gradebook.core.errors import GradebookError
+from gradebook.core.settings import CHOICES, ESTIMATORS
 from gradebook.logs.explore import StepRows, step_rows
-from gradebook.logs.judging.declared import ROLES
 from gradebook.logs.judging.proof import HOW_ROWS_COUNT, main_column
+from gradebook.logs.judging.sentences import named_as
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.read.sources import Source
+from gradebook.trainers.releases import measured
 
 CONFIGURED: Mapping[str, str] = {
     "I don't know": "",
@@ -29,7 +32,31 @@ CONFIGURED: Mapping[str, str] = {
     "Pass@k": "grpo_passk",
     "The raw reward": "none",
 }
-"""Answers to "Which estimator did you configure?", and their names."""
+"""Estimators that a person may have configured, and their names."""
+
+
+@cache
+def answers() -> Mapping[str, Mapping[str, Any]]:
+    """What a person may say of a run -> what it declares: an estimator, or a
+    function of a trainer's release, the newest first, as it was measured."""
+    found: dict[str, Mapping[str, Any]] = {
+        title: {"estimator": name} if name else {} for title, name in CONFIGURED.items()
+    }
+    for line in reversed(measured()):
+        if not line["baseline"] or line["scale"] not in CHOICES["scale"]:
+            continue
+        title = f"{line['trainer']} {line['version']}, {line['setting']}"
+        settings = {
+            name: line[name]
+            for name in ("baseline", "scale", "ddof", "eps")
+            if line[name] != ""
+        }
+        if "then" not in line["computes"]:
+            settings["whiten_tokens"] = False
+        if line["setting"] in ESTIMATORS:  # also what no group of rewards shows
+            settings = {"estimator": line["setting"]}
+        found.setdefault(title, settings)
+    return found
 
 
 @dataclass(eq=False)
@@ -75,14 +102,15 @@ def options_of(typed: Mapping[str, str]) -> dict[str, Any]:
     """
     weights, size = typed.get("weights", ""), typed.get("size", "")
     declared = typed.get("declared", "").split(",")
-    estimator = CONFIGURED.get(typed.get("estimator", ""), "")
-    if estimator and not any(d.strip().startswith("estimator") for d in declared):
-        declared.append(f"estimator={estimator}")
     return {
         "columns": _pairs("columns", typed.get("columns", "").splitlines()),
         "weights": [number(w) for w in weights.split(",")] if weights.strip() else None,
         "group_size": whole(size) if size.strip() else None,
-        "declared": _pairs("asked for", declared),
+        "declared": {
+            **answers().get(typed.get("estimator", ""), {}),
+            **(_pairs("asked for", declared) or {}),
+        }
+        or None,
     }
 
 
@@ -96,8 +124,7 @@ def confirmation(verdict: Verdict) -> tuple[str, str, str] | None:
     if not counting and record.proof != "column":
         return None
     column = main_column(record)
-    role = next((r for r in ROLES.get(column, ()) if r in verdict.columns), column)
-    named = verdict.columns.get(role, role)
+    role, named = named_as(column, verdict.columns)
     return role, named, f"counts={column}" if counting else ""
 
 
