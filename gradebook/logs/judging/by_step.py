@@ -213,7 +213,7 @@ def _as_declared(
     other = np.array([row.verdict == "other" for row in rows])[found.steps.step_of]
     if not other.any():
         return values
-    declared = Suspect("", settings_to_try(asked, ())[0])
+    declared = Suspect("", settings_to_try(asked, (), found.steps)[0])
     try:
         return np.where(other, bugs.trace(found.steps, declared).values, values)
     except GradebookError:  # a step that the declared computation refuses
@@ -254,7 +254,7 @@ def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
     usable = ~quiet(ruler.steps)
     good = found.level() <= WRITTEN
     named = sorted(found.readings, key=plainness)
-    search_bugs(found, asked, usable & good, settings_to_try(asked, named))
+    search_bugs(found, asked, usable & good, settings_to_try(asked, named, ruler.steps))
     search_bugs(found, asked, usable & ~good)
     lost = lost_digits(found, asked, usable, _nothing) if (usable & ~good).any() else []
     return frame_of(found, asked, usable, lost)

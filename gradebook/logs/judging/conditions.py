@@ -10,14 +10,20 @@ from typing import Any
 import numpy as np
 
 from gradebook.core.settings import Settings
+from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.search import Found
 from gradebook.logs.judging.suspects import Suspect
 
 
-def settings_to_try(asked: Asked, readings: Iterable[Reading]) -> tuple[Settings, ...]:
-    """The settings under which a condition may make a bug of the readings."""
+def settings_to_try(
+    asked: Asked, readings: Iterable[Reading], steps: LoggedSteps
+) -> tuple[Settings, ...]:
+    """The settings under which a condition may make a bug of the readings. What
+    a lone row gets matters only where groups or strides leave one."""
+    sizes = steps.groups.size
+    whole = bool((sizes == sizes[0]).all()) and sizes[0] > 1
     details: dict[tuple[int, float], None] = {}
     for r in list(readings)[:6]:
         if r.divides and r.eps_at == "after":
@@ -39,7 +45,7 @@ def settings_to_try(asked: Asked, readings: Iterable[Reading]) -> tuple[Settings
         if r.settings.baseline == r.baseline and r.settings.scale == r.scale
     ]
     found: dict[Settings, None] = {}
-    for lone_row in ("raw", "zero"):
+    for lone_row in ("raw",) if whole else ("raw", "zero"):
         for changes in (*own, *shapes):
             for ddof, eps in few if changes.get("scale") != "none" else few[:1]:
                 free = {"lone_row": lone_row, "ddof": ddof, "eps": eps, **changes}

@@ -47,7 +47,7 @@ def _whole(found: Found, asked: Asked, usable: np.ndarray, tick: Tick) -> Judgem
         return Judgement("cannot tell", found, "nothing varies")
     logged = np.nan_to_num(np.abs(steps.advantage), nan=1.0)
     if logged.max() <= 1e-9:
-        search_bugs(found, asked, usable, settings_to_try(asked, ()), tick)
+        search_bugs(found, asked, usable, settings_to_try(asked, (), found.steps), tick)
         asks = conditions_of(found, usable)
         return Judgement("cannot tell", found, "all zero", asks=asks)
     fitting = fit_all(found, usable, WRITTEN)
@@ -74,7 +74,11 @@ def _whole(found: Found, asked: Asked, usable: np.ndarray, tick: Tick) -> Judgem
     parts = _parts(found, usable)
     if parts:
         search_bugs(
-            found, asked, usable, settings_to_try(asked, [p[2] for p in parts]), tick
+            found,
+            asked,
+            usable,
+            settings_to_try(asked, [p[2] for p in parts], steps),
+            tick,
         )
         return Judgement(
             "asks",
@@ -102,7 +106,9 @@ def _fits(
     """Something of the space fits: correct, other, or a question."""
     best = fitting[0]
     level = int(found.readings[best].level[usable].max())
-    search_bugs(found, asked, usable, settings_to_try(asked, fitting), tick)
+    search_bugs(
+        found, asked, usable, settings_to_try(asked, fitting, found.steps), tick
+    )
     standing = conditions_of(found, usable)
     ties = tuple(
         dict.fromkeys(

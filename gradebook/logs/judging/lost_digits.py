@@ -56,7 +56,8 @@ def _explained(
     part: Found, record: Bug, rows: np.ndarray, usable: np.ndarray
 ) -> Lost | None:
     """The reading beside which the evidence is best."""
-    steps, best = part.steps, None
+    steps = part.steps
+    best: Lost | None = None
     assert record.evidence is not None
     for r in (fit_all(part, usable, WRITTEN) or _most(part, usable))[:8]:
         computed = part.compute(r)

@@ -81,7 +81,7 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     if runs != len(sizes) or len(set(sizes)) < 2 or stride not in usual:
         return False
     cut = cells >= 0
-    tail = not cut.all()
+    tail = not bool(cut.all())
     step, prompt, cells = step[cut], prompt[cut], cells[cut]
     _, first, shared = np.unique(
         cells * len(size) + prompt, return_index=True, return_counts=True
@@ -94,7 +94,8 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     if np.intersect1d(mixed, pure).size or (tail and not len(pure)):
         return True
     short = rows < rows.max()
-    return len(mixed) + len(pure) > 2 and short[mixed].all() and not short[pure].any()
+    by_size = short[mixed].all() and not short[pure].any()
+    return len(mixed) + len(pure) > 2 and bool(by_size)
 
 
 def _first_steps(steps: LoggedSteps) -> LoggedSteps:

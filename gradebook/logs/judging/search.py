@@ -6,7 +6,7 @@ computed for all. Steps that nothing fits are sampled again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -39,9 +39,9 @@ ROUNDS = 4
 KEPT = 16
 """So many candidates that fit the sample are computed for a large log."""
 
-ALIKE = 0.97
+ALIKE, SAME = 0.99, 0.9999
 """The least correlation with a step of the log of what is tried with every
-eps."""
+eps, and of what is normalized once more."""
 
 PROBED = (1e-6, 1e-4, 1e-9)
 """The eps that a shape is compared with the log under, the usual one first."""
@@ -166,17 +166,32 @@ def _fitting(
             break
         part = replace_steps(ruler, rows.steps)
         likeness = Likeness(part)
+
+        def note(each: Computed, part: Ruler = part) -> None:
+            near = _note(found, each, part)
+            if (near.level <= REWARDS).any() and only(each.reading):
+                fits[each.reading] = near
+
+        near_shapes = []
         for shape in shapes(rows):
             probes = [shape.computed(eps, "after") for eps in PROBED]
-            _note(found, probes[0], part)
-            if not any(likeness.of(probe.values) for probe in probes):
-                continue
-            for first in shape.with_each_eps():
-                for each in (first, *whitened(rows, first)):
-                    if only(each.reading):
-                        near = _note(found, each, part)
-                        if (near.level <= REWARDS).any():
-                            fits[each.reading] = near
+            if any(likeness.of(probe.values, ALIKE) for probe in probes):
+                near_shapes.append(shape)
+                for first in shape.with_each_eps():
+                    note(first)
+            else:
+                note(probes[0])
+        left = left & (best_level(fits, len(left)) > WRITTEN)
+        for shape in near_shapes:
+            firsts: Iterable[Computed] = (
+                shape.with_each_eps()
+                if left.any()
+                else (shape.computed(1e-6, "after"),)
+            )
+            for first in firsts:
+                if likeness.of(first.values, SAME):
+                    for second in whitened(rows, first):
+                        note(second)
         left = left & (best_level(fits, len(left)) > WRITTEN)
 
     def merit(reading: Reading) -> tuple:
@@ -218,10 +233,10 @@ class Likeness:
         values = np.where(self.sums.counted & np.isfinite(values), values, 0)
         return np.where(self.sums.counted, values - self.sums.mean(values), 0)
 
-    def of(self, values: np.ndarray) -> bool:
+    def of(self, values: np.ndarray, least: float) -> bool:
         values = self._centered(values)
         both = np.sqrt(self.size * self.sums.sum(values**2))
-        alike = np.abs(self.sums.sum(self.logged * values)) >= ALIKE * both
+        alike = np.abs(self.sums.sum(self.logged * values)) >= least * both
         return self.few or bool(alike[(self.sums.n > 2) & (self.size > 0)].any())
 
 
