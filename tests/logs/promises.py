@@ -62,21 +62,25 @@ KINDS = {
 
 
 def measured(logs, first=0):
-    """Kind -> [logs, told right, promises broken]; prints each that is wrong."""
+    """Kind -> [logs, told right, promises broken]; prints each log that is told
+    wrong, and each kind's line."""
     table = {}
     for kind, (share, judged) in KINDS.items():
         table[kind] = [0, 0, 0]
         seed = first
         while table[kind][0] < round(logs * share):
-            name, right, said = judged(seed)
+            name, told, said = judged(seed)
             if said is not None:
                 table[kind][0] += 1
-                table[kind][1] += right is True
-                table[kind][2] += right == "broken"
-            if right is not True:
+                table[kind][1] += told is True
+                table[kind][2] += told == "broken"
+            if told is not True:
                 sentence = f"exit {said.exit_code}: {said.sentence}"
                 print(f"{kind} {seed}, {name}: {sentence}", flush=True)
             seed += 1
+        count, right, broken = table[kind]
+        line = f"{kind:12} {count:5} logs, right {right}, promises broken {broken}"
+        print(line, flush=True)
     return table
 
 
@@ -87,5 +91,4 @@ if __name__ == "__main__":
         print(name, right, said.exit_code, said.sentence, said.asks, said.convention)
     else:
         logs, first = map(int, [*sys.argv[1:], *("2000", "0")[len(sys.argv) - 1 :]])
-        for kind, (count, right, broken) in measured(logs, first).items():
-            print(f"{kind:12} {count:5} logs, right {right}, promises broken {broken}")
+        measured(logs, first)
