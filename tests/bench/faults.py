@@ -38,7 +38,7 @@ engine/loss.py | return gap.exp() - gap - 1 | return gap.exp() - gap | engine/te
 engine/loss.py | s.skip_flat == "training" and s.evaluation | s.skip_flat == "training" | engine/test_trainer.py
 engine/loss.py | share = share * learns.sum(-1).clamp(min=1) | share = share * batch.mask.shape[-1] | engine/test_loss.py
 bugs/partial_groups.py | batch.step_rows // size) | batch.step_rows // size + 1) | bugs/test_bugs.py
-bugs/missing_parentheses.py | score - baseline / scale | (score - baseline) / scale | bugs/test_bugs.py
+bugs/missing_parentheses.py | score - baseline / scale | (score - baseline) / scale | engine/test_golden.py
 bugs/padded_mean.py | (batch.step_rows * batch.width)[at] | (batch.step_rows * batch.width + 1)[at] | engine/test_golden.py
 bugs/double_normalization.py | (v.clamp(min=0).sqrt() + 1e-9) | (v.clamp(min=0).sqrt() + 1) | engine/test_trainer.py
 bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | cases/test_engines.py
