@@ -80,7 +80,7 @@ classroom/room.py | if _count(database, seats, *here) >= most: | if _count(datab
 classroom/room.py | if not 0 <= choice < MOST_CHOICES: | if not 0 <= choice <= MOST_CHOICES: | classroom/test_room.py
 classroom/room.py | key=str.casefold | key=str.swapcase | classroom/test_room.py
 ui/parts/predict.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_progress.py
-ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
+ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_page_edits.py
 ui/security.py | if (_length(headers) or 0) > most: | if False: | ui/test_security.py
 ui/board/view.py | short = float(f"{x:.7g}") | short = float(f"{x:.2g}") | ui/test_board_view.py
 ui/parts/numbers.py | if len(one.body) <= MOST_INLINE: | if True: | ui/test_numbers.py

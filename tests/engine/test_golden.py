@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from one_a_stage import SHIPPED
 
 import gradebook
 
@@ -26,7 +27,7 @@ def agree(found, expected, tolerance, where):
 
 
 def test_every_bug_has_measured_cases():
-    assert sorted(FILES) == sorted(gradebook.BUGS)
+    assert {*SHIPPED} <= {*FILES} <= {*gradebook.BUGS}
     assert sum(len(f["cases"]) for f in FILES.values()) == 385
 
 
