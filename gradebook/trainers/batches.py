@@ -1,15 +1,31 @@
 """The batches that a probe calls a function on: rewards by prompt.
 
 Each tells some computations apart that all others confuse. Random rewards are
-written with few digits that float32 holds, so that a trainer of either
-precision is given the same numbers.
+float32 numbers, so that a trainer of either precision is given the same ones;
+those near 100 have sums that float32 rounds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Rewards = list[list[Any]]
-"""A number or None for each row, by prompt; advantages are numbers."""
+"""A number or None for each row, by prompt."""
+
+Advantages = list[list[float]]
+"""A number for each row, by prompt."""
+
+
+def flat(groups: Sequence[Sequence[Any]] | None) -> list[Any]:
+    """The rows of all groups."""
+    return [row for group in groups or () for row in group]
+
+
+def cut(groups: Sequence[Sequence[Any]], size: int) -> list[list[Any]]:
+    """The rows of all groups in groups of `size` by their position, without
+    the rows past the last full one."""
+    rows = flat(groups)
+    return [rows[at : at + size] for at in range(0, len(rows) - size + 1, size)]
+
 
 BATCHES: Mapping[str, Rewards] = {
     "equal groups": [
@@ -25,9 +41,9 @@ BATCHES: Mapping[str, Rewards] = {
     ],
     "0/1 rewards": [[1, 0, 0, 1], [0, 0, 0, 1], [1, 1, 1, 0], [0, 1, 0, 0]],
     "near 100": [
-        [100.75, 100.5, 101.0, 100.25],
-        [100.5, 100.625, 100.75, 101.25],
-        [100.0, 101.5, 100.125, 100.375],
+        [100.64999389648438, 100.49699401855469, 101.01199340820312, 100.25],
+        [100.52099609375, 100.63900756835938, 100.75, 101.24699401855469],
+        [100.03700256347656, 101.51300048828125, 100.125, 100.37600708007812],
     ],
     "near 0.001": [
         [0.0005, 0.0011, 0.0002, 0.0008],
@@ -62,3 +78,22 @@ LAW_BATCHES = (
     "a missing reward",
 )
 """The batches that the laws change."""
+
+
+def smaller(rewards: Rewards) -> Iterator[Rewards]:
+    """Batches that are a little smaller or rounder: a prompt less, a row less
+    in every prompt, a row less in one, a reward of 0 or 1."""
+    for at in range(len(rewards)) if len(rewards) > 1 else ():
+        yield rewards[:at] + rewards[at + 1 :]
+    if min(map(len, rewards)) > 2:
+        yield [group[:-1] for group in rewards]
+    places = [(at, n) for at, group in enumerate(rewards) for n in range(len(group))]
+    for at, n in places:
+        group = rewards[at]
+        if len(group) > 2:
+            yield [*rewards[:at], group[:n] + group[n + 1 :], *rewards[at + 1 :]]
+    for at, n in places:
+        group = rewards[at]
+        for rounder in (0, 1) if group[n] not in (0, 1, None) else ():
+            changed = [*group[:n], rounder, *group[n + 1 :]]
+            yield [*rewards[:at], changed, *rewards[at + 1 :]]

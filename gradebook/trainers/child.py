@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
+import os
 import pickle
+import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -36,13 +39,9 @@ class Child:
         self.notes: list[str] = []
         self.left, self.lost = IN_ALL, 0
         try:
-            self.sent: bytes | None = pickle.dumps(function)
+            self.pickled = pickle.dumps(function)
         except Exception:
-            self.sent = None
-            self.notes.append(
-                "The function cannot be pickled, so it ran in this process,"
-                " without a time limit."
-            )
+            self._run_here("cannot be pickled")
 
     def __enter__(self) -> Child:
         return self
@@ -51,59 +50,56 @@ class Child:
         self._stop()
 
     def __call__(self, rewards: Any) -> Any:
-        """The function's answer. Raises Unusable, or what it raised."""
-        if self.sent is None:
-            return _answer(self.function, rewards)
+        """The function's answer. Raises Unusable."""
         if self.left <= 0:
             raise Unusable(f"not called: {IN_ALL:g} seconds were over")
         if self.lost == MOST_LOST:
             raise Unusable(f"not called: its process was lost {MOST_LOST} times")
-        if self.process is None and not self._start():
-            return self(rewards)
+        if self.pickled and self.process is None:
+            self._start()
+        if not self.pickled:
+            return _answer(self.function, rewards)
         begun = time.monotonic()
         self.pipe.send(rewards)
-        try:
-            over = not self.pipe.poll(min(A_CALL, self.left))
-            kind, value = ("late", None) if over else self.pipe.recv()
-        except (EOFError, OSError):
-            kind, value = "ended", None
+        kind, value = self._reply(min(A_CALL, self.left))
         self.left -= time.monotonic() - begun
         if kind == "answer":
             return value
-        if kind != "raised":
+        if kind == "lost":
             self.lost += 1
             self._stop()
-        raise Unusable(
-            {
-                "late": f"took longer than {A_CALL:g} seconds",
-                "ended": "ended its process",
-            }.get(kind, value)
-        )
+        raise Unusable(value)
 
-    def _start(self) -> bool:
+    def _reply(self, seconds: float) -> tuple[str, Any]:
+        try:
+            if self.pipe.poll(seconds):
+                return self.pipe.recv()
+            return "lost", f"took longer than {A_CALL:g} seconds"
+        except (EOFError, OSError):
+            return "lost", "ended its process"
+
+    def _start(self) -> None:
         spawn = multiprocessing.get_context("spawn")
         self.pipe, theirs = spawn.Pipe()
         self.process = spawn.Process(
-            target=_serve, args=(theirs, self.sent), daemon=True
+            target=_serve, args=(theirs, self.pickled), daemon=True
         )
         self.process.start()
         theirs.close()
-        try:
-            if not self.pipe.poll(STARTING):
-                self._stop()
-                self.left = 0.0
-                raise Unusable(f"not called: no process in {STARTING:g} seconds")
-            if self.pipe.recv() == "ready":
-                return True
-        except (EOFError, OSError):
-            pass
+        kind, what = self._reply(STARTING)
+        if kind == "ready":
+            return
         self._stop()
-        self.sent = None
+        if what.startswith("took"):
+            self.left = 0.0
+            raise Unusable(f"not called: no process in {STARTING:g} seconds")
+        self._run_here("cannot be loaded in another process")
+
+    def _run_here(self, why: str) -> None:
+        self.pickled = b""
         self.notes.append(
-            "The function cannot be loaded in another process, so it ran in this"
-            " one, without a time limit."
+            f"The function {why}, so it ran in this process, without a time limit."
         )
-        return False
 
     def _stop(self) -> None:
         if self.process is not None:
@@ -113,33 +109,32 @@ class Child:
             self.process = None
 
 
-def _serve(pipe: Connection, sent: bytes) -> None:
-    function = pickle.loads(sent)
-    pipe.send("ready")
+def _serve(pipe: Connection, pickled: bytes) -> None:
+    function = pickle.loads(pickled)
+    pipe.send(("ready", ""))
     while True:
         rewards = pipe.recv()
         try:
             reply = ("answer", _answer(function, rewards))
             pickle.dumps(reply)
+        except Unusable as error:
+            reply = ("raised", str(error))
         except BaseException as error:
-            text = str(error)
-            named = (
-                text
-                if isinstance(error, Unusable)
-                else f"{type(error).__name__}: {text}"
-            )
-            reply = ("raised", named)
+            reply = ("raised", f"{type(error).__name__}: {error}")
         pipe.send(reply)
 
 
 def _answer(function: Any, rewards: Any) -> Any:
     """What it returns for a copy, in plain lists where it gives arrays."""
-    own = copy.deepcopy(rewards)
-    found = function(own)
+    own, process = copy.deepcopy(rewards), os.getpid()
+    with redirect_stdout(sys.stderr):  # standard output is the probe's
+        answer = function(own)
+    if os.getpid() != process:  # the function forked, and this is the copy
+        os._exit(0)
     if own != rewards:
         raise Unusable("changed its argument")
-    if hasattr(found, "tolist"):
-        return found.tolist()
-    if isinstance(found, (list, tuple)):
-        return [one.tolist() if hasattr(one, "tolist") else one for one in found]
-    return found
+    if hasattr(answer, "tolist"):
+        return answer.tolist()
+    if isinstance(answer, (list, tuple)):
+        return [g.tolist() if hasattr(g, "tolist") else g for g in answer]
+    return answer

@@ -28,7 +28,7 @@ def probe_command(
     if trainer is not None:
         found = _of_trainer(trainer)
     else:
-        found = {str(name): probe(_function(str(name)), _numbers(declared))}
+        found = {str(name): probe(_function(str(name)), declared)}
     if form == "json":
         print(json.dumps({key: one.to_dict() for key, one in found.items()}))
     elif form == "github":
@@ -51,20 +51,6 @@ def _function(name: str) -> Any:
     if not callable(found):
         raise refuse("a function", name, "probe")
     return found
-
-
-def _numbers(declared: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Declared values, of text as it stands in the command."""
-    if declared is None:
-        return None
-
-    def value(text: Any) -> Any:
-        try:
-            return json.loads(text)
-        except ValueError:
-            return text
-
-    return {name: value(text) for name, text in declared.items()}
 
 
 def _of_trainer(package: str) -> dict[str, Probe]:

@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gradebook.analysis.law_check import BROKEN, HOLDS
 from gradebook.core.errors import refuse
-from gradebook.trainers.probe import BROKEN, HOLDS, NAMES, Probe, probe
+from gradebook.trainers.convention import LAWS
+from gradebook.trainers.probe import Probe, probe
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
@@ -53,8 +55,8 @@ def laws(
 
     reasons = dict(expected or {})
     for name in reasons:
-        if name not in NAMES:
-            raise refuse("one of " + ", ".join(NAMES), name, "expected")
+        if name not in LAWS:
+            raise refuse("one of " + ", ".join(LAWS), name, "expected")
     found = _Once(function, declared)
     return [
         pytest.param(
@@ -64,7 +66,7 @@ def laws(
             if name in reasons
             else [],
         )
-        for name in NAMES
+        for name in LAWS
     ]
 
 

@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 import warnings
 import zipfile
@@ -23,10 +24,11 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
 from gradebook.trainers.adapter import Function, numbers
 from gradebook.trainers.adapters import adapters
 from gradebook.trainers.cut import Files, NotCut
-from gradebook.trainers.probe import NOT_MEASURED, Probe, examine
+from gradebook.trainers.probe import Probe, examine
 from gradebook.trainers.releases import DATA, measured
 
 WHEELS = Path(__file__).with_name("wheels.toml")
@@ -113,15 +115,14 @@ def probed(function: Function, files: Files, version: str) -> tuple[Probe, str, 
 def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
     """One line of data for each function of a release that could be cut."""
     for adapter in adapters():
-        if adapter.package != package:
-            continue
-        for function in adapter.functions:
+        for function in adapter.functions if adapter.package == package else ():
             try:
-                found, where, name = probed(function, files, version)
+                judged, where, name = probed(function, files, version)
             except NotCut:
                 continue
-            told = found.to_dict()
-            laws = told["laws"] | dict.fromkeys(function.untold, NOT_MEASURED)
+            answers = judged.to_dict()
+            laws = answers["laws"] | dict.fromkeys(function.untold, NOT_MEASURED)
+            broken = {n: s for n, s in answers["shown"].items() if laws[n] == BROKEN}
             yield {
                 "trainer": adapter.trainer,
                 "package": package,
@@ -131,12 +132,12 @@ def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
                 "setting": function.setting,
                 "reached": function.reached,
                 "default": function.default,
-                **told["convention"],
-                "computes": told["computes"],
-                "as_declared": told["matches"],
+                **answers["convention"],
+                "computes": answers["computes"],
+                "as_declared": answers["matches"],
                 "laws": laws,
-                "shown": told["shown"],
-                "bugs": told["bugs"],
+                "shown": broken,
+                "bugs": answers["bugs"],
                 "measured_on": on,
             }
 
@@ -175,6 +176,7 @@ def measure_one(wheel: Path, package: str, version: str, on: str) -> list[dict]:
 def measure(cache: Path, newest: bool, today: str) -> tuple[list[dict], list[str]]:
     """Lines of all pinned releases, or the newest of each; and what could not
     be had."""
+    begun = time.monotonic()
     found: list[dict] = []
     troubles: list[str] = []
     for package, of in pinned().items():
@@ -189,6 +191,8 @@ def measure(cache: Path, newest: bool, today: str) -> tuple[list[dict], list[str
                 continue
             found += [{**line, "license": named} for line in release]
             print(f"{package} {version}: {len(release)} functions", flush=True)
+    minutes, seconds = divmod(round(time.monotonic() - begun), 60)
+    print(f"{len(found)} functions in {minutes} min {seconds} s, downloads included")
     return found, troubles
 
 

@@ -7,13 +7,12 @@ import copy
 import html
 import json
 import math
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
-import torch
+import numpy as np
 
 from gradebook.analysis.law_check import (
     BROKEN,
@@ -28,30 +27,45 @@ from gradebook.analysis.law_check import (
     step_of,
     words,
 )
-from gradebook.analysis.laws import EIGHT
-from gradebook.bugs import BUGS
 from gradebook.cases.record import bug
-from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.settings import ESTIMATORS, Settings
-from gradebook.engine.pipeline import CORRECT, Engine, run
-from gradebook.trainers.batches import BATCHES, LAW_BATCHES, Rewards
+from gradebook.core.settings import Settings
+from gradebook.logs.judging.declared import asked_of
+from gradebook.logs.judging.reading import Reading
+from gradebook.trainers.batches import (
+    BATCHES,
+    LAW_BATCHES,
+    Advantages,
+    Rewards,
+    flat,
+    smaller,
+)
+from gradebook.trainers.board import sandbox
 from gradebook.trainers.child import Child, Unusable
-from gradebook.trainers.computations import Answers, Computation, fitting, flat
-
-NAMES = tuple(law.__name__ if callable(law) else str(law) for law in EIGHT)
-"""The eight laws, by name."""
+from gradebook.trainers.convention import (
+    LAWS,
+    Answer,
+    bugs_of,
+    by_design,
+    fits,
+    readings_of,
+    settings_of,
+    words_of,
+)
 
 CLEAR = (BROKEN, HOLDS, REFUSED, BY_CONVENTION, NOT_MEASURED)
+"""The answers of a law, the clearest first."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A batch that shows something: rewards and advantages by prompt."""
+    """The smallest batch that shows something: rewards and advantages by
+    prompt, a sentence, and the page that opens it beside both engines."""
 
     rewards: Rewards
-    advantages: list[list[float]] | None
+    advantages: Advantages
     sentence: str
+    link: str
 
 
 @dataclass(frozen=True)
@@ -61,10 +75,11 @@ class Probe:
     convention  baseline, scale, ddof, eps, lone_row, missing, float_type,
                 ragged, each in a word or '' where it cannot be told
     computes    the computation in a line
-    declared    what was asked for, and whether it is what was found
+    declared    what was asked for
+    matches     whether that is what was found
     laws        law -> holds, broken, refused, by convention, not measured
     bugs        bug -> the smallest batch that shows it
-    shown       law that is broken -> the batch that shows it
+    shown       law that is broken -> the smallest batch that shows it
     troubles    batch -> what went wrong there
     notes       what else the reader must know
     """
@@ -77,7 +92,7 @@ class Probe:
     bugs: Mapping[str, Shown]
     shown: Mapping[str, Shown]
     troubles: Mapping[str, str]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -89,21 +104,7 @@ class Probe:
 
     def to_dict(self) -> dict[str, Any]:
         """For machines: numbers, text, lists and dicts."""
-
-        def plain(of: Mapping[str, Shown]) -> dict[str, Any]:
-            return {name: vars(one) for name, one in of.items()}
-
-        return {
-            **vars(self),
-            "convention": dict(self.convention),
-            "declared": dict(self.declared),
-            "laws": dict(self.laws),
-            "bugs": plain(self.bugs),
-            "shown": plain(self.shown),
-            "troubles": dict(self.troubles),
-            "notes": list(self.notes),
-            "exit_code": self.exit_code,
-        }
+        return {**asdict(self), "exit_code": self.exit_code}
 
     def __str__(self) -> str:
         lines = [f"Computes {self.computes or 'none of the known computations'}."]
@@ -122,6 +123,7 @@ class Probe:
             lines.append(f"  {answer}: {why}")
         for name, shown in self.bugs.items():
             lines.append(f"{bug(name).title} gives these numbers: {shown.sentence}")
+            lines.append(f"  Beside both engines, in `gradebook app`: /{shown.link}")
         lines += [f"On {name}: {what}" for name, what in self.troubles.items()]
         return "\n".join([*lines, *self.notes])
 
@@ -139,112 +141,88 @@ def probe(
 ) -> Probe:
     """Says what a function from rewards to advantages computes.
 
-    function  takes groups of rewards, a list for each prompt with None where
-              a reward is missing; returns advantages in the same shape. Runs
-              in a process of its own (5 s a call, 60 s in all).
-    declared  what it should compute: {"estimator": "grpo"}, or settings
-    outputs   pairs of rewards and advantages instead of a function
+    function  takes rewards by prompt, None where one is missing, and returns
+              advantages in the same shape. It runs in a process of its own
+    declared  what it should compute, as `gradebook.check` takes it
+    outputs   recorded answers instead, pairs of rewards and advantages; text
+              in place of advantages is an error that was raised
 
-    >>> rewards = [[1.0, 0.0, 3.0, 5.0], [2.0, 4.0, 0.0, 1.0]]
-    >>> advantages = [[r - sum(g) / len(g) for r in g] for g in rewards]
-    >>> probe(outputs=[(rewards, advantages)]).convention["scale"]
-    'none'
-
-    Raises GradebookError for a declaration that cannot be read.
-
-    >>> def centred(groups):
-    ...     return [[r - sum(g) / len(g) for r in g] for g in groups]
-    >>> pairs = [(g, centred(g)) for g in ([[1.0, 0.0, 0.0]], [[2.0, 5.0]])]
+    >>> def centred(group):
+    ...     return [reward - sum(group) / len(group) for reward in group]
+    >>> pairs = [(g, [centred(x) for x in g]) for g in ([[1, 0, 0]], [[2, 5]])]
     >>> probe(outputs=pairs).laws["zero_sum"]
     'holds'
     """
     if (function is None) == (outputs is None):
         raise refuse("a function or outputs", "both or none", "probe")
     if outputs is not None:
-        recorded = _Recorded(outputs)
-        named = {f"output {n}": rewards for n, (rewards, _) in enumerate(outputs)}
-        return examine(recorded, declared, named, tuple(named))
+        recorded = {_key(rewards): answer for rewards, answer in outputs}
+        batches = {f"output {n}": rewards for n, (rewards, _) in enumerate(outputs)}
+        judged = examine(lambda r: _recorded(recorded, r), declared, batches, batches)
+        laws = {
+            name: NOT_MEASURED if answer == REFUSED else answer
+            for name, answer in judged.laws.items()
+        }
+        return replace(judged, laws=laws)
     with Child(function) as child:
-        return examine(child, declared, notes=child.notes)
+        return replace(examine(child, declared), notes=tuple(child.notes))
 
 
-class _Recorded:
-    """A function that knows a few answers."""
-
-    def __init__(self, outputs: Sequence[tuple[Rewards, Any]]) -> None:
-        self.known = {json.dumps(rewards): answer for rewards, answer in outputs}
-
-    def __call__(self, rewards: Rewards) -> Any:
-        key = json.dumps([[_whole(r) for r in group] for group in rewards])
-        for known, answer in self.known.items():
-            if json.loads(known) == json.loads(key):
-                return answer
-        raise Unusable("no such pair")
+def _key(rewards: Rewards) -> str:
+    return json.dumps([[r if r is None else float(r) for r in g] for g in rewards])
 
 
-def _whole(reward: float | None) -> float | None:
-    return None if reward is None else float(reward)
+def _recorded(answers: Mapping[str, Any], rewards: Rewards) -> Any:
+    answer = answers.get(_key(rewards), "no such pair")
+    if isinstance(answer, str):
+        raise Unusable(answer)
+    return answer
 
 
 def examine(
     function: Callable[[Rewards], Any],
     declared: Mapping[str, Any] | None = None,
     batches: Mapping[str, Rewards] = BATCHES,
-    law_batches: Sequence[str] = LAW_BATCHES,
-    notes: Sequence[str] = (),
+    law_batches: Collection[str] = LAW_BATCHES,
 ) -> Probe:
     """The probe of a function that is trusted: it runs in this process."""
-    asked = settings_of(declared)
+    asked = asked_of(declared)
     calls = _Calls(function)
-    answers: dict[str, tuple[Rewards, list[list[float]]]] = {}
-    troubles: dict[str, str] = {}
-    for name, rewards in batches.items():
-        try:
-            answers[name] = (rewards, calls(rewards))
-        except GradebookError as error:
-            troubles[name] = str(error)
-    finite = {n: p for n, p in answers.items() if None not in flat(p[0])}
-    found = fitting(finite)
-    convention = _described(found, answers, troubles)
-    settings = _settings(found, convention)
-    laws: dict[str, str] = {}
-    shown: dict[str, Shown] = {}
-    for law in NAMES:
-        outcome = _clearest(law, calls, settings, batches, law_batches, found)
-        laws[law] = outcome.answer
-        if outcome.answer == BROKEN and outcome.change is not None:
-            rewards = groups_of(outcome.change.step)
-            with suppress(GradebookError):
-                shown[law] = Shown(rewards, calls(rewards), outcome.sentence)
-    if not isinstance(function, _Recorded):
-        notes = [*notes]
-    else:
-        laws = {k: NOT_MEASURED if v == REFUSED else v for k, v in laws.items()}
-    bugs = _bugs(found, settings, answers, "a lost row" in troubles)
+    answers = [calls.answer(name, rewards) for name, rewards in batches.items()]
+    troubles = {a.batch: a.trouble for a in answers if a.trouble}
+    readings = readings_of(answers)
+    reading = _explaining(readings, answers)
+    words = words_of(reading, answers)
+    settings = settings_of(reading, words["lone_row"])
+    refuses = words["ragged"].endswith("do not divide")
+    judged = [a for a in answers if not (refuses and _is_ragged(a))]
+    bugs = _bugs(reading, settings, judged, calls) if reading else {}
+    of_laws = [a.rewards for a in judged if a.batch in law_batches]
+    laws, shown = _laws(reading, settings, calls, of_laws, next(iter(bugs), ""))
     return Probe(
-        convention,
-        found.text if found else "",
+        words,
+        _line(reading),
         dict(declared or {}),
-        _matches(asked, finite) if declared else None,
+        any(map(asked.wanted, readings)) if declared and readings else None,
         laws,
         bugs,
         shown,
         troubles,
-        tuple(notes),
     )
 
 
-def settings_of(declared: Mapping[str, Any] | None) -> Settings:
-    """What was declared, as Settings. Raises GradebookError."""
-    known = dict(declared or {})
-    estimator = known.pop("estimator", None)
-    if estimator is not None and estimator not in ESTIMATORS:
-        raise refuse("one of " + ", ".join(ESTIMATORS), estimator, "estimator")
-    base = ESTIMATORS[estimator] if estimator else Settings()
-    for name in known:
-        if name not in base:
-            raise refuse("estimator, or one of " + ", ".join(base), name, name)
-    return Settings(**{**base, **known})
+def _is_ragged(answer: Answer) -> bool:
+    """Unequal groups were answered. A function that refuses others is not
+    accused of what it makes of those that happen to divide: it is never given
+    them."""
+    return len(answer.sizes) > 1 and not answer.trouble
+
+
+def _line(reading: Reading | None) -> str:
+    """The computation, as 'GRPO (ddof 1, eps 1e-06)'."""
+    if reading is None:
+        return ""
+    return f"{reading.title} ({reading.words})" if reading.words else reading.title
 
 
 class _Calls:
@@ -252,138 +230,114 @@ class _Calls:
 
     def __init__(self, function: Callable[[Rewards], Any]) -> None:
         self.function = function
-        self.kept: dict[str, Any] = {}
-        self.until = time.monotonic() + 60
+        self.kept: dict[str, Advantages | GradebookError] = {}
 
-    def __call__(self, rewards: Rewards) -> list[list[float]]:
+    def __call__(self, rewards: Rewards) -> Advantages:
         key = json.dumps(rewards)
         if key not in self.kept:
             try:
                 self.kept[key] = checked(rewards, self.function(copy.deepcopy(rewards)))
+            except Unusable as error:
+                self.kept[key] = GradebookError(f"{error}"[:300])
             except Exception as error:
-                kind = (
-                    "" if isinstance(error, Unusable) else type(error).__name__ + ": "
-                )
-                self.kept[key] = GradebookError(f"{kind}{error}"[:300])
+                text = f"{type(error).__name__}: {error}"
+                self.kept[key] = GradebookError(text[:300])
         answer = self.kept[key]
         if isinstance(answer, GradebookError):
             raise answer
         return answer
 
+    def answer(self, batch: str, rewards: Rewards) -> Answer:
+        """What the function gave for a batch."""
+        try:
+            return Answer(batch, rewards, self(rewards))
+        except GradebookError as error:
+            return Answer(batch, rewards, trouble=str(error))
 
-def checked(rewards: Rewards, answer: Any) -> list[list[float]]:
+
+def checked(rewards: Rewards, answer: Any) -> Advantages:
     """Advantages in the shape of the rewards. Raises Unusable."""
     try:
         shape = [len(group) for group in answer]
-        values = [[float(one) for one in group] for group in answer]
+        if any(isinstance(a, str) for group in answer for a in group):
+            raise Unusable("returned text")
+        values = [[math.nan if a is None else float(a) for a in g] for g in answer]
     except (TypeError, ValueError):
         raise Unusable(f"returned no groups of numbers: {answer!r:.60}") from None
     if shape != [len(group) for group in rewards]:
         raise Unusable(f"returned another shape: {shape} rows by prompt")
-    if any(isinstance(one, str) for group in answer for one in group):
-        raise Unusable("returned text")
-    wrong = [one for one in flat(values) if not math.isfinite(one)]
+    wrong = [a for a in flat(values) if not math.isfinite(a)]
     if wrong:
         raise Unusable("returned " + ("NaN" if math.isnan(wrong[0]) else "infinity"))
     return values
 
 
-def _described(
-    found: Computation | None, answers: Answers, troubles: Mapping[str, str]
-) -> dict[str, str]:
-    """The convention in words, by the batches that tell."""
-    scaled = found is not None and found.scale in ("group_std", "batch_std")
-    told = {
-        "baseline": found.baseline if found else "",
-        "scale": found.scale if found else "",
-        "ddof": str(found.ddof) if found and scaled else "",
-        "eps": f"{found.eps:g}" if found and found.eps else "",
-        "lone_row": "",
-        "missing": "",
-        "float_type": "",
-        "ragged": "",
-    }
-    if "lone rows" in answers:
-        rewards, advantages = map(flat, answers["lone rows"])
-        zero = max(map(abs, advantages)) < 1e-9
-        raw = max(abs(a - r) for a, r in zip(advantages, rewards)) < 1e-4
-        told["lone_row"] = "zero" if zero else "raw" if raw else "other"
-    elif "lone rows" in troubles:
-        told["lone_row"] = troubles["lone rows"].removeprefix("returned ")
-    if found is None:
-        return told
-    if "a missing reward" in answers:
-        (first, *_), (row, *_) = answers["a missing reward"]
-        as_zero = found([[r or 0.0 for r in g] for g in answers["a missing reward"][0]])
-        near = max(abs(a - b) for a, b in zip(row, as_zero[0])) < 1e-3
-        left_out = abs(row[-1]) < 1e-9 and max(map(abs, row[:3])) < 1e-3
-        told["missing"] = "counts as 0" if near else "left out" if left_out else "other"
-    elif "a missing reward" in troubles:
-        told["missing"] = troubles["a missing reward"].removeprefix("returned ")
-    if "a flat group of 0.7" in answers and not found.after:
-        rewards, advantages = answers["a flat group of 0.7"]
-        off = max(abs(a - b) for a, b in zip(found(rewards)[1], advantages[1]))
-        told["float_type"] = "float64" if off < 1e-11 else "float32"
-    ragged = [n for n in ("a lost row", "two lost rows") if n in answers]
-    if ragged:
-        by_prompt = all(
-            max(abs(a - b) for a, b in zip(flat(found(r)), flat(v))) < 1e-3
-            for r, v in map(answers.__getitem__, ragged)
+def _explaining(
+    readings: Sequence[Reading], answers: Sequence[Answer]
+) -> Reading | None:
+    """The plainest reading. Where none gives all whole groups, the one that
+    with a known bug gives most of them."""
+    whole = [a for a in answers if a.is_whole and a.advantages]
+
+    def explained(reading: Reading) -> int:
+        return sum(
+            fits(reading, a.rewards, a.advantages) or bool(bugs_of(reading, a))
+            for a in whole
         )
-        told["ragged"] = "by prompt" if by_prompt else "by position"
-        if "a lost row" in troubles and not by_prompt:
-            told["ragged"] = "by position, refused where rows do not divide"
-    elif "a lost row" in troubles:
-        told["ragged"] = "refused"
-    return told
+
+    if not readings or all(fits(readings[0], a.rewards, a.advantages) for a in whole):
+        return readings[0] if readings else None
+    alike = [
+        r for r in readings if replace(r, eps=0.0) == replace(readings[0], eps=0.0)
+    ]
+    return max(alike, key=explained)
 
 
-def _settings(found: Computation | None, convention: Mapping[str, str]) -> Settings:
-    """The found convention as Settings, for laws and engines."""
-    lone = "raw" if convention["lone_row"] == "raw" else "zero"
-    if found is None:
-        return Settings(lone_row=lone)
-    scale = {"group_mean": "none", "spread": "group_std"}.get(found.scale, found.scale)
-    return Settings(
-        spread_about="baseline" if found.scale == "spread" else "mean",
-        baseline=found.baseline,
-        scale=scale,
-        ddof=found.ddof,
-        eps=found.eps or 1e-12,
-        lone_row=lone,
-        whiten_tokens=bool(found.after),
-        whiten_ddof=found.after_ddof,
-    )
-
-
-def _clearest(
-    law: str,
-    calls: _Calls,
+def _laws(
+    reading: Reading | None,
     settings: Settings,
-    batches: Mapping[str, Rewards],
-    names: Sequence[str],
-    found: Computation | None,
-) -> Outcome:
-    """The law's clearest answer; the smallest batch that breaks it."""
-    outcomes = []
-    whole = settings.scale in ("batch_std", "nonzero_share")
+    calls: _Calls,
+    batches: Sequence[Rewards],
+    bug: str,
+) -> tuple[dict[str, str], dict[str, Shown]]:
+    """Each law's clearest answer, and the smallest batch that breaks it, on
+    the board beside the engine of `bug`."""
+    designed, laws, shown = by_design(reading), {}, {}
 
-    def allowed(step: dict[str, list]) -> list[float]:
-        return rounding(groups_of(step), law == "flat", settings, whole)
+    def outcome(law: str, rewards: Rewards) -> Outcome:
+        if not _suits(law, rewards):
+            return Outcome(NOT_MEASURED, "")
 
-    by_design = None
-    if found is not None and found.scale == "group_mean":
-        why = "divided by the group's mean"
-        by_design = {"shift": why, "scale": why}
-    known = [name for name in names if name in batches and _suits(law, batches[name])]
-    for name in sorted(known, key=lambda name: len(flat(batches[name]))):
-        step = step_of(batches[name])
-        outcome = judge(law, on_groups(calls), step, settings, allowed, by_design)
-        if outcome.answer in (BROKEN, BY_CONVENTION):
-            return outcome
-        outcomes.append(outcome)
-    empty = Outcome(NOT_MEASURED, "")
-    return min(outcomes, key=lambda one: CLEAR.index(one.answer), default=empty)
+        def allowed(step: dict[str, list]) -> list[float]:
+            return rounding(groups_of(step), law == "flat", settings)
+
+        step = step_of(rewards)
+        return judge(law, on_groups(calls), step, settings, allowed, designed)
+
+    def breaks(law: str, rewards: Rewards) -> bool:
+        return outcome(law, rewards).answer == BROKEN
+
+    for law in LAWS:
+        outcomes = [(outcome(law, rewards), rewards) for rewards in batches]
+        clearest, rewards = min(
+            outcomes,
+            key=lambda pair: (CLEAR.index(pair[0].answer), len(flat(pair[1]))),
+            default=(Outcome(NOT_MEASURED, ""), []),
+        )
+        laws[law] = clearest.answer
+        if clearest.answer == BROKEN:
+            broken = outcome(law, smallest(rewards, partial(breaks, law)))
+            there = groups_of(broken.change.step) if broken.change else rewards
+            link = sandbox(there, settings, bug)
+            shown[law] = Shown(there, calls(there), broken.sentence, link)
+    return laws, shown
+
+
+def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
+    """A batch reduced greedily, as long as it `shows` the same."""
+    while (less := next(filter(shows, smaller(rewards)), None)) is not None:
+        rewards = less
+    return rewards
 
 
 def _suits(law: str, rewards: Rewards) -> bool:
@@ -394,139 +348,51 @@ def _suits(law: str, rewards: Rewards) -> bool:
     return law != "missing" and (law == "flat" or not constant)
 
 
-def rounding(
-    groups: Rewards, exact: bool, settings: Settings, whole: bool = False
-) -> list[float]:
+def rounding(groups: Rewards, exact: bool, settings: Settings) -> list[float]:
     """How far float32 may move each row's advantage: its spacing at the
-    rewards' size over the group's deviation."""
-    known = [[r for r in group if r is not None] for group in groups]
-    largest = max(map(abs, flat(known)), default=0.0)
+    rewards' size over the deviation that divides."""
+    scored = [[r for r in group if r is not None] for group in groups]
+    largest = max(map(abs, flat(scored)), default=0.0)
     spacing = 16 * 2**-24 * max(largest, 1e-3)
-    found: list[float] = []
-    for group, values in zip(groups, known):
-        of = flat(known) if whole else values
-        spread = torch.tensor(of or [0.0], dtype=torch.float64).std(correction=0).item()
+    whole = settings.scale in ("batch_std", "nonzero_share")
+    allowed: list[float] = []
+    for group, rewards in zip(groups, scored):
+        of = flat(scored) if whole else rewards
         divided = settings.scale.endswith("_std") and not exact
-        divisor = (spread + settings.eps) or 1.0 if divided else 1.0
-        found += [1e-6 + spacing / divisor] * len(group)
-    return found
-
-
-def _matches(asked: Settings, answers: Answers) -> bool | None:
-    """Whether the declared computation gives the advantages of whole groups
-    with spread, whatever its eps."""
-    told = [
-        _off(CORRECT, rewards, asked, advantages)
-        for name, (rewards, advantages) in answers.items()
-        if all(len({*group}) > 1 for group in rewards)
-        and len({*map(len, rewards)}) == 1
-        and "near 0" not in name
-    ]
-    return all(off < 5e-3 for off in told) if told else None
+        divisor = float(np.std(of or [0.0])) + settings.eps if divided else 1.0
+        allowed += [1e-6 + spacing / divisor] * len(group)
+    return allowed
 
 
 def _bugs(
-    found: Computation | None, settings: Settings, answers: Answers, refuses: bool
+    reading: Reading, settings: Settings, answers: Sequence[Answer], calls: _Calls
 ) -> dict[str, Shown]:
-    """Bugs whose engine gives a batch's advantages where the correct engine,
-    under the convention that the other batches show, does not.
+    """Bugs that give a batch's advantages where the reading does not, each
+    with the smallest batch."""
 
-    A function that refuses a lost row is not accused of what it makes of
-    other unequal groups: it is never given them.
-    """
+    def shows(bugs: list[str], rewards: Rewards) -> bool:
+        answer = calls.answer("", rewards)
+        if len(rewards) < 2 or not answer.advantages:
+            return False
+        return bugs_of(reading, answer) == bugs
+
     seen: dict[str, Shown] = {}
-    if found is None or found.after or found.scale == "group_mean":
-        return seen
-    candidates = [name for name in BUGS if bug(name).in_advantages]
-    for name, (rewards, advantages) in sorted(
-        answers.items(), key=lambda item: len(flat(item[1][0]))
-    ):
-        sizes = {*map(len, rewards)}
-        unequal = len(sizes) > 1
-        if len(rewards) < 2 or max(sizes) < 2 or name.startswith("near 0"):
+    for answer in sorted(answers, key=lambda a: len(flat(a.rewards))):
+        if 1 in answer.sizes or len(answer.rewards) < 2 or not answer.advantages:
             continue
-        if unequal and (refuses or 1 in sizes):
-            continue
-        constant = [
-            n for n, g in enumerate(rewards) if len({*g}) == 1 and g[0] is not None
-        ]
-        off = _off(CORRECT, rewards, settings, advantages)
-        largest = max(abs(r or 0.0) for r in flat(rewards))
-        least = 1e-6 + 2**-22 * largest if constant else 5e-3
-        if off <= least:
-            continue
-        ordered = list(dict.fromkeys([*seen, *candidates]))
-        near = [
-            one
-            for one in ordered
-            if _off(bug(one).engine, rewards, settings, advantages) < 0.02 * off
-        ] or [
-            one
-            for one in ordered
-            if constant
-            and _dust(bug(one).engine, rewards, settings, advantages, constant)
-        ]
-        if near and near[0] not in seen:
-            numbers = ", ".join(f"{a:.3g}" for a in flat(advantages)[:8])
-            seen[near[0]] = Shown(rewards, advantages, f"{name}: {numbers}.")
+        bugs = bugs_of(reading, answer)
+        if bugs and not any(name in seen for name in bugs):
+            least = smallest(answer.rewards, partial(shows, bugs))
+            numbers = " | ".join(
+                " ".join(f"{a:.3g}" for a in group) for group in calls(least)
+            )
+            sentence = f"Rewards {_text(least)} get {numbers}."
+            link = sandbox(least, settings, bugs[0])
+            seen[bugs[0]] = Shown(least, calls(least), sentence, link)
     return seen
 
 
-def _off(
-    engine: Engine, rewards: Rewards, settings: Settings, advantages: Rewards
-) -> float:
-    """How far the engine's advantages are from these."""
-    due = _advantages(engine, rewards, settings)
-    if due is None:
-        return math.inf
-    return max(abs(a - b) / (1 + abs(b)) for a, b in zip(due, flat(advantages)))
-
-
-def _dust(
-    engine: Engine,
-    rewards: Rewards,
-    settings: Settings,
-    advantages: Rewards,
-    constant: list[int],
-) -> bool:
-    """In flat groups the engine gives these numerators. There the deviation
-    is rounding too, so the divisor lies between eps and eps plus twice it."""
-    plain = Settings(**{**settings, "scale": "none"})
-    above = _advantages(engine, rewards, plain)
-    exact = _advantages(CORRECT, rewards, plain)
-    if (
-        above is None
-        or exact is None
-        or max(map(abs, exact)) == 0
-        or settings.scale == "none"
-    ):
-        return False
-    of = [at for at, group in enumerate(rewards) for _ in group]
-    pairs = [(x, a) for x, a, g in zip(above, flat(advantages), of) if g in constant]
-    eps = settings.eps or 1e-12
-    due = _advantages(engine, rewards, settings) or []
-    others = [
-        abs(x - a) for x, a, g in zip(due, flat(advantages), of) if g not in constant
-    ]
-    return max(others, default=0.0) < 1e-4 and all(
-        x * a > 0
-        and 0.99 * abs(x) / (eps + 2 * abs(x)) <= abs(a) <= 1.01 * abs(x) / eps
-        for x, a in pairs
+def _text(rewards: Rewards) -> str:
+    return " | ".join(
+        " ".join("missing" if r is None else f"{r:g}" for r in g) for g in rewards
     )
-
-
-def _advantages(
-    engine: Engine, rewards: Rewards, settings: Settings
-) -> list[float] | None:
-    rows = flat(rewards)
-    size = max(map(len, rewards))
-    batch = Batch(
-        prompt=[at for at, group in enumerate(rewards) for _ in group],
-        reward=torch.tensor([r or 0.0 for r in rows], dtype=torch.float64),
-        scored=[r is not None for r in rows],
-        settings=Settings(**{**settings, "group_size": size}),
-    )
-    try:
-        return run(engine, batch).advantage.double().tolist()
-    except GradebookError:
-        return None

@@ -78,3 +78,19 @@ def infinite(groups):
 def changes(groups):
     groups[0][0] = 9.0
     return groups
+
+
+def forks(groups):
+    import os
+
+    os.fork()
+    return grpo(groups)
+
+
+def prints(groups):
+    print("so many groups:", len(groups))
+    return grpo(groups)
+
+
+def gives_a_function(groups):
+    return lambda: groups

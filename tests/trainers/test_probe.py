@@ -2,12 +2,15 @@
 gives their numbers. The functions are written by hand in advantages.py."""
 
 import json
+from urllib.parse import parse_qsl
 
 import advantages
 import pytest
 
 import gradebook
 from gradebook.__main__ import main
+from gradebook.analysis.state_comparison import compared
+from gradebook.cases.link import decode
 from gradebook.core.errors import GradebookError
 from gradebook.trainers import child
 
@@ -32,9 +35,18 @@ def test_groups_cut_by_position_are_partial_groups():
     assert found.laws["order"] == "broken"
     assert found.convention["ragged"] == "by position"
     shown = found.bugs["partial_groups"]
-    # 1 0 0 1 | 0 0 1 1 | 1 1 0: the second stride takes a row of the third.
-    assert shown.rewards == [[1, 0, 0, 1], [0, 0, 1], [1, 1, 1, 0]]
-    assert shown.advantages[2] == [0.5, 1, 1, 0]
+    # The smallest batch: a stride of the larger group's size takes a row of
+    # the other one, or leaves a tail that keeps its rewards.
+    assert sum(map(len, shown.rewards)) < 11 and len(shown.rewards) == 2
+    assert shown.advantages == advantages.by_fours(shown.rewards)
+    state = decode(dict(parse_qsl(shown.link.partition("?")[2])), "sandbox").state
+    both = compared(state)
+    flat = [a for group in shown.advantages for a in group]
+    assert both.faulty.advantage.tolist() == pytest.approx(flat)
+    assert both.correct.advantage.tolist() != pytest.approx(flat)
+    assert shown.link in str(found) and shown.link in found._repr_html_().replace(
+        "&amp;", "&"
+    )
     assert found.exit_code == 1
 
 
@@ -43,8 +55,11 @@ def test_a_missing_reward_that_counts_as_0_is_unscored_rows():
     assert list(found.bugs) == ["unscored_rows"]
     assert found.laws["missing"] == "broken"
     assert found.convention["missing"] == "counts as 0"
-    # The mean of -1 -1 -1 0 is -0.75.
-    assert found.bugs["unscored_rows"].advantages[0] == [-0.25, -0.25, -0.25, 0.75]
+    (group, *_) = found.bugs["unscored_rows"].rewards
+    # A missing reward has counted as 0 in its group's mean.
+    mean = sum(r or 0 for r in group) / len(group)
+    due = [(r or 0) - mean for r in group]
+    assert found.bugs["unscored_rows"].advantages[0] == pytest.approx(due)
 
 
 def test_maxrl_breaks_the_shift_by_convention_and_refuses_missing_rewards():
@@ -93,6 +108,16 @@ def test_a_function_that_sleeps_or_ends_its_process_is_stopped(name, what, monke
     found = gradebook.probe(getattr(advantages, name))
     assert what in found.troubles["equal groups"]
     assert "not called" in found.troubles["0/1 rewards"]
+
+
+def test_a_function_that_forks_or_prints_is_probed_all_the_same(capfd):
+    for name in ("forks", "prints"):
+        judged = gradebook.probe(getattr(advantages, name))
+        assert judged.computes == "GRPO (ddof 1, eps 0.0001)", name
+        assert not judged.troubles and not judged.notes
+    assert capfd.readouterr().out == "", "standard output is the probe's"
+    judged = gradebook.probe(advantages.gives_a_function)
+    assert "pickle" in judged.troubles["0/1 rewards"] and judged.exit_code == 2
 
 
 def test_a_function_whose_process_starts_too_slowly_does_not_run_here(monkeypatch):

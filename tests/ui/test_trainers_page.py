@@ -1,12 +1,15 @@
 """The page Trainers, the batch it opens, and the four words of a bug's page."""
 
+import re
 from urllib.parse import parse_qsl
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
+from gradebook.analysis.state_comparison import compared
+from gradebook.bugs import BUGS
 from gradebook.cases.link import decode
 from gradebook.trainers.releases import newest
-from gradebook.ui.pages.trainers import link
 from gradebook.ui.parts.affected import last_seen, status
 
 
@@ -29,14 +32,33 @@ def test_the_page_lists_the_newest_releases_and_filters_them():
 
 
 def test_a_broken_batch_opens_in_the_sandbox_with_the_measured_settings():
-    line = areal()
-    address = link(line["bugs"]["partial_groups"], line, "partial_groups")
-    found = decode(dict(parse_qsl(address.partition("?")[2])), default="sandbox")
-    assert not found.problems
-    assert found.state.bugs == ("partial_groups",)
-    batch = found.state.batch()
-    assert batch.reward.tolist() == [1, 0, 0, 1, 0, 0, 1, 1, 1, 1, 0]
-    assert batch.settings.eps == 1e-5 and batch.settings.group_size == 4
+    shown = areal()["bugs"]["partial_groups"]
+    query = dict(parse_qsl(shown["link"].partition("?")[2]))
+    opened = decode(query, default="sandbox")
+    assert not opened.problems and opened.state.bugs == ("partial_groups",)
+    batch = opened.state.batch()
+    rewards = [reward for group in shown["rewards"] for reward in group]
+    assert batch.reward.tolist() == rewards
+    assert batch.settings.eps == 1e-5
+    assert batch.settings.group_size == max(map(len, shown["rewards"]))
+    # The faulty engine gives the trainer's own numbers, the correct one does not.
+    both = compared(opened.state)
+    trainers = [a for group in shown["advantages"] for a in group]
+    assert both.faulty.advantage.tolist() == pytest.approx(trainers, rel=1e-3)
+    assert both.correct.advantage.tolist() != pytest.approx(trainers, rel=1e-3)
+
+
+def test_a_row_shows_its_batches_beside_both_engines_and_its_history():
+    at = AppTest.from_string(
+        "from gradebook.ui.pages.trainers import _line\n"
+        "from gradebook.trainers.releases import newest\n"
+        "_line(next(x for x in newest() if x['setting'] == 'group mean, group std'))",
+        default_timeout=60,
+    ).run()
+    assert not at.exception
+    text = " ".join(one.value for one in at.markdown)
+    assert "Partial groups" in text and "AReaL issue 1419" in text
+    assert "Open this batch in the sandbox" in text and "Its history" in text
 
 
 def test_the_four_words():
@@ -52,7 +74,23 @@ def test_the_four_words():
     assert unscored.word == "seen" and "(the default)" in unscored.sentence
     later = status("unscored_rows", "trl", "1.16.0")
     assert later.word == "not seen on these batches"
-    assert later.sentence.endswith("Last seen in trl 1.5.1.")
+    assert "Last seen in TRL 1.5.1 (" in later.sentence
+    assert "Last seen in" in status("partial_groups", "verl", "0.9.2").sentence
+
+
+def test_home_answers_for_all_bugs_at_once():
+    at = AppTest.from_string(
+        "from gradebook.ui.parts.affected import affected_bugs\naffected_bugs()",
+        default_timeout=60,
+    ).run()
+    at.selectbox[0].select("areal").run()
+    assert not at.exception
+    (html,) = (one.value for one in at.get("html"))
+    rows = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', html)
+    words = dict(rows)
+    assert len(words) == len(BUGS)
+    assert words["Partial groups"] == "seen" == rows[0][1]
+    assert words["Zero-std KL"] == "not measurable this way"
 
 
 def test_a_bugs_page_asks_for_trainer_and_version(visit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.search import fit_all, quiet, search
 from gradebook.logs.judging.views import compute
 
-Groups = Sequence[Sequence[float]]
-"""Numbers by prompt."""
+Groups = Sequence[Sequence[Any]]
+"""Numbers by prompt; a reward may be None."""
 
 
 def computations_of(batches: Sequence[tuple[Groups, Groups]]) -> list[Reading]:
@@ -27,7 +28,7 @@ def computations_of(batches: Sequence[tuple[Groups, Groups]]) -> list[Reading]:
     >>> computations_of([batch])[0].title
     'Dr. GRPO'
     """
-    steps = _as_steps(batches)
+    steps = as_steps(batches)
     found = search(Ruler(steps), Asked())
     fitting = fit_all(found, ~quiet(steps), WRITTEN)
 
@@ -39,18 +40,19 @@ def computations_of(batches: Sequence[tuple[Groups, Groups]]) -> list[Reading]:
 
 def advantages(reading: Reading, rewards: Groups) -> list[list[float]]:
     """What a reading gives on other rewards, by prompt."""
-    values = compute(_as_steps([(rewards, rewards)]), reading).values
+    values = compute(as_steps([(rewards, rewards)]), reading).values
     ends = np.cumsum([len(group) for group in rewards])[:-1]
     return [part.tolist() for part in np.split(values, ends)]
 
 
-def _as_steps(batches: Sequence[tuple[Groups, Groups]]) -> LoggedSteps:
+def as_steps(batches: Sequence[tuple[Groups, Groups]]) -> LoggedSteps:
+    """Batches as logged steps. A reward of None is missing. Each row has four
+    tokens, so that a whitening over tokens is told from one over rows."""
     rows = [
-        (step, prompt, reward, advantage)
+        (step, prompt, reward or 0.0, advantage, reward is not None, 4)
         for step, (rewards, advantages) in enumerate(batches)
         for prompt, pair in enumerate(zip(rewards, advantages))
         for reward, advantage in zip(*pair)
     ]
-    return to_logged(
-        pd.DataFrame(rows, columns=["step", "prompt", "reward", "advantage"])
-    )
+    names = ["step", "prompt", "reward", "advantage", "scored", "length"]
+    return to_logged(pd.DataFrame(rows, columns=names))

@@ -93,7 +93,7 @@ class Reading:
     @property
     def estimator(self) -> str:
         """The estimator's name: grpo, or batch_mean/group_std."""
-        over = self.second.split(" ")[0]
+        over = self.over
         key = self.baseline, self.scale, over
         if key == ("leave_one_out", "none", "") and self.lone_row == "zero":
             return "rloo_vectorized"
@@ -110,12 +110,17 @@ class Reading:
             named = BASELINE_WORDS[self.baseline]
             if self.scale != "none":
                 named += f" {SCALE_WORDS[self.scale]}"
-        over = self.second.split(" ")[0]
+        over = self.over
         if (self.baseline, self.scale, over) == ("none", "none", "tokens"):
             return "REINFORCE++"
         if (self.baseline, self.scale, over) == ("group_mean", "none", "tokens"):
             return "the REINFORCE++ baseline"
         return f"{named}, then whitened over {over}" if over else named
+
+    @property
+    def over(self) -> str:
+        """What a second normalization weighs: rows, tokens, transitions."""
+        return self.second.split(" ")[0].removesuffix("/eps")
 
     @property
     def divides(self) -> bool:
@@ -134,7 +139,8 @@ class Reading:
         if self.divides and self.about == "baseline":
             words.append("spread about the baseline")
         if self.second:
-            words.append(f"ddof {self.second[-1]} of the whitening")
+            after = ", its eps after the root" if "/eps" in self.second else ""
+            words.append(f"ddof {self.second[-1]} of the whitening{after}")
         if self.rows == "ended":
             words.append("rows without EOS left out")
         if self.clip is not None:

@@ -21,8 +21,9 @@ EPS = (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 1e-10, 0.0)
 WHITENING_EPS = 1e-8
 """What is added to the variance of a second normalization."""
 
-SECONDS = ("rows 0", "rows 1", "tokens 1", "tokens 0", "transitions 0")
-"""A second normalization over the step: what is weighed, and ddof."""
+SECONDS = ("rows 0", "rows 1", "tokens 1", "tokens 0", "transitions 0", "rows/eps 1")
+"""A second normalization over the step: what is weighed, and ddof. With /eps
+the reading's eps is added after the root."""
 
 ROWS = ("flagged", "ended", "all")
 """Which rows count: scored rows with tokens, each rollout once; those of
@@ -237,27 +238,29 @@ class Rows:
             values = np.where(away == 0, 0, away / scale)
             values = np.where(self.credited, values, 0)
             if r.second:
-                values, more = self._again(values, r.second)
+                values, more = self._again(values, r)
                 scale = scale * more
         lost = self.steps.batch.kept_steps.numpy() <= 0
         values = np.where(lost, np.nan, values) if lost.any() else values
         return Computed(r, values, baseline, scale)
 
-    def _again(self, values: np.ndarray, second: str) -> tuple[np.ndarray, np.ndarray]:
+    def _again(self, values: np.ndarray, r: Reading) -> tuple[np.ndarray, np.ndarray]:
         """Values normalized once more over the step, and the divisor."""
-        over, ddof = second.split(" ")
+        over, ddof = r.second.split(" ")
         weight = {
             "rows": np.ones(len(values)),
             "tokens": self.tokens,
             "transitions": self.steps.batch.kept_steps.numpy().astype(float),
-        }[over]
+        }[over.removesuffix("/eps")]
         steps = Sums(self.steps.step_of, self.credited)
         total = np.maximum(steps.sum(weight), 1e-300)
         mean = steps.sum(weight * values) / total
         away = values - mean
         square = steps.sum(weight * away * away)
         least = np.maximum(total - int(ddof), 1)
-        more = np.sqrt(square / least + WHITENING_EPS)
+        after = over.endswith("/eps")
+        more = np.sqrt(square / least + (0 if after else WHITENING_EPS))
+        more = more + (r.eps if after else 0)
         return np.where(self.credited, away / more, 0), more
 
 

@@ -91,7 +91,9 @@ ADAPTER = Adapter(
         function("grpo", "batch", BATCH),
         function("grpo", "none", NONE),
         function("rloo", "none", {"estimator": "rloo"}),
-        function("reinforce_plus_plus", "batch", NONE | {"whiten_tokens": True}),
+        function(
+            "reinforce_plus_plus", "batch", {"estimator": "group_mean/advantage_std"}
+        ),
         function("grpo", "gdpo", {}, "4.0"),
         function("grpo", True, GRPO, "3.3", "3.9.3"),
         function("grpo", False, NONE, "3.3", "3.9.3"),

@@ -13,7 +13,7 @@ DECLARED: dict[str, dict[str, Any]] = {
     "group_norm": {"estimator": "grpo"},
     "dr_grpo": {"estimator": "dr_grpo"},
     "rloo": {"estimator": "rloo"},
-    "reinforce_baseline": {"scale": "none", "whiten_tokens": True, "whiten_ddof": 0},
+    "reinforce_baseline": {"estimator": "group_mean/advantage_std", "ddof": 0},
 }
 
 
@@ -47,7 +47,7 @@ def call(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
         index=list(range(len(rewards))),
         rewards=rewards,
         action_mask=mask,
-        kl=torch.zeros(mask.shape),
+        kl=torch.zeros(mask.shape, dtype=rows.dtype),
         info={"reward": rewards},
     )
     step.to_device = lambda device: step

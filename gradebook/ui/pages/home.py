@@ -9,6 +9,7 @@ import streamlit as st
 from gradebook.cases.scenario import load
 from gradebook.output.pipeline_map import map_file
 from gradebook.ui.parts import predict, words
+from gradebook.ui.parts.affected import affected_bugs
 from gradebook.ui.parts.download import download
 from gradebook.ui.parts.home_frame import frame
 from gradebook.ui.parts.index import index
@@ -40,6 +41,7 @@ def home() -> None:
     chosen = index(following)
     if chosen in bug_files():
         st.switch_page(bug_files()[chosen])
+    affected_bugs()
     _also()
 
 

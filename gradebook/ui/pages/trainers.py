@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import streamlit as st
 
 from gradebook.analysis.law_check import words
+from gradebook.analysis.state_comparison import compared
 from gradebook.bugs import BUGS
-from gradebook.cases.link import encode, query_string
+from gradebook.cases.link import decode
 from gradebook.cases.record import bug
-from gradebook.cases.sandbox import blank
-from gradebook.cases.state import start
-from gradebook.cases.table import Table
+from gradebook.cases.scenario import load
+from gradebook.trainers.convention import LAWS
 from gradebook.trainers.measure import pinned
-from gradebook.trainers.probe import NAMES
 from gradebook.trainers.releases import measured, newest, releases, row
 from gradebook.ui.parts.download import download
+from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.tables import table
 
 MARKS = {
@@ -29,6 +29,7 @@ MARKS = {
     "not measured": "–",
 }
 ANY = "any"
+STRIPS = (*LAWS, "baseline", "scale", "ddof", "eps", "lone_row", "missing", "ragged")
 
 
 def trainers() -> None:
@@ -62,14 +63,20 @@ def trainers() -> None:
         _line(lines[picked[0]])
     else:
         st.markdown("Choose a row to see its batches and its history.")
-    _small_print()
+    st.caption(
+        "Names and line numbers only; no trainer's code is shown or shipped."
+        " Gradebook is not affiliated with any of these projects. To correct an"
+        " entry, change its adapter in gradebook/trainers/adapters and measure"
+        " again: python -m gradebook.trainers measure. A measurement says what a"
+        " function returned for these batches, and no more."
+    )
 
 
 def _filtered(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     first, second, third = st.columns(3)
     names = list(dict.fromkeys(line["trainer"] for line in lines))
     trainer = first.selectbox("Trainer", [ANY, *names])
-    law = second.selectbox("Breaks the law", [ANY, *NAMES], format_func=_law)
+    law = second.selectbox("Breaks the law", [ANY, *LAWS], format_func=_law)
     seen = [name for name in BUGS if any(name in line["bugs"] for line in lines)]
     shown = third.selectbox("Shows the bug", [ANY, *seen], format_func=_bug)
     return [
@@ -95,7 +102,7 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
         "setting": line["setting"],
         "bugs": ", ".join(map(_bug, line["bugs"])) or "none seen on these batches",
         "computes": line["computes"] or "none of the known computations",
-        **{_law(name): MARKS[line["laws"][name]] for name in NAMES},
+        **{_law(name): MARKS[line["laws"][name]] for name in LAWS},
         "a lone row": line["lone_row"],
         "a missing reward": line["missing"],
         "unequal groups": line["ragged"],
@@ -105,7 +112,7 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
 
 
 def _line(line: dict[str, Any]) -> None:
-    """One function: its batches and its history."""
+    """One function: the smallest batches that show something, its history."""
     st.subheader(f"{line['trainer']} {line['version']}: {line['setting']}")
     st.markdown(
         f"`{line['file']}`, {line['function']}. Reached by {line['reached']}"
@@ -113,75 +120,48 @@ def _line(line: dict[str, Any]) -> None:
         f" Licence: {line['license']}."
     )
     for name, shown in line["bugs"].items():
-        st.markdown(f"**{_bug(name)}** gives exactly these advantages.")
-        _batch(shown, line, name)
+        threads = "; ".join(cited(source) for source in load(name).sources)
+        st.markdown(f"**[{_bug(name)}]({name})** gives these advantages.")
+        st.markdown(f"Reports of this bug, in any trainer: {threads}")
+        _batch(shown, line)
     for name, shown in line["shown"].items():
         st.markdown(f"**{words(name)}** {shown['sentence']}")
-        _batch(shown, line, "")
+        _batch(shown, line)
     _history(line)
 
 
-def _batch(shown: dict[str, Any], line: dict[str, Any], name: str) -> None:
-    """Rewards, the trainer's own advantages, and the board that shows both
-    engines on them."""
-    pairs = zip(shown["rewards"], shown["advantages"] or [])
+def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
+    """Rewards, the trainer's advantages and those of both engines."""
+    query = dict(parse_qsl(shown["link"].partition("?")[2]))
+    both = compared(decode(query, default="sandbox").state)
+    engines = zip(both.correct.advantage.tolist(), both.faulty.advantage.tolist())
     body = [
-        [f"{chr(65 + at)}", "missing" if r is None else f"{r:g}", f"{a:.4g}"]
-        for at, (rewards, advantages) in enumerate(pairs)
-        for r, a in zip(rewards, advantages)
+        [f"{chr(65 + at)}", "missing" if reward is None else f"{reward:g}"]
+        + [f"{advantage:.4g}", *(f"{value:.4g}" for value in next(engines))]
+        for at, pairs in enumerate(zip(shown["rewards"], shown["advantages"]))
+        for reward, advantage in zip(*pairs)
     ]
-    table(["prompt", "reward", f"{line['trainer']}'s advantage"], body, (1, 2))
-    st.markdown(f"[Open this batch in the sandbox]({link(shown, line, name)})")
-
-
-def link(shown: dict[str, Any], line: dict[str, Any], name: str) -> str:
-    """The sandbox with the batch, the measured convention and the bug."""
-    own = start(blank())
-    filler = dict(blank().rows[0])
-    rows = [
-        filler
-        | {"prompt": chr(65 + at), "reward": r or 0.0, "scored": r is not None}
-        | {"rollout": f"{chr(65 + at)}{n}"}
-        for at, group in enumerate(shown["rewards"])
-        for n, r in enumerate(group)
-    ]
-    known = {"baseline", "scale", "ddof", "eps"}
-    typed = {k: str(line[k]) for k in known if line[k]}
-    typed |= {"group_size": str(max(map(len, shown["rewards"])))}
-    if typed.get("scale") in ("spread", "group_mean"):
-        typed |= {"scale": "group_std" if typed["scale"] == "spread" else "none"}
-    state = replace(
-        own,
-        table=Table.of(tuple(rows)),
-        typed={**own.typed, **typed},
-        bugs=(name,) if name else own.bugs,
-    )
-    return "sandbox?" + query_string(encode(state, covered=False))
+    head = ["prompt", "reward", f"{line['trainer']}", "correct", "faulty"]
+    table(head, body, range(1, 5))
+    st.markdown(f"[Open this batch in the sandbox]({shown['link']})")
 
 
 def _history(line: dict[str, Any]) -> None:
-    """Release by release, a strip for each law and setting. A release that
-    was not measured has a dot."""
-    known = {
+    """Release by release, a strip for each law and setting. What lies between
+    two releases was not measured, and has a dot."""
+    measurements = {
         other["version"]: row(other)
         for other in measured()
         if (other["package"], other["setting"]) == (line["package"], line["setting"])
     }
-    releases_of = list(pinned()[line["package"]]["versions"])
-    strips = (*NAMES, "baseline", "scale", "ddof", "eps", "missing", "ragged", "bugs")
+    versions = [v for v in pinned()[line["package"]]["versions"] if v in measurements]
     body = []
-    for name in strips:
-        cells = [str(known[v][name]) if v in known else "·" for v in releases_of]
-        body.append([_law(name), *(MARKS.get(cell, cell) or "–" for cell in cells)])
-    st.markdown("Its history. A dot: not measured, or not in that release.")
-    table(["", *releases_of], body, heads=1, label="history")
-
-
-def _small_print() -> None:
-    st.caption(
-        "Names and line numbers only; no trainer's code is shown or shipped."
-        " Gradebook is not affiliated with any of these projects. To correct an"
-        " entry, change its adapter in gradebook/trainers/adapters and measure"
-        " again: python -m gradebook.trainers measure. A measurement says what a"
-        " function returned for these batches, and no more."
-    )
+    for name in (*STRIPS, "bugs"):
+        cells = [str(measurements[version][name]) for version in versions]
+        marks = [MARKS.get(cell, cell) or "–" for cell in cells]
+        changed = len({*cells}) > 1
+        strip = [cell for mark in marks for cell in ("·", mark)][1:]
+        body.append([_law(name) + " (changed)" * changed, *strip])
+    head = [cell for version in versions for cell in ("", version)][1:]
+    st.markdown("Its history. A dot: releases between, if any, were not measured.")
+    table(["", *head], body, heads=1, label="history")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 
 import streamlit as st
 
+from gradebook.bugs import BUGS
 from gradebook.cases.record import bug as record_of
 from gradebook.trainers.releases import measured, newest, versions
+from gradebook.ui.parts.tables import table
 
 SEEN = "seen"
 NOT_SEEN = "not seen on these batches"
@@ -27,39 +30,42 @@ def status(bug: str, package: str, version: str) -> Status:
     """What was measured of a bug in a release. Never a neighbour's value."""
     if not record_of(bug).in_advantages:
         return Status(NOT_MEASURABLE, "Loss, masks and EOS are not probed.")
-    if not last_seen(bug):
+    where = last_seen(bug)
+    if not where:
         return Status(
             NOT_MEASURABLE, "No measured release shows it on groups of rewards."
         )
-    lines = [
-        line
-        for line in measured()
-        if (line["package"], line["version"]) == (package, version)
-    ]
+    release = (package, version)
+    lines = [x for x in measured() if (x["package"], x["version"]) == release]
     if not lines:
         return Status(
             NOT_MEASURED,
             f"{package} {version} was not measured. Where it is installed,"
-            f" `gradebook probe --trainer {package}` measures it.",
+            f" `gradebook probe --trainer {package}` measures it."
+            f" Last seen in {where}.",
         )
-    seen = [line for line in lines if bug in line["bugs"]]
+    reached = "; ".join(
+        f"`{line['reached']}` " + ("(the default)" if line["default"] else "(opt-in)")
+        for line in lines
+        if bug in line["bugs"]
+    )
     on = lines[0]["measured_on"]
-    if seen:
-        reached = "; ".join(
-            f"`{line['reached']}` "
-            + ("(the default)" if line["default"] else "(opt-in)")
-            for line in seen
-        )
-        return Status(SEEN, f"Measured on {on}, with {reached}.")
-    before = [line for line in measured() if line["package"] == package]
-    last = [line["version"] for line in before if bug in line["bugs"]]
-    until = f" Last seen in {package} {last[-1]}." if last else ""
-    return Status(NOT_SEEN, f"{len(lines)} functions, measured on {on}.{until}")
+    if reached:
+        return Status(SEEN, f"{package} {version}, measured on {on}, with {reached}.")
+    return Status(
+        NOT_SEEN,
+        f"{package} {version}: {len(lines)} functions, measured on {on}."
+        f" Last seen in {last_seen(bug, package) or where}.",
+    )
 
 
-def last_seen(bug: str) -> str:
+def last_seen(bug: str, package: str = "") -> str:
     """Where a bug was last seen: trainer, version and date; '' if nowhere."""
-    last = {line["package"]: line for line in measured() if bug in line["bugs"]}
+    last = {
+        line["package"]: line
+        for line in measured()
+        if bug in line["bugs"] and package in ("", line["package"])
+    }
     return "; ".join(
         f"{line['trainer']} {line['version']} ({line['measured_on']})"
         for line in last.values()
@@ -67,18 +73,43 @@ def last_seen(bug: str) -> str:
 
 
 def affected(bug: str) -> None:
-    """The question, two choices and the answer; first of a trainer whose
-    newest measured release shows the bug."""
+    """The question, two choices and the answer; first of the trainer that is
+    installed, or of one whose newest measured release shows the bug."""
+    shown = [line["package"] for line in newest() if bug in line["bugs"]]
+    answer = status(bug, *_release(f"affected-{bug}", shown))
+    st.markdown(f"**{answer.word.capitalize()}.** {answer.sentence}")
+
+
+def affected_bugs() -> None:
+    """The question for all bugs at once."""
+    with st.expander("Am I affected? Choose your trainer and its version"):
+        release = _release("affected", [])
+        answers = [(record_of(bug).title, status(bug, *release)) for bug in BUGS]
+        order = (SEEN, NOT_SEEN, NOT_MEASURED, NOT_MEASURABLE)
+        answers.sort(key=lambda pair: order.index(pair[1].word))
+        body = [[title, a.word, a.sentence.replace("`", "")] for title, a in answers]
+        table(["bug", "", "what it rests on"], body, heads=1, label="bugs")
+
+
+def _release(key: str, shown: list[str]) -> tuple[str, str]:
+    """A package and a version, as chosen."""
     packages = list(dict.fromkeys(line["package"] for line in measured()))
-    shown = (line["package"] for line in newest() if bug in line["bugs"])
-    first = packages.index(next(shown, packages[0]))
+    here = {package: _installed(package) for package in packages}
+    likely = [package for package in packages if here[package]] + shown + packages
     trainer, release = st.columns(2)
-    package = trainer.selectbox("Trainer", packages, first, key=f"affected-{bug}")
+    package = trainer.selectbox("Trainer", packages, packages.index(likely[0]), key=key)
+    choices = list(dict.fromkeys((here[package], *versions(package)[::-1])))
     version = release.selectbox(
         "Version",
-        versions(package)[::-1],
-        key=f"affected-{bug}-{package}",
+        [choice for choice in choices if choice],
+        key=f"{key}-{package}",
         accept_new_options=True,
     )
-    found = status(bug, package, version or "")
-    st.markdown(f"**{found.word.capitalize()}.** {found.sentence}")
+    return package, version or ""
+
+
+def _installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

@@ -6,6 +6,7 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load
 from gradebook.output.pipeline_map import ASKS, stops
 from gradebook.ui.parts import predict
+from gradebook.ui.parts.affected import last_seen
 from gradebook.ui.parts.markup import show
 from gradebook.ui.parts.thumbnail import thumbnail
 from gradebook.ui.parts.words import safe
@@ -38,7 +39,7 @@ def _tile(name: str, following: str | None) -> str:
     main, covered = load(name), predict.covered(name)
     mark = " ← next" if name == following else ""
     state = "not predicted yet" if covered else "uncovered"
-    found = f"{main.title} {main.standing} {main.trainer} {name}"
+    found = f"{main.title} {main.standing} {main.trainer} {name} {last_seen(name)}"
     return (
         f'<a href="{name}" data-name="{name}" data-find="{safe(found.lower())}"'
         f' class="{"covered" if covered else "open"}">'

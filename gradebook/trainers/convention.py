@@ -1,0 +1,224 @@
+"""What a function's answers say of it: its computation among those of the
+check's space, its convention, and the known bugs that give its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gradebook.analysis.law_check import convention
+from gradebook.analysis.laws import EIGHT
+from gradebook.bugs import BUGS
+from gradebook.cases.record import bug
+from gradebook.core.settings import Settings
+from gradebook.logs.judging import suspects
+from gradebook.logs.judging.declared import Asked
+from gradebook.logs.judging.fit import Ruler
+from gradebook.logs.judging.naming import advantages as advantages_of
+from gradebook.logs.judging.naming import as_steps, computations_of
+from gradebook.logs.judging.proof import flat_rows, on_float32_lattice
+from gradebook.logs.judging.reading import Reading, plainness
+from gradebook.logs.judging.search import fit
+from gradebook.logs.judging.space import BASELINES
+from gradebook.trainers.batches import Advantages, Rewards, cut, flat
+
+LAWS = tuple(law.__name__ for law in EIGHT)
+"""The eight laws, by name."""
+
+SHOWN = frozenset({"prompt", "reward", "scored"})
+"""The columns that groups of rewards have."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a function gave for a batch: advantages, or none and what went wrong."""
+
+    batch: str
+    rewards: Rewards
+    advantages: Advantages = field(default_factory=list)
+    trouble: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Groups of one size with spread, and none of their rewards missing."""
+        spread = all(len({*group}) > 1 for group in self.rewards)
+        return spread and len(self.sizes) == 1 and not self.misses
+
+    @property
+    def sizes(self) -> set[int]:
+        """The sizes of its groups."""
+        return {*map(len, self.rewards)}
+
+    @property
+    def misses(self) -> bool:
+        """A reward is missing."""
+        return None in flat(self.rewards)
+
+
+def readings_of(answers: Sequence[Answer]) -> list[Reading]:
+    """The readings that give the advantages of all whole groups, the plainest
+    first. Where there are none, those for groups whose deviation is far above
+    any eps and any rounding."""
+    whole = [a for a in answers if a.is_whole and a.advantages]
+    wide = [a for a in whole if min(map(_relative_spread, a.rewards)) > 0.05]
+    for some in (whole, wide):
+        pairs = [(a.rewards, a.advantages) for a in some]
+        if pairs and (readings := computations_of(pairs)):
+            # Where groups have one size, a second normalization hides the factor
+            # that leave-one-out has: of equally plain ones the mean is meant.
+            order = BASELINES.index
+            return sorted(readings, key=lambda r: (plainness(r), order(r.baseline)))
+    return []
+
+
+def _relative_spread(rewards: list[float]) -> float:
+    return float(np.std(rewards)) / max(1.0, *map(abs, rewards))
+
+
+def settings_of(reading: Reading | None, lone_row: str = "zero") -> Settings:
+    """The nearest settings of the engines, for laws and bugs; `lone_row` in
+    the words of the convention."""
+    if reading is None:
+        return Settings()
+    return replace(
+        reading.settings,
+        eps=reading.eps or 1e-12,
+        whiten_tokens=bool(reading.second),
+        lone_row="raw" if lone_row == "raw" else "zero",
+    )
+
+
+def by_design(reading: Reading | None) -> dict[str, str]:
+    """Laws that the computation breaks by design, with the reason."""
+    if reading is None:
+        return {}
+    settings = settings_of(reading)
+    reasons = {law: convention(law, settings) for law in LAWS}
+    coupled = ("other_prompts", "lost_row", "shift", "scale")
+    for law in coupled if reading.couples_prompts else ():
+        reasons[law] = reasons[law] or reading.title
+    if reading.scale == "group_mean":
+        reasons["shift"] = reasons["scale"] = reading.title
+    return reasons
+
+
+def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, str]:
+    """The convention, each in a word, '' where the answers do not tell it."""
+    if reading is None:
+        names = "baseline scale ddof eps lone_row missing float_type ragged"
+        return dict.fromkeys(names.split(), "")
+    eps_at = {"after": "", "inside": " inside the root", "least": " at least"}
+    divides = reading.divides or reading.scale == "group_mean"
+    return {
+        "baseline": reading.baseline,
+        "scale": reading.scale,
+        "ddof": str(reading.ddof) if reading.divides else "",
+        "eps": f"{reading.eps:g}{eps_at[reading.eps_at]}" if divides else "",
+        "lone_row": _lone_row(reading, answers),
+        "missing": _missing(reading, answers),
+        "float_type": _float_type(reading, answers),
+        "ragged": _ragged(reading, answers),
+    }
+
+
+def fits(reading: Reading, rewards: Rewards, advantages: Advantages) -> bool:
+    """The reading gives these advantages, up to rounding."""
+    ruler = Ruler(as_steps([(rewards, advantages)]))
+    return bool(fit(ruler, reading, Asked()).good.all())
+
+
+def _first_fit(
+    answers: Sequence[Answer], choices: dict[str, Callable[[Answer], bool]]
+) -> str:
+    """The choice that fits every answer; '' without an answer."""
+    for answer in answers:
+        if answer.trouble:
+            return answer.trouble.removeprefix("returned ")
+    every = [name for name, fit in choices.items() if all(map(fit, answers))]
+    return [*every, "other"][0] if answers else ""
+
+
+def _lone_row(reading: Reading, answers: Sequence[Answer]) -> str:
+    def gets(kind: str) -> Callable[[Answer], bool]:
+        own = replace(reading, lone_row=kind)
+        return lambda a: fits(own, a.rewards, a.advantages)
+
+    def is_its_reward(a: Answer) -> bool:
+        return np.allclose(flat(a.advantages), flat(a.rewards), atol=1e-4)
+
+    alone = [a for a in answers if a.sizes == {1} and not a.misses]
+    ways = {"zero": gets("zero"), "raw": is_its_reward, "raw, divided": gets("raw")}
+    return _first_fit(alone, ways)
+
+
+def _missing(reading: Reading, answers: Sequence[Answer]) -> str:
+    def with_rows(rows: str) -> Callable[[Answer], bool]:
+        own = replace(reading, rows=rows)
+        return lambda a: fits(own, a.rewards, a.advantages)
+
+    some = [
+        a
+        for a in answers
+        if a.misses and min(sum(r is not None for r in g) for g in a.rewards) > 1
+    ]
+    ways = {"left out": with_rows("flagged"), "counts as 0": with_rows("all")}
+    return _first_fit(some, ways)
+
+
+def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
+    def by_position(a: Answer) -> bool:
+        size = max(a.sizes)
+        rewards, advantages = cut(a.rewards, size), cut(a.advantages, size)
+        return fits(reading, rewards, advantages)
+
+    unequal = [a for a in answers if len(a.sizes) > 1 and min(a.sizes) > 1]
+    unequal = [a for a in unequal if not a.misses]
+    answered = [a for a in unequal if a.advantages]
+    if unequal and not answered:
+        return "refused"
+    ways = {
+        "by prompt": lambda a: fits(reading, a.rewards, a.advantages),
+        "by position": by_position,
+        "one group for all": lambda a: fits(
+            reading, [flat(a.rewards)], [flat(a.advantages)]
+        ),
+    }
+    word = _first_fit(answered, ways)
+    refuses = len(answered) < len(unequal) and word == "by position"
+    return word + ", refused where rows do not divide" * refuses
+
+
+def _float_type(reading: Reading, answers: Sequence[Answer]) -> str:
+    """float64 where the advantages of large rewards, whose digits float32
+    loses, are off by no more than their own rounding."""
+    large = [a for a in answers if a.is_whole and a.advantages]
+    large.sort(key=lambda a: -max(map(abs, flat(a.rewards))))
+    if not large or max(map(abs, flat(large[0].rewards))) < 50:
+        return ""
+    rewards, advantages = large[0].rewards, flat(large[0].advantages)
+    due = flat(advantages_of(reading, rewards))
+    off = [abs(a - b) / max(abs(b), 1e-3) for a, b in zip(advantages, due)]
+    return "float64" if max(off) <= 1.05 * 2**-24 else "float32"
+
+
+def bugs_of(reading: Reading, answer: Answer) -> list[str]:
+    """Bugs that give an answer's advantages where the reading does not. Only
+    bugs that groups of rewards can show are tried."""
+    steps = as_steps([(answer.rewards, answer.advantages)])
+    spacing = 16 * 2.0**-24 * np.abs(steps.batch.reward.numpy())
+    within = np.abs(steps.advantage) <= Ruler(steps).base + spacing
+    equal = flat_rows(steps)
+    ruler = Ruler(steps, ignored=equal & within)
+    if fit(ruler, reading, Asked()).good.all():
+        return []
+    if fit(replace(ruler, ignored=equal), reading, Asked()).good.all():
+        dust = equal & ~within
+        lies = on_float32_lattice(steps, dust, [reading])
+        lost = [n for n in BUGS if bug(n).loses == "float32 mean"]
+        return lost if bool(lies[dust].all()) else []
+    names = tuple(n for n in BUGS if suspects.can_show(bug(n), SHOWN))
+    tried = suspects.suspects(steps, (settings_of(reading),), names)
+    fitting = [s.bug for s in tried if suspects.fit(ruler, s).good.all()]
+    return list(dict.fromkeys(fitting))
