@@ -96,7 +96,8 @@ def test_home_answers_for_all_bugs_at_once():
 def test_a_bugs_page_asks_for_trainer_and_version(visit):
     page = visit("partial_groups").end("affected")
     assert page.widget("affected-partial_groups").value == "areal"
-    assert "**Seen.** Measured on" in page.text and "(opt-in)" in page.text
+    assert "**Seen.** areal 1.0.4, measured on" in page.text
+    assert "(opt-in)" in page.text
     # Where it was measured, that stands in place of the versions by hand.
     assert f"**Last seen in:** {last_seen('partial_groups')}" in page.text
     assert "later versions where Normalization" not in page.text
