@@ -11,6 +11,7 @@ import numpy as np
 from gradebook.analysis.law_check import convention
 from gradebook.analysis.laws import EIGHT
 from gradebook.bugs import BUGS
+from gradebook.bugs.float32_dust import evidence, unexplained
 from gradebook.cases.record import bug
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import suspects
@@ -18,9 +19,8 @@ from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import Ruler
 from gradebook.logs.judging.naming import advantages as advantages_of
 from gradebook.logs.judging.naming import as_steps, computations_of
-from gradebook.logs.judging.proof import flat_rows, on_float32_lattice
 from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.search import fit
+from gradebook.logs.judging.search import Found
 from gradebook.logs.judging.space import BASELINES
 from gradebook.trainers.batches import Advantages, Rewards, cut, flat
 
@@ -126,7 +126,7 @@ def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, st
 def fits(reading: Reading, rewards: Rewards, advantages: Advantages) -> bool:
     """The reading gives these advantages, up to rounding."""
     ruler = Ruler(as_steps([(rewards, advantages)]))
-    return bool(fit(ruler, reading, Asked()).good.all())
+    return bool(Found(ruler, Asked()).fit(reading).good.all())
 
 
 def _first_fit(
@@ -209,15 +209,24 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
     steps = as_steps([(answer.rewards, answer.advantages)])
     spacing = 16 * 2.0**-24 * np.abs(steps.batch.reward.numpy())
     within = np.abs(steps.advantage) <= Ruler(steps).base + spacing
-    equal = flat_rows(steps)
+    reward, prompt = steps.batch.reward.numpy(), steps.batch.prompt_index.numpy()
+    equal = unexplained(reward, prompt)
     ruler = Ruler(steps, ignored=equal & within)
-    if fit(ruler, reading, Asked()).good.all():
+    if Found(ruler, Asked()).fit(reading).good.all():
         return []
-    if fit(replace(ruler, ignored=equal), reading, Asked()).good.all():
+    if Found(replace(ruler, ignored=equal), Asked()).fit(reading).good.all():
         dust = equal & ~within
-        lies = on_float32_lattice(steps, dust, [reading])
+        lies = evidence(
+            dust,
+            reward,
+            prompt,
+            steps.advantage,
+            reward,
+            reading.ddof if reading.divides else None,
+            reading.eps,
+        )
         lost = [n for n in BUGS if bug(n).loses == "float32 mean"]
-        return lost if bool(lies[dust].all()) else []
+        return lost if bool((lies[dust] == 2).all()) else []
     names = tuple(n for n in BUGS if suspects.can_show(bug(n), SHOWN))
     tried = suspects.suspects(steps, (settings_of(reading),), names)
     fitting = [s.bug for s in tried if suspects.fit(ruler, s).good.all()]
