@@ -27,11 +27,13 @@ class Report:
 
     number  its place in the game, from 0
     seed    of the game
+    every   the game has every false alarm
     """
 
     number: int
     seed: str
     source: Scenario | Alarm
+    every: bool = False
 
     @property
     def is_bug(self) -> bool:
@@ -65,7 +67,8 @@ class Report:
     @property
     def question(self) -> str:
         """The report's name in a room. It says nothing about the answer."""
-        return f"report-{self.seed}-{self.number}"
+        kind = "every" if self.every else "report"
+        return f"{kind}-{self.seed}-{self.number}"
 
     def case(self, answered: bool) -> PlainCase:
         """The report's batch for a draft and a board. Before the answer it
@@ -107,7 +110,17 @@ def game(seed: str, every: bool = False) -> tuple[Report, ...]:
         lures = lures[: ROUNDS - taken]
     chosen: list[Scenario | Alarm] = [*lures, *bugs[:taken]]
     chosen.sort(key=lambda one: _draw(seed, "order", one.name))
-    return tuple(Report(at, seed, one) for at, one in enumerate(chosen))
+    return tuple(Report(at, seed, one, every) for at, one in enumerate(chosen))
+
+
+def named(question: str) -> Report | None:
+    """The report that has this name in a room, if it is one's."""
+    kind, _, rest = question.partition("-")
+    seed, _, number = rest.partition("-")
+    if kind not in ("report", "every") or not number.isdecimal():
+        return None
+    reports = game(seed, kind == "every")
+    return reports[int(number)] if int(number) < len(reports) else None
 
 
 def _draw(*parts: str) -> str:

@@ -25,6 +25,8 @@ from gradebook.training.study import studied, study
 
 MINUTES = 60
 """The length of a session, if a lead does not say otherwise."""
+TRAINING = "training-"
+"""What stands before the bug in the name of its training runs' question."""
 LEAST = 3
 """A case needs at least so many minutes."""
 
@@ -57,6 +59,11 @@ class Step:
     truth: str = ""
     do: str = ""
     next: str = ""
+
+    @property
+    def question(self) -> str:
+        """The name of its question in a room, '' for none."""
+        return TRAINING + self.bug if self.trains else self.scenario
 
 
 OPENING = Step(

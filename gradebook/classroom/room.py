@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -174,32 +174,29 @@ class Rooms:
 
     def vote(self, code: str, seat: str, question: str, choice: int) -> None:
         """The seat's choice. It replaces an earlier one, and is written when
-        this returns.
+        this returns. A seat that LOOKED at the answer has no vote any more.
 
         Raises GradebookError after the reveal, for a seat that has not
         joined or has looked at the answer, and for an impossible choice.
         """
-        if not 0 <= choice < MOST_CHOICES:
+        if not LOOKED <= choice < MOST_CHOICES:
             raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
+        row: dict[str, Any] = {"question": _text("question", question)}
+        row |= {"code": code, "seat": hashed(seat), "choice": choice}
         with self._changed(code) as database:
-            if database.execute(_reveal(code, question)).first():
-                raise GradebookError(key="vote", expected="a vote before the reveal")
-            if not database.execute(_seat(seats, code, seat)).first():
-                raise GradebookError(key="vote", expected="a seat that has joined")
             made = _choices(database, code, seat)
-            if made.get(question) == LOOKED:
+            expected = ""
+            if database.execute(_reveal(code, question)).first():
+                expected = "a vote before the reveal"
+            elif not database.execute(_seat(seats, code, seat)).first():
+                expected = "a seat that has joined"
+            elif made.get(question) == LOOKED:
                 expected = "a vote before a look at the answer"
+            elif question not in made and len(made) >= MOST_QUESTIONS:
+                expected = f"at most {MOST_QUESTIONS} questions"
+            if expected:
                 raise GradebookError(key="vote", expected=expected)
-            self._write_choice(database, made, code, seat, question, choice)
-
-    def look(self, code: str, seat: str, question: str) -> None:
-        """The seat looks at the answer: it has no vote on this question any
-        more. After the reveal nothing changes."""
-        with self._changed(code) as database:
-            sits = database.execute(_seat(seats, code, seat)).first()
-            if sits and not database.execute(_reveal(code, question)).first():
-                made = _choices(database, code, seat)
-                self._write_choice(database, made, code, seat, question, LOOKED)
+            database.execute(self._store.upsert(votes, row, "choice"))
 
     def choices(self, code: str, seat: str) -> dict[str, int]:
         """What the seat chose, by question; LOOKED where it has no vote."""
@@ -360,22 +357,6 @@ class Rooms:
         most = MOST_SEATS if room.most is None else room.most
         if _count(database, seats, *here) >= most:
             raise _too_many(f"at most {most} learners")
-
-    def _write_choice(
-        self,
-        database: Connection,
-        made: Mapping[str, int],
-        code: str,
-        seat: str,
-        question: str,
-        choice: int,
-    ) -> None:
-        if question not in made and len(made) >= MOST_QUESTIONS:
-            expected = f"at most {MOST_QUESTIONS} questions"
-            raise GradebookError(key="vote", expected=expected)
-        row: dict[str, Any] = {"question": _text("question", question)}
-        row |= {"code": code, "seat": hashed(seat), "choice": choice}
-        database.execute(self._store.upsert(votes, row, "choice"))
 
 
 def normal(typed: str) -> str:

@@ -140,9 +140,9 @@ def url(folder):
         yield url
 
 
-@pytest.fixture(scope="module")
-def cluster(folder, url):
-    """The servers, and the address of the nginx in front of them."""
+@contextmanager
+def cluster_of(folder, url):
+    """Three servers of this database, and the address of the nginx before them."""
     servers, port = Servers(url, folder), free_port()
     settings = (ROOT / "tests/cluster/nginx.conf").read_text()
     for at, name in enumerate(NAMES):
@@ -161,6 +161,12 @@ def cluster(folder, url):
         address = f"http://127.0.0.1:{port}"
         wait_for(urlopen, address, "nginx")
         yield servers, address
+
+
+@pytest.fixture(scope="module")
+def cluster(folder, url):
+    with cluster_of(folder, url) as cluster:
+        yield cluster
 
 
 def test_the_rooms_tests_pass_on_postgresql(url):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import secrets
 from dataclasses import replace
 from html import escape
@@ -13,6 +14,9 @@ from ui.answered import answered
 
 import gradebook
 from gradebook.cases import edits
+from gradebook.cases.reports import game
+from gradebook.classroom.plan import plan
+from gradebook.ui.board.component import taken
 from gradebook.ui.parts import words
 from gradebook.ui.rooms import follow, news, results
 from gradebook.ui.rooms import seat as widgets
@@ -58,6 +62,15 @@ def bug_page():
 
 def counts(code, question=Q):
     return widgets.rooms().room(code).counts.get(question, {})
+
+
+def buttons(page):
+    return {button.key for button in page.app.button}
+
+
+def press(page, key):
+    page.app.button(key=key).click()
+    return page.run()
 
 
 class Seat:
@@ -250,7 +263,7 @@ def test_the_lead_locks_limits_times_and_resets_the_class(visit, led):
 
 def test_the_results_as_csv_and_handout(led):
     lead, code, _ = led
-    Seat(code).press("choice-partial_groups-2")
+    Seat(code, seat="a-learner").press("choice-partial_groups-2")
     lead.press("room-reveal")
     room = widgets.rooms().room(code)
     asked = gradebook.load(Q).prediction
@@ -259,6 +272,14 @@ def test_the_results_as_csv_and_handout(led):
     votes = {line[1]: (line[2], line[3]) for line in lines[1:]}
     assert votes == {"Positive": ("0", ""), "Zero": ("0", ""), "Negative": ("1", "yes")}
     assert escape(asked.question) in results.as_handout(room)
+    for report in game("CDFGHJ")[:2]:
+        widgets.rooms().vote(code, "a-learner", report.question, 1)
+        widgets.rooms().reveal(code, "the-lead", report.question)
+    lines = list(csv.reader(results.as_csv(widgets.rooms().room(code)).splitlines()))
+    for report in game("CDFGHJ")[:2]:
+        judged = {line[1]: line[2:] for line in lines if line[0] == report.claim}
+        right = "A bug" if report.is_bug else "Not a bug"
+        assert judged["Not a bug"][0] == "1" and judged[right][1] == "yes"
 
 
 # The bar
@@ -461,17 +482,73 @@ def test_a_page_is_drawn_again_when_the_lead_goes_on(led, follows):
     assert learner.asks("so_far")[1]["draw"] == "closed"
 
 
-def test_the_split_is_told_to_the_lead_alone(led):
+def test_nobody_is_told_of_the_split_or_the_answer_before_the_reveal(led):
     lead, code, _ = led
     learner = Seat(code, seat="a-learner").press("choice-partial_groups-2")
-    assert "Negative" not in learner.asks("so_far")[1]["said"]
+    for waits in (learner.asks("so_far")[1], lead.asks("tally")[1]):
+        assert "Negative" not in waits["said"] and "reveal" not in waits
     lead.press("room-reveal")
-    drawn, now = lead.asks("split")
-    assert now == drawn and "Negative: <b>1</b>" in now["said"]
-    lead.cookie = "a-learner"
-    # Nor is a lead's page drawn again where its browser keeps no cookies.
-    drawn, now = lead.asks("split")
-    assert now["draw"] == drawn["draw"] and now["said"] == ""
+    drawn, now = lead.asks("tally")
+    assert now == drawn and "Negative: <b>1</b>, the answer" in now["said"]
+    lead.cookie = "no seat of the room"
+    assert lead.asks("tally")[1]["said"] == ""
+
+
+def test_the_news_of_a_reveal_bring_the_board_before_the_page_is_drawn(led):
+    """The faulty numbers are the engine's on the original batch, and the verdict
+    is about the learner's own vote."""
+    lead, code, _ = led
+    learner = Seat(code, seat="a-learner").press("choice-partial_groups-2")
+    given = learner.asks("so_far")[0]
+    lead.press("room-reveal")
+    now = learner.asks("so_far")[1]
+    assert "Negative: <b>1</b>, yours, the answer" in now["said"]
+    board = now["reveal"]
+    scenario = gradebook.load(Q)
+    faulty = gradebook.run(gradebook.bug(Q).engine, scenario.batch()).advantage
+    assert board["panels"][0]["engines"][1] == pytest.approx(faulty.tolist())
+    assert board["box"]["guess"] == 2 and board["box"]["verdict"]["right"]
+    assert [stage["faulty"] for stage in board["path"]["stages"]]
+    assert not board["covered"] and now["draw"] != given["draw"]
+    # What belongs to the learner's own draft is not overwritten.
+    assert not {"epoch", "ack", "row", "history", "refused"} & {*board}
+
+
+def test_a_board_that_is_edited_after_the_reveal_is_open_before_its_page(visit, led):
+    """An edit's answer comes before the page's run, which waits for its turn."""
+    lead, code, _ = led
+    page = visit(Q, {"seat": "a-learner"}, room=code)
+    assert page.board["covered"]
+    draft = page.app.session_state["drafts"][Q]
+    edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "7"}
+    board = json.loads(taken(draft.epoch, {"epoch": draft.epoch, "edits": [edit]}))
+    assert board["covered"] and len(board["panels"][0]["engines"]) == 1
+    lead.press("room-reveal")
+    board = json.loads(taken(draft.epoch, {"epoch": draft.epoch, "edits": []}))
+    assert not board["covered"] and len(board["panels"][0]["engines"]) == 2
+
+
+def test_a_training_run_is_voted_on_and_learners_are_taken_there(visit, led):
+    _, code, key = led
+    rooms = widgets.rooms()
+    lead = visit("consequences", {"seat": "the-lead"}, room=code, bug="swapped_scale")
+    assert "Show the result" not in lead.text and "room-reveal" in buttons(lead)
+    assert not [key for key in buttons(lead) if key.startswith("training-choice")]
+    name = "training-swapped_scale"
+    assert rooms.room(code).position.question == name
+    learner = visit("consequences", {"seat": "a-learner"}, room=code)
+    assert learner.app.session_state["desk"].run.bug == "swapped_scale"
+    press(learner, "training-choice-less")
+    assert rooms.room(code).counts == {name: {1: 1}}
+    assert "You said" in learner.text and "training-choice-less" in buttons(learner)
+    press(lead, "room-reveal")
+    assert not [k for k in buttons(learner.run()) if k.startswith("training-choice")]
+    assert "The lead has revealed the answer" in learner.text
+    asked = next(step for step in plan(["swapped_scale"]) if step.trains)
+    said = list(csv.reader(results.as_csv(rooms.room(code)).splitlines()))
+    assert [line[0] for line in said[1:]] == [asked.ask.replace("-", "\u2212")] * 3
+    (right,) = [line[1] for line in said if line[3] == "yes"]
+    assert asked.truth.startswith(right)
 
 
 def test_a_follower_goes_to_the_leads_page(led, monkeypatch):
@@ -521,6 +598,15 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
         sheet.run()
     assert "Too many wrong codes" in sheet.app.warning[0].value
     widgets.wrong_codes.cache_clear()
+
+
+def test_who_opens_many_rooms_has_to_wait(sheet, monkeypatch):
+    monkeypatch.setattr(widgets.openings(), "free", -100)
+    widgets.openings().note("this machine")
+    press(sheet, "room-open")
+    assert re.search(r"Many rooms were opened.* again in \d+ s", sheet.text)
+    assert "gb-code" not in sheet.text
+    widgets.openings.cache_clear()
 
 
 @pytest.mark.parametrize("of_all", [False, True])

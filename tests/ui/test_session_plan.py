@@ -5,6 +5,7 @@ import pytest
 import gradebook
 from gradebook.cases.link import decode
 from gradebook.classroom.plan import plan
+from gradebook.ui.rooms import seat as widgets
 
 
 @pytest.fixture
@@ -78,6 +79,30 @@ def test_each_step_is_a_link_to_its_case_or_its_training_runs(sheet):
         assert found.covered and found.problems == ()
     trained = [q["bug"] for q in links if "s" not in q]
     assert trained == [step.bug for step in plan() if step.trains]
+
+
+def test_a_plan_of_ones_own_has_a_link(visit):
+    page = visit("session", plan="own", bugs="fan_out", minutes="20")
+    titles = [e.value for e in page.app.subheader]
+    assert titles[1].startswith("04") and "Fan-out" in titles[1].replace("\\", "")
+    assert titles[2].startswith("15\u201320 min")
+
+
+def test_the_lead_sees_how_far_the_plan_has_come(visit):
+    page = visit("session", {"seat": "a-lead"})
+    page.app.button(key="room-open").click()
+    code = page.run().app.session_state["room"]
+    count = len({step.question for step in plan() if step.begin >= 0} - {""})
+    assert f"0 of {count} questions revealed" in page.text
+    first, second = [step for step in plan() if step.question][:2]
+    widgets.rooms().reveal(code, "a-lead", first.question)
+    assert f"1 of {count} questions revealed" in page.run().text
+    assert [e.value for e in page.app.subheader][1].endswith("✓")
+    page.go(first.bug)
+    assert f"Step 2 of {count + 2}" in page.text
+    onward = [e for e in page.app.get("page_link") if e.proto.label.startswith("Next")]
+    assert f"s={second.question}" in onward[0].proto.query_string
+    widgets.rooms().close(code, "a-lead")
 
 
 def test_there_is_a_handout_for_every_bug(sheet):

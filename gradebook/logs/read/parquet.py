@@ -81,7 +81,7 @@ def _refuse_bombs(meta: Any, use: Sequence[str], source: Source) -> None:
     most = source.size * EXPANSION
     for what, size, allowed in (
         ("bytes in a row group", max(sizes), ROW_GROUP_BYTES),
-        ("bytes when it is unpacked", sum(sizes), max(2**26, most)),
+        ("bytes when it is unpacked", sum(sizes), source.most_unpacked),
         ("rows", meta.num_rows, min(2**31, max(10_000_000, most))),
     ):
         if size > allowed:

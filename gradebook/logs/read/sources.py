@@ -31,6 +31,8 @@ TEXT_BYTES = 2**31 - 2
 """The largest text that pyarrow reads at once."""
 EXPANSION = 200
 """A file unpacks to at most so many times its size."""
+UPLOADED = 2**30
+"""Bytes to which an upload unpacks at most."""
 FILES, COLUMNS = 100_000, 512
 PASTED = 20_000_000
 """Characters of a pasted table."""
@@ -64,6 +66,12 @@ class Source:
             return len(self.data)
         return self.path.stat().st_size if self.path else 0
 
+    @property
+    def most_unpacked(self) -> int:
+        """Bytes to which the file may unpack."""
+        most = max(2**26, self.size * EXPANSION)
+        return most if self.data is None else min(most, UPLOADED)
+
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """The bytes as a file, unpacked. Raises GradebookError."""
@@ -89,7 +97,7 @@ def _unpack(file: BinaryIO, packed: str, to: BinaryIO, source: Source) -> None:
     what is larger, or damaged."""
     import pyarrow as pa
 
-    most = max(2**26, min(source.size * EXPANSION, TEXT_BYTES))
+    most = min(source.most_unpacked, TEXT_BYTES)
     try:
         with pa.CompressedInputStream(file, packed) as stream:
             while block := stream.read(2**20):

@@ -20,22 +20,39 @@ from gradebook.core.formatting import counted, minus, pair, plain, settled, sign
 from gradebook.engine.pipeline import Trace
 from gradebook.output.lines import Line
 from gradebook.output.panels import panels, telling
+from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.heart import ranges
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 
 
-def box(draft: Draft, guess: Guess | None, vote: int | None = None) -> dict[str, Any]:
-    """The question; with a guess, the verdict on it.
+def shown(draft: Draft, progress: Progress) -> dict[str, Any]:
+    """The board with all that stands around it, from draft and progress as
+    they stand."""
+    scenario = draft.scenario
+    covered = progress.covered(scenario.name)
+    task = challenge(draft, progress)
+    return {
+        **view(
+            draft,
+            kind=scenario.telltale.kind,
+            covered=covered,
+            ranges=() if covered else ranges(draft),
+            places=scenario.prediction.places,
+        ),
+        "box": box(draft, None if covered else progress.guesses[scenario.name]),
+        "challenge": {"count": task["count"]} if covered and task else task,
+        "path": path(draft, covered),
+    }
 
-    guess  None while the question is covered
-    vote   the choice that a room already has
-    """
+
+def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
+    """The question; with a guess, the verdict on it."""
     scenario = draft.scenario
     asked, places = scenario.prediction, scenario.prediction.places
     question = {
         "question": minus(asked.question),
         "row": scenario.focus,
-        "vote": vote,
         "choices": [
             {
                 "text": minus(text),

@@ -6,12 +6,18 @@ from functools import partial
 
 import streamlit as st
 
+from gradebook.cases.link import query_string
 from gradebook.cases.scenario import load
-from gradebook.training.effect import LESS, MORE, SAME, question
+from gradebook.classroom.plan import TRAINING
+from gradebook.classroom.snapshot import Position
+from gradebook.training.effect import question
+from gradebook.training.measures import KINDS
 from gradebook.training.study import OPTIMIZERS, SEEDS, default_run, studied, study
 from gradebook.ui.parts import address, game_link, trained, words
 from gradebook.ui.parts.desk import Desk, desk, query_of, read_link
 from gradebook.ui.parts.predict import SKIPPED, choices
+from gradebook.ui.rooms import bar as room
+from gradebook.ui.rooms import seat
 
 PAGE = "consequences"
 LEAD = (
@@ -25,10 +31,11 @@ LEAD = (
 def consequences() -> None:
     """The whole page."""
     mine = desk()
-    query = address.arrived(PAGE)
+    query = room.before(PAGE) or address.arrived(PAGE)
     if query is not None:
         mine.run, mine.problems = read_link(query)
         mine.arrivals += 1
+    asked = _in_a_room(mine)
     st.title("Does it matter?")
     address.unread(mine.problems)
     left, right = st.columns([3, 2], gap="medium")
@@ -36,8 +43,8 @@ def consequences() -> None:
     with right:
         _bug(mine)
     left.markdown(words.plain(study(mine.run.bug).task))
-    if mine.run.bug not in mine.guesses:
-        _ask(mine)
+    if asked and not asked.is_open or mine.run.bug not in mine.guesses:
+        _ask(mine, asked)
     else:
         _switches(mine)
         trained.result(mine)
@@ -59,23 +66,47 @@ def _bug(mine: Desk) -> None:
         mine.choose(**vars(default_run(bug)))
 
 
-def _ask(mine: Desk) -> None:
-    """The question, before anything faulty is shown."""
+def _in_a_room(mine: Desk) -> room.Standing | None:
+    """Where this browser stands in a room that asks about the bug's run, None
+    without a room. The room asks about the run as it comes."""
+    bug = mine.run.bug
+    name, usual = TRAINING + bug, default_run(bug)
+    if seat.leads():
+        at = mine.run if bug in mine.guesses else usual
+        room.move(Position(PAGE, name, query_string(query_of(at))))
+    asked = room.about(name)
+    if asked and asked.is_open:
+        vote = asked.vote if asked.vote in range(len(KINDS)) else None
+        kind = "" if vote is None else KINDS[vote]
+        mine.guesses.setdefault(bug, (kind, usual))
+    elif asked:
+        mine.guesses.pop(bug, None)
+        mine.choose(**vars(usual))
+    return asked
+
+
+def _ask(mine: Desk, asked: room.Standing | None) -> None:
+    """The question, before anything faulty is shown. In a room an answer is a
+    vote, and the lead has none."""
     one = study(mine.run.bug)
     names = load(mine.run.bug).engine_names
-    asked = question(one, mine.run.value, names, one.report[0])
-    kinds = (MORE, LESS, SAME)
+    text = question(one, mine.run.value, names, one.report[0])
 
     def answer(choice: int) -> None:
-        kind = "" if choice == SKIPPED else kinds[choice]
+        if asked:
+            room.vote(TRAINING + mine.run.bug, choice)
+            return
+        kind = "" if choice == SKIPPED else KINDS[choice]
         mine.guesses[mine.run.bug] = kind, mine.run
 
     with st.container(key=f"predict-training-{mine.run.bug}"):
-        st.markdown(f"**Predict before you look:** {words.plain(asked)}")
+        st.markdown(f"**Predict before you look:** {words.plain(text)}")
+        if asked and asked.leads:
+            return
         choices(
             {
                 f"training-choice-{kind}": text[:1].upper() + text[1:]
-                for kind, text in zip(kinds, one.measured.choices)
+                for kind, text in zip(KINDS, one.measured.choices)
             },
             answer,
             skip="skip-training",

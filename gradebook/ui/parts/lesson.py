@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from gradebook.analysis.challenges import apply_solution
+from gradebook.core.errors import GradebookError
 from gradebook.ui.board import lesson as around
 from gradebook.ui.board.component import board
-from gradebook.ui.board.view import view
 from gradebook.ui.parts import predict
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import ranges
 from gradebook.ui.parts.predict import Progress
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
@@ -34,41 +34,21 @@ def lesson(draft: Draft) -> None:
         room.pick(draft.scenario, choice, place)
         st.rerun()
 
-    seen = partial(_seen, draft, progress, not seat.learning(), seat.leads())
+    learns = partial(room.settle, seat.code(), seat.seat()) if seat.learning() else None
+    leads = seat.leads()
+
+    def seen() -> dict[str, Any]:
+        name = draft.scenario.name
+        if learns and progress.covered(name):  # the lead may have revealed it
+            with suppress(GradebookError):
+                learns(progress, name)
+        # Who leads a room has no vote.
+        label = "" if leads else "Vote" if learns else "Show what it does"
+        shown = around.shown(draft, progress)
+        shown["box"] |= {"reveals": learns is None, "label": label}
+        return shown | {"progress": progress.text()}
+
     board(draft, seen, answered)
-
-
-def _seen(
-    draft: Draft, progress: Progress, reveals: bool, leads: bool
-) -> dict[str, Any]:
-    """The board's data, from draft and progress as they stand.
-
-    reveals  an answer uncovers the page; else it is a vote in a room
-    leads    the page is that of a room's lead, who has no vote
-    """
-    scenario = draft.scenario
-    covered = progress.covered(scenario.name)
-    guess = None if covered else progress.guesses[scenario.name]
-    box = around.box(draft, guess)
-    label = "Show what it does" if reveals else "Vote"
-    if leads:  # who leads a room has no vote
-        label = ""
-    challenge = around.challenge(draft, progress)
-    if covered and challenge:
-        challenge = {"count": challenge["count"]}
-    return {
-        **view(
-            draft,
-            kind=scenario.telltale.kind,
-            covered=covered,
-            ranges=() if covered else ranges(draft),
-            places=scenario.prediction.places,
-        ),
-        "box": box | {"reveals": reveals, "label": label},
-        "challenge": challenge,
-        "path": around.path(draft, covered),
-        "progress": progress.text(),
-    }
 
 
 def _next(draft: Draft, progress: Progress, _: Mapping[str, Any]) -> None:

@@ -3,6 +3,8 @@ the session lasts."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from gradebook.bugs import BUGS
@@ -19,6 +21,7 @@ from gradebook.classroom.plan import (
 )
 from gradebook.core.errors import GradebookError
 from gradebook.training.study import default_run
+from gradebook.ui import keys
 from gradebook.ui.parts import matter, present, words
 from gradebook.ui.parts.shell import bug_files, first_page
 from gradebook.ui.rooms import seat
@@ -28,49 +31,15 @@ MOST = 480
 
 
 def plans() -> None:
-    """The choice of a plan, and its steps."""
+    """The choice of a plan, and its steps. The address holds the choice."""
+    keep: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
     with st.container(horizontal=True, key="plan-choice"):
-        name = st.selectbox(
-            "Plan",
-            [*shelf(), OWN],
-            format_func=_named,
-            key="plan",
-            width=260,
-            persist_state="session",
+        every = [*shelf(), OWN]
+        st.selectbox("Plan", every, format_func=_named, key="plan", width=260, **keep)
+        st.number_input(
+            "Minutes", 1, MOST, MINUTES, step=5, key="minutes", width=140, **keep
         )
-        minutes = st.number_input(
-            "Minutes",
-            1,
-            MOST,
-            MINUTES,
-            step=5,
-            key="minutes",
-            width=140,
-            persist_state="session",
-        )
-    bugs = () if name == HOUR else _own() if name == OWN else shelf()[name].bugs
-    if name == OWN and not bugs:
-        st.markdown("Choose the bugs of your plan.")
-        return
-    try:
-        steps = plan(bugs, int(minutes))
-    except GradebookError:
-        wanted = bugs or shelf()[HOUR].bugs
-        st.error(
-            f"{len(wanted)} bugs take at least {least(wanted)} minutes,"
-            f" {minutes} are too few."
-        )
-        return
-    _all(steps)
-
-
-def _named(name: str) -> str:
-    return "Bugs that I choose" if name == OWN else shelf()[name].title
-
-
-def _own() -> tuple[str, ...]:
-    """The bugs that the lead picks by hand, in the order of the pages."""
-    return tuple(
+    if keys.widget("plan") == OWN:
         st.pills(
             "Bugs",
             [name for name in bug_files() if name in BUGS],
@@ -78,9 +47,46 @@ def _own() -> tuple[str, ...]:
             selection_mode="multi",
             key="bugs",
             wrap=True,
-            persist_state="session",
+            **keep,
         )
-    )
+        st.markdown("The address of this page is now the link of your plan.")
+    bugs = _bugs()
+    if bugs == () and keys.widget("plan") == OWN:
+        st.markdown("Choose the bugs of your plan.")
+        return
+    try:
+        _all(plan(bugs, keys.widget("minutes")))
+    except GradebookError:
+        wanted = bugs or shelf()[HOUR].bugs
+        st.error(
+            f"{len(wanted)} bugs take at least {least(wanted)} minutes,"
+            f" {keys.widget('minutes')} are too few."
+        )
+
+
+def onward(question: str) -> None:
+    """Which step of the lead's plan the question is, and the way to the next."""
+    try:
+        steps = plan(_bugs(), keys.widget("minutes") or MINUTES)
+    except GradebookError:
+        return
+    held = [step for step in steps if step.begin >= 0]
+    at = next((n for n, step in enumerate(held, 1) if step.question == question), 0)
+    if at:
+        st.markdown(f"Step {at} of {len(held)}.")
+        _link(held[at], f"Next: {words.plain(held[at].title)}")
+
+
+def _named(name: str) -> str:
+    return "Bugs that I choose" if name == OWN else shelf()[name].title
+
+
+def _bugs() -> tuple[str, ...]:
+    """The bugs of the plan; none for the hour, and before the first is chosen."""
+    name = keys.widget("plan") or HOUR
+    if name == OWN:
+        return tuple(keys.widget("bugs") or ())
+    return () if name == HOUR else shelf()[name].bugs
 
 
 def _all(steps: tuple[Step, ...]) -> None:
@@ -97,16 +103,21 @@ def _all(steps: tuple[Step, ...]) -> None:
         " answer is what most people would think first; that is our guess and"
         " not from a survey."
     )
+    room = seat.rooms().read(seat.code()) if seat.code() else None
+    revealed = room.revealed if room else frozenset()
+    asked = {step.question for step in held} - {""}
+    if room:
+        st.markdown(f"**{len(asked & revealed)} of {len(asked)} questions revealed.**")
     for step in held:
-        _step(step)
+        _step(step, step.question in revealed)
     if others:
         with st.expander(f"{len(others)} bugs that this plan leaves out"):
             for step in others:
                 _step(step)
 
 
-def _step(step: Step) -> None:
-    title = f"{_time(step)} · {words.plain(step.title)}"
+def _step(step: Step, revealed: bool = False) -> None:
+    title = f"{_time(step)} · {words.plain(step.title)}" + " ✓" * revealed
     with st.container(border=True, key=f"step-{step.begin}-{step.bug}"):
         st.subheader(title, anchor=False)
         st.markdown("  \n".join(_lines(step)))
@@ -137,21 +148,24 @@ def _lines(step: Step) -> list[str]:
 
 
 def _links(step: Step) -> None:
-    files = bug_files()
-    if step.bug not in files:
-        st.page_link(first_page(), label="Open Home")
+    _link(step, "")
+    if not step.scenario:
         return
+    _link(step, "Presenter view", **{present.PARAMETER: "1"})
+    if step.next:
+        after = query(step.next) | seat.carried()
+        label = f"Next, if there is time: {words.plain(load(step.next).title)}"
+        st.page_link(bug_files()[step.bug], label=label, query_params=after)
+
+
+def _link(step: Step, label: str, **others: str) -> None:
+    """A link to what the step opens, with the room."""
     if step.trains:
         run = default_run(step.bug)
-        matter.link("Open the training runs", run, **seat.carried())
-        return
-    opened = query(step.scenario) | seat.carried()
-    presented = opened | {present.PARAMETER: "1"}
-    file = files[step.bug]
-    st.page_link(file, label="Open the case", query_params=opened)
-    st.page_link(file, label="Presenter view", query_params=presented)
-    if step.next:
-        title = load(step.next).title
-        after = query(step.next) | seat.carried()
-        label = f"Next, if there is time: {words.plain(title)}"
-        st.page_link(file, label=label, query_params=after)
+        matter.link(label or "Open the training runs", run, **seat.carried())
+    elif step.scenario:
+        opened = query(step.scenario) | seat.carried() | others
+        file = bug_files()[step.bug]
+        st.page_link(file, label=label or "Open the case", query_params=opened)
+    else:
+        st.page_link(first_page(), label=label or "Open Home")

@@ -49,6 +49,12 @@ class Progress:
         """The learner has neither answered nor skipped yet."""
         return case in self.hidden or case not in self.guesses
 
+    def answer(self, case: str, choice: int, place: float | None = None) -> None:
+        """The learner's choice, or SKIPPED, which takes no guess back."""
+        self.hidden.discard(case)
+        if choice != SKIPPED or case not in self.guesses:
+            self.guesses[case] = Guess(choice, place)
+
     def uncovered(self) -> list[str]:
         """The bugs whose report is uncovered."""
         return [bug for bug in BUGS if not self.covered(bug)]
@@ -116,10 +122,7 @@ def answer(bug: str, choice: int, case: str = "", place: float | None = None) ->
     case   the bug's report where it is left out
     place  where the guess was put on the axis
     """
-    known, case = progress(), case or bug
-    known.hidden.discard(case)
-    if choice != SKIPPED or case not in known.guesses:
-        known.guesses[case] = Guess(choice, place)
+    progress().answer(case or bug, choice, place)
 
 
 def cover(case: str) -> None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from gradebook.ui.parts import address, present, shell
+from gradebook.ui.turns import turn
 
 shell.configure()
 page = st.navigation(shell.navigation(), position="top")
@@ -10,5 +11,6 @@ st.html(shell.STYLE)
 present.view()
 address.elsewhere(page.url_path)
 address.keep_room()
-page.run()
+with turn(page.url_path):
+    page.run()
 present.leave()

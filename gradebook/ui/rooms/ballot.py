@@ -25,7 +25,6 @@ from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.tables import table
 from gradebook.ui.rooms import bar, follow, seat
-from gradebook.ui.rooms.news import news, split
 
 Shown = Callable[[Quiz, Report, bool], None]
 """Draws the batch of a report; after its reveal also what settles it."""
@@ -66,16 +65,15 @@ def lead(page: str, one: Quiz, shown: Shown) -> None:
     room, report = seat.code(), one.report
     question = _question(one)
     link = query_string(quiz.round_link(one))
-    seat.rooms().move(room, seat.seat(), Position(page, question, link), keys.TAB.get())
-    revealed = question in seat.rooms().room(room).revealed
+    bar.move(Position(page, question, link))
     with bar.framed():
         if report is None:
-            _room_result(room, one)
-        else:
-            _lead_bar(room, one, revealed)
-    if report is not None:
-        _report(report, revealed, "")
-        shown(one, report, revealed)
+            return _room_result(room, one)
+        count = len(one.reports)
+        text = f"Room **{room}**, you lead. **Report {one.at + 1} of {count}**"
+        standing = bar.lead(room, question, text, partial(_onward, one))
+    _report(report, standing.is_open, "")
+    shown(one, report, standing.is_open)
 
 
 def _question(one: Quiz) -> str:
@@ -84,28 +82,17 @@ def _question(one: Quiz) -> str:
     return report.question if report else f"result-{one.seed}"
 
 
-def _lead_bar(room: str, one: Quiz, revealed: bool) -> None:
-    question = _question(one)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f"Room **{room}**, you lead. **Report {one.at + 1} of {len(one.reports)}**"
-        )
-        bar.acts(question, revealed)
-        last = one.at + 1 == len(one.reports)
-        st.button(
-            "Show the result" if last else "Next report",
-            key="ballot-next",
-            type="primary" if revealed else "secondary",
-            on_click=one.go,
-            args=(one.at + 1,),
-        )
-        if one.at:
-            _back(one)
-        if not (bar.elsewhere(room) or revealed):
-            news(room, "tally", question)
-    if revealed:
-        answer = quiz.truth(one.reports[one.at])
-        news(room, "split", question, None, CHOICES, answer)
+def _onward(one: Quiz, revealed: bool) -> None:
+    last = one.at + 1 == len(one.reports)
+    st.button(
+        "Show the result" if last else "Next report",
+        key="ballot-next",
+        type="primary" if revealed else "secondary",
+        on_click=one.go,
+        args=(one.at + 1,),
+    )
+    if one.at:
+        _back(one)
 
 
 def _room_result(room: str, one: Quiz) -> None:
@@ -159,24 +146,18 @@ def learn(page: str, shown: Shown) -> None:
     with bar.framed():
         if not bar.joined(room, question):
             return
-        known = seat.rooms().room(room)
-        revealed = question in known.revealed
-        mine = seat.rooms().choices(room, seat.seat()).get(question)
-        chosen = "" if mine is None else CHOICES[mine].lower()
-        said = "The lead shows the result."
+        vote, revealed, _ = bar.settled(room, seat.seat(), question)
+        text = "The lead shows the result."
         if report is not None:
-            said = f"**Report {one.at + 1} of {len(one.reports)}.** "
-            said += bar.standing(revealed, False, chosen)
+            text = f"**Report {one.at + 1} of {len(one.reports)}.** "
+            text += bar.standing(question, vote, revealed)
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"Room **{room}**. {said}")
+            st.markdown(f"Room **{room}**. {text}")
             bar.leave_button(room)
-        if revealed and report is not None:
-            counts, truth = known.counts.get(question, {}), quiz.truth(report)
-            st.html(split(CHOICES, counts, truth, mine))
-        bar.watch(room, question if report else "", revealed, place)
+        bar.watch(room, question if report else "", revealed, place, vote)
     if report is None:
         return _own_result(room, one)
-    answered = f"You said **{chosen}**." if chosen else ""
+    answered = "" if vote is None else f"You said **{CHOICES[vote].lower()}**."
     with _report(report, revealed, answered):
         if not revealed:
             st.markdown("**Is that a bug?**")

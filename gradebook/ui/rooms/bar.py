@@ -6,7 +6,9 @@ the lead or not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 import streamlit as st
@@ -18,10 +20,26 @@ from gradebook.cases.scenario import Scenario
 from gradebook.classroom.snapshot import LOOKED, Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import address, drafts, predict, present, words
+from gradebook.ui.parts import address, drafts, plans, predict, present, words
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.predict import Progress
 from gradebook.ui.rooms import follow, seat
-from gradebook.ui.rooms.news import news, split
+from gradebook.ui.rooms.news import news
+from gradebook.ui.rooms.questions import question
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where this browser stands with the question on its page.
+
+    is_open  the answer may be shown
+    vote     a learner's own choice
+    leads    this browser leads the room
+    """
+
+    is_open: bool
+    vote: int | None = None
+    leads: bool = False
 
 
 def bar(page: str, scenario: Scenario) -> None:
@@ -30,19 +48,41 @@ def bar(page: str, scenario: Scenario) -> None:
     Before the lead's reveal the page is covered, and an answer is a vote
     that may change. After it the page is open for everybody.
     """
+    name = scenario.name
+    if seat.leads():
+        moved(page, drafts.of(scenario))
+    standing = about(name, lambda place: follow.batch(place, scenario))
+    if standing and standing.is_open:
+        guess = predict.SKIPPED if standing.vote is None else standing.vote
+        predict.progress().answer(name, guess)
+    elif standing:
+        predict.cover(name)
+
+
+def about(
+    name: str,
+    beside: Callable[[Position | None], None] = lambda place: None,
+) -> Standing | None:
+    """The room of a page with this question; None where there is no room, or
+    no seat in it.
+
+    beside  what else stands in a learner's line, by where the lead is
+    """
     room = seat.code()
     if not room:
-        return problem()
+        problem()
+        return None
     with framed():
         try:
             if seat.leading(room):
-                _lead(room, page, scenario)
-            elif not seat.rooms().read(room):
+                return lead(room, name, f"Room **{room}**, you lead.")
+            if not seat.rooms().read(room):
                 shut(room)
-            elif joined(room, scenario.name):
-                _learn(room, page, scenario)
+            elif joined(room, name):
+                return _learn(room, name, beside)
         except GradebookError:  # the room was closed while the page ran
             st.rerun()
+    return None
 
 
 def framed() -> DeltaGenerator:
@@ -65,14 +105,16 @@ def problem() -> None:
         st.warning(words.plain(said))
 
 
-def before(page: str) -> None:
-    """Takes a follower to where the lead is, before the page is drawn."""
-    room = seat.code()
+def before(page: str) -> dict[str, str] | None:
+    """Takes a follower to where the lead is, before the page is drawn; the
+    lead's link where the lead has gone on within the page."""
+    room, link = seat.code(), None
     if room and seat.learning():
         with suppress(GradebookError):
-            follow.follow(seat.rooms().room(room).position, page)
+            link = follow.follow(seat.rooms().room(room).position, page)
     if room:
         _restore(room, page)
+    return link
 
 
 def joined(room: str, question: str) -> bool:
@@ -97,13 +139,9 @@ def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
 
 
 def vote(question: str, choice: int) -> None:
-    """The learner's vote, or SKIPPED for a look at the answer."""
-    room, known, mine = seat.code(), seat.rooms(), seat.seat()
+    """The learner's vote; LOOKED for a look at the answer, which ends it."""
     try:
-        if choice == predict.SKIPPED:
-            known.look(room, mine, question)
-        else:
-            known.vote(room, mine, question, choice)
+        seat.rooms().vote(seat.code(), seat.seat(), question, choice)
     except GradebookError as error:
         keys.ROOM_PROBLEM.put(words.place(error))
 
@@ -134,24 +172,24 @@ def space(scenario: Scenario) -> None:
     st.rerun()
 
 
-def _lead(room: str, page: str, scenario: Scenario) -> None:
-    revealed = scenario.name in seat.rooms().room(room).revealed
-    if not revealed:
-        predict.cover(scenario.name)
-    elif predict.covered(scenario.name):
-        predict.answer(page, predict.SKIPPED, scenario.name)
-    moved(page, drafts.of(scenario))
+def lead(
+    room: str, name: str, text: str, beside: Callable[[bool], None] = lambda _: None
+) -> Standing:
+    """The lead's line and what the room says. `beside` draws what else stands in
+    the line, before the reveal or after it."""
+    revealed = name in seat.rooms().room(room).revealed
+    within = present.on() or not revealed  # within the one line
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Room **{room}**, you lead.")
-        acts(scenario.name, revealed)
-        if elsewhere(room):
-            return
-        if not revealed:
-            news(room, "tally", scenario.name)
-        elif present.on():  # within the one line
-            _split(room, scenario)
-    if revealed and not present.on():
-        _split(room, scenario)
+        st.markdown(text)
+        acts(name, revealed)
+        beside(revealed)
+        here = elsewhere(room)
+        if within and not here:
+            news(room, "tally", name)
+        plans.onward(name)
+    if not (within or here):
+        news(room, "tally", name)
+    return Standing(revealed, leads=True)
 
 
 def acts(question: str, revealed: bool) -> None:
@@ -179,11 +217,6 @@ def elsewhere(room: str) -> bool:
     return True
 
 
-def _split(room: str, scenario: Scenario) -> None:
-    asked = scenario.prediction
-    news(room, "split", scenario.name, None, asked.choices, asked.answer)
-
-
 def moved(page: str, draft: Draft) -> None:
     """Tells the room where its lead stands: case, edits, row and stage. Keeps
     what is too long for the address."""
@@ -194,9 +227,13 @@ def moved(page: str, draft: Draft) -> None:
     if not seat.leading(room):
         return
     link = query_string(encode(draft.state, covered=True))
-    place = Position(page, draft.scenario.name, link, draft.stage)
+    move(Position(page, draft.scenario.name, link, draft.stage))
+
+
+def move(place: Position) -> None:
+    """The lead stands there."""
     with suppress(GradebookError):  # closed meanwhile; the next run says so
-        seat.rooms().move(room, seat.seat(), place, keys.TAB.get())
+        seat.rooms().move(seat.code(), seat.seat(), place, keys.TAB.get())
 
 
 def _keep(room: str, draft: Draft) -> None:
@@ -223,40 +260,46 @@ def _restore(room: str, page: str) -> None:
         drafts.own_of(scenario).become(state)
 
 
-def _learn(room: str, page: str, scenario: Scenario) -> None:
-    known, name = seat.rooms().room(room), scenario.name
-    asked = scenario.prediction
-    mine = seat.rooms().choices(room, seat.seat()).get(name)
-    revealed, looked = name in known.revealed, mine == LOOKED
-    if revealed or looked:
-        predict.answer(page, predict.SKIPPED if mine is None else mine, name)
-    else:
-        predict.cover(name)
-    chosen = "" if mine is None or looked else words.plain(asked.choices[mine])
+def _learn(room: str, name: str, beside: Callable[[Position | None], None]) -> Standing:
+    known = seat.rooms().room(room)
+    vote, revealed, is_open = settled(room, seat.seat(), name)
     place = known.position
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Room **{room}**. {standing(revealed, looked, chosen)}")
+        st.markdown(f"Room **{room}**. {standing(name, vote, revealed)}")
         toggle()
         leave_button(room)
         follow.way_to(place, name)
-        follow.batch(place, scenario)
+        beside(place)
+    watch(room, name, revealed, place, vote)
+    return Standing(is_open, vote)
+
+
+def settled(room: str, own: str, name: str) -> tuple[int | None, bool, bool]:
+    """A learner's choice, whether the lead has revealed the answer, and whether
+    this learner may see it."""
+    vote = seat.rooms().choices(room, own).get(name)
+    revealed = name in seat.rooms().room(room).revealed
+    return vote, revealed, revealed or vote == LOOKED
+
+
+def settle(room: str, own: str, progress: Progress, name: str) -> None:
+    """Uncovers the case once the lead has revealed it; the page's run follows.
+    The board asks for it, outside of a session's run."""
+    vote, revealed, _ = settled(room, own, name)
     if revealed:
-        counts = known.counts.get(name, {})
-        st.html(split(asked.choices, counts, asked.answer, mine))
-    watch(room, name, revealed, place)
+        progress.answer(name, predict.SKIPPED if vote is None else vote)
 
 
-def standing(revealed: bool, looked: bool, chosen: str) -> str:
-    """Where a learner stands with the question on the page.
-
-    chosen  the vote in words, '' for none
-    """
+def standing(name: str, vote: int | None, revealed: bool) -> str:
+    """Where a learner stands with a question, in words."""
+    asked = question(name)
     if revealed:
         return "The lead has revealed the answer."
-    if looked:
+    if vote == LOOKED:
         return "You looked at the answer, so you have no vote here."
-    if not chosen:
+    if vote is None or asked is None:
         return "Nobody sees who said what."
+    chosen = words.plain(asked.choices[vote])
     return f"You said **{chosen}**. You can change it until the reveal."
 
 
@@ -282,12 +325,19 @@ def leave_button(room: str) -> None:
     )
 
 
-def watch(room: str, question: str, revealed: bool, place: Position | None) -> None:
+def watch(
+    room: str,
+    name: str,
+    revealed: bool,
+    place: Position | None,
+    vote: int | None = None,
+) -> None:
     """Draws the page again when the lead reveals or goes elsewhere.
 
-    question  what stands on the page, '' for none
+    name      of the question on the page, '' for none
     revealed  its answer was revealed when the page was drawn
     place     where the lead was then
+    vote      the learner's own choice
     """
-    waits = question and not revealed
-    news(room, "so_far" if waits else "silent", question, place)
+    part = "silent" if not name else "split" if revealed else "so_far"
+    news(room, part, name, place, None if vote == LOOKED else vote)

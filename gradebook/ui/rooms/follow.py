@@ -34,15 +34,16 @@ def switch(on: bool) -> None:
     keys.SEEN.drop()
 
 
-def follow(place: Position | None, page: str) -> None:
-    """To the lead's question and stage, once for each of the lead's moves."""
+def follow(place: Position | None, page: str) -> dict[str, str] | None:
+    """To the lead's question and stage, once for each of the lead's moves. The
+    lead's link where that is on this page already."""
     goes = keys.GO.get()
     keys.GO.drop()
     if place is None or not (goes or heading(place) != keys.SEEN.get() and following()):
-        return
+        return None
     keys.SEEN.put(heading(place))
     if place.page not in page_files():
-        return
+        return None
     if place.page in bug_files():
         if place.question not in keys.FOLLOWED.get():
             keys.FOLLOWED.drop()
@@ -50,6 +51,7 @@ def follow(place: Position | None, page: str) -> None:
         drafts.of(load(place.question)).stage = place.stage
     if place.page != page:
         st.switch_page(page_files()[place.page], query_params=_query(place) | carried())
+    return _query(place)
 
 
 def heading(place: Position | None) -> tuple[str, ...] | None:

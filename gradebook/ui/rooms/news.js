@@ -2,7 +2,6 @@
 // and writes the counts. Tells the page only when it has to be drawn again, and
 // says so when the server is away.
 const AGAIN = 1000; // ms until a server that is away is asked again
-const PATIENCE = 4000; // ms until a page that was not drawn is told again
 const AWAY =
   'The server is away. Your votes and what you typed are kept, and this page ' +
   'goes on by itself when the server is back.';
@@ -31,27 +30,19 @@ async function listen(own) {
 
 function hear(own, now) {
   own.have = now.have;
-  write(own, now.said);
-  const told = own.told === now.draw && performance.now() < own.at + PATIENCE;
-  if (now.draw === own.data.draw || told) return;
-  own.told = now.draw;
-  own.at = performance.now();
-  own.count += 1;
-  own.send('draw', `${now.draw} ${own.count}`);
-}
-
-function write(own, said) {
-  if (said !== own.said) own.box.innerHTML = own.said = said;
+  if (now.said !== own.said) own.box.innerHTML = own.said = now.said;
+  if (now.draw === own.data.draw && !own.ahead) return;
+  if (now.reveal) dispatchEvent(new CustomEvent('gradebook-reveal', { detail: now.reveal }));
+  own.ahead = Boolean(now.reveal); // the board shows what the page does not
+  clearTimeout(own.later); // each browser has its page drawn at a moment of its own
+  const draw = () => own.send('draw', `${now.draw} ${Date.now()}`);
+  own.later = setTimeout(draw, 1000 * now.within * Math.random());
 }
 
 function begin(parent) {
-  const own = { count: 0, at: 0 };
-  own.box = parent.appendChild(document.createElement('div'));
-  own.away = parent.appendChild(document.createElement('p'));
-  own.away.hidden = true;
-  own.away.role = 'status';
-  own.away.textContent = AWAY;
-  return own;
+  const said = { hidden: true, role: 'status', textContent: AWAY };
+  const away = Object.assign(document.createElement('p'), said);
+  return { box: parent.appendChild(document.createElement('div')), away: parent.appendChild(away) };
 }
 
 // The tab's own name: the room follows one tab of the lead's.
@@ -66,16 +57,16 @@ export default function ({ data: [data], parentElement, setStateValue }) {
   const own = known ?? begin(parentElement);
   live.set(parentElement, own);
   own.send = setStateValue;
-  const other = own.data?.asked !== data.asked || own.data.draw !== data.draw;
   own.data = data;
-  own.have = data.have;
-  write(own, data.said);
+  own.ahead = clearTimeout(own.later);
+  hear(own, data);
   if (data.leads === '1' && data.tab !== tab()) setStateValue('tab', tab());
   if (!known) listen(own);
-  else if (other) own.stop.abort(); // asks anew
+  else own.stop.abort(); // asks anew
   return () => {
     if (parentElement.isConnected) return; // an earlier call's end
     own.gone = true;
+    clearTimeout(own.later);
     own.stop.abort();
     live.delete(parentElement);
   };

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import streamlit as st
@@ -25,13 +25,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from gradebook.classroom.room import SHARED
+from gradebook.classroom.room import MOST_CHOICES, SHARED
 from gradebook.classroom.snapshot import Position, Room
 from gradebook.core.formatting import minus
 from gradebook.ui import keys
 from gradebook.ui.own_path import own_path
 from gradebook.ui.parts.words import safe
-from gradebook.ui.rooms import follow, seat
+from gradebook.ui.rooms import follow, questions, seat
+from gradebook.ui.rooms.questions import Question
 from gradebook.ui.security import seat_of
 
 PROGRAM = Path(__file__).with_name("news.js").read_text("utf-8")
@@ -40,6 +41,12 @@ _mount = st.components.v2.component(
 )
 WAIT = 20.0
 """Seconds after which a browser is answered though nothing changed."""
+PACE = 0.02
+"""Seconds for each learner in the room, until a learner is told of new counts
+alone. So their number does not multiply the questions to the server."""
+RUN = 0.04
+"""Seconds that a server needs to draw one learner's page. The browsers choose
+their moments by chance, so that the pages are not all drawn at once."""
 CLOSED = {"draw": "closed", "said": "", "have": "closed"}
 _next: dict[str, asyncio.Future[Room | None]] = {}
 """The next state of each room that browsers wait for."""
@@ -48,57 +55,62 @@ _next: dict[str, asyncio.Future[Room | None]] = {}
 def news(
     room: str,
     part: str = "silent",
-    question: str = "",
+    name: str = "",
     place: Position | None = None,
-    choices: Sequence[str] = (),
-    answer: int | None = None,
+    vote: int | None = None,
 ) -> None:
     """Shows a part of the room's counts, and draws the page again when the
     room has gone on.
 
-    part      one of PARTS; "split", for the lead; "silent", no counts
-    question  what stands on the page, '' for none
-    place     where the lead was when the page was drawn
-    choices   of the question, and which of them is right, for its split
+    part   one of PARTS; "split", the answers to a question that was revealed;
+           "silent", no counts
+    name   of the question on the page, '' for none
+    place  where the lead was when the page was drawn
+    vote   the learner's own
     """
     known = replace(seat.rooms().room(room), position=place)
     asked = {
         "part": part,
-        "question": question,
+        "question": name,
         "follows": str(int(follow.following())),
         "leads": str(int(seat.leading(room))),
-        "choices": json.dumps([*choices]),
-        "answer": "" if answer is None else str(answer),
+        "vote": "" if vote is None else str(vote),
     }
     path = own_path(f"/room-news/{quote(room)}?{urlencode(asked)}")
-    name = f"room-news-{part}"
-    given = {"asked": path, "leads": asked["leads"], "tab": keys.TAB.get()}
+    key = f"room-news-{part}"
+    data = {"asked": path, "leads": asked["leads"], "tab": keys.TAB.get()}
     _mount(
-        key=name,
-        data=[given | _told(known, seat.seat(), asked)],
-        width="content" if part in ("tally", "so_far") else "stretch",
+        key=key,
+        data=[data | _told(known, asked)],
+        width="content" if part in PARTS else "stretch",
         on_draw_change=lambda: None,
-        on_tab_change=lambda: keys.TAB.put(keys.widget(name).tab),
+        on_tab_change=lambda: keys.TAB.put(keys.widget(key).tab),
     )
 
 
 async def answer(request: Request) -> JSONResponse:
-    """What the browser asks, as soon as it differs from what it has: the
-    counts as HTML, and a text that changes when the page has to be drawn
-    again. A browser that is not in the room hears that it is closed."""
+    """What the browser asks, as soon as it differs from what it has: the counts
+    as HTML, a text that changes when the page has to be drawn again, and the
+    board after the reveal. A browser that is not in the room hears that it is
+    closed."""
     code, asked = request.path_params["room"], request.query_params
-    own = seat_of(request.cookies)
-    if not await run_in_threadpool(seat.rooms().heard, code, own):
+    if not await run_in_threadpool(seat.rooms().heard, code, seat_of(request.cookies)):
         return JSONResponse(CLOSED)
-    until = time.monotonic() + WAIT
-    room, told = await run_in_threadpool(seat.rooms().read, code), CLOSED
+    room = await run_in_threadpool(seat.rooms().read, code)
+    learners = room.here if room and asked.get("leads") != "1" else 0
+    came, before = time.monotonic(), asked.get("have", "")
     while True:
-        told = CLOSED if room is None else _told(room, own, asked)
-        if told["have"] != asked.get("have") or time.monotonic() > until:
-            return JSONResponse(told)
-        before = room
-        while room == before and time.monotonic() <= until:
-            room = await _soon(code)
+        told = _told(room, asked) if room else CLOSED
+        waited = time.monotonic() - came
+        if told["have"].split(".")[0] != before.split(".")[0] or waited > WAIT:
+            break
+        if told["have"] != before and waited > PACE * learners:
+            break
+        room = await _soon(code)
+    if room and asked.get("part") == "so_far" and asked["question"] in room.revealed:
+        board = questions.revealed(asked["question"], _vote(asked))
+        return JSONResponse(told | {"reveal": board})
+    return JSONResponse(told)
 
 
 def _soon(code: str) -> Awaitable[Room | None]:
@@ -114,10 +126,11 @@ async def _later(code: str) -> Room | None:
     return await run_in_threadpool(seat.rooms().read, code)
 
 
-def _told(room: Room, own: str, asked: Mapping[str, str]) -> dict[str, str]:
-    """What is told of the room to the seat `own`, which asked for it."""
-    told = {"draw": _drawn(room, asked), "said": _said(room, own, asked)}
-    return told | {"have": _short(told)}
+def _told(room: Room, asked: Mapping[str, str]) -> dict[str, Any]:
+    """What is told of the room to a browser that asked for it."""
+    told = {"draw": _drawn(room, asked), "said": _said(room, asked)}
+    have = f"{told['draw']}.{_short(told['said'])}"
+    return told | {"have": have, "within": round(RUN * room.here, 2)}
 
 
 def _drawn(room: Room, asked: Mapping[str, str]) -> str:
@@ -135,17 +148,21 @@ def _short(shown: object) -> str:
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-def _said(room: Room, own: str, asked: Mapping[str, str]) -> str:
-    """A part of the room's counts, as HTML. The split is the lead's alone."""
-    part, question = asked.get("part", ""), asked.get("question", "")
-    if part == "split":
-        if not room.led_by(own):
-            return ""
-        choices, right = json.loads(asked.get("choices", "[]")), asked.get("answer")
-        counts = room.counts.get(question, {})
-        return split(choices, counts, int(right) if right else None)
+def _said(room: Room, asked: Mapping[str, str]) -> str:
+    """A part of the room's counts, as HTML. Before the reveal nobody is told
+    how the answers split."""
+    part, name = asked.get("part", ""), asked.get("question", "")
+    if name in room.revealed and part in ("tally", "so_far", "split"):
+        question = questions.question(name)
+        return split(question, room.counts.get(name, {}), _vote(asked))
     write = PARTS.get(part)
-    return write(room, question) if write else ""
+    return write(room, name) if write else ""
+
+
+def _vote(asked: Mapping[str, str]) -> int | None:
+    """The learner's own choice, as its page knows it."""
+    vote = asked.get("vote", "")
+    return int(vote) if vote.isdecimal() and int(vote) < MOST_CHOICES else None
 
 
 # The counts, as HTML
@@ -193,25 +210,20 @@ def _answers(room: Room, question: str) -> str:
 
 
 def split(
-    choices: Sequence[str],
-    counts: Mapping[int, int],
-    answer: int | None = None,
-    mine: int | None = None,
+    question: Question | None, counts: Mapping[int, int], vote: int | None
 ) -> str:
-    """How the answers split, as numbers and as bars.
-
-    answer  the right choice, once it may be shown
-    mine    this learner's choice
-    """
+    """How the answers split, as numbers and as bars."""
+    if question is None:
+        return ""
     most = max([*counts.values(), 1])
     lines = []
-    for choice, text in enumerate(choices):
+    for choice, text in enumerate(question.choices):
         count = counts.get(choice, 0)
-        marks = [", yours"] if choice == mine else []
-        if choice == answer:
-            marks.append(", the answer")
+        marks = ", yours" * (choice == vote) + ", the answer" * (
+            choice == question.answer
+        )
         lines.append(
-            f"<div>{safe(minus(text))}: <b>{count}</b>{''.join(marks)}"
+            f"<div>{safe(minus(text))}: <b>{count}</b>{marks}"
             f'<i style="width:{7 * count / most:.2f}rem"></i></div>'
         )
     return f'<div class="gb-split">{"".join(lines)}</div>'

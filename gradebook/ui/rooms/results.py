@@ -9,25 +9,31 @@ from html import escape
 
 import streamlit as st
 
-from gradebook.cases.scenario import load, names
+from gradebook.cases.scenario import names
 from gradebook.classroom.snapshot import Room
 from gradebook.core.formatting import minus
 from gradebook.ui.parts import words
 from gradebook.ui.parts.download import download
 from gradebook.ui.parts.tables import table
+from gradebook.ui.rooms.questions import question
 
 HEADS = ["question", "choice", "votes", "answer"]
 
 
 def rows(room: Room) -> Iterator[list[str]]:
     """Each choice of each question that was revealed: the question, the
-    choice, its votes, and "yes" where it is the answer."""
-    for question in (name for name in names() if name in room.revealed):
-        asked, counts = load(question).prediction, room.counts.get(question, {})
+    choice, its votes, and "yes" where it is the answer. The cases come first, as
+    on their pages; then training runs, and reports by their number."""
+    cases = [name for name in names() if name in room.revealed]
+    others = sorted(room.revealed - {*cases}, key=lambda name: (len(name), name))
+    for name in (*cases, *others):
+        asked, counts = question(name), room.counts.get(name, {})
+        if asked is None:
+            continue
         for choice, text in enumerate(asked.choices):
             right = "yes" if choice == asked.answer else ""
             votes = str(counts.get(choice, 0))
-            yield [minus(asked.question), minus(text), votes, right]
+            yield [minus(asked.text), minus(text), votes, right]
 
 
 def as_csv(room: Room) -> str:

@@ -18,8 +18,8 @@ from functools import cache
 import streamlit as st
 
 from gradebook.classroom.room import Rooms, normal
+from gradebook.classroom.slowdown import Slowdown
 from gradebook.classroom.store import Store
-from gradebook.classroom.wrong_codes import WrongCodes
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import present, words
@@ -42,9 +42,15 @@ def rooms() -> Rooms:
 
 
 @cache
-def wrong_codes() -> tuple[WrongCodes, WrongCodes]:
+def wrong_codes() -> tuple[Slowdown, Slowdown]:
     """The wrong codes that each machine typed on this server, and all."""
-    return WrongCodes(), WrongCodes(free=200)
+    return Slowdown(free=5), Slowdown(free=200)
+
+
+@cache
+def openings() -> Slowdown:
+    """The rooms that each machine opened on this server."""
+    return Slowdown(free=20)
 
 
 def code() -> str:
@@ -144,6 +150,12 @@ def leave(room: str) -> None:
 
 def open_room() -> None:
     """Opens a room that this browser leads, or says why it cannot."""
+    pause = openings().wait(client())
+    if pause:
+        many = "Many rooms were opened from your address."
+        keys.ROOM_PROBLEM.put(f"{many} Try again in {math.ceil(pause)} s.")
+        return
+    openings().note(client())
     try:
         room, key = rooms().open(seat())
     except GradebookError as error:

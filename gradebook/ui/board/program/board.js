@@ -49,6 +49,8 @@ export class Board {
       if (this.data) this.render(0);
     });
     this.watch.observe(this.frame);
+    this.news = ({ detail }) => this.revealed(detail);
+    addEventListener("gradebook-reveal", this.news);
   }
 
   build() {
@@ -104,6 +106,7 @@ export class Board {
     const body = JSON.stringify(message);
     const answer = await fetch(this.server, { method: "POST", body }).catch(() => {});
     if (answer?.ok) this.update({ data: await answer.json() });
+    else this.outbox.away = true;
   }
 
   get server() {
@@ -131,6 +134,14 @@ export class Board {
     const typed = this.held || this.rows.typing;
     this.render(other ? 0 : typed ? FOLLOW : STEP);
     if (revealed) this.box.whole.querySelector(".heir")?.focus({ preventScroll: true });
+  }
+
+  // A room's news bring the answer before the page's run, about the original batch.
+  revealed(shown) {
+    const { data } = this;
+    if (shown.name !== data?.name || !data.covered || data.edited) return;
+    const path = shown.path.row === data.row ? shown.path : data.path;
+    this.update({ data: { ...data, ...shown, path } });
   }
 
   // The guess goes to the server, which answers with the faulty numbers.
@@ -281,6 +292,7 @@ export class Board {
     this.glide.stop();
     this.reveal.finish();
     this.watch.disconnect();
+    removeEventListener("gradebook-reveal", this.news);
   }
 }
 

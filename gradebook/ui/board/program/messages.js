@@ -22,18 +22,23 @@ export class Outbox {
     this.told = 0; // what the rest of the page has heard of
     this.gesture = Date.now(); // another number than before a reload
     this.trip = 0; // ms that the last answer took
+    this.away = false; // the server did not answer, or has this draft no more
     this.send = () => {}; // carries a message to the server
     this.settled = () => {};
   }
 
   // What came with the data: another epoch is another draft on the server,
-  // which knows nothing of edits that were meant for the old one.
+  // which knows nothing of edits that were meant for the old one. Where the
+  // server was away they are made again, on the draft as it was kept.
   heard(epoch, ack) {
     if (epoch !== this.epoch) {
+      const again = this.away ? this.waiting : [];
       this.epoch = epoch;
       this.waiting = [];
       this.last = this.sent = this.finished = this.told = ack;
-      this.busy = false;
+      this.busy = this.away = false;
+      for (const edit of again) this.put(edit);
+      this.finished = this.last;
     }
     this.last = Math.max(this.last, ack);
     this.waiting = this.waiting.filter((edit) => edit.n > ack);
