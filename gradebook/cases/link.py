@@ -89,9 +89,9 @@ def encode(state: State, covered: bool) -> dict[str, str]:
     return {key: text for key, text in query.items() if key in known}
 
 
-def query_string(query: Mapping[str, str]) -> str:
+def query_string(query: Mapping[str, str | list[str]]) -> str:
     """The parameters as they stand in the address, after the '?'."""
-    return urlencode(query, encoding="utf-8", errors="surrogatepass")
+    return urlencode(query, True, encoding="utf-8", errors="surrogatepass")
 
 
 def fits(query: Mapping[str, str]) -> bool:

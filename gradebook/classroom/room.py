@@ -7,7 +7,6 @@ asked for a name. Every method is safe to call from many threads.
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from sqlalchemy import (
     update,
 )
 
+from gradebook.classroom.codes import new_code
 from gradebook.classroom.snapshot import GONE, LOOKED, Position, Room, snapshot
 from gradebook.classroom.store import (
     Store,
@@ -39,10 +39,6 @@ from gradebook.classroom.store import (
 )
 from gradebook.core.errors import GradebookError, refuse
 
-ALPHABET = "CDFGHJKMNPQRTVWX34679"
-"""No two of these look alike, and they spell no words."""
-LENGTH = 6
-"""Characters of a code: 21 to the power of 6 is 86 million codes."""
 MOST_ROOMS = 1000
 MOST_OF_ONE = 3
 """Rooms that one browser may have open."""
@@ -243,9 +239,9 @@ class Rooms:
                 database.execute(delete(rooms).where(idle))
             if _count(database, rooms) >= MOST_ROOMS:
                 raise _too_many(f"at most {MOST_ROOMS} rooms on a server")
-            code = _code()
+            code = new_code()
             while database.execute(_room(code)).first():
-                code = _code()
+                code = new_code()
             row = {"code": code, "key": hashed(key), "opened": now, "touched": now}
             row |= {"token": new_token()}
             database.execute(rooms.insert().values(row))
@@ -357,16 +353,6 @@ class Rooms:
         most = MOST_SEATS if room.most is None else room.most
         if _count(database, seats, *here) >= most:
             raise _too_many(f"at most {most} learners")
-
-
-def normal(typed: str) -> str:
-    """A code as people type it: any case, with spaces or hyphens."""
-    kept = "".join(c for c in typed.upper() if c.isalnum())
-    return kept[:LONGEST_TEXT]
-
-
-def _code() -> str:
-    return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
 
 
 def _room(code: str) -> Select[Any]:

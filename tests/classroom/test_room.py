@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
 from gradebook.classroom import room, store
-from gradebook.classroom.room import ALPHABET, MOST_CHOICES, Rooms, normal
+from gradebook.classroom.codes import ALPHABET, normal
+from gradebook.classroom.room import MOST_CHOICES, Rooms
 from gradebook.classroom.slowdown import Slowdown
 from gradebook.classroom.snapshot import GONE, LOOKED, Position
 from gradebook.classroom.store import Store

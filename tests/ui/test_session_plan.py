@@ -82,7 +82,8 @@ def test_each_step_is_a_link_to_its_case_or_its_training_runs(sheet):
 
 
 def test_a_plan_of_ones_own_has_a_link(visit):
-    page = visit("session", plan="own", bugs="fan_out", minutes="20")
+    address = {"plan": "Bugs that I choose", "bugs": "Fan\\-out", "minutes": "20"}
+    page = visit("session", **address)
     titles = [e.value for e in page.app.subheader]
     assert titles[1].startswith("04") and "Fan-out" in titles[1].replace("\\", "")
     assert titles[2].startswith("15\u201320 min")

@@ -76,7 +76,8 @@ def put(query: Mapping[str, str]) -> None:
 def keep_room() -> None:
     """Writes the room back into an address that the navigation took it from."""
     if keys.ROOM.get() and "room" not in st.query_params:
-        _in_place({**own_query(), **_others()}, "write-address-room")
+        repeated = {key: st.query_params.get_all(key) for key in own_query()}
+        _in_place({**repeated, **_others()}, "write-address-room")
 
 
 def _others() -> dict[str, str]:
@@ -85,7 +86,7 @@ def _others() -> dict[str, str]:
     return {**others, "room": room} if room else others
 
 
-def _in_place(query: Mapping[str, str], key: str = "write-address") -> None:
+def _in_place(query: Mapping[str, str | list[str]], key: str = "write-address") -> None:
     # The browser writes it once for each pair of these, and not again in a run
     # that has nothing to say about the address.
     came = query_string(st.query_params.to_dict())

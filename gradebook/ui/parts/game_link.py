@@ -7,14 +7,13 @@ every change.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import streamlit as st
 
 from gradebook.cases.link import VERSION, excess, fits
-from gradebook.classroom.room import ALPHABET
+from gradebook.classroom.codes import new_code
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
 
@@ -27,7 +26,7 @@ LONGEST = 40
 
 def new_seed() -> str:
     """The seed of a new game."""
-    return "".join(secrets.choice(ALPHABET) for _ in range(SEED))
+    return new_code(SEED)
 
 
 def seed_of(query: Mapping[str, str]) -> str:

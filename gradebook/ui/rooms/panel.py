@@ -10,7 +10,8 @@ from typing import Any
 import segno
 import streamlit as st
 
-from gradebook.classroom.room import LENGTH, LONGEST_NAME, MOST_SEATS, normal
+from gradebook.classroom.codes import LENGTH, normal
+from gradebook.classroom.room import LONGEST_NAME, MOST_SEATS
 from gradebook.classroom.snapshot import Room
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys

@@ -17,7 +17,8 @@ from functools import cache
 
 import streamlit as st
 
-from gradebook.classroom.room import Rooms, normal
+from gradebook.classroom.codes import normal
+from gradebook.classroom.room import Rooms
 from gradebook.classroom.slowdown import Slowdown
 from gradebook.classroom.store import Store
 from gradebook.core.errors import GradebookError
