@@ -31,9 +31,10 @@ def bug_page():
     import streamlit as st
 
     from gradebook.cases.scenario import load
-    from gradebook.ui.parts import address, drafts, predict, present
+    from gradebook.ui.parts import address, drafts, predict, present, shell
     from gradebook.ui.rooms import bar as room
 
+    st.navigation(shell.navigation(), position="hidden")
     name = st.session_state.get("case", "partial_groups")
     bug = load(name).bug
     if "stays" not in st.session_state:
@@ -604,7 +605,8 @@ def test_who_opens_many_rooms_has_to_wait(sheet, monkeypatch):
     monkeypatch.setattr(widgets.openings(), "free", -100)
     widgets.openings().note("this machine")
     press(sheet, "room-open")
-    assert re.search(r"Many rooms were opened.* again in \d+ s", sheet.text)
+    said = sheet.app.warning[0].value
+    assert re.search(r"Many rooms were opened.* again in \d+ s", said)
     assert "gb-code" not in sheet.text
     widgets.openings.cache_clear()
 
