@@ -1,5 +1,6 @@
 """What could stop the server is refused before Streamlit sees it."""
 
+import gzip
 import json
 
 import pytest
@@ -8,6 +9,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse
 from ui.answered import answered
 
 from gradebook.cases.scenario import load
+from gradebook.core.errors import GradebookError
+from gradebook.logs.read import sources
 from gradebook.ui import security
 from gradebook.ui.board import component
 from gradebook.ui.parts.drafts import Draft
@@ -174,3 +177,16 @@ def test_a_board_takes_no_deep_nesting_and_no_20_000_edits():
     assert edits(draft.epoch, b"[" * 100_000) == 400
     assert edits(draft.epoch, b"[1]") == 200
     assert edits(draft.epoch, many) == 413 and draft.ack == 0
+
+
+def test_an_upload_unpacks_to_at_most_so_many_bytes(monkeypatch, tmp_path):
+    """A file of the server's own machine may be larger."""
+    monkeypatch.setattr(sources, "UPLOADED", MB)
+    packed = gzip.compress(b"step,reward\n" + b"0,1\n" * (MB // 2))
+    file = tmp_path / "run.csv.gz"
+    file.write_bytes(packed)
+    with sources.Source(file.name, path=file).opened() as opened:
+        assert len(opened.read()) > 2 * MB
+    upload = sources.Source(file.name, data=packed)
+    with pytest.raises(GradebookError, match="at most 1,048,576"), upload.opened():
+        pass
