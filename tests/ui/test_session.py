@@ -16,6 +16,7 @@ import gradebook
 from gradebook.cases import edits
 from gradebook.cases.reports import game
 from gradebook.classroom.plan import plan
+from gradebook.training.study import studied
 from gradebook.ui.board.component import taken
 from gradebook.ui.parts import words
 from gradebook.ui.rooms import follow, news, results
@@ -532,20 +533,19 @@ def test_a_board_that_is_edited_after_the_reveal_is_open_before_its_page(visit, 
 def test_a_training_run_is_voted_on_and_learners_are_taken_there(visit, led):
     _, code, key = led
     rooms = widgets.rooms()
-    lead = visit("consequences", {"seat": "the-lead"}, room=code, bug="swapped_scale")
-    assert "Show the result" not in lead.text and "room-reveal" in buttons(lead)
+    asked = next(s for s in plan() if s.trains and s.bug != studied()[0])
+    lead = visit("consequences", {"seat": "the-lead"}, room=code, bug=asked.bug)
+    assert "room-reveal" in buttons(lead)
     assert not [key for key in buttons(lead) if key.startswith("training-choice")]
-    name = "training-swapped_scale"
-    assert rooms.room(code).position.question == name
+    assert rooms.room(code).position.question == asked.question
     learner = visit("consequences", {"seat": "a-learner"}, room=code)
-    assert learner.app.session_state["desk"].run.bug == "swapped_scale"
+    assert learner.app.session_state["desk"].run.bug == asked.bug
     press(learner, "training-choice-less")
-    assert rooms.room(code).counts == {name: {1: 1}}
+    assert rooms.room(code).counts == {asked.question: {1: 1}}
     assert "You said" in learner.text and "training-choice-less" in buttons(learner)
     press(lead, "room-reveal")
     assert not [k for k in buttons(learner.run()) if k.startswith("training-choice")]
     assert "The lead has revealed the answer" in learner.text
-    asked = next(step for step in plan(["swapped_scale"]) if step.trains)
     said = list(csv.reader(results.as_csv(rooms.room(code)).splitlines()))
     assert [line[0] for line in said[1:]] == [asked.ask.replace("-", "\u2212")] * 3
     (right,) = [line[1] for line in said if line[3] == "yes"]
@@ -601,13 +601,16 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
     widgets.wrong_codes.cache_clear()
 
 
-def test_who_opens_many_rooms_has_to_wait(sheet, monkeypatch):
+def test_who_opens_many_rooms_has_to_wait(visit, monkeypatch):
+    """Other browsers of the machine, too."""
     monkeypatch.setattr(widgets.openings(), "free", -100)
-    widgets.openings().note("this machine")
-    press(sheet, "room-open")
-    said = sheet.app.warning[0].value
+    first = press(visit("session", {"seat": "one"}), "room-open")
+    assert "gb-code" in first.text
+    second = press(visit("session", {"seat": "another"}), "room-open")
+    said = second.app.warning[0].value
     assert re.search(r"Many rooms were opened.* again in \d+ s", said)
-    assert "gb-code" not in sheet.text
+    assert "gb-code" not in second.text
+    widgets.rooms().close(first.app.session_state["room"], "one")
     widgets.openings.cache_clear()
 
 
