@@ -604,6 +604,7 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
 def test_who_opens_many_rooms_has_to_wait(visit, monkeypatch):
     """Other browsers of the machine, too."""
     monkeypatch.setattr(widgets.openings(), "free", -100)
+    monkeypatch.setattr(widgets, "client", lambda: "192.0.2.1")
     first = press(visit("session", {"seat": "one"}), "room-open")
     assert "gb-code" in first.text
     second = press(visit("session", {"seat": "another"}), "room-open")
