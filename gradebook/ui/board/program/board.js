@@ -105,8 +105,8 @@ export class Board {
   async post(message) {
     const body = JSON.stringify(message);
     const answer = await fetch(this.server, { method: "POST", body }).catch(() => {});
+    this.outbox.away = !answer?.ok;
     if (answer?.ok) this.update({ data: await answer.json() });
-    else this.outbox.away = true;
   }
 
   get server() {
