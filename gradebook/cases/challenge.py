@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator
 
-from gradebook.cases.rows import Cells, read_value
+from gradebook.cases.rows import checked
 from gradebook.cases.schema import (
     Count,
     Flag,
@@ -150,9 +150,6 @@ class Cell(Part):
     column: Column
     value: Any
 
-    def __post_init__(self) -> None:
-        read_value(self.column, self.value)
-
     def changed(self, table: Table) -> Table:
         """The table with the cell. Raises GradebookError with its key."""
         check_index("row", self.row, len(table), "rows")
@@ -177,11 +174,11 @@ class Setting(Part):
 class AddRow(Part):
     """A change of a solution: a row at the end."""
 
-    add_row: Cells
+    add_row: dict[str, Any]
 
     def changed(self, table: Table) -> Table:
         """The table with the row. Raises GradebookError with its key."""
-        return table.joined(Table.of([self.add_row]))
+        return table.joined(Table.of(checked((self.add_row,))))
 
 
 @dataclass(frozen=True)

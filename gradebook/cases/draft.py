@@ -20,7 +20,7 @@ from gradebook.cases.fields import said
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import State, start
 from gradebook.cases.table import Table
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import GradebookError
 
 HISTORY = 200
 """States that a draft remembers at most."""
@@ -180,30 +180,17 @@ class Draft:
                     self._take(edit)
 
     def _take(self, edit: Mapping[str, Any]) -> None:
-        gesture = edit.get("gesture")
-        gesture = gesture if type(gesture) is int else None
-        try:
-            act, values = _read(edit)
-        except GradebookError as error:
-            self.notes = [said(error)]
+        name, gesture = str(edit.get("do")), edit.get("gesture")
+        act, kinds = ACTS.get(name, (None, {"do": ()}))
+        values = [edit.get(key) for key in kinds]
+        if any(type(value) not in kinds[key] for key, value in zip(kinds, values)):
+            self.notes = ["The browser sent an edit that the server does not know."]
+        elif act is None:
+            getattr(self, name)(*values)
         else:
-            if act in EDITS:
-                self.do(EDITS[act], *values, gesture=gesture)
-            else:
-                getattr(self, act)(*values)
+            self.do(act, *values, gesture=gesture if type(gesture) is int else None)
 
 
-EDITS: Mapping[str, Callable[..., State]] = {
-    "cell": edits.set_cell,
-    "mask": edits.set_mask,
-    "add": edits.add_row,
-    "remove": edits.remove_row,
-    "move": edits.move_row,
-    "paste": edits.paste,
-    "replace": edits.replace_rows,
-    "width": edits.set_width,
-}
-"""Acts that make another state; the others are methods of the draft."""
 TYPED = (edits.set_cell, edits.set_setting)
 """Acts with text that a person typed; its place stands before it."""
 MOVING = (
@@ -215,38 +202,24 @@ MOVING = (
 )
 """Acts after which a row's number may mean another row."""
 
-ACTS: Mapping[str, Mapping[str, tuple[type, ...]]] = {
-    "cell": {"row": (int,), "column": (str,), "value": (str, bool)},
-    "mask": {"row": (int,), "start": (int,), "stop": (int,), "value": (bool,)},
-    "add": {"row": (int,)},
-    "remove": {"row": (int,)},
-    "move": {"row": (int,), "to": (int,)},
-    "paste": {"row": (int,), "column": (str,), "text": (str,)},
-    "replace": {"text": (str,)},
-    "width": {"tokens": (int,)},
-    "select": {"row": (int,)},
-    "go": {"at": (int,)},
-    "undo": {},
-    "redo": {},
-    "reset": {},
+ROW = {"row": (int,)}
+ACTS: Mapping[str, tuple[Callable[..., State] | None, Mapping[str, tuple]]] = {
+    "cell": (edits.set_cell, ROW | {"column": (str,), "value": (str, bool)}),
+    "mask": (
+        edits.set_mask,
+        ROW | {"start": (int,), "stop": (int,), "value": (bool,)},
+    ),
+    "add": (edits.add_row, ROW),
+    "remove": (edits.remove_row, ROW),
+    "move": (edits.move_row, ROW | {"to": (int,)}),
+    "paste": (edits.paste, ROW | {"column": (str,), "text": (str,)}),
+    "replace": (edits.replace_rows, {"text": (str,)}),
+    "width": (edits.set_width, {"tokens": (int,)}),
+    "select": (None, ROW),
+    "go": (None, {"at": (int,)}),
+    "undo": (None, {}),
+    "redo": (None, {}),
+    "reset": (None, {}),
 }
-"""What each act is given, in the order of its function."""
-
-
-def _read(edit: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """The act and what it is given. Raises GradebookError for an act that
-    is not known, and for a value that is missing or of another type."""
-    act = edit.get("do")
-    if not isinstance(act, str) or act not in ACTS:
-        raise refuse("one of " + ", ".join(ACTS), act, "do")
-    for name, kinds in ACTS[act].items():
-        if type(edit.get(name)) not in kinds:
-            raise refuse(
-                " or ".join(NAMES[kind] for kind in kinds),
-                edit.get(name),
-                name,
-            )
-    return act, [edit[name] for name in ACTS[act]]
-
-
-NAMES = {int: "a whole number", str: "text", bool: "true or false"}
+"""What a browser may do, and what each act is given, in the order of its
+function; without a function it is a method of the draft."""

@@ -13,6 +13,7 @@ from typing import Any
 from gradebook.bugs import BUGS, Swap, swap
 from gradebook.cases.case import Record
 from gradebook.cases.scenario import load
+from gradebook.engine.pipeline import STAGES
 
 __all__ = ["BUGS", "Bug", "bug"]
 
@@ -61,6 +62,22 @@ def bug(name: str) -> Bug:
         standing=main.standing,
         controls=main.controls,
     )
+
+
+@lru_cache
+def by_trainer() -> dict[str, tuple[str, ...]]:
+    """The bugs of each trainer that had some, by trainer in the alphabet's
+    order."""
+    trainers = {name: bug(name).trainer.split(", ") for name in BUGS}
+    each = sorted({t for names in trainers.values() for t in names}, key=str.lower)
+    return {t: tuple(n for n in BUGS if t in trainers[n]) for t in each}
+
+
+@lru_cache
+def by_stage() -> dict[str, tuple[str, ...]]:
+    """The bugs of each stage, in the order of the stages; of some none."""
+    stages = {name: bug(name).stage for name in BUGS}
+    return {s: tuple(name for name in BUGS if stages[name] == s) for s in STAGES}
 
 
 def _fields(value: Any) -> dict[str, Any]:

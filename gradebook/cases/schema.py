@@ -16,7 +16,6 @@ from pydantic import (
     ConfigDict,
     Field,
     GetPydanticSchema,
-    PlainValidator,
     Strict,
     StringConstraints,
     TypeAdapter,
@@ -38,19 +37,10 @@ class Part:
 # Types
 
 
-def _label(value: Any) -> str | int:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole and not (isinstance(value, str) and value and value == value.strip()):
-        raise refuse("a whole number, or text without spaces around it", value)
-    return value
-
-
 Text = Annotated[str, Strict(), StringConstraints(strip_whitespace=True, min_length=1)]
 Flag = Annotated[bool, Strict()]
 Whole = Annotated[int, Strict()]
 Count = Annotated[int, Strict(), Field(ge=0, lt=2**31)]
-Bit = Annotated[int, Strict(), Field(ge=0, le=1)]
-Label = Annotated[str | int, PlainValidator(_label)]
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Limit = Annotated[float, Strict(), Field(ge=-math.inf)]
 """A number that may be infinite, and is not NaN."""
@@ -121,28 +111,17 @@ def _first(error: ValidationError) -> GradebookError:
     then missing under its right name."""
     errors = error.errors(include_url=False)
     problem = next((e for e in errors if e["type"] in UNKNOWN), errors[0])
-    key, row = _place(problem["loc"])
+    key = ""
+    for place in problem["loc"]:
+        if place != "[key]":  # pydantic names a wrong key of a table twice
+            key = join(key, f"[{place}]" if isinstance(place, int) else place)
     inner = problem.get("ctx", {}).get("error")
     if isinstance(inner, GradebookError):
-        return under(inner, key, row)
+        return under(inner, key)
     message = problem["msg"]
     if problem["type"] not in ("missing", *UNKNOWN):
         message += f", found {shown(problem['input'])}"
-    return GradebookError(message, key=key, row=row)
-
-
-def _place(loc: tuple[int | str, ...]) -> tuple[str, int | None]:
-    """The key, and the row where it lies in a list of rows. The columns of
-    the file's own rows are named alone."""
-    key, row = "", None
-    for before, place in zip(("", *loc), loc):
-        if isinstance(place, int) and before == "rows":
-            row = place
-        elif place != "[key]":  # pydantic names a wrong key of a table twice
-            key = join(key, f"[{place}]" if isinstance(place, int) else place)
-    if row is not None:
-        key = key.removeprefix("rows.")
-    return key, row
+    return GradebookError(message, key=key)
 
 
 # Places in messages
@@ -155,10 +134,9 @@ def join(key: str, name: str) -> str:
     return f"{key}.{name}"
 
 
-def under(error: GradebookError, key: str, row: int | None = None) -> GradebookError:
+def under(error: GradebookError, key: str) -> GradebookError:
     """The same error, its key put under `key`. An error in the file's own
     rows is named by its column alone."""
-    row = row if error.row is None else error.row
-    if key == "rows" and row is not None and error.key:
-        return error.at(row=row)
-    return error.at(key=join(key, error.key), row=row)
+    if key == "rows" and error.row is not None:
+        return error
+    return error.at(key=join(key, error.key))

@@ -13,9 +13,8 @@ from itertools import zip_longest
 
 from gradebook.bugs import BUGS
 from gradebook.cases.case import Lesson
-from gradebook.cases.catalogue import FILTERS, choices, chosen
 from gradebook.cases.link import encode
-from gradebook.cases.record import bug
+from gradebook.cases.record import bug, by_stage, by_trainer
 from gradebook.cases.scenario import Scenario, load, names, variants
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
@@ -115,12 +114,11 @@ def shelf() -> dict[str, Shelved]:
     stage its bugs, where there are two or more."""
     own = dict.fromkeys(step.bug for step in _of_the_hour())
     found = {HOUR: Shelved("The hour", tuple(own))}
-    for kind in ("trainer", "stage"):
-        for value in choices(kind):
-            bugs = tuple(chosen(BUGS, {kind: value}))
+    for kind, shelved in (("trainer", by_trainer()), ("stage", by_stage())):
+        for name, bugs in shelved.items():
             if len(bugs) > 1:
-                title = f"{FILTERS[kind].title}: {value}"
-                found[f"{kind}-{value}"] = Shelved(title, bugs)
+                title = f"{kind.capitalize()}: {name}"
+                found[f"{kind}-{name}"] = Shelved(title, bugs)
     return found
 
 

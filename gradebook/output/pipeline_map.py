@@ -11,8 +11,7 @@ import textwrap
 from functools import lru_cache
 from typing import Any
 
-from gradebook.cases.catalogue import choices
-from gradebook.cases.record import BUGS, Bug, bug
+from gradebook.cases.record import BUGS, Bug, bug, by_stage, by_trainer
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import plain, signed
 from gradebook.engine.pipeline import CORRECT, STAGES, run
@@ -44,14 +43,13 @@ height, and the space between the pipe and the lowest bug."""
 
 def stops() -> dict[str, list[Bug]]:
     """Stage -> the bugs that break it, in the order of the stages."""
-    records = [bug(name) for name in BUGS]
-    return {stage: [one for one in records if one.stage == stage] for stage in STAGES}
+    return {stage: [bug(name) for name in names] for stage, names in by_stage().items()}
 
 
 def subtitle() -> str:
     """How many bugs of how many trainers the map shows."""
     return (
-        f"{len(BUGS)} bugs that were found in {len(choices('trainer'))}"
+        f"{len(BUGS)} bugs that were found in {len(by_trainer())}"
         " trainers for language models, each at the stage that it breaks"
     )
 

@@ -156,118 +156,46 @@ BASE = {"v": "1", "s": "partial_groups"}
 SANDBOX = {"v": "1", "s": "sandbox"}
 GOOD = packed({"c": {"reward": {"10": "5"}}})
 BOMB = packed(b'"' + b"0" * 50_000_000 + b'"')
-DAMAGED = {
-    "no version": ({"s": "partial_groups"}, "'v'"),
-    "version 2": (BASE | {"v": "2"}, "'2'"),
-    "version long": (BASE | {"v": "9" * 5000}, "'v'"),
-    "no scenario": ({"v": "1", "eps": "1"}, "'s'"),
-    "unknown scenario": (BASE | {"s": "partial_grups"}, "'partial_grups'"),
-    "scenario path": (BASE | {"s": "../../etc/passwd"}, "passwd"),
-    "scenario empty": (BASE | {"s": ""}, "'s'"),
-    "unknown key": (BASE | {"colour": "red"}, "'colour'"),
-    "no string": (BASE | {"row": 3}, "'row'"),
-    "a list": (BASE | {"eps": ["1", "2"]}, "'eps'"),
-    "none": (BASE | {"t": None}, "'t'"),
-    "open maybe": (BASE | {"open": "maybe"}, "'maybe'"),
-    "row text": (BASE | {"row": "ten"}, "'ten'"),
-    "row negative": (BASE | {"row": "-1"}, "'-1'"),
-    "row outside": (BASE | {"row": "12"}, "0 to 11"),
-    "row huge": (BASE | {"row": "9" * 9999}, "'row'"),
-    "row other digits": (BASE | {"row": "٣"}, "'row'"),
-    "row past a cut": (
-        BASE | {"row": "5", "t": packed({"n": 2})},
-        "0 to 1",
-    ),
-    "evaluation": (BASE | {"evaluation": "2"}, "'evaluation'"),
-    "renamed": (BASE | {"normalization": "thrice"}, "'thrice'"),
-    "choice": (BASE | {"baseline": "median"}, "'median'"),
-    "flag": (BASE | {"mask_no_eos": "yes"}, "'mask_no_eos'"),
-    "long setting": (BASE | {"eps": "1" * 5000}, "5000"),
-    "longest value": (BASE | {"eps": "1" * 400_000}, "400000"),
-    "no base64": (BASE | {"t": "%%%"}, "base64"),
-    "empty t": (BASE | {"t": ""}, "base64"),
-    "one letter": (BASE | {"t": "A"}, "damaged"),
-    "no zlib": (BASE | {"t": "AAAA"}, "damaged"),
-    "cut off": (BASE | {"t": GOOD[:-8]}, "'t'"),
-    "followed": (BASE | {"t": GOOD + "AAAAAAAA"}, "'t'"),
-    "bomb": (BASE | {"t": BOMB}, "200000"),
-    "no JSON": (BASE | {"t": packed(b"{")}, "JSON"),
-    "half a character": (
-        BASE | {"t": packed({"c": {"prompt": {"0": "\ud800"}}})},
-        "JSON",
-    ),
-    "half a character in UTF-8": (
-        BASE | {"t": packed(b'{"c":{"prompt":{"0":"\xed\xa0\x80"}}}')},
-        "JSON",
-    ),
-    "no UTF-8": (BASE | {"t": packed(b'"\xff"')}, "JSON"),
-    "deep": (BASE | {"t": packed(b"[" * 90_000)}, "JSON"),
-    "key twice": (BASE | {"t": packed(b'{"n":1,"n":2}')}, "JSON"),
-    "a list in t": (BASE | {"t": packed([1])}, "[1]"),
-    "null in t": (BASE | {"t": packed(None)}, "None"),
-    "other part": (BASE | {"t": packed({"z": 1})}, "'z'"),
-    "rows too many": (BASE | {"t": packed({"n": 1001})}, "1001"),
-    "rows negative": (BASE | {"t": packed({"n": -1})}, "-1"),
-    "rows float": (BASE | {"t": packed({"n": 1e999})}, "inf"),
-    "columns": (BASE | {"t": packed({"k": ["prompt"]})}, "'t.k'"),
-    "column twice": (
-        BASE | {"t": packed({"k": ["prompt", "reward", "reward"]})},
-        "'t.k'",
-    ),
-    "column unknown": (
-        BASE | {"t": packed({"k": ["prompt", "reward", "x"]})},
-        "'t.k'",
-    ),
-    "cells list": (BASE | {"t": packed({"c": []})}, "'t.c'"),
-    "cells of none": (BASE | {"t": packed({"c": {"x": []}})}, "'x'"),
-    "too few cells": (
-        BASE | {"t": packed({"c": {"reward": ["1"]}})},
-        "12 cells",
-    ),
-    "cell number": (
-        BASE | {"t": packed({"c": {"reward": {"3": 7}}})},
-        "'t.c.reward.3'",
-    ),
-    "cell object": (
-        BASE | {"t": packed({"c": {"prompt": {"0": {"a": []}}}})},
-        "'t.c.prompt.0'",
-    ),
-    "cell of no row": (
-        BASE | {"t": packed({"c": {"reward": {"99": "7"}}})},
-        "below 12",
-    ),
-    "cell of text": (
-        BASE | {"t": packed({"c": {"reward": {"x": "7"}}})},
-        "'x'",
-    ),
-    "bugs on a bug's page": (BASE | {"bugs": "zero_std_kl"}, "'bugs'"),
-    "unknown bug": (SANDBOX | {"bugs": "zero_std_kl.x"}, "'x'"),
-    "no known bug": (SANDBOX | {"bugs": "x"}, "double_normalization is"),
-    "bugs empty": (SANDBOX | {"bugs": ""}, "''"),
-    "unknown start": (
-        SANDBOX | {"s": "sandbox-partial_grups"},
-        "'sandbox-partial_groups' is shown",
-    ),
-    "sandbox open": (SANDBOX | {"open": "1"}, "'open'"),
-    "sandbox row": (SANDBOX | {"row": "8"}, "0 to 7"),
-    "bits": (
-        {"v": "1", "s": "rejected_rows", "t": packed({"c": {"t1": "012"}})},
-        "'t.c.t1'",
-    ),
-    "flag text": (
-        {
-            "v": "1",
-            "s": "rejected_rows",
-            "t": packed({"c": {"t1": {"0": 1}}}),
-        },
-        "'t.c.t1.0'",
-    ),
-}
+DAMAGED = [
+    ({"s": "partial_groups"}, "'v'"),
+    (BASE | {"v": "9" * 5000}, "'v'"),
+    ({"v": "1", "eps": "1"}, "'s'"),
+    (BASE | {"s": "../../etc/passwd"}, "passwd"),
+    (SANDBOX | {"s": "sandbox-partial_grups"}, "'sandbox-partial_grups'"),
+    (BASE | {"colour": "red"}, "'colour'"),
+    (BASE | {"bugs": "zero_std_kl"}, "'bugs'"),
+    (SANDBOX | {"open": "1"}, "'open'"),
+    (BASE | {"open": "maybe"}, "'maybe'"),
+    (BASE | {"row": "-1"}, "'-1'"),
+    (BASE | {"row": "12"}, "0 to 11"),
+    (BASE | {"row": "9" * 9999}, "'row'"),
+    (BASE | {"row": "\u0663"}, "'row'"),
+    (BASE | {"row": "5", "t": packed({"n": 2})}, "0 to 1"),
+    (BASE | {"baseline": "median"}, "'median'"),
+    (BASE | {"normalization": "thrice"}, "'thrice'"),
+    (BASE | {"mask_no_eos": "yes"}, "'mask_no_eos'"),
+    (BASE | {"eps": "1" * 400_000}, "400000"),
+    (SANDBOX | {"bugs": "zero_std_kl.x"}, "'x'"),
+    (SANDBOX | {"bugs": ""}, "''"),
+    (BASE | {"t": "%%%"}, "base64"),
+    (BASE | {"t": "AAAA"}, "damaged"),
+    (BASE | {"t": GOOD[:-8]}, "'t'"),
+    (BASE | {"t": GOOD + "AAAAAAAA"}, "'t'"),
+    (BASE | {"t": BOMB}, "200000"),
+    (BASE | {"t": packed(b"{")}, "JSON"),
+    (BASE | {"t": packed({"c": {"prompt": {"0": "\ud800"}}})}, "JSON"),
+    (BASE | {"t": packed(b"[" * 90_000)}, "JSON"),
+    (BASE | {"t": packed([1])}, "[1]"),
+    (BASE | {"t": packed({"n": 1001})}, "1001"),
+    (BASE | {"t": packed({"k": ["prompt"]})}, "'t.k'"),
+    (BASE | {"t": packed({"c": {"x": []}})}, "'x'"),
+    (BASE | {"t": packed({"c": {"reward": {"3": 7}}})}, "'t.c.reward.3'"),
+    (BASE | {"t": packed({"c": {"reward": {"99": "7"}}})}, "below 12"),
+]
 
 
-@pytest.mark.parametrize("case", DAMAGED)
-def test_a_damaged_link_gives_its_message(case):
-    query, said = DAMAGED[case]
+@pytest.mark.parametrize("query, said", DAMAGED)
+def test_a_damaged_link_gives_its_message(query, said):
     back = link.decode(query)
     assert len(back.problems) == 1
     assert said in back.problems[0]
@@ -299,7 +227,7 @@ TABLES = some.dictionaries(some.sampled_from("nkcq"), VALUES | CELLS).map(packed
 
 
 @given(
-    some.dictionaries(some.sampled_from(link.KEYS), VALUES),
+    some.dictionaries(some.sampled_from(link.KEYS), some.text()),
     TABLES | some.text(),
     some.sampled_from([*names(), *starts(), "no\udcffne"]),
 )
@@ -310,11 +238,9 @@ def test_whatever_a_link_says_its_state_is_a_valid_batch(query, table, name):
     assert link.decode(link.encode(back.state, True)).problems == ()
 
 
-def test_a_thousand_problems_are_counted():
+def test_of_a_thousand_problems_the_first_twenty_are_named():
     query = BASE | {f"key{n}": "1" for n in range(1000)}
-    problems = link.decode(query).problems
-    assert len(problems) == 21
-    assert problems[-1] == "And 980 more like these."
+    assert len(link.decode(query).problems) == 20
 
 
 def test_good_parts_of_a_damaged_link_are_kept():
@@ -332,11 +258,6 @@ def test_an_unknown_variant_leads_to_its_bug():
 
 
 def test_the_keys_of_others_are_passed_over():
-    back = link.decode(BASE | {"present": "1"}, others=("present",))
-    assert back.problems == ()
-
-
-def test_keys_of_others_alone_are_the_default():
     back = link.decode({"room": "x"}, "zero_std_kl", others=("room",))
     assert back.problems == ()
     assert back.state.scenario.name == "zero_std_kl"

@@ -4,6 +4,7 @@ import pytest
 
 import gradebook
 from gradebook.analysis.laws import LAWS
+from gradebook.cases.record import by_stage, by_trainer
 from gradebook.core.settings import Settings
 
 
@@ -55,3 +56,15 @@ def test_every_law_of_a_record_is_one(name):
 
 def test_a_record_is_one_value():
     assert gradebook.bug("rejected_rows") is gradebook.bug("rejected_rows")
+
+
+def test_the_bugs_stand_by_trainer_and_by_stage():
+    """SHELF.md's table names those of miles and slime."""
+    trainers, stages = by_trainer(), by_stage()
+    assert trainers["miles"] == trainers["slime"]
+    assert trainers["miles"] == ("fan_out", "sharded_whitening", "whole_batch")
+    assert list(trainers)[:2] == ["AReaL", "GEM"]
+    assert set(stages["counted"]) >= {"fan_out", "rejected_rows"}
+    assert stages["baseline"] == () and [*stages][0] == "score"
+    for names in (trainers, stages):
+        assert {*gradebook.BUGS} == {bug for bugs in names.values() for bug in bugs}
