@@ -43,7 +43,7 @@ CASES: Key[dict[str, str]] = Key("cases", dict)
 """The case that stands on each page, by the page's name."""
 ADDRESS: Key[dict[str, Any]] = Key("address", dict)
 """The page, and its address as it was written last."""
-SHOWN: Key[dict[tuple[str, tuple[int, ...]], tuple[int, Any]]] = Key("shown", dict)
+SHOWN: Key[dict[str, tuple[int, Any]]] = Key("shown", dict)
 """Each widget's count of changes from elsewhere, and its last value."""
 FIRST: Key[int] = Key("first", lambda: secrets.randbelow(10**6))
 """Where the counts in SHOWN start: a browser that outlived a session sends

@@ -24,18 +24,11 @@ def exclusive(name):
     return replace(swap(name), drops=())
 
 
-def boxes(page):
-    """The stages' boxes: label -> open."""
-    found = page.app.get("expander")
-    stages = [box.proto for box in found if box.label[:1].isdigit()]
-    return {box.label: box.expanded for box in stages}
-
-
-def inside(block):
-    """Every block and element of a block."""
-    for node in getattr(block, "children", {}).values():
-        yield node
-        yield from inside(node)
+def parted(page):
+    """The stages of the path, and the first in which the engines part."""
+    path = page.board["path"]
+    stages = [stage["name"] for stage in path["stages"]]
+    return stages, None if path["parts"] is None else stages[path["parts"]]
 
 
 @pytest.fixture
@@ -132,9 +125,7 @@ def test_bugs_of_several_stages_act_at_once(page):
     )
     found = page.marks()[1]
     assert list(found.values()) == pytest.approx(trace.advantage.tolist())
-    opened = boxes(page)
-    assert opened["4. group ≠, swapped"] is True
-    assert opened["8. advantage ≠, swapped"] is False
+    assert parted(page)[1] == "group"
 
 
 def test_both_faults_of_one_stage_count_every_row_and_say_so(page):
@@ -158,27 +149,26 @@ def test_bugs_that_exclude_each_other_get_a_message(page, monkeypatch):
     assert page.errors == [] and page.table["reward"][0] == "5"
 
 
-def test_the_pipeline_has_every_stage_the_first_difference_open(page):
+def test_the_path_has_every_stage_and_a_stage_opens_row_by_row(page):
     page.choose("sandbox-rejected_rows")
-    opened = boxes(page)
-    assert [label.split()[1] for label in opened] == [
+    stages = (
         *("score", "credited", "counted", "group", "baseline", "scale"),
         *("standardized", "advantage", "trained"),
-    ]
-    assert [label for label, is_open in opened.items() if is_open] == [
-        "3. counted ≠, swapped"
-    ]
-    assert "faulty: The row may enter a statistic: it is the first" in page.text
+    )
+    page.select(0)
+    assert parted(page) == ([*stages], "counted")
     assert "the sign flips on row 2" in page.text
+    page.edit({"do": "stage", "stage": "counted"})
+    assert page.board["path"]["open"] == "counted"
+    assert "faulty: The row may enter a statistic: it is the first" in page.text
+    page.edit({"do": "stage", "stage": "nowhere"})
+    assert page.board["path"]["open"] == ""
 
 
-def test_where_nothing_differs_the_swapped_stage_is_open(page):
+def test_where_nothing_differs_the_path_parts_nowhere(page):
     page.put("bugs-sandbox", ["partial_groups"])
-    assert "Every stage gives the same numbers" in page.text
-    opened = boxes(page)
-    assert opened["4. group =, swapped"] is True
-    assert sum(opened.values()) == 1
-    assert opened["10. loss ="] is False
+    stages, first = parted(page)
+    assert first is None and stages[-1] == "loss"
 
 
 def test_the_gradient_is_a_click_away(page):
@@ -251,12 +241,6 @@ def test_missing_columns_come_by_a_button_and_change_no_advantage(page):
     assert f"columns-{page.case}" not in [b.key for b in page.app.button]
     page.press("undo")
     assert list(page.table) == ["prompt", "reward"]
-
-
-def test_missing_columns_keep_what_was_typed_just_before(page):
-    page.choose("sandbox-partial_groups")
-    page.cell(0, reward="7").press("columns")
-    assert page.table["reward"][0] == "7"
 
 
 @pytest.mark.parametrize("name", gradebook.cases.scenario.names())
@@ -336,13 +320,6 @@ def test_the_address_holds_start_bugs_cells_settings_and_row(page, arrive):
     assert address(back) == sent
 
 
-def test_no_bug_at_all_comes_back_too(page, arrive):
-    page.put("bugs-sandbox", [])
-    assert address(page)["bugs"] == "none"
-    back = arrive(address(page))
-    assert back.widget("bugs-sandbox").value == []
-
-
 def test_the_choice_of_bugs_is_undone_and_redone(page):
     first = page.marks()
     page.put("bugs-sandbox", ["rejected_rows"]).cell(0, reward="5")
@@ -353,20 +330,6 @@ def test_the_choice_of_bugs_is_undone_and_redone(page):
     page.press("redo").press("redo")
     assert page.widget("bugs-sandbox").value == ["rejected_rows"]
     assert page.marks() == second
-
-
-def test_ghosts_follow_an_undone_choice_of_bugs(page):
-    page.choose("sandbox-partial_groups").cell(11, reward="0")
-    case = page.case
-
-    def ghosts():
-        return page.board["panels"][0]["ghosts"]
-
-    before = ghosts()
-    page.put(f"bugs-{case}", [])
-    assert ghosts() != before
-    page.press("undo")
-    assert ghosts() == before
 
 
 @pytest.mark.parametrize(

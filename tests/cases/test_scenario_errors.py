@@ -116,7 +116,7 @@ def refused(path, text):
     return caught.value
 
 
-def check(error, path, key, row, says):
+def check(error, path, key, row, says, longest=800):
     """The error has its parts, and its message holds all of them."""
     assert error.file == str(path)
     assert (error.key, error.row) == (key, row)
@@ -125,7 +125,7 @@ def check(error, path, key, row, says):
     assert says in message
     assert not key or f"key '{key}'" in message
     assert row is None or f"row {row}" in message
-    assert len(message) < 800
+    assert len(message) < longest
 
 
 def test_the_files_that_the_cases_change_are_right(tmp_path):
@@ -145,44 +145,17 @@ def test_a_wrong_part_is_named(tmp_path, text, key, row, says):
     check(refused(path, text), path, key, row, says)
 
 
-NINES = "9" * 400
 UNUSUAL = {
-    "control character": (
-        but("A claim.", "A \x00 claim."),
-        ("", None, "line 4"),
-    ),
     "not UTF-8": (
         but("Mine", "M\xfcne").encode("latin-1"),
         ("", None, "UTF-8, found 'utf-8' codec can't decode byte 0xfc in position 10"),
     ),
-    "UTF-16": (
-        VARIANT.encode("utf-16"),
-        ("", None, "0xff in position 0"),
-    ),
-    "lists nested deep": (
-        "rows = " + "[" * 5000 + "]" * 5000,
-        ("", None, "recursion"),
-    ),
-    "tables nested deep": (
-        "rows = " + "{a=" * 5000 + "1" + "}" * 5000,
-        ("", None, "recursion"),
-    ),
-    "decimal number of 5000 digits": (
-        but("focus = 1", "focus = " + "9" * 5000),
-        ("", None, "4300 digits"),
-    ),
+    "lists nested deep": ("rows = " + "[" * 5000 + "]" * 5000, ("", None, "recursion")),
     "hexadecimal number of 5000 digits": (
         but("focus = 1", "focus = 0x" + "f" * 5000),
         ("focus", None, "too long to show"),
     ),
-    "setting of 400 digits": (
-        but("1e-6", NINES),
-        ("settings.eps", None, "9999"),
-    ),
-    "reward of 400 digits": (
-        but("9.0", NINES),
-        ("reward", 0, "9999"),
-    ),
+    "reward of 400 digits": (but("9.0", "9" * 400), ("reward", 0, "9999")),
     "too many rows": (
         wrong_file("ROWS", "; ".join(['{ prompt = "A", reward = 1 }'] * 1001)),
         ("rows", None, "at most 1000 items"),
@@ -217,26 +190,11 @@ def test_a_main_file_needs_every_key(tmp_path, key):
     assert error.message == "Field required"
 
 
-def test_a_main_file_is_checked_as_a_variant_is(tmp_path):
-    path = tmp_path / "zero_std_kl.toml"
-    text = MAIN.replace('kind = "gradient"', 'kind = "slope"')
-    check(refused(path, text), path, "telltale.kind", None, "found 'slope'")
-
-
 @pytest.mark.parametrize("stem", ["zero_std_kl", "zero_std_kl-mine"])
 def test_the_file_name_and_the_bug_must_agree(tmp_path, stem):
     path = tmp_path / f"{stem}.toml"
     error = refused(path, VARIANT)
     check(error, path, "bug", None, "expected 'zero_std_kl'")
-
-
-def test_a_file_of_50_MB_is_refused(tmp_path):
-    path = tmp_path / "mine.toml"
-    with path.open("wb") as file:
-        file.truncate(50_000_000)
-    with pytest.raises(gradebook.GradebookError) as caught:
-        gradebook.load(path)
-    check(caught.value, path, "", None, "at most 1000000 bytes")
 
 
 def test_the_largest_file_is_read(tmp_path):
@@ -255,44 +213,16 @@ def load_error(name_or_path):
     return caught.value
 
 
-def test_a_directory(tmp_path):
-    error = load_error(tmp_path)
-    check(error, tmp_path, "", None, "is a directory")
-
-
-def test_a_missing_file(tmp_path):
-    path = tmp_path / "gone.toml"
-    error = load_error(str(path))
-    check(error, path, "", None, "no such file")
-
-
-def test_a_file_inside_a_file(tmp_path):
+def test_a_file_that_cannot_be_read(tmp_path):
     (tmp_path / "a").write_text("")
-    path = tmp_path / "a" / "b.toml"
-    error = load_error(path)
-    check(error, path, "", None, "not a directory")
-
-
-def test_a_file_without_permission(tmp_path, monkeypatch):
-    path = tmp_path / "mine.toml"
-    path.write_text(VARIANT)
-
-    def deny(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", deny)
-    error = load_error(path)
-    check(error, path, "", None, "permission denied")
-
-
-def test_a_path_with_a_null_character():
-    error = load_error("a/\0b.toml")
-    assert "null" in error.found
-
-
-def test_a_name_too_long_for_a_file():
-    error = load_error("a" * 5000 + ".toml")
-    assert "too long" in error.found
+    for place, says in (
+        (tmp_path, "is a directory"),
+        (tmp_path / "gone.toml", "no such file"),
+        (tmp_path / "a" / "b.toml", "not a directory"),
+        (tmp_path / f"{'a' * 5000}.toml", "too long"),
+    ):
+        check(load_error(place), place, "", None, says, longest=9000)
+    assert "null" in load_error("a/\0b.toml").found
 
 
 @pytest.mark.parametrize(

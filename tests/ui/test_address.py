@@ -14,15 +14,10 @@ LINK = {"v": "1", "s": PAGE, "open": "1"}
 
 
 class Query(dict):
-    """Streamlit's query parameters; `twice` are given more than once."""
-
-    twice = {}
+    """Streamlit's query parameters."""
 
     def to_dict(self):
         return dict(self)
-
-    def get_all(self, name):
-        return [*self.twice.get(name, ()), self[name]]
 
 
 class Tab:
@@ -129,15 +124,9 @@ def test_what_an_address_holds_besides_stays():
     assert one.query["present"] == "1" and "t" in one.query
 
 
-def test_what_a_link_gives_twice_is_named_until_an_edit():
-    """The last one counts, as Streamlit has it."""
-    Query.twice = {"row": ["10", "4"]}
-    one = tab(**LINK, row="3")
-    Query.twice = {}
-    assert draft().row == 3
-    assert st.session_state["address"]["problems"] == [
-        "In this link 'row' should be given once, but is given 3 times; '3' is taken."
-    ]
+def test_what_a_link_says_wrong_is_named_until_an_edit():
+    one = tab(**LINK, row="99")
+    assert "'99'" in st.session_state["address"]["problems"][0]
     reward("7")
     one.run()
     assert not st.session_state["address"]["problems"]

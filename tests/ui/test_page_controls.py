@@ -104,95 +104,16 @@ def test_every_setting_reaches_both_engines(visit, both, marked, bug, control):
 @pytest.mark.parametrize(
     "case, settings, correct, faulty",
     [
-        # Row 11 alone keeps its raw score, over 1 + 1e-5.
-        (
-            "partial_groups",
-            {"lone_row": "raw"},
-            {11: 99.999},
-            {11: 1.499796},
-        ),
         # Only prompt D leaves; the tail of C is in no full stride.
-        (
-            "partial_groups",
-            {"min_group_size": "2"},
-            {10: 0.99999},
-            {9: 1e5, 10: 2e5},
-        ),
-        # Strides of six: rows 6 to 11 are 0 3 0 1 2 100, mean 106 / 6,
-        # squares 8141.3333, std sqrt(8141.3333 / 5) = 40.351787.
-        ("partial_groups", {"group_size": "6"}, {10: 0.99999}, {10: -0.38825}),
-        ("partial_groups", {"scale": "none"}, {10: 1}, {10: -23.75}),
-        # Population deviation of -1 0 1 is 0.816497, of rows 8 to 11
-        # sqrt(7352.75 / 4) = 42.874089.
-        (
-            "partial_groups",
-            {"ddof": 0},
-            {10: 1.22473},
-            {10: -0.553948},
-        ),
+        ("partial_groups", {"min_group_size": "2"}, {10: 0.99999}, {9: 1e5, 10: 2e5}),
         # RLOO: 2 - 0.5 and 2 - 101 / 3, nothing divided.
-        (
-            "partial_groups",
-            {"estimator": "rloo"},
-            {10: 1.5},
-            {10: -31.666667},
-        ),
+        ("partial_groups", {"estimator": "rloo"}, {10: 1.5}, {10: -31.666667}),
         # (4 - 3) / (1 + 0.5), and the second step takes the factor out.
-        (
-            "double_normalization",
-            {"eps": "0.5"},
-            {0: 0.666667},
-            {0: 2.236068},
-        ),
-        ("no_eos_outliers", {"reward_clip": "20"}, {0: 0}, {0: -9.5}),
-        ("no_eos_outliers", {"reward_scaling": "2"}, {0: 0}, {0: -99}),
+        ("double_normalization", {"eps": "0.5"}, {0: 0.666667}, {0: 2.236068}),
         # 951 and, clipped, 1000.
         ("no_eos_outliers", {"reward_bias": "950"}, {0: 0}, {0: -24.5}),
-        (
-            "no_eos_outliers",
-            {"mask_no_eos": False},
-            {0: -49.5, 1: 49.5},
-            {0: -49.5, 1: 49.5},
-        ),
-        ("no_eos_outliers", {"baseline": "none"}, {0: 1}, {0: 1}),
-        # The pull request's own numbers.
-        (
-            "rejected_rows",
-            {"estimator": "rloo"},
-            {1: -1, 2: 1},
-            {1: -50, 2: -48.5},
-        ),
-        (
-            "rejected_rows",
-            {"estimator": "gpg"},
-            {1: -0.5, 2: 0.5},
-            {1: -33.333333, 2: -32.333333},
-        ),
-        (
-            "rejected_rows",
-            {"estimator": "grpo_passk"},
-            {2: 1.414212},
-            {1: 0, 2: 0},
-        ),
-        (
-            "rejected_rows-lone_survivor",
-            {"lone_row": "zero"},
-            {0: 0},
-            {0: -1.465661},
-        ),
         # Loop and vectorized RLOO part on the lone row: 0.5 and 0.
-        (
-            "rejected_rows-lone_survivor",
-            {"estimator": "rloo"},
-            {0: 0.5},
-            {0: -7.5},
-        ),
-        (
-            "rejected_rows-lone_survivor",
-            {"estimator": "rloo_vectorized"},
-            {0: 0},
-            {0: -7.5},
-        ),
+        ("rejected_rows-lone_survivor", {"estimator": "rloo"}, {0: 0.5}, {0: -7.5}),
     ],
 )
 def test_advantages_under_a_setting(visit, case, settings, correct, faulty):
@@ -243,38 +164,14 @@ def test_kl_gradients_under_a_setting(visit, settings, correct, faulty):
         (
             "partial_groups",
             "eps",
-            "abc",
-            "eps: expected a number, found 'abc'",
-        ),
-        (
-            "partial_groups",
-            "eps",
             "-1",
             "eps: expected a number of 0 or more, found -1.0",
-        ),
-        (
-            "partial_groups",
-            "eps",
-            "",
-            "eps: expected a number, found an empty cell",
         ),
         (
             "partial_groups",
             "group_size",
             "2.5",
             "Group size: expected a whole number of 0 or more, found '2.5'",
-        ),
-        (
-            "partial_groups",
-            "min_group_size",
-            "0",
-            "Minimum group size: expected a whole number from 1, found 0",
-        ),
-        (
-            "no_eos_outliers",
-            "reward_clip",
-            "-20",
-            "Reward clip: expected a number above 0, found -20.0",
         ),
         (
             "zero_std_kl",

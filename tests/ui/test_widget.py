@@ -124,11 +124,6 @@ def session(monkeypatch):
     monkeypatch.setattr(st, "session_state", {})
 
 
-def test_each_thing_has_a_widget_of_its_own(session):
-    assert widget.place("x", 1, 4) != widget.place("x", 1, 5)
-    assert widget.place("x", 1, 4) == widget.place("x", 1, 4)
-
-
 def test_no_key_comes_back(session):
     seen = [widget.place("x", value) for value in (1, 2, 1, 2, 2)]
     assert len(set(seen)) == 4 and seen[3] == seen[4]

@@ -28,7 +28,7 @@ KEYS = {"b": "bug", "n": "not", "ArrowRight": "next"}
 def bug_or_not() -> None:
     """The whole page."""
     bar.before(PAGE)
-    st.title("Bug or not?")
+    st.title("Bug or not?", anchor=False)
     try:
         if seat.leads():
             one = _game()
@@ -44,7 +44,7 @@ def bug_or_not() -> None:
 
 
 def _game() -> Quiz:
-    return game_link.game(PAGE, keys.QUIZ, quiz.read, Quiz)
+    return game_link.game(PAGE, keys.QUIZ, quiz.read)
 
 
 # Alone
@@ -53,32 +53,33 @@ def _game() -> Quiz:
 def _alone(one: Quiz) -> None:
     report = one.report
     if report is None:
-        _result(one)
-    else:
-        made = one.answers.get(one.at)
-        _head(one)
-        with st.container(key="predict-report"):
-            st.markdown(settled.claim(report))
-            if made is None:
-                _choices(one)
-        if made is not None:
-            settled.answer(report, settled.judged(report, made))
-            _next(one)
-        _shown(one, report, made is not None)
+        return _result(one)
+    choice = one.answers.get(one.at)
+    _head(one)
+    with st.container(key="predict-report"):
+        st.markdown(settled.claim(report))
+        if choice is None:
+            _choices(one)
+    if choice is None:
+        return _shown(one, report, False)
+    left, right = st.columns(2, gap="large")
+    with left:
+        settled.answer(report, settled.judged(report, choice))
+        _next(one)
+    _shown(one, report, True, right)
 
 
 def _head(one: Quiz) -> None:
     count, done = len(one.reports), len(one.answers)
-    judged = [report for report in one.reports if report.number in one.answers]
-    so_far = quiz.score(judged, one.answers) if done else ""
-    st.markdown(
-        "Each report is about a trainer. Some describe a real bug, others"
-        " only look like one. Judge each by its claim and its batch."
-    )
-    with st.container(horizontal=True, vertical_alignment="center"):
+    if not done:
         st.markdown(
-            f"**Report {one.at + 1} of {count}**" + (f" · {so_far}" if so_far else "")
+            "Each report is about a trainer. Some describe a real bug, others"
+            " only look like one. Judge each by its claim and its batch."
         )
+    judged = [report for report in one.reports if report.number in one.answers]
+    so_far = f" · {quiz.score(judged, one.answers)}" if done else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Report {one.at + 1} of {count}**{so_far}")
         if not done and not one.at:
             st.button(
                 f"Play {ROUNDS} reports"
@@ -150,12 +151,15 @@ def _alone_with(one: Quiz) -> bool:
 # The batch
 
 
-def _shown(one: Quiz, report: Report, answered: bool) -> None:
-    """The board, and after the answer the numbers that settle the report."""
+def _shown(
+    one: Quiz, report: Report, answered: bool, beside: DeltaGenerator | None = None
+) -> None:
+    """The board, and after the answer the numbers that settle the report: at
+    the place `beside` the verdict, or above the board."""
     draft = one.draft(report, answered)
     bug = answered and report.is_bug
     said = "" if bug else "The correct engine on the batch of the report."
-    numbers = st.container()
+    numbers = beside or st.container()
     heart(draft, report.picture, covered=not bug, said=said)
     _rest(one, report, draft, answered, numbers)
     if answered:
@@ -166,7 +170,7 @@ def _shown(one: Quiz, report: Report, answered: bool) -> None:
 def _rest(
     one: Quiz, report: Report, draft: Draft, answered: bool, numbers: DeltaGenerator
 ) -> None:
-    """What a finished edit draws again: the numbers above the board."""
+    """What a finished edit draws again: the numbers that settle the report."""
     with draft.lock:
         if answered:
             with numbers, below(draft):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.link import query_string
 from gradebook.cases.scenario import load
@@ -38,16 +40,17 @@ def consequences() -> None:
     asked = _in_a_room(mine)
     st.title("Does it matter?")
     address.unread(mine.problems)
-    left, right = st.columns([3, 2], gap="medium")
-    left.markdown(LEAD)
-    with right:
+    bug, *switches = st.columns([3, 4, 4, 2], vertical_alignment="bottom")
+    with bug:
         _bug(mine)
-    left.markdown(words.plain(study(mine.run.bug).task))
+    task = words.plain(study(mine.run.bug).task)
     if asked and not asked.is_open or mine.run.bug not in mine.guesses:
+        st.markdown(f"{LEAD}\n\n{task}")
         _ask(mine, asked)
     else:
-        _switches(mine)
+        _switches(mine, switches)
         trained.result(mine)
+        st.markdown(f"**What is trained:** {task} {LEAD}")
     game_link.depart(query_of(mine.run))
 
 
@@ -113,13 +116,12 @@ def _ask(mine: Desk, asked: room.Standing | None) -> None:
         )
 
 
-def _switches(mine: Desk) -> None:
+def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
     """The one slider, the optimizer, the number of seeds and the third run.
     Another setting starts at once."""
     one, run = study(mine.run.bug), mine.run
     slider, third = one.slider, one.third
     named = partial("training-{}-{}-{}".format, run.bug, mine.arrivals)
-    columns = st.columns([2, 1, 1], vertical_alignment="bottom")
     value = columns[0].slider(
         slider.label,
         slider.least,

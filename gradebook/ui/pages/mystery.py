@@ -48,8 +48,8 @@ HINTS = {
 
 def mystery() -> None:
     """The whole page."""
-    st.title("Mystery trainer")
-    game = game_link.game(PAGE, keys.MYSTERY, mystery_game.read, Game)
+    st.title("Mystery trainer", anchor=False)
+    game = game_link.game(PAGE, keys.MYSTERY, mystery_game.read)
     if game.over:
         return _over(game)
     st.markdown(
@@ -112,43 +112,41 @@ def _name(game: Game) -> None:
             "Name it",
             f"**{_edits(game)} so far.** A wrong name costs {WRONG} edits. A"
             " drag is one edit. Going back in the history is free.",
+            level=3,
         )
     )
-    left = [name for name in suspects() if name not in game.struck()]
-    among = {stage_of(name) or NO_STAGE for name in left}
-    stages = [stage for stage in (*STAGES, NO_STAGE) if stage in among]
+    left: dict[str, list[str]] = {}
+    for name in set(suspects()) - set(game.struck()):
+        left.setdefault(stage_of(name) or NO_STAGE, []).append(name)
     stage = st.pills(
         "Stage",
-        stages,
-        format_func=lambda one: "no stage" if one == NO_STAGE else one,
+        [stage for stage in (*STAGES, NO_STAGE) if stage in left],
+        format_func=lambda stage: "no stage" if stage == NO_STAGE else stage,
         key=f"mystery-stage-{game.seed}",
         wrap=True,
     )
-    fitting = [n for n in left if (stage_of(n) or NO_STAGE) == stage]
-    name = None
-    if stage:
-        name = st.pills(
-            "Bug",
-            fitting,
-            format_func=_title,
-            key=f"mystery-bug-{game.seed}-{stage}",
-            wrap=True,
-        )
-    button(
-        "Name it",
-        "mystery-name",
-        game.guess,
-        "" if stage == NO_STAGE else stage,
-        name,
-        after=st.rerun,
-        type="primary",
-        disabled=name is None,
+    name = stage and st.pills(
+        "Bug",
+        sorted(left[stage]),
+        format_func=_title,
+        key=f"mystery-bug-{game.seed}-{stage}",
+        wrap=True,
     )
-    if game.told:
-        st.markdown(f"**{game.told}**")
     with st.container(horizontal=True):
+        button(
+            "Name it",
+            "mystery-name",
+            game.guess,
+            "" if stage == NO_STAGE else stage,
+            name,
+            after=st.rerun,
+            type="primary",
+            disabled=name is None,
+        )
         button("Give up", "mystery-over", game.give_up, after=st.rerun)
         button("Another trainer", "mystery-new", _new, after=st.rerun)
+    if game.told:
+        st.markdown(f"**{game.told}**")
 
 
 def _edits(game: Game) -> str:
@@ -167,7 +165,7 @@ def _new() -> None:
 
 
 def _hints(game: Game) -> None:
-    st.markdown(words.titled("Hints", "A hint counts as edits."))
+    st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
     with st.container(horizontal=True):
         for hint, label in HINTS.items():
             button(
@@ -177,7 +175,7 @@ def _hints(game: Game) -> None:
                 hint,
                 disabled=hint in game.hints,
             )
-    for number, rows in game.rows_told():
+    for number, rows in game.rows.items():
         batch = "the first batch" if not number else f"batch {number}"
         which = ", ".join(map(str, rows)) or "none"
         st.markdown(f"Rows of {batch} whose advantage is wrong: {which}.")

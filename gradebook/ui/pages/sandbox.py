@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -14,20 +17,16 @@ from gradebook.cases.scenario import combinations, load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
 from gradebook.ui import keys
-from gradebook.ui.parts import (
-    address,
-    controls,
-    drafts,
-    takehome,
-    words,
-)
+from gradebook.ui.board.component import board
+from gradebook.ui.board.lesson import path
+from gradebook.ui.board.view import view
+from gradebook.ui.parts import address, controls, drafts, stages, takehome, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import below, heart
+from gradebook.ui.parts.heart import below, ranges
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.stages import first_difference, meaning, stage_table
-from gradebook.ui.parts.widget import button, choosing, picking, whole_page
-from gradebook.ui.parts.workings import tokens, workings
+from gradebook.ui.parts.widget import button, choosing, picking
+from gradebook.ui.parts.workings import workings
 
 PAGE = starts.NAME
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
@@ -37,14 +36,9 @@ def sandbox() -> None:
     """The whole page."""
     address.arrive(PAGE)
     draft = drafts.of(address.case(PAGE))
-    st.title("Sandbox")
+    st.title("Sandbox", anchor=False)
     address.problems()
-    st.markdown(
-        "Edit the batch, and choose settings and bugs. The correct engine"
-        " (filled circle) and one with all chosen bugs (open diamond) run on"
-        " it. Below are their numbers at every stage."
-    )
-    main, side = st.columns([17, 8], gap="medium")
+    main, side = st.columns([17, 7], gap="medium")
     # Each in a container of its own: see parts/widget.
     with side.container():
         _start(draft)
@@ -59,11 +53,23 @@ def sandbox() -> None:
         address.depart(PAGE)
         return
     with main:
-        _told(draft.state.bugs, parts)
+        st.markdown(_swapped(draft.state.bugs, parts))
         if draft.scenario.also:
             st.markdown(words.plain(draft.scenario.story))
-        heart(draft, kind, covered=False)
-    rest(draft, draft.state.bugs, main.container(), side.container())
+        _board(draft, kind)
+    rest(draft, draft.state.bugs, main.container(), side.container(key="settings"))
+
+
+@st.fragment(key="heart")
+def _board(draft: Draft, kind: str) -> None:
+    """The board, and the path of its row through the stages."""
+    draft.acts = {"stage": partial(stages.choose, draft)}
+    board(draft, partial(_seen, draft, kind))
+
+
+def _seen(draft: Draft, kind: str) -> dict[str, Any]:
+    seen = view(draft, kind=kind, covered=False, ranges=ranges(draft))
+    return seen | {"path": path(draft, False)}
 
 
 @st.fragment(key="rest")
@@ -77,11 +83,16 @@ def rest(
         if draft.state.bugs != drawn:
             st.rerun()
         with side:
-            _settings(draft)
+            controls.settings(draft, across=2)
+            if draft.table.width:
+                controls.padded_width(draft)
             _columns(draft)
-        if draft.comparison.batch.rows:
+        row = min(draft.row, draft.comparison.batch.rows - 1)
+        if row >= 0:
             with main, below(draft):
-                _pipeline(draft)
+                stages.opened(draft)
+                if not draft.stage:
+                    workings(draft.comparison, row, draft.state.engine_names)
         if not draft.faults:
             takehome.take_home(draft)
         shortcuts(draft)
@@ -137,21 +148,19 @@ def _bugs(draft: Draft) -> None:
     )
 
 
-def _told(chosen: tuple[str, ...], parts: tuple[Swap, ...]) -> None:
-    """Which stages are swapped, and what two bugs of one stage do."""
-    if not chosen:
-        st.markdown("No bug is chosen: both engines are the correct one.")
-        return
-    said = ", ".join(f"`{one.stage}`" for one in parts)
-    word = "stage" if len(parts) == 1 else "stages"
-    lines = [f"Swapped {word}: {said}."]
+def _swapped(bugs: tuple[str, ...], parts: tuple[Swap, ...]) -> str:
+    """Which stages the bugs swap, and what two bugs of one stage do."""
+    if not bugs:
+        return "No bug is chosen: both engines are the correct one."
+    names = ", ".join(f"`{part.stage}`" for part in parts)
+    lines = [f"Swapped {'stage' if len(parts) == 1 else 'stages'}: {names}."]
     lines += [
-        f"The bugs of `{one.stage}` act together: each drops one of the"
+        f"The bugs of `{part.stage}` act together: each drops one of the"
         " conditions that a row must meet in order to count."
-        for one in parts
-        if len(one.drops) > 1
+        for part in parts
+        if len(part.drops) > 1
     ]
-    st.markdown(" ".join(lines))
+    return " ".join(lines)
 
 
 def _kind(draft: Draft) -> str:
@@ -163,13 +172,14 @@ def _kind(draft: Draft) -> str:
 
     def pick(one: str) -> None:
         draft.kind = one
+        st.rerun()
 
     st.segmented_control(
         "Numbers to show",
         list(PICTURES),
         format_func=PICTURES.__getitem__,
         required=True,
-        **picking(draft.named("kind"), now, pick, after=whole_page),
+        **picking(draft.named("kind"), now, pick),
     )
     return now
 
@@ -189,35 +199,3 @@ def _columns(draft: Draft) -> None:
         + ", ".join(titled(n) for n in missing)
         + ".",
     )
-
-
-def _settings(draft: Draft) -> None:
-    st.markdown(words.titled("Settings"))
-    controls.settings(draft, across=2)
-    if draft.table.width:
-        controls.padded_width(draft)
-
-
-# The pipeline
-
-
-def _pipeline(draft: Draft) -> None:
-    """Every stage, both engines, the first that differs open; and the
-    selected row's formula."""
-    by_stage = {one.stage: one for one in swaps(draft.state.bugs)}
-    comparison = draft.comparison
-    diverging = comparison.diverging
-    first = (*diverging, *by_stage, "advantage")[0]
-    said = first_difference(comparison, next(iter(by_stage), ""))
-    st.markdown(words.titled("The whole pipeline", said))
-    row = min(draft.row, comparison.batch.rows - 1)
-    workings(comparison, row, draft.state.engine_names)
-    for number, stage in enumerate(comparison.stages, 1):
-        label = f"{number}. {stage} {'≠' if stage in diverging else '='}"
-        if stage in by_stage:
-            label += ", swapped"
-        with st.expander(label, expanded=stage == first):
-            one = by_stage.get(stage)
-            st.markdown(meaning(one, stage, draft.state.engine_names))
-            stage_table(draft, stage)
-    tokens(comparison, row, draft.state.engine_names)

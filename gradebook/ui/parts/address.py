@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from gradebook.cases import sandbox
-from gradebook.cases.link import decode, encode, fits, in_words, query_string
+from gradebook.cases.link import decode, encode, fits, query_string
 from gradebook.cases.scenario import Scenario
-from gradebook.core.errors import shown
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts, predict, words
@@ -124,7 +123,7 @@ def case(page: str) -> Scenario:
 def _take(page: str, query: dict[str, str]) -> None:
     link = decode(query, default=page)
     scenario = link.state.scenario
-    problems = [*link.problems, *_repeated(query)]
+    problems = [*link.problems]
     if sandbox.page_of(scenario) != page:
         problems = [
             f"This link belongs to another page, to the case {scenario.name!r}."
@@ -139,21 +138,6 @@ def _take(page: str, query: dict[str, str]) -> None:
         if not link.covered and predict.covered(scenario.name):
             predict.answer(page, predict.SKIPPED, scenario.name)
     keys.ADDRESS.get()["problems"] = problems
-
-
-def _repeated(query: Mapping[str, str]) -> list[str]:
-    """What the link gives more than once. The last value is taken."""
-    given = {name: st.query_params.get_all(name) for name in query}
-    return [
-        in_words(
-            name,
-            "given once",
-            f"given {len(values)} times",
-            f"{shown(values[-1])} is taken",
-        )
-        for name, values in given.items()
-        if len(values) > 1
-    ]
 
 
 def _led(page: str) -> bool:

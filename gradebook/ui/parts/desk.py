@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,9 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.bugs import BUGS
+from gradebook.cases.columns import number
 from gradebook.cases.link import VERSION, in_words
-from gradebook.core.errors import shown
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.training.runs import Runs, Task
 from gradebook.training.study import OPTIMIZERS, SEEDS, Run, default_run, studied, study
 from gradebook.training.train import Curves
@@ -82,49 +81,37 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
     """The run of a link, and a sentence for everything in it that could not
     be understood. Never raises."""
     problems: list[str] = []
-
-    def wrong(key: str, expected: str, then: str) -> None:
-        problems.append(in_words(key, expected, shown(query[key]), then))
-
     bug = query.get("bug", studied()[0])
     if bug not in studied():
-        then = f"{studied()[0]} is taken"
-        if bug in BUGS:
-            then = f"this bug has no training runs; {then}"
-        wrong("bug", "one of " + ", ".join(studied()), then)
-        bug = studied()[0]
-    run, slider = default_run(bug), study(bug).slider
-    if "value" in query:
-        value = _number(query["value"])
-        bounds = f"a number from {slider.least:g} to {slider.most:g}"
-        if value is None or not slider.least <= value <= slider.most:
-            wrong("value", bounds, f"{slider.default:g} is taken")
-        else:
-            run = replace(run, value=slider.nearest(value))
-            if abs(run.value - value) > 1e-9:
-                steps = f"{bounds} in steps of {slider.step:g}"
-                wrong("value", steps, f"{run.value:g} is taken")
-    options: dict[str, dict[str, Any]] = {
-        "optimizer": {name: name for name in OPTIMIZERS},
-        "seeds": {str(count): count for count in SEEDS},
-        "third": {"1": True} if study(bug).third else {},
-    }
+        bug, expected = studied()[0], "one of " + ", ".join(studied())
+        problems.append(in_words("bug", expected, query["bug"], f"{bug} is taken"))
+    run = default_run(bug)
     for key in query:
-        if key not in (*options, "v", "bug", "value"):
-            problems.append(f"This page has no parameter {shown(key)}; it is left out.")
-        elif key in options and query[key] in options[key]:
-            changed: dict[str, Any] = {key: options[key][query[key]]}
-            run = replace(run, **changed)
-        elif key in options:
-            one_of = "one of " + ", ".join(options[key])
-            expected = one_of if options[key] else "left out for this bug"
-            wrong(key, expected, f"{getattr(run, key)} is taken")
+        if key not in ("v", "bug"):
+            try:
+                changed = {key: _read(run, key, query[key])}
+                run = replace(run, **changed)
+            except GradebookError as error:
+                then = "it is left out"
+                problems.append(in_words(key, error.expected, error.found, then))
     return run, tuple(problems)
 
 
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+def _read(run: Run, key: str, text: str) -> Any:
+    """The value of a run's field in a link. Raises GradebookError."""
+    slider = study(run.bug).slider
+    if key == "value":
+        value = number(text)
+        if abs(slider.nearest(value) - value) > 1e-9:
+            bounds = f"a number from {slider.least:g} to {slider.most:g}"
+            raise refuse(f"{bounds} in steps of {slider.step:g}", text)
+        return slider.nearest(value)
+    options: dict[str, dict[str, Any]] = {
+        "optimizer": {name: name for name in OPTIMIZERS},
+        "seeds": {str(count): count for count in SEEDS},
+        "third": {"1": True} if study(run.bug).third else {},
+    }
+    values = options.get(key, {})
+    if text not in values:
+        raise refuse("one of " + ", ".join(values) if values else "left out", text)
+    return values[text]

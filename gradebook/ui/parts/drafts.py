@@ -65,7 +65,8 @@ class Draft(drafts.Draft):
     @property
     def comparison(self) -> Comparison:
         """Both engines on the batch as it stands. Where something is wrong
-        with it (see `faults`), on the last good one, else on the case's."""
+        with it (see `faults`), on the last good one of these bugs, else on the
+        case's."""
         self._work_out()
         return self._good or self.original
 
@@ -91,24 +92,14 @@ class Draft(drafts.Draft):
         """Compares the engines, once for each state."""
         if self._of is self.state:
             return
-        self._faults, found = [], None
+        self._faults = []
         try:
-            found = self.compared()
+            self._good = self.compared()
         except GradebookError as error:
             self._faults = [said(error)]
-        if found is None and self._of is not None:
-            found = self._last_good(self._of.bugs)
-        self._of, self._good = self.state, found
-
-    def _last_good(self, bugs: tuple[str, ...]) -> Comparison | None:
-        """The last good batch with the state's bugs; it was compared with
-        `bugs`. None where it cannot be compared with others."""
-        if self._good is None or bugs == self.state.bugs:
-            return self._good
-        try:
-            return compare(self.swap, self._good.batch)
-        except GradebookError:
-            return None
+            if self._of is None or self._of.bugs != self.state.bugs:
+                self._good = None
+        self._of = self.state
 
     def named(self, part: str) -> str:
         """The name of a widget that shows a part of this draft."""

@@ -39,14 +39,13 @@ def seed_of(query: Mapping[str, str]) -> str:
 def game(
     page: str,
     key: keys.Key[Game | None],
-    read: Callable[[dict[str, str]], Game],
-    new: Callable[[str], Game],
+    read: Callable[[Mapping[str, str]], Game],
 ) -> Game:
     """The session's game under the key, or the one that the address
     describes; a new one with a seed of its own where there is neither."""
     query, kept = address.arrived(page), key.get()
     if query or kept is None:
-        kept = read(query) if query else new(new_seed())
+        kept = read(query or {})
         key.put(kept)
     return kept
 

@@ -13,7 +13,7 @@ from gradebook.analysis.challenges import apply_solution
 from gradebook.core.errors import GradebookError
 from gradebook.ui.board import lesson as around
 from gradebook.ui.board.component import board
-from gradebook.ui.parts import predict
+from gradebook.ui.parts import predict, stages
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import Progress
 from gradebook.ui.rooms import bar as room
@@ -27,7 +27,7 @@ def lesson(draft: Draft) -> None:
     draft.acts = {
         "next": partial(_next, draft, progress),
         "solution": partial(_solve, draft, progress),
-        "stage": partial(_open, draft),
+        "stage": partial(stages.choose, draft),
     }
 
     def answered(choice: int, place: float | None) -> None:
@@ -69,9 +69,3 @@ def _solve(draft: Draft, progress: Progress, _: Mapping[str, Any]) -> None:
     for change in draft.scenario.challenges[at].solution:
         state = apply_solution(state, [change])
         draft.become(state)
-
-
-def _open(draft: Draft, edit: Mapping[str, Any]) -> None:
-    """Opens a stage of the path below the board, or closes it."""
-    stage = edit.get("stage")
-    draft.stage = stage if stage in draft.comparison.stages else ""

@@ -48,7 +48,8 @@ class Game:
     """Where a visitor stands in a game.
 
     log    the batches that the trainer was asked about, in order
-    hints  that were taken; rows3 is about the batch number 3 of the log
+    rows   by the number of a batch in the log, its wrong rows: the hint "rows"
+    hints  the others that were taken
     wrong  how many wrong names were given
     over   the answer is shown; gave_up: without a name
     told   what the last name came to
@@ -58,7 +59,8 @@ class Game:
     seed: str
     draft: Draft = field(init=False)
     log: list[State] = field(default_factory=lambda: [first_state()])
-    hints: list[str] = field(default_factory=list)
+    rows: dict[int, list[int]] = field(default_factory=dict)
+    hints: set[str] = field(default_factory=set)
     wrong: int = 0
     over: bool = False
     gave_up: bool = False
@@ -73,33 +75,32 @@ class Game:
         """The hidden bug, or NONE."""
         return hidden(self.seed)
 
-    def note(self) -> None:
-        """The batch as it stands was shown: a new one costs its edits."""
+    def note(self) -> int:
+        """The number of the batch as it stands in the log. A new one was shown
+        now, and costs its edits."""
         state = self.draft.state
-        if self.over:
-            return
-        if not any(state.same_batch(one) for one in self.log):
-            self.log.append(state)
+        for number, batch in enumerate(self.log):
+            if state.same_batch(batch):
+                return number
+        self.log.append(state)
+        return len(self.log) - 1
 
     @property
     def cost(self) -> int:
         """The score so far, in edits. Less is better."""
-        hints = sum(COSTS[hint.rstrip("0123456789")] for hint in self.hints)
+        hints = sum(COSTS[hint] for hint in self.hints) + COSTS["rows"] * len(self.rows)
         return edits(self.log) + hints + WRONG * self.wrong
 
     def guess(self, stage: str, name: str) -> None:
         """The visitor names the stage and the bug. The right name ends the
         game."""
         if name == self.name:
-            self.over, self.told = True, ""
+            self.over = True
             return
         self.wrong += 1
-        right = stage == stage_of(self.name)
-        self.told = (
-            "The stage is right, the bug is not."
-            if right
-            else "Neither the stage nor the bug is right."
-        )
+        self.told = "Neither the stage nor the bug is right."
+        if stage == stage_of(self.name):
+            self.told = "The stage is right, the bug is not."
 
     def give_up(self) -> None:
         """The answer is shown without a name."""
@@ -108,36 +109,19 @@ class Game:
     def take(self, hint: str) -> None:
         """A hint, unless it was taken already."""
         if hint == "rows":
-            hint = f"rows{self._place()}"
-        if hint not in self.hints:
-            self.hints.append(hint)
-
-    def _place(self) -> int:
-        """The number in the log of the batch as it stands."""
-        state = self.draft.state
-        places = [i for i, s in enumerate(self.log) if s.same_batch(state)]
-        return places[0] if places else len(self.log) - 1
-
-    def rows_told(self) -> list[tuple[int, list[int]]]:
-        """The batches whose wrong rows were asked for, with those rows."""
-        numbers = [int(h[4:]) for h in self.hints if h.startswith("rows")]
-        return [
-            (number, odd_rows(self.name, self.log[number]))
-            for number in numbers
-            if number < len(self.log)
-        ]
+            number = self.note()
+            self.rows[number] = odd_rows(self.name, self.log[number])
+        else:
+            self.hints.add(hint)
 
     def struck(self) -> tuple[str, ...]:
         """The suspects that the hint `half` strikes out."""
-        if "half" not in self.hints:
-            return ()
+        others = sorted(set(suspects()) - {self.name, NONE}, key=self._drawn)
+        return tuple(others[: len(others) // 2]) if "half" in self.hints else ()
 
-        def drawn(name: str) -> str:
-            text = f"{self.seed}\nhalf\n{name}"
-            return hashlib.sha256(text.encode()).hexdigest()
-
-        others = sorted(set(suspects()) - {self.name, NONE}, key=drawn)
-        return tuple(others[: len(others) // 2])
+    def _drawn(self, name: str) -> str:
+        text = f"{self.seed}\nhalf\n{name}"
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read(query: Mapping[str, str]) -> Game:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
 from gradebook.output.figures import stage_figure
@@ -46,26 +48,10 @@ def opened(draft: Draft) -> None:
     tokens(comparison, row, names)
 
 
-def first_difference(comparison: Comparison, swapped: str) -> str:
-    """Which stage is the first to differ, in a sentence; and where that
-    comes from, if the `swapped` stage itself differs by too little to show.
-    """
-    if not comparison.diverging:
-        return "Every stage gives the same numbers on this batch."
-    first = comparison.diverging[0]
-    lead = "The numbers flow from the first stage to the last."
-    gap = comparison.gap(swapped) if swapped else 0.0
-    if swapped in comparison.diverging or not gap:
-        return (
-            f"{lead} **{first}** is the first stage where the two engines"
-            " differ; all stages before it agree."
-        )
-    small = f"{gap:.2g}".replace("-", "−")
-    return (
-        f"{lead} The bug is in **{swapped}**, whose numbers differ by"
-        f" {small}: too little to print. **{first}** is the first stage where"
-        " the difference shows."
-    )
+def choose(draft: Draft, edit: Mapping[str, Any]) -> None:
+    """Opens the stage that an edit of the path names, or closes it."""
+    stage = edit.get("stage")
+    draft.stage = stage if stage in draft.comparison.stages else ""
 
 
 def step(draft: Draft, by: int) -> None:

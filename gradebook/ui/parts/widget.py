@@ -50,84 +50,53 @@ def button(
     st.button(label, key=key, on_click=pressed, **more)
 
 
-def showing(
-    name: str,
-    value: Any,
-    then: Callable[[Any], None],
-    *about: int,
-    after: Callable[[], None] = redraw,
-) -> dict[str, Any]:
+def showing(name: str, value: Any, then: Callable[[Any], None]) -> dict[str, Any]:
     """Arguments for the widget `name` that shows `value`: its key, its
-    value, and a callback that hands a new value to `then`.
-
-    about  what the widget belongs to, such as a row; each has its own widget
-    after  what draws the page again; `whole_page` where the widget stands in
-           no fragment
-    """
-    key = place(name, value, *about)
+    value, and a callback that hands a new value to `then` and draws again."""
+    key = place(name, value)
 
     def heard() -> None:
         nonlocal value
         last, value = value, keys.widget(key)
-        kept(key, name, value, *about)
+        kept(key, name, value)
         if not _same(value, last):
             then(value)
-            after()
+            redraw()
 
     return {"key": key, "on_change": heard, "value": value}
 
 
-def picking(
-    name: str,
-    value: Any,
-    then: Callable[[Any], None],
-    *about: int,
-    after: Callable[[], None] = redraw,
-) -> dict[str, Any]:
+def picking(name: str, value: Any, then: Callable[[Any], None]) -> dict[str, Any]:
     """The same for pills and segments, where several choices are a list."""
-    found = showing(name, value, then, *about, after=after)
-    found["default"] = found.pop("value")
-    return found
+    arguments = showing(name, value, then)
+    return arguments | {"default": arguments.pop("value")}
 
 
 def choosing(
-    name: str,
-    options: Sequence[Any],
-    value: Any,
-    then: Callable[[Any], None],
-    after: Callable[[], None] = redraw,
+    name: str, options: Sequence[Any], value: Any, then: Callable[[Any], None]
 ) -> dict[str, Any]:
     """The same for a select box of these options."""
-    found = showing(name, value, then, after=after)
-    found["index"] = options.index(found.pop("value"))
-    return {**found, "options": options}
+    arguments = showing(name, value, then)
+    at = options.index(arguments.pop("value"))
+    return arguments | {"options": options, "index": at}
 
 
-def whole_page() -> None:
-    """Nothing to do: outside fragments the whole page is drawn after a
-    callback."""
-
-
-def place(name: str, value: Any, *about: int) -> str:
+def place(name: str, value: Any) -> str:
     """The key of the widget `name` that shows `value`."""
     shown = keys.SHOWN.get()
-    count, last = shown.get((name, about), (keys.FIRST.get(), value))
+    count, last = shown.get(name, (keys.FIRST.get(), value))
     if not _same(last, value):
         count += 1
-    shown[name, about] = count, value
-    return _key(name, about, count)
+    shown[name] = count, value
+    return f"{name}__at__{count}"
 
 
-def kept(key: str, name: str, value: Any, *about: int) -> None:
+def kept(key: str, name: str, value: Any) -> None:
     """Notes that the widget with this key shows the value already, so that
     it keeps its key."""
-    count, _ = keys.SHOWN.get()[name, about]
-    if key == _key(name, about, count):
-        keys.SHOWN.get()[name, about] = count, value
-
-
-def _key(name: str, about: tuple[int, ...], count: int) -> str:
-    return f"{name}__at__" + "-".join(map(str, (*about, count)))
+    count, _ = keys.SHOWN.get()[name]
+    if key == f"{name}__at__{count}":
+        keys.SHOWN.get()[name] = count, value
 
 
 def _same(one: Any, other: Any) -> bool:
