@@ -18,7 +18,6 @@ from gradebook.cases.case import (
     Source,
     standing,
 )
-from gradebook.cases.plain import PlainCase
 from gradebook.cases.rows import MOST_ROWS, Rows
 from gradebook.cases.scenario import FOLDER as SCENARIOS
 from gradebook.cases.schema import (
@@ -137,16 +136,6 @@ class Alarm(Part):
     def batch(self) -> Batch:
         """The report's batch."""
         return Table.of(self.rows).batch(self.settings)
-
-    def case(self, name: str, title: str) -> PlainCase:
-        """The batch for a draft and a board, under another name."""
-        return PlainCase(
-            name=name,
-            title=title,
-            rows=self.rows,
-            settings=self.settings,
-            focus=self.focus,
-        )
 
 
 def load_alarm(path: Path) -> Alarm:

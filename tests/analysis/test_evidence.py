@@ -12,7 +12,7 @@ from gradebook.analysis.evidence import (
     numbers,
 )
 from gradebook.cases.alarm import BY_ENGINE, BY_FORMULA, alarms
-from gradebook.cases.state import start
+from gradebook.cases.table import Table
 
 ALL = [
     pytest.param(alarm, at, id=f"{alarm.name}-{at}")
@@ -42,9 +42,8 @@ def test_every_name_that_a_file_may_use_can_be_computed():
 def test_the_numbers_follow_an_edited_batch():
     """1 1 0 0 instead of 1 0 0 1 0.5: a deviation of sqrt(1/3)."""
     (alarm,) = (a for a in alarms() if a.name == "extra_brackets")
-    case = alarm.case("x", "X").as_scenario()
-    table = start(case).table.take(range(4)).with_column("reward", ["1", "1", "0", "0"])
-    batch = table.batch(case.settings)
+    table = Table.of(alarm.rows).take(range(4))
+    batch = table.with_column("reward", ["1", "1", "0", "0"]).batch(alarm.settings)
     for one in alarm.evidence:
         found = numbers(one, batch).tolist()
         assert found == pytest.approx([0.866, 0.866, -0.866, -0.866], abs=1e-3)

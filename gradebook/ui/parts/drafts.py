@@ -20,8 +20,6 @@ from gradebook.cases.state import State
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 
-Act = Callable[[Mapping[str, Any]], None]
-
 
 @dataclass
 class Draft(drafts.Draft):

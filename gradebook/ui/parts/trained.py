@@ -133,23 +133,21 @@ def _names(run: Run) -> list[str]:
 def _summary(run: Run, curves: Curves) -> str:
     """The picture in words."""
     title = study(run.bug).measured.title
-    first, last = _effect(run, curves, 0), _effect(run, curves, UPDATES)
-    ends = [last.correct, last.faulty]
-    if run.third:
-        ends.append(_third(run, curves, UPDATES))
-    lines = ", ".join(f"{name} {_three(v)}" for name, v in zip(_names(run), ends))
+    ends = zip(_names(run), _means(run, curves, UPDATES))
+    lines = ", ".join(f"{name} {_three(mean)}" for name, mean in ends)
     return (
         f"{title[:1].upper()}{title[1:]}, mean of {run.seeds} seeds:"
-        f" {_three(first.correct)} at the start; after {UPDATES} updates {lines}."
+        f" {_three(_means(run, curves, 0)[0])} at the start; after {UPDATES} updates"
+        f" {lines}."
     )
 
 
-def _third(run: Run, curves: Curves, update: int) -> float:
-    """The mean of the third run's seeds; NaN where none is left."""
-    correct, _, third = curves.values[study(run.bug).measure][
-        curves.updates.index(update)
-    ]
-    return effect(correct, third).faulty
+def _means(run: Run, curves: Curves, update: int) -> list[float]:
+    """The mean of each line's seeds; NaN where none is left."""
+    frames = curves.values[study(run.bug).measure]
+    correct, *others = frames[curves.updates.index(update)]
+    each = [effect(correct, other) for other in others]
+    return [each[0].correct, *(one.faulty for one in each)]
 
 
 def _dose(mine: Desk) -> None:
@@ -200,9 +198,8 @@ def _table(run: Run, curves: Curves) -> None:
         shown = _effect(run, curves, update)
         low = shown.difference - shown.half_width
         high = shown.difference + shown.half_width
-        numbers = [shown.correct, shown.faulty, shown.difference, low, high]
-        if run.third:
-            numbers.append(_third(run, curves, update))
+        third = _means(run, curves, update)[2:]
+        numbers = [shown.correct, shown.faulty, shown.difference, low, high, *third]
         body.append([str(update), *map(_three, numbers)])
     head = ["updates", *load(run.bug).engine_names, "difference", "from", "to"]
     head += ["third line"] if run.third else []
