@@ -125,37 +125,41 @@ def decode(
     """
     cases = (*names(), *starts())
     default = default if default in cases else names()[0]
-    query = {key: text for key, text in query.items() if key not in others}
-    if not query:
+    link = {key: text for key, text in query.items() if key not in others}
+    if not link:
         return Decoded(start(case(default)), True)
     for key, (name, values) in RENAMED.items():
-        if key in query:
-            text = query.pop(key)
-            query[name] = values.get(text, text)
+        if key in link:
+            text = link.pop(key)
+            link[name] = values.get(text, text)
     reader = _Reader()
-    name = query.get("s", "not there")
+    name = link.get("s", "")
     if name not in cases:
         bug = name.partition("-")[0]
         default = bug if bug in BUGS else default
         then = f"{shown(default)} is shown as it is, without the link's changes"
-        reader.wrong("s", "the name of a scenario", shown(name), then)
+        reader.wrong("s", "the name of a scenario", _found(link, "s"), then)
     scenario = case(name if name in cases else default)
     keys = keys_of(scenario)
-    for key in query:
+    for key in link:
         if key not in keys:
             expected, then = "a key of this page's links", "it is left out"
             reader.wrong(key, expected, "none", then)
-    version, covering = query.get("v", "not there"), query.get("open", "0")
-    if version != VERSION:
-        reader.wrong("v", VERSION, shown(version), "it is read as version 1")
+    if link.get("v") != VERSION:
+        reader.wrong("v", VERSION, _found(link, "v"), "it is read as version 1")
+    covering = link.get("open", "0")
     if covering not in ("0", "1"):
         reader.wrong("open", "0 or 1", shown(covering), "0 is taken")
     state = start(scenario)
     if name in cases:
-        known = {key: text for key, text in query.items() if key in keys}
+        known = {key: text for key, text in link.items() if key in keys}
         state = reader.state(known, state)
     covered = covering != "1" or "open" not in keys
     return Decoded(state, covered, tuple(reader.problems[:MOST_PROBLEMS]))
+
+
+def _found(link: Mapping[str, str], key: str) -> str:
+    return shown(link[key]) if key in link else "not there"
 
 
 class _Reader:
