@@ -1,5 +1,5 @@
 """Primer: what an advantage is, in one minute."""
 
-from gradebook.ui.pages.primer import primer_page
+from gradebook.ui.pages.primer import primer
 
-primer_page()
+primer()
