@@ -44,6 +44,7 @@ class Tab:
 def streamlit(monkeypatch):
     for name in ("session_state", "query_params"):
         monkeypatch.setattr(st, name, None)
+    monkeypatch.setattr(address, "write", None)  # each tab brings its own
 
 
 def tab(**query):
