@@ -117,6 +117,7 @@ export class Board {
   update({ data }) {
     const before = this.data;
     if (before?.epoch === data.epoch && before.made > data.made) return;
+    if (data.covered) this.reveal.finish(); // the lead took it back
     this.data = { ...data, columns: data.columns.map(column) };
     this.bands = bands(this.data);
     this.pieces = pieces(this.data, this.bands);
