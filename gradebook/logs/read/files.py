@@ -135,7 +135,7 @@ def _csv(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
         names = unique(next(filter(None, csv.reader(text, delimiter=mark))))
         places = {f"f{i}": n for i, n in enumerate(names) if not use or n in use}
         table = arrow.read_csv(
-            io.BytesIO(data),
+            io.BytesIO(data + b"\n"),  # one line without an end is no table to it
             read_options=arrow.ReadOptions(
                 autogenerate_column_names=True,
                 use_threads=False,
