@@ -11,7 +11,6 @@ import numpy as np
 from gradebook.analysis.law_check import convention
 from gradebook.analysis.laws import EIGHT
 from gradebook.bugs import BUGS
-from gradebook.bugs.float32_dust import evidence, unexplained
 from gradebook.cases.record import bug
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import suspects
@@ -210,13 +209,15 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
     spacing = 16 * 2.0**-24 * np.abs(steps.batch.reward.numpy())
     within = np.abs(steps.advantage) <= Ruler(steps).base + spacing
     reward, prompt = steps.batch.reward.numpy(), steps.batch.prompt_index.numpy()
-    equal = unexplained(reward, prompt)
+    (lost,) = (bug(name) for name in BUGS if bug(name).loses == "float32 mean")
+    assert lost.unexplained is not None and lost.evidence is not None
+    equal = lost.unexplained(reward, prompt)
     ruler = Ruler(steps, ignored=equal & within)
     if Found(ruler, Asked()).fit(reading).good.all():
         return []
     if Found(replace(ruler, ignored=equal), Asked()).fit(reading).good.all():
         dust = equal & ~within
-        lies = evidence(
+        lies = lost.evidence(
             dust,
             reward,
             prompt,
@@ -225,8 +226,7 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
             reading.ddof if reading.divides else None,
             reading.eps,
         )
-        lost = [n for n in BUGS if bug(n).loses == "float32 mean"]
-        return lost if bool((lies[dust] == 2).all()) else []
+        return [lost.name] if bool((lies[dust] == 2).all()) else []
     names = tuple(n for n in BUGS if suspects.can_show(bug(n), SHOWN))
     tried = suspects.suspects(steps, (settings_of(reading),), names)
     fitting = [s.bug for s in tried if suspects.fit(ruler, s).good.all()]

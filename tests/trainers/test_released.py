@@ -300,7 +300,8 @@ def test_some_golden_functions_through_the_probe():
     assert list(swift.bugs) == ["unscored_rows"]
     areal = judged("areal", "1.0.4", "group mean, group std")
     assert list(areal.bugs) == ["partial_groups"]
-    assert areal.convention["float_type"] == "float64"
+    worker = judged("trl", "1.16.0", "async_grpo")
+    assert worker.convention["float_type"] == "float64"
 
 
 ROUNDED = 4 * 2**-23
