@@ -185,11 +185,11 @@ class _Reader:
             except GradebookError as error:
                 self.refused(f"t{error.key}", error, "the scenario's cells are shown")
             else:
-                for error in cells:
+                for refusal in cells:
                     then = "the scenario's cell is shown"
-                    self.refused(f"t{error.key}", error, then)
+                    self.refused(f"t{refusal.key}", refusal, then)
         rows = max(len(table), 1)
-        values = {"row": min(origin.row, rows - 1)}
+        values: dict[str, Any] = {"row": min(origin.row, rows - 1)}
         typed = dict(origin.typed)
         for name in FIELDS:
             if name in query:

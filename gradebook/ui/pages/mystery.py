@@ -125,7 +125,7 @@ def _name(game: Game) -> None:
         key=f"mystery-stage-{game.seed}",
         wrap=True,
     )
-    name = stage and st.pills(
+    suspect = stage and st.pills(
         "Bug",
         sorted(left[stage]),
         format_func=_title,
@@ -138,10 +138,10 @@ def _name(game: Game) -> None:
             "mystery-name",
             game.guess,
             "" if stage == NO_STAGE else stage,
-            name,
+            suspect,
             after=st.rerun,
             type="primary",
-            disabled=name is None,
+            disabled=suspect is None,
         )
         button("Give up", "mystery-over", game.give_up, after=st.rerun)
         button("Another trainer", "mystery-new", _new, after=st.rerun)
