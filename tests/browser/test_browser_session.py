@@ -6,6 +6,11 @@ import pytest
 from conftest import Reader, Server
 from playwright.sync_api import expect
 
+import gradebook
+from gradebook.cases.edits import set_cell
+from gradebook.cases.scenario import load
+from gradebook.cases.state import start
+
 CONNECTED = (
     "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
     "[data-test-script-state='notRunning']"
@@ -75,12 +80,16 @@ def test_a_class_goes_on_after_its_server_was_killed(elsewhere, tmp_path):
     server.process.kill()
     away = one.page.get_by_text("The server is away")
     expect(away).to_be_visible()
+    one.board.type(0, "0.25")  # nobody is there to hear it
     server.process.wait()
     server.start()
     server.wait()
     expect(away).to_be_hidden(timeout=60_000)
     expect(one.keyed("room-bar")).to_contain_text("You said Positive")
     expect(two.keyed("room-bar")).to_contain_text("You said Negative")
+    state = set_cell(start(load("partial_groups")), 0, "reward", "0.25")
+    correct = gradebook.run(gradebook.CORRECT, state.batch()).advantage
+    one.marks(correct={0: float(correct[0])})
 
     expect(lead.page.locator(CONNECTED)).to_be_visible(timeout=60_000)
     button(lead.page, "room-reveal").click()

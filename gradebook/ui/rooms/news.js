@@ -2,6 +2,7 @@
 // and writes the counts. Tells the page only when it has to be drawn again, and
 // says so when the server is away.
 const AGAIN = 1000; // ms until a server that is away is asked again
+const PATIENCE = 4000; // ms until a page that was not drawn is told again
 const AWAY =
   'The server is away. Your votes and what you typed are kept, and this page ' +
   'goes on by itself when the server is back.';
@@ -23,6 +24,7 @@ async function listen(own) {
       if (own.stop.signal.aborted) continue;
       own.away.hidden = false;
       own.have = ""; // so that the server answers at once when it is back
+      own.ahead = true; // and another session draws the page
     }
     await new Promise((done) => setTimeout(done, AGAIN));
   }
@@ -35,7 +37,10 @@ function hear(own, now) {
   if (now.reveal) dispatchEvent(new CustomEvent('gradebook-reveal', { detail: now.reveal }));
   own.ahead = Boolean(now.reveal); // the board shows what the page does not
   clearTimeout(own.later); // each browser has its page drawn at a moment of its own
-  const draw = () => own.send('draw', `${now.draw} ${Date.now()}`);
+  const draw = () => {
+    own.send('draw', `${now.draw} ${Date.now()}`);
+    own.later = setTimeout(draw, PATIENCE);
+  };
   own.later = setTimeout(draw, 1000 * now.within * Math.random());
 }
 
