@@ -3,6 +3,7 @@ the session lasts."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -72,9 +73,17 @@ def onward(question: str) -> None:
         return
     held = [step for step in steps if step.begin >= 0]
     at = next((n for n, step in enumerate(held, 1) if step.question == question), 0)
-    if at:
-        st.markdown(f"Step {at} of {len(held)}.")
-        _link(held[at], f"Next: {words.plain(held[at].title)}")
+    if not at:
+        return
+    here, after = held[at - 1 : at + 1]
+    label = f"Next: {words.plain(after.title)}"
+    st.markdown(f"Step {at} of {len(held)}.")
+    if here.scenario and after.scenario and here.bug == after.bug:
+        # A page reads no address but the one it was opened with.
+        go = partial(keys.CASES.get().update, {after.bug: after.scenario})
+        st.button(label, key="plan-next", on_click=go)
+    else:
+        _link(after, label)
 
 
 def _named(name: str) -> str:
