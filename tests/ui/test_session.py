@@ -16,7 +16,7 @@ import gradebook
 from gradebook.cases import edits
 from gradebook.cases.reports import game
 from gradebook.classroom.plan import plan
-from gradebook.training.study import studied
+from gradebook.training.study import default_run, studied
 from gradebook.ui.board.component import taken
 from gradebook.ui.parts import words
 from gradebook.ui.rooms import follow, news, results
@@ -550,6 +550,12 @@ def test_a_training_run_is_voted_on_and_learners_are_taken_there(visit, led):
     assert [line[0] for line in said[1:]] == [asked.ask.replace("-", "\u2212")] * 3
     (right,) = [line[1] for line in said if line[3] == "yes"]
     assert asked.truth.startswith(right)
+    steps = [step for step in plan() if step.begin >= 0]
+    for step, after in zip(steps, steps[1:]):
+        if step.trains and after.trains:  # on the same page
+            lead.app.session_state["desk"].choose(**vars(default_run(step.bug)))
+            press(lead.run(), "plan-next")
+            assert rooms.room(code).position.question == after.question
 
 
 def test_a_follower_goes_to_the_leads_page(led, monkeypatch):

@@ -24,6 +24,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.training.study import default_run
 from gradebook.ui import keys
 from gradebook.ui.parts import matter, present, words
+from gradebook.ui.parts.desk import desk
 from gradebook.ui.parts.shell import bug_files, first_page
 from gradebook.ui.rooms import seat
 
@@ -81,6 +82,9 @@ def onward(question: str) -> None:
     if here.scenario and after.scenario and here.bug == after.bug:
         # A page reads no address but the one it was opened with.
         go = partial(keys.CASES.get().update, {after.bug: after.scenario})
+        st.button(label, key="plan-next", on_click=go)
+    elif here.trains and after.trains:
+        go = partial(desk().choose, **vars(default_run(after.bug)))
         st.button(label, key="plan-next", on_click=go)
     else:
         _link(after, label)
