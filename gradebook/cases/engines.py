@@ -38,10 +38,9 @@ def swaps(bug_names: Iterable[str]) -> tuple[Swap, ...]:
     named = _by_stage(bug_names)
     engine = several(one.name for found in named.values() for one in found)
     return tuple(
-        Swap(
+        replace(
+            named[stage][0],
             name=" and ".join(one.name for one in named[stage]),
-            stage=stage,
-            correct=getattr(CORRECT, stage),
             faulty=getattr(engine, stage),
             engine=engine,
             drops=_dropped(named[stage]),

@@ -30,7 +30,7 @@ COUNT = re.compile(
 )
 
 
-HEADERS = {"gradebook/logs/read/columns.py": ["prompt_text"]}
+HEADERS = {"gradebook/core/columns.py": ["prompt_text"]}
 """Headers of trainers' logs that happen to read as a bug's name."""
 
 

@@ -310,7 +310,8 @@ def test_two_ranks_write_at_once_while_the_folder_is_read(tmp_path):
     while any(process.is_alive() for process in ranks):
         found = recording([tmp_path])
         if found is not None:
-            assert all("is writing the next" in p for p in found.problems)
+            unfinished = ("is writing the next", "its first step is cut off")
+            assert all(any(u in p for u in unfinished) for p in found.problems)
             steps = [s for t in found.tables() for s in t["step"].to_pylist()]
             whole = len(found.steps)
             assert steps == [s for s in range(whole) for _ in range(4)]
