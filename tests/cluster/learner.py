@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 
 PATIENCE = 60
 
@@ -22,9 +23,11 @@ class Learner:
         self.cookies: dict[str, str] = {}
         self.texts: list[str] = []
         self.buttons: dict[str, str] = {}
+        self.socket: ClientConnection | None = None
 
     async def come(self) -> None:
         """Loads the page and opens its session, like a reload."""
+        await self.leave()
         if not self.cookies:
             await asyncio.to_thread(self._load)
         self.socket = await connect(
@@ -38,6 +41,13 @@ class Learner:
         self._keep(self.socket.response.headers.get_all("Set-Cookie"))
         await self._run(BackMsg())
 
+    async def leave(self) -> None:
+        """Closes the session's socket."""
+        if self.socket is not None:
+            await self.socket.close()
+            self.socket.transport.abort()
+            self.socket = None
+
     async def press(self, key: str) -> None:
         """Presses the button with this key; returns when the page stands."""
         message = BackMsg()
@@ -47,8 +57,12 @@ class Learner:
 
     def _load(self) -> None:
         asked = Request(f"{self.address}/{self.page}", headers={"Accept": "text/html"})
-        with urlopen(asked, timeout=PATIENCE) as answer:
-            self._keep(answer.headers.get_all("Set-Cookie"))
+        try:
+            with urlopen(asked, timeout=PATIENCE) as answer:
+                self._keep(answer.headers.get_all("Set-Cookie"))
+        except HTTPError as error:
+            error.close()
+            raise
 
     def _keep(self, cookies: list[str]) -> None:
         for cookie in cookies or ():

@@ -152,7 +152,7 @@ def cluster_of(folder, url):
     with ExitStack() as stack:
         for name in NAMES:
             servers.start(name)
-            stack.callback(lambda name=name: servers.processes[name].kill())
+            stack.callback(servers.end, name, signal.SIGKILL)
         for name in NAMES:
             servers.wait(name)
         stack.enter_context(
@@ -205,7 +205,8 @@ async def votes(learner, choices, acknowledged, back):
 
 def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
     servers, address = cluster
-    rooms = Rooms(Store(url))
+    store = Store(url)
+    rooms = Rooms(store)
     code, _ = rooms.open("lead")
     rooms.move(code, "lead", Position(PAGE, f"report-{SEED}-0", f"seed={SEED}"))
     token = rooms.room(code).token
@@ -245,6 +246,7 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
         await asyncio.to_thread(servers.end, "two", signal.SIGKILL)
         await asyncio.gather(*running)
         told["seconds"] = max(back) - start
+        await asyncio.gather(*(learner.leave() for learner in learners))
 
     asyncio.run(session())
     assert told["routes"] == {*NAMES}
@@ -258,4 +260,5 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
         own = rooms.choices(code, learner.cookies["gradebook-seat"])
         assert own == {f"report-{SEED}-0": choice}
         assert learner.cookies["gradebook-route"] != "two"
+    store.close()
     print(f"{LEARNERS} learners, the last back {told['seconds']:.1f} s after the kill")
