@@ -246,7 +246,7 @@ def test_a_whole_prompt_has_lost_no_row():
             "uid_per_rollout",
             "Move everybody",
             [reward(row, 5.0) for row in range(4)],
-            "The correct shift of row 0 is 0.866; the goal is at most 0.",
+            "The correct shift of row 3 is 0.866; the goal is at most 0.",
         ),
     ],
 )

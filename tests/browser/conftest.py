@@ -208,6 +208,7 @@ class Reader:
         section = self.page.get_by_role("heading", level=2).or_(
             self.page.locator(".st-key-more")
         )
+        section = section.or_(self.page.get_by_role("heading", name="Name it"))
         expect(skip.or_(section).first).to_be_attached(timeout=60_000)
         self.settled()  # a person reads before the first click
         if skip.count():

