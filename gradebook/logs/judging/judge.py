@@ -53,7 +53,9 @@ def _whole(found: Found, asked: Asked, usable: np.ndarray, tick: Tick) -> Judgem
     fitting = fit_all(found, usable, WRITTEN)
     if fitting:
         return _fits(found, asked, usable, fitting, tick)
-    search_bugs(found, asked, usable & (found.level() > WRITTEN), None, tick)
+    left = usable & (found.level() > WRITTEN)
+    turns = not left.any() and not _parts(found, usable)
+    search_bugs(found, asked, usable if turns else left, None, tick)
     named = _suspected(found, asked, usable)
     if named is not None:
         return named

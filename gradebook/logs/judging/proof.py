@@ -64,8 +64,8 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     """The rows were cut by their position: groups are unequal and stand in
     contiguous runs, the stride is the commonest or largest group size, and
     some strides hold exactly one prompt while others mix several. Where
-    whole steps are pure or mixed, it takes more than two steps, of which the
-    full ones are pure and the shorter ones mixed."""
+    whole steps are pure or mixed, it takes more than two steps, and mixed are
+    exactly those in which a prompt has fewer rows than the stride."""
     steps = _first_steps(steps)
     cells = trace(steps, suspect).group
     prompt = steps.batch.prompt_index.numpy()
@@ -73,7 +73,7 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     if suspect.settings.mask_no_eos:
         kept &= steps.batch.eos.numpy()
     step, prompt, cells = steps.step_of[kept], prompt[kept], cells[kept]
-    rows, size = steps.batch.step_rows.numpy(), np.bincount(prompt)
+    size = np.bincount(prompt)
     runs = 1 + int(((np.diff(prompt) != 0) | (np.diff(step) != 0)).sum())
     sizes = size[size > 0]
     stride = suspect.group_size or int(size.max())
@@ -93,7 +93,8 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
         return False
     if np.intersect1d(mixed, pure).size or (tail and not len(pure)):
         return True
-    short = rows < rows.max()
+    groups = steps.groups
+    short = np.bincount(groups.step, groups.size < stride, steps.step_count) > 0
     by_size = short[mixed].all() and not short[pure].any()
     return len(mixed) + len(pure) > 2 and bool(by_size)
 

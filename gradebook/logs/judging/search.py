@@ -330,7 +330,10 @@ def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) ->
             some = {"whiten_tokens": False, **declared}
         shapes = tuple(bugs.conventions(some, ((1, 1e-6),)))
         if not lone and "lone_row" not in declared:
-            shapes = tuple(s for s in shapes if s.lone_row == "raw")
+            first: dict[Settings, Settings] = {}
+            for shape in shapes:
+                first.setdefault(replace(shape, lone_row="raw"), shape)
+            shapes = tuple(first.values())
         like: dict[tuple, Suspect] = {}
         for each in bugs.suspects(steps, shapes, group_size=asked.group_size):
             if each.bug in done:
