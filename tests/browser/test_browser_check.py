@@ -29,7 +29,7 @@ def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
     """A real log by files; then an example, and one of its steps."""
     page, card = visitor.page, visitor.keyed("check-verdict")
     drop(visitor, *sorted(REAL.glob("*.parquet")))
-    expect(card).to_contain_text("These match GRPO (ddof 1, eps 0.0001), if that is")
+    expect(card).to_contain_text("match GRPO (ddof 1, eps 0.0001), if that is")
     expect(card).to_be_in_viewport(ratio=1)
     visitor.settled()
     with page.expect_download() as waiting:

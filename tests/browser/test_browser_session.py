@@ -15,7 +15,7 @@ CONNECTED = (
     "[data-testid='stApp'][data-test-connection-state='CONNECTED']"
     "[data-test-script-state='notRunning']"
 )
-HOME = "The best answer was trained as a mistake."
+HOME = "Three right answers were trained as mistakes."
 CASE = "partial_groups?v=1&s=partial_groups"
 
 

@@ -51,7 +51,7 @@ def faulty(tmp_path):
 def test_a_correct_log_exits_0(run):
     code, out, err = run("check", TRL)
     assert (code, err) == (0, "")
-    assert out.startswith("These match GRPO")
+    assert out.startswith("The advantages match GRPO")
 
 
 def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
@@ -60,7 +60,7 @@ def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
     found = json.loads(done.stdout)
     assert found["verdict"] == "suspect"
     assert found["bug"] == "partial_groups"
-    assert found["sentence"].startswith("These match fixed-stride")
+    assert found["sentence"].startswith("The advantages match fixed-stride")
 
 
 def test_a_log_without_advantages_exits_2(run, tmp_path):
@@ -158,7 +158,7 @@ def test_a_broken_row_is_named_and_keeps_a_log_from_exit_0(run, tmp_path):
     lines[20] = ",".join(cells)
     path.write_text("\n".join(lines))
     code, out, _ = run("check", path)
-    assert code == 2 and out.startswith("These match GRPO")
+    assert code == 2 and out.startswith("The advantages match GRPO")
     assert "run.csv, line 21, column reward" in out and "oops" in out
 
 

@@ -24,7 +24,7 @@ def test_the_recorded_example_is_correct(tmp_path, monkeypatch, capsys):
     (block,) = [b for b in BLOCKS if "gradebook.Recorder" in b]
     exec(block, {})
     assert main(["check", "run-7"]) == 0
-    said = "These match Dr. GRPO, as declared: estimator=dr_grpo."
+    said = "The advantages match Dr. GRPO, as declared: estimator=dr_grpo."
     assert said in capsys.readouterr().out
 
 

@@ -137,7 +137,7 @@ def test_declared_settings_change_the_verdict(page):
     )
     paste(page, log)
     assert "✓" not in page.text
-    assert "These match Dr. GRPO, if that is what you wanted." in page.text
+    assert "The advantages match Dr. GRPO, if that is what you wanted." in page.text
     assert "If you asked for GRPO, this is Swapped scale." in page.text
     page.put("check-declared", "estimator=grpo, scale=group")
     assert "◇ Another computation" in page.text
@@ -162,7 +162,7 @@ def test_colour_and_tick_come_with_the_answer(page):
         assert "◇ Another computation" in page.text
         page.put("check-estimator", "I don't know")
         assert "✓" not in page.text
-        assert "These match GRPO (ddof 1, eps 0.0001), if that is" in page.text
+        assert "The advantages match GRPO (ddof 1, eps 0.0001), if that is" in page.text
     finally:
         page.put("check-estimator", None)
 

@@ -145,6 +145,13 @@ def opened(visit, stage, state=None):
     return visit("partial_groups", state).edit({"do": "stage", "stage": stage})
 
 
+def test_a_folded_part_that_was_open_opens_again(visit):
+    page = visit("partial_groups").end("deeper").open("laws")
+    assert "what must hold" in page.text
+    assert "what must hold" not in page.end("home").text
+    assert "what must hold" in page.end("deeper").text
+
+
 def test_a_stage_of_the_path_opens_and_closes(visit):
     page = opened(visit, "baseline").open("stage")
     assert "### The stage `baseline`" in page.text

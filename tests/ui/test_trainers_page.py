@@ -96,19 +96,19 @@ def test_home_answers_for_all_bugs_at_once():
 def test_a_bugs_page_asks_for_trainer_and_version(visit):
     page = visit("partial_groups").end("affected")
     assert page.widget("affected-partial_groups").value == "areal"
-    assert "**Seen.** areal 1.0.4, measured on" in page.text
+    assert "**Yes, areal 1.0.4 has it.** Measured on" in page.text
     assert "(opt-in)" in page.text
-    # Where it was measured, that stands in place of the versions by hand.
-    assert f"**Last seen in:** {last_seen('partial_groups')}" in page.text
+    # Where it was measured, no versions by hand stand beside that.
     assert "later versions where Normalization" not in page.text
     page.widget("affected-partial_groups").select("verl")
     page.run()
-    assert "**Not seen on these batches.**" in page.text
+    assert "**No sign of it in verl 0.9.1, on these batches.**" in page.text
+    assert f"Last seen in {last_seen('partial_groups')}" in page.text
     page.widget("affected-partial_groups-verl").select("0.4.1")
-    assert "**Not seen on these batches.**" in page.run().text
+    assert "**No sign of it in verl 0.4.1, on these batches.**" in page.run().text
 
 
 def test_a_page_of_what_rewards_cannot_show_keeps_its_versions(visit):
     page = visit("zero_std_kl").end("affected")
-    assert "**Not measurable this way.**" in page.text
+    assert "**Cannot tell for trl 1.16.0.**" in page.text
     assert "**Versions:**" in page.text and "Last seen in" not in page.text

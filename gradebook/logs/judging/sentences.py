@@ -140,10 +140,10 @@ def _correct(
         if column not in j.found.asked.trusted
     )
     if j.found.asked.is_declared:
-        return f"These match {named}, as declared: {_asked(declared)}.{rests}"
+        return f"The advantages match {named}, as declared: {_asked(declared)}.{rests}"
     then = condition(j.asks, j.readings[0].title)
     then = then or "If you configured something else, declare it."
-    return f"These match {named}.{rests} {then}"
+    return f"The advantages match {named}.{rests} {then}"
 
 
 def _means(column: str, columns: Mapping[str, str]) -> str:
@@ -163,10 +163,11 @@ def _other(j: Judgement, declared: Mapping[str, object]) -> str:
     if j.suspect is not None:
         record = bug(j.suspect.bug)
         return (
-            f"These match {record.phrase}; you declared {asked}. With what you"
+            f"The advantages match {record.phrase}; you declared {asked}. With what you"
             f" declared, this is {record.title}."
         )
-    first = f"These match {readings_in_words(j.readings)}{_within(j)}; you declared"
+    matched = f"{readings_in_words(j.readings)}{_within(j)}"
+    first = f"The advantages match {matched}; you declared"
     names = [bug(s.bug).title for s in j.asks[:3]]
     then = f" With what you declared, this is {' or '.join(names)}." if names else ""
     return f"{first} {asked}.{then}"
@@ -191,14 +192,16 @@ def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
             f"If `{name}` {MEANS.get(column, 'means what its name says')}, these"
             f" advantages match {record.title}. Confirm with `{confirm}`."
         )
-    first = f"These match {record.phrase} ({', '.join(inside)})"
+    first = f"The advantages match {record.phrase} ({', '.join(inside)})"
     if len(off):
         largest = off["correct_residual"].replace(np.inf, np.nan).max()
         at = off.iloc[0]
+        correct = int(frame["verdict"].eq("correct").sum())
+        also = f" and the correct computation on {correct:,} others" if correct else ""
         first += (
-            f" on {len(off):,} of {count(len(frame), 'step')}; the correct advantages"
-            f" differ by up to {float(largest):.4g}, first at step {at['step']},"
-            f" row {at['row']}"
+            f" on {len(off):,} of {count(len(frame), 'step')}{also}; the correct"
+            f" advantages differ by up to {float(largest):.4g}, first at step"
+            f" {at['step']}, row {at['row']}"
         )
     if j.verdict == "suspect":
         return f"{first}. This holds if `{name}` {MEANS[column]}."
@@ -219,7 +222,7 @@ def _asks(j: Judgement) -> str:
     then = " or ".join(bug(s.bug).title for s in j.asks[:2])
     then = f" If not, this is {then}." if then else ""
     return (
-        f"These match {first.title} up to step {labels[start - 1]} and"
+        f"The advantages match {first.title} up to step {labels[start - 1]} and"
         f" {second.title} from step {labels[start]} on. Was it reconfigured at step"
         f" {labels[start]}?{then}"
     )
@@ -252,8 +255,9 @@ def _cannot_tell(j: Judgement) -> str:
 def _none_fits(j: Judgement) -> str:
     if j.why == "opposite sign":
         return (
-            f"None fits as it is: these match {readings_in_words(j.readings)} with the"
-            " opposite sign. Check the sign of the loss, or of the column."
+            "None fits as it is: the advantages match"
+            f" {readings_in_words(j.readings)} with the opposite sign. Check the sign"
+            " of the loss, or of the column."
         )
     said = "None of the known computations fits"
     near = j.found.nearest

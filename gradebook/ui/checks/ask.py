@@ -61,11 +61,10 @@ def log() -> None:
     files, configured = st.columns([2, 1])
     with configured:
         st.selectbox(
-            "Which estimator did you configure, or which trainer and version wrote"
-            " this log?",
+            "Which estimator, or which trainer and version?",
             [*answers()],
             index=None,
-            placeholder="Answer to get a verdict",
+            placeholder="Choose, or type to find",
             help="Type to find yours: RLOO, or verl 0.7. A trainer's settings are"
             " what Gradebook measured in that release.",
             key="check-estimator",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -137,11 +138,12 @@ ON_PAGE = {
 
 
 def on_page(sentence: str) -> str:
-    """A sentence of the check without the command line's options."""
+    """A sentence of the check without the command line's options,
+    with numbers as the board has them."""
     sentence, _, _ = sentence.partition(" Confirm with `--")
     for theirs, own in ON_PAGE.items():
         sentence = sentence.replace(theirs, own)
-    return sentence
+    return re.sub(r"(\de-)0", r"\1", sentence)
 
 
 def _pairs(key: str, parts: Sequence[str]) -> dict[str, str] | None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from gradebook.cases.scenario import load
 from gradebook.output.pipeline_map import map_file
+from gradebook.training.home import BUG
 from gradebook.ui.parts import predict, words
 from gradebook.ui.parts.affected import affected_bugs
 from gradebook.ui.parts.download import download
@@ -29,10 +30,10 @@ ALSO = {
 
 def home() -> None:
     """The way in."""
-    st.title("The best answer was trained as a mistake.", anchor=False)
+    st.title("Three right answers were trained as mistakes.", anchor=False)
     st.markdown(
-        "Row 3 is right but never stopped. It is left out of training, yet its"
-        " reward stays in its group's mean. **Drag that reward below 1, and the"
+        "Row 3 is right, too, but never stopped. It is left out of training, yet"
+        " its reward stays in its group's mean. **Drag that reward below 1, and the"
         " policy lives.**"
     )
     frame()
@@ -55,9 +56,9 @@ def _ways(following: str | None) -> None:
                 st.switch_page(bug_files()[following])
         st.page_link(tool_files()["check"], label="Check your own run")
         st.html(
-            '<p class="gb-note">Tables, not language models, trained in advance at'
-            " 11 settings: 200 updates, Adam 0.05, 16 seeds, AReaL's way to compute"
-            " advantages.</p>",
+            f'<p class="gb-note">The picture: {words.safe(load(BUG).title)}, with'
+            " AReaL's settings. Tables, not language models, trained in advance at 11"
+            " rewards: 200 updates, Adam 0.05, 16 seeds.</p>",
             width="stretch",
         )
 

@@ -16,6 +16,12 @@ SEEN = "seen"
 NOT_SEEN = "not seen on these batches"
 NOT_MEASURED = "not measured"
 NOT_MEASURABLE = "not measurable this way"
+ANSWERS = {
+    SEEN: "Yes, {} has it.",
+    NOT_SEEN: "No sign of it in {}, on these batches.",
+    NOT_MEASURED: "Not known: {} was not measured.",
+    NOT_MEASURABLE: "Cannot tell for {}.",
+}
 
 
 @dataclass(frozen=True)
@@ -40,9 +46,8 @@ def status(bug: str, package: str, version: str) -> Status:
     if not lines:
         return Status(
             NOT_MEASURED,
-            f"{package} {version} was not measured. Where it is installed,"
-            f" `gradebook probe --trainer {package}` measures it."
-            f" Last seen in {where}.",
+            f"Where it is installed, `gradebook probe --trainer {package}` measures"
+            f" it. Last seen in {where}.",
         )
     reached = "; ".join(
         f"`{line['reached']}` " + ("(the default)" if line["default"] else "(opt-in)")
@@ -51,10 +56,10 @@ def status(bug: str, package: str, version: str) -> Status:
     )
     on = lines[0]["measured_on"]
     if reached:
-        return Status(SEEN, f"{package} {version}, measured on {on}, with {reached}.")
+        return Status(SEEN, f"Measured on {on}, with {reached}.")
     return Status(
         NOT_SEEN,
-        f"{package} {version}: {len(lines)} functions, measured on {on}."
+        f"{len(lines)} functions were measured on {on}."
         f" Last seen in {last_seen(bug, package) or where}.",
     )
 
@@ -76,8 +81,10 @@ def affected(bug: str) -> None:
     """The question, two choices and the answer; first of the trainer that is
     installed, or of one whose newest measured release shows the bug."""
     shown = [line["package"] for line in newest() if bug in line["bugs"]]
-    answer = status(bug, *_release(f"affected-{bug}", shown))
-    st.markdown(f"**{answer.word.capitalize()}.** {answer.sentence}")
+    package, release = _release(f"affected-{bug}", shown)
+    answer = status(bug, package, release)
+    first = ANSWERS[answer.word].format(f"{package} {release}")
+    st.markdown(f"**{first}** {answer.sentence}")
 
 
 def affected_bugs() -> None:
@@ -85,8 +92,7 @@ def affected_bugs() -> None:
     with st.expander("Am I affected? Choose your trainer and its version"):
         release = _release("affected", [])
         answers = [(record_of(bug).title, status(bug, *release)) for bug in BUGS]
-        order = (SEEN, NOT_SEEN, NOT_MEASURED, NOT_MEASURABLE)
-        answers.sort(key=lambda pair: order.index(pair[1].word))
+        answers.sort(key=lambda pair: [*ANSWERS].index(pair[1].word))
         body = [[title, a.word, a.sentence.replace("`", "")] for title, a in answers]
         table(["bug", "", "what it rests on"], body, heads=1, label="bugs")
 

@@ -3,6 +3,8 @@ batch. A change acts at once."""
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 
 from gradebook.analysis.comparison import mean_kl, trained_tokens
@@ -86,7 +88,9 @@ def _widget(draft: Draft, name: str) -> None:
         given = choosing(called, list(field.options.values()), now, take)
         st.selectbox(field.title, help=field.help, **given)
         return
-    kind = st.toggle if field.kind == "flag" else st.text_input
+    kind = st.toggle
+    if field.kind != "flag":
+        kind, now = st.text_input, re.sub(r"e-0", "e-", now)
     text, why = draft.refused.get(name, (now, ""))
     kind(field.title, help=field.help, **showing(called, text, take))
     if why:

@@ -6,19 +6,17 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from gradebook.ui import keys
 
-def folded(
-    title: str,
-    name: str,
-    content: Callable[[], None],
-    at_first: bool = False,
-) -> None:
-    """Content under its title, worked out only while it is open.
 
-    at_first  it is open until the learner closes it
-    """
-    key = f"open-{name}-at-first" if at_first else f"open-{name}"
-    part = st.expander(title, expanded=at_first, key=key, on_change="rerun")
+def folded(title: str, name: str, content: Callable[[], None]) -> None:
+    """Content under its title. What was open when it was drawn last opens
+    again."""
+    key, unfolded = f"open-{name}", keys.UNFOLDED.get()
+    if name in unfolded:
+        st.session_state.setdefault(key, True)
+    part = st.expander(title, key=key, on_change="rerun")
+    (unfolded.add if part.open else unfolded.discard)(name)
     if part.open:
         with part:
             content()

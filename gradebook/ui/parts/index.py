@@ -37,7 +37,7 @@ def index(following: str | None) -> str:
 
 def _tile(name: str, following: str | None) -> str:
     main, covered = load(name), predict.covered(name)
-    mark = " ← next" if name == following else ""
+    mark = "\u00a0←\u00a0next" if name == following else ""
     state = "not predicted yet" if covered else "uncovered"
     found = f"{main.title} {main.standing} {main.trainer} {name} {last_seen(name)}"
     return (

@@ -62,17 +62,12 @@ def _listing(name: str, listing: Listing, engine: str) -> str:
 def affected(scenario: Scenario) -> None:
     """Am I affected: what was measured of a trainer and a version; the report
     and its keys, a workaround; and the bug's relatives."""
-    told, seen = scenario.affected, last_seen(scenario.bug)
-    versions = (
-        f"**Last seen in:** {seen}"
-        if seen
-        else f"**Versions:** {words.plain(told.versions)}"
-    )
+    told = scenario.affected
+    versions = f"- **Versions:** {words.plain(told.versions)}\n"
     keys = "\n".join(f"  - `{key}`" for key in told.keys)
     said = (
-        f"{words.plain(scenario.story)}\n\n"
         f"- **Trainer:** {words.plain(told.trainer)}\n"
-        f"- {versions}\n"
+        f"{'' if last_seen(scenario.bug) else versions}"
         f"- **Switched on by:**\n{keys}\n"
         f"- **Where to look in your code:** {words.plain(told.look)}\n"
         f"- **Workaround:** {words.plain(told.workaround)}\n\n"

@@ -92,7 +92,7 @@ def test_a_step_without_a_rank_is_named_and_not_judged(tmp_path, capsys):
     assert (verdict.steps_judged, verdict.steps_read) == (1, 3)
     assert main(["check", str(tmp_path)]) == 2  # only partly read
     said = capsys.readouterr().out
-    assert said.startswith("These match GRPO")
+    assert said.startswith("The advantages match GRPO")
     assert (
         "2 steps are not judged, since rows of some ranks are missing"
         " (step 2: rank 2; step 3: rank 1)." in said

@@ -32,9 +32,11 @@ export class Box {
     if (this.key !== key) {
       this.key = key;
       this.inside.replaceChildren(...(box.verdict ? this.verdict(box) : this.question(box)));
+      this.inside.scrollTop = 0;
     }
     if (box.verdict) {
-      this.about.textContent = data.edited ? "The original batch; the board is edited." : "";
+      const edited = "You edited the board; this is about the batch as it came.";
+      this.about.textContent = data.edited ? edited : "";
       return;
     }
     this.hint.textContent = this.help();

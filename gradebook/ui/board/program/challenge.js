@@ -23,8 +23,9 @@ export class ChallengeLine {
   render() {
     const { data, layout, box, frame } = this.board;
     const { challenge } = data;
-    this.whole.hidden = !challenge;
-    if (!challenge) return;
+    // In the sheet of a phone the question needs the room.
+    this.whole.hidden = !challenge || (data.covered && layout.narrow);
+    if (this.whole.hidden) return;
     const home = layout.narrow && data.box ? box.sheet : frame;
     if (this.whole.parentNode !== home) home.append(this.whole);
     const key = JSON.stringify([data.epoch, challenge, data.covered, this.hinted, layout.narrow]);

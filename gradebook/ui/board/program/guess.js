@@ -107,7 +107,6 @@ export class Guess {
     const { data, layout, shown } = this.board;
     const { box } = data;
     const asks = box && !box.verdict && box.choices[0].place !== null;
-    const told = box?.verdict && box.place !== null && !data.edited;
     const said = box?.verdict && box.place !== null;
     const here = (asks || said) && box.row >= shown[0] && box.row < shown[1];
     set(this.layer, {
@@ -121,14 +120,18 @@ export class Guess {
     const y = (box.row + 0.5) * layout.row;
     const blue = this.axis.at(this.correct);
     const apart = Math.abs(at - blue);
+    const words = said ? "you" : this.place === null ? "" : this.words(value);
     set(this.mark, { transform: `translate(${at} ${y})` });
     set(this.arrows, { visibility: asks && this.place === null ? null : "hidden" });
     set(this.line, { d: asks && apart > 14 ? `M${at},${y} H${blue}` : "" });
-    const side =
-      told && data.box.verdict.values[1] > value ? -1 : said ? 1 : Math.sign(blue - at) || 1;
-    const words = said ? "you" : this.place === null ? "" : this.words(value);
-    const fits = side < 0 ? at > this.axis.left + 60 : at < this.axis.right - 60;
-    const to = fits ? side : -side;
+    // The words stand on the side where they cover no mark.
+    const marks = data.panels[data.numbers].engines.map((values) => this.axis.at(values[box.row]));
+    const room = (side) =>
+      Math.min(
+        side < 0 ? at - this.axis.left : this.axis.right - at,
+        ...marks.map((x) => (x - at) * side).filter((far) => far > 8),
+      );
+    const to = room(1) < Math.min(24 + 8 * words.length, room(-1)) ? -1 : 1;
     set(this.text, {
       x: at + 15 * to,
       y: y + 4,

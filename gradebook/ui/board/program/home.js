@@ -16,6 +16,7 @@ const reward = (x) => 176 + 96 * x;
 const advantage = (x) => 498 + 88 * x;
 const update = (x) => 48 + 2.46 * x;
 const chance = (x) => 226 - 0.188 * x;
+const WAYS = ["pushes them down", "leaves them alone", "pushes them up, which happens to help"];
 const plain = (x) => (x / 1000).toFixed(3);
 
 export function draw({ data: [data], parentElement: root }) {
@@ -74,10 +75,10 @@ function build(root, data) {
   const curve = curves(right, data);
   const show = (stop, visited) => {
     const [correct, faulty] = stop.advantages;
-    const way = faulty[0] < 0 ? "pushed down" : faulty[0] > 0 ? "pushed up" : "neither pushed";
+    const way = WAYS[Math.sign(faulty[0]) + 1];
     heads[0].replaceChildren(
       ...numbers(signed(correct[0], 3), signed(faulty[0], 3)),
-      html("p", {}, "rows 0 to 2 are right and finished, and they are ", html("b", { text: way })),
+      html("p", {}, "rows 0 to 2 are right; the bug ", html("b", { text: way })),
     );
     heads[1].replaceChildren(
       ...numbers(plain(data.correct.at(-1)), plain(stop.mean.at(-1))),
@@ -90,7 +91,7 @@ function build(root, data) {
     );
     set(hand, {
       "aria-valuenow": stop.reward,
-      "aria-valuetext": `${stop.reward}: rows 0 to 2 ${way}`,
+      "aria-valuetext": `${stop.reward}: the bug ${way}`,
     });
     hand.style.left = `${(100 * reward(stop.reward)) / W}%`;
     rows(stop);
@@ -196,7 +197,8 @@ function curves(right, { updates, correct }) {
     );
   for (const tick of [0, 50, 100, 150, 200])
     right.append(label(update(tick), 244, String(tick), middle));
-  right.append(label(294, 259, "updates", middle));
+  const key = "updates \u00b7 thin: each seed \u00b7 grey: rewards that you tried before";
+  right.append(label(294, 259, key, middle));
   const seeds = svg("path", { class: "home-seeds" });
   const trace = svg("path", { class: "home-trace" });
   const faulty = svg("path", { class: "home-faulty" });

@@ -42,27 +42,28 @@ const BEFORE = "before the edits";
 const item = (name, words, look = "item") =>
   html("span", { class: look }, sign(name), html("span", { text: words }));
 
-function items({ data, causes }) {
+function items({ data, causes: { times }, layout }) {
+  // Where no reward axis is drawn, no causes are.
+  const causes = layout.plain ? [] : data.causes;
   const [correct, faulty] = data.names;
   const shown = [["correct", correct]];
   if (!data.covered) shown.push(["faulty", faulty]);
   else if (data.box && data.box.choices[0].place !== null) shown.push(["guess", "your guess"]);
-  const grouped = data.causes.some((c) => c.at.some((x) => x !== null));
+  const grouped = causes.some((c) => c.at.some((x) => x !== null));
   if (grouped) {
-    const both = alike(data.causes);
+    const both = alike(causes);
     shown.push([
       both ? "both" : "bracket",
       `rows compared with each other, at the ${data.baseline}`,
     ]);
-    if (!both && data.causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
+    if (!both && causes.length > 1) shown.push(["dashed", `the same, ${faulty}`]);
   }
-  if (data.causes.some((c) => c.scale)) {
-    const times =
-      causes.times > 1 ? `, drawn ${causes.times.toLocaleString("en")} times as long` : "";
-    shown.push(["divisor", `divisor${times}`]);
+  if (causes.some((c) => c.scale)) {
+    const longer = times > 1 ? `, drawn ${times.toLocaleString("en")} times as long` : "";
+    shown.push(["divisor", `divisor${longer}`]);
   }
-  const says = data.causes.map((c) => c.say);
-  if (says[0].includes("0")) shown.push(["hollow", data.hollow]);
+  const says = causes.map((c) => c.say);
+  if (says[0]?.includes("0")) shown.push(["hollow", data.hollow]);
   if (says.length > 1 && says[0] !== says[1]) shown.push(["unlike", `${faulty} differs on this`]);
   if (data.second) shown.push(["arrow", "second normalization"]);
   if (data.panels.some((p) => p.ghosts)) shown.push(["ghost", BEFORE]);

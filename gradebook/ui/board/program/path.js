@@ -35,8 +35,8 @@ export class Path {
     const { row, stages, parts } = path;
     const at =
       parts === null ? "both engines agree" : `the engines part at \`${stages[parts].name}\``;
-    const title = `Row ${row} through the computation`;
-    this.title.replaceChildren(...prose(data.covered ? title : `${title}: ${at}`));
+    const title = data.covered ? `Row ${row} through the computation` : `Row ${row}: ${at}`;
+    this.title.replaceChildren(...prose(title));
     const each = Math.max(full / stages.length, LEAST);
     this.pipe.style.width = `${each * stages.length}px`;
     set(this.scroll, { tabindex: each > full / stages.length ? 0 : null });
@@ -45,6 +45,8 @@ export class Path {
     this.stages.replaceChildren(...stages.map((stage, n) => this.stage(stage, n, path)));
     if (name) this.stages.querySelector(`[data-stage="${name}"]`)?.focus();
     this.draw(path, each);
+    if (this.parts !== parts) this.scroll.scrollLeft = each * (parts - 1);
+    this.parts = parts;
     const before = parts > 1 ? "Up to here both engines agree." : "";
     this.note.textContent = data.covered || parts === null ? "" : before;
   }
