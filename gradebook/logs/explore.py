@@ -46,6 +46,7 @@ class StepRows:
     bug       the bug that the step, or the log, is named by, or ""
     row       the row that is off most, in the table
     logged    float64 [rows] the advantages in the log, NaN for none
+    correct   float64 [rows] the correct ones
     groups    the step's groups, worst first: prompt, rows, largest, flips
     note      what the table leaves out, or ""
     """
@@ -55,6 +56,7 @@ class StepRows:
     bug: str
     row: int
     logged: np.ndarray
+    correct: np.ndarray
     groups: pd.DataFrame
     note: str = ""
 
@@ -133,6 +135,7 @@ def step_rows(
         name,
         int(np.argmax(away[order])) if len(order) else 0,
         steps.advantage[order],
+        correct[order],
         groups,
         note.strip(),
     )

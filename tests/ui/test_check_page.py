@@ -120,7 +120,9 @@ def test_a_step_opens_on_the_bugs_page_and_says_what_it_is(page):
 def test_a_chosen_step_shows_its_groups(page):
     press(page, "check-example-lost-rollouts")
     page.put("check-step", "7")
-    assert "groups of step 7" in page.text
+    # TRUTH of the log: row 6 of step 7 is off by 1.13, and its sign flips.
+    assert "Step 7: the logged advantages beside" in page.text
+    assert page.text.count("FLIP") == 1
     assert "Open step 7 on the page Partial groups" in [
         button.label for button in page.app.button
     ]

@@ -89,10 +89,10 @@ def _ways(checking: Checking, verdict: Verdict) -> None:
 
 
 def evidence(checking: Checking, verdict: Verdict) -> None:
-    """Everything else that the check knows, folded; and files."""
+    """Everything else that the check knows; and files."""
+    st.markdown(words.titled("Evidence", level=3))
+    table(["", ""], _facts(verdict), label="evidence")
     _ties(verdict)
-    with st.expander("Evidence", key="check-evidence"):
-        table(["evidence", "value"], _facts(verdict))
     if verdict.notes:
         with st.expander("Notes, and what was not checked"):
             st.markdown(_listed(verdict.notes))

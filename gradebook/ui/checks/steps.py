@@ -7,16 +7,20 @@ from dataclasses import replace
 import streamlit as st
 
 from gradebook.cases.scenario import load
+from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import plain, settled
+from gradebook.core.formatting import plain
 from gradebook.logs.explore import timeline, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.pytest_file import state_of
 from gradebook.logs.what_if import by_bug, sentences
 from gradebook.output.figures.timeline import Timeline, timeline_figure
+from gradebook.output.panels import Panel, squashes
+from gradebook.output.svg import picture as rows_picture
 from gradebook.ui import keys
 from gradebook.ui.checks.checking import Checking
 from gradebook.ui.parts import drafts, numbers, predict, words
+from gradebook.ui.parts.markup import show
 from gradebook.ui.parts.pictures import chart, ink
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.tables import table
@@ -141,24 +145,16 @@ def _step(checking: Checking, verdict: Verdict, step: object) -> None:
         return
     if rows.note:
         st.markdown(words.plain(rows.note))
-    table(
-        ["group", "first row", "rows", "off by", "flips"],
-        [
-            [
-                str(int(g["prompt"])),
-                str(int(g["first"])),
-                str(int(g["rows"])),
-                plain(settled(float(g["largest"]))),
-                str(int(g["flips"])),
-            ]
-            for _, g in rows.groups.head(12).iterrows()
-        ],
-        numbers=(1, 2, 3, 4),
-        label=f"groups of step {step}",
+    off = flips(rows.correct, rows.logged).tolist()
+    panel = Panel("advantage", rows.correct.tolist(), rows.logged.tolist(), off)
+    drawn = rows_picture(panel, list(map(str, rows.table["prompt"])), squashes([panel]))
+    alt = f"Step {words.safe(str(step))}: the logged advantages beside the correct ones"
+    show(
+        '<p class="gb-note"><i class="gb-correct"></i>correct &ensp; '
+        '<i class="gb-faulty"></i>logged</p>'
+        f'<div class="gb-step" role="img" aria-label="{alt}">{drawn}</div>',
+        key="check-rows",
     )
-    if len(rows.groups) > 12:
-        more = len(rows.groups) - 12
-        st.markdown(f"The step has {more:,} more groups, with smaller differences.")
     name = rows.bug or verdict.bug or next(iter(bug_files()))
     title = words.plain(load(name).title)
     st.button(

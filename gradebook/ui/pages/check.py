@@ -32,9 +32,9 @@ def check_page() -> None:
         if checking.waiting:
             _check(checking)
         _verdict(checking)
-    ask.more()
     if checking is not None and checking.verdict is not None:
         _evidence(checking, checking.verdict)
+    ask.more()
 
 
 def _check(checking: Checking) -> None:
@@ -88,6 +88,9 @@ def _evidence(checking: Checking, verdict: Verdict) -> None:
     """Step by step, and everything else that the check knows."""
     if len(verdict.what_if):
         steps.would_compute(verdict)
+    left, right = st.columns([7, 5], gap="large")
     if len(verdict.frame):
-        steps.steps(checking, verdict)
-    card.evidence(checking, verdict)
+        with left:
+            steps.steps(checking, verdict)
+    with right if len(verdict.frame) else left:
+        card.evidence(checking, verdict)
