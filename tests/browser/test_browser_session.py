@@ -75,7 +75,10 @@ def test_a_class_goes_on_after_its_server_was_killed(elsewhere, tmp_path):
     expect(one.keyed("room-bar")).to_contain_text("You said Positive")
     choose(two, 2)
     expect(bar).to_contain_text("2 answers; 2 of 2 are at this question")
-    expect(lead.page.locator(".box .show")).to_be_hidden()
+    # The lead reads the choices, and has nothing to choose or to drag.
+    expect(lead.page.locator(".box")).to_contain_text("Positive")
+    expect(lead.page.locator(".box button")).to_have_count(0)
+    expect(lead.page.get_by_label("Your guess for row")).to_be_hidden()
 
     server.process.kill()
     away = one.page.get_by_text("The server is away")

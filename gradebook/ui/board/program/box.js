@@ -1,5 +1,6 @@
 // The box of a bug's page: the question with its choices, and after the answer
-// the verdict. Its place and size do not depend on which of them it shows.
+// the verdict. Its place and size do not depend on which of them it shows. Who
+// leads a room has no vote, and only reads the choices.
 
 import { button, html, prose, set } from "./dom.js";
 import { sign } from "./legend.js";
@@ -28,7 +29,7 @@ export class Box {
     if (!box) return;
     // A verdict scrolls in the sheet of a phone: by the keyboard too.
     set(this.inside, { tabindex: layout.narrow && box.verdict ? 0 : null });
-    const key = JSON.stringify([data.epoch, box.question, box.verdict]);
+    const key = JSON.stringify([data.epoch, box.question, box.label, box.verdict]);
     if (this.key !== key) {
       this.key = key;
       this.inside.replaceChildren(...(box.verdict ? this.verdict(box) : this.question(box)));
@@ -40,6 +41,7 @@ export class Box {
       return;
     }
     this.hint.textContent = this.help();
+    if (!box.label) return;
     this.buttons.forEach((button, choice) =>
       set(button, { "aria-pressed": guess.choice === choice ? "true" : "false" }),
     );
@@ -48,19 +50,25 @@ export class Box {
 
   question(box) {
     const { board } = this;
+    this.hint = html("p", { class: "hint" });
+    const asked = html(
+      "div",
+      {},
+      html("h2", { class: "question" }, ...prose(box.question)),
+      this.hint,
+    );
+    if (!box.label) {
+      const texts = box.choices.map(({ text }) => html("li", {}, ...prose(text)));
+      return [asked, html("ul", { class: "read" }, ...texts)];
+    }
     this.buttons = box.choices.map(({ text }, choice) =>
       button({ class: "choice" }, () => board.guess.choose(choice), ...prose(text)),
     );
-    this.hint = html("p", { class: "hint" });
     this.show = button({ class: "show", text: box.label }, () => board.answer(board.guess));
     const pass = () => board.answer({ choice: -1, place: null });
     const skip = button({ class: "link", text: "Skip" }, pass);
-    if (!box.label) {
-      this.show.hidden = skip.hidden = true;
-      for (const choice of this.buttons) choice.disabled = true;
-    }
     return [
-      html("div", {}, html("h2", { class: "question" }, ...prose(box.question)), this.hint),
+      asked,
       html(
         "div",
         { class: "answers" },
@@ -73,8 +81,9 @@ export class Box {
   help() {
     const { box, edited, names } = this.board.data;
     const about = edited ? "The question is about the original batch. " : "";
-    const drag =
-      box.choices[0].place === null
+    const drag = !box.label
+      ? "The learners vote, and you reveal."
+      : box.choices[0].place === null
         ? "Choose an answer."
         : `Drag the empty diamond on row ${box.row} to where you think it goes, or choose.`;
     return `${about}${drag} The blue dot: ${names[0]}.`;

@@ -41,7 +41,8 @@ export class ChallengeLine {
 
   later({ count }) {
     const some = count === 1 ? "one challenge" : `${count} challenges`;
-    const text = `After your prediction: ${some} on this board`;
+    const when = this.board.data.box.label ? "your prediction" : "the reveal";
+    const text = `After ${when}: ${some} on this board`;
     return [html("p", { class: "quiet", text })];
   }
 

@@ -106,7 +106,7 @@ export class Guess {
   render() {
     const { data, layout, shown } = this.board;
     const { box } = data;
-    const asks = box && !box.verdict && box.choices[0].place !== null;
+    const asks = box?.label && !box.verdict && box.choices[0].place !== null;
     const said = box?.verdict && box.place !== null;
     const here = (asks || said) && box.row >= shown[0] && box.row < shown[1];
     set(this.layer, {

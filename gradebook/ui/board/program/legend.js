@@ -48,7 +48,8 @@ function items({ data, causes: { times }, layout }) {
   const [correct, faulty] = data.names;
   const shown = [["correct", correct]];
   if (!data.covered) shown.push(["faulty", faulty]);
-  else if (data.box && data.box.choices[0].place !== null) shown.push(["guess", "your guess"]);
+  else if (data.box?.label && data.box.choices[0].place !== null)
+    shown.push(["guess", "your guess"]);
   const grouped = causes.some((c) => c.at.some((x) => x !== null));
   if (grouped) {
     const both = alike(causes);
