@@ -37,6 +37,7 @@ class Step:
     begin     minute at which it begins; -1 for a step outside the plan
     scenario  the case to open; '' for a step without one
     trains    the step opens the bug's training runs, and no case
+    page      the page to open, where it is neither a case nor training runs
     ask       the question, as it stands on the page
     usual     the tempting answer
     why       why it tempts
@@ -51,6 +52,7 @@ class Step:
     bug: str = ""
     scenario: str = ""
     trains: bool = False
+    page: str = ""
     ask: str = ""
     choices: tuple[str, ...] = ()
     usual: str = ""
@@ -61,38 +63,41 @@ class Step:
 
     @property
     def question(self) -> str:
-        """The name of its question in a room, '' for none."""
-        return TRAINING + self.bug if self.trains else self.scenario
+        """The name of its question in a room."""
+        return TRAINING + self.bug if self.trains else self.scenario or self.page
 
 
 OPENING = Step(
     begin=0,
     minutes=4,
     title="What an advantage is",
+    page="primer",
     ask="Four answers to one prompt earn 1, 0, 0 and 1. What happens to the"
     " advantage of the first when the second earns 1 as well?",
-    usual="Nothing, its own reward is the same.",
+    choices=("It shrinks", "It stays the same", "It grows"),
+    usual="It stays the same, as its own reward does.",
     why="An advantage reads like a score of the answer. It is a comparison:"
     " the mean rises, so the first answer stands less far above it.",
     truth="It shrinks. With two successes the mean is 0.5, with three it is 0.75.",
-    do="Open the primer from Home, and drag that reward to 1, or type it. Then"
-    " set all four to 1:"
-    " every advantage is 0.",
+    do="Drag that reward to 1, or type it. Then set all four to 1: every"
+    " advantage is 0.",
 )
 
 CLOSING = Step(
     begin=-1,
     minutes=5,
     title="What to take home",
-    ask="Which of these bugs could your own trainer have, and which line"
-    " would you open to find out?",
-    usual="None, our tests pass.",
+    page="trainers",
+    ask="Could your own trainer have one of these bugs, and which line would"
+    " you open to find out?",
+    choices=("No, our tests pass", "Yes, one or more", "I cannot say yet"),
+    usual="No, our tests pass.",
     why="A test batch tends to be tidy: full groups, equal lengths, every row"
     " finished and none rejected. A tidy batch hides these bugs.",
     truth="A tidy batch proves nothing here. The page of each bug says where"
     " to look in the code and which setting turns it on.",
-    do="Everyone reads “am I affected?” for the trainer in use, and takes"
-    " the handout of one bug along.",
+    do="Everyone looks up the trainer in use, reads “am I affected?” on the"
+    " page of a bug that it shows, and takes the handout of one bug along.",
 )
 
 

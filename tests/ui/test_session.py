@@ -15,7 +15,7 @@ from ui.answered import answered
 import gradebook
 from gradebook.cases import edits
 from gradebook.cases.reports import game
-from gradebook.classroom.plan import plan
+from gradebook.classroom.plan import CLOSING, OPENING, plan
 from gradebook.training.study import default_run, studied
 from gradebook.ui.board.component import taken
 from gradebook.ui.parts import words
@@ -556,6 +556,35 @@ def test_a_training_run_is_voted_on_and_learners_are_taken_there(visit, led):
             lead.app.session_state["desk"].choose(**vars(default_run(step.bug)))
             press(lead.run(), "plan-next")
             assert rooms.room(code).position.question == after.question
+
+
+@pytest.mark.parametrize("step", [OPENING, CLOSING])
+def test_how_a_plan_opens_and_closes_is_voted_on(visit, led, step):
+    _, code, _ = led
+    rooms = widgets.rooms()
+    page = step.question
+    lead = visit(page, {"seat": "the-lead"}, room=code)
+    assert "step-0" not in buttons(lead) and step.choices[2] in lead.text
+    assert rooms.room(code).position.question == page
+    learner = visit(page, {"seat": "a-learner"}, room=code)
+    press(learner, "step-1")
+    assert rooms.room(code).counts == {page: {1: 1}}
+    assert f"You said **{step.choices[1]}**" in learner.text
+    assert step.truth not in learner.text
+    press(lead, "room-reveal")
+    for seat in (lead, learner.run()):
+        assert step.truth in seat.text and "step-0" not in buttons(seat)
+    lines = list(csv.reader(results.as_csv(rooms.room(code)).splitlines()))[1:]
+    assert [line[1] for line in lines] == [*step.choices]
+    assert [line[2] for line in lines] == ["0", "1", "0"]
+    assert [line[3] for line in lines] == ["yes" * (step is OPENING), "", ""]
+    held = [one for one in plan() if one.begin >= 0]
+    assert f"Step {1 if step is OPENING else len(held)} of {len(held)}" in lead.text
+    onward = [link.proto.label for link in lead.app.get("page_link")]
+    assert any(label.startswith("Next: ") for label in onward) == (step is OPENING)
+    press(lead, "room-hide")
+    press(learner.run(), "step-skip")
+    assert step.truth in learner.text and rooms.room(code).counts == {}
 
 
 def test_a_follower_goes_to_the_leads_page(led, monkeypatch):

@@ -93,17 +93,17 @@ def test_the_lead_sees_how_far_the_plan_has_come(visit):
     page = visit("session", {"seat": "a-lead"})
     page.app.button(key="room-open").click()
     code = page.run().app.session_state["room"]
-    count = len({step.question for step in plan() if step.begin >= 0} - {""})
+    count = sum(step.begin >= 0 for step in plan())
     assert f"0 of {count} questions revealed" in page.text
-    first, second, third = [step for step in plan() if step.question][:3]
+    first, second, third = plan()[1:4]
     widgets.rooms().reveal(code, "a-lead", first.question)
     assert f"1 of {count} questions revealed" in page.run().text
     assert [e.value for e in page.app.subheader][1].endswith("✓")
     page.go(first.bug)
-    assert f"Step 2 of {count + 2}" in page.text
+    assert f"Step 2 of {count}" in page.text
     # The hour's second case is on the same page, the third step on another.
     page.app.button(key="plan-next").click()
-    assert f"Step 3 of {count + 2}" in page.run().text
+    assert f"Step 3 of {count}" in page.run().text
     assert widgets.rooms().room(code).position.question == second.question
     onward = [e for e in page.app.get("page_link") if e.proto.label.startswith("Next")]
     assert f"s={third.question}" in onward[0].proto.query_string

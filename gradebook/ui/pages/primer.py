@@ -13,7 +13,9 @@ from gradebook.core.project import PACKAGE
 from gradebook.ui.parts import drafts
 from gradebook.ui.parts.heart import picture
 from gradebook.ui.parts.tables import table
+from gradebook.ui.rooms.step import asks
 
+PAGE = "primer"
 SAID = "Rollouts of one prompt, their rewards and their advantages."
 BATCH = PACKAGE / "ui" / "pages" / "primer.toml"
 
@@ -21,7 +23,8 @@ BATCH = PACKAGE / "ui" / "pages" / "primer.toml"
 def primer() -> None:
     """The whole page."""
     st.title("What an advantage is", anchor=False)
-    _four_rewards()
+    if not asks(PAGE):
+        _four_rewards()
 
 
 @st.fragment(key="primer")

@@ -20,7 +20,9 @@ from gradebook.trainers.releases import measured, newest, releases, row
 from gradebook.ui.parts.download import download
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.tables import table
+from gradebook.ui.rooms.step import asks
 
+PAGE = "trainers"
 MARKS = {
     "holds": "✓",
     "broken": "✕ broken",
@@ -35,6 +37,8 @@ STRIPS = (*LAWS, "baseline", "scale", "ddof", "eps", "lone_row", "missing", "rag
 def trainers() -> None:
     """The whole page."""
     st.title("Trainers")
+    if asks(PAGE):
+        return
     dates = sorted({line["measured_on"] for line in newest()})
     st.markdown(
         "What the advantage functions of released trainers compute. Each was cut"

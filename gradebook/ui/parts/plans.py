@@ -25,7 +25,7 @@ from gradebook.training.study import default_run
 from gradebook.ui import keys
 from gradebook.ui.parts import matter, present, words
 from gradebook.ui.parts.desk import desk
-from gradebook.ui.parts.shell import bug_files, first_page
+from gradebook.ui.parts.shell import bug_files, page_files, page_title
 from gradebook.ui.rooms import seat
 
 MOST = 480
@@ -76,9 +76,11 @@ def onward(question: str) -> None:
     at = next((n for n, step in enumerate(held, 1) if step.question == question), 0)
     if not at:
         return
+    st.markdown(f"Step {at} of {len(held)}.")
+    if at == len(held):
+        return
     here, after = held[at - 1 : at + 1]
     label = f"Next: {words.plain(after.title)}"
-    st.markdown(f"Step {at} of {len(held)}.")
     if here.scenario and after.scenario and here.bug == after.bug:
         # A page reads no address but the one it was opened with.
         go = partial(keys.CASES.get().update, {after.bug: after.scenario})
@@ -118,9 +120,9 @@ def _all(steps: tuple[Step, ...]) -> None:
     )
     room = seat.rooms().read(seat.code()) if seat.code() else None
     revealed = room.revealed if room else frozenset()
-    asked = {step.question for step in held} - {""}
     if room:
-        st.markdown(f"**{len(asked & revealed)} of {len(asked)} questions revealed.**")
+        done = sum(step.question in revealed for step in held)
+        st.markdown(f"**{done} of {len(held)} questions revealed.**")
     for step in held:
         _step(step, step.question in revealed)
     if others:
@@ -181,4 +183,6 @@ def _link(step: Step, label: str, **others: str) -> None:
         file = bug_files()[step.bug]
         st.page_link(file, label=label or "Open the case", query_params=opened)
     else:
-        st.page_link(first_page(), label=label or "Open Home")
+        file = page_files()[step.page]
+        label = label or f"Open “{page_title(file)}”"
+        st.page_link(file, label=label, query_params=seat.carried())

@@ -1,5 +1,5 @@
 """What a room can be asked: the question of a case, a report of "Bug or not?",
-or the outcome of a training run."""
+the outcome of a training run, or how a plan opens and closes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from gradebook.cases.reports import named
 from gradebook.cases.scenario import load, names
-from gradebook.classroom.plan import TRAINING
+from gradebook.classroom.plan import CLOSING, OPENING, TRAINING
 from gradebook.training.effect import question as about_training
 from gradebook.training.measures import KINDS
 from gradebook.training.study import studied, study
@@ -22,7 +22,7 @@ from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 @dataclass(frozen=True)
 class Question:
     """A question as it stands on its page; `answer` is the right choice, None
-    where the report is disputed."""
+    where there is none."""
 
     text: str
     choices: tuple[str, ...]
@@ -34,6 +34,10 @@ def question(name: str) -> Question | None:
     """The question of this name; None where there is none."""
     if report := named(name):
         return Question(report.claim, quiz.CHOICES, quiz.truth(report))
+    if name == OPENING.question:
+        return Question(OPENING.ask, OPENING.choices, 0)
+    if name == CLOSING.question:
+        return Question(CLOSING.ask, CLOSING.choices, None)
     bug = name.removeprefix(TRAINING)
     if bug != name and bug in studied():
         one = study(bug)
