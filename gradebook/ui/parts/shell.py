@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -65,7 +66,7 @@ def first_page() -> StreamlitPage:
     return st.Page(page_files()["home"], title="Home", default=True)
 
 
-@st.cache_resource(show_spinner=False)
+@cache
 def page_title(file: Path) -> str:
     """What a page is called: its docstring up to the colon. A bug's page is
     called what its scenario is; to read all scenarios here would delay a
