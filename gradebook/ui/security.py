@@ -43,8 +43,10 @@ POLICY = {
     "base-uri": "'self'",
     "frame-ancestors": "'self'",
     # Streamlit starts a component's program, the board's too, from a blob, and
-    # the page writes its address with a script inside an element.
-    "script-src": "'self' 'unsafe-inline' blob:",
+    # the page writes its address with a script inside an element. Streamlit's
+    # messages count in 64 bits by WebAssembly; without it they fall back, and the
+    # console notes a violation at each page.
+    "script-src": "'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:",
     # Streamlit and Plotly style elements in place.
     "style-src": "'self' 'unsafe-inline'",
     # Icons and Plotly's pictures are data; a picture to download is a blob.

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tempfile
 
 import pytest
 from starlette.requests import Request
@@ -187,6 +188,14 @@ def test_an_upload_unpacks_to_at_most_so_many_bytes(monkeypatch, tmp_path):
     file.write_bytes(packed)
     with sources.Source(file.name, path=file).opened() as opened:
         assert len(opened.read()) > 2 * MB
+    # What is unpacked has no name in any folder: with the session it is gone.
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    small = sources.Source(file.name, data=gzip.compress(b"step,reward\n"))
+    with small.opened() as opened:
+        assert opened.read() == b"step,reward\n" and not any(folder.iterdir())
+    assert opened.closed
     upload = sources.Source(file.name, data=packed)
     with pytest.raises(GradebookError, match="at most 1,048,576"), upload.opened():
         pass
