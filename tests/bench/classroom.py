@@ -175,10 +175,12 @@ async def class_of(count: int, address: str, url: str, processes: list[int]) -> 
     lead, _ = await arrived(lead_seat)
     await lead._send(lead.keys, {"drawn": True})
     before = memory(processes)
+    busy = [cpu_seconds(process) for process in processes]
     came = await asyncio.gather(
         *(arrived(secrets.token_urlsafe(12)) for _ in range(count))
     )
     members = [member for member, _ in came]
+    page = 1000 * (sum(map(cpu_seconds, processes)) - sum(busy)) / count
     for member in members:
         await member._send(member.keys, {"drawn": True})
     each = (memory(processes) - before) / count
@@ -219,7 +221,7 @@ async def class_of(count: int, address: str, url: str, processes: list[int]) -> 
     for member in [lead, *members]:
         await member.socket.close()
     return (
-        f"{spread([took for _, took in came])}  {len(times) / seconds:6.1f}"
+        f"{spread([took for _, took in came])} {page:4.0f}  {len(times) / seconds:6.1f}"
         f" {sum(busy) / seconds:5.2f}  {spread(times)}  {own:5.2f} {spread(saw)}"
         f" {drawn:6.1f}  {each:5.2f}"
     )
@@ -228,9 +230,9 @@ async def class_of(count: int, address: str, url: str, processes: list[int]) -> 
 def main() -> None:
     print("load", os.getloadavg(), "cores", os.cpu_count())
     print(
-        "           opening (s)     edits a  cores      edit (s)    reveal (s):  "
+        "           opening (s)   CPU  edits a  cores    edit (s)    reveal (s):  "
         "learners   whole  MB for\n"
-        "learners    p50    p95      second   busy   p50    p95   lead   p50    p95"
+        "learners    p50    p95    ms   second   busy   p50    p95   lead   p50    p95"
         "  pages  a learner",
         flush=True,
     )
