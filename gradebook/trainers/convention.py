@@ -3,8 +3,10 @@ check's space, its convention, and the known bugs that give its numbers."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -64,12 +66,18 @@ def readings_of(answers: Sequence[Answer]) -> list[Reading]:
     wide = [a for a in whole if min(map(_relative_spread, a.rewards)) > 0.05]
     for some in (whole, wide):
         pairs = [(a.rewards, a.advantages) for a in some]
-        if pairs and (readings := computations_of(pairs)):
+        if pairs and (readings := _computations(json.dumps(pairs))):
             # Where groups have one size, a second normalization hides the factor
             # that leave-one-out has: of equally plain ones the mean is meant.
             order = BASELINES.index
             return sorted(readings, key=lambda r: (plainness(r), order(r.baseline)))
     return []
+
+
+@lru_cache(256)
+def _computations(pairs: str) -> tuple[Reading, ...]:
+    """The computations of JSON text: releases that answer alike share one search."""
+    return tuple(computations_of(json.loads(pairs)))
 
 
 def _relative_spread(rewards: list[float]) -> float:
@@ -81,8 +89,10 @@ def settings_of(reading: Reading | None, lone_row: str = "zero") -> Settings:
     the words of the convention."""
     if reading is None:
         return Settings()
+    of_advantages = reading.scale == "advantage_std"
     return replace(
         reading.settings,
+        spread_about="baseline" if of_advantages else reading.about,
         eps=reading.eps or 1e-12,
         whiten_tokens=bool(reading.second),
         lone_row="raw" if lone_row == "raw" else "zero",
@@ -169,6 +179,8 @@ def _missing(reading: Reading, answers: Sequence[Answer]) -> str:
 def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
     def by_position(a: Answer) -> bool:
         size = max(a.sizes)
+        if reading.couples_prompts and len(flat(a.rewards)) % size:
+            return True  # rows past the last group take part, in some way
         rewards, advantages = cut(a.rewards, size), cut(a.advantages, size)
         return fits(reading, rewards, advantages)
 

@@ -18,7 +18,7 @@ import time
 import tomllib
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -82,7 +82,7 @@ def installed(package: str) -> tuple[str, Files]:
     return own.version, read
 
 
-def license_of(files: Files, wheel: Path) -> str:
+def license_of(wheel: Path) -> str:
     """What the wheel's metadata names as its licence."""
     with zipfile.ZipFile(wheel) as archive:
         (path,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
@@ -142,17 +142,18 @@ def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
             }
 
 
-def measure_one(wheel: Path, package: str, version: str, on: str) -> list[dict]:
-    """A release's lines, measured in a child process that has no credentials,
-    a home that it cannot write and, where the system allows it, no network."""
+def measure_package(package: str, wheels: Mapping[str, Path], on: str) -> list[dict]:
+    """The lines of releases, version -> wheel, measured in a child process that
+    has no credentials, a home that it cannot write and, where the system allows
+    it, no network. Raises OSError."""
     with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o500)
         kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT")
         safe = {name: os.environ[name] for name in kept if name in os.environ}
         safe |= {"HOME": home, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         safe |= {"PYTHONPATH": str(Path(__file__).parents[2])}
-        command = [sys.executable, "-m", "gradebook.trainers", "one"]
-        command += [str(wheel.resolve()), package, version, on]
+        command = [sys.executable, "-m", "gradebook.trainers", "package", package, on]
+        command += [f"{version}={wheel.resolve()}" for version, wheel in wheels.items()]
         alone = ["unshare", "--net", "--map-root-user"]
         for prefix in (alone, []):
             try:
@@ -162,7 +163,7 @@ def measure_one(wheel: Path, package: str, version: str, on: str) -> list[dict]:
                     cwd=home,
                     capture_output=True,
                     text=True,
-                    timeout=900,
+                    timeout=900 * len(wheels),
                 )
             except FileNotFoundError:
                 continue  # no unshare on this system
@@ -170,7 +171,7 @@ def measure_one(wheel: Path, package: str, version: str, on: str) -> list[dict]:
                 return json.loads(done.stdout)
             if "unshare" not in done.stderr:
                 break
-    raise OSError(f"{package} {version}: {done.stderr.strip()[-300:]}")
+    raise OSError(f"{package}: {done.stderr.strip()[-300:]}")
 
 
 def measure(cache: Path, newest: bool, today: str) -> tuple[list[dict], list[str]]:
@@ -180,17 +181,19 @@ def measure(cache: Path, newest: bool, today: str) -> tuple[list[dict], list[str
     found: list[dict] = []
     troubles: list[str] = []
     for package, of in pinned().items():
-        versions = sorted(of["versions"], key=numbers)
+        versions, wheels = sorted(of["versions"], key=numbers), {}
         for version in versions[-1:] if newest else versions:
             try:
-                wheel = fetch(package, version, cache)
-                named = license_of(in_wheel(wheel), wheel)
-                release = measure_one(wheel, package, version, today)
+                wheels[version] = fetch(package, version, cache)
             except OSError as error:
                 troubles.append(str(error))
-                continue
-            found += [{**line, "license": named} for line in release]
-            print(f"{package} {version}: {len(release)} functions", flush=True)
+        try:
+            release = measure_package(package, wheels, today) if wheels else []
+        except OSError as error:
+            troubles.append(str(error))
+            continue
+        found += release
+        print(f"{package} {', '.join(wheels)}: {len(release)} functions", flush=True)
     minutes, seconds = divmod(round(time.monotonic() - begun), 60)
     print(f"{len(found)} functions in {minutes} min {seconds} s, downloads included")
     return found, troubles
@@ -205,14 +208,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument("--newest", action="store_true", help="of each package")
     command.add_argument("--check", action="store_true", help="compare, do not write")
     command.add_argument("--cache", type=Path, help="a folder to keep wheels in")
-    one = commands.add_parser("one")
-    for name in ("wheel", "package", "version", "on"):
-        one.add_argument(name)
+    child = commands.add_parser("package")
+    child.add_argument("package")
+    child.add_argument("on")
+    child.add_argument("wheels", nargs="+", metavar="VERSION=WHEEL")
     given = top.parse_args(arguments)
-    if given.command == "one":
+    if given.command == "package":
         warnings.simplefilter("ignore")
-        files = in_wheel(Path(given.wheel))
-        print(json.dumps(list(lines(given.package, given.version, files, given.on))))
+        releases = [each.split("=", 1) for each in given.wheels]
+        found = [
+            {**line, "license": license_of(Path(wheel))}
+            for version, wheel in releases
+            for line in lines(given.package, version, in_wheel(Path(wheel)), given.on)
+        ]
+        print(json.dumps(found))
         return 0
     today = datetime.now(UTC).date().isoformat()
     with tempfile.TemporaryDirectory() as folder:

@@ -341,7 +341,10 @@ def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
 
 
 def _suits(law: str, rewards: Rewards) -> bool:
-    """Missing rewards are for their own law, and so are flat groups."""
+    """Missing rewards are for their own law, and so are flat groups. What a
+    lone row gets is a part of the convention, and no law."""
+    if law == "flat" and 1 in map(len, rewards):
+        return False
     constant = any(len({*group}) == 1 < len(group) for group in rewards)
     if None in flat(rewards):
         return law == "missing"

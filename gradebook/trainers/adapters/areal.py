@@ -21,10 +21,10 @@ def function(setting: str, mean: str, one_out: bool, std: str | None) -> Functio
         return cut.run(config)(rows.rewards())
 
     baseline = "leave_one_out" if one_out else f"{mean}_mean"
-    asked: dict[str, Any] = {
-        "baseline": baseline,
-        "scale": f"{std}_std" if std else "none",
-    }
+    scale = f"{std}_std" if std else "none"
+    if (mean, std) == ("group", "batch"):
+        scale = "advantage_std"
+    asked: dict[str, Any] = {"estimator": f"{baseline}/{scale}"}
     asked |= {"spread_about": "baseline", "eps": 1e-5} if std else {}
     reached = f"reward_norm: mean_level={mean}, std_level={std}"
     reached += ", mean_leave1out=true" if one_out else ""

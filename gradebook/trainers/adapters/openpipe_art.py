@@ -68,7 +68,7 @@ ADAPTER = Adapter(
             "tinker_native backend",
             (("art/tinker_native/data.py", "compute_advantages"),),
             native,
-            {"scale": "group_std", "ddof": 0},
+            {"estimator": "grpo"},
             "TinkerNativeBackend",
         ),
     ),

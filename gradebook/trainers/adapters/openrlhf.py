@@ -47,7 +47,7 @@ def call(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
         index=list(range(len(rewards))),
         rewards=rewards,
         action_mask=mask,
-        kl=torch.zeros(mask.shape, dtype=rows.dtype),
+        kl=torch.zeros(mask.shape),  # log-probabilities are float32
         info={"reward": rewards},
     )
     step.to_device = lambda device: step
