@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from gradebook.analysis.law_check import words
 from gradebook.analysis.state_comparison import compared
 from gradebook.bugs import BUGS
 from gradebook.cases.link import decode
@@ -48,17 +49,27 @@ def test_a_broken_batch_opens_in_the_sandbox_with_the_measured_settings():
     assert both.correct.advantage.tolist() != pytest.approx(trainers, rel=1e-3)
 
 
-def test_a_row_shows_its_batches_beside_both_engines_and_its_history():
-    at = AppTest.from_string(
-        "from gradebook.ui.pages.trainers import _line\n"
-        "from gradebook.trainers.releases import newest\n"
-        "_line(next(x for x in newest() if x['setting'] == 'group mean, group std'))",
-        default_timeout=60,
-    ).run()
-    assert not at.exception
-    text = " ".join(one.value for one in at.markdown)
-    assert "Partial groups" in text and "AReaL issue 1419" in text
-    assert "Open this batch in the sandbox" in text and "Its history" in text
+def test_a_cell_shows_its_batches_beside_both_engines_and_the_history():
+    def text_of(column):
+        at = AppTest.from_string(
+            "from gradebook.ui.pages.trainers import _line\n"
+            "from gradebook.trainers.releases import newest\n"
+            "line = next(x for x in newest() if x['package'] == 'areal')\n"
+            f"_line(line, {column!r})",
+            default_timeout=60,
+        ).run()
+        assert not at.exception
+        return " ".join(one.value for one in at.markdown)
+
+    broken = [words(law) for law in areal()["shown"]]
+    every, bugs, lost = map(text_of, ("setting", "bugs", "lost row"))
+    for text in (every, bugs, lost):
+        assert "Open this batch in the sandbox" in text and "Its history" in text
+    reported = "Reported in AReaL: [AReaL issue 1419]"
+    assert reported in every and reported in bugs and reported not in lost
+    assert len(broken) == 7 and all(law in every for law in broken)
+    assert [law for law in broken if law in lost] == [words("lost_row")]
+    assert not any(law in bugs for law in broken)
 
 
 def test_the_four_words():

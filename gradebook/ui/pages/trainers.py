@@ -31,6 +31,16 @@ MARKS = {
     "not measured": "–",
 }
 ANY = "any"
+WIDE: dict[str, dict[str, Any]] = {
+    "trainer": {"width": 124, "pinned": True},
+    "setting": {"width": 170},
+    "computes": {"width": 190},
+    **{name.replace("_", " "): {"width": 76} for name in LAWS},
+    "other prompts": {"width": 100},
+    "bugs": {"width": 150},
+}
+"""The columns that are not as wide as what they hold."""
+
 STRIPS = (*LAWS, "baseline", "scale", "ddof", "eps", "lone_row", "missing", "ragged")
 
 
@@ -54,19 +64,24 @@ def trainers() -> None:
         key="trainers",
         hide_index=True,
         on_select="rerun",
-        selection_mode="single-row",
+        selection_mode="single-cell",
         height=420,
+        column_config={name: st.column_config.Column(**c) for name, c in WIDE.items()},
     )
     download(
-        "Save the table (CSV)",
+        "Save the table of all measured releases (CSV)",
         "gradebook-trainers.csv",
         lambda: releases().to_csv(index=False),
     )
-    picked = chosen["selection"]["rows"] if chosen else []
-    if picked and picked[0] < len(lines):
-        _line(lines[picked[0]])
+    picked = chosen["selection"]["cells"] if chosen else []
+    if picked and picked[0][0] < len(lines):
+        place, column = picked[0]
+        _line(lines[place], column)
     else:
-        st.markdown("Choose a row to see its batches and its history.")
+        st.markdown(
+            "Choose a cell: a broken law or a bug shows its smallest batch, any"
+            " other cell all of its function's. Its history stands below."
+        )
     st.caption(
         "Names and line numbers only; no trainer's code is shown or shipped."
         " Gradebook is not affiliated with any of these projects. To correct an"
@@ -104,9 +119,9 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
     return {
         "trainer": f"{line['trainer']} {line['version']}",
         "setting": line["setting"],
-        "bugs": ", ".join(map(_bug, line["bugs"])) or "none seen on these batches",
         "computes": line["computes"] or "none of the known computations",
         **{_law(name): MARKS[line["laws"][name]] for name in LAWS},
+        "bugs": ", ".join(map(_bug, line["bugs"])) or "none seen",
         "a lone row": line["lone_row"],
         "a missing reward": line["missing"],
         "unequal groups": line["ragged"],
@@ -115,23 +130,33 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _line(line: dict[str, Any]) -> None:
-    """One function: the smallest batches that show something, its history."""
+def _line(line: dict[str, Any], column: str) -> None:
+    """One function: the smallest batches that show what the chosen column
+    says, or all of them; and its history."""
     st.subheader(f"{line['trainer']} {line['version']}: {line['setting']}")
     st.markdown(
         f"`{line['file']}`, {line['function']}. Reached by {line['reached']}"
         f" ({'the default' if line['default'] else 'opt-in'})."
-        f" Licence: {line['license']}."
+        f" Licence: {line['license']}. Measured on {line['measured_on']}."
     )
-    for name, shown in line["bugs"].items():
-        threads = "; ".join(cited(source) for source in load(name).sources)
+    laws = {name: each for name, each in line["shown"].items() if _law(name) == column}
+    bugs = {} if laws else line["bugs"]
+    for name, shown in bugs.items():
         st.markdown(f"**[{_bug(name)}]({name})** gives these advantages.")
-        st.markdown(f"Reports of this bug, in any trainer: {threads}")
+        st.markdown(_threads(name, line["trainer"]))
         _batch(shown, line)
-    for name, shown in line["shown"].items():
+    for name, shown in (laws or ({} if column == "bugs" else line["shown"])).items():
         st.markdown(f"**{words(name)}** {shown['sentence']}")
         _batch(shown, line)
     _history(line)
+
+
+def _threads(name: str, trainer: str) -> str:
+    """Where a bug was reported: in this trainer, or else in others."""
+    sources = load(name).sources
+    own = [s for s in sources if s.label.casefold().startswith(trainer.casefold())]
+    where = f"Reported in {trainer}" if own else "Reported in other trainers"
+    return f"{where}: " + "; ".join(cited(source) for source in own or sources)
 
 
 def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
