@@ -27,6 +27,7 @@ from typing import Any
 from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
 from gradebook.trainers.adapter import Function, numbers
 from gradebook.trainers.adapters import adapters
+from gradebook.trainers.batches import BATCHES
 from gradebook.trainers.cut import Files, NotCut
 from gradebook.trainers.probe import Probe, examine
 from gradebook.trainers.releases import DATA, measured
@@ -95,7 +96,7 @@ def license_of(wheel: Path) -> str:
 
 def probed(function: Function, files: Files, version: str) -> tuple[Probe, str, str]:
     """The probe of one function of a release, its file:line and its name.
-    Raises NotCut."""
+    Raises NotCut, also where it answers no batch."""
     cut = function.cut(files, version)
     refused: list[NotCut] = []
 
@@ -109,6 +110,8 @@ def probed(function: Function, files: Files, version: str) -> tuple[Probe, str, 
     found = examine(call, function.declared)
     if refused and not found.computes:
         raise refused[0]
+    if len(found.troubles) == len(BATCHES):
+        raise NotCut(f"no batch has an answer: {found.troubles[next(iter(BATCHES))]}")
     return found, cut.where, cut.name
 
 

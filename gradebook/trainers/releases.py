@@ -43,7 +43,9 @@ def versions(package: str) -> tuple[str, ...]:
 
 
 def releases() -> pandas.DataFrame:
-    """Every measured release: a row for each function and setting.
+    """Every measured release: a row for each function and setting, with a column
+    for each law; `law_scale` and `law_missing` stand beside the settings `scale`
+    and `missing`.
 
     >>> table = releases()
     >>> "verl" in set(table["package"]) and "zero_sum" in table
@@ -58,9 +60,10 @@ def row(line: dict[str, Any]) -> dict[str, Any]:
     """One line of data as a row of the table."""
     bugs = ", ".join(line["bugs"])
     own = {name: line[name] for name in COLUMNS}
+    laws = {f"law_{n}" if n in own else n: a for n, a in line["laws"].items()}
     return {
         **own,
-        **line["laws"],
+        **laws,
         "bugs": bugs,
         "license": line["license"],
         "measured_on": line["measured_on"],

@@ -119,6 +119,8 @@ class GRPO:
         changed = table(text.replace(old, new))["grpo, unbiased=False"]
         assert changed[name] == value
     assert table("import numpy as np") == {}, "what cannot be cut is not measured"
+    silent = table(text.replace("rewards = np", "raise ValueError; rewards = np"))
+    assert silent == {}, "nor is what answers no batch"
 
 
 def test_the_table_has_the_newest_pinned_release_of_every_trainer():
@@ -128,6 +130,9 @@ def test_the_table_has_the_newest_pinned_release_of_every_trainer():
     assert {line["package"] for line in newest()} == set(PACKAGES)
     table = gradebook.releases()
     assert len(table) == len(measured()) and {"flat", "bugs"} <= set(table.columns)
+    assert {"group_std", "none"} <= set(table["scale"]), "the setting, not the law"
+    assert {"holds", "by convention"} <= set(table["law_scale"])
+    assert "counts as 0" in set(table["missing"])
 
 
 def found_in(package, setting):
@@ -158,6 +163,14 @@ def test_the_findings_that_were_checked_by_hand_are_in_the_table():
         group, advantages = shown["rewards"][0], shown["advantages"][0]
         mean = sum(r or 0 for r in group) / len(group)
         assert advantages == pytest.approx([(r or 0) - mean for r in group], abs=1e-5)
+    # Its variance is a difference of two sums, and at least 1e-6.
+    (floored,) = (
+        line["bugs"]
+        for line in measured()
+        if (line["package"], line["version"], line["setting"])
+        == ("verl", "0.7.0", "grpo_vectorized")
+    )
+    assert list(floored) == ["variance_floor"]
     worker, batch = (
         found_in("trl", "async_grpo"),
         found_in("trl", "grpo, scale_rewards=group"),

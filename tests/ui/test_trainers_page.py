@@ -72,6 +72,23 @@ def test_a_cell_shows_its_batches_beside_both_engines_and_the_history():
     assert not any(law in bugs for law in broken)
 
 
+def test_the_history_says_release_by_release_what_changed():
+    """TRL 1.6.0 leaves a missing reward out, which TRL 1.5.1 took for 0."""
+    at = AppTest.from_string(
+        "from gradebook.ui.pages.trainers import _history\n"
+        "from gradebook.trainers.releases import newest\n"
+        "_history(next(x for x in newest() if x['setting'].endswith('group')))",
+        default_timeout=60,
+    ).run()
+    assert not at.exception
+    text = " ".join(one.value for one in at.markdown)
+    (change,) = re.findall(r"\*\*1\.6\.0\*\*, after 1\.5\.1: (.*)", text)
+    assert "a missing reward: counts as 0 → left out" in change
+    assert "law: missing: ✕ broken → ✓" in change and "Unscored rows" in change
+    (html,) = (one.value for one in at.get("html"))
+    assert "divided by" in html and "<td>group_std ·</td>" in html
+
+
 def test_the_four_words():
     assert status("partial_groups", "areal", "1.0.4").word == "seen"
     assert "opt-in" in status("partial_groups", "areal", "1.0.4").sentence

@@ -48,7 +48,7 @@ def call(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
         rewards=rewards,
         action_mask=mask,
         kl=torch.zeros(mask.shape),  # log-probabilities are float32
-        info={"reward": rewards},
+        info={"reward": rewards, "num_actions": mask.shape[1]},
     )
     step.to_device = lambda device: step
     takes = inspect.signature(cut.run).parameters

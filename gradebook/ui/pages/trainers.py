@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,7 +17,7 @@ from gradebook.cases.record import bug
 from gradebook.cases.scenario import load
 from gradebook.trainers.convention import LAWS
 from gradebook.trainers.measure import pinned
-from gradebook.trainers.releases import measured, newest, releases, row
+from gradebook.trainers.releases import measured, newest, releases
 from gradebook.ui.parts.download import download
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.tables import table
@@ -41,7 +42,20 @@ WIDE: dict[str, dict[str, Any]] = {
 }
 """The columns that are not as wide as what they hold."""
 
-STRIPS = (*LAWS, "baseline", "scale", "ddof", "eps", "lone_row", "missing", "ragged")
+SETTINGS = {
+    "baseline": "baseline",
+    "scale": "divided by",
+    "ddof": "ddof",
+    "eps": "eps",
+    "lone_row": "a lone row",
+    "missing": "a missing reward",
+    "ragged": "unequal groups",
+    "float_type": "float type",
+}
+"""The parts of a convention, as the page calls them."""
+
+REST = ("lone_row", "missing", "ragged", "float_type")
+"""Those that the name of a computation does not say."""
 
 
 def trainers() -> None:
@@ -122,10 +136,7 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
         "computes": line["computes"] or "none of the known computations",
         **{_law(name): MARKS[line["laws"][name]] for name in LAWS},
         "bugs": ", ".join(map(_bug, line["bugs"])) or "none seen",
-        "a lone row": line["lone_row"],
-        "a missing reward": line["missing"],
-        "unequal groups": line["ragged"],
-        "float type": line["float_type"],
+        **{SETTINGS[name]: line[name] for name in REST},
         "reached by": line["reached"] + (" (default)" if line["default"] else ""),
     }
 
@@ -166,7 +177,7 @@ def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
     engines = zip(both.correct.advantage.tolist(), both.faulty.advantage.tolist())
     body = [
         [f"{chr(65 + at)}", "missing" if reward is None else f"{reward:g}"]
-        + [f"{advantage:.4g}", *(f"{value:.4g}" for value in next(engines))]
+        + [f"{round(value, 6) + 0:.4g}" for value in (advantage, *next(engines))]
         for at, pairs in enumerate(zip(shown["rewards"], shown["advantages"]))
         for reward, advantage in zip(*pairs)
     ]
@@ -176,21 +187,33 @@ def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
 
 
 def _history(line: dict[str, Any]) -> None:
-    """Release by release, a strip for each law and setting. What lies between
-    two releases was not measured, and has a dot."""
+    """Release by release what changed, and a strip for each law and setting.
+    A dot stands for what lies between two releases and was not measured."""
     measurements = {
-        other["version"]: row(other)
+        other["version"]: _strips(other)
         for other in measured()
         if (other["package"], other["setting"]) == (line["package"], line["setting"])
     }
     versions = [v for v in pinned()[line["package"]]["versions"] if v in measurements]
-    body = []
-    for name in (*STRIPS, "bugs"):
-        cells = [str(measurements[version][name]) for version in versions]
-        marks = [MARKS.get(cell, cell) or "–" for cell in cells]
-        changed = len({*cells}) > 1
-        strip = [cell for mark in marks for cell in ("·", mark)][1:]
-        body.append([_law(name) + " (changed)" * changed, *strip])
-    head = [cell for version in versions for cell in ("", version)][1:]
-    st.markdown("Its history. A dot: releases between, if any, were not measured.")
-    table(["", *head], body, heads=1, label="history")
+    changes = []
+    for before, after in pairwise(versions):
+        old, new = measurements[before], measurements[after]
+        differing = [f"{n}: {old[n]} → {new[n]}" for n in new if old[n] != new[n]]
+        if differing:
+            changes.append(f"- **{after}**, after {before}: {'; '.join(differing)}")
+    st.markdown(f"**Its history**, {len(versions)} measured releases.")
+    st.markdown("\n".join(changes) or "Nothing changed between them.")
+    between = [" ·"] * (len(versions) - 1) + [""]
+    body = [
+        [name, *(measurements[v][name] + dot for v, dot in zip(versions, between))]
+        for name in _strips(line)
+    ]
+    table(["", *versions], body, heads=1, label="history")
+    st.caption("A dot: releases between, if any, were not measured.")
+
+
+def _strips(line: dict[str, Any]) -> dict[str, str]:
+    """What may change between releases, by its name on the page."""
+    laws = {f"law: {_law(name)}": MARKS[line["laws"][name]] for name in LAWS}
+    settings = {title: line[name] or "–" for name, title in SETTINGS.items()}
+    return {**laws, **settings, "bugs": ", ".join(map(_bug, line["bugs"])) or "none"}
