@@ -67,8 +67,7 @@ def function(estimator, scale, declared, since="3.9.3", before="9999"):
 
 def early(cut: Cut, rows: Rows, scale: bool) -> torch.Tensor:
     """Statements of the releases up to 3.7."""
-    known: dict[str, Any] = {"num_generations": rows.size, "_logs": Silent()}
-    known |= {"reward_weights": rows.weights, "_metrics": Silent()}
+    known = {"num_generations": rows.size, "reward_weights": rows.weights}
     known |= {"args": SimpleNamespace(scale_rewards=scale)}
     rewards = (rows.functions() * rows.weights).nansum(1)
     own = SimpleNamespace(**known)

@@ -41,6 +41,7 @@ def call(cut: Cut, rows: Rows, estimator: str) -> torch.Tensor:
         args=args,
         advantage_estimator=estimator,
         kl_ctl=group(value=0.0),
+        packing_samples=False,
     )
     rewards, mask = rows.rewards(), torch.ones(len(rows.prompt), 4, dtype=torch.bool)
     step = group(

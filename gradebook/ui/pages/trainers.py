@@ -205,7 +205,10 @@ def _history(line: dict[str, Any]) -> None:
     st.markdown("\n".join(changes) or "Nothing changed between them.")
     between = [" ·"] * (len(versions) - 1) + [""]
     body = [
-        [name, *(measurements[v][name] + dot for v, dot in zip(versions, between))]
+        [
+            name.replace(" ", "\N{NO-BREAK SPACE}"),
+            *(measurements[v][name] + dot for v, dot in zip(versions, between)),
+        ]
         for name in _strips(line)
     ]
     table(["", *versions], body, heads=1, label="history")
@@ -214,6 +217,6 @@ def _history(line: dict[str, Any]) -> None:
 
 def _strips(line: dict[str, Any]) -> dict[str, str]:
     """What may change between releases, by its name on the page."""
-    laws = {f"law: {_law(name)}": MARKS[line["laws"][name]] for name in LAWS}
+    laws = {_law(name): MARKS[line["laws"][name]] for name in LAWS}
     settings = {title: line[name] or "–" for name, title in SETTINGS.items()}
     return {**laws, **settings, "bugs": ", ".join(map(_bug, line["bugs"])) or "none"}
