@@ -33,7 +33,7 @@ def test_the_answer_moves_nothing(chromium, server, bug, size):
     page = context.new_page()
     page.goto(f"{server.url}/{bug}")
     board = page.locator(".board").first
-    expect(page.get_by_text("After your prediction")).to_be_visible(timeout=60_000)
+    expect(page.locator(".show")).to_be_visible(timeout=60_000)
     before = board.evaluate(PLACES)
     page.locator(".choice").first.click()
     page.get_by_role("button", name="Show what it does").click()

@@ -114,9 +114,7 @@ def _ties(verdict: Verdict) -> None:
             title = words.plain(tie.title)
             if tie.name in bug_files():
                 st.page_link(bug_files()[tie.name], label=title)
-                st.markdown(words.plain(tie.why))
-            else:
-                st.markdown(f"{title}: {words.plain(tie.why)}")
+            st.markdown(f"{title}: {words.plain(tie.why)}")
 
 
 def _facts(verdict: Verdict) -> list[list[str]]:
@@ -137,11 +135,10 @@ def _facts(verdict: Verdict) -> list[list[str]]:
     if math.isfinite(verdict.correct_residual):
         off = f"{verdict.correct_residual:.3g}"
         rows.append(["largest distance from the correct one", off])
+        rows.append(["rows whose sign flips", f"{verdict.flips:,}"])
     if verdict.step is not None:
         where = f"step {verdict.step}, row {verdict.row}"
         rows.append(["first difference", where])
-    if math.isfinite(verdict.correct_residual):
-        rows.append(["rows whose sign flips", f"{verdict.flips:,}"])
     for name, theirs in verdict.columns.items():
         rows.append([f"column for {name}", str(theirs)])
     if verdict.weights:

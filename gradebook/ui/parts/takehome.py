@@ -27,9 +27,10 @@ def take_home(draft: Draft) -> None:
     link = whole(code)
     st.markdown(words.titled("Take it home"))
     if len(state.bugs) != 1:
+        many = f"{len(state.bugs)} are" if state.bugs else "none is"
         st.markdown(
             "The pytest file and the scenario file hold exactly one bug;"
-            f" {_many(len(state.bugs))} chosen."
+            f" {many} chosen."
         )
     with st.container(horizontal=True):
         if len(state.bugs) == 1:
@@ -84,7 +85,3 @@ def _note(draft: Draft) -> str:
     if not draft.comparison.agree:
         return ""
     return f"This batch {HIDES}. The rows of the case are in the test as well."
-
-
-def _many(bugs: int) -> str:
-    return "none is" if not bugs else f"{bugs} are"

@@ -173,7 +173,7 @@ function board(left) {
         set(parts.faulty, { transform: `translate(${f} ${parts.y})` });
         set(parts.link, { d: `M${c},${parts.y} H${f}` });
         if (row !== 3) return;
-        set(value, { x: r + 27, text: String(held) });
+        set(value, { x: r + 36, text: String(held) });
         set(arrows, { transform: `translate(${r} ${parts.y})` });
       });
     });
