@@ -53,8 +53,8 @@ export function draw({ data: [data], parentElement: root }) {
 }
 
 function build(root, data) {
-  const left = svg("svg", { viewBox: `0 0 ${W} 262`, class: "half" });
-  const right = svg("svg", { viewBox: `0 0 ${W} 262`, class: "half", role: "img" });
+  const left = svg("svg", { viewBox: `0 0 ${W} 270`, class: "half" });
+  const right = svg("svg", { viewBox: `0 0 ${W} 270`, class: "half", role: "img" });
   const heads = [html("div", { class: "result-head" }), html("div", { class: "result-head" })];
   const hand = html("div", {
     class: "home-hand",
@@ -196,9 +196,9 @@ function curves(right, { updates, correct }) {
       }),
     );
   for (const tick of [0, 50, 100, 150, 200])
-    right.append(label(update(tick), 244, String(tick), middle));
+    right.append(label(update(tick), 242, String(tick), middle));
   const key = "updates \u00b7 thin: each seed \u00b7 grey: rewards that you tried before";
-  right.append(label(294, 259, key, middle));
+  right.append(label(294, 263, key, middle));
   const seeds = svg("path", { class: "home-seeds" });
   const trace = svg("path", { class: "home-trace" });
   const faulty = svg("path", { class: "home-faulty" });
