@@ -174,8 +174,9 @@ def the_cause_is_drawn(board, name):
     under, legend = board.locator(".under"), board.locator(".legend")
     for kind, count in DRAWN[name].items():
         expect(under.locator(f".bracket.{kind}")).to_have_count(count)
-    legend_of_two = legend.get_by_text("the same, faulty")
-    expect(legend_of_two).to_have_count(DRAWN[name]["faulty"])
+    # On a phone there is no reward axis, so the legend leaves brackets out.
+    two = 0 if "narrow" in board.get_attribute("class") else DRAWN[name]["faulty"]
+    expect(legend.get_by_text("the same, faulty")).to_have_count(two)
     bars = 2 if name == "swapped_scale" else 0
     arrows = 2 if name == "double_normalization" else 0
     drawn_arrows = board.locator(".over .arrows")
