@@ -9,10 +9,9 @@ from threading import Event, Lock
 AT_A_TIME = 2
 """Pages. They share one interpreter: a hundred at once take longer than a hundred
 one after the other, and the first of them is done last."""
-SOON = 1.0
-"""Seconds after which a page that waits says so, and then says it again."""
-PATIENCE = 20
-"""Times that it says so, until it is drawn whatever the others do."""
+PAUSES = (1, 2, 4, 8, 5)
+"""Seconds after each of which a page that waits says so; after the last one it is
+drawn whatever the others do."""
 
 
 class Turns:
@@ -34,8 +33,8 @@ class Turns:
             self._line.append(mine)
             self._call()
         try:
-            for _ in range(PATIENCE):
-                if mine.wait(SOON):
+            for pause in PAUSES:
+                if mine.wait(pause):
                     break
                 waits(self._line.index(mine) + 1 - self._at_a_time)
             yield
