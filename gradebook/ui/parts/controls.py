@@ -88,9 +88,9 @@ def _widget(draft: Draft, name: str) -> None:
         given = choosing(called, list(field.options.values()), now, take)
         st.selectbox(field.title, help=field.help, **given)
         return
-    kind = st.toggle
+    kind = st.toggle if field.kind == "flag" else st.text_input
     if field.kind != "flag":
-        kind, now = st.text_input, re.sub(r"e-0", "e-", now)
+        now = re.sub(r"e-0", "e-", now)
     text, why = draft.refused.get(name, (now, ""))
     kind(field.title, help=field.help, **showing(called, text, take))
     if why:

@@ -51,12 +51,8 @@ export class Box {
   question(box) {
     const { board } = this;
     this.hint = html("p", { class: "hint" });
-    const asked = html(
-      "div",
-      {},
-      html("h2", { class: "question" }, ...prose(box.question)),
-      this.hint,
-    );
+    const title = html("h2", { class: "question" }, ...prose(box.question));
+    const asked = html("div", {}, title, this.hint);
     if (!box.label) {
       const texts = box.choices.map(({ text }) => html("li", {}, ...prose(text)));
       return [asked, html("ul", { class: "read" }, ...texts)];

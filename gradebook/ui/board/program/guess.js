@@ -68,12 +68,10 @@ export class Guess {
     const step = STEPS[event.key];
     if (!step) return;
     event.preventDefault();
-    const { axis, board } = this;
-    const grain = board.reachBefore / (event.shiftKey ? 4 : 40);
+    const grain = this.board.reachBefore / (event.shiftKey ? 4 : 40);
     const limit = this.beyond;
     const next = Math.round(this.value / grain + step) * grain;
     this.put(Math.min(Math.max(next, -limit), limit));
-    board.render(0);
   }
 
   get axis() {

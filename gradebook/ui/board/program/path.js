@@ -47,8 +47,7 @@ export class Path {
     this.draw(path, each);
     if (this.parts !== parts) this.scroll.scrollLeft = each * (parts - 1);
     this.parts = parts;
-    const before = parts > 1 ? "Up to here both engines agree." : "";
-    this.note.textContent = data.covered || parts === null ? "" : before;
+    this.note.textContent = parts > 1 ? "Up to here both engines agree." : "";
   }
 
   stage({ name, correct, faulty }, n, { parts, open }) {

@@ -157,7 +157,6 @@ export class Rows {
         state.flip && "flips",
       ],
       "aria-rowindex": row + 2,
-      "aria-selected": null,
     });
     const grip = made.querySelector(".grip");
     set(grip, {

@@ -67,8 +67,7 @@ export class Axis {
 
   // The value under a hand at this place, as a round number.
   snapped(pixels) {
-    const grain = this.grain(pixels);
-    return round(this.value(pixels), grain);
+    return round(this.value(pixels), this.grain(pixels));
   }
 
   // Where lines stand, with a distance that their numbers fit into.
