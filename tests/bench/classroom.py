@@ -51,7 +51,10 @@ class Member(Learner):
 
     def __init__(self, socket: Any, path: str, seat: str) -> None:
         super().__init__(socket, path)
-        self.seat = seat
+        # The server that took the session names itself for all that follows.
+        routes = socket.response.headers.get_all("Set-Cookie")
+        route = [cookie.partition(";")[0] for cookie in routes]
+        self.cookie = "; ".join([f"gradebook-seat={seat}", *route])
         self.news: dict[str, Any] = {}
         self.buttons: dict[str, str] = {}
         self.revealed = asyncio.Event()
@@ -102,7 +105,7 @@ class Member(Learner):
         head = (
             f"GET {path} HTTP/1.1",
             f"Host: {host}:{port}",
-            f"Cookie: gradebook-seat={self.seat}",
+            f"Cookie: {self.cookie}",
             "Connection: close",
         )
         writer.write("\r\n".join((*head, "", "")).encode())

@@ -40,6 +40,7 @@ class Learner:
         self.line = None
         self.data: dict[str, Any] = {}
         self.bytes: Counter[str] = Counter()
+        self.cookie = ""
 
     async def open(self) -> float:
         """Opens the page; milliseconds until it stands."""
@@ -93,6 +94,7 @@ class Learner:
             f"POST /board-edits/{self.data['epoch']} HTTP/1.1",
             f"Host: {host}:{port}",
             "Accept-Encoding: gzip",
+            f"Cookie: {self.cookie}",
             f"Content-Length: {len(body)}",
         )
         writer.write("\r\n".join((*head, "", "")).encode() + body)

@@ -667,7 +667,8 @@ def test_a_closed_room_is_said_and_can_be_left(led):
     _, code, key = led
     seat = Seat(code)
     widgets.rooms().close(code, "the-lead")
-    assert "closed" in seat.run().text
+    assert "is closed" in seat.run().text
+    assert seat.app.button(key="room-leave").label == "Go on alone"
     seat.press("room-leave")
     assert "closed" not in seat.text and seat.covered
 

@@ -93,8 +93,12 @@ def framed() -> DeltaGenerator:
 
 def shut(room: str) -> None:
     """Says that the room is closed, with the way out."""
-    st.warning(f"Room {words.plain(room)} is closed.")
-    leave_button(room)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"Room **{words.plain(room)}** is closed, and what it counted is deleted."
+            " Your own work stays."
+        )
+        leave_button(room, "Go on alone")
 
 
 def problem() -> None:
@@ -314,10 +318,10 @@ def toggle() -> None:
     )
 
 
-def leave_button(room: str) -> None:
+def leave_button(room: str, label: str = "Leave the room") -> None:
     """The way out of the room."""
     st.button(
-        "Leave the room",
+        label,
         key="room-leave",
         on_click=seat.leave,
         args=(room,),
