@@ -10,7 +10,7 @@ advantages.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from gradebook.analysis.law_check import BROKEN, HOLDS
@@ -20,19 +20,6 @@ from gradebook.trainers.probe import Probe, probe
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
-
-
-class _Once:
-    """One probe for all laws, when the first test asks."""
-
-    def __init__(self, function: Any, declared: Mapping[str, Any] | None) -> None:
-        self.of = (function, declared)
-        self.found: Probe | None = None
-
-    def __call__(self) -> Probe:
-        if self.found is None:
-            self.found = probe(*self.of)
-        return self.found
 
 
 def laws(
@@ -47,9 +34,6 @@ def laws(
     ['order', 'other_prompts']
 
     Raises GradebookError for a law that does not exist.
-
-    >>> [law.id for law in laws(sorted)][:3]
-    ['order', 'other_prompts', 'shift']
     """
     import pytest
 
@@ -57,10 +41,10 @@ def laws(
     for name in reasons:
         if name not in LAWS:
             raise refuse("one of " + ", ".join(LAWS), name, "expected")
-    found = _Once(function, declared)
+    judged = cache(lambda: probe(function, declared))  # when the first test asks
     return [
         pytest.param(
-            partial(_check, found, name),
+            partial(_check, judged, name),
             id=name,
             marks=[pytest.mark.xfail(strict=True, reason=reasons[name])]
             if name in reasons
@@ -70,13 +54,11 @@ def laws(
     ]
 
 
-def _check(found: _Once, name: str) -> None:
+def _check(judged: Callable[[], Probe], name: str) -> None:
     import pytest
 
-    known = found()
-    answer = known.laws[name]
+    answer, shown = judged().laws[name], judged().shown.get(name)
     if answer == BROKEN:
-        shown = known.shown.get(name)
         batch = f" Rewards {shown.rewards} give {shown.advantages}." if shown else ""
         raise AssertionError((shown.sentence if shown else name) + batch)
     if answer != HOLDS:
