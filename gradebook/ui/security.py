@@ -22,8 +22,9 @@ from gradebook.ui.own_path import own_path
 
 SEAT_COOKIE = "gradebook-seat"
 """The browser's random token in rooms. No script can read it."""
-ROUTE_COOKIE = "gradebook-route"
-"""Which of several servers has the browser's session: a proxy sends it there."""
+ROUTE_COOKIE = "gradebook_route"
+"""Which of several servers has the browser's session: a proxy sends it there.
+nginx has no variable for a cookie with a hyphen."""
 TOKEN = re.compile(r"[A-Za-z0-9_-]{6,64}")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 A_DAY = 24 * 3600

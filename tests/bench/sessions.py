@@ -15,6 +15,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +27,8 @@ from websockets.asyncio.client import connect
 QUICK = 0.15
 """Seconds that an idle server's answer takes at most. While a hand moves, the
 board waits after an answer as long as it took beyond that."""
+AGAIN = 3.0
+"""Seconds until a message without an answer goes out again."""
 
 
 class Learner:
@@ -70,9 +73,20 @@ class Learner:
         return took
 
     async def _post(self, message: str) -> bytes:
-        """The answer to the board's message, over a line that stays open.
-        The server closes an idle line after five seconds; where it does so
-        just now, the message is sent again on a new one, as browsers do."""
+        """The answer to the board's message. A server that does not know the
+        draft is asked again later, as browsers do: a proxy that found the
+        session's own server too busy had asked another one."""
+        while True:
+            with suppress(json.JSONDecodeError):
+                answer = await self._once(message)
+                json.loads(answer)
+                return answer
+            await asyncio.sleep(AGAIN)
+
+    async def _once(self, message: str) -> bytes:
+        """The answer, over a line that stays open. The server closes an idle
+        line after five seconds; where it does so just now, the message is sent
+        again on a new one, as browsers do."""
         if self.line is not None and not self.line[0].at_eof():
             try:
                 return await self._posted(message, *self.line)

@@ -17,7 +17,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from cluster.learner import Learner
@@ -148,6 +148,10 @@ def cluster_of(folder, url):
     for at, name in enumerate(NAMES):
         here = f"127.0.0.1:{servers.ports[name]}"
         settings = settings.replace(f"127.0.0.1:850{at + 1}", here)
+    # The test sees which server answered.
+    settings = settings.replace(
+        "proxy_http_version", "add_header X-Upstream $upstream_addr; proxy_http_version"
+    )
     (folder / "nginx.conf").write_text(settings.replace("8500", str(port)))
     with ExitStack() as stack:
         for name in NAMES:
@@ -203,6 +207,16 @@ async def votes(learner, choices, acknowledged, back):
         acknowledged[learner] = choice
 
 
+def test_a_browsers_requests_go_to_the_server_that_has_its_session(cluster):
+    servers, address = cluster
+    for name in NAMES:
+        route = {"Cookie": f"gradebook_route={name}"}
+        for _ in range(4):
+            asked = Request(f"{address}/_stcore/health", headers=route)
+            with urlopen(asked) as answer:
+                assert answer.headers["X-Upstream"].endswith(str(servers.ports[name]))
+
+
 def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
     servers, address = cluster
     store = Store(url)
@@ -236,7 +250,7 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
                 await asyncio.sleep(0.1)
 
         await until_all(LEARNERS)
-        told["routes"] = {learner.cookies["gradebook-route"] for learner in learners}
+        told["routes"] = {learner.cookies["gradebook_route"] for learner in learners}
         steps[0].set()
         await asyncio.to_thread(servers.end, "one", signal.SIGTERM)
         servers.start("one")
@@ -259,6 +273,6 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
     for learner, choice in acknowledged.items():
         own = rooms.choices(code, learner.cookies["gradebook-seat"])
         assert own == {f"report-{SEED}-0": choice}
-        assert learner.cookies["gradebook-route"] != "two"
+        assert learner.cookies["gradebook_route"] != "two"
     store.close()
     print(f"{LEARNERS} learners, the last back {told['seconds']:.1f} s after the kill")
