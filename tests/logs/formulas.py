@@ -381,7 +381,7 @@ def faulty():
         first = ~f["group"].duplicated().to_numpy()
         # Quarters below 1, so that float32 keeps the digits of other groups.
         quarters = (f["reward"] * 4).round() % 4 / 4
-        tenths = 0.1 * (1 + f["group"] % 9) + first
+        tenths = 3 + 0.1 * (1 + f["group"] % 9) + first
         f = f.assign(reward=np.where(f["group"] % 2 == 0, tenths, quarters))
         b = By(f["group"], f["reward"].astype("float32"))
         x, k = b.x, (b.n - 1).astype("float32")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -181,18 +182,29 @@ class Ruler:
         """float64 [R] how far rounding may have moved each reward."""
         return self.reward.of(self.steps.batch.reward.numpy().astype("float64"))
 
-    def scores(self, baseline: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """float64 [R] what float32 scores may do."""
-        reward = np.abs(self.steps.batch.reward.numpy())
+    def allowed(
+        self, baseline: np.ndarray, scale: np.ndarray, at: np.ndarray
+    ) -> np.ndarray:
+        """The most that rows `at` may be off at any level, as `fit` has it."""
+        slack = self.base[at] + self.written[at] + self.scores(baseline, scale, at)
+        if self.reward:
+            slack = slack + self.rewards(scale, at)
+        return np.minimum(slack, self.most[at])
+
+    def scores(
+        self, baseline: np.ndarray, scale: np.ndarray, at: Any = slice(None)
+    ) -> np.ndarray:
+        """float64 [R] what float32 scores may do; of the rows `at`."""
+        reward = np.abs(self.steps.batch.reward.numpy())[at]
         with np.errstate(all="ignore"):
             slack = FLOAT32 * (reward + np.abs(baseline)) / np.abs(scale)
         slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
-        return np.where(self.exact_scores, 0, slack)
+        return np.where(self.exact_scores[at], 0, slack)
 
-    def rewards(self, scale: np.ndarray) -> np.ndarray:
-        """float64 [R] what rounding of the rewards may do."""
+    def rewards(self, scale: np.ndarray, at: Any = slice(None)) -> np.ndarray:
+        """float64 [R] what rounding of the rewards may do; of the rows `at`."""
         with np.errstate(all="ignore"):
-            moved = self.reward_moved * (1 + self.size) / np.abs(scale)
+            moved = self.reward_moved[at] * (1 + self.size[at]) / np.abs(scale)
         return np.nan_to_num(moved, posinf=np.inf)
 
     def fit(self, values: np.ndarray, baseline: np.ndarray, scale: np.ndarray) -> Fit:
@@ -247,6 +259,8 @@ def ruler_of(
     if places is None:
         advantage = _rounding(steps.advantage, kinds.get("advantage", ""))
     reward = steps.batch.reward.numpy().astype("float64")
+    if (reward * 64 == np.round(reward * 64)).all():
+        return Ruler(steps, advantage)  # quarters and the like: nobody rounded them
     return Ruler(steps, advantage, _rounding(reward, kinds.get("reward", "")))
 
 

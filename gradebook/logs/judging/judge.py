@@ -54,10 +54,10 @@ def _whole(found: Found, asked: Asked, usable: np.ndarray, tick: Tick) -> Judgem
     if fitting:
         return _fits(found, asked, usable, fitting, tick)
     left = usable & (found.level() > WRITTEN)
-    turns = not left.any() and not _parts(found, usable)
-    search_bugs(found, asked, usable if turns else left, None, tick)
+    parts = () if left.any() else _parts(found, usable)
+    search_bugs(found, asked, left if left.any() else usable, None, tick)
     named = _suspected(found, asked, usable)
-    if named is not None:
+    if named is not None and (not parts or named.verdict == "suspect"):
         return named
     for lost in lost_digits(found, asked, usable, tick):
         good = lost.right | (lost.shown != "") | (found.level() <= WRITTEN)

@@ -91,7 +91,7 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     mixed, pure = np.unique(step[first][several]), np.unique(step[first][whole])
     if not len(mixed) or not (len(pure) or tail):
         return False
-    if np.intersect1d(mixed, pure).size or (tail and not len(pure)):
+    if np.intersect1d(mixed, pure).size or tail:
         return True
     groups = steps.groups
     short = np.bincount(groups.step, groups.size < stride, steps.step_count) > 0

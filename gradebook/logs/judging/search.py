@@ -6,7 +6,7 @@ computed for all. Steps that nothing fits are sampled again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,13 +19,14 @@ from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler
 from gradebook.logs.judging.reading import Reading, plainness
+from gradebook.logs.judging.screen import Screen
 from gradebook.logs.judging.space import (
     Computed,
     Rows,
-    Sums,
+    again,
     anything,
+    seconds,
     shapes,
-    whitened,
 )
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.judging.views import rows_of, views
@@ -38,13 +39,6 @@ ROUNDS = 4
 
 KEPT = 16
 """So many candidates that fit the sample are computed for a large log."""
-
-ALIKE, SAME = 0.99, 0.9999
-"""The least correlation with a step of the log of what is tried with every
-eps, and of what is normalized once more."""
-
-PROBED = (1e-6, 1e-4, 1e-9)
-"""The eps that a shape is compared with the log under, the usual one first."""
 
 Tick = Callable[[], object]
 
@@ -165,33 +159,22 @@ def _fitting(
         if not usual and not left.any():
             break
         part = replace_steps(ruler, rows.steps)
-        likeness = Likeness(part)
+        screen = Screen(part, rows, usable)
 
         def note(each: Computed, part: Ruler = part) -> None:
             near = _note(found, each, part)
             if (near.level <= REWARDS).any() and only(each.reading):
                 fits[each.reading] = near
 
-        near_shapes = []
-        for shape in shapes(rows):
-            probes = [shape.computed(eps, "after") for eps in PROBED]
-            if any(likeness.of(probe.values, ALIKE) for probe in probes):
-                near_shapes.append(shape)
-                for first in shape.with_each_eps():
-                    note(first)
-            else:
-                note(probes[0])
+        shaped = [shape for shape in shapes(rows) if only(shape.reading)]
+        for shape in shaped:
+            _note(found, shape.computed(1e-6, "after"), part)
+            for choice in screen.firsts(shape):
+                note(shape.computed(*choice))
         left = left & (best_level(fits, len(left)) > WRITTEN)
-        for shape in near_shapes:
-            firsts: Iterable[Computed] = (
-                shape.with_each_eps()
-                if left.any()
-                else (shape.computed(1e-6, "after"),)
-            )
-            for first in firsts:
-                if likeness.of(first.values, SAME):
-                    for second in whitened(rows, first):
-                        note(second)
+        for shape in shaped if left.any() or asked.is_declared else ():
+            for second, choice in screen.seconds(shape):
+                note(again(shape.computed(*choice), rows, second))
         left = left & (best_level(fits, len(left)) > WRITTEN)
 
     def merit(reading: Reading) -> tuple:
@@ -213,31 +196,6 @@ def _note(found: Found, computed: Computed, ruler: Ruler) -> Fit:
     if found.nearest is None or share > found.nearest[1]:
         found.nearest = computed.reading, share
     return near
-
-
-class Likeness:
-    """Whether some step of a log is other values, moved and stretched, as it
-    is whatever eps is and however often it was normalized over the step."""
-
-    def __init__(self, ruler: Ruler) -> None:
-        logged = ruler.steps.advantage
-        use = np.isfinite(logged) & (logged != 0)
-        if ruler.ignored is not None:
-            use &= ~ruler.ignored
-        self.sums = Sums(ruler.steps.step_of, use)
-        self.logged = self._centered(logged)
-        self.size = self.sums.sum(self.logged**2)
-        self.few = not bool(((self.sums.n > 2) & (self.size > 0)).any())
-
-    def _centered(self, values: np.ndarray) -> np.ndarray:
-        values = np.where(self.sums.counted & np.isfinite(values), values, 0)
-        return np.where(self.sums.counted, values - self.sums.mean(values), 0)
-
-    def of(self, values: np.ndarray, least: float) -> bool:
-        values = self._centered(values)
-        both = np.sqrt(self.size * self.sums.sum(values**2))
-        alike = np.abs(self.sums.sum(self.logged * values)) >= least * both
-        return self.few or bool(alike[(self.sums.n > 2) & (self.size > 0)].any())
 
 
 def best_level(fits: Mapping[Any, Fit], steps: int) -> np.ndarray:
@@ -371,6 +329,7 @@ def wanted(steps: LoggedSteps, asked: Asked) -> Iterator[Computed]:
             continue
         for shape in shapes(rows):
             for first in shape.with_each_eps():
-                for each in whitened(rows, first) if whitens else (first,):
-                    if asked.wanted(each.reading):
-                        yield each
+                own = [first]
+                if whitens:
+                    own = [again(first, rows, second) for second in seconds(rows)]
+                yield from (each for each in own if asked.wanted(each.reading))

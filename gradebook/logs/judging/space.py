@@ -246,19 +246,14 @@ class Rows:
 
     def _again(self, values: np.ndarray, r: Reading) -> tuple[np.ndarray, np.ndarray]:
         """Values normalized once more over the step, and the divisor."""
-        over, ddof = r.second.split(" ")
-        weight = {
-            "rows": np.ones(len(values)),
-            "tokens": self.tokens,
-            "transitions": self.steps.batch.kept_steps.numpy().astype(float),
-        }[over.removesuffix("/eps")]
+        weight = seconds(self)[r.second]
         steps = Sums(self.steps.step_of, self.credited)
         total = np.maximum(steps.sum(weight), 1e-300)
         mean = steps.sum(weight * values) / total
         away = values - mean
         square = steps.sum(weight * away * away)
-        least = np.maximum(total - int(ddof), 1)
-        after = over.endswith("/eps")
+        least = np.maximum(total - int(r.second[-1]), 1)
+        after = "/eps" in r.second
         more = np.sqrt(square / least + (0 if after else WHITENING_EPS))
         more = more + (r.eps if after else 0)
         return np.where(self.credited, away / more, 0), more
@@ -297,6 +292,9 @@ EPS_PLACES = (
     *((eps, "least") for eps in (1e-6, 1e-4, 1e-3)),
 )
 
+Choice = tuple[float, str]
+"""An eps and its place."""
+
 Wanted = Callable[[Reading], bool]
 """What was declared, as a question to a reading."""
 
@@ -318,6 +316,22 @@ class Shape:
     spread: np.ndarray | None
     scale: np.ndarray
 
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Every eps and its place, [E]."""
+        return EPS_PLACES if self.spread is not None else ((0.0, ""),)
+
+    def scales(self, at: np.ndarray) -> np.ndarray:
+        """The divisors of some rows with each eps. float64 [E, ...]"""
+        if self.spread is None:
+            return self.scale[at][None]
+        readings = (
+            replace(self.reading, eps=eps, eps_at=eps_at)
+            for eps, eps_at in self.choices
+        )
+        spread = self.spread[at]
+        return np.nan_to_num([_with_eps(spread, r) for r in readings], nan=1.0)
+
     def computed(self, eps: float, eps_at: str) -> Computed:
         """The advantages with an eps."""
         if self.spread is None:
@@ -328,8 +342,8 @@ class Shape:
 
     def with_each_eps(self) -> Iterator[Computed]:
         """The advantages with every eps in every place."""
-        for eps, eps_at in EPS_PLACES if self.spread is not None else ((0.0, ""),):
-            yield self.computed(eps, eps_at)
+        for choice in self.choices:
+            yield self.computed(*choice)
 
 
 def shapes(rows: Rows) -> Iterator[Shape]:
@@ -369,16 +383,29 @@ def _scaled(rows: Rows, r: Reading, baseline: np.ndarray) -> Iterator[Shape]:
             )
 
 
-def whitened(rows: Rows, first: Computed) -> Iterator[Computed]:
+def seconds(rows: Rows) -> dict[str, np.ndarray]:
+    """The second normalizations that the log's columns allow, each with what a
+    row weighs in it, float64 [R]."""
+    has, transitions = rows.steps.has, rows.steps.batch.kept_steps.numpy()
+    weights = {
+        "rows": np.ones(rows.steps.rows),
+        "tokens": rows.tokens if "length" in has else None,
+        "transitions": transitions.astype(float)
+        if {"steps", "kept_steps"} & has
+        else None,
+    }
+    over = {second: second.split(" ")[0].removesuffix("/eps") for second in SECONDS}
+    return {
+        second: weight
+        for second, name in over.items()
+        if (weight := weights[name]) is not None
+    }
+
+
+def again(first: Computed, rows: Rows, second: str) -> Computed:
     """A reading normalized once more."""
-    for second in SECONDS:
-        column = {"tokens": "length", "transitions": "steps"}.get(second.split(" ")[0])
-        if column and not {column, "kept_steps"} & rows.steps.has:
-            continue
-        if column == "length" and "length" not in rows.steps.has:
-            continue
-        own = replace(first.reading, second=second)
-        yield rows.finished(own, first.baseline, first.scale)
+    reading = replace(first.reading, second=second)
+    return rows.finished(reading, first.baseline, first.scale)
 
 
 def rows_that_count(steps: LoggedSteps, declared: Mapping[str, Any]) -> tuple[str, ...]:
