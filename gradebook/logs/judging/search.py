@@ -166,13 +166,12 @@ def _fitting(
             if (near.level <= REWARDS).any() and only(each.reading):
                 fits[each.reading] = near
 
-        shaped = [shape for shape in shapes(rows) if only(shape.reading)]
-        for shape in shaped:
+        for shape in shapes(rows):
+            if not only(shape.reading):
+                continue
             _note(found, shape.computed(1e-6, "after"), part)
             for choice in screen.firsts(shape):
                 note(shape.computed(*choice))
-        left = left & (best_level(fits, len(left)) > WRITTEN)
-        for shape in shaped if left.any() or asked.is_declared else ():
             for second, choice in screen.seconds(shape):
                 note(again(shape.computed(*choice), rows, second))
         left = left & (best_level(fits, len(left)) > WRITTEN)
