@@ -173,7 +173,7 @@ def inside():
         add(
             f"over the others' std {ddof}",
             "leave_one_out/others_std",
-            lambda f, e, d=ddof: apart(f) / (others_std(f, d) + e),
+            lambda f, e, d=ddof: apart(f) / others_std(f, d, e),
         )
         add(
             f"about the baseline {ddof}",
@@ -234,14 +234,14 @@ def opo(f):
     return By(f["group"], f["reward"], f["response_length"]).mean
 
 
-def others_std(f, ddof):
+def others_std(f, ddof, eps):
     def of(x):
         if len(x) - 1 <= ddof:
             return np.ones(len(x))
         return np.array([np.delete(x, i).std(ddof=ddof) for i in range(len(x))])
 
     spread = By(f["group"], f["reward"]).each(of)
-    return np.where(spread > 1e-8, spread, 1.0)
+    return np.where(spread > 1e-8, spread + eps, 1.0)
 
 
 def best(x):
