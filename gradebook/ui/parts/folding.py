@@ -13,8 +13,8 @@ def folded(title: str, name: str, content: Callable[[], None]) -> None:
     """Content under its title. What was open when it was drawn last opens
     again."""
     key, unfolded = f"open-{name}", keys.UNFOLDED.get()
-    if name in unfolded:
-        st.session_state.setdefault(key, True)
+    if name in unfolded and keys.widget(key) is None:
+        keys.show(key, True)
     part = st.expander(title, key=key, on_change="rerun")
     (unfolded.add if part.open else unfolded.discard)(name)
     if part.open:
