@@ -8,7 +8,7 @@ from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import REWARDS, ruler_of
 from gradebook.logs.judging.screen import Screen
 from gradebook.logs.judging.search import quiet, replace_steps
-from gradebook.logs.judging.space import again, seconds, shapes
+from gradebook.logs.judging.space import again, shapes
 from gradebook.logs.judging.views import views
 
 
@@ -39,7 +39,7 @@ def test_what_the_screen_leaves_out_fits_no_step(seed):
             for choice in shape.choices:
                 first = shape.computed(*choice)
                 assert choice in firsts or not fits(part, first, usable)
-                for second in seconds(rows):
+                for second in rows.seconds:
                     if (second, choice) not in normalized:
                         computed = again(first, rows, second)
                         assert not fits(part, computed, usable), computed.reading

@@ -54,7 +54,7 @@ def _whole(found: Found, asked: Asked, usable: np.ndarray, tick: Tick) -> Judgem
     if fitting:
         return _fits(found, asked, usable, fitting, tick)
     left = usable & (found.level() > WRITTEN)
-    parts = () if left.any() else _parts(found, usable)
+    parts = _parts(found, usable)
     search_bugs(found, asked, left if left.any() else usable, None, tick)
     named = _suspected(found, asked, usable)
     if named is not None and (not parts or named.verdict == "suspect"):
@@ -73,7 +73,6 @@ def _whole(found: Found, asked: Asked, usable: np.ndarray, tick: Tick) -> Judgem
     rounded = fit_all(found, usable, REWARDS)
     if rounded:
         return _rounded(found, asked, rounded)
-    parts = _parts(found, usable)
     if parts:
         search_bugs(
             found,

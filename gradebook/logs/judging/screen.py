@@ -17,7 +17,6 @@ from gradebook.logs.judging.space import (
     Rows,
     Shape,
     Sums,
-    seconds,
 )
 
 ROOM, LEAST_ROOM = 4, 2e-3
@@ -52,12 +51,10 @@ class Screen:
         self.logged = logged[self.at]
         sums = Sums(steps.step_of, rows.credited)
         self.moments = {}  # mean and deviation of the logged advantages, [S]
-        for second, weight in seconds(rows).items():
-            total = np.maximum(sums.sum(weight), 1e-300)
-            mean = sums.sum(weight * np.where(shown, logged, 0)) / total
-            square = sums.sum(weight * np.where(shown, logged - mean, 0) ** 2)
-            spread = np.sqrt(square / np.maximum(total - int(second[-1]), 1))
-            self.moments[second] = mean[self.at[0]], spread[self.at[0]]
+        for second, weight in rows.seconds.items():
+            values = np.where(shown, logged, 0)
+            mean, variance = sums.weighted(values, weight, int(second[-1]))
+            self.moments[second] = mean[self.at[0]], np.sqrt(variance)[self.at[0]]
         self.complete = (steps.total(shown != rows.credited) == 0)[seen]
 
     @np.errstate(all="ignore")

@@ -25,7 +25,6 @@ from gradebook.logs.judging.space import (
     Rows,
     again,
     anything,
-    seconds,
     shapes,
 )
 from gradebook.logs.judging.suspects import Suspect
@@ -163,14 +162,16 @@ def _fitting(
 
         def note(each: Computed, part: Ruler = part) -> None:
             near = _note(found, each, part)
-            if (near.level <= REWARDS).any() and only(each.reading):
+            if (near.level <= REWARDS).any():
                 fits[each.reading] = near
 
         for shape in shapes(rows):
             if not only(shape.reading):
                 continue
-            _note(found, shape.computed(1e-6, "after"), part)
-            for choice in screen.firsts(shape):
+            firsts = screen.firsts(shape)
+            if shape.choices[0] not in firsts:
+                _note(found, shape.computed(*shape.choices[0]), part)
+            for choice in firsts:
                 note(shape.computed(*choice))
             for second, choice in screen.seconds(shape):
                 note(again(shape.computed(*choice), rows, second))
@@ -287,6 +288,7 @@ def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) ->
             some = {"whiten_tokens": False, **declared}
         shapes = tuple(bugs.conventions(some, ((1, 1e-6),)))
         if not lone and "lone_row" not in declared:
+            # What a lone row gets makes no other settings where there is none.
             first: dict[Settings, Settings] = {}
             for shape in shapes:
                 first.setdefault(replace(shape, lone_row="raw"), shape)
@@ -330,5 +332,5 @@ def wanted(steps: LoggedSteps, asked: Asked) -> Iterator[Computed]:
             for first in shape.with_each_eps():
                 own = [first]
                 if whitens:
-                    own = [again(first, rows, second) for second in seconds(rows)]
+                    own = [again(first, rows, second) for second in rows.seconds]
                 yield from (each for each in own if asked.wanted(each.reading))

@@ -57,6 +57,15 @@ class Sums:
         spread = np.sqrt(square / np.maximum(self.n - ddof, 1))
         return np.where(self.n <= ddof, 1.0, spread) if ddof else spread
 
+    def weighted(
+        self, values: np.ndarray, weight: np.ndarray, ddof: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of each row's set, each row as often as it weighs. [R]"""
+        total = np.maximum(self.sum(weight), 1e-300)
+        mean = self.sum(weight * values) / total
+        square = self.sum(weight * (values - mean) ** 2)
+        return mean, square / np.maximum(total - ddof, 1)
+
     def largest(self, values: np.ndarray) -> np.ndarray:
         """Largest value of each row's set, -inf for none. [R]"""
         most = np.full(self.size, -np.inf)
@@ -138,6 +147,19 @@ class Rows:
         """float64 [R]"""
         return self.steps.batch.tokens.numpy().astype("float64")
 
+    @cached_property
+    def seconds(self) -> dict[str, np.ndarray]:
+        """The second normalizations that the log's columns allow, each with what
+        a row weighs in it, float64 [R]."""
+        has = self.steps.has
+        weights = {"rows": np.ones(self.steps.rows)}
+        if "length" in has:
+            weights["tokens"] = self.tokens
+        if {"steps", "kept_steps"} & has:
+            weights["transitions"] = self.steps.batch.kept_steps.numpy().astype(float)
+        over = {s: s.split(" ")[0].removesuffix("/eps") for s in SECONDS}
+        return {s: weights[name] for s, name in over.items() if name in weights}
+
     def others(self, sums: Sums) -> np.ndarray:
         """How many rows of its set a row is compared with. [R]"""
         return sums.n - sums.counted[self.vote]
@@ -213,9 +235,9 @@ class Rows:
             share = self.batch.mean((x != 0).astype(float))
             return np.maximum(share, 1 / np.maximum(self.batch.n, 1))
         if r.scale == "group_mean":
-            return _with_eps(self.groups.mean(x), r)
+            return _with_eps(self.groups.mean(x), r.eps, r.eps_at)
         spread = self.spread(r.scale, r.ddof, r.about, baseline)
-        scale = _with_eps(self.undivided(spread, r.lone_row), r)
+        scale = _with_eps(self.undivided(spread, r.lone_row), r.eps, r.eps_at)
         return np.where(np.isnan(scale), 1.0, scale)
 
     def undivided(self, spread: np.ndarray, lone_row: str) -> np.ndarray:
@@ -246,25 +268,22 @@ class Rows:
 
     def _again(self, values: np.ndarray, r: Reading) -> tuple[np.ndarray, np.ndarray]:
         """Values normalized once more over the step, and the divisor."""
-        weight = seconds(self)[r.second]
         steps = Sums(self.steps.step_of, self.credited)
-        total = np.maximum(steps.sum(weight), 1e-300)
-        mean = steps.sum(weight * values) / total
-        away = values - mean
-        square = steps.sum(weight * away * away)
-        least = np.maximum(total - int(r.second[-1]), 1)
+        mean, variance = steps.weighted(
+            values, self.seconds[r.second], int(r.second[-1])
+        )
         after = "/eps" in r.second
-        more = np.sqrt(square / least + (0 if after else WHITENING_EPS))
+        more = np.sqrt(variance + (0 if after else WHITENING_EPS))
         more = more + (r.eps if after else 0)
-        return np.where(self.credited, away / more, 0), more
+        return np.where(self.credited, (values - mean) / more, 0), more
 
 
-def _with_eps(spread: np.ndarray, r: Reading) -> np.ndarray:
-    if r.eps_at == "inside":
-        return np.sqrt(spread * spread + r.eps)
-    if r.eps_at == "least":
-        return np.maximum(spread, r.eps)
-    return spread + r.eps
+def _with_eps(spread: np.ndarray, eps: float, eps_at: str) -> np.ndarray:
+    if eps_at == "inside":
+        return np.sqrt(spread * spread + eps)
+    if eps_at == "least":
+        return np.maximum(spread, eps)
+    return spread + eps
 
 
 BASELINES = (
@@ -325,19 +344,15 @@ class Shape:
         """The divisors of some rows with each eps. float64 [E, ...]"""
         if self.spread is None:
             return self.scale[at][None]
-        readings = (
-            replace(self.reading, eps=eps, eps_at=eps_at)
-            for eps, eps_at in self.choices
-        )
         spread = self.spread[at]
-        return np.nan_to_num([_with_eps(spread, r) for r in readings], nan=1.0)
+        return np.nan_to_num([_with_eps(spread, *c) for c in self.choices], nan=1.0)
 
     def computed(self, eps: float, eps_at: str) -> Computed:
         """The advantages with an eps."""
         if self.spread is None:
             return self.rows.finished(self.reading, self.baseline, self.scale)
         reading = replace(self.reading, eps=eps, eps_at=eps_at)
-        scale = np.nan_to_num(_with_eps(self.spread, reading), nan=1.0)
+        scale = np.nan_to_num(_with_eps(self.spread, eps, eps_at), nan=1.0)
         return self.rows.finished(reading, self.baseline, scale)
 
     def with_each_eps(self) -> Iterator[Computed]:
@@ -381,25 +396,6 @@ def _scaled(rows: Rows, r: Reading, baseline: np.ndarray) -> Iterator[Shape]:
             yield Shape(
                 rows, replace(r, ddof=ddof, about=about), baseline, spread, spread
             )
-
-
-def seconds(rows: Rows) -> dict[str, np.ndarray]:
-    """The second normalizations that the log's columns allow, each with what a
-    row weighs in it, float64 [R]."""
-    has, transitions = rows.steps.has, rows.steps.batch.kept_steps.numpy()
-    weights = {
-        "rows": np.ones(rows.steps.rows),
-        "tokens": rows.tokens if "length" in has else None,
-        "transitions": transitions.astype(float)
-        if {"steps", "kept_steps"} & has
-        else None,
-    }
-    over = {second: second.split(" ")[0].removesuffix("/eps") for second in SECONDS}
-    return {
-        second: weight
-        for second, name in over.items()
-        if (weight := weights[name]) is not None
-    }
 
 
 def again(first: Computed, rows: Rows, second: str) -> Computed:
