@@ -12,6 +12,8 @@ NEGATIVE = re.compile(r"(?:(?<=\s)|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])")
 
 EXPONENT = re.compile(r"e\+?(-?)0*")
 
+SMALL = re.compile(r"(?<=\d)(e-)0")
+
 
 def signed(value: float, digits: int = 3) -> str:
     """'+1.000', '−0.480', '0.000'; 'no value' for NaN."""
@@ -40,6 +42,11 @@ def short(value: float, digits: int = 6) -> str:
     """The fewest digits, at most so many: '0.25', '1e−6', '2.5e9'."""
     text = EXPONENT.sub(r"e\1", f"{value:.{digits}g}")
     return text.replace("-", "\u2212")
+
+
+def small(text: str) -> str:
+    """Text with numbers as a person types them: '1e-6' for '1e-06'."""
+    return SMALL.sub(r"\1", text)
 
 
 def digits_apart(a: float, b: float, least: int = 3) -> int:

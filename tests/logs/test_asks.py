@@ -75,6 +75,23 @@ def test_structure_proves_a_fault_and_the_others_are_asked_about(kind):
         assert said.exit_code != 1 and bug in (said.bug, *said.asks), said.sentence
 
 
+@pytest.mark.parametrize("seed", [2, 60026])
+def test_a_tail_proves_rows_that_were_cut_by_their_place(seed):
+    """No step holds both a stride of one prompt and one that mixes several."""
+    said = verdict_on(formulas.fault(seed, "partial_groups")[2])
+    assert (said.exit_code, said.bug) == (1, "partial_groups")
+
+
+def test_quarters_with_two_decimals_are_not_taken_for_rounded():
+    """Rewards of 0.25 and 1 were not 0.2512 before; those of 0.33 may have been
+    0.3333, which moves an advantage of Dr. GRPO by as much as a hundredth."""
+    log = pd.DataFrame({"step": 1, "uid": 0, "reward": [0.25, 0.75, 1.25]})
+    log["advantage"] = [-0.4951, 0.0049, 0.4902]  # Dr. GRPO's are -0.5, 0, 0.5
+    assert verdict_on(log).verdict == "none fits"
+    thirds = log.assign(reward=[0.33, 0.83, 1.33])
+    assert verdict_on(thirds).verdict != "none fits"
+
+
 def test_a_wrong_declaration_is_told_what_computes_the_log():
     frame = formulas.fault(3, "swapped_scale")[2]  # Dr. GRPO
     said = verdict_on(frame, declared={"estimator": "grpo"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any
 from gradebook.cases.columns import number, whole
 from gradebook.cases.record import bug
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import small
 from gradebook.core.settings import CHOICES, ESTIMATORS
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.proof import HOW_ROWS_COUNT, main_column
@@ -143,7 +143,7 @@ def on_page(sentence: str) -> str:
     sentence, _, _ = sentence.partition(" Confirm with `--")
     for theirs, own in ON_PAGE.items():
         sentence = sentence.replace(theirs, own)
-    return re.sub(r"(\de-)0", r"\1", sentence)
+    return small(sentence)
 
 
 def _pairs(key: str, parts: Sequence[str]) -> dict[str, str] | None:

@@ -3,8 +3,6 @@ batch. A change acts at once."""
 
 from __future__ import annotations
 
-import re
-
 import streamlit as st
 
 from gradebook.analysis.comparison import mean_kl, trained_tokens
@@ -17,7 +15,7 @@ from gradebook.cases.fields import (
     typed_settings,
 )
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import plain
+from gradebook.core.formatting import plain, small
 from gradebook.core.settings import ESTIMATORS, OF_ESTIMATOR
 from gradebook.engine.trainer import subsampled
 from gradebook.output.panels import GRADIENT
@@ -90,7 +88,7 @@ def _widget(draft: Draft, name: str) -> None:
         return
     kind = st.toggle if field.kind == "flag" else st.text_input
     if field.kind != "flag":
-        now = re.sub(r"e-0", "e-", now)
+        now = small(now)
     text, why = draft.refused.get(name, (now, ""))
     kind(field.title, help=field.help, **showing(called, text, take))
     if why:
