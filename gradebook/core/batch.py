@@ -91,9 +91,9 @@ class Batch:
             name: read_matrix(name, getattr(self, name), rows) for name in PER_TOKEN
         }
         for name in ("logp", "ref_logp"):
-            given = tokens[name]
-            if given is not None:
-                tokens[name] = given.to(reward.dtype)
+            values = tokens[name]
+            if values is not None:
+                tokens[name] = values.to(reward.dtype)
         if tokens["mask"] is None:
             like = tokens["logp"]
             shape = (rows, 1) if like is None else like.shape
@@ -106,8 +106,8 @@ class Batch:
             put("eos", self.tokens < self.mask.shape[-1])
         put("step", read_whole("step", self.step, rows, default=0))
         put("rank", read_whole("rank", self.rank, rows, default=0))
-        own = torch.arange(rows) if self.rollout is None else self.rollout
-        put("rollout", read_labels("rollout", own, rows))
+        rollout = torch.arange(rows) if self.rollout is None else self.rollout
+        put("rollout", read_labels("rollout", rollout, rows))
         text = self.prompt if self.text is None else self.text
         put("text", read_labels("text", text, rows))
         _settle_steps(self, put, rows)
@@ -127,11 +127,11 @@ class Batch:
         """Labels int64 [R] numbered 0.. over the whole batch as (step,
         label) pairs appear: one label in two steps gets two numbers.
         int64 [R]."""
-        found = _factorized(labels)
+        places = _factorized(labels)
         if self.step_count > 1:
-            many = int(found.max()) + 1
-            return _factorized(self.step_index * many + found)
-        return found
+            many = int(places.max()) + 1
+            return _factorized(self.step_index * many + places)
+        return places
 
     @cached_property
     def prompt_index(self) -> Tensor:

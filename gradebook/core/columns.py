@@ -1,5 +1,10 @@
 """The one table of columns: what a batch, a table on a page, a scenario file, a
-link, a recording and a log call a column, and what it holds."""
+link, a recording and a log call a column, and what it holds.
+
+A column of a batch is also a field of `Batch`. One that logs and recordings
+have is also read in logs/read/canonical.py, logs/candidates/logged_steps.py and
+logs/recording/intake.py.
+"""
 
 from __future__ import annotations
 

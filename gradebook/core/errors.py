@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 
 class GradebookError(ValueError):
@@ -80,6 +81,17 @@ def refuse(
 ) -> GradebookError:
     """The error for a value that is not what was expected."""
     return GradebookError(key=key, row=row, expected=expected, found=shown(value))
+
+
+T = TypeVar("T")
+
+
+def choice(value: T, options: Iterable[T], key: str = "") -> T:
+    """The value. Raises GradebookError where it is none of the options."""
+    names = list(options)
+    if value not in names:
+        raise refuse("one of " + ", ".join(map(str, names)), value, key)
+    return value
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -12,7 +12,7 @@ NEGATIVE = re.compile(r"(?:(?<=\s)|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])")
 
 EXPONENT = re.compile(r"e\+?(-?)0*")
 
-SMALL = re.compile(r"(?<=\d)(e-)0")
+SMALL = re.compile(r"(?<=\d)e-0*")
 
 
 def signed(value: float, digits: int = 3) -> str:
@@ -45,8 +45,8 @@ def short(value: float, digits: int = 6) -> str:
 
 
 def small(text: str) -> str:
-    """Text with numbers as a person types them: '1e-6' for '1e-06'."""
-    return SMALL.sub(r"\1", text)
+    """Text with its numbers as pages have them: '1e−6' for '1e-06'."""
+    return SMALL.sub("e\u2212", minus(text))
 
 
 def digits_apart(a: float, b: float, least: int = 3) -> int:
@@ -85,5 +85,5 @@ def settled(value: float) -> float:
 def minus(text: str) -> str:
     """A hyphen for a sign, or between numbers, as the minus that pictures
     have; what an error found, and code, as it was typed."""
-    said, found, typed = text.partition(", found ")
-    return NEGATIVE.sub("\u2212", said) + found + typed
+    sentence, separator, typed = text.partition(", found ")
+    return NEGATIVE.sub("\u2212", sentence) + separator + typed

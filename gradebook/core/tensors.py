@@ -47,7 +47,9 @@ def read_labels(key: str, labels: Any, rows: int) -> Tensor:
 def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:
     """Labels as they are, [R]: whole numbers as int64, or strings as
     objects."""
-    if not _holds_whole(labels):
+    is_array = isinstance(labels, np.ndarray)
+    whole = labels.dtype.kind in "iu" if is_array else isinstance(labels, Tensor)
+    if not whole:
         cells = np.asarray(labels, dtype=object)
         if cells.ndim != 1:
             raise GradebookError(
@@ -60,9 +62,9 @@ def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:
             _refuse_other_rows(key, len(cells), rows)
             return cells
         if any(k is bool or not issubclass(k, Real) for k in kinds):
-            wanted = str if isinstance(cells[0], str) else Real
+            expected = str if isinstance(cells[0], str) else Real
             for row, label in enumerate(cells):
-                if not isinstance(label, wanted) or isinstance(label, bool):
+                if not isinstance(label, expected) or isinstance(label, bool):
                     raise refuse(
                         "whole numbers, or strings in every row",
                         label,
@@ -70,13 +72,6 @@ def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:
                         row=row,
                     )
     return read_whole(key, labels, rows, default=0).numpy()
-
-
-def _holds_whole(labels: Any) -> bool:
-    """A tensor, or an array of whole numbers."""
-    if isinstance(labels, np.ndarray):
-        return labels.dtype.kind in "iu"
-    return isinstance(labels, Tensor)
 
 
 def as_tensor(key: str, value: Any) -> Tensor:
@@ -157,9 +152,9 @@ def _length(key: str, tensor: Tensor, rows: int | None, dims: int) -> Tensor:
     return tensor
 
 
-def _refuse_other_rows(key: str, found: int, rows: int | None) -> None:
-    if rows is not None and found != rows:
-        raise refuse(f"{rows} rows, one for each reward", found, key)
+def _refuse_other_rows(key: str, count: int, rows: int | None) -> None:
+    if rows is not None and count != rows:
+        raise refuse(f"{rows} rows, one for each reward", count, key)
 
 
 def read_floats(key: str, value: Any, dims: int, rows: int | None = None) -> Tensor:

@@ -73,8 +73,8 @@ def second_best(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     tied = groups.sum(is_best.to(score.dtype)) > 1
     runner_up = torch.where(tied, best, runner_up)
     wins = is_best & groups.at_rows(groups.n > 1)
-    own = torch.where(groups.of == 0, 0, score)
-    return torch.where(wins, groups.at_rows(runner_up), own)
+    fallback = torch.where(groups.of == 0, 0, score)
+    return torch.where(wins, groups.at_rows(runner_up), fallback)
 
 
 def no_baseline(batch: Batch, score: Tensor, groups: Segments) -> Tensor:

@@ -114,10 +114,10 @@ def divisible(batch: Batch, kept: Tensor | None = None) -> None:
     size = batch.group_size
     uneven = rows % size != 0
     if bool(uneven.any()):
-        at = int(uneven.int().argmax())
-        step = int(batch.step[batch.step_index == at][0])
+        first = int(uneven.int().argmax())
+        step = int(batch.step[batch.step_index == first][0])
         raise StepsError(
             uneven,
-            f"step {step}: {int(rows[at])} rows do not divide"
-            f" by the group size {int(size[at])}",
+            f"step {step}: {int(rows[first])} rows do not divide"
+            f" by the group size {int(size[first])}",
         )

@@ -98,31 +98,31 @@ class Others:
 
     def sum(self, values: Tensor) -> Tensor:
         """Sum of the other votes' values, [R]."""
-        own = torch.where(self.left_out, values[self.vote], 0)
-        return self.groups.at_rows(self.groups.sum(values)) - own
+        votes = torch.where(self.left_out, values[self.vote], 0)
+        return self.groups.at_rows(self.groups.sum(values)) - votes
 
 
 def others(batch: Batch, groups: Segments) -> Others:
     """The other votes of each row's group."""
     place = torch.arange(batch.rows)
     voter = first_row(batch.rollout_index, groups.counted)
-    own = groups.counted | (voter == batch.rows)
-    vote = torch.where(own, place, voter)
+    votes = groups.counted | (voter == batch.rows)
+    vote = torch.where(votes, place, voter)
     return Others(groups, vote, groups.votes[vote] == groups.of)
 
 
-def first_row(label: Tensor, among: Tensor) -> Tensor:
-    """The first row among the rows `among`, bool [R], that shares the row's
+def first_row(label: Tensor, candidates: Tensor) -> Tensor:
+    """The first row among the rows `candidates`, bool [R], that shares the row's
     label, int64 [R] from 0 to R; R where there is none. int64 [R]."""
     rows = len(label)
-    place = torch.where(among, torch.arange(rows), rows)
+    place = torch.where(candidates, torch.arange(rows), rows)
     lowest = place.new_full((rows + 1,), rows)
     return lowest.scatter_reduce_(0, label, place, "amin")[label]
 
 
-def is_first(label: Tensor, among: Tensor) -> Tensor:
-    """The row is the first of its label among the rows `among`. bool [R]."""
-    return among & (first_row(label, among) == torch.arange(len(label)))
+def is_first(label: Tensor, candidates: Tensor) -> Tensor:
+    """The row is the first of its label among the rows `candidates`. bool [R]."""
+    return candidates & (first_row(label, candidates) == torch.arange(len(label)))
 
 
 def weighted_mean(of: Tensor, values: Tensor, weight: Tensor) -> Tensor:

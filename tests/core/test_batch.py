@@ -82,13 +82,12 @@ def test_what_is_absent_has_its_default():
     assert batch.eos.tolist() == [True, True]
     assert batch.step.tolist() == [0, 0]
     assert batch.steps.tolist() == batch.kept_steps.tolist() == [1, 1]
+    assert batch.scored.tolist() == [True, True]
+    assert batch.rollout.tolist() == batch.text.tolist() == [0, 1]
+    assert batch.rank.tolist() == [0, 0]
     assert batch.logp is None and batch.ref_logp is None
+    assert Batch(**TWO, **LOGP).mask.tolist() == [[True, True]] * 2
     assert batch.settings == Settings()
-
-
-def test_the_mask_takes_the_width_of_logp():
-    batch = Batch(**TWO, **LOGP)
-    assert batch.mask.tolist() == [[True, True]] * 2
 
 
 def test_kept_steps_follow_steps_and_steps_follow_kept_steps():
@@ -156,185 +155,73 @@ def test_a_mask_without_columns_rejects_every_row():
     assert Batch(**TWO, mask=[[], []]).tokens.tolist() == [0, 0]
 
 
+ROWS, EACH = "2 rows, one for each reward", "2 values, as in row 0"
+LABEL, CELL = "a label a row, shape [R]", "0 or 1 in every cell"
 REFUSED = {
-    # rewards
-    "nan": ({"reward": [1, NAN]}, "reward", 1, FINITE, "nan"),
-    "inf": ({"reward": [INF, 1]}, "reward", 0, FINITE, "inf"),
-    "-inf": ({"reward": [1, -INF]}, "reward", 1, FINITE, "-inf"),
-    "text": ({"reward": [1, "x"]}, "reward", 1, "numbers", "'x'"),
-    "none": ({"reward": [1, None]}, "reward", 1, "numbers", "None"),
-    "object array": (
-        {"reward": np.array([1, None], dtype=object)},
-        *("reward", 1, "numbers", "None"),
-    ),
-    "object series": (
-        {"reward": pd.Series([1, "x"], dtype=object)},
-        *("reward", 1, "numbers", "'x'"),
-    ),
-    "no rewards": ({"reward": None}, "reward", None, "numbers", "None"),
-    "one string": ({"reward": "12"}, "reward", None, "numbers", "'12'"),
-    "a mapping": ({"reward": {1: 2}}, "reward", None, "numbers", "{1: 2}"),
-    "a scalar": ({"reward": 3.0}, "reward", None, "shape [R]", "shape []"),
-    "too deep": (
-        {"reward": [[1], [2]]},
-        *("reward", None, "shape [R]", "shape [2, 1]"),
-    ),
-    "complex": (
-        {"reward": torch.tensor([1j, 2])},
-        *("reward", None, "real numbers", "torch.complex64"),
-    ),
-    # prompts
-    "letters among numbers": ({"prompt": [0, "a"]}, "prompt", 1, NAMES, "'a'"),
-    "numbers among letters": ({"prompt": ["a", 0]}, "prompt", 1, NAMES, "0"),
-    "no label": ({"prompt": ["a", None]}, "prompt", 1, NAMES, "None"),
-    "nan among numbers": (
-        {"prompt": [0, NAN]},
-        *("prompt", 1, "a whole number", "nan"),
-    ),
-    "nan among strings": ({"prompt": ["a", NAN]}, "prompt", 1, NAMES, "nan"),
-    "a string among numbers": (
-        {"prompt": [0, "a"]},
-        "prompt",
-        1,
-        NAMES,
-        "'a'",
-    ),
-    "booleans": ({"prompt": [True, False]}, "prompt", 0, NAMES, "True"),
-    "half": ({"prompt": [1, 1.5]}, "prompt", 1, "a whole number", "1.5"),
-    "nan tensor": (
-        {"prompt": torch.tensor([1, NAN])},
-        *("prompt", 1, "a whole number", "nan"),
-    ),
-    "past int64": (
-        {"prompt": [1.0, 1e30]},
-        *("prompt", 1, "a whole number", "1e+30"),
-    ),
-    "past int64, whole": (
-        {"prompt": [1, 2**63]},
-        *("prompt", 1, "whole numbers below 2**63", "9223372036854775808"),
-    ),
-    "bool tensor": (
-        {"prompt": torch.tensor([True, False])},
-        *("prompt", None, "whole numbers", "torch.bool"),
-    ),
-    "no prompts": (
-        {"prompt": None},
-        *("prompt", None, "a label a row, shape [R]", "shape []"),
-    ),
-    "one name": (
-        {"prompt": "ab"},
-        *("prompt", None, "a label a row, shape [R]", "shape []"),
-    ),
-    "two labels a row": (
-        {"prompt": [["a", "b"], ["c", "d"]]},
-        *("prompt", None, "a label a row, shape [R]", "shape [2, 2]"),
-    ),
-    "one prompt short": (
-        {"prompt": [0]},
-        *("prompt", None, "2 rows, one for each reward", "1"),
-    ),
-    "one string short": (
-        {"prompt": ["a"]},
-        *("prompt", None, "2 rows, one for each reward", "1"),
-    ),
-    # masks
-    "ragged": (
-        {"mask": [[1, 1], [1]]},
-        *("mask", 1, "2 values, as in row 0", "1 values"),
-    ),
-    "ragged from nothing": (
-        {"mask": [[], [1]]},
-        *("mask", 1, "0 values, as in row 0", "1 values"),
-    ),
-    "ragged to nothing": (
-        {"mask": [[1], []]},
-        *("mask", 1, "1 values, as in row 0", "0 values"),
-    ),
-    "a bare cell": (
-        {"mask": [[1], 1]},
-        *("mask", 1, "1 values, as in row 0", "a single value"),
-    ),
-    "mask 2": ({"mask": [[1], [2]]}, "mask", 1, "0 or 1 in every cell", "[2]"),
-    "mask -1": (
-        {"mask": [[-1], [1]]},
-        *("mask", 0, "0 or 1 in every cell", "[-1]"),
-    ),
-    "mask half": (
-        {"mask": [[0.5], [1]]},
-        *("mask", 0, "0 or 1 in every cell", "[0.5]"),
-    ),
-    "mask nan": (
-        {"mask": [[1], [NAN]]},
-        *("mask", 1, "0 or 1 in every cell", "[nan]"),
-    ),
-    "mask text": ({"mask": [["1"], ["0"]]}, "mask", 0, "numbers", "['1']"),
-    "mask none": ({"mask": [[1], [None]]}, "mask", 1, "numbers", "[None]"),
-    "flat mask": ({"mask": [1, 0]}, "mask", None, "shape [R, T]", "shape [2]"),
-    "deep mask": (
-        {"mask": [[[1]], [[0]]]},
-        *("mask", None, "shape [R, T]", "shape [2, 1, 1]"),
-    ),
-    "one mask short": (
-        {"mask": [[1]]},
-        *("mask", None, "2 rows, one for each reward", "1"),
-    ),
-    # per row
-    "eos 2": ({"eos": [1, 2]}, "eos", 1, "true or false", "2"),
-    "eos text": ({"eos": ["yes", "no"]}, "eos", 0, "numbers", "'yes'"),
-    "eos short": (
-        {"eos": [1]},
-        *("eos", None, "2 rows, one for each reward", "1"),
-    ),
-    "half step": ({"step": [0, 0.5]}, "step", 1, "a whole number", "0.5"),
-    "step text": ({"step": ["a", "b"]}, "step", 0, "numbers", "'a'"),
-    "no steps": ({"steps": [1, 0]}, "steps", 1, "1 or more", "0"),
-    "kept -1": ({"kept_steps": [1, -1]}, "kept_steps", 1, "0 or more", "-1"),
-    "kept above": (
-        {"steps": [2, 2], "kept_steps": [2, 3]},
-        *("kept_steps", 1, "at most the row's steps", "3"),
-    ),
-    # log-probabilities
-    "logp nan": (
-        {"logp": [[-1, -1], [-1, NAN]]},
-        *("logp", 1, "a finite number at every unmasked token", "[-1.0, nan]"),
-    ),
-    "ref -inf": (
-        {"ref_logp": [[-INF, -1], [-1, -1]], **LOGP},
-        *("ref_logp", 0, "a finite number at every unmasked token"),
-        "[-inf, -1.0]",
-    ),
-    "logp width": (
-        {"mask": [[1], [1]], **LOGP},
-        *("logp", None, "the mask's shape [2, 1]", "[2, 2]"),
-    ),
-    "ref width": (
-        {"ref_logp": [[-1.0], [-1.0]], **LOGP},
-        *("ref_logp", None, "the mask's shape [2, 2]", "[2, 1]"),
-    ),
-    "ref alone": (
-        {"ref_logp": [[-1.0, -2.0], [-3.0, -4.0]]},
-        *("logp", None, "values beside ref_logp", "none"),
-    ),
-    "beta without ref": (
-        {"settings": Settings(beta=0.1), **LOGP},
-        *("ref_logp", None, "values, since beta is not 0", "none"),
-    ),
-    # settings
-    "settings": (
-        {"settings": {"eps": 1}},
-        *("settings", None, "a gradebook.Settings", "{'eps': 1}"),
-    ),
+    ("reward", FINITE): [([1, NAN], 1, "nan"), ([INF, 1], 0, "inf")],
+    ("reward", "numbers"): [
+        *(([1, cell], 1, repr(cell)) for cell in ("x", None)),
+        (pd.Series([1, "x"], dtype=object), 1, "'x'"),
+        ({1: 2}, None, "{1: 2}"),
+    ],
+    ("reward", "shape [R]"): [([[1], [2]], None, "shape [2, 1]")],
+    ("reward", "real numbers"): [(torch.tensor([1j, 2]), None, "torch.complex64")],
+    ("prompt", NAMES): [
+        ([0, "a"], 1, "'a'"),
+        (["a", 0], 1, "0"),
+        (["a", NAN], 1, "nan"),
+        ([True, False], 0, "True"),
+    ],
+    ("prompt", "a whole number"): [([0, NAN], 1, "nan"), ([1, 1.5], 1, "1.5")],
+    ("prompt", "whole numbers below 2**63"): [([1, 2**63], 1, str(2**63))],
+    ("prompt", "whole numbers"): [(torch.tensor([True, False]), None, "torch.bool")],
+    ("prompt", LABEL): [(None, None, "shape []")],
+    ("prompt", ROWS): [([0], None, "1"), (["a"], None, "1")],
+    ("mask", EACH): [([[1, 1], [1]], 1, "1 values")],
+    ("mask", EACH.replace("2", "1")): [
+        ([[1], []], 1, "0 values"),
+        ([[1], 1], 1, "a single value"),
+    ],
+    ("mask", CELL): [([[1], [2]], 1, "[2]")],
+    ("mask", "numbers"): [([["1"], ["0"]], 0, "['1']")],
+    ("mask", "shape [R, T]"): [([1, 0], None, "shape [2]")],
+    ("mask", ROWS): [([[1]], None, "1")],
+    ("eos", "true or false"): [([1, 2], 1, "2")],
+    ("scored", "true or false"): [([0.5, 1], 0, "0.5")],
+    ("step", "a whole number"): [([0, 0.5], 1, "0.5")],
+    ("rank", "numbers"): [(["a", "b"], 0, "'a'")],
+    ("steps", "1 or more"): [([1, 0], 1, "0")],
+    ("kept_steps", "0 or more"): [([1, -1], 1, "-1")],
+    ("settings", "a gradebook.Settings"): [({"eps": 1}, None, "{'eps': 1}")],
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_with_its_place(name):
-    given, key, row, expected, found = REFUSED[name]
+@pytest.mark.parametrize("key, expected", REFUSED)
+def test_a_column_is_refused_with_its_place(key, expected):
+    for value, row, found in REFUSED[key, expected]:
+        refused({key: value}, key, row, expected, found)
+
+
+def refused(columns, *place):
     with pytest.raises(GradebookError) as caught:
-        Batch(**{**TWO, **given})
+        Batch(**{**TWO, **columns})
     error = caught.value
-    place = (error.key, error.row, error.expected, error.found)
-    assert place == (key, row, expected, found)
+    assert (error.key, error.row, error.expected, error.found) == place
+
+
+def test_columns_that_do_not_fit_together_are_refused_with_their_place():
+    steps = {"steps": [2, 2], "kept_steps": [2, 3]}
+    refused(steps, "kept_steps", 1, "at most the row's steps", "3")
+    each = "a finite number at every unmasked token"
+    refused({"logp": [[-1, -1], [-1, NAN]]}, "logp", 1, each, "[-1.0, nan]")
+    far = {"ref_logp": [[-INF, -1], [-1, -1]], **LOGP}
+    refused(far, "ref_logp", 0, each, "[-inf, -1.0]")
+    narrow = {"mask": [[1], [1]], **LOGP}
+    refused(narrow, "logp", None, "the mask's shape [2, 1]", "[2, 2]")
+    alone = {"ref_logp": LOGP["logp"]}
+    refused(alone, "logp", None, "values beside ref_logp", "none")
+    without = {"settings": Settings(beta=0.1), **LOGP}
+    refused(without, "ref_logp", None, "values, since beta is not 0", "none")
 
 
 def test_the_message_says_the_place():
@@ -399,6 +286,10 @@ def test_selecting_keeps_the_order_and_every_field():
         kept_steps=[0, 1, 2],
         logp=[[-1, 0], [-2, 0], [-3, 0]],
         ref_logp=[[-4, 0], [-5, 0], [-6, 0]],
+        scored=[1, 0, 1],
+        rollout=[4, 4, 5],
+        rank=[0, 1, 2],
+        text=["P", "P", "Q"],
     )
     taken = batch.select(torch.tensor([True, False, True]))
     assert taken.prompt.tolist() == [5, 7]
@@ -410,10 +301,7 @@ def test_selecting_keeps_the_order_and_every_field():
     assert taken.kept_steps.tolist() == [0, 2]
     assert taken.logp[:, 0].tolist() == [-1, -3]
     assert taken.ref_logp[:, 0].tolist() == [-4, -6]
-
-
-def test_many_labels_far_apart_are_numbered_as_they_appear():
-    """Labels 10^6, 0, 3 10^6 over and over, and 2 10^6 last."""
-    labels = torch.tensor([10**6, 0, 3 * 10**6] * 100 + [2 * 10**6])
-    batch = Batch(prompt=labels, reward=torch.zeros(301))
-    assert batch.prompt_index.tolist() == [0, 1, 2] * 100 + [3]
+    assert taken.scored.tolist() == [True, True]
+    assert taken.rollout.tolist() == [4, 5]
+    assert taken.rank.tolist() == [0, 2]
+    assert taken.text.tolist() == [0, 1]

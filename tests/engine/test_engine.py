@@ -51,18 +51,6 @@ def test_exactly_the_credited_rows_count():
     assert found.counted.tolist() == found.credited.tolist()
 
 
-def test_the_no_eos_fault_keeps_the_token_condition():
-    found = trace(**STATES, mask_no_eos=True, engine="no_eos_outliers")
-    assert found.counted.tolist() == [True, False, True, True]
-
-
-def test_the_rejected_fault_keeps_the_eos_condition():
-    found = trace(**STATES, mask_no_eos=True, engine="rejected_rows")
-    assert found.counted.tolist() == [True, True, False, True]
-    found = trace(**STATES, engine="rejected_rows")
-    assert found.counted.tolist() == [True, True, True, True]
-
-
 def test_uncredited_rows_get_no_advantage_and_move_nobody():
     # Rows 0 and 3: mean 2.5, so -1.5 and 1.5.
     found = trace(**STATES, mask_no_eos=True, scale="none")
@@ -304,14 +292,14 @@ def test_whitening_leaves_the_tokens_of_rows_without_eos_out():
     close(found.advantage, [-0.5 / root, 0.5 / root, 0])
 
 
-@pytest.mark.parametrize("mask, tokens", [([[1], [0]], 1), ([[0], [0]], 0)])
-def test_fewer_than_two_tokens_cannot_be_whitened(mask, tokens):
+@pytest.mark.parametrize("ddof, least, tokens", [(1, "two", 1), (0, "one", 0)])
+def test_too_few_tokens_cannot_be_whitened(ddof, least, tokens):
+    rows = {"mask": [[tokens], [0]], "step": [4, 4], "whiten_ddof": ddof}
     with pytest.raises(GradebookError) as caught:
-        trace([0, 0], [1, 2], mask=mask, step=[4, 4], settings=WHITE)
-    assert str(caught.value) == (
-        "key 'mask': step 4 cannot be whitened: expected two unmasked tokens"
-        f" or more, found {tokens}"
-    )
+        trace([0, 0], [1, 2], settings=WHITE, **rows)
+    said = f"{least} unmasked token{'s' * ddof} or more, found {tokens}"
+    message = "key 'mask': step 4 cannot be whitened: expected "
+    assert str(caught.value) == message + said
 
 
 # kept_steps

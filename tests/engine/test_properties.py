@@ -262,14 +262,6 @@ def test_a_constant_does_change_the_others(estimator):
     assert not before.advantage.equal(after.advantage)
 
 
-def test_a_constant_passes_through_a_lone_row_that_stays_raw():
-    rows = {"prompt": [0], "reward": [2]}
-    found = traced(rows, ESTIMATORS["rloo"]).advantage
-    assert found.tolist() == [2]
-    found = traced({**rows, "reward": [5]}, ESTIMATORS["rloo"]).advantage
-    assert found.tolist() == [5]
-
-
 def moved(rows, settings, engine, row, reward):
     """Others' advantages before and after another reward of one row."""
     changed = list(rows["reward"])
@@ -291,24 +283,6 @@ def test_a_row_without_credit_moves_nobody(rows, settings, reward, data):
     before, after = moved(rows, settings, CORRECT, row, reward)
     assert before.nan_to_num().equal(after.nan_to_num())
     assert before.isnan().equal(after.isnan())
-
-
-SILENT = {
-    "no_eos_outliers": {"eos": [True, True, False]},
-    "rejected_rows": {"mask": [[1], [1], [0]]},
-}
-"""Columns in which the third of three rows is not counted."""
-
-
-@pytest.mark.parametrize("name", SILENT)
-def test_a_row_that_is_not_counted_moves_others_in_the_replica(name):
-    rows = {"prompt": [0] * 3, "reward": [0, 1, 2], **SILENT[name]}
-    settings = Settings(mask_no_eos=True)
-    assert not traced(rows, settings).counted[2]
-    before, after = moved(rows, settings, REPLICAS[name], 2, 5)
-    assert ((before - after).abs() > 1e-3).any()
-    before, after = moved(rows, settings, CORRECT, 2, 5)
-    assert before.equal(after)
 
 
 @given(columns(most=4), any_settings, st.integers(1, 4), st.booleans())

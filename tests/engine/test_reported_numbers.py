@@ -179,11 +179,6 @@ def test_rejected_row_of_the_reports_batch(estimator, correct, faulty):
     close(found.advantage, [*(faulty or correct), 0], 2e-6)
 
 
-def test_every_estimator_is_held_by_the_reports_batch():
-    names = test_rejected_row_of_the_reports_batch.pytestmark[0].args[1]
-    assert {case[0] for case in names} == set(ESTIMATORS)
-
-
 @pytest.mark.parametrize(
     "estimator, correct, faulty",
     [

@@ -203,14 +203,3 @@ def test_the_second_normalization_is_over_its_own_step():
     )
     found = gradebook.run(ENGINES["double_normalization"], batch)
     assert found.advantage.tolist() == pytest.approx([1, 1, -1, -1])
-
-
-def test_the_drawn_steps_hold_what_they_should():
-    batch = Batch(**together(ORDERS["mixed"]))
-    assert batch.step_count == 4
-    for step in (7, 4):
-        here = batch.step == step
-        assert set(batch.prompt[here].tolist()) == {0, 1, 2}
-        assert (batch.tokens[here] == 0).any()
-        assert (batch.kept_steps[here] == 0).any()
-        assert not batch.eos[here].all()

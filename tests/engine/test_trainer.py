@@ -52,11 +52,6 @@ def test_a_draw_is_over_single_transitions():
     assert len({tuple(k) for k in kept}) == 2
 
 
-def test_a_seed_always_draws_the_same():
-    batch = episodes([5, 9], [3, 4])
-    assert subsampled(batch, 7).equal(subsampled(batch, 7))
-
-
 def test_where_all_is_kept_every_draw_is_the_batch():
     batch = episodes([2, 10], [2, 10])
     assert subsampled(batch, 3).tolist() == [2, 10]
@@ -110,11 +105,6 @@ def test_an_evaluation_takes_each_prompts_first_row_of_each_step():
     batch = Batch(list("ABABC"), [1.0, 2, 3, 4, 5], settings=evaluation)
     assert present(batch).tolist() == [True, True, False, False, True]
     batch = Batch(list("AAA"), [1.0, 2, 3], step=[0, 1, 1], settings=evaluation)
-    assert present(batch).tolist() == [True, True, False]
-
-
-def test_groups_below_the_minimum_are_not_present():
-    batch = Batch([0, 0, 1], [0] * 3, settings=Settings(min_group_size=2))
     assert present(batch).tolist() == [True, True, False]
 
 

@@ -57,16 +57,6 @@ def test_two_prompts_may_reuse_the_number_of_a_rollout():
     assert found.advantage.tolist() == [-1, 1, -2, 2]
 
 
-def test_one_rollout_in_two_steps_is_two():
-    rows = {
-        "prompt": [0, 0, 0, 0],
-        "step": [0, 0, 1, 1],
-        "rollout": ["a", "b", "a", "b"],
-        "reward": [0, 2, 4, 8],
-    }
-    assert trace(**rows).advantage.tolist() == [-1, 1, -2, 2]
-
-
 def test_the_first_credited_row_votes_where_rewards_of_a_rollout_differ():
     # Row 0 has no token, so row 1 votes: the mean is (3 + 1) / 2.
     rows = {
@@ -112,13 +102,3 @@ def test_a_lone_rollout_in_three_rows_is_alone(lone_row, advantage):
         found = trace(settings, **rows)
         assert found.advantage.tolist() == [advantage] * 3
         assert found.trained.tolist() == [lone_row == "raw"] * 3
-
-
-def test_a_batch_without_rollouts_counts_exactly_the_credited_rows():
-    found = trace(
-        prompt=[0, 0, 0, 1],
-        reward=[1, 2, 3, 4],
-        mask=[[1], [0], [1], [1]],
-    )
-    assert found.counted.equal(found.credited)
-    assert found.counted.tolist() == [True, False, True, True]
