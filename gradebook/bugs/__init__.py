@@ -15,7 +15,7 @@ from pkgutil import iter_modules
 
 import numpy as np
 
-from gradebook.core.errors import refuse
+from gradebook.core.errors import choice
 from gradebook.engine.pipeline import CORRECT, STAGES, Engine, Stage
 
 BUGS: tuple[str, ...] = tuple(sorted(m.name for m in iter_modules(__path__)))
@@ -53,9 +53,7 @@ def swap(name: str) -> Swap:
 
     Raises GradebookError for a name that is not in BUGS.
     """
-    if name not in BUGS:
-        raise refuse("one of " + ", ".join(BUGS), name, "bug")
-    module = import_module(f"{__name__}.{name}")
+    module = import_module(f"{__name__}.{choice(name, BUGS, 'bug')}")
     ((stage, faulty),) = (
         (stage, function)
         for stage, function in inspect.getmembers(module, inspect.isfunction)

@@ -10,9 +10,8 @@ from gradebook.engine.grouping import credited, divisible
 
 
 def group(batch: Batch) -> Tensor:
-    """Every `group_size` rows of those that are left after dropped rows
-    went, whatever their prompt; dropped rows are in no group (-1).
-    int64 [R].
+    """The remaining rows, cut into blocks of `group_size` whatever their
+    prompt; dropped rows are in no group (-1). int64 [R].
 
     The trainer sees rollouts compared with another prompt's rollouts.
     Raises GradebookError, as the trainer stops, where the rows that are

@@ -41,18 +41,18 @@ def evidence(
     q / (q c + eps), with q a multiple of the rewards' spacing and c what the
     deviation makes of it; else 0. int [R]. `ddof` is None where nothing
     divides."""
-    at = np.flatnonzero(rows)
-    n = np.bincount(prompt)[prompt[at]].astype("float64")
-    score, size = np.abs(reward[at]).astype("float32"), np.abs(advantage[at])
+    places = np.flatnonzero(rows)
+    n = np.bincount(prompt)[prompt[places]].astype("float64")
+    score, size = np.abs(reward[places]).astype("float32"), np.abs(advantage[places])
     spacing = np.spacing(score).astype("float64")
-    near = np.zeros(len(at), dtype=bool)
+    near = np.zeros(len(places), dtype=bool)
     for multiple in (0.25, 0.5, *range(1, 33)):
         q = multiple * spacing
-        spreads = (q, q * np.sqrt(n / (n - 1)), np.zeros(len(at)))
-        for spread in spreads if ddof is not None else (np.ones(len(at)),):
+        spreads = (q, q * np.sqrt(n / (n - 1)), np.zeros(len(places)))
+        for spread in spreads if ddof is not None else (np.ones(len(places)),):
             with np.errstate(divide="ignore"):
                 left = q / (spread + (0 if ddof is None else eps))
             near |= np.isfinite(left) & (np.abs(size - left) <= 0.02 * left)
     shown = np.zeros(len(rows), dtype="int64")
-    shown[at[near & (score * 1024 != np.round(score * 1024))]] = 2
+    shown[places[near & (score * 1024 != np.round(score * 1024))]] = 2
     return shown

@@ -22,7 +22,7 @@ def scale(
     which divides wherever it is above 0. float [R].
 
     The trainer sees advantages in the thousands on rows whose siblings all
-    have one reward: rounding left them a deviation other than 0.
+    have the same reward: rounding left them a deviation other than 0.
     """
     s, groups = batch.settings, by_group(group, counted)
     if s.scale != "others_std":
@@ -40,19 +40,26 @@ def scale(
 READING = {"baseline": "leave_one_out", "scale": "others_std"}
 """The only computation in which the others' deviation takes part."""
 
+NEAR = 1e-3
+"""Rewards are nearly equal that differ by this much of the largest."""
+
 
 def unexplained(reward: np.ndarray, prompt: np.ndarray) -> np.ndarray:
-    """The other rewards of the row's group are equal, or all but. bool [R]."""
+    """Rows whose siblings' rewards are nearly equal, and, unless that is every
+    row, their siblings where float32 cannot hold the rewards. bool [R]."""
     size, order = np.bincount(prompt), np.lexsort((reward, prompt))
     last = np.cumsum(size) - 1
     first = last - size + 1
     x, out = reward[order], np.zeros(len(reward), dtype=bool)
-    near = 1e-3 * np.maximum(np.maximum(np.abs(x[first]), np.abs(x[last])), 1e-12)
+    near = NEAR * np.maximum(np.maximum(np.abs(x[first]), np.abs(x[last])), 1e-12)
     several = size >= 3
     second, before = np.minimum(first + 1, last), np.maximum(last - 1, first)
     out[order[first[several & (x[last] - x[second] <= near)]]] = True
     out[order[last[several & (x[before] - x[first] <= near)]]] = True
-    return out | (several & (x[last] - x[first] <= near))[prompt]
+    out |= (several & (x[last] - x[first] <= near))[prompt]
+    inexact = np.bincount(prompt, reward * 1024 != np.round(reward * 1024))
+    whole = out | (inexact * np.bincount(prompt, out) > 0)[prompt]
+    return out if whole.all() else whole
 
 
 def evidence(
@@ -64,40 +71,44 @@ def evidence(
     ddof: int | None,
     eps: float,
 ) -> np.ndarray:
-    """For those of `rows`, bool [R]: 2 where a float32 order of summation gives
-    the logged deviation within 4 units in the last place, in two groups or
-    more; 1 inside the bound of a one-pass variance; else 0. int [R]."""
+    """For those of `rows`, bool [R]: 2 where the siblings are nearly equal, and
+    a float32 order of summation gives the logged deviation within 4 units in
+    the last place and nearer than the exact one, in two groups or more; 1
+    inside the bound of a one-pass variance; else 0. int [R]."""
     shown = np.zeros(len(rows), dtype="int64")
     for row in np.flatnonzero(rows):
         mates = np.flatnonzero(prompt == prompt[row])
-        others, own = reward[mates[mates != row]], reward[row]
-        away, logged, n = own - baseline[row], advantage[row], len(others)
+        others, score = reward[mates[mates != row]], reward[row]
+        away, logged, n = score - baseline[row], advantage[row], len(others)
         if away == 0 or not logged or n < 2:
             continue
         undivided = abs(away - logged) <= 1e-4 * abs(away)
         spread = away / logged - eps
         variance = max(spread, 0) ** 2 * (n - (ddof or 0)) / n
         bound = 8 * 2.0**-24 * float((reward[mates] ** 2).sum())
-        shown[row] = variance <= bound + others.var() or undivided
-        for each in _variances(others.astype("float32"), np.float32(own)):
+        shown[row] = abs(variance - others.var()) <= bound or undivided
+        if np.ptp(others) > NEAR * np.abs(others).max():
+            continue
+        for each in _variances(others.astype("float32"), np.float32(score)):
             unit = float(np.spacing(np.float32((others**2).mean())))
             swallowed = undivided and not each > 0
-            if swallowed or not undivided and abs(variance - each) <= 4 * unit:
+            near = abs(variance - each) < min(4 * unit, abs(variance - others.var()))
+            if swallowed or not undivided and near:
                 shown[row] = 2
     if len(np.unique(prompt[shown == 2])) < 2:
         shown = np.minimum(shown, 1)
     return shown
 
 
-def _variances(x: np.ndarray, own: np.float32) -> list[float]:
+def _variances(x: np.ndarray, reward: np.float32) -> list[float]:
     """E[x^2] - E[x]^2 in float32, summed in the orders that trainers use."""
     n, double = np.float32(len(x)), x.astype("float64")
-    whole = np.append(x, own)
+    whole = np.append(x, reward)
     sums = (
         (double.sum(), (x * x).astype("float64").sum()),
         (np.add.accumulate(x)[-1], np.add.accumulate(x * x)[-1]),
         (x.sum(), (x * x).sum()),
-        (whole.sum() - own, (whole * whole).sum() - own * own),
+        (whole.sum() - reward, (whole * whole).sum() - reward * reward),
     )
     means = [(np.float32(first) / n, np.float32(square) / n) for first, square in sums]
     return [float(square - mean * mean) for mean, square in means]

@@ -22,8 +22,8 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
     if not batch.settings.whiten_tokens:
         return surviving(batch, standardized)
     enough_tokens(batch, credited)
-    steps, at = by_step(batch, credited), batch.step_index
+    steps, step = by_step(batch, credited), batch.step_index
     total = steps.at_rows(steps.sum(standardized * batch.tokens))
-    mean = total / (batch.step_rows * batch.width)[at]
-    a = whitened_about(batch, standardized, credited, mean, at)
+    mean = total / (batch.step_rows * batch.width)[step]
+    a = whitened_about(batch, standardized, credited, mean, step)
     return surviving(batch, a)

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, PlainValidator
 
 from gradebook.bugs import BUGS
 from gradebook.cases.challenge import Challenge, SettingName
-from gradebook.cases.rows import MOST_ROWS, Rows
 from gradebook.cases.schema import (
+    MOST_ROWS,
     Commit,
     Count,
     Flag,
@@ -19,6 +19,7 @@ from gradebook.cases.schema import (
     Number,
     NumberOrNone,
     Part,
+    Rows,
     Text,
     Url,
     Whole,
@@ -176,8 +177,9 @@ class Record(Part):
     correct_phrase   what a verdict calls the correct one
     tells            what a log must hold for the bug to be tried
     would_tell       what a step must hold for the bug to show
-    guesses          setting -> values to try in the check; "strides" stands
-                     for the group sizes that the rows of a log suggest
+    guesses          setting -> values to try in the check; "strides" and
+                     "prompts" stand for the group sizes and the prompts of a
+                     step that the rows of a log suggest
     laws             names of laws in analysis/laws, the first to show first
     breaks           property, one of PROPERTIES -> the case that proves
                      that the faulty engine breaks it
@@ -319,4 +321,4 @@ FROM_MAIN = (
     "engine_names",
     "kin",
 )
-"""What a variant may leave to its bug's main file."""
+"""What a variant may leave to its bug's main file; settings are its own."""

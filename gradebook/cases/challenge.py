@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator
 
-from gradebook.cases.rows import checked
 from gradebook.cases.schema import (
     Count,
     Flag,
@@ -20,6 +19,7 @@ from gradebook.cases.schema import (
     Text,
     between,
     check_index,
+    checked,
     each_once,
     one_of,
     read,

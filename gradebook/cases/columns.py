@@ -22,14 +22,14 @@ TOKEN = re.compile(r"t[1-9][0-9]*")
 """The header of one token of the response mask: t1, t2, .."""
 
 
-def plain_cell(name: str, row: Mapping[str, Cell], at: int, width: int) -> Cell:
+def plain_cell(name: str, row: Mapping[str, Cell], number: int, width: int) -> Cell:
     """The cell that changes nothing: what the batch takes where the column is
-    missing. `row` has the row's other cells, `at` is its number, and `width`
+    missing. `row` has the row's other cells, `number` is the row's, and `width`
     the number of tokens."""
     ones = " ".join(["-1"] * max(width, 1))
     match name:
         case "rollout":
-            return str(at)
+            return str(number)
         case "text":
             return row["prompt"]
         case "steps":
@@ -53,8 +53,8 @@ def column_of(header: str) -> str:
 
 def titled(header: str) -> str:
     """A header's title on the screen; a token's header is its title."""
-    known = COLUMNS.get(header)
-    return known.title if known else header
+    column = COLUMNS.get(header)
+    return column.title if column else header
 
 
 # Cells
@@ -79,7 +79,7 @@ def as_cell(header: str, value: Any, width: int) -> Cell:
     name = column_of(header)
     kind = COLUMNS[name].kind
     if kind == "tokens" and name == header:
-        cell: Cell = tuple(_flag(f"t{t + 1}", one) for t, one in enumerate(value))
+        cell: Cell = tuple(_flag(f"t{t + 1}", mark) for t, mark in enumerate(value))
     elif kind in ("flag", "tokens"):
         return _flag(header, value)
     else:
@@ -124,10 +124,10 @@ def number(cell: Any) -> float:
     if not text:
         raise GradebookError(expected="a number", found="an empty cell")
     if not NUMBER.fullmatch(text):
-        wanted = "a number"
+        expected = "a number"
         if "," in text:
-            wanted = "a number with a decimal point"
-        raise refuse(wanted, as_text(cell))
+            expected = "a number with a decimal point"
+        raise refuse(expected, as_text(cell))
     value = float(text)
     if not math.isfinite(value):
         raise refuse("a number below 1.8e308", as_text(cell))
@@ -151,8 +151,8 @@ def flag(cell: Any) -> bool:
         return True
     if text in ("false", "0", "0.0", "no"):
         return False
-    found = shown(as_text(cell)) if text else "an empty cell"
-    raise GradebookError(expected="true or false", found=found)
+    cell_text = shown(as_text(cell)) if text else "an empty cell"
+    raise GradebookError(expected="true or false", found=cell_text)
 
 
 def _label(cell: Any) -> str:

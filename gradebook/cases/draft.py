@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradebook.cases import edits
-from gradebook.cases.fields import said
 from gradebook.cases.scenario import Scenario
-from gradebook.cases.state import State, start
+from gradebook.cases.state import State, said, start
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
 
@@ -137,10 +136,10 @@ class Draft:
         with self.lock:
             self.states[self.at] = edits.select(self.state, row)
 
-    def go(self, at: int) -> None:
-        """The state number `at` of the history, or the nearest."""
+    def go(self, number: int) -> None:
+        """The state number `number` of the history, or the nearest."""
         with self.lock:
-            self.at = max(0, min(at, len(self.states) - 1))
+            self.at = max(0, min(number, len(self.states) - 1))
             self._gesture = None
             self.notes = []
             self.refused.clear()

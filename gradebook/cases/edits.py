@@ -6,27 +6,23 @@ there, or with text that cannot be read.
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gradebook.cases import paste as pastes
-from gradebook.cases.columns import as_text
-from gradebook.cases.fields import read_setting
-from gradebook.cases.state import State
+from gradebook.cases.state import State, read_setting
 from gradebook.cases.table import MOST_ROWS, Table
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import GradebookError, choice, refuse
+from gradebook.core.formatting import counted
 from gradebook.core.settings import check_setting
 
 
 def set_cell(state: State, row: int, column: str, cell: str | bool) -> State:
     """Another cell, as typed. `column` is a column or a token such as t3."""
     _check_row(state, row)
-    if column == "mask" or column not in state.table:
-        raise GradebookError(
-            key="column",
-            expected="one of " + ", ".join(state.table.headers),
-            found=column,
-        )
+    choice(column, state.table.headers, "column")
     return replace(state, table=state.table.with_cell(row, column, cell))
 
 
@@ -34,12 +30,8 @@ def set_mask(state: State, row: int, start: int, stop: int, on: bool) -> State:
     """Tokens `start` to `stop` - 1 of a row learn, or do not."""
     _check_row(state, row)
     if not 0 <= start < stop <= state.table.width:
-        raise GradebookError(
-            key="mask",
-            row=row,
-            expected=f"tokens from 0 to {state.table.width}",
-            found=f"{start} to {stop}",
-        )
+        tokens = f"tokens from 0 to {state.table.width}"
+        raise refuse(tokens, f"{start} to {stop}", "mask", row)
     cells = {(row, f"t{t + 1}"): on for t in range(start, stop)}
     return replace(state, table=state.table.with_cells(cells))
 
@@ -78,18 +70,68 @@ def move_row(state: State, row: int, to: int) -> State:
 def paste(state: State, row: int, column: str, text: str) -> State:
     """A block from a spreadsheet, laid over the cells from `row` and
     `column` on. It adds rows at the end where it needs them; a batch
-    without rows begins with the block."""
+    without rows begins with the block. A line with fewer cells leaves the
+    others as they are."""
     if state.rows:
         _check_row(state, row)
     else:
         row = 0
-    return _under(state, pastes.pasted(state.table, row, column, text))
+    block, headers = _block(text), state.table.headers
+    first = choice("t1" if column == "mask" else column, headers, "paste")
+    headers = headers[headers.index(first) :]
+    widest = max(map(len, block))
+    if widest > len(headers):
+        most = f"at most {counted(len(headers), 'cell')} in a line, as the table has"
+        raise refuse(f"{most} from {first} on", widest, "paste")
+    return _laid(state, row, headers, block, max(state.rows, row + len(block)))
 
 
 def replace_rows(state: State, text: str) -> State:
     """A block from a spreadsheet instead of all rows. Its first line may
-    name the columns; one column is the rewards."""
-    return _under(state, pastes.replaced(state.table, text))
+    name the columns; one column is the rewards. What the block does not give
+    keeps the cell of that row."""
+    block, headers = [line for line in _block(text) if line], state.table.headers
+    names = tuple(cell.strip().lower() for cell in block[0])
+    if "reward" in names:
+        block = block[1:]
+    else:
+        widest = max(map(len, block))
+        names = headers[:widest] if widest > 1 else ("reward",)
+    if {*names} - {*headers} or len({*names}) < len(names):
+        columns = "each of these columns at most once: " + ", ".join(headers)
+        raise GradebookError(key="paste", expected=columns, found=", ".join(names))
+    for row, line in enumerate(block):
+        if len(line) != len(names):
+            raise refuse(counted(len(names), "cell"), len(line), "paste", row)
+    return _laid(state, 0, names, block, len(block))
+
+
+def _laid(
+    state: State, row: int, headers: Sequence[str], block: list[list[str]], rows: int
+) -> State:
+    """The block over the cells from `row` on, in a table of so many rows."""
+    if rows > MOST_ROWS:
+        raise refuse(f"at most {MOST_ROWS} rows", rows, "paste")
+    cells = {
+        (row + down, header): cell.strip()
+        for down, line in enumerate(block)
+        for header, cell in zip(headers, line)
+    }
+    return _under(state, state.table.extended(rows).with_cells(cells))
+
+
+def _block(text: str) -> list[list[str]]:
+    """The lines of a block, cell by cell, without empty lines around them.
+    Cells stand between tabs; one that holds a tab, a line break or a quote
+    stands in quotes. Raises GradebookError where there is none."""
+    try:
+        lines = list(csv.reader(io.StringIO(text), delimiter="\t"))
+    except csv.Error as error:
+        raise refuse("a block of cells", str(error), "paste") from None
+    filled = [number for number, line in enumerate(lines) if any(map(str.strip, line))]
+    if not filled:
+        raise GradebookError(key="paste", expected="a block of cells", found="nothing")
+    return lines[filled[0] : filled[-1] + 1]
 
 
 def set_width(state: State, tokens: int) -> State:
@@ -111,12 +153,7 @@ def select(state: State, row: int) -> State:
 def set_setting(state: State, name: str, typed: Any) -> State:
     """Another setting, as typed: text for a number, the option for a
     choice, True or False for a switch."""
-    if name not in state.typed:
-        raise GradebookError(
-            key="setting",
-            expected="one of " + ", ".join(state.typed),
-            found=as_text(name),
-        )
+    choice(name, state.typed, "setting")
     check_setting(name, read_setting(name, typed))
     return replace(state, typed={**state.typed, name: typed})
 
@@ -127,8 +164,6 @@ def _under(state: State, table: Table) -> State:
 
 def _check_row(state: State, row: int) -> None:
     if not 0 <= row < state.rows:
-        raise refuse(
-            f"a row from 0 to {state.rows - 1}" if state.rows else "a batch with rows",
-            row,
-            "row",
-        )
+        last = state.rows - 1
+        rows = f"a row from 0 to {last}" if state.rows else "a batch with rows"
+        raise refuse(rows, row, "row")

@@ -14,7 +14,7 @@ from typing import Any
 from gradebook.bugs import Swap, swap
 from gradebook.core.errors import GradebookError
 from gradebook.engine.grouping import counted_without
-from gradebook.engine.pipeline import CORRECT, STAGES, Engine, Stage
+from gradebook.engine.pipeline import CORRECT, STAGES, Engine
 
 NO_BUG = Swap("", "", CORRECT.score, CORRECT.score, CORRECT)
 """Stands for the bugs where none is chosen."""
@@ -26,9 +26,17 @@ def several(bug_names: Iterable[str]) -> Engine:
     Raises GradebookError for an unknown name, and for bugs that exclude
     each other.
     """
-    faulty: dict[str, Any] = {
-        stage: _faulty(stage, swaps) for stage, swaps in _by_stage(bug_names).items()
-    }
+    faulty: dict[str, Any] = {}
+    for stage, together in _by_stage(bug_names).items():
+        faulty[stage] = together[0].faulty
+        if len(together) > 1:
+            if not all(each.drops for each in together):
+                raise GradebookError(
+                    key="bugs",
+                    expected=f"one bug in the stage {stage}",
+                    found=" and ".join(each.name for each in together),
+                )
+            faulty[stage] = counted_without(frozenset(_dropped(together)))
     return replace(CORRECT, **faulty)
 
 
@@ -36,11 +44,11 @@ def swaps(bug_names: Iterable[str]) -> tuple[Swap, ...]:
     """One Swap for each stage that the named bugs change, in the order of
     the stages; each holds the whole engine. Raises as `several`."""
     named = _by_stage(bug_names)
-    engine = several(one.name for found in named.values() for one in found)
+    engine = several(each.name for together in named.values() for each in together)
     return tuple(
         replace(
             named[stage][0],
-            name=" and ".join(one.name for one in named[stage]),
+            name=" and ".join(each.name for each in named[stage]),
             faulty=getattr(engine, stage),
             engine=engine,
             drops=_dropped(named[stage]),
@@ -57,27 +65,11 @@ def swapped(bug_names: Iterable[str]) -> Swap:
 
 
 def _by_stage(bug_names: Iterable[str]) -> dict[str, list[Swap]]:
-    """Stage -> the bugs that swap it, each once."""
-    found: dict[str, list[Swap]] = {}
+    by_stage: dict[str, list[Swap]] = {}
     for name in dict.fromkeys(bug_names):
-        one = swap(name)
-        found.setdefault(one.stage, []).append(one)
-    return found
+        by_stage.setdefault(swap(name).stage, []).append(swap(name))
+    return by_stage
 
 
 def _dropped(together: Sequence[Swap]) -> tuple[str, ...]:
-    """Every condition that one of the bugs drops, each once."""
-    return tuple(dict.fromkeys(c for one in together for c in one.drops))
-
-
-def _faulty(stage: str, together: Sequence[Swap]) -> Stage:
-    """The stage's function with all of the bugs."""
-    if len(together) == 1:
-        return together[0].faulty
-    if not all(one.drops for one in together):
-        raise GradebookError(
-            key="bugs",
-            expected=f"one bug in the stage {stage}",
-            found=" and ".join(one.name for one in together),
-        )
-    return counted_without(frozenset(_dropped(together)))
+    return tuple(dict.fromkeys(c for each in together for c in each.drops))

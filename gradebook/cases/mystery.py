@@ -9,11 +9,10 @@ import hashlib
 from functools import cache
 
 from gradebook.bugs import BUGS
-from gradebook.cases.plain import PlainCase
 from gradebook.cases.record import bug
-from gradebook.cases.scenario import FOLDER
+from gradebook.cases.scenario import FOLDER, PlainCase
+from gradebook.cases.schema import read_part
 from gradebook.cases.state import State, start
-from gradebook.cases.toml_file import read_part
 
 FILE = FOLDER / "games" / "mystery.toml"
 NONE = ""

@@ -50,10 +50,10 @@ def bug(name: str) -> Bug:
     >>> bug("partial_groups").stage, bug("partial_groups").title
     ('group', 'Partial groups')
     """
-    own = swap(name)
+    stage = swap(name)
     main = load(name)
     return Bug(
-        **_fields(own),
+        **_fields(stage),
         **_fields(main.record),
         title=main.title,
         trainer=main.trainer,

@@ -22,7 +22,7 @@ SETTINGS = ("estimator", *Settings().keys())
 
 def starts() -> tuple[str, ...]:
     """The names of the starts, the blank one first."""
-    together = (one.name for one in combinations())
+    together = (case.name for case in combinations())
     return (NAME, *(f"{NAME}-{name}" for name in (*names(), *together)))
 
 
@@ -32,13 +32,15 @@ def is_start(name: str) -> bool:
     return name.partition("-")[0] == NAME
 
 
+@cache
 def start_case(name: str) -> Scenario:
     """The start of that name. Raises GradebookError as `load` does."""
     if name == NAME:
         return blank()
     shipped = name.removeprefix(f"{NAME}-")
-    together = {one.name: one for one in combinations()}
-    return _start_of(together.get(shipped) or load(shipped))
+    together = {case.name: case for case in combinations()}
+    case = together.get(shipped) or load(shipped)
+    return replace(case, name=name, controls=SETTINGS)
 
 
 def case(name: str) -> Scenario:
@@ -50,12 +52,6 @@ def case(name: str) -> Scenario:
 def page_of(scenario: Scenario) -> str:
     """The page that shows the scenario: the sandbox, or the bug's."""
     return NAME if is_start(scenario.name) else scenario.bug
-
-
-@cache
-def _start_of(shipped: Scenario) -> Scenario:
-    name = f"{NAME}-{shipped.name}"
-    return replace(shipped, name=name, controls=SETTINGS)
 
 
 @cache

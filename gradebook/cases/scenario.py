@@ -11,22 +11,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from gradebook.bugs import BUGS
-from gradebook.cases.case import FROM_MAIN, KINDS, Case
+from gradebook.cases.case import FROM_MAIN, KINDS, Case, SettingsTable
 from gradebook.cases.challenge import Change, Setting
 from gradebook.cases.engines import several
-from gradebook.cases.schema import check_index, under
+from gradebook.cases.schema import (
+    Count,
+    Part,
+    Rows,
+    Text,
+    check_index,
+    read_document,
+    read_toml,
+    under,
+)
 from gradebook.cases.table import Table
-from gradebook.cases.toml_file import read_document, read_toml
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.project import PROJECT
 from gradebook.core.settings import Settings
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
 
 FOLDER = PROJECT / "scenarios"
 
@@ -101,11 +110,11 @@ def load(name_or_path: str | Path) -> Scenario:
     """
     if not isinstance(name_or_path, (str, Path)):
         raise refuse("a name or a path", name_or_path, "scenario")
-    if _is_path(name_or_path):
+    text = str(name_or_path)
+    is_path = text.endswith(".toml") or bool({"/", "\\"} & {*text})
+    if is_path or isinstance(name_or_path, Path):
         return _read(Path(name_or_path))
-    if name_or_path not in names():
-        raise refuse("one of " + ", ".join(names()), name_or_path, "scenario")
-    return _shipped(FOLDER / f"{name_or_path}.toml")
+    return _shipped(FOLDER / f"{choice(name_or_path, names(), 'scenario')}.toml")
 
 
 def names() -> tuple[str, ...]:
@@ -126,8 +135,7 @@ def variants(bug: str) -> tuple[Scenario, ...]:
 
     Raises GradebookError when two of them share a title.
     """
-    if bug not in BUGS:
-        raise refuse("one of " + ", ".join(BUGS), bug, "bug")
+    choice(bug, BUGS, "bug")
     cases = [load(n) for n in names() if n.partition("-")[0] == bug]
     cases = [case for case in cases if not case.also]
     cases.sort(key=lambda case: (case.variant, KINDS.index(case.kind), case.name))
@@ -144,8 +152,8 @@ def combinations() -> tuple[Scenario, ...]:
     """The sandbox's cases with several bugs on together, that a trainer had
     at the same time."""
     folder = FOLDER / "sandbox"
-    found = map(_shipped, sorted(folder.glob("*-with_*.toml")))
-    return tuple(one for one in found if one.also)
+    cases = map(_shipped, sorted(folder.glob("*-with_*.toml")))
+    return tuple(case for case in cases if case.also)
 
 
 @cache
@@ -153,33 +161,20 @@ def _shipped(path: Path) -> Scenario:
     return _read(path)
 
 
-def _is_path(name_or_path: str | Path) -> bool:
-    if isinstance(name_or_path, Path):
-        return True
-    return name_or_path.endswith(".toml") or bool({"/", "\\"} & set(name_or_path))
-
-
 def _read(path: Path) -> Scenario:
-    """The scenario in the file at `path`."""
     try:
-        return _scenario(path, read_toml(path))
+        document = read_toml(path)
+        bug, named = document.get("bug"), path.stem.partition("-")[0]
+        if named in BUGS and bug not in (named, None):
+            raise refuse(f"'{named}', as the file's name says", bug, "bug")
+        variant = path.stem != bug
+        if variant and bug in BUGS:
+            main = load(bug)
+            document = {n: getattr(main, n) for n in FROM_MAIN} | document
+        keys = {"name": path.stem, "path": path, "variant": variant}
+        return read_document(Scenario, document, **keys)
     except GradebookError as error:
         raise error.inside(str(path)) from error.__cause__
-
-
-# The scenario
-
-
-def _scenario(path: Path, document: dict[str, Any]) -> Scenario:
-    bug = document.get("bug")
-    named = path.stem.partition("-")[0]
-    if named in BUGS and bug not in (named, None):
-        raise refuse(f"'{named}', as the file's name says", bug, "bug")
-    variant = path.stem != bug
-    if variant and bug in BUGS:
-        main = load(bug)
-        document = {n: getattr(main, n) for n in FROM_MAIN} | document
-    return read_document(Scenario, document, name=path.stem, path=path, variant=variant)
 
 
 def solved(scenario: Scenario, changes: Sequence[Change]) -> Batch:
@@ -196,3 +191,31 @@ def solved(scenario: Scenario, changes: Sequence[Change]) -> Batch:
         except GradebookError as error:
             raise under(error, f"[{place}]") from None
     return table.batch(settings)
+
+
+# What a draft, the board and a link need of a case that is no bug's scenario
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PlainCase(Part):
+    """A batch, and what it is called.
+
+    name      of its draft, its board and its widgets
+    title     what the board's picture is called
+    bugs      what the faulty engine has; () where there is only one engine
+    controls  the settings that the page has widgets for
+    """
+
+    name: Text
+    title: Text
+    rows: Rows
+    settings: SettingsTable
+    focus: Count = 0
+    bugs: tuple[Text, ...] = ()
+    controls: tuple[Text, ...] = ()
+    engine_names: tuple[Text, Text] = ("correct", "faulty")
+
+    def as_scenario(self) -> Scenario:
+        """The same case for functions that take a scenario but read only
+        what is declared here: State, Draft, view and link."""
+        return cast(Scenario, self)

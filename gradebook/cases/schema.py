@@ -7,8 +7,10 @@ checks. `read` turns its first error into a GradebookError with key and row.
 from __future__ import annotations
 
 import math
+import tomllib
 from functools import cache
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -23,6 +25,8 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
+from gradebook.cases.table import MOST_ROWS, Table
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, refuse, shown
 
 MOST_ITEMS = 100
@@ -140,3 +144,80 @@ def under(error: GradebookError, key: str) -> GradebookError:
     if key == "rows" and error.row is not None:
         return error
     return error.at(key=join(key, error.key))
+
+
+# Files
+
+
+T = TypeVar("T")
+
+LARGEST_FILE = 1_000_000
+"""Bytes of a file, at most."""
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The file's keys and values, as TOML reads them. Raises GradebookError
+    where it cannot be read, is too large or is no TOML."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise GradebookError(expected=f"at most {LARGEST_FILE} bytes", found="more")
+        return tomllib.loads(content.decode())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise GradebookError(
+            expected="a file that can be read", found=reason.lower()
+        ) from None
+    except GradebookError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise GradebookError(expected="TOML in UTF-8", found=str(error)) from None
+
+
+def read_part(part: type[T], path: Path, **others: Any) -> T:
+    """The file as a part; `others` are fields that no file has. Raises
+    GradebookError with file, key and row."""
+    try:
+        return read_document(part, read_toml(path), **others)
+    except GradebookError as error:
+        raise error.inside(str(path)) from error.__cause__
+
+
+def read_document(part: type[T], document: dict[str, Any], **others: Any) -> T:
+    """The keys and values of a file as a part. Raises GradebookError."""
+    for key in others:
+        if key in document:
+            raise GradebookError("Unexpected keyword argument", key=key)
+    return read(part, document | others)
+
+
+# The rows of a file: one table per rollout, all with the same keys. A value is read
+# as a cell of the batch's table is (gradebook.cases.columns).
+
+
+MOST_TOKENS = 64
+NEEDED = ("prompt", "reward")
+
+
+def checked(rows: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    """The rows as they are. Raises GradebookError with column and row."""
+    for number, row in enumerate(rows):
+        for name, value in row.items():
+            if name not in COLUMNS or name not in rows[0]:
+                columns = [column for column in COLUMNS if column in rows[0]]
+                raise refuse("one of " + ", ".join(columns), name, name, number)
+            if not isinstance(value, (list, str, int, float)):
+                raise refuse("a value of this column", value, name, number)
+        for name in (*NEEDED, *rows[0]):
+            if name not in row:
+                raise GradebookError("Field required", key=name, row=number)
+    width = Table.of(rows).width
+    if width > MOST_TOKENS:
+        raise refuse(f"at most {MOST_TOKENS} tokens", width, "mask")
+    return rows
+
+
+Rows = Annotated[
+    tuple[dict[str, Any], ...], between(1, MOST_ROWS), AfterValidator(checked)
+]

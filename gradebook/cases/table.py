@@ -55,7 +55,11 @@ class Table:
         columns = [n for n in COLUMNS if any(n in row for row in rows)]
         width = len(rows[0]["mask"]) if "mask" in columns else 0
         return cls(tuple(columns), (), width)._filled(
-            [_given(row, name) for name in columns] for row in rows
+            [
+                row.get(name, True if COLUMNS[name].kind == "flag" else None)
+                for name in columns
+            ]
+            for row in rows
         )
 
     @classmethod
@@ -66,17 +70,17 @@ class Table:
         reward is missing, and for a cell that cannot be read.
         """
         cells = {header: list(columns[header]) for header in columns}
-        known = {column_of(header) for header in cells}
-        for name in sorted(known - set(COLUMNS)):
+        named = {column_of(header) for header in cells}
+        for name in sorted(named - set(COLUMNS)):
             raise refuse("a column of a batch", name, name)
         for name in ("prompt", "reward"):
-            if name not in known:
+            if name not in named:
                 raise GradebookError(key=name, expected="a column", found="none")
         tokens = [h for h in cells if column_of(h) == "mask" and h != "mask"]
         if tokens:
             tokens.sort(key=lambda header: int(header[1:]))
             cells["mask"] = list(zip(*(cells[token] for token in tokens)))
-        names = tuple(name for name in COLUMNS if name in known)
+        names = tuple(name for name in COLUMNS if name in named)
         rows = zip(*(cells[name] for name in names))
         return cls(names, (), len(tokens))._filled(rows)
 
@@ -116,10 +120,10 @@ class Table:
     def __getitem__(self, header: str) -> tuple[Any, ...]:
         """The cells of a column, or of a header such as t3, as typed.
         Raises KeyError for a header that the table does not have."""
-        at, token = self._place(header)
+        place, token = self._place(header)
         if token is None:
-            return tuple(row[at] for row in self.rows)
-        return tuple(row[at][token] for row in self.rows)  # type: ignore[index]
+            return tuple(row[place] for row in self.rows)
+        return tuple(row[place][token] for row in self.rows)  # type: ignore[index]
 
     def get(self, header: str, default: tuple[Any, ...]) -> tuple[Any, ...]:
         """The cells of a column, or `default` where it is not there."""
@@ -129,7 +133,6 @@ class Table:
             return default
 
     def _place(self, header: str) -> tuple[int, int | None]:
-        """The number of the header's column, and of its token."""
         name = column_of(header)
         token = int(header[1:]) - 1 if name != header else None
         if name not in self.columns or (token or 0) >= max(self.width, 1):
@@ -139,8 +142,8 @@ class Table:
     def values(self) -> dict[str, list[Any]]:
         """What the cells say, column by column."""
         return {
-            name: [read(name, row[at], self.width) for row in self.rows]
-            for at, name in enumerate(self.columns)
+            name: [read(name, row[place], self.width) for row in self.rows]
+            for place, name in enumerate(self.columns)
         }
 
     def batch(self, settings: Settings) -> Batch:
@@ -171,7 +174,6 @@ class Table:
         )
 
     def _cell(self, number: int, name: str, value: Any) -> Cell:
-        """A value as a cell of the row with this number, if it can be read."""
         try:
             return as_cell(name, value, self.width)
         except GradebookError as error:
@@ -181,17 +183,17 @@ class Table:
         """The table with other cells, by row and header."""
         changes: dict[int, dict[int, Any]] = {}
         for (number, header), value in cells.items():
-            at, token = self._place(header)
+            place, token = self._place(header)
             new = changes.setdefault(number, {})
             if token is None:
-                new[at] = value
+                new[place] = value
             else:
-                new.setdefault(at, list(self.rows[number][at]))[token] = value  # type: ignore[arg-type]
+                new.setdefault(place, list(self.rows[number][place]))[token] = value  # type: ignore[arg-type]
         rows = list(self.rows)
         for number, new in changes.items():
             row = list(rows[number])
-            for at, value in new.items():
-                row[at] = self._cell(number, self.columns[at], value)
+            for place, value in new.items():
+                row[place] = self._cell(number, self.columns[place], value)
             rows[number] = tuple(row)
         return replace(self, rows=tuple(rows))
 
@@ -215,7 +217,7 @@ class Table:
 
     def take(self, rows: Iterable[int]) -> Table:
         """The rows with these numbers, in this order."""
-        return replace(self, rows=tuple(self.rows[at] for at in rows))
+        return replace(self, rows=tuple(self.rows[number] for number in rows))
 
     def joined(self, other: Table) -> Table:
         """The rows of both, which have the same columns and width."""
@@ -231,7 +233,7 @@ class Table:
         """The first `count` rows; missing ones are plain: one prompt, reward
         0, EOS, every token unmasked, one step."""
         missing = range(len(self), count)
-        plain = self._filled(self._completed({}, at) for at in missing)
+        plain = self._filled(self._completed({}, number) for number in missing)
         return replace(self, rows=self.rows[:count] + plain.rows)
 
     def with_width(self, width: int) -> Table:
@@ -263,16 +265,15 @@ class Table:
         width = self.width or max((len(parts(cells[0])) for cells in lists), default=1)
         whole = Table(tuple(COLUMNS), (), width)
         return whole._filled(
-            whole._completed(dict(zip(self.columns, row)), at)
-            for at, row in enumerate(self.rows)
+            whole._completed(dict(zip(self.columns, row)), number)
+            for number, row in enumerate(self.rows)
         )
 
-    def _completed(self, row: Mapping[str, Cell], at: int) -> list[Cell]:
-        """The row's cells, those that it lacks plain."""
+    def _completed(self, row: Mapping[str, Cell], number: int) -> list[Cell]:
         cells = dict(row)
         for name in self.columns:
             if name not in cells:
-                cells[name] = plain_cell(name, cells, at, self.width)
+                cells[name] = plain_cell(name, cells, number, self.width)
         return [cells[name] for name in self.columns]
 
 
@@ -284,9 +285,3 @@ def _fitted(name: str, cell: Cell, width: int) -> Cell:
         return cell
     typed = parts(cell)[:width]
     return " ".join([*typed, *["-1"] * (width - len(typed))])
-
-
-def _given(row: Mapping[str, Any], name: str) -> Any:
-    """A row's value; a flag that is not named is true."""
-    value = row.get(name)
-    return value is None or value if COLUMNS[name].kind == "flag" else value

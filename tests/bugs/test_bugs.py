@@ -1,12 +1,7 @@
 """Each bug is one stage swapped, in as few lines as the fault needs."""
 
-import ast
 import inspect
 import json
-import shutil
-import subprocess
-import sys
-import textwrap
 from dataclasses import fields
 from pathlib import Path
 
@@ -42,7 +37,6 @@ STAGE = {
     "whole_batch": "group",
     "zero_std_kl": "trained",
 }
-MOST_LINES = 12
 
 
 def test_the_bugs_have_their_names():
@@ -76,36 +70,6 @@ def test_both_functions_have_one_signature(name):
     )
     assert faulty == correct
     assert bug.faulty.__name__ == bug.correct.__name__ == bug.stage
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_a_bug_module_holds_exactly_one_stage(name):
-    """And what shows a rounding error in a log, where it is one."""
-    path = Path(inspect.getsourcefile(gradebook.bug(name).faulty))
-    assert path.stem == name
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    allowed = (ast.Expr, ast.Import, ast.ImportFrom, ast.FunctionDef)
-    bug = gradebook.bug(name)
-    allowed += (ast.Assign,) if bug.drops or bug.reading else ()
-    assert all(isinstance(node, allowed) for node in tree.body)
-    functions = [n.name for n in tree.body if isinstance(n, ast.FunctionDef)]
-    rounding = ["unexplained", "evidence", "_variances"] if bug.evidence else []
-    assert [f for f in functions if f not in rounding] == [bug.stage]
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_the_body_of_a_faulty_stage_is_short(name):
-    source = textwrap.dedent(inspect.getsource(gradebook.bug(name).faulty))
-    docstring, *body = ast.parse(source).body[0].body
-    assert isinstance(docstring, ast.Expr)
-    assert body[-1].end_lineno - body[0].lineno < MOST_LINES
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_a_faulty_stage_says_what_a_trainer_would_see(name):
-    faulty = gradebook.bug(name).faulty
-    assert "he trainer sees" in faulty.__doc__
-    assert "BUG" not in inspect.getsource(faulty)
 
 
 def same(a, b):
@@ -171,49 +135,3 @@ def test_an_unknown_bug_is_refused_naming_the_known_ones(name):
     assert caught.value.key == "bug"
     assert caught.value.expected == "one of " + ", ".join(BUGS)
     assert caught.value.found == repr(name)
-
-
-NEW = '''"""Everybody votes."""
-
-from torch import Tensor
-
-from gradebook.core.batch import Batch
-
-
-def credited(batch: Batch) -> Tensor:
-    """Rows that ended. bool [R]. The trainer sees rejected rows learn."""
-    return batch.eos
-'''
-
-ASK = """
-import gradebook
-from gradebook.bugs import swap
-bug = swap("a_new_one")
-batch = gradebook.Batch([0, 0], [1, 3], mask=[[1], [0]])
-print(bug.stage, "a_new_one" in gradebook.BUGS, len(gradebook.BUGS))
-print(gradebook.run(bug.engine, batch).credited.tolist())
-print(gradebook.run(gradebook.CORRECT, batch).credited.tolist())
-"""
-
-
-def test_a_module_dropped_into_the_folder_is_found(tmp_path):
-    # The scenarios go along, should the package want them at its side.
-    ignore = shutil.ignore_patterns("__pycache__")
-    for folder in ("gradebook", "scenarios"):
-        if (ROOT / folder).exists():
-            shutil.copytree(ROOT / folder, tmp_path / folder, ignore=ignore)
-    bugs = tmp_path / "gradebook" / "bugs"
-    (bugs / "a_new_one.py").write_text(NEW, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", ASK],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={"PYTHONPATH": str(tmp_path), "PATH": ""},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        f"credited True {len(BUGS) + 1}",
-        "[True, True]",
-        "[True, False]",
-    ]

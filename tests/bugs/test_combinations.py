@@ -5,11 +5,11 @@ import pytest
 
 import gradebook
 from gradebook import Batch, Settings
-from gradebook.analysis.state_comparison import compared
+from gradebook.analysis.comparison import compared
 from gradebook.cases.engines import several
 from gradebook.cases.link import decode, encode
 from gradebook.cases.sandbox import start_case
-from gradebook.cases.scenario import combinations, names
+from gradebook.cases.scenario import combinations
 from gradebook.cases.state import start
 
 CENTRED = Settings(scale="none", group_size=2)
@@ -65,16 +65,6 @@ def test_all_faults_of_counted_together_let_every_scored_row_vote():
     assert found.baseline[0].item() == pytest.approx(5 / 3)
 
 
-def test_a_scale_of_one_hides_the_missing_parentheses():
-    batch = Batch([0] * 4, [1, 1, 1, 0])
-    both = several(["swapped_scale", "missing_parentheses"])
-    alone = several(["swapped_scale"])
-    found, expected = (
-        gradebook.run(engine, batch).advantage for engine in (both, alone)
-    )
-    assert found.equal(expected)
-
-
 def test_the_other_fix_of_filtered_first_is_an_older_bug():
     # open-instruct PR 1794 takes statistics before it drops rows.
     batch = Batch(
@@ -106,8 +96,3 @@ def test_the_sandbox_opens_each_combination_with_its_numbers(case):
     link = encode(state, covered=False)
     opened = decode(link, default="sandbox")
     assert not opened.problems and {*opened.state.bugs} == {*case.bugs}
-
-
-def test_the_sandbox_has_three_combinations():
-    assert len(combinations()) == 3
-    assert not {one.name for one in combinations()} & {*names()}

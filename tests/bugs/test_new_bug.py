@@ -1,7 +1,6 @@
-"""A bug costs three files: a module, a scenario, a page. Three made-up bugs
+"""A bug costs three files: a module, a scenario, a page. Two made-up bugs
 are dropped into a copy of the project, and are then complete in every place.
 
-`rank_groups` sits in the stage group and reads a column of its own, rank.
 `distinct_mean` sits in the stage baseline.
 `padded_loss` sits in the loss and leaves no trace in advantages.
 """
@@ -17,23 +16,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LEFT_BEHIND = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__")
 
-RANK_GROUPS = '''\
-"""Rank groups: a made-up bug, each process compares its own rows."""
-
-from __future__ import annotations
-
-from torch import Tensor
-
-from gradebook.core.batch import Batch
-
-
-def group(batch: Batch) -> Tensor:
-    """The row's prompt on its own process. int64 [R].
-
-    The trainer sees a row compared with half of its prompt.
-    """
-    return batch.within_step(1000 * batch.prompt_index + batch.rank)
-'''
 
 DISTINCT_MEAN = '''\
 """Distinct mean: a made-up bug, equal rewards of a prompt count once."""
@@ -115,58 +97,6 @@ kind = "sign"
 text = "A row of the lower half is pushed up."
 """
 
-RANK_SCENARIO = (
-    """\
-title = "Rank groups"
-bug = "rank_groups"
-rows = [
-  { prompt = "A", reward = 0.0, rank = 0 },
-  { prompt = "A", reward = 1.0, rank = 0 },
-  { prompt = "A", reward = 4.0, rank = 1 },
-  { prompt = "A", reward = 5.0, rank = 1 },
-]
-"""
-    + COMMON
-    + """
-[settings]
-eps = 1e-9
-
-[prediction]
-question = "Is row 1 pushed up?"
-choices = ["No", "Yes"]
-answer = 1
-why = "It is the better one on its process."
-said = ["It is below the mean of its prompt.", "Right: it wins on its process."]
-
-[record]
-columns = ["rank"]
-in_advantages = true
-couples_prompts = false
-phrase = "groups split by process"
-correct_phrase = "grouping by prompt"
-tells = "the rank of each row"
-would_tell = "a step whose prompts lie on several processes"
-laws = ["labels"]
-
-[[challenges]]
-title = "One process"
-goal = "Make both engines agree by changing ranks alone."
-insight = "One process compares whole prompts."
-hint = "How many processes hold the prompt?"
-edits = { columns = ["rank"] }
-solved = [{ kind = "agree" }]
-solution = [
-  { row = 2, column = "rank", value = 0 },
-  { row = 3, column = "rank", value = 0 },
-]
-
-[expected]
-# Mean 2.5, squares 6.25 + 2.25 + 2.25 + 6.25 = 17, std sqrt(17 / 3).
-correct = [-1.050210, -0.630126, 0.630126, 1.050210]
-# Each pair: 0.5 / sqrt(0.5).
-faulty = [-0.707107, 0.707107, -0.707107, 0.707107]
-"""
-)
 
 MEAN_SCENARIO = (
     """\
@@ -200,6 +130,15 @@ correct_phrase = "a mean over rows"
 tells = "rewards and advantages"
 would_tell = "a prompt with equal rewards"
 laws = ["zero_sum"]
+
+[[challenges]]
+title = "One reward"
+goal = "Make both engines agree by changing one reward."
+insight = "As many rows have each reward."
+hint = "When is the mean of distinct rewards that of all?"
+edits = { columns = ["reward"], most = 1 }
+solved = [{ kind = "agree" }]
+solution = [{ row = 0, column = "reward", value = 0.0 }]
 
 [expected]
 # Mean 0.75, deviation sqrt((3 * 0.0625 + 0.5625) / 3) = 0.5.
@@ -259,7 +198,6 @@ bug_page("{name}")
 '''
 
 BUGS = {
-    "rank_groups": ("Rank groups", "group", RANK_GROUPS, RANK_SCENARIO),
     "distinct_mean": ("Distinct mean", "baseline", DISTINCT_MEAN, MEAN_SCENARIO),
     "padded_loss": ("Padded loss", "loss", PADDED_LOSS, LOSS_SCENARIO),
 }
@@ -315,7 +253,7 @@ def told(name):
         ],
     }
 
-names = ("rank_groups", "distinct_mean", "padded_loss")
+names = ("distinct_mean", "padded_loss")
 print(json.dumps({name: told(name) for name in names}))
 """
 LOGS = """
@@ -326,11 +264,9 @@ from gradebook.logs.log import check_log
 from gradebook.logs.read.sources import Source
 
 def verdict(name, rows, of_a_step):
-    at = np.arange(rows)
-    frame = pd.DataFrame({"step": at // of_a_step, "prompt": at // 4})
-    frame["rank"], frame["reward"] = at // 2 % 2, np.random.default_rng(
-        0
-    ).normal(size=rows)
+    row = np.arange(rows)
+    frame = pd.DataFrame({"step": row // of_a_step, "prompt": row // 4})
+    frame["reward"] = np.random.default_rng(0).integers(0, 3, rows) / 2
     columns = {n: torch.from_numpy(frame[n].to_numpy()) for n in frame}
     batch = gradebook.Batch(**columns, settings=gradebook.ESTIMATORS["grpo"])
     engine = gradebook.bug(name).engine
@@ -343,7 +279,7 @@ def verdict(name, rows, of_a_step):
 
 print(json.dumps([
     [verdict(name, *size) for size in SIZES]
-    for name in ("rank_groups", "padded_loss")
+    for name in ("distinct_mean", "padded_loss")
 ]))
 """
 PAGES = """
@@ -351,11 +287,11 @@ import json, sys
 sys.path.insert(0, "tests")
 from conftest import Visit
 said = {"home": Visit().text}
-for name in ("rank_groups", "distinct_mean", "padded_loss"):
+for name in ("distinct_mean", "padded_loss"):
     said[name] = Visit(name).text
 page = Visit("sandbox")
-page.choose("sandbox-rank_groups")
-page.put("bugs-sandbox-rank_groups", ["padded_loss", "rank_groups"])
+page.choose("sandbox-distinct_mean")
+page.put("bugs-sandbox-distinct_mean", ["padded_loss", "distinct_mean"])
 said["sandbox"] = page.text
 print(json.dumps(said))
 """
@@ -403,16 +339,15 @@ def test_the_library_knows_both(library):
         assert library[name]["stage"] == stage
         assert library[name]["title"] == title
         assert library[name]["link"] and library[name]["sandbox"]
-    assert library["rank_groups"]["columns"] == ["rank"]
-    assert library["rank_groups"]["phrase"] == "groups split by process"
-    assert library["rank_groups"]["laws"] == ["labels"]
+    assert library["distinct_mean"]["phrase"] == "a mean over distinct rewards"
+    assert library["distinct_mean"]["laws"] == ["zero_sum"]
     assert library["padded_loss"]["laws"] == ["micro_batch"]
 
 
 def test_their_numbers_are_those_of_a_hand(library):
-    correct, faulty = library["rank_groups"]["advantages"]
-    assert correct == pytest.approx([-1.05021, -0.630126, 0.630126, 1.05021])
-    assert faulty == pytest.approx([-0.707107, 0.707107] * 2)
+    correct, faulty = library["distinct_mean"]["advantages"]
+    assert correct == pytest.approx([0.5, 0.5, 0.5, -1.5])
+    assert faulty == pytest.approx([1, 1, 1, -1])
     first, second = library["padded_loss"]["advantages"]
     assert first == second
     losses = library["padded_loss"]["losses"]
@@ -422,7 +357,6 @@ def test_their_numbers_are_those_of_a_hand(library):
 def test_a_faulty_baseline_is_not_explained_by_the_setting(library):
     """The mean of the rows, 0.75, is not what the faulty stage gives."""
     told = library["distinct_mean"]
-    assert told["advantages"][1] == pytest.approx([1, 1, 1, -1])
     assert "(1.000 − 0.500) / 0.500 = +1.000" in told["formula"]
     assert "from the faulty stage; the setting would give +0.750" in told["formula"]
     assert "mean of" not in told["formula"]
@@ -435,30 +369,26 @@ def test_both_are_in_a_plan_and_past_the_default_hour(library):
         assert name in library[name]["past the hour"]
 
 
-def test_what_is_taken_home_holds_the_new_column(library):
-    told = library["rank_groups"]
-    assert "rank" in told["csv"].splitlines()[0]
-    assert "rank = 1" in told["scenario file"]
-    assert "rank" in told["pytest"]
-    assert "batch.within_step" in told["handout"]
+def test_what_is_taken_home_is_of_the_new_bug(library):
+    told = library["distinct_mean"]
+    assert "faulty_baseline" in told["csv"].splitlines()[0]
+    assert 'bug = "distinct_mean"' in told["scenario file"]
+    assert "def zero_sum(" in told["pytest"]
+    assert "groups.at_rows(groups.mean(score))" in told["handout"]
     assert "rows times width" in library["padded_loss"]["handout"]
 
 
 def test_the_solution_of_a_new_challenge_solves_it(library):
-    assert library["rank_groups"]["solved"] == [True]
+    assert library["distinct_mean"]["solved"] == [True]
 
 
-@pytest.mark.parametrize(
-    "sizes",
-    [[(100, 20), (100_000, 500)]],
-    ids=["steps"],
-)
-def test_the_check_knows_both_in_small_and_large_logs(copy, sizes):
+def test_the_check_knows_both_in_small_and_large_logs(copy):
     """Rows of the log, and of each of its steps."""
-    groups, loss = printed(copy, f"SIZES = {sizes}\n{LOGS}")
-    for verdict, bug, sentence, *_ in groups:
-        assert (verdict, bug) == ("asks", "rank_groups")
-        assert "groups split by process" in sentence
+    sizes = [(100, 20), (100_000, 500)]
+    baseline, loss = printed(copy, f"SIZES = {sizes}\n{LOGS}")
+    for verdict, bug, sentence, *_ in baseline:
+        assert (verdict, bug) == ("asks", "distinct_mean")
+        assert "a mean over distinct rewards" in sentence
     for verdict, bug, _, *notes in loss:
         assert (verdict, bug) == ("correct", "")
         assert any(
@@ -471,6 +401,6 @@ def test_pages_home_and_sandbox_show_both(copy):
     said = printed(copy, PAGES)
     for name, (title, *_) in BUGS.items():
         assert title in said["home"] and title in said[name]
-    assert "batch.within_step" in said["rank_groups"]
+    assert "groups.at_rows(groups.mean(score))" in said["distinct_mean"]
     assert "weighted_loss" in said["padded_loss"]
-    assert "`group`, `loss`" in said["sandbox"]
+    assert "`baseline`, `loss`" in said["sandbox"]

@@ -22,13 +22,6 @@ def rewards(state):
     return list(state.table["reward"])
 
 
-def test_an_edit_leaves_the_state_before_as_it_was():
-    before = state()
-    now = edits.set_cell(before, 1, "reward", "7")
-    assert rewards(before) == ["100", "1", "2"]
-    assert rewards(now) == ["100", "7", "2"]
-
-
 def test_a_flag_is_set_by_its_value_or_its_word():
     blank = start(case("sandbox"))
     assert blank.table["eos"][0] is True

@@ -109,11 +109,6 @@ def test_bugs_of_two_stages_act_together(names, advantage):
     )
 
 
-def test_order_and_repeats_do_not_matter():
-    names = ["zero_std_kl", *COUNTED, "partial_groups"]
-    assert several(names) == several(names[::-1] + names)
-
-
 def test_each_swapped_stage_is_one_bug_with_the_whole_engine():
     found = swaps(["zero_std_kl", "rejected_rows", "no_eos_outliers"])
     assert [b.stage for b in found] == ["counted", "trained"]

@@ -55,10 +55,6 @@ def test_every_law_of_a_record_is_one(name):
     assert set(gradebook.bug(name).laws) <= set(LAWS)
 
 
-def test_a_record_is_one_value():
-    assert gradebook.bug("rejected_rows") is gradebook.bug("rejected_rows")
-
-
 def test_the_bugs_stand_by_trainer_and_by_stage():
     """SHELF.md's table names those of miles and slime."""
     trainers, stages = by_trainer(), by_stage()

@@ -8,7 +8,7 @@ import pytest
 import gradebook
 from gradebook.cases.case import Case
 from gradebook.cases.scenario import names, variants
-from gradebook.cases.toml_file import LARGEST_FILE
+from gradebook.cases.schema import LARGEST_FILE
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 MAIN = (FOLDER / "zero_std_kl.toml").read_text()
