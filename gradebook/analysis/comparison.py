@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from gradebook.bugs import Swap
+from gradebook.cases.engines import swapped
+from gradebook.cases.state import State
 from gradebook.core import differences
 from gradebook.core.batch import Batch
 from gradebook.core.differences import DUST
@@ -177,3 +179,9 @@ def row_weight(batch: Batch, trace: Trace, row: int) -> float:
     learns = learning_tokens(within, trace.trained[here])
     place = int(here[:row].sum())
     return float(token_weight(within, learns, within.step_index)[place])
+
+
+def compared(state: State) -> Comparison:
+    """Both engines on the state's batch. Raises GradebookError where the
+    batch cannot be read or an engine cannot compute it."""
+    return compare(swapped(state.bugs), state.batch())

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from gradebook.analysis.comparison import token_advantage
 from gradebook.bugs import swap
-from gradebook.cases.alarm import Evidence
+from gradebook.cases.reports import Evidence
 from gradebook.core.batch import Batch
 from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
@@ -23,10 +23,7 @@ GAMMA = 0.99
 """NormalizeReward's discount, by default."""
 
 
-# By the engine
-
-
-def _result(name: str) -> Callable[[Batch, Trace], Tensor]:
+def of_trace(name: str) -> Callable[[Batch, Trace], Tensor]:
     """A field of the trace: by row, at unmasked tokens, or one number."""
 
     def read(batch: Batch, trace: Trace) -> Tensor:
@@ -38,133 +35,92 @@ def _result(name: str) -> Callable[[Batch, Trace], Tensor]:
     return read
 
 
-def _mean_over_rows(batch: Batch, trace: Trace) -> Tensor:
-    return trace.advantage.mean()[None]
-
-
-def _mean_over_tokens(batch: Batch, trace: Trace) -> Tensor:
-    return (token_advantage(batch, trace).sum() / batch.mask.sum())[None]
-
-
-def _batch_scale(batch: Batch, trace: Trace) -> Tensor:
-    return trace.scale[:1]
-
-
 ENGINE: Mapping[str, Callable[[Batch, Trace], Tensor]] = MappingProxyType(
     {
-        **{name: _result(name) for name in (*STAGES, "gradient", "kl_gradient")},
-        "batch_scale": _batch_scale,
-        "mean_over_rows": _mean_over_rows,
-        "mean_over_tokens": _mean_over_tokens,
+        **{name: of_trace(name) for name in (*STAGES, "gradient", "kl_gradient")},
+        "batch_scale": lambda batch, trace: trace.scale[:1],
+        "mean_over_rows": lambda batch, trace: trace.advantage.mean()[None],
+        "mean_over_tokens": lambda batch, trace: (
+            token_advantage(batch, trace).sum() / batch.mask.sum()
+        )[None],
     }
 )
 
 
-# By a formula
+def centred(batch: Batch) -> Tensor:
+    return batch.reward - batch.reward.mean()
 
 
-def _bracketed(batch: Batch) -> Tensor:
+def std_of_bracketed(batch: Batch) -> Tensor:
     """(score - mean) / deviation, the deviation taken of [scores]."""
-    scores = batch.reward
-    scale = torch.std(torch.tensor([scores.tolist()])).double()
-    return (scores - scores.mean()) / (scale + batch.settings.eps)
+    deviation = torch.std(torch.tensor([batch.reward.tolist()])).double()
+    return centred(batch) / (deviation + batch.settings.eps)
 
 
-def _times_reciprocal_root(batch: Batch) -> Tensor:
-    """(score - mean) times 1 / sqrt(variance): `rstd`."""
-    centred = batch.reward - batch.reward.mean()
-    return centred * centred.square().mean().rsqrt()
-
-
-def _times_deviation(batch: Batch) -> Tensor:
-    """(score - mean) times sqrt(variance): what the report feared."""
-    centred = batch.reward - batch.reward.mean()
-    return centred * centred.square().mean().sqrt()
-
-
-def _return_scale(batch: Batch) -> tuple[Tensor, Tensor]:
-    """Mean and deviation of the discounted return that NormalizeReward
-    accumulates, over the steps of the episode; rows are its steps."""
+def normalized_reward(batch: Batch, centre: bool = False) -> Tensor:
+    """Each step's reward, with `centre` less their mean, by the deviation of the
+    discounted return that NormalizeReward accumulates over the episode, whose
+    steps are the rows."""
     returns, total = [], 0.0
     for reward in batch.reward.tolist():
         total = total * GAMMA + reward
         returns.append(total)
-    found = torch.tensor(returns, dtype=torch.float64)
-    return found.mean(), found.std(correction=0)
-
-
-def _normalized_reward(batch: Batch) -> Tensor:
-    """Each step's reward by the deviation of the return."""
-    return batch.reward / _return_scale(batch)[1]
-
-
-def _centred_reward(batch: Batch) -> Tensor:
-    """The same with the mean subtracted, as the report asks."""
-    mean, scale = _return_scale(batch)
-    return (batch.reward - mean) / scale
+    values = torch.tensor(returns, dtype=torch.float64)
+    mean = values.mean() if centre else 0.0
+    return (batch.reward - mean) / values.std(correction=0)
 
 
 FORMULAS: Mapping[str, Callable[[Batch], Tensor]] = MappingProxyType(
     {
-        "std_of_bracketed": _bracketed,
-        "times_reciprocal_root": _times_reciprocal_root,
-        "times_deviation": _times_deviation,
-        "normalized_reward": _normalized_reward,
-        "centred_reward": _centred_reward,
+        "std_of_bracketed": std_of_bracketed,
+        # 1 / sqrt(variance) is `rstd`; by the root itself is what was feared.
+        "times_reciprocal_root": lambda batch: (
+            centred(batch) * centred(batch).square().mean().rsqrt()
+        ),
+        "times_deviation": lambda batch: (
+            centred(batch) * centred(batch).square().mean().sqrt()
+        ),
+        "normalized_reward": normalized_reward,
+        "centred_reward": lambda batch: normalized_reward(batch, centre=True),
     }
 )
 
 
-def by_engine(one: Evidence) -> bool:
+def by_engine(evidence: Evidence) -> bool:
     """The engine computes it; otherwise a formula beside the engine does."""
-    return one.show in ENGINE
+    return evidence.show in ENGINE
 
 
-def numbers(one: Evidence, batch: Batch) -> Tensor:
+def numbers(evidence: Evidence, batch: Batch) -> Tensor:
     """The evidence's numbers where the report's batch is `batch`. float or
     int64, one a row, one a token, or one.
 
     Raises GradebookError where the engine cannot compute the batch.
     """
-    batch = one.batch(batch)
-    if one.show in FORMULAS:
-        return FORMULAS[one.show](batch)
-    engine = swap(one.bug).engine if one.bug else CORRECT
-    return ENGINE[one.show](batch, run(engine, batch))
+    batch = evidence.batch(batch)
+    if evidence.show in FORMULAS:
+        return FORMULAS[evidence.show](batch)
+    engine = swap(evidence.bug).engine if evidence.bug else CORRECT
+    return ENGINE[evidence.show](batch, run(engine, batch))
 
 
 def in_words(values: Tensor) -> str:
     """Numbers as text: '+1.500, −0.500 ×3'. Equal neighbours stand once with
-    their count, and so does a pattern that fills a long list; signs where
-    one is negative, whole numbers as they are."""
-    written = signed if bool((values < 0).any()) else plain
-    small = bool(((values.abs() > DUST) & (values.abs() < SMALL)).any())
-    digits = 4 if small else 3
+    their count, and so does a pattern that fills a list of more than eight;
+    signs where one is negative, whole numbers as they are, and a decimal more
+    where one is below 0.1."""
+    write = signed if bool((values < 0).any()) else plain
+    small = bool(((values.abs() > DUST) & (values.abs() < 0.1)).any())
     texts = [
-        str(value) if isinstance(value, int) else written(settled(value), digits)
+        str(value) if isinstance(value, int) else write(settled(value), 3 + small)
         for value in values.tolist()
     ]
-    period = _period(texts) if len(texts) > LONG else len(texts)
+    period = count = len(texts)
+    if count > 8:
+        sizes = (size for size in range(1, count + 1) if count % size == 0)
+        period = next(s for s in sizes if texts == texts[:s] * (count // s))
     runs = [(text, len(list(same))) for text, same in groupby(texts[:period])]
-    said = ", ".join(t if n == 1 else f"{t} ×{n}" for t, n in runs)
-    if len(runs) == 1:
-        return f"{runs[0][0]} ×{len(texts)}" if len(texts) > 1 else said
-    times = len(texts) // period
-    return said if times == 1 else f"{times} times: {said}"
-
-
-LONG = 8
-"""Numbers that are written out, whether or not they repeat themselves."""
-
-SMALL = 0.1
-"""A number below it is written with one decimal more."""
-
-
-def _period(texts: list[str]) -> int:
-    """The length of the shortest pattern that fills the whole list."""
-    count = len(texts)
-    return next(
-        size
-        for size in range(1, count + 1)
-        if count % size == 0 and texts == texts[:size] * (count // size)
-    )
+    if len(runs) == 1 and count > 1:
+        return f"{runs[0][0]} ×{count}"
+    sequence = ", ".join(text if n == 1 else f"{text} ×{n}" for text, n in runs)
+    return sequence if period == count else f"{count // period} times: {sequence}"

@@ -77,7 +77,7 @@ def _standardized(comparison: Comparison, trace: Trace, row: int) -> Line:
     batch = comparison.batch
     if not bool(trace.credited[row]):
         return (Part(_no_advantage(batch, trace, row)),)
-    score, baseline, scale, found = (
+    score, baseline, scale, standardized = (
         float(getattr(trace, stage)[row])
         for stage in ("score", "baseline", "scale", "standardized")
     )
@@ -89,7 +89,7 @@ def _standardized(comparison: Comparison, trace: Trace, row: int) -> Line:
         _number(comparison, trace, "standardized", row, lead="+"),
     ]
     # A faulty stage may combine the three in another way.
-    if scale and bool(same(*torch.tensor([(score - baseline) / scale, found]))):
+    if scale and bool(same(*torch.tensor([(score - baseline) / scale, standardized]))):
         opening, close = ("(", ")") if baseline < 0 else ("", "")
         around = ("(", f" − {opening}", f"{close}) / ", " = ")
     else:
@@ -134,9 +134,9 @@ BASELINES = {
 }
 
 SCALES = {
-    "group_std": "standard deviation of the group's rows + {eps}",
-    "batch_std": "standard deviation of the batch's rows + {eps}",
-    "others_std": "standard deviation of the other rows + {eps}, or 1 if"
+    "group_std": "standard deviation (ddof {ddof}) of the group's rows + {eps}",
+    "batch_std": "standard deviation (ddof {ddof}) of the batch's rows + {eps}",
+    "others_std": "standard deviation (ddof {ddof}) of the other rows + {eps}, or 1 if"
     " they are equal",
     "nonzero_share": "share of non-zero scores among the counted rows",
     "none": "1 (no division)",
@@ -151,18 +151,18 @@ def _baseline(comparison: Comparison, trace: Trace, heard: list[int], row: int) 
         text = f"baseline: from the faulty stage; the setting would give {value}"
         return (Part(text, True),)
     kind = batch.settings.baseline
-    said = BASELINES[kind].format(rows=_rows(heard))
+    sentence = BASELINES[kind].format(rows=_rows(heard))
     if kind == "group_mean" and not heard:
-        said = "0, the row is in no group"
+        sentence = "0, the row is in no group"
     if kind in ("group_mean", "batch_mean") and 1 < len(heard) <= 6:
         scores = [short(float(trace.score[r])) for r in heard]
         total = " + ".join(f"({x})" if x[0] == "−" else x for x in scores)
-        said += f" = ({total}) / {len(heard)}"
+        sentence += f" = ({total}) / {len(heard)}"
     lone = kind in ("group_mean", "leave_one_out") and len(heard) <= 1
     raw = batch.settings.lone_row == "raw"
     if lone and heard and raw and kind == "group_mean":
-        said = f"0, {_rows(heard)} is alone and keeps its raw score"
-    return (Part(f"baseline: {said}"),)
+        sentence = f"0, {_rows(heard)} is alone and keeps its raw score"
+    return (Part(f"baseline: {sentence}"),)
 
 
 def _scale(comparison: Comparison, trace: Trace, row: int) -> Line:
@@ -171,22 +171,21 @@ def _scale(comparison: Comparison, trace: Trace, row: int) -> Line:
     batch = comparison.batch
     eps = short(batch.settings.eps)
     asked = batch.settings.scale
-    own = _divisor(batch, trace, asked)
+    divisor = _divisor(batch, trace, asked)
     kinds = [asked, *(kind for kind in SCALES if kind != asked)]
     for kind in kinds:
         if bool(same(_divisor(batch, trace, kind), trace.scale)[row]):
-            said = SCALES[kind].format(eps=eps)
+            sentence = SCALES[kind].format(eps=eps, ddof=batch.settings.ddof)
             break
     else:
-        usual = SCALES[asked].format(eps=eps)
-        said = f"not the {usual}, which is {plain(float(own[row]))}"
+        usual = SCALES[asked].format(eps=eps, ddof=batch.settings.ddof)
+        sentence = f"not the {usual}, which is {plain(float(divisor[row]))}"
     if asked == "group_std" and int(trace.group[row]) < 0:
-        said = f"0, the row is in no group, + {eps}"
-    return (Part(f"scale: {said}"),)
+        sentence = f"0, the row is in no group, + {eps}"
+    return (Part(f"scale: {sentence}"),)
 
 
 def _divisor(batch: Batch, trace: Trace, kind: str) -> torch.Tensor:
-    """What the setting divides by, after the stages of the trace."""
     groups = by_group(trace.group, trace.counted)
     return DIVISORS[kind](batch, trace.score, groups, trace.baseline)
 
@@ -214,9 +213,9 @@ def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
 def _straight_line(batch: Batch, trace: Trace, row: int) -> tuple[float, float] | None:
     """m and s with advantage = (standardized - m) / s over the row's step,
     read off the two rows farthest apart; None where rows do not tell."""
-    among = (batch.step_index == batch.step_index[row]) & trace.credited
-    among &= trace.advantage.isfinite()
-    x, y = trace.standardized[among].double(), trace.advantage[among].double()
+    rows = (batch.step_index == batch.step_index[row]) & trace.credited
+    rows &= trace.advantage.isfinite()
+    x, y = trace.standardized[rows].double(), trace.advantage[rows].double()
     if not len(x) or float(y.max() - y.min()) <= 1e-9:
         return None
     low, high = int(y.argmin()), int(y.argmax())
@@ -225,7 +224,6 @@ def _straight_line(batch: Batch, trace: Trace, row: int) -> tuple[float, float] 
 
 
 def _rows(rows: list[int]) -> str:
-    """'row 8' or 'rows 8, 9 and 10'."""
     if len(rows) < 2:
         return f"row {rows[0]}" if rows else "no row"
     shown = [str(r) for r in rows]

@@ -29,7 +29,7 @@ from gradebook.analysis.laws import (
 )
 from gradebook.core.batch import Batch
 from gradebook.core.differences import SHOWS, same
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import GradebookError, choice
 from gradebook.core.formatting import counted, digits_apart, settled, signed
 from gradebook.core.settings import Settings
 from gradebook.engine.grouping import present, score
@@ -37,6 +37,8 @@ from gradebook.engine.pipeline import CORRECT, Engine, run
 
 HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
 BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
+CLEAREST = (BROKEN, HOLDS, REFUSED, BY_CONVENTION, NOT_MEASURED)
+"""The answers of a law, the clearest first."""
 
 COLUMNS = tuple(
     field.name for field in fields(Batch) if field.name not in ("step", "settings")
@@ -80,9 +82,7 @@ def words(name: str) -> str:
 
 def _paragraphs(name: str) -> list[str]:
     """What the law says, and what a step must have to test it."""
-    if name not in LAWS:
-        raise refuse("one of " + ", ".join(LAWS), name, "laws")
-    paragraphs = (getdoc(LAWS[name]) or "").split("\n\n")
+    paragraphs = (getdoc(LAWS[choice(name, LAWS, "laws")]) or "").split("\n\n")
     return [" ".join(paragraph.split()) for paragraph in paragraphs]
 
 
@@ -147,9 +147,11 @@ def judge(
 
     Where several changes break the law, the largest violation is told.
     """
-    known = {name: convention(name, settings)} if conventions is None else conventions
-    if known.get(name):
-        return Outcome(BY_CONVENTION, f"Broken by design: {known[name]}.")
+    by_design = (
+        {name: convention(name, settings)} if conventions is None else conventions
+    )
+    if by_design.get(name):
+        return Outcome(BY_CONVENTION, f"Broken by design: {by_design[name]}.")
     refusals: list[str] = []
 
     def safe(step: Step, settings: Mapping[str, Any]) -> list[Any] | None:
@@ -217,7 +219,7 @@ def step_of(groups: Groups) -> Step:
     return {
         "row": places,
         "rollout": places,
-        "prompt": [at for at, group in enumerate(groups) for _ in group],
+        "prompt": [number for number, group in enumerate(groups) for _ in group],
         "reward": [0.0 if reward is None else float(reward) for reward in rewards],
         "credited": there,
         "counted": there,
@@ -276,7 +278,7 @@ def steps_of(batch: Batch) -> list[Step]:
     }
     of = batch.step_index.tolist()
     return [
-        picked(columns, [row for row, at in enumerate(of) if at == step])
+        picked(columns, [row for row, row_step in enumerate(of) if row_step == step])
         for step in range(batch.step_count)
     ]
 
@@ -318,10 +320,9 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
         judge(name, values, step, batch.settings, allowed) for step in steps_of(batch)
     ]
     empty = Outcome(NOT_MEASURED, _paragraphs(name)[-1])
-    clear = (BROKEN, HOLDS, REFUSED, BY_CONVENTION, NOT_MEASURED)
     return min(
         outcomes,
-        key=lambda o: (clear.index(o.answer), -abs(o.due - o.value)),
+        key=lambda o: (CLEAREST.index(o.answer), -abs(o.due - o.value)),
         default=empty,
     )
 

@@ -1,18 +1,19 @@
 """The laws: what holds of a trainer without a bug.
 
-A law takes one training step and the settings, and yields changes: the
-changed step, and the values that its rows must have then. It calls no trainer,
-so the same law judges an engine on a page, a function that is probed, and a
-trainer in an exported pytest file. That file contains the source of this
-module's functions: they import nothing of Gradebook.
+A law takes one training step and the settings, and yields changes: the changed
+step, and the values that its rows must have then. It calls no trainer, so one law
+judges an engine on a page, a probed function, and a trainer in an exported pytest
+file, which holds the source of these functions: they import nothing of Gradebook.
 
 A step is a plain dict of columns, lists by name. The laws read `row` (the
 row's number), `prompt`, `rollout`, `reward`, `credited` (the row may earn an
 advantage), `counted` (the row enters the statistics of its prompt) and
 `valued` (the row gets an advantage); the laws of COLUMNS read more.
 
-The first paragraph of a law's docstring is the law in words; the second says
-what a step must have, or else the law yields nothing.
+A law's docstring says the law first, and then what a step must have, or else the
+law yields nothing. A new law stands in EIGHT (page, probe and table ask it, once
+the releases are measured again) or in COLUMNS (asked where a bug's record names
+it); what breaks it by design stands in `law_check.convention`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Change:
     """A changed training step, and what its rows must have.
 
     what      the change in words, '' for the step as it is
-    step      the changed step
+    step      the changed step; a row that is added has a new number
     rows      the numbers of the rows that are looked at
     due       the value that each of them must have; None: the one it had
     times     what a value that is kept is multiplied by
@@ -280,7 +281,7 @@ def labels(step: Step, settings: Settings) -> Changes:
     for what, name, cells in (
         ("all rows are on one rank", "rank", together),
         ("every row is on a rank of its own", "rank", alone),
-        ("all prompts have one text", "text", together),
+        ("all prompts have the same text", "text", together),
         ("every row has a text of its own", "text", alone),
     ):
         if cells:

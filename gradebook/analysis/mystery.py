@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from gradebook.analysis.changes import changes
+from gradebook.analysis.challenges import changes
 from gradebook.analysis.comparison import Comparison, same
 from gradebook.bugs import swap
 from gradebook.cases.mystery import NONE

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from gradebook.analysis.comparison import Comparison
-from gradebook.analysis.state_comparison import compared
+from gradebook.analysis.comparison import Comparison, compared
 from gradebook.cases.columns import as_text, number, parts, whole
 from gradebook.cases.state import State
 from gradebook.cases.table import LISTS
@@ -48,11 +47,13 @@ def shrink(state: State) -> Iterator[Step]:
     where the batch itself cannot be read.
     """
     comparison = compared(state)
-    row = _telling(comparison, state.row)
-    if row is None:
+    telling = [r for r in range(state.rows) if way(comparison, r) is not None]
+    if not telling:
         return
-    state = replace(state, row=row)
-    wanted, runs = way(comparison, row), 0
+    gap = comparison.correct.advantage - comparison.faulty.advantage
+    sizes = gap.abs().nan_to_num(0).tolist()
+    row = state.row if state.row in telling else max(telling, key=sizes.__getitem__)
+    state, direction, runs = replace(state, row=row), way(comparison, row), 0
 
     def first(candidates: Candidates) -> Step | None:
         nonlocal runs
@@ -61,7 +62,7 @@ def shrink(state: State) -> Iterator[Step]:
                 return None
             runs += 1
             try:
-                if way(compared(candidate), candidate.row) == wanted:
+                if way(compared(candidate), candidate.row) == direction:
                     return Step(candidate, sentence)
             except GradebookError:
                 pass
@@ -98,16 +99,6 @@ def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
     return *learns, company
 
 
-def _telling(comparison: Comparison, selected: int) -> int | None:
-    rows = comparison.batch.rows
-    if selected < rows and way(comparison, selected) is not None:
-        return selected
-    gap = comparison.correct.advantage - comparison.faulty.advantage
-    sizes = gap.abs().nan_to_num(0).tolist()
-    showing = [row for row in range(rows) if way(comparison, row) is not None]
-    return max(showing, key=lambda row: sizes[row], default=None)
-
-
 def _sign(value: float) -> int:
     return 0 if abs(value) <= DUST or math.isnan(value) else 1 if value > 0 else -1
 
@@ -115,30 +106,26 @@ def _sign(value: float) -> int:
 # Reductions: states that have a little less, with a sentence that says what
 
 
-def fewer_labels(state: State) -> Candidates:
-    """A training step or a prompt less, from the last on."""
+def fewer_rows(state: State) -> Candidates:
+    """A training step or a prompt less; then blocks of rows: halves, quarters, ..
+    single ones, from the end. Where fewer rows are left than a group has, groups
+    of that many too."""
     for name in [name for name in ("step", "prompt") if name in state.table]:
         labels = [str(cell).strip() for cell in state.table[name]]
         for label in reversed(dict.fromkeys(labels)):
             kept = [row for row, other in enumerate(labels) if other != label]
             if label != labels[state.row]:
                 rows = counted(state.rows - len(kept), "row")
-                what = f"{name.capitalize()} {label} leaves with {rows}."
-                yield _with_rows(state, kept), what
-
-
-def fewer_rows(state: State) -> Candidates:
-    """Blocks of rows fewer: halves, quarters, .. single ones, from the end.
-    Where fewer rows are left than a group has, groups of that many too."""
+                sentence = f"{name.capitalize()} {label} is removed, with {rows}."
+                yield _with_rows(state, kept), sentence
     block = state.rows // 2
     while block:
         for start in reversed(range(0, state.rows, block)):
             kept = [r for r in range(state.rows) if not start <= r < start + block]
             if state.row not in kept:
                 continue
-            left = _with_rows(state, kept)
-            rows = counted(state.rows - len(kept), "row")
-            sentence = f"{rows.capitalize()} less: {len(kept)} are enough."
+            left, rows = _with_rows(state, kept), counted(state.rows - len(kept), "row")
+            sentence = f"{rows.capitalize()} removed: {len(kept)} are enough."
             yield left, sentence
             size = str(state.typed.get("group_size", ""))
             if size.strip() and 1 < len(kept) < whole(size):
@@ -148,41 +135,34 @@ def fewer_rows(state: State) -> Candidates:
 
 
 def _with_rows(state: State, kept: list[int]) -> State:
-    """Only the rows `kept`; the selected one is among them."""
     table = state.table.take(kept)
     return replace(state, table=table, row=kept.index(state.row))
 
 
-def fewer_tokens(state: State) -> Candidates:
-    """Fewer token columns, then fewer tokens of a row."""
+def plainer_rows(state: State) -> Candidates:
+    """Fewer tokens, one training step, every row finished, and short episodes."""
     table, width = state.table, state.table.width
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
         narrow = table.with_column("mask", [mask[:tokens] for mask in table["mask"]])
         sentence = f"The response mask narrows to {counted(tokens, 'token')}."
         yield replace(state, table=narrow), sentence
-    for row, mask in enumerate(table.get("mask", ())):
+    if "step" in table and any(str(cell).strip() != "0" for cell in table["step"]):
+        joined = table.with_column("step", ["0"] * len(table))
+        yield replace(state, table=joined), "All rows are in one step."
+    lengths = [name for name in ("steps", "kept_steps") if name in table]
+    for row in range(len(table)):
+        mask = table["mask"][row] if width else ()
         for tokens in sorted({1, sum(mask) - 1} & set(range(1, sum(mask) + 1))):
             cut = tuple(t < tokens for t in range(width))
             if cut != mask:
                 sentence = f"Row {row} is cut to {counted(tokens, 'token')}."
                 yield _with(state, row, mask=cut), sentence
-
-
-def plainer(state: State) -> Candidates:
-    """One training step, every row finished, and short episodes."""
-    table = state.table
-    if "step" in table and any(str(cell).strip() != "0" for cell in table["step"]):
-        one = table.with_column("step", ["0"] * len(table))
-        yield replace(state, table=one), "All rows are in one step."
-    for row, ended in enumerate(table.get("eos", ())):
-        if not ended:
+        if "eos" in table and not table["eos"][row]:
             yield _with(state, row, eos=True), f"Row {row} ends with EOS."
-    names = [name for name in ("steps", "kept_steps") if name in table]
-    for row in range(len(table) if names else 0):
-        lengths = {name: whole(table[name][row]) for name in names}
         for most in (1, 2, 3):
-            shorter = {name: min(length, most) for name, length in lengths.items()}
-            if shorter != lengths:
+            now = {name: whole(table[name][row]) for name in lengths}
+            shorter = {name: min(length, most) for name, length in now.items()}
+            if shorter != now:
                 sentence = f"Row {row} has at most {counted(most, 'transition')}."
                 cells = {name: str(length) for name, length in shorter.items()}
                 yield _with(state, row, **cells), sentence
@@ -197,7 +177,18 @@ def rounder_numbers(state: State) -> Candidates:
             if not numbers:
                 continue
             now = max(map(_roundness, numbers)), len(set(numbers))
-            for choice in _rounder(number(numbers[0]), name == "reward"):
+            value = number(numbers[0])
+            values = [
+                float(f"{value:.0e}"),
+                float(f"{value:.1e}"),
+                round(value * 2) / 2,
+            ]
+            if name == "reward":
+                values += [sign * n / 2 for n in range(11) for sign in (1, -1)]
+            else:
+                values += [-1, -2, -3, -0.5]
+            texts = {as_text(v + 0.0) for v in values if math.isfinite(v)}
+            for choice in sorted(texts, key=lambda text: (_roundness(text), text)):
                 if (_roundness(choice), 1) < now:
                     what = f"Every {name}" if name != "reward" else "The reward"
                     cells = {name: " ".join([choice] * len(numbers))}
@@ -205,23 +196,13 @@ def rounder_numbers(state: State) -> Candidates:
                     yield _with(state, row, **cells), sentence
 
 
-def _rounder(value: float, is_reward: bool) -> list[str]:
-    """Rounder numbers near 0 or near the value, the roundest first."""
-    choices = [-1, -2, -3, -0.5]
-    if is_reward:
-        choices = [sign * n / 2 for n in range(11) for sign in (1, -1)]
-    near = [float(f"{value:.0e}"), float(f"{value:.1e}"), round(value * 2) / 2]
-    texts = {as_text(v + 0.0) for v in (*choices, *near) if math.isfinite(v)}
-    return sorted(texts, key=lambda text: (_roundness(text), text))
-
-
 def _roundness(text: str) -> tuple[float, ...]:
     """Smaller is rounder: 0, 1, -1, 2, small whole numbers, halves, few
     digits."""
     value = number(text)
-    for at, times in enumerate((1, 2)):
+    for decimals, times in enumerate((1, 2)):
         if (times * value).is_integer() and abs(value) < 1e6:
-            return (at, abs(value), value < 0)
+            return (decimals, abs(value), value < 0)
     return (2, len(text.strip().lstrip("+-")), abs(value), value < 0)
 
 
@@ -231,10 +212,8 @@ def _with(state: State, row: int, **cells: object) -> State:
 
 
 REDUCTIONS: tuple[Callable[[State], Candidates], ...] = (
-    fewer_labels,
     fewer_rows,
-    fewer_tokens,
-    plainer,
+    plainer_rows,
     rounder_numbers,
 )
 """In the order in which they are tried."""

@@ -53,21 +53,19 @@ def effect(correct: Sequence[float], faulty: Sequence[float]) -> Effect:
     ]
     apart = [f - c for c, f in pairs]
     nothing = math.nan
+    half_width = nothing
+    if len(pairs) > 1:
+        error = stdev(apart) / math.sqrt(len(pairs))
+        half_width = t_quantile(0.975, len(pairs) - 1) * error
     return Effect(
         correct=fmean(c for c, _ in pairs) if pairs else nothing,
         faulty=fmean(f for _, f in pairs) if pairs else nothing,
         difference=fmean(apart) if pairs else nothing,
-        half_width=_half_width(apart) if len(pairs) > 1 else nothing,
+        half_width=half_width,
         seeds=len(pairs),
         diverged=len(correct) - len(pairs),
         exact=bool(pairs) and not any(apart),
     )
-
-
-def _half_width(values: Sequence[float]) -> float:
-    """Half of the 95 % interval of the mean."""
-    error = stdev(values) / math.sqrt(len(values))
-    return t_quantile(0.975, len(values) - 1) * error
 
 
 def t_quantile(level: float, freedom: int) -> float:
@@ -128,8 +126,6 @@ def sentence(
 
 
 def _size(value: float, factor: float) -> str:
-    """A number without a sign: points with one digit where they are few,
-    other units with two."""
     if factor == 1:
         return f"{value:.2f}"
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"

@@ -175,7 +175,6 @@ def ramble(unfinished: float = 1.0) -> Environment:
 
 
 def _falling(first: float, last: float) -> list[float]:
-    """PROMPTS chances from `first` to `last` in equal steps."""
     return torch.linspace(first, last, PROMPTS, dtype=torch.float64).tolist()
 
 
@@ -189,7 +188,6 @@ def _chances(actions: int, fixed: Mapping[int, float]) -> Tensor:
 
 
 def _only(state: int, states: int) -> Tensor:
-    """True for one state. bool [K]."""
     return torch.arange(states) == state
 
 

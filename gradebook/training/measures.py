@@ -80,13 +80,13 @@ def _rollout(environment: Environment, policy: Tensor) -> tuple[Tensor, Tensor]:
     onward = torch.nn.functional.one_hot(after, states).to(policy.dtype)
     # float64 [..., P, K, K]: the chance to go from one state to another.
     move = torch.einsum("...pka,pkaj->...pkj", acts, onward)
-    at = policy.new_zeros(*move.shape[:-2], 1, states)
-    at[..., 0] = 1
+    visits = policy.new_zeros(*move.shape[:-2], 1, states)
+    visits[..., 0] = 1
     turns = policy.new_zeros(move.shape[:-2])
     for _ in range(environment.most):
-        turns = turns + at[..., 0, ~ends].sum(-1)
-        at = at @ move
-    return at[..., 0, :], turns
+        turns = turns + visits[..., 0, ~ends].sum(-1)
+        visits = visits @ move
+    return visits[..., 0, :], turns
 
 
 MEASURES: Mapping[str, Measure] = {

@@ -61,7 +61,9 @@ class Runs:
                     )
                 future = self._thread.submit(self._answer, task)
                 self._futures[task] = future
-                self._forget()
+                done = [t for t, future in self._futures.items() if future.done()]
+                for old in done[:-KEPT]:
+                    del self._futures[old], self._visitors[old]
             self._visitors.setdefault(task, set()).add(visitor)
             return future
 
@@ -112,23 +114,14 @@ class Runs:
             self._running = None
         if not line:
             _ended(process)
-            self._drop(task)
+            with self._lock:  # whoever asks next trains anew
+                self._futures.pop(task, None)
+                self._visitors.pop(task, None)
             raise GradebookError("The process that trains has ended. Start again")
         answer = json.loads(line)
         if "error" in answer:
             raise GradebookError(answer["error"])
         return answer
-
-    def _drop(self, task: Task) -> None:
-        """A run whose process ended is trained anew by whoever asks next."""
-        with self._lock:
-            self._futures.pop(task, None)
-            self._visitors.pop(task, None)
-
-    def _forget(self) -> None:
-        done = [task for task, future in self._futures.items() if future.done()]
-        for task in done[:-KEPT]:
-            del self._futures[task], self._visitors[task]
 
 
 def _started() -> subprocess.Popen[str]:
@@ -149,6 +142,5 @@ def _started() -> subprocess.Popen[str]:
 
 
 def _ended(process: subprocess.Popen[str]) -> None:
-    """Waits for the end of a process and closes its pipes."""
     with suppress(BrokenPipeError), process:
         pass

@@ -22,8 +22,8 @@ from gradebook.cases.schema import (
     between,
     check_index,
     one_of,
+    read_part,
 )
-from gradebook.cases.toml_file import read_part
 from gradebook.core.errors import refuse
 from gradebook.core.settings import AT_LEAST_ONE, Settings
 from gradebook.training.environments import (
@@ -192,8 +192,8 @@ def default_run(bug: str) -> Run:
 @lru_cache
 def studied() -> tuple[str, ...]:
     """The bugs that have a study, in the order of the page."""
-    found = [path.stem for path in STUDIES.glob("*.toml")]
-    return tuple(sorted(found, key=lambda bug: study(bug).order))
+    bugs = [path.stem for path in STUDIES.glob("*.toml")]
+    return tuple(sorted(bugs, key=lambda bug: study(bug).order))
 
 
 @lru_cache

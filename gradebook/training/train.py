@@ -14,7 +14,7 @@ places, A actions to choose from.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -28,7 +28,6 @@ from gradebook.training.environments import (
     PROMPTS,
     Environment,
 )
-from gradebook.training.luck import Luck, luck_of
 from gradebook.training.measures import MEASURES
 from gradebook.training.study import (
     OPTIMIZERS,
@@ -88,8 +87,8 @@ def _own_score_outside(
 ) -> Tensor:
     """The correct baseline; for a row in no group its own score, so that
     its advantage is 0. float [R]."""
-    found = CORRECT.baseline(batch, score, counted, group)
-    return torch.where(group < 0, score, found)
+    baseline = CORRECT.baseline(batch, score, counted, group)
+    return torch.where(group < 0, score, baseline)
 
 
 class Rollouts(NamedTuple):
@@ -216,9 +215,12 @@ class Training:
         logp = _taken(policy, index)
         scored = chance[rows] >= self.on.unscored
         reward = torch.where(scored, self.task.reward[final], 0)
-        steps = mask.sum(-1)
+        steps, ref_logp = mask.sum(-1), None
+        if self.settings.beta:
+            ref_logp = _taken(self.reference, index % self.reference.numel())
         if self.on.sampler:
-            near = _near(logp.detach(), _taken(sampler, index), mask)
+            log_ratio = torch.where(mask, logp.detach() - _taken(sampler, index), 0)
+            near = log_ratio.sum(-1).abs() <= math.log(REJECTED)
             reward = torch.where(near, reward, reward + self.on.bonus)
             mask = mask & near[:, None]
         batch = Batch(
@@ -231,15 +233,10 @@ class Training:
             scored=scored,
             rollout=rows,
             logp=logp,
-            ref_logp=self._reference(index) if self.settings.beta else None,
+            ref_logp=ref_logp,
             settings=self.settings,
         )
         return batch, logp
-
-    def _reference(self, index: Tensor) -> Tensor:
-        """The reference policy's log-probabilities of the actions with
-        these indices, int64 [R, T]. float64 [R, T]."""
-        return _taken(self.reference, index % self.reference.numel())
 
     def _rollouts(self, sampler: Tensor, luck: Luck) -> Rollouts:
         """Rollouts of both engines under the same luck.
@@ -262,23 +259,23 @@ class Training:
             move = state * actions + action
             state = self.automata.after.index_select(0, move)
         shape = engines, len(prompt), len(taken)
-        at = torch.stack(visited, -1).reshape(shape)
+        visits = torch.stack(visited, -1).reshape(shape)
         chosen = torch.stack(taken, -1).reshape(shape)
         return Rollouts(
-            _taken(self.automata.logit, at) + chosen,
+            _taken(self.automata.logit, visits) + chosen,
             prompt,
-            ~_taken(self.automata.ends, at),
+            ~_taken(self.automata.ends, visits),
             (state % states).reshape(engines, -1),
         )
 
     def _shorten_gradients(self) -> None:
         """Gradients of one engine and seed, as one vector, get at most the
         length LONGEST, as torch.nn.utils.clip_grad_norm_ does it."""
-        found = [t.grad for t in self.tables if t.grad is not None]
-        squares = [g.square().flatten(2).sum(-1) for g in found]
+        gradients = [t.grad for t in self.tables if t.grad is not None]
+        squares = [g.square().flatten(2).sum(-1) for g in gradients]
         length = torch.stack(squares).sum(0).sqrt()
         factor = (LONGEST / (length + 1e-6)).clamp(max=1)
-        for gradient in found:
+        for gradient in gradients:
             gradient.mul_(factor[..., None, None, None])
 
 
@@ -315,12 +312,56 @@ def _taken(values: Tensor, index: Tensor) -> Tensor:
     By index_select, whose derivative is several times faster than the one
     of values[index].
     """
-    found = values.reshape(-1).index_select(0, index.reshape(-1))
-    return found.reshape(index.shape)
+    taken = values.reshape(-1).index_select(0, index.reshape(-1))
+    return taken.reshape(index.shape)
 
 
-def _near(logp: Tensor, sampler: Tensor, mask: Tensor) -> Tensor:
-    """The sequence ratio of policy to sampler, both float64 [R, T], is in
-    the accepted band. bool [R]."""
-    log_ratio = torch.where(mask, logp - sampler, 0).sum(-1)
-    return log_ratio.abs() <= math.log(REJECTED)
+# What chance decides in a training run, the same for all its engines
+
+
+AHEAD = 20
+"""Updates whose luck is drawn at once."""
+
+
+class Luck(NamedTuple):
+    """What chance decides in one update, for both engines alike.
+
+    order    int64 [S, P] the prompt at each place of the batch
+    gumbel   float32 [T, S, P, G, A] noise that chooses the actions
+    uniform  float64 [S, P, G] decides whether a rollout is lost, scored
+             and cut
+    normal   float64 [S, P, L, A] what the sampler's logits are off by
+    """
+
+    order: Tensor
+    gumbel: Tensor
+    uniform: Tensor
+    normal: Tensor
+
+
+def luck_of(task: Environment, size: int, seeds: Sequence[int]) -> Iterator[Luck]:
+    """What chance decides, update after update, for `size` rollouts of each
+    prompt. Each seed has its own generator, so its luck does not depend on
+    the number of seeds."""
+    prompts, places, actions = task.chance.shape
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    kind = torch.float64
+    while True:
+        drawn = []
+        for g in generators:
+            order = torch.rand(AHEAD, prompts, generator=g).argsort(-1)
+            noise = torch.rand(AHEAD, task.most, prompts, size, actions, generator=g)
+            uniform = torch.rand(AHEAD, prompts, size, generator=g, dtype=kind)
+            normal = torch.randn(
+                AHEAD, prompts, places, actions, generator=g, dtype=kind
+            )
+            drawn.append((order, noise, uniform, normal))
+        order, noise, uniform, normal = map(torch.stack, zip(*drawn))
+        gumbel = noise.log_().neg_().log_().neg_().movedim(0, 2)
+        yield from map(
+            Luck,
+            order.transpose(0, 1),
+            gumbel.contiguous(),
+            uniform.transpose(0, 1),
+            normal.transpose(0, 1),
+        )

@@ -33,6 +33,9 @@ def drawn(settings, seed=0, logp=False, rows=14):
     kept = torch.minimum(steps, whole(1, 6, rows))
     kept[4] = 0
     token = torch.rand((2, rows, 3), generator=g, dtype=torch.float64)
+    rollout = list(range(rows))
+    if logp and seed % 3 == 1:  # rows 0 and 1 are one rollout, and so are 8 to 10
+        rollout[1], rollout[9], rollout[10] = 0, 8, 8
     return gradebook.Batch(
         prompt=[0, 0, 0, 0, 1, 1, 2, 1, 3, 3, 3, 3, 0, 0][:rows],
         reward=whole(-3, 4, rows).double(),
@@ -43,5 +46,8 @@ def drawn(settings, seed=0, logp=False, rows=14):
         kept_steps=kept,
         logp=-token[0] if logp else None,
         ref_logp=-token[1] if logp else None,
+        rollout=rollout,
+        rank=whole(0, 2, rows),
+        scored=(whole(0, 10, rows) > 0) if logp else None,
         settings=settings,
     )

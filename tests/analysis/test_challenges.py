@@ -1,15 +1,18 @@
 """Challenges: every solution works, nothing is solved beforehand, and a
 condition or a limit that is not met is said in one sentence."""
 
-from dataclasses import replace
-
 import pytest
 from analysis.tries import judged, reward, state, tried
 from one_a_stage import SHIPPED
 
 import gradebook
-from gradebook.analysis.challenges import Verdict, apply_solution, judge
-from gradebook.analysis.changes import allowed, changes
+from gradebook.analysis.challenges import (
+    Verdict,
+    allowed,
+    apply_solution,
+    changes,
+    judge,
+)
 from gradebook.cases.challenge import (
     AddRow,
     Cell,
@@ -92,14 +95,6 @@ ALWAYS = {"kind": "bounds", "of": "rows", "every": "all", "least": 0}
 )
 def test_what_may_not_be_edited_is_said(edits, made, missing):
     assert judged("no_eos_outliers", made, ALWAYS, edits=edits) == missing
-
-
-def test_a_setting_is_an_edit():
-    solution = reward(1, 1.0)
-    assert tried("no_eos_outliers", "One reward to agree", solution).solved
-    flagged = Setting("eos_by_width", True)
-    found = tried("no_eos_outliers", "One reward to agree", solution, flagged)
-    assert found.missing == ELSE
 
 
 @pytest.mark.parametrize(
@@ -206,27 +201,9 @@ def test_a_whole_prompt_has_lost_no_row():
         ),
         (
             "rejected_rows",
-            "A zero that leaks",
-            [Cell(0, "mask", [1, 1, 1])],
-            ELSE,
-        ),
-        (
-            "rejected_rows",
             "Into another prompt",
             [AddRow({"prompt": "B", "reward": 0.0, "mask": [1, 1, 1]})],
             "No row of a whole prompt has another faulty advantage.",
-        ),
-        (
-            "partial_groups",
-            "Past the guard",
-            [RemoveRow(8)] * 4,
-            "No row has another faulty advantage.",
-        ),
-        (
-            "swapped_scale",
-            "The other setting",
-            [Setting("scale", "none")],
-            "",
         ),
         (
             "swapped_scale",
@@ -241,12 +218,6 @@ def test_a_whole_prompt_has_lost_no_row():
             [Setting("micro_batch", 3)],
             "The ratio of the faulty loss to the correct one is 1.111; the goal is at"
             " most −0.001.",
-        ),
-        (
-            "uid_per_rollout",
-            "Move everybody",
-            [reward(row, 5.0) for row in range(4)],
-            "The correct shift of row 3 is 0.866; the goal is at most 0.",
         ),
     ],
 )
@@ -268,11 +239,11 @@ def test_a_tail_or_a_longer_row_solves_it_another_way():
     assert tried("partial_groups", "Blow it up", *tail).solved
 
 
-@pytest.mark.parametrize("name, challenge", ALL, ids=IDS)
-def test_an_empty_batch_solves_nothing(name, challenge):
-    now = state(name)
-    now = apply_solution(now, [RemoveRow(0)] * now.rows)
-    assert judge(challenge, now) == Verdict(False, "There are no rows.")
+def test_an_empty_batch_solves_nothing():
+    for name, challenge in ALL:
+        now = state(name)
+        now = apply_solution(now, [RemoveRow(0)] * now.rows)
+        assert judge(challenge, now) == Verdict(False, "There are no rows.")
 
 
 # Edits, and applying a solution
@@ -302,28 +273,6 @@ def test_rows_in_another_order_are_no_changed_cells():
     found = changes(before, apply_solution(before, [Order((2, 0, 1))]))
     assert found.reordered and not found.cells
     assert found.came_from == (2, 0, 1)
-
-
-def test_a_solution_leaves_the_state_it_starts_from():
-    before = state("no_eos_outliers")
-    edits = [
-        reward(0, 2.5),
-        Cell(1, "eos", True),
-        Setting("reward_clip", 3.0),
-        AddRow({"prompt": "B", "reward": 1, "eos": False, "mask": [1, 1, 0]}),
-        RemoveRow(1),
-    ]
-    batch = apply_solution(before, edits).batch()
-    assert before.same(state("no_eos_outliers"))
-    assert batch.reward.tolist() == [2.5, 1.0]
-    assert batch.prompt.tolist() == [0, 1]
-    assert batch.eos.tolist() == [True, False]
-    assert batch.settings.reward_clip == 3.0
-
-
-def test_the_selected_row_stays_inside():
-    before = replace(state("partial_groups"), row=11)
-    assert apply_solution(before, [RemoveRow(0)]).row == 10
 
 
 def test_a_row_that_is_gone_is_an_error():

@@ -9,8 +9,8 @@ import torch
 import gradebook
 from gradebook import Batch, Settings
 from gradebook.analysis.comparison import (
-    Comparison,
     compare,
+    compared,
     mean_kl,
     row_weight,
     same,
@@ -19,7 +19,6 @@ from gradebook.analysis.comparison import (
     trained_tokens,
     voters,
 )
-from gradebook.analysis.state_comparison import compared
 from gradebook.cases.state import start
 
 NAN, INF = math.nan, math.inf
@@ -31,18 +30,6 @@ def scenario(name, **settings):
     return compare(gradebook.bug(found.bug), batch)
 
 
-def with_advantages(correct, faulty):
-    batch = Batch([0] * len(correct), [0.0] * len(correct))
-    trace = gradebook.run(gradebook.CORRECT, batch)
-    return Comparison(
-        batch,
-        *(
-            replace(trace, advantage=torch.tensor(values))
-            for values in (correct, faulty)
-        ),
-    )
-
-
 def test_flags_and_groups_are_the_same_only_when_equal():
     a, b = torch.tensor([1, -1, 0]), torch.tensor([1, 0, 0])
     assert same(a, b).tolist() == [True, False, True]
@@ -52,22 +39,6 @@ def test_flags_and_groups_are_the_same_only_when_equal():
 def test_dust_and_no_value_have_no_sign():
     values = torch.tensor([2.0, -3e-6, 1e-6, -1e-7, NAN, -INF])
     assert sign(values).tolist() == [1, -1, 0, 0, 0, -1]
-
-
-@pytest.mark.parametrize(
-    "correct, faulty, flips",
-    [
-        (1.0, -1.0, True),
-        (-1.0, 1.0, True),
-        (1.0, 2.0, False),
-        (1.0, 0.0, False),
-        (1e-7, -1.0, False),
-        (NAN, -1.0, False),
-    ],
-)
-def test_a_flip_is_another_sign_on_both_sides(correct, faulty, flips):
-    found = with_advantages([correct], [faulty])
-    assert found.flips.tolist() == [flips]
 
 
 def test_the_report_of_partial_groups_flips_row_10_alone():

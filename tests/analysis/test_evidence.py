@@ -11,7 +11,7 @@ from gradebook.analysis.evidence import (
     in_words,
     numbers,
 )
-from gradebook.cases.alarm import BY_ENGINE, BY_FORMULA, alarms
+from gradebook.cases.reports import BY_ENGINE, BY_FORMULA, alarms
 from gradebook.cases.table import Table
 
 ALL = [

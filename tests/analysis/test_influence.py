@@ -106,11 +106,6 @@ def test_equal_siblings_replace_without_rounding():
         assert replacements(batch).tolist() == [reward] * rows
 
 
-def test_a_row_at_its_siblings_mean_has_no_influence():
-    batch = gradebook.Batch([0, 0, 0], [1, 2, 3])
-    assert influence(CORRECT, batch)[0][:, 1].tolist() == [0, 0, 0]
-
-
 SETTINGS = [
     gradebook.Settings(
         baseline=baseline,

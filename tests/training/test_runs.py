@@ -9,7 +9,7 @@ import pytest
 
 from gradebook.core.errors import GradebookError
 from gradebook.training import runs as processes
-from gradebook.training.one_update import batch_at
+from gradebook.training.__main__ import batch_at
 from gradebook.training.runs import Runs, Task
 from gradebook.training.shipped import shipped
 from gradebook.training.study import Run, default_run, studied, study

@@ -10,6 +10,7 @@ from gradebook.core.settings import Settings
 from gradebook.training import study as studies
 from gradebook.training.effect import (
     MORE,
+    SAME,
     effect,
     question,
     sentence,
@@ -30,6 +31,8 @@ def test_the_interval_is_student_s():
     assert found.difference == 4.5
     assert found.half_width == pytest.approx(2.365 * 2.4495 / 2.8284, rel=2e-3)
     assert found.kind == MORE
+    # 0.005 more on average, with 0.009 for its standard error.
+    assert effect([0.5] * 4, [0.52, 0.49, 0.49, 0.52]).kind == SAME
 
 
 def test_a_seed_that_diverged_is_left_out_and_counted():
@@ -54,10 +57,8 @@ def test_the_headline_says_that_nothing_can_be_shown():
     said = words([0.5, 0.6, 0.5, 0.6], [0.51, 0.59, 0.49, 0.61])
     assert "4 seeds show no difference after 50 updates" in said
     assert "−1.8 to +1.8 points" in said
-
-
-def test_the_headline_says_exactly_no_difference():
     assert "the runs are identical" in words([0.5, 0.6], [0.5, 0.6])
+    assert "diverged" in words([0.5, 0.5], [math.nan, math.nan])
 
 
 def test_engines_that_are_named_for_what_they_do_stand_after_the_noun():
@@ -67,10 +68,6 @@ def test_engines_that_are_named_for_what_they_do_stand_after_the_noun():
         "With beta 0.04: after 200 updates, does the run as written keep more"
         " unscored letters in use than the run with the guard?"
     )
-
-
-def test_the_headline_says_that_a_run_diverged():
-    assert "diverged" in words([0.5, 0.5], [math.nan, math.nan])
 
 
 # The studies
@@ -103,27 +100,15 @@ def test_a_slider_s_percent_is_a_share():
     assert settings == replace(Settings(eps=1e-4), beta=0.1)
 
 
-@pytest.mark.parametrize(
-    "key, value, said",
-    [
-        ("measure", "'speed'", "key 'measure': Input should be 'success'"),
-        ("rollouts", "0.5", "key 'rollouts': Input should be a valid integer"),
-        ("colour", "'red'", "key 'colour': Unexpected"),
-        ("answer", "'better'", "key 'answer': Input should be 'more', 'less'"),
-    ],
-)
-def test_a_study_s_file_that_is_wrong_is_told_by_its_key(
-    key, value, said, monkeypatch, tmp_path
-):
+def test_a_study_s_file_that_is_wrong_is_told_by_its_key(monkeypatch, tmp_path):
     text = (studies.STUDIES / "partial_groups.toml").read_text()
-    lines = [n for n in text.splitlines() if not n.startswith(f"{key} =")]
-    (tmp_path / "partial_groups.toml").write_text(
-        "\n".join([f"{key} = {value}", *lines])
-    )
+    lines = [line for line in text.splitlines() if not line.startswith("measure =")]
+    wrong = "\n".join(["measure = 'speed'", *lines])
+    (tmp_path / "partial_groups.toml").write_text(wrong)
     monkeypatch.setattr(studies, "STUDIES", tmp_path)
     with pytest.raises(GradebookError) as caught:
         study.__wrapped__("partial_groups")
-    assert said in str(caught.value)
+    assert "key 'measure': Input should be 'success'" in str(caught.value)
     assert "partial_groups.toml" in str(caught.value)
 
 
