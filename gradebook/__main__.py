@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import short
 from gradebook.logs.ci import github, junit
-from gradebook.logs.explore import worst_steps
+from gradebook.logs.explore import failing_test, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
-from gradebook.logs.pytest_file import test_file
 from gradebook.logs.report import report
 from gradebook.logs.what_if import sentences
 from gradebook.output.bug_text import bug_list, explain
@@ -229,7 +229,7 @@ def _check(given: argparse.Namespace) -> int:
         if verdict.verdict != "suspect":
             print("gradebook: no suspect, so no test", file=sys.stderr)
         else:
-            found = test_file(given.files, verdict)
+            found = failing_test(given.files, verdict)
             Path(given.test).write_text(found.text, encoding="utf-8", errors="replace")
     return verdict.exit_code
 
@@ -258,7 +258,7 @@ def _text(verdict: Verdict, verbose: bool) -> str:
     lines += [verdict.near] if verdict.near else []
     for _, step in worst[worst["correct_residual"] > 1e-9].iterrows():
         lines.append(
-            f"Step {step['step']} is off by {step['correct_residual']:.3g} at row"
+            f"Step {step['step']} is off by {short(step['correct_residual'], 3)} at row"
             f" {step['row']}; flips: {step['flips']}, groups affected:"
             f" {step['groups_affected']} of {step['groups']}."
         )

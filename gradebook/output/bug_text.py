@@ -17,13 +17,11 @@ WIDTH = 78
 
 def bug_list() -> str:
     """Every bug: its name, title, trainers, status and affected versions."""
-    return "\n\n".join(_entry(name) for name in BUGS)
-
-
-def _entry(name: str) -> str:
-    own, case = bug(name), load(name)
-    head = f"{name}: {own.title} ({own.standing})"
-    return "\n".join([head, _wrapped(case.affected.versions, "  affects: ")])
+    return "\n\n".join(
+        f"{name}: {bug(name).title} ({bug(name).standing})\n"
+        + _wrapped(load(name).affected.versions, "  affects: ")
+        for name in BUGS
+    )
 
 
 def explain(name: str) -> str:
@@ -32,15 +30,19 @@ def explain(name: str) -> str:
 
     Raises GradebookError for a name that is not in BUGS.
     """
-    own = bug(name)
+    record = bug(name)
     case = load(name)
-    comparison = compare(own, case.batch())
+    comparison = compare(record, case.batch())
+    formula = []
+    for engine, lines in zip(case.engine_names, worked(comparison, case.focus)):
+        formula.append(f"Row {case.focus}, {engine}:")
+        formula += ["  " + "".join(part.text for part in line) for line in lines]
     parts = [
-        f"{own.title} ({own.standing})",
+        f"{record.title} ({record.standing})",
         _wrapped(case.claim),
         _wrapped(case.status_note),
         _table(case, comparison),
-        _formula(case, comparison),
+        "\n".join(formula),
         _wrapped(case.telltale.text, "Tell-tale: "),
         _wrapped(case.rule, "Rule: "),
         _wrapped(case.affected.versions, "Affected: "),
@@ -78,16 +80,6 @@ def _table(case: Scenario, comparison: Comparison) -> str:
 
 def _numbers(values: Tensor) -> list[str]:
     return [signed(value) for value in values.tolist()]
-
-
-def _formula(case: Scenario, comparison: Comparison) -> str:
-    """The focus row's advantage worked out for both engines."""
-    lines = []
-    for name, side in zip(case.engine_names, worked(comparison, case.focus)):
-        lines.append(f"Row {case.focus}, {name}:")
-        for line in side:
-            lines.append("  " + "".join(part.text for part in line))
-    return "\n".join(lines)
 
 
 def _wrapped(text: str, lead: str = "") -> str:

@@ -23,9 +23,9 @@ def handout(bug_name: str) -> str:
 
     Raises GradebookError for a name not in BUGS.
     """
-    one = bug(bug_name)
+    record = bug(bug_name)
     scenario = load(bug_name)
-    comparison = compare(one, scenario.batch())
+    comparison = compare(record, scenario.batch())
     shown = panels(comparison, scenario.telltale.kind)
     log = squashes(shown)
     prompts = [str(row["prompt"]) for row in scenario.rows]
@@ -37,7 +37,7 @@ def handout(bug_name: str) -> str:
         "handout.html.jinja",
         scenario=scenario,
         names=scenario.engine_names,
-        stage=one.stage,
+        stage=record.stage,
         batch=_batch(scenario, telling(shown)),
         symlog=log,
         pictures=[Markup(picture(panel, prompts, log)) for panel in shown],
@@ -48,13 +48,12 @@ def handout(bug_name: str) -> str:
             }
             for side, trace in sides
         ],
-        says=[first_sentence(f) for f in (one.correct, one.faulty)],
-        listings=beside(one.correct, one.faulty),
+        says=[first_sentence(f) for f in (record.correct, record.faulty)],
+        listings=beside(record.correct, record.faulty),
     )
 
 
 def _batch(scenario: Scenario, panel: Panel) -> dict[str, Any]:
-    """The scenario's rows, and the panel's number of both engines."""
     columns = list(scenario.rows[0])
     pairs = [pair(*ab) for ab in zip(panel.correct, panel.faulty)]
     return {

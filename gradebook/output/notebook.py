@@ -6,7 +6,7 @@ read, without Plotly and without scripts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -14,22 +14,12 @@ from gradebook.analysis.comparison import Comparison
 from gradebook.core.differences import same
 from gradebook.core.formatting import signed
 from gradebook.output import panels
-from gradebook.output.lines import lines_of
-from gradebook.output.panels import Panel
+from gradebook.output.panels import Panel, lines_of
 from gradebook.output.rendering import rendered
 from gradebook.output.svg import picture
 
 MOST = 24
 """So many rows are shown, those that differ first."""
-
-
-@dataclass(frozen=True)
-class _Stage:
-    """A stage's result on the rows that are shown, as text."""
-
-    name: str
-    differs: bool
-    cells: tuple[tuple[str, str, bool], ...]  # correct, faulty, differs
 
 
 def summary(comparison: Comparison) -> str:
@@ -40,7 +30,6 @@ def summary(comparison: Comparison) -> str:
 
 
 def _kind(comparison: Comparison) -> str:
-    """What the rows are shown by: the gradient where advantages agree."""
     differs = bool(comparison.differs("advantage").any())
     return "advantage" if differs else panels.GRADIENT
 
@@ -48,7 +37,8 @@ def _kind(comparison: Comparison) -> str:
 def html(comparison: Comparison) -> str:
     """The comparison as HTML: summary, picture of the rows, stages."""
     whole = panels.telling(panels.panels(comparison, _kind(comparison)))
-    rows = _shown([not same(a, b) for a, b in zip(whole.correct, whole.faulty)])
+    equal = [same(a, b) for a, b in zip(whole.correct, whole.faulty)]
+    rows = sorted(sorted(range(len(equal)), key=equal.__getitem__)[:MOST])
     panel = Panel(
         whole.title,
         [whole.correct[row] for row in rows],
@@ -61,24 +51,13 @@ def html(comparison: Comparison) -> str:
         summary=summary(comparison),
         picture=Markup(picture(panel, prompts, numbers=rows)),
         rows=rows,
-        stages=[
-            _stage(comparison, name, rows)
-            for name in comparison.stages
-            if name != "loss"
-        ],
+        stages=[_stage(comparison, s, rows) for s in comparison.stages if s != "loss"],
         left_out=comparison.batch.rows - len(rows),
     )
 
 
-def _shown(differs: list[bool]) -> list[int]:
-    """The rows to show, in the batch's order; where there are many, those
-    that differ come first."""
-    rows = sorted(range(len(differs)), key=lambda r: not differs[r])[:MOST]
-    return sorted(rows)
-
-
-def _stage(comparison: Comparison, name: str, rows: list[int]) -> _Stage:
+def _stage(comparison: Comparison, name: str, rows: list[int]) -> dict[str, Any]:
+    """A stage's result on the rows that are shown, as text."""
     lines = lines_of(comparison, name, [""] * comparison.batch.rows)
-    shown = (lines[row] for row in rows)
-    cells = tuple((*line.texts(signed), line.differs) for line in shown)
-    return _Stage(name, any(line.differs for line in lines), cells)
+    cells = [(*lines[row].texts(signed), lines[row].differs) for row in rows]
+    return {"name": name, "differs": any(x.differs for x in lines), "cells": cells}

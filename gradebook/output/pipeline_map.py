@@ -58,15 +58,16 @@ def map_file(base: str) -> str:
     """The map as a file: the stages from left to right, with addresses of bugs
     that begin with `base`."""
     stages = _stages(base)
-    heights = [sum(one["height"] for one in s["tiles"]) for s in stages]
+    heights = [sum(tile["height"] for tile in s["tiles"]) for s in stages]
     pipe = HEAD + max(heights) + FLOOR
     for number, stage in enumerate(stages):
         stage["at"] = EDGE + COLUMN * number
         stage["tiles"].reverse()
         top = pipe - FLOOR
-        for one in stage["tiles"]:
-            top -= one["height"]
-            one["at"] = top
+        for tile in stage["tiles"]:
+            top -= tile["height"]
+            tile["at"] = top
+    rewards = ", ".join(f"{reward:g}" for reward in REWARDS[:-1])
     return rendered(
         "map.svg.jinja",
         title=TITLE,
@@ -77,7 +78,13 @@ def map_file(base: str) -> str:
         edge=EDGE,
         column=COLUMN,
         pipe=pipe,
-        legend=_legend(),
+        legend=[
+            "● a stage of the correct computation, the same on every page",
+            "◇ a bug: the trainer computed this stage otherwise, usually without a"
+            " crash",
+            f"Numbers: the first of four answers with rewards {rewards} and"
+            f" {REWARDS[-1]:g}",
+        ],
     )
 
 
@@ -89,35 +96,25 @@ def _stages(base: str) -> list[dict[str, Any]]:
             "name": stage,
             "asks": ASKS[stage],
             "number": numbers[stage],
-            "tiles": [_tile(base, one) for one in bugs],
+            "tiles": [_tile(base, bug) for bug in bugs],
         }
         for stage, bugs in stops().items()
     ]
 
 
-def _tile(base: str, one: Bug) -> dict[str, Any]:
+def _tile(base: str, bug: Bug) -> dict[str, Any]:
     """A bug with its title and its trainers' status in lines, and the
     height that they take on the wide map."""
-    long = len(one.standing) > 17
-    facts = one.standing.split(" · ") if long else [one.standing]
-    title = textwrap.wrap(one.title, 12, break_long_words=False)
+    long = len(bug.standing) > 17
+    facts = bug.standing.split(" · ") if long else [bug.standing]
+    title = textwrap.wrap(bug.title, 12, break_long_words=False)
     return {
-        "bug": one,
-        "href": f"{base}/{one.name}",
+        "bug": bug,
+        "href": f"{base}/{bug.name}",
         "title": title,
         "facts": facts,
         "height": 17 * len(title) + 15 * len(facts) + 17,
     }
-
-
-def _legend() -> list[str]:
-    rewards = ", ".join(f"{reward:g}" for reward in REWARDS[:-1])
-    return [
-        "● a stage of the correct computation, the same on every page",
-        "◇ a bug: the trainer computed this stage otherwise, usually without a crash",
-        "Numbers: the first of four answers with rewards"
-        f" {rewards} and {REWARDS[-1]:g}",
-    ]
 
 
 @lru_cache
@@ -126,15 +123,15 @@ def _numbers() -> dict[str, str]:
     rows = len(REWARDS)
     logp = [[-0.5]] * rows
     trace = run(CORRECT, Batch([0] * rows, REWARDS, logp=logp))
-    said = {}
+    texts = {}
     for stage in STAGES:
         value = getattr(trace, stage)
         value = value if value.ndim == 0 else value[0]
         if value.dtype.is_floating_point:
             show = signed if stage in ("standardized", "advantage") else plain
-            said[stage] = show(float(value))
+            texts[stage] = show(float(value))
         elif stage == "group":
-            said[stage] = "rows 0 to 3"
+            texts[stage] = "rows 0 to 3"
         else:
-            said[stage] = "yes" if value else "no"
-    return said
+            texts[stage] = "yes" if value else "no"
+    return texts

@@ -87,33 +87,20 @@ def pytest_file(state: State, link: str) -> PytestFile:
     record = bug(state.bug)
     cases, note = [_case("edited", state, record)], ""
     if not cases[0].tells:
-        cases.append(_telling_case(state, record))
+        shipped = _case(state.scenario.name, start(state.scenario), record)
+        main = start(load(record.name))
+        cases.append(shipped if shipped.tells else _case(record.name, main, record))
         why = HIDES if cases[0].agree else "cannot tell a faulty trainer"
         note = (
             f"This batch {why}. The rows of the case '{cases[1].name}' are"
             " in the test as well."
         )
     cases = [case for case in cases if case.steps]
-    return PytestFile(_written(record, cases, link, _rule(state)), note)
-
-
-def _rule(state: State) -> str:
-    """The rule of the state's bug; the scenario's own says it best."""
-    scenario = state.scenario
-    return scenario.rule if scenario.bug == state.bug else load(state.bug).rule
-
-
-def _telling_case(state: State, record: Bug) -> _Case:
-    """The scenario's own rows, or the bug's main ones where those hide it
-    too."""
-    case = _case(state.scenario.name, start(state.scenario), record)
-    if case.tells:
-        return case
-    return _case(record.name, start(load(record.name)), record)
+    case = state.scenario if state.scenario.bug == state.bug else load(state.bug)
+    return PytestFile(_written(record, cases, link, case.rule), note)
 
 
 def _is_about_gradients(record: Bug) -> bool:
-    """The bug leaves the advantages as they are, so the rows need logp."""
     return any(LAWS[name] in GRADIENT for name in record.laws)
 
 
@@ -155,12 +142,12 @@ def _tests(record: Bug, batch: Batch, steps: list[Step], gradient: bool) -> list
         return [_Test(name, says, called, float(f"{tolerance:.0e}"), catches)]
 
     tests = [
-        one
+        each
         for name in record.laws
         if not convention(name, settings)
-        for one in test(name, words(name), name, LAWS[name])
+        for each in test(name, words(name), name, LAWS[name])
     ]
-    if any(one.catches for one in tests):
+    if any(each.catches for each in tests):
         return tests
     trace = run(CORRECT, batch)
     values = trace.gradient if gradient else trace.advantage
@@ -171,7 +158,7 @@ def _tests(record: Bug, batch: Batch, steps: list[Step], gradient: bool) -> list
         f"the_correct_numbers({_literal(expected)})",
         laws.the_correct_numbers(expected),
     )
-    return tests + [one for one in numbers if one.catches]
+    return tests + [each for each in numbers if each.catches]
 
 
 # The file's text
@@ -229,7 +216,7 @@ def _batch(number: int, case: _Case) -> dict[str, Any]:
 def _text(value: str) -> str:
     """A Python literal, in pieces that fit a line; `repr` lets no control
     or direction mark through."""
-    pieces = [value[at : at + 60] for at in range(0, len(value), 60)]
+    pieces = [value[start : start + 60] for start in range(0, len(value), 60)]
     if len(pieces) < 2:
         return repr(value)
     return "\n    ".join(("(", *map(repr, pieces))) + "\n)"

@@ -58,8 +58,8 @@ def rich(text: object) -> Markup:
     if len(parts) % 2 == 0:
         return Markup(escape("`".join(parts)))
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
-        for at, part in enumerate(parts)
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
     )
 
 

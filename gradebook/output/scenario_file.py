@@ -8,9 +8,8 @@ from typing import Any
 
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.cases.record import bug
-from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS
+from gradebook.cases.schema import LARGEST_FILE, MOST_ROWS, MOST_TOKENS
 from gradebook.cases.state import State, start
-from gradebook.cases.toml_file import LARGEST_FILE
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import refuse
@@ -31,8 +30,8 @@ def scenario_file(state: State) -> str:
     tokens = batch.mask.shape[1]
     if not 1 <= tokens <= MOST_TOKENS:
         raise refuse(f"1 to {MOST_TOKENS} tokens", tokens, "mask")
-    found = compare(bug(state.bug), batch)
-    same_rows = not bool(found.differs("advantage").any())
+    comparison = compare(bug(state.bug), batch)
+    same_rows = not bool(comparison.differs("advantage").any())
     rows, settings = _rows(state, batch), dict(batch.settings)
     text = rendered(
         "scenario_file.toml.jinja",
@@ -40,12 +39,12 @@ def scenario_file(state: State) -> str:
         bug=state.bug,
         case=state.scenario.title,
         edited=not state.same_batch(start(state.scenario)),
-        agree=found.agree,
-        summary=summary(found, GRADIENT if same_rows else "advantage"),
+        agree=comparison.agree,
+        summary=summary(comparison, GRADIENT if same_rows else "advantage"),
         rows=rows,
         settings=settings,
-        **_prediction(found, min(state.row, batch.rows - 1)),
-        **_expected(found),
+        **_prediction(comparison, min(state.row, batch.rows - 1)),
+        **_expected(comparison),
     )
     if len(text.encode()) > LARGEST_FILE:
         raise refuse(
@@ -57,7 +56,6 @@ def scenario_file(state: State) -> str:
 
 
 def _rows(state: State, batch: Batch) -> list[dict[str, Any]]:
-    """The rows; EOS as the batch has it."""
     columns = state.table.values()
     if not bool(batch.eos.all()):
         columns["eos"] = batch.eos.tolist()
@@ -69,22 +67,23 @@ def _rows(state: State, batch: Batch) -> list[dict[str, Any]]:
     ]
 
 
-def _prediction(found: Comparison, row: int) -> dict[str, Any]:
+def _prediction(comparison: Comparison, row: int) -> dict[str, Any]:
     """Whether both engines treat the row alike, and why."""
-    moved = bool(found.differs("advantage")[row])
-    differs = moved or bool(found.gradient_differs[row])
-    a, b = (float(trace.advantage[row]) for trace in (found.correct, found.faulty))
+    moved = bool(comparison.differs("advantage")[row])
+    differs = moved or bool(comparison.gradient_differs[row])
+    a, b = (
+        float(trace.advantage[row]) for trace in (comparison.correct, comparison.faulty)
+    )
     why = f"The engines computed the advantages {a:.6g} and {b:.6g}."
     if differs and not moved:
         why += " The gradient of its tokens differs."
     right, wrong = f"Right: {why[:1].lower()}{why[1:]}", why
-    said = [wrong, right] if differs else [right, wrong]
-    return {"focus": row, "differs": differs, "why": why, "said": said}
+    sentences = [wrong, right] if differs else [right, wrong]
+    return {"focus": row, "differs": differs, "why": why, "said": sentences}
 
 
-def _expected(found: Comparison) -> dict[str, Any]:
-    """Both engines' advantages and losses."""
-    sides = {"correct": found.correct, "faulty": found.faulty}
+def _expected(comparison: Comparison) -> dict[str, Any]:
+    sides = {"correct": comparison.correct, "faulty": comparison.faulty}
     losses = {
         side: float(trace.loss)
         for side, trace in sides.items()

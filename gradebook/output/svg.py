@@ -47,8 +47,9 @@ def picture(
     rows, shaded = _rows(panel, x, ROW), False
     for row, prompt in enumerate(prompts):
         shaded ^= row > 0 and prompt != prompts[row - 1]
-        label = _label(numbers[row] if numbers else row, prompt)
-        rows[row] |= {"label": label, "shaded": shaded}
+        named = " ".join((prompt if len(prompt) < 7 else prompt[:5] + "…").split())
+        number = numbers[row] if numbers else row
+        rows[row] |= {"label": f"{number}  {named}", "shaded": shaded}
     for marks, text in zip(rows, beside):
         marks["beside"] = text
     right = LETTER * max(map(len, beside), default=0)
@@ -114,18 +115,11 @@ def _rows(
     ]
 
 
-def _label(number: int, prompt: str) -> str:
-    """The row's number and its prompt, cut to the room there is."""
-    named = prompt if len(prompt) < 7 else prompt[:5] + "…"
-    return f"{number}  {' '.join(named.split())}"
-
-
 def _ticks(
     values: Sequence[float], x: Callable[[float], float]
 ) -> list[tuple[float, str]]:
-    """Where 0, the least and the greatest value stand, and their digits."""
     ticks = [(x(0.0), "0")]
     for end in (min(values, default=0.0), max(values, default=0.0)):
-        if all(abs(x(end) - at) > 45 for at, _ in ticks):
+        if all(abs(x(end) - place) > 45 for place, _ in ticks):
             ticks.append((x(end), signed(end)))
     return ticks

@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from gradebook.analysis.comparison import ROW_STAGES
-from gradebook.analysis.state_comparison import compared
+from gradebook.analysis.comparison import ROW_STAGES, compared
 from gradebook.cases.state import State
 from gradebook.core.batch import PER_TOKEN, Batch
 from gradebook.engine.pipeline import Trace
@@ -30,15 +29,15 @@ def csv(state: State) -> str:
     formula has an apostrophe before it. Raises GradebookError where the
     batch cannot be read.
     """
-    found = compared(state)
-    columns = {"row": list(range(found.batch.rows))}
-    columns |= _inputs(state, found.batch)
+    comparison = compared(state)
+    columns = {"row": list(range(comparison.batch.rows))}
+    columns |= _inputs(state, comparison.batch)
     for stage in ROW_STAGES:
         for side in ("correct", "faulty"):
-            values = getattr(getattr(found, side), stage)
+            values = getattr(getattr(comparison, side), stage)
             columns[f"{side}_{stage}"] = values.tolist()
     for side in ("correct", "faulty"):
-        columns |= _losses(side, getattr(found, side), found.batch.rows)
+        columns |= _losses(side, getattr(comparison, side), comparison.batch.rows)
     return table_csv(columns, zip(*columns.values()))
 
 
@@ -71,7 +70,6 @@ def _inputs(state: State, batch: Batch) -> dict[str, list[Any]]:
 
 
 def _by_token(stem: str, values: Any) -> dict[str, list[Any]]:
-    """One column a token, from [R, T]."""
     return {f"{stem}{t + 1}": values[:, t].tolist() for t in range(values.shape[1])}
 
 

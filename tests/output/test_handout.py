@@ -1,7 +1,6 @@
 """A handout stands alone, escapes what it prints, and has the engines'
 numbers."""
 
-import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -82,21 +81,6 @@ def test_it_brings_nothing_from_elsewhere(bug):
         assert "href" not in found or tag == "a"
 
 
-@EVERY
-def test_the_differing_lines_are_marked(bug):
-    text = handout(bug)
-    for mark in ("c", "f"):
-        (lines,) = [re.findall(f'<span class="{mark}">', text)]
-        assert lines
-    assert text.count("\u2260") >= 2
-
-
-@EVERY
-def test_it_prints_on_a4(bug):
-    text = handout(bug)
-    assert "size: A4" in text and "break-inside: avoid" in text
-
-
 def test_the_table_has_the_reports_numbers():
     text = handout("partial_groups")
     # Worked out in scenarios/partial_groups.toml.
@@ -129,11 +113,6 @@ def test_what_a_scenario_says_is_escaped(monkeypatch):
     assert all("javascript" not in found.get("href", "") for _, found in page.tags)
 
 
-def test_an_unknown_bug_is_named():
-    with pytest.raises(gradebook.GradebookError, match="bug"):
-        handout("nothing")
-
-
 def marks(text, kind):
     root = ET.fromstring(text)
     return [e for e in root if e.tag == kind]
@@ -152,11 +131,6 @@ def test_a_picture_marks_both_sides_of_each_row():
     assert [e.text for e in marks(text, "text")].count("FLIP") == 1
     thick = [e for e in marks(text, "line") if e.get("stroke-width") == "5"]
     assert len(thick) == 1 and len(marks(text, "rect")) == 1
-
-
-def test_a_picture_without_a_flip_has_no_word():
-    panel = Panel("advantage", [1.0, 0.0], [2.0, 0.0], [False, False])
-    assert "FLIP" not in picture(panel, ["A", "A"])
 
 
 def test_a_row_without_a_value_has_no_mark():

@@ -1,37 +1,18 @@
 """Comparisons and figures display themselves in a notebook."""
 
-from pathlib import Path
+import sys
 
-import nbformat
-import pytest
-from nbclient import NotebookClient
+import plotly.io
 
 import gradebook
 from gradebook.output.notebook import html, summary
 
-ROOT = Path(__file__).parents[2]
 BUG = gradebook.bug("partial_groups")
 
 
-@pytest.fixture(scope="module")
-def cells():
-    """The outputs of the notebook's cells, one dict of data each."""
-    path = Path(__file__).with_name("example.ipynb")
-    notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(
-        notebook, resources={"metadata": {"path": ROOT}}, timeout=120
-    )
-    client.execute()
-    return [
-        [output.data for output in cell.outputs if "data" in output]
-        for cell in notebook.cells
-    ]
-
-
-@pytest.mark.long
-def test_a_comparison_shows_verdict_rows_and_stages(cells):
-    (shown,) = cells[0]
-    text = shown["text/html"]
+def test_a_comparison_shows_verdict_rows_and_stages():
+    both = gradebook.compare(BUG, gradebook.load("partial_groups").batch())
+    text = both._repr_html_()
     # The scenario's numbers, worked out by hand: row 10 is +1 and -0.480.
     assert "<b>+1.000 → −0.480</b>" in text
     assert "The engines part at the stage group." in text
@@ -39,13 +20,17 @@ def test_a_comparison_shows_verdict_rows_and_stages(cells):
     assert "<script" not in text
 
 
-def test_a_figure_shows_itself(cells):
-    shown = cells[1][-1]
-    figure = shown["application/vnd.plotly.v1+json"]
+def test_a_figure_shows_itself(monkeypatch):
+    both = gradebook.compare(BUG, gradebook.load("partial_groups").batch())
+    figure = gradebook.figures.stage_figure(both, "advantage", 10)
     assert figure["data"][2]["marker"]["symbol"] == "circle"
     assert figure["data"][3]["marker"]["symbol"] == "diamond-open"
-    # What a viewer without Plotly shows.
-    assert shown["text/plain"] == "<Figure of 5 traces, for Plotly>"
+    monkeypatch.setattr(plotly.io.renderers, "default", "plotly_mimetype")
+    shown = figure._repr_mimebundle_()["application/vnd.plotly.v1+json"]
+    assert len(shown["data"]) == 5
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    text = "<Figure of 5 traces, for Plotly>"
+    assert figure._repr_mimebundle_() == {"text/plain": text}
 
 
 def test_engines_that_agree_are_said_to_agree():

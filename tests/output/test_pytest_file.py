@@ -2,7 +2,6 @@
 says."""
 
 import ast
-import random
 import re
 import subprocess
 import sys
@@ -11,16 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from output.typed import LINK, NASTY, labelled, opened, pytest_text, read
+from output.typed import LINK, NASTY, edited, labelled, opened, pytest_text, read
 
 import gradebook
-from gradebook.analysis.state_comparison import compared
-from gradebook.cases import edits
+from gradebook.analysis.comparison import compared
 from gradebook.cases.sandbox import case, starts
 from gradebook.cases.scenario import names
 from gradebook.cases.state import start
 from gradebook.core.errors import GradebookError
-from gradebook.core.settings import CHOICES
 from gradebook.output.pytest_file import pytest_file
 from gradebook.output.scenario_file import scenario_file
 from gradebook.output.tables import csv as csv_file
@@ -28,94 +25,6 @@ from gradebook.output.tables import csv as csv_file
 ROOT = Path(__file__).parents[2]
 EDITS = 8
 
-
-def edited(bug, seed):
-    """A random batch of the bug's main case on which the engines differ."""
-    chance = random.Random(f"{bug} {seed}")
-    while True:
-        state = opened(bug)
-        for _ in range(chance.randrange(1, 7)):
-            state = chance.choice(CHANGES)(state, chance)
-        state = labelled_at_random(state, chance)
-        try:
-            if not compared(state).agree:
-                return state
-        except GradebookError:
-            pass
-
-
-def new_cells(state, chance):
-    table, cells = state.table, {}
-    row = chance.randrange(len(table))
-    for name in table.headers:
-        if chance.random() < 0.5:
-            continue
-        if type(table[name][row]) is bool:
-            cells[row, name] = not table[name][row]
-        elif name == "reward":
-            values = ("0", "1", "-2.5", "1e3", "0.1", "7")
-            cells[row, name] = chance.choice(values)
-        elif name in ("logp", "ref_logp"):
-            typed = (f"{chance.uniform(-3, 0):.2f}" for _ in range(table.width))
-            cells[row, name] = " ".join(typed)
-        elif name in ("steps", "kept_steps"):
-            both = str(chance.randrange(9))
-            cells |= {(row, "steps"): both, (row, "kept_steps"): both}
-    return replace(state, table=table.with_cells(cells))
-
-
-def another_row(state, chance):
-    row = chance.randrange(len(state.table))
-    return edits.add_row(state, row)
-
-
-def one_row_less(state, chance):
-    row = chance.randrange(len(state.table))
-    if len(state.table) < 3:
-        return state
-    return replace(edits.remove_row(state, row), row=0)
-
-
-def two_steps(state, chance):
-    cells = [str(chance.randrange(2)) for _ in range(len(state.table))]
-    return replace(state, table=state.table.with_column("step", cells))
-
-
-def two_prompts(state, chance):
-    cells = [chance.choice("AB") for _ in range(len(state.table))]
-    return replace(state, table=state.table.with_column("prompt", cells))
-
-
-def new_setting(state, chance):
-    name = chance.choice(
-        ["baseline", "scale", "ddof", "lone_row", "spread_about", "eps"]
-        + ["loss", "beta", "min_group_size", "whiten_tokens", "accumulation"]
-        + ["reward_clip", "reward_bias"]
-    )
-    value = {
-        "eps": lambda: chance.choice(["0.1", "1e-9", "1e-4"]),
-        "beta": lambda: chance.choice(["0.04", "1", "0.5"]),
-        "min_group_size": lambda: chance.choice(["1", "2"]),
-        "whiten_tokens": lambda: chance.random() < 0.5,
-        "accumulation": lambda: chance.choice(["1", "4"]),
-        "reward_clip": lambda: chance.choice(["", "1", "20"]),
-        "reward_bias": lambda: chance.choice(["0", "-1", "0.3"]),
-    }.get(name, lambda: chance.choice(CHOICES[name]))()
-    return replace(state, typed={**state.typed, name: value})
-
-
-def labelled_at_random(state, chance):
-    """Other names for the same prompts."""
-    own = list(dict.fromkeys(state.table["prompt"]))
-    labels = dict(zip(own, chance.sample(NASTY, len(own))))
-    cells = [labels[cell] for cell in state.table["prompt"]]
-    return replace(state, table=state.table.with_column("prompt", cells))
-
-
-CHANGES = [
-    *(new_cells, new_cells, new_cells, another_row, one_row_less),
-    *(two_steps, two_prompts, new_setting, new_setting),
-]
 
 HARNESS = '''
 """The adapter of every file in this folder calls an engine."""
@@ -208,7 +117,11 @@ def file_of(name):
     if kind == "sandbox":
         state = replace(start(case("sandbox")), bugs=(bug,))
     elif kind.startswith("edited_"):
-        state = edited(bug, kind.removeprefix("edited_"))
+        seed = int(kind.removeprefix("edited_"))
+        state = edited(seed, bug, rows=7, settings=2)
+        labels = dict(zip("ABCD", NASTY[2 * seed :]))
+        cells = [labels[cell] for cell in state.table["prompt"]]
+        state = replace(state, table=state.table.with_column("prompt", cells))
     else:
         rest = kind.removeprefix("case_")
         state = opened(f"{bug}-{rest}" if rest else bug)

@@ -2,10 +2,14 @@
 
 import csv
 import io
+import random
 from dataclasses import replace
 
 import gradebook
+from gradebook.analysis.comparison import compared
 from gradebook.cases.state import start
+from gradebook.core.errors import GradebookError
+from gradebook.core.settings import CHOICES
 from gradebook.output.pytest_file import pytest_file
 
 LINK = "https://example.org/zero_std_kl?v=1&s=x"
@@ -48,6 +52,56 @@ def labelled(state, labels):
     """The state with other prompt labels, one a row."""
     cells = [labels[row % len(labels)] for row in range(state.rows)]
     return replace(state, table=state.table.with_column("prompt", cells))
+
+
+SETTINGS = {
+    **{name: CHOICES[name] for name in CHOICES if name != "skip_flat"},
+    "eps": ["0.1", "1e-9", "1e-4"],
+    "beta": ["0.04", "1"],
+    "min_group_size": ["1", "2"],
+    "whiten_tokens": [True, False],
+    "accumulation": ["1", "4"],
+    "reward_clip": ["", "1", "20"],
+    "reward_bias": ["0", "-1", "0.3"],
+}
+
+
+def edited(seed, bug, rows=14, settings=0):
+    """A batch of random rows, under so many other settings, on which the engines
+    differ."""
+    chance = random.Random(f"{bug} {seed}")
+    while True:
+        state, cells = opened(bug), {}
+        table = state.table.extended(rows)
+        for row in range(rows):
+            for name in table.headers:
+                if type(table[name][row]) is bool:
+                    value = chance.random() < 0.7
+                elif name == "prompt":
+                    value = chance.choice("ABCD")
+                elif name == "reward":
+                    value = f"{chance.uniform(-9, 9):.2f}"
+                elif name in ("logp", "ref_logp"):
+                    tokens = (chance.uniform(-3, 0) for _ in range(table.width))
+                    value = " ".join(f"{token:.3f}" for token in tokens)
+                else:
+                    value = "5" if name == "steps" else str(row % 6)
+                cells[row, name] = value
+            if cells[row, "prompt"] == "A":
+                cells[row, "reward"] = "1"
+        names = chance.sample([*SETTINGS], settings)
+        typed = {name: chance.choice(SETTINGS[name]) for name in names}
+        new = replace(
+            state,
+            table=table.with_cells(cells),
+            row=chance.randrange(rows),
+            typed={**state.typed, **typed},
+        )
+        try:
+            if not compared(new).agree:
+                return new
+        except GradebookError:
+            pass
 
 
 def read(text):

@@ -66,4 +66,4 @@ def test_the_app_has_the_projects_settings_in_any_folder(tmp_path):
         capture_output=True,
         text=True,
     )
-    assert done.stdout.split() == ["localhost", "#3D8FD1", "8777"], done.stderr
+    assert done.stdout.split() == ["localhost", "#E8E8E8", "8777"], done.stderr

@@ -30,8 +30,7 @@ from gradebook.output.figures.base import (
     symlog,
     symlog_ticks,
 )
-from gradebook.output.lines import Line, lines_of
-from gradebook.output.panels import SQUASHED, panels
+from gradebook.output.panels import SQUASHED, Line, lines_of, panels
 
 MANY = 20
 """Beyond so many rows, the selected row's group comes first."""
@@ -126,16 +125,17 @@ def _drawn(
     differs = [any(line.differs for line in each) for each in zip(*columns.values())]
     labels = [f"{h} {'≠' if d else ' '}" for h, d in zip(heads, differs)]
     data, axes, foot = [], {}, 68 + 20 * bool(left_out)
-    for at, (title, lines) in enumerate(columns.items()):
-        axis = {"xaxis": f"x{at + 1}" if at else "x", "yaxis": "y"}
+    for number, (title, lines) in enumerate(columns.items()):
+        axis = {"xaxis": f"x{number + 1}" if number else "x", "yaxis": "y"}
         place = _place(lines)
         flipped = [_flips(title, line) for line in lines]
         parts = [*_joined(lines, flipped, place), *_marks(lines, labels, names, place)]
         parts.append(_words(lines, flipped, place, ink))
-        data += [part | axis | {"showlegend": _is_named(part, at)} for part in parts]
+        for part in parts:
+            data.append(part | axis | {"showlegend": "name" in part and not number})
         axes["xaxis" + axis["xaxis"][1:]] = _axis(lines, place) | {
             "title": {"text": title},
-            "domain": [at / len(columns), (at + 0.94) / len(columns)],
+            "domain": [number / len(columns), (number + 0.94) / len(columns)],
             "anchor": "y",
         }
     more = f"{left_out} more rows are not drawn."
@@ -170,11 +170,6 @@ BAND = {"fillcolor": PALE, "line": {"width": 0}, "layer": "below"}
 """Behind a row whose results differ."""
 
 
-def _is_named(part: dict[str, Any], column: int) -> bool:
-    """The legend names each engine once."""
-    return "name" in part and not column
-
-
 def _values(lines: Sequence[Line]) -> list[float]:
     both = [float(v) for line in lines for v in (line.correct, line.faulty)]
     return [value for value in both if math.isfinite(value)]
@@ -185,14 +180,12 @@ def _is_number(lines: Sequence[Line]) -> bool:
 
 
 def _place(lines: Sequence[Line]) -> Place:
-    """A symlog axis where a linear one would hide most of the numbers."""
     sizes = sorted(abs(v) for v in _values(lines) if settled(v))
     wide = len(sizes) > 2 and sizes[-1] > SQUASHED * sizes[len(sizes) // 2]
     return symlog if _is_number(lines) and wide else float
 
 
 def _flips(title: str, line: Line) -> bool:
-    """The sign flips, of an advantage or a gradient."""
     shows = title == "advantage" or title not in STAGES
     return shows and bool(flips(line.correct, line.faulty))
 
