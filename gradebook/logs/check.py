@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.reading import logged
 from gradebook.logs.candidates.trl import read_as_trl
-from gradebook.logs.judging.by_step import COLUMNS, by_step
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import ruler_of
+from gradebook.logs.judging.judge import COLUMNS, by_step
 from gradebook.logs.read.log import read_frame, read_recording
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""Explore: the timeline of a checked log, and one step's rows as a table."""
+"""Explore: the timeline of a checked log, one step's rows as a table, and the
+smallest failing step as a test to keep."""
 
 from __future__ import annotations
 
@@ -9,23 +10,32 @@ from typing import Any
 
 import numpy as np
 
-from gradebook.cases.rows import MOST_ROWS, MOST_TOKENS
+from gradebook.cases.scenario import Scenario, load
+from gradebook.cases.schema import MOST_ROWS, MOST_TOKENS
+from gradebook.cases.state import State, start, typed_settings
 from gradebook.cases.table import Table
-from gradebook.core.batch import Batch
-from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
 from gradebook.logs.candidates.reading import logged
 from gradebook.logs.candidates.trl import read_as_trl
-from gradebook.logs.judging.by_step import COLUMNS, COUNTS
+from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import Ruler, distance
-from gradebook.logs.judging.suspects import Suspect, cuts_by_place, fit, suspects, trace
+from gradebook.logs.judging.judge import COLUMNS, COUNTS
+from gradebook.logs.judging.suspects import (
+    Suspect,
+    cuts_by_place,
+    fit,
+    settings_to_try,
+    suspects,
+    trace,
+)
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.judging.views import compute
 from gradebook.logs.read.log import read_files
 from gradebook.logs.read.sources import Source
+from gradebook.output.pytest_file import PytestFile, pytest_file
 
 TIMELINE = tuple(n for n in (*COLUMNS, *COUNTS) if n not in ("ties", "asks"))
 """The columns of a timeline."""
@@ -47,7 +57,6 @@ class StepRows:
     row       the row that is off most, in the table
     logged    float64 [rows] the advantages in the log, NaN for none
     correct   float64 [rows] the correct ones
-    groups    the step's groups, worst first: prompt, rows, largest, flips
     note      what the table leaves out, or ""
     """
 
@@ -57,44 +66,29 @@ class StepRows:
     row: int
     logged: np.ndarray
     correct: np.ndarray
-    groups: pd.DataFrame
     note: str = ""
-
-    def batch(self) -> Batch:
-        """The rows as a batch."""
-        return self.table.batch(self.settings)
 
 
 def timeline(verdict: Verdict) -> pd.DataFrame:
     """One row a step, in the log's order: the columns of TIMELINE."""
-    return verdict.frame[list(TIMELINE)]
+    return verdict.frame.reindex(columns=list(TIMELINE))
 
 
 def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
     """The steps that are furthest from the correct numbers, worst first;
-    without advantages, those on which the engines would differ most."""
-    frame = timeline(verdict)
+    without advantages, those on which the engines would differ most: the
+    timeline, with the figures of the bug that flips most."""
+    frame, order = timeline(verdict), ["correct_residual", "flips"]
     if len(verdict.what_if):
-        return _would_differ(verdict, frame).head(most)
-    off = frame[frame["verdict"].isin(OFF)]
-    return off.sort_values(
-        ["correct_residual", "flips"], ascending=False, kind="stable"
-    ).head(most)
-
-
-def _would_differ(verdict: Verdict, frame: pd.DataFrame) -> pd.DataFrame:
-    """Steps by how much a replica would differ from the correct engine:
-    the timeline, with that replica's figures. Most flips first."""
-    would = verdict.what_if[verdict.what_if["rows_off"] > 0]
-    worst = would.drop_duplicates("step").set_index("step")
-    found = frame[frame["step"].isin(worst.index)].copy()
-    own = worst.loc[found["step"]]
-    for name in ("bug", "estimator", "row", "flips", "groups_affected"):
-        found[name] = own[name].to_numpy()
-    found["correct_residual"] = own["largest"].to_numpy()
-    return found.sort_values(
-        ["flips", "correct_residual"], ascending=False, kind="stable"
-    )
+        would = verdict.what_if[verdict.what_if["rows_off"] > 0]
+        names = ["step", "bug", "estimator", "row", "flips", "groups_affected"]
+        figures = would.drop_duplicates("step")[[*names, "largest"]]
+        figures = figures.rename(columns={"largest": "correct_residual"})
+        left = frame.drop(columns=[*names[1:], "correct_residual"])
+        off, order = left.merge(figures, on="step"), order[::-1]
+    else:
+        off = frame[frame["verdict"].isin(OFF)]
+    return off.sort_values(order, ascending=False, kind="stable").head(most)
 
 
 def step_rows(
@@ -110,9 +104,24 @@ def step_rows(
     is not there.
     """
     steps = logged_step(paths, verdict, step)
-    name = _bug_of(verdict, step)
-    settings = _settings(steps, verdict, name)
-    if verdict.reading is not None and "advantage" in steps.has:
+    judged = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
+    name = _bug_of(verdict, step, judged)
+    settings = verdict.engine_settings
+    as_declared = "other" in set(judged["verdict"])
+    if as_declared:
+        readings = [verdict.reading] if verdict.reading else []
+        declared = asked_of(verdict.declared).declared
+        settings = settings_to_try(declared, readings, steps)[0]
+    if name:  # what the bug is guessed to have, as it comes nearest to the numbers
+        tried = suspects(steps, (settings,), (name,), verdict.group_size)
+        nearest = min(
+            tried, key=lambda s: fit(Ruler(steps), s).residual.max(), default=None
+        )
+        settings = nearest.settings if nearest else settings
+        if nearest and cuts_by_place(name):
+            stride = int(under(steps.batch, settings).group_size[0])
+            settings = replace(settings, group_size=stride)
+    if verdict.reading is not None and "advantage" in steps.has and not as_declared:
         correct = compute(steps, verdict.reading).values
     else:
         correct = trace(steps, Suspect("", settings)).values
@@ -120,13 +129,11 @@ def step_rows(
     if "advantage" not in steps.has:
         other = trace(steps, Suspect(name, settings)).values
     away = distance(correct, other)
-    groups = _groups(steps, correct, other)
-    order = _picked(steps, groups, name, settings, min(most, MOST_ROWS))
+    order = _shown_rows(steps, away, name, settings, min(most, MOST_ROWS))
     table, note = _table(steps, order)
-    left = steps.batch.rows - len(order)
-    if left:
+    if left := steps.rows - len(order):
         note += (
-            f" {left} of the step's {steps.batch.rows} rows are left out:"
+            f" {left} of the step's {steps.rows} rows are left out:"
             " what depends on the whole step is not as in the log."
         )
     return StepRows(
@@ -136,27 +143,8 @@ def step_rows(
         int(np.argmax(away[order])) if len(order) else 0,
         steps.advantage[order],
         correct[order],
-        groups,
         note.strip(),
     )
-
-
-def _settings(steps: LoggedSteps, verdict: Verdict, name: str) -> Settings:
-    """The settings that the log was named by, with what the bug is guessed
-    to have; of several, what comes nearest to the step's numbers."""
-    own = verdict.engine_settings
-    if not name:
-        return own
-    ruler = Ruler(steps)
-    size = verdict.group_size
-    tried = list(suspects(steps, (own,), (name,), size))
-    if not tried:
-        return own
-    best = min(tried, key=lambda s: fit(ruler, s).residual.max())
-    if not cuts_by_place(name):
-        return best.settings
-    stride = int(under(steps.batch, best.settings).group_size[0])
-    return replace(best.settings, group_size=stride)
 
 
 def logged_step(
@@ -168,22 +156,21 @@ def logged_step(
     for table in log.tables():
         if reading is None:
             size = verdict.group_size if not log.columns.by_place else None
-            weights = verdict.weights or None
-            reading = read_as_trl(table, log.columns, weights, size)
-        rows = (table["step"].astype(str) == str(step)).to_numpy()
-        if rows.any():
-            whole = logged(table, log.columns, reading)
-            at = whole.labels.astype(str) == str(step)
-            return whole.of_steps(at)
+            reading = read_as_trl(table, log.columns, verdict.weights or None, size)
+        if (table["step"].astype(str) == str(step)).any():
+            steps = logged(table, log.columns, reading)
+            return steps.of_steps(steps.labels.astype(str) == str(step))
     raise GradebookError(
         key="step", expected="a step that was judged", found=shown(step, 30)
     )
 
 
-def _bug_of(verdict: Verdict, step: object) -> str:
-    """The bug that the step is named by, or else the log."""
-    own = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
-    named = [one for one in own["bug"] if one]
+def _bug_of(verdict: Verdict, step: object, judged: pd.DataFrame) -> str:
+    """The bug that the step is named by, or that it equals where something else
+    was declared; or else the log's."""
+    named = [bug for bug in judged["bug"] if bug]
+    for asks in judged["asks"][judged["verdict"] == "other"]:
+        named += asks
     if not named and len(verdict.what_if):
         there = verdict.what_if["step"].astype(str) == str(step)
         would = verdict.what_if[there & (verdict.what_if["rows_off"] > 0)]
@@ -191,67 +178,28 @@ def _bug_of(verdict: Verdict, step: object) -> str:
     return named[0] if named else verdict.bug
 
 
-def _groups(steps: LoggedSteps, correct: np.ndarray, other: np.ndarray) -> pd.DataFrame:
-    """The groups of one step, worst first, by how far `other`, the logged
-    or the faulty advantages, is from the correct ones."""
-    code = steps.batch.prompt_index.numpy()
-    flip = flips(correct, other)
-    largest = np.zeros(len(steps.groups.size))
-    np.maximum.at(largest, code, distance(correct, other))
-    found = pd.DataFrame(
-        {
-            "prompt": np.arange(len(largest)),
-            "first": steps.groups.first,
-            "rows": steps.groups.size,
-            "largest": largest,
-            "flips": np.bincount(code[flip], minlength=len(largest)),
-        }
-    )
-    return found.sort_values(
-        ["largest", "prompt"], ascending=[False, True]
-    ).reset_index(drop=True)
-
-
-def _picked(
-    steps: LoggedSteps,
-    groups: pd.DataFrame,
-    name: str,
-    settings: Settings,
-    most: int,
+def _shown_rows(
+    steps: LoggedSteps, away: np.ndarray, name: str, settings: Settings, most: int
 ) -> np.ndarray:
-    """int64: the rows that are shown, in the order they are shown in."""
-    code = steps.batch.prompt_index.numpy()
-    if name and cuts_by_place(name):
-        return _window(steps, groups, settings, most)
-    taken: list[np.ndarray] = []
-    count = 0
-    for prompt in groups["prompt"]:
-        rows = np.flatnonzero(code == prompt)
-        if taken and count + len(rows) > most:
-            break
-        taken.append(rows[:most])
-        count += len(rows)
-    return np.concatenate(taken)
-
-
-def _window(
-    steps: LoggedSteps, groups: pd.DataFrame, settings: Settings, most: int
-) -> np.ndarray:
-    """Rows in the log's order around the worst group, from a place where a
-    stride and a group both begin."""
-    total = steps.batch.rows
-    if total <= most:
-        return np.arange(total)
-    size = settings.group_size or int(groups["rows"].max())
-    worst = int(groups["first"].iloc[0])
-    bounds = np.append(np.sort(groups["first"].to_numpy()), total)
-    starts = bounds[(bounds % size == 0) & (bounds <= worst)]
-    start = int(starts.max(initial=0))
-    ends = bounds[(bounds > start) & (bounds <= start + most)]
-    end = int(ends.max(initial=start))
-    if end <= worst:
-        end = min(worst + int(groups["rows"].iloc[0]), start + MOST_ROWS)
-    return np.arange(start, end)
+    """int64: the rows that are shown, in the order they are shown in: whole
+    groups, the worst by `away` first; or where strides count, rows in the log's
+    order around that group, from a place where a stride and a group begin."""
+    code, sizes = steps.batch.prompt_index.numpy(), steps.groups.size
+    largest = np.zeros(len(sizes))
+    np.maximum.at(largest, code, away)
+    groups = np.argsort(-largest, kind="stable")
+    if not name or not cuts_by_place(name):
+        ordered = np.argsort(np.argsort(groups)[code], kind="stable")
+        fitting = int((np.cumsum(sizes[groups]) <= most).sum())
+        return ordered[: sizes[groups][: max(fitting, 1)].sum()][:most]
+    if steps.rows <= most:
+        return np.arange(steps.rows)
+    size, worst = settings.group_size, groups[0]
+    bounds = np.append(np.sort(steps.groups.first), steps.rows)
+    first = int(steps.groups.first[worst])
+    start = int(bounds[(bounds % (size or 1) == 0) & (bounds <= first)].max(initial=0))
+    end = int(bounds[bounds <= start + most].max())
+    return np.arange(start, end if end > first else first + int(sizes[worst]))
 
 
 def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
@@ -261,9 +209,7 @@ def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
         "prompt": [f"p{code}" for code in b.prompt_index.numpy()[order]],
         "reward": b.reward.numpy()[order].tolist(),
     }
-    if "eos" in steps.has:
-        columns["eos"] = b.eos.numpy()[order].tolist()
-    for name in ("steps", "kept_steps"):
+    for name in ("eos", "steps", "kept_steps"):
         if name in steps.has:
             columns[name] = getattr(b, name).numpy()[order].tolist()
     if "length" in steps.has:
@@ -280,3 +226,34 @@ def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
         dict(zip(columns, values)) for values in zip(*columns.values())
     ]
     return Table.of(rows), note
+
+
+def failing_step(verdict: Verdict) -> object:
+    """The step with the fewest rows of those that name a bug.
+
+    Raises GradebookError where there is none.
+    """
+    frame = verdict.frame
+    off = frame[frame["bug"] != ""] if len(frame) else frame
+    if not len(off):
+        raise GradebookError(
+            key="step", expected="a step that names a suspect", found="none"
+        )
+    return off.sort_values("rows", kind="stable")["step"].iloc[0]
+
+
+def state_of(rows: StepRows, scenario: Scenario) -> State:
+    """The scenario's state with these rows in it, under their settings."""
+    typed = typed_settings(rows.settings)
+    return replace(start(scenario), table=rows.table, typed=typed, row=rows.row)
+
+
+def failing_test(
+    paths: Iterable[str | Path | Source],
+    verdict: Verdict,
+    link: str = "python -m gradebook check",
+) -> PytestFile:
+    """The smallest failing step as a test file that passes on a correct
+    trainer and fails on this one. Raises GradebookError."""
+    rows = step_rows(paths, verdict, failing_step(verdict), MOST_ROWS)
+    return pytest_file(state_of(rows, load(rows.bug)), link)

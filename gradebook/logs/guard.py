@@ -23,15 +23,13 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
-from gradebook.logs.candidates.logged_steps import CANONICAL, LoggedSteps, one_step
+from gradebook.logs.candidates.logged_steps import CANONICAL, one_step
 from gradebook.logs.judging import search, views
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import Rounding, Ruler, distance, rounding_of
-from gradebook.logs.judging.judge import judge
-from gradebook.logs.judging.judgement import Judgement
+from gradebook.logs.judging.judge import Judgement, judge
 from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.sentences import sentence_of
-from gradebook.logs.judging.space import Computed
 from gradebook.logs.judging.suspects import trace
 from gradebook.logs.recording.intake import StepReader, StepRows
 
@@ -162,9 +160,9 @@ class Guard:
             raise error
         if not self._warned:
             self._warned = True
-            said = str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
             warnings.warn(
-                f"gradebook could not judge step {step}: {said}. Training"
+                f"gradebook could not judge step {step}: {reason}. Training"
                 " goes on; further such steps are not told.",
                 RuntimeWarning,
                 stacklevel=3,
@@ -179,8 +177,10 @@ class Guard:
             warnings.warn(str(finding), RuntimeWarning, stacklevel=3)
 
     def _judged(self, step: int, rows: StepRows) -> Finding | None:
-        steps = _logged(step, rows)
-        kinds = rows.types
+        columns = {n: v for n, v in rows.columns.items() if n in CANONICAL}
+        # A row without a reward is not scored.
+        columns["reward"] = np.nan_to_num(columns["reward"])
+        steps, kinds = one_step(step, columns), rows.types
         ruler = Ruler(
             steps,
             _rounding(steps.advantage, kinds["advantage"]),
@@ -188,10 +188,14 @@ class Guard:
         )
         if search.quiet(steps).all():
             return None
-        fitted = [r for r in self._fitted if self._fits(ruler, r)]
+        candidates = search.Candidates(ruler, self._asked)
+        fitted = [r for r in self._fitted if candidates.fit(r).good.all()]
         if not fitted and self.declared:
-            wanted = search.wanted(steps, self._asked)
-            fitted = [c.reading for c in wanted if _is_near(ruler, c)]
+            fitted = [
+                c.reading
+                for c in search.wanted(steps, self._asked)
+                if ruler.fit(c.values, c.baseline, c.scale).good.all()
+            ]
         if fitted:
             self._fitted = tuple(fitted[:KEPT])
             return None
@@ -199,10 +203,6 @@ class Guard:
         if j.verdict == "correct":
             self._fitted = tuple(r for r in j.readings if self._asked.wanted(r))[:KEPT]
         return self._finding(j) if self._acts(j) else None
-
-    def _fits(self, ruler: Ruler, reading: Reading) -> bool:
-        """One plain run gives the step's numbers."""
-        return bool(search.Found(ruler, self._asked).fit(reading).good.all())
 
     def _acts(self, j: Judgement) -> bool:
         if self.declared:
@@ -213,7 +213,7 @@ class Guard:
 
     def _finding(self, j: Judgement) -> Finding:
         """The facts of a step that is wrong."""
-        steps = j.found.steps
+        steps = j.candidates.steps
         due = self._due(j)
         away = distance(due, steps.advantage)
         row = int(np.argmax(away))
@@ -231,32 +231,21 @@ class Guard:
     def _due(self, j: Judgement) -> np.ndarray:
         """What is correct beside the step: what fitted the steps before, what
         was declared, or what the bug was found beside. float64 [R]"""
-        steps = j.found.steps
+        steps = j.candidates.steps
         if self._fitted:
             return views.compute(steps, self._fitted[0]).values
         if j.suspect is not None:
             return trace(steps, j.suspect.correct).values
-        near = [
-            (float(np.median(distance(one.values, steps.advantage))), at, one)
-            for at, one in enumerate(search.wanted(steps, self._asked))
-        ]
-        if near:
-            return min(near, key=lambda each: each[:2])[2].values
+        near = min(
+            search.wanted(steps, self._asked),
+            key=lambda c: float(np.median(distance(c.values, steps.advantage))),
+            default=None,
+        )
+        if near is not None:
+            return near.values
         return views.compute(steps, j.readings[0]).values
-
-
-def _is_near(ruler: Ruler, computed: Computed) -> bool:
-    fit = ruler.fit(computed.values, computed.baseline, computed.scale)
-    return bool(fit.good.all())
 
 
 def _rounding(values: np.ndarray, kind: str) -> Rounding:
     """Only a type of few digits rounds what a trainer holds."""
     return rounding_of(values, kind) if kind in ("bfloat16", "float16") else Rounding()
-
-
-def _logged(step: int, rows: StepRows) -> LoggedSteps:
-    """The rows as a logged step. A row without a reward is not scored."""
-    columns = {n: v for n, v in rows.columns.items() if n in CANONICAL}
-    columns["reward"] = np.nan_to_num(columns["reward"])
-    return one_step(step, columns)

@@ -7,21 +7,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.core.settings import ESTIMATORS
 from gradebook.logs.candidates.reading import logged
-from gradebook.logs.candidates.trl import Reading, read_as_trl
+from gradebook.logs.candidates.trl import read_as_trl
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import ruler_of
-from gradebook.logs.judging.judge import judge
-from gradebook.logs.judging.judgement import Judgement
-from gradebook.logs.judging.near_miss import near_miss
-from gradebook.logs.judging.sentences import sentence_of, ties_of, unchecked
+from gradebook.logs.judging.judge import blank, judge
+from gradebook.logs.judging.sentences import (
+    near_miss,
+    sentence_of,
+    ties_of,
+    unchecked,
+)
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.notes import incomplete, notes_of
-from gradebook.logs.read.log import Log, read_files
+from gradebook.logs.notes import incomplete, judged, left_out
+from gradebook.logs.read.log import Log, other_prompts, read_files
 from gradebook.logs.read.sources import Source
 from gradebook.logs.what_if import what_if
 
@@ -45,6 +46,7 @@ def check_log(
     places: int | None = None,
     declared: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    by_row: tuple[str, ...] = (),
 ) -> Verdict:
     """The verdict on a log: files, directories or uploads.
 
@@ -52,121 +54,83 @@ def check_log(
     the reward functions', `group_size` the rows per prompt, `places` the
     decimals that advantages were rounded to, `declared` the settings that
     the trainer was given ({"scale": "group"}). A recording says all of this
-    itself; what is given here counts before it. Raises GradebookError for
+    itself; what is given here counts before it. Where nothing fits, another
+    column that may name prompts is tried; `by_row` name none. Raises GradebookError for
     what cannot be read at all.
     """
 
-    def read(share: float) -> None:
-        if progress is not None:
-            progress(share, 0)
-
-    log = read_files(paths, columns, read)
-    if log.recording is not None:
-        declared = {**log.recording.declared, **(declared or {})}
-    asked = asked_of(declared, group_size, log.columns.trusted)
+    tell = progress or (lambda share, steps: None)
+    log = read_files(paths, columns, lambda share: tell(share, 0), by_row)
+    recorded = log.recording.declared if log.recording else {}
+    settings = {**recorded, **(declared or {})}
+    asked = asked_of(settings, group_size, log.columns.trusted)
     tables = list(log.tables())
-    reading, steps = _steps(log, tables, weights, group_size)
-    base: dict[str, Any] = {
-        "declared": dict(declared or {}),
-        "incomplete": tuple(incomplete(log.recording)),
-    }
-    if steps is None:
-        return _verdict(log, NO_STEPS, "cannot tell", **base)
-    base["set_apart"] = sum(map(len, tables)) - steps.rows
+    facts: dict[str, Any] = {"declared": settings}
+    if not tables:
+        return _verdict(log, NO_STEPS, "cannot tell", **facts)
+    table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+    reading = read_as_trl(table, log.columns, weights, group_size)
+    steps = logged(table, log.columns, reading)
+    facts["weights"] = reading.weights
+    facts["set_apart"] = len(table) - steps.rows
+    facts["unchecked"], unchecked_bugs = unchecked(steps.has)
+    notes = (*left_out(log, facts["set_apart"]), *incomplete(log), *reading.notes)
     if "advantage" not in steps.has:
-        lines = what_if(steps, group_size)
-        frame = _without_advantages(steps)
-        short, _ = unchecked(steps.has)
+        engine = replace(ESTIMATORS["grpo"], **asked.declared)
         return _verdict(
             log,
             NO_ADVANTAGES,
             "cannot tell",
-            what_if=lines,
-            frame=frame,
-            steps_judged=len(frame),
-            unchecked=short,
-            notes=notes_of(log, None, reading, steps.has, base["set_apart"]),
-            weights=reading.weights,
-            **base,
+            what_if=what_if(steps, engine, group_size),
+            frame=blank(steps),
+            notes=(*notes, *unchecked_bugs),
+            **facts,
         )
-
-    def tick() -> None:
-        if progress is not None:
-            progress(1.0, steps.step_count)
-
-    j = judge(ruler_of(steps, log.types, places), asked, tick)
-    return _judged(log, j, reading, steps, base)
-
-
-def _steps(
-    log: Log,
-    tables: list[pd.DataFrame],
-    weights: Sequence[float] | None,
-    group_size: int | None,
-) -> tuple[Reading, LoggedSteps | None]:
-    if not tables:
-        return Reading((), None), None
-    table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
-    reading = read_as_trl(table, log.columns, weights, group_size)
-    return reading, logged(table, log.columns, reading)
-
-
-def _without_advantages(steps: LoggedSteps) -> pd.DataFrame:
-    """One row a step that cannot be judged."""
-    count = steps.step_count
-    frame = pd.DataFrame({"step": steps.labels, "verdict": "cannot tell"})
-    frame["bug"] = frame["estimator"] = ""
-    frame["ties"] = frame["asks"] = [()] * count
-    frame["residual"] = frame["correct_residual"] = np.nan
-    frame["row"] = frame["flips"] = frame["groups_affected"] = 0
-    frame["rows"] = steps.batch.step_rows.numpy()
-    frame["groups"] = np.bincount(steps.groups.step, minlength=count)
-    return frame
-
-
-def _judged(
-    log: Log,
-    j: Judgement,
-    reading: Reading,
-    steps: LoggedSteps,
-    base: Mapping[str, Any],
-) -> Verdict:
+    ruler = ruler_of(steps, log.types, places)
+    j = judge(ruler, asked, lambda: tell(1.0, steps.step_count))
+    if j.verdict == "none fits" and (more := other_prompts(log, columns)):
+        other = check_log(
+            log.sources,
+            columns=columns,
+            weights=weights,
+            group_size=group_size,
+            places=places,
+            declared=declared,
+            progress=progress,
+            by_row=more,
+        )
+        if other.verdict == "correct":
+            return other
     if reading.asks_weights and j.verdict in ("correct", "other"):
         j = replace(j, verdict="cannot tell", why="weights")
-    frame, r, s = j.frame, j.reading, j.suspect
-    columns = log.columns.shown()
-    sentence = sentence_of(j, base["declared"], columns)
-    off = frame[frame["verdict"].isin(["suspect", "asks", "other", "none fits"])]
-    first = off.iloc[0] if len(off) else None
-    named = frame[frame["verdict"] == j.verdict]
-    settings = s.settings if s else r.settings if r else {}
-    short, _ = unchecked(steps.has)
+    frame, suspect = j.frame, j.suspect
+    named = j.readings[0] if j.readings else None
+    shown_by = suspect or named
+    first = frame[frame["verdict"].isin(["suspect", "asks", "other", "none fits"])][:1]
+    fitting = frame[frame["verdict"] == j.verdict]
     return _verdict(
         log,
-        sentence,
+        sentence_of(j, settings, log.columns.shown()),
         j.verdict,
-        bug=s.bug if s and j.verdict in ("suspect", "asks") else "",
-        asks=tuple(each.bug for each in j.asks),
-        estimator=r.estimator if r else "",
-        convention=r.words if r else "",
-        settings=dict(settings),
-        group_size=s.group_size if s else None,
-        residual=float(named["residual"].max()) if len(named) else np.nan,
+        bug=j.bug,
+        asks=tuple(s.bug for s in j.asks),
+        estimator=named.estimator if named else "",
+        convention=named.words if named else "",
+        settings=dict(shown_by.settings) if shown_by else {},
+        group_size=suspect.group_size if suspect else None,
+        residual=float(fitting["residual"].max()),
         correct_residual=float(frame["correct_residual"].max()),
-        step=None if first is None else first["step"],
-        row=None if first is None else int(first["row"]),
+        step=next(iter(first["step"]), None),
+        row=next(map(int, first["row"]), None),
         flips=int(frame["flips"].sum()),
-        steps_fitted=len(named),
-        steps_judged=len(frame),
+        steps_fitted=len(fitting),
         ties=ties_of(j),
-        notes=notes_of(log, j, reading, steps.has, base["set_apart"]),
+        notes=(*notes, *judged(j), *unchecked_bugs),
         near=near_miss(j),
-        unchecked=short,
-        weights=reading.weights,
-        reading=r,
-        suspect=s,
+        reading=named,
+        suspect=suspect,
         frame=frame,
-        **base,
+        **facts,
     )
 
 
@@ -179,11 +143,12 @@ def _verdict(log: Log, sentence: str, verdict: str, **facts: Any) -> Verdict:
             f" {log.empty_advantages:,} {rows} an empty advantage: their steps are"
             " not judged."
         )
-    judged = facts.get("steps_judged", 0)
+    steps = len(facts.get("frame", ()))
     return Verdict(
         sentence,
         verdict,
-        steps_read=judged + len(log.broken_steps) + len(missing),
+        steps_judged=steps,
+        steps_read=steps + len(log.broken_steps) + len(missing),
         rows=log.rows,
         columns=log.columns.shown(),
         files=tuple(Path(s.name).name for s in log.sources),
@@ -191,6 +156,7 @@ def _verdict(log: Log, sentence: str, verdict: str, **facts: Any) -> Verdict:
         broken_cells=log.broken_cells,
         broken_files=log.broken_files,
         empty_advantages=log.empty_advantages,
+        incomplete=tuple(incomplete(log)),
         missing_ranks=missing,
         problems=log.recording.problems if log.recording else (),
         **facts,

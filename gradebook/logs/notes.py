@@ -3,68 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
-from typing import TYPE_CHECKING
 
-from gradebook.logs.candidates.trl import Reading
-from gradebook.logs.judging.judgement import Judgement
-from gradebook.logs.judging.sentences import count, unchecked
+from gradebook.logs.judging.judge import Judgement
+from gradebook.logs.judging.sentences import count
 from gradebook.logs.read.log import Log
-
-if TYPE_CHECKING:
-    from gradebook.logs.recording.read import Recording
 
 NAMED = 5
 """So many steps, or problems, are named; the rest are counted."""
 
 
-def notes_of(
-    log: Log,
-    j: Judgement | None,
-    reading: Reading,
-    has: frozenset[str],
-    set_apart: int,
-) -> tuple[str, ...]:
-    """Notes on the reading, then on the verdict. `has` are the log's
-    canonical columns."""
-    notes = _left_out(log, set_apart)
-    notes += incomplete(log.recording)
-    notes += reading.notes
-    if j is not None:
-        rounding = j.found.ruler.advantage
-        if rounding:
-            notes.append(
-                f"Advantages are {rounding.words}; that much is allowed for where"
-                " nothing fits exactly."
-            )
-        quiet = int((j.frame["verdict"] == "cannot tell").sum())
-        if quiet and j.verdict in ("correct", "other", "suspect"):
-            steps = f"{quiet:,} of {count(len(j.frame), 'step')}"
-            notes.append(f"{steps} can tell nothing; they agree with the verdict.")
-    return (*notes, *unchecked(has)[1])
+def judged(j: Judgement) -> list[str]:
+    """Notes on a judgement."""
+    notes = []
+    rounding = j.candidates.ruler.advantage
+    if rounding:
+        notes.append(
+            f"Advantages are {rounding.words}; that much is allowed for where"
+            " nothing fits exactly."
+        )
+    quiet = int((j.frame["verdict"] == "cannot tell").sum())
+    if quiet and j.verdict in ("correct", "other", "suspect"):
+        steps = f"{quiet:,} of {count(len(j.frame), 'step')}"
+        notes.append(f"{steps} can tell nothing; they agree with the verdict.")
+    return notes
 
 
-def incomplete(recording: Recording | None) -> list[str]:
+def incomplete(log: Log) -> list[str]:
     """What a recording lacks; nothing for another log."""
     notes: list[str] = []
+    recording = log.recording
     if recording is None:
         return notes
     missing = recording.missing()
     if missing:
-        some = "; ".join(
-            f"step {step}: {_ranks(ranks)}"
-            for step, ranks in islice(missing.items(), NAMED)
-        )
-        more = "; …" if len(missing) > NAMED else ""
+        some = [
+            f"step {step}: {'rank' if len(ranks) == 1 else 'ranks'}"
+            f" {', '.join(map(str, ranks))}"
+            for step, ranks in missing.items()
+        ]
         steps = count(len(missing), "step is", "steps are")
         notes.append(
-            f"{steps} not judged, since rows of some ranks are missing ({some}{more})."
+            f"{steps} not judged, since rows of some ranks are missing"
+            f" ({_first(some)})."
         )
     if recording.problems:
         problems = count(len(recording.problems), "problem")
-        some = "; ".join(recording.problems[:NAMED])
-        more = "; …" if len(recording.problems) > NAMED else ""
-        notes.append(f"The recording has {problems}: {some}{more}")
+        notes.append(f"The recording has {problems}: {_first(recording.problems)}")
     if recording.by_token:
         notes.append(
             "Advantages differ between the tokens of a row; the mean over"
@@ -73,15 +57,12 @@ def incomplete(recording: Recording | None) -> list[str]:
     return notes
 
 
-def _ranks(ranks: Sequence[int]) -> str:
-    """'rank 1', 'ranks 1 and 2', 'ranks 1, 2 and 3'."""
-    names = [str(rank) for rank in ranks]
-    if len(names) == 1:
-        return f"rank {names[0]}"
-    return f"ranks {', '.join(names[:-1])} and {names[-1]}"
+def _first(items: Sequence[str]) -> str:
+    return "; ".join([*items[:NAMED], *["…"][: len(items) > NAMED]])
 
 
-def _left_out(log: Log, set_apart: int) -> list[str]:
+def left_out(log: Log, set_apart: int) -> list[str]:
+    """What of a log is not judged, and what was brought together."""
     notes = []
     if log.broken_files:
         files = len(log.sources)
@@ -97,8 +78,8 @@ def _left_out(log: Log, set_apart: int) -> list[str]:
         )
     if log.gathered and not log.repeated:
         notes.append(
-            "Rows of a step stand apart in this log; they were brought"
-            " together in the order in which they stand."
+            "The rows of a step are not next to each other in this log. They were"
+            " grouped by step, in their logged order."
         )
     if log.repeated:
         notes.append(

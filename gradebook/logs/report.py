@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from gradebook.core.formatting import short
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.explore import OFF, timeline, worst_steps
 from gradebook.logs.judging.verdict import Verdict
@@ -13,17 +16,15 @@ from gradebook.output.rendering import rendered
 BARS = 240
 """So many bars the timeline has at most; steps share one beyond that."""
 
-ORDER = ("suspect", "other", "asks", "none fits", "cannot tell", "correct")
-"""Verdicts, the one that a shared bar shows first."""
-
 MARKS = {
-    "correct": "",
-    "other": "◇",
     "suspect": "◆",
+    "other": "◇",
     "asks": "?",
     "none fits": "?",
     "cannot tell": "–",
+    "correct": "",
 }
+"""Verdicts with their marks, the one that a shared bar shows first."""
 
 WORST = {
     "step": "Step",
@@ -41,82 +42,56 @@ def report(verdict: Verdict) -> str:
     """A short HTML page; all text in it is escaped."""
     frame = timeline(verdict)
     steps = frame["step"].tolist()
-    found = frame["verdict"].value_counts() if steps else {}
+    counts = frame["verdict"].value_counts() if steps else {}
+    worst = worst_steps(verdict).astype(object)
+    worst["correct_residual"] = [short(n, 3) for n in worst["correct_residual"]]
+    files, columns = list(verdict.files), verdict.columns.items()
+    facts = {
+        "Verdict": verdict.verdict,
+        "Convention": verdict.convention,
+        "Steps judged": f"{verdict.steps_judged:,} of {verdict.steps_read:,}",
+        "Rows": f"{verdict.rows:,}",
+        "Rows with another sign": f"{verdict.flips:,}",
+        "Files": f"{len(files)}: {', '.join(files[:3])}" + " …" * (len(files) > 3),
+        "Columns": ", ".join(f"{role} = {name}" for role, name in columns),
+    }
+    cannot_tell = [f"{tie.title}: {tie.why}" for tie in verdict.ties]
     return rendered(
         "report.html.jinja",
         sentence=verdict.sentence,
-        facts=[(name, value) for name, value in _facts(verdict) if value],
-        bars=_bars(frame),
-        counts=", ".join(f"{n} {name}" for name, n in found.items()),
+        facts=[(name, value) for name, value in facts.items() if value],
+        bars=_bars(frame) if steps else [],
+        counts=", ".join(f"{n} {name}" for name, n in counts.items()),
         first=steps[0] if steps else "",
         last=steps[-1] if steps else "",
         worst_head=list(WORST.values()),
-        worst=_worst(worst_steps(verdict)),
+        worst=worst[list(WORST)].astype(str).to_numpy().tolist(),
         lists=[
             ("What each engine would compute", sentences(verdict.what_if)),
-            (
-                "What this log cannot tell",
-                [f"{tie.title}: {tie.why}" for tie in verdict.ties],
-            ),
+            ("What this log cannot tell", cannot_tell),
             ("Notes", list(verdict.notes)),
             ("Left out", list(verdict.broken)),
         ],
     )
 
 
-def _facts(verdict: Verdict) -> list[tuple[str, str]]:
-    """What was checked."""
-    files = list(verdict.files)
-    shown = ", ".join(files[:3]) + (" …" if len(files) > 3 else "")
-    judged = f"{verdict.steps_judged:,} of {verdict.steps_read:,}"
-    return [
-        ("Verdict", verdict.verdict),
-        ("Convention", verdict.convention),
-        ("Steps judged", judged),
-        ("Rows", f"{verdict.rows:,}"),
-        ("Rows with another sign", f"{verdict.flips:,}"),
-        ("Files", f"{len(files)}: {shown}"),
-        (
-            "Columns",
-            ", ".join(f"{k} = {v}" for k, v in verdict.columns.items()),
-        ),
-    ]
-
-
 def _bars(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """A bar a step, as high as the correct numbers are far; steps share one
     where there are many. A mark says the verdict without colour."""
-    if not len(frame):
-        return []
     share = -(-len(frame) // BARS)
-    count = -(-len(frame) // share)
-    off = frame["correct_residual"].where(
-        frame["correct_residual"].between(0, 1e300), 0
-    )
-    top = max(float(off.max()), 1e-12)
+    width = 720 / -(-len(frame) // share)
+    far = frame["correct_residual"]
+    far = far.where(frame["verdict"].isin(OFF) & far.between(0, 1e300), 0.0)
     bars = []
-    for at in range(count):
-        rows = slice(at * share, (at + 1) * share)
-        verdict = min(frame["verdict"].iloc[rows].tolist(), key=ORDER.index)
-        bad = verdict in OFF
+    for bar, (_, part) in enumerate(frame.groupby(np.arange(len(frame)) // share)):
+        verdict = min(part["verdict"], key=[*MARKS].index)
         bars.append(
             {
                 "kind": verdict.replace(" ", "-"),
-                "x": at * 720 / count,
-                "width": max(720 / count - 0.6, 0.6),
-                "height": 6 + 74 * float(off.iloc[rows].max()) / top * bad,
-                "mark": MARKS[verdict] if count <= 60 else "",
+                "x": bar * width,
+                "width": max(width - 0.6, 0.6),
+                "height": 6 + 74 * far[part.index].max() / max(far.max(), 1e-12),
+                "mark": MARKS[verdict] if width >= 12 else "",
             }
         )
     return bars
-
-
-def _worst(frame: pd.DataFrame) -> list[list[str]]:
-    """The worst steps as rows of cells, under WORST."""
-    return [
-        [
-            f"{row[name]:.3g}" if name == "correct_residual" else str(row[name])
-            for name in WORST
-        ]
-        for _, row in frame.iterrows()
-    ]

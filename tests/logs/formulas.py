@@ -105,12 +105,11 @@ def again(frame, a, ddof=1, by_token=False, root=True):
 
 
 def inside():
-    """name -> (frame, eps) -> advantages: computations that somebody uses on
-    purpose, and the estimator's name."""
-    found = {}
+    """name -> (estimator, (frame, eps) -> advantages): computations that somebody
+    uses on purpose."""
 
-    def add(name, estimator, function):
-        found[name] = (estimator, function)
+    def r(f):
+        return f["reward"].to_numpy()
 
     def g(f):
         return By(f["group"], f["reward"])
@@ -119,115 +118,71 @@ def inside():
         return By(f["step"], f["reward"])
 
     def away(f):
-        return f["reward"].to_numpy() - g(f).mean
+        return r(f) - g(f).mean
 
     def apart(f):
-        return f["reward"].to_numpy() - g(f).others
+        return r(f) - g(f).others
 
-    for ddof in (0, 1):
-        add(f"grpo {ddof}", "grpo", lambda f, e, d=ddof: away(f) / (g(f).std(d) + e))
-        add(
-            f"grpo inside {ddof}",
+    def far(f):
+        return r(f) - s(f).mean
+
+    table = {
+        "dr_grpo": ("dr_grpo", lambda f, e: away(f)),
+        "rloo": ("rloo", lambda f, e: apart(f)),
+        "opo": ("opo", lambda f, e: r(f) - opo(f)),
+        "batch mean": ("batch_mean/none", lambda f, e: far(f)),
+        "batch others": ("batch_others/none", lambda f, e: r(f) - s(f).others),
+        "maxrl": ("maxrl", lambda f, e: away(f) / (g(f).mean + e)),
+        "pass@k": ("grpo_passk", lambda f, e: g(f).each(best) / (g(f).std(1) + e)),
+        "pass@k undivided": ("grpo_passk", lambda f, e: g(f).each(best)),
+        "least deviation": ("grpo", lambda f, e: away(f) / np.maximum(g(f).std(1), e)),
+    }
+    divided = {  # by the group's deviation, and by the batch's
+        "grpo": ("grpo", away, g),
+        "leave one out over std": ("leave_one_out/group_std", apart, g),
+        "batch zscore": ("batch_zscore", far, s),
+        "batch mean, group std": ("batch_mean/group_std", far, g),
+        "group mean, batch std": ("grpo_batch_std", away, s),
+        "reward over std": ("none/group_std", r, g),
+        "reward over batch std": ("none/batch_std", r, s),
+        "opo over std": ("length_weighted_mean/group_std", lambda f: r(f) - opo(f), g),
+    }
+    for d in (0, 1):
+        for name, (estimator, top, of) in divided.items():
+            table[f"{name} {d}"] = (
+                estimator,
+                lambda f, e, d=d, top=top, of=of: top(f) / (of(f).std(d) + e),
+            )
+        table[f"grpo inside {d}"] = (
             "grpo",
-            lambda f, e, d=ddof: away(f) / np.sqrt(g(f).std(d) ** 2 + e),
+            lambda f, e, d=d: away(f) / np.sqrt(g(f).std(d) ** 2 + e),
         )
-        add(
-            f"leave one out over std {ddof}",
-            "leave_one_out/group_std",
-            lambda f, e, d=ddof: apart(f) / (g(f).std(d) + e),
-        )
-        add(
-            f"batch zscore {ddof}",
-            "batch_zscore",
-            lambda f, e, d=ddof: (
-                (f["reward"].to_numpy() - s(f).mean) / (s(f).std(d) + e)
-            ),
-        )
-        add(
-            f"batch mean, group std {ddof}",
-            "batch_mean/group_std",
-            lambda f, e, d=ddof: (
-                (f["reward"].to_numpy() - s(f).mean) / (g(f).std(d) + e)
-            ),
-        )
-        add(
-            f"group mean, batch std {ddof}",
-            "grpo_batch_std",
-            lambda f, e, d=ddof: away(f) / (s(f).std(d) + e),
-        )
-        add(
-            f"reward over std {ddof}",
-            "none/group_std",
-            lambda f, e, d=ddof: f["reward"].to_numpy() / (g(f).std(d) + e),
-        )
-        add(
-            f"reward over batch std {ddof}",
-            "none/batch_std",
-            lambda f, e, d=ddof: f["reward"].to_numpy() / (s(f).std(d) + e),
-        )
-        add(
-            f"opo over std {ddof}",
-            "length_weighted_mean/group_std",
-            lambda f, e, d=ddof: (f["reward"].to_numpy() - opo(f)) / (g(f).std(d) + e),
-        )
-        add(
-            f"over the others' std {ddof}",
+        table[f"over the others' std {d}"] = (
             "leave_one_out/others_std",
-            lambda f, e, d=ddof: apart(f) / others_std(f, d, e),
+            lambda f, e, d=d: apart(f) / others_std(f, d, e),
         )
-        add(
-            f"about the baseline {ddof}",
+        table[f"about the baseline {d}"] = (
             "batch_mean/group_std",
-            lambda f, e, d=ddof: (
-                (f["reward"].to_numpy() - s(f).mean) / (g(f).std(d, s(f).mean) + e)
-            ),
+            lambda f, e, d=d: far(f) / (g(f).std(d, s(f).mean) + e),
         )
-        for by_token in (False, True):
-            over = "tokens" if by_token else "rows"
-            add(
-                f"grpo whitened by {over} {ddof}",
+        for t, over in enumerate(("rows", "tokens")):
+            table[f"grpo whitened by {over} {d}"] = (
                 f"grpo, whitened by {over}",
-                lambda f, e, d=ddof, t=by_token: again(
-                    f, away(f) / (g(f).std(1) + e), d, t
-                ),
+                lambda f, e, d=d, t=t: again(f, away(f) / (g(f).std(1) + e), d, t),
             )
-            add(
-                f"reinforce++ baseline by {over} {ddof}",
-                "reinforce_plus_plus_baseline"
-                if by_token
-                else "group_mean/advantage_std",
-                lambda f, e, d=ddof, t=by_token: again(f, away(f), d, t),
+            table[f"reinforce++ baseline by {over} {d}"] = (
+                ("group_mean/advantage_std", "reinforce_plus_plus_baseline")[t],
+                lambda f, e, d=d, t=t: again(f, away(f), d, t),
             )
-            add(
-                f"reward whitened by {over} {ddof}",
-                "reinforce_plus_plus" if by_token else "batch_zscore",
-                lambda f, e, d=ddof, t=by_token: again(f, f["reward"].to_numpy(), d, t),
+            table[f"reward whitened by {over} {d}"] = (
+                ("batch_zscore", "reinforce_plus_plus")[t],
+                lambda f, e, d=d, t=t: again(f, r(f), d, t),
             )
-        add(
-            f"leave one out whitened {ddof}",
+        table[f"leave one out whitened {d}"] = (
             "rloo, whitened by tokens",
-            lambda f, e, d=ddof: again(f, apart(f), d, True),
+            lambda f, e, d=d: again(f, apart(f), d, True),
         )
-    add("dr_grpo", "dr_grpo", lambda f, e: away(f))
-    add("rloo", "rloo", lambda f, e: apart(f))
-    add("opo", "opo", lambda f, e: f["reward"].to_numpy() - opo(f))
-    add(
-        "batch mean", "batch_mean/none", lambda f, e: f["reward"].to_numpy() - s(f).mean
-    )
-    add(
-        "batch others",
-        "batch_others/none",
-        lambda f, e: f["reward"].to_numpy() - s(f).others,
-    )
-    add("maxrl", "maxrl", lambda f, e: away(f) / (g(f).mean + e))
-    add("pass@k", "grpo_passk", lambda f, e: g(f).each(best) / (g(f).std(1) + e))
-    add("pass@k undivided", "grpo_passk", lambda f, e: g(f).each(best))
-    add(
-        "least deviation",
-        "grpo",
-        lambda f, e: away(f) / np.maximum(g(f).std(1), e),
-    )
-    return found
+    return table
 
 
 def opo(f):
@@ -237,7 +192,7 @@ def opo(f):
 def others_std(f, ddof, eps):
     def of(x):
         if len(x) - 1 <= ddof:
-            return np.ones(len(x))
+            return np.zeros(len(x))
         return np.array([np.delete(x, i).std(ddof=ddof) for i in range(len(x))])
 
     spread = By(f["group"], f["reward"]).each(of)
@@ -299,7 +254,8 @@ def outside():
 
 def faulty():
     """name -> frame, chance -> (frame, advantages): faults as they were
-    reported, and whether structure proves them."""
+    reported, and whether structure proves them; some also say whether these
+    rows do."""
 
     def of(f, group, divided=True, eps=1e-6):
         b = By(group, f["reward"])
@@ -308,27 +264,40 @@ def faulty():
             return away / (np.nan_to_num(b.std(1)) + eps) if divided else away
 
     def equal(f):
-        """Groups of one size."""
-        size = f.groupby("group").size().mode()[0]
-        place = f.groupby("group").cumcount()
-        whole = f.groupby("group")["step"].transform("size") >= size
-        return f[(place < size) & whole].reset_index(drop=True), int(size)
+        """Groups of one size, and that size."""
+        size = int(f.groupby("group").size().min())
+        kept = f.groupby("group").cumcount() < size
+        return f[kept].reset_index(drop=True), size
 
     def fewer(f, chance):
         """Rows lost in most steps, never in the first."""
-        lost = (chance.random(len(f)) < 0.15) & (f["step"] > f["step"].min())
+        later = f["step"] > f["step"].min()
+        lost = (chance.random(len(f)) < 0.15) & later
+        lost[chance.choice(np.flatnonzero(later))] = True
         return f[~lost].reset_index(drop=True)
 
     def place(f):
         at = f.groupby("step").cumcount().to_numpy()
         return at, f.groupby("step")["uid"].transform("size").to_numpy()
 
+    def mixes(f, cell):
+        """Groups are unequal, some cells hold one group alone where others mix
+        several, and cells are not whole steps, which somebody may mean."""
+        several = len(set(cell)) > f["step"].nunique()
+        prompts = f.groupby(cell)["group"].transform("nunique")
+        size = f.groupby("group")["group"].transform("size")
+        alone = (prompts == 1) & (size == f.groupby(cell)["group"].transform("size"))
+        mixed = (prompts > 1).any()
+        return several and size.nunique() > 1 and alone.any() and mixed
+
     def strides(f, chance):
         f, size = equal(f)
         f = fewer(f, chance)
         at, count = place(f)
-        a = of(f, f["step"].to_numpy() * 1000 + at // size)
-        return f, np.where(at >= count // size * size, f["reward"] / 1e-6, a)
+        cell = f["step"].to_numpy() * 1000 + at // size
+        tail = at >= count // size * size
+        a = np.where(tail, f["reward"] / 1e-6, of(f, cell))
+        return f, a, tail.any() or mixes(f, cell)
 
     def fallback(f, chance):
         f, size = equal(f)
@@ -345,11 +314,10 @@ def faulty():
         nth = (~f["truncated"]).groupby(f["step"]).cumsum()
         f["truncated"] |= nth > left // size * size
         kept = f[~f["truncated"]]
+        cell = kept["step"].to_numpy() * 1000 + place(kept)[0] // size
         a = np.zeros(len(f))
-        a[kept.index] = of(
-            kept, kept["step"].to_numpy() * 1000 + place(kept)[0] // size
-        )
-        return f, a
+        a[kept.index] = of(kept, cell)
+        return f, a, mixes(kept, cell)
 
     def parentheses(f, chance):
         f = f.assign(reward=f["reward"] + 0.3 * chance.normal(size=len(f)))
@@ -381,8 +349,8 @@ def faulty():
         first = ~f["group"].duplicated().to_numpy()
         # Quarters below 1, so that float32 keeps the digits of other groups.
         quarters = (f["reward"] * 4).round() % 4 / 4
-        tenths = 3 + 0.1 * (1 + f["group"] % 9) + first
-        f = f.assign(reward=np.where(f["group"] % 2 == 0, tenths, quarters))
+        odd = (3 + 2 * chance.random(f["group"].max() + 1)).round(2)[f["group"]]
+        f = f.assign(reward=np.where(f["group"] % 2 == 0, odd + first, quarters))
         b = By(f["group"], f["reward"].astype("float32"))
         x, k = b.x, (b.n - 1).astype("float32")
 
@@ -397,7 +365,9 @@ def faulty():
         mean, square = others(x) / k, others(x * x) / k
         spread = np.sqrt(np.maximum((square - mean * mean) * k / (k - 1), 0))
         away = f["reward"].to_numpy() - By(f["group"], f["reward"]).others
-        return f, np.where(spread > 0, away / (spread + 1e-6), away)
+        lost = f["group"][first & (spread > 0) & (f["group"] % 2 == 0)]
+        a = np.where(spread > 0, away / (spread + 1e-6), away)
+        return (f, a, True) if len(lost) > 1 else one_pass(shape(chance, 4), chance)
 
     def masked(f, chance):
         f = f.assign(truncated=chance.random(len(f)) < 0.2)
@@ -592,6 +562,6 @@ def fault(seed, name=None):
     name = name or str(chance.choice(sorted(faults)))
     proved, function = faults[name]
     with np.errstate(all="ignore"):
-        frame, a = function(shape(chance, least=4), chance)
+        frame, a, *shown = function(shape(chance, least=4), chance)
     frame = frame.assign(advantage=np.asarray(a, dtype=float))
-    return name.split(" ")[0], proved, frame.drop(columns="group")
+    return name.split(" ")[0], proved and all(shown), frame.drop(columns="group")

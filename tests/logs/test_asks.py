@@ -7,7 +7,7 @@ import formulas
 import pandas as pd
 import promises
 import pytest
-from asking import verdict_on
+from asking import named, verdict_on
 
 from gradebook.logs.check import check
 from gradebook.logs.log import check_log
@@ -31,6 +31,12 @@ TOLD = {
     "float16.parquet": (0, "correct", "GRPO (ddof 1", "stored as float16"),
     "overlong-filter.csv": (2, "asks", "If `truncated` says", "No-EOS outliers"),
 }
+
+
+def test_a_log_with_fewer_decimals_than_were_named_is_no_near_miss_of_tails():
+    """Every row is off by its rounding to 4 decimals, so no tail is."""
+    verdict = check_log([ASKS / "rounded-to-4.csv"], places=6)
+    assert (verdict.verdict, verdict.near) == ("none fits", "")
 
 
 @pytest.mark.parametrize("name", TOLD)
@@ -65,6 +71,16 @@ def test_made_logs_are_told_what_they_must_be(kind):
     assert [(name, right) for name, right, _ in told if right is not True] == []
 
 
+@pytest.mark.long
+def test_hundreds_of_made_logs_are_told_what_they_must_be():
+    """At least 95 % of those inside the space by their name, and no promise
+    broken. `python tests/logs/promises.py 2000` runs the whole measurement."""
+    table = promises.measured(200, first=90_000)
+    count, right, _ = table["inside"]
+    assert right >= 0.95 * count
+    assert [broken for _, _, broken in table.values()] == [0] * len(table)
+
+
 @pytest.mark.parametrize("kind", formulas.faulty())
 def test_structure_proves_a_fault_and_the_others_are_asked_about(kind):
     bug, proved, frame = formulas.fault(1, kind)
@@ -75,11 +91,54 @@ def test_structure_proves_a_fault_and_the_others_are_asked_about(kind):
         assert said.exit_code != 1 and bug in (said.bug, *said.asks), said.sentence
 
 
+@pytest.mark.parametrize(
+    "bug, seed",
+    [("whole_batch", 304), ("filtered_first", 306), ("filtered_first", 309)],
+)
+def test_short_steps_prove_rows_that_were_cut_by_their_place(bug, seed):
+    """A step that lost a prompt, and steps whose groups a filter made short."""
+    said = verdict_on(formulas.fault(seed, bug)[2])
+    assert (said.exit_code, said.bug) == (1, bug)
+
+
+def test_a_step_of_one_lone_row_says_nothing_about_the_cut():
+    """It is grouped by prompt and as a whole step alike."""
+    said = verdict_on(formulas.fault(170038)[2])
+    assert (said.exit_code, said.bug) == (1, "whole_batch")
+
+
 @pytest.mark.parametrize("seed", [2, 60026])
 def test_a_tail_proves_rows_that_were_cut_by_their_place(seed):
     """No step holds both a stride of one prompt and one that mixes several."""
     said = verdict_on(formulas.fault(seed, "partial_groups")[2])
     assert (said.exit_code, said.bug) == (1, "partial_groups")
+
+
+def test_rows_over_eps_prove_it_where_no_stride_mixes_prompts():
+    """By hand: in strides of two, 3 and 1 are one deviation of 1.414 apart;
+    what is left over is 2 / 1e-6."""
+    log = pd.DataFrame({"step": [1] * 4 + [2] * 3, "uid": [0, 0, 1, 1, 2, 2, 3]})
+    log["reward"] = [3.0, 1.0, 1.0, 3.0, 3.0, 1.0, 2.0]
+    one = 1 / (2**0.5 + 1e-6)
+    log["advantage"] = [one, -one, -one, one, one, -one, 2e6]
+    said = verdict_on(log)
+    assert (said.exit_code, said.bug) == (1, "partial_groups")
+
+
+def test_a_float32_variance_also_moves_rows_whose_siblings_differ():
+    """Fifteen rewards of 4.51 and one of 5.51: -0.258223, exactly -0.258199."""
+    said = verdict_on(formulas.fault(150017)[2])
+    assert (said.exit_code, said.bug) == (1, "one_pass_variance")
+
+
+def test_rows_of_another_length_are_no_copies():
+    """By hand: means 2/3 and 1/3; the last row of step 2 is a copy."""
+    log = pd.DataFrame({"step": [1, 1, 1, 2, 2, 2, 2], "uid": [0, 1, 0, 2, 2, 3, 2]})
+    log["reward"] = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]
+    log["response_length"] = [3, 4, 5, 6, 7, 8, 6]
+    log["advantage"] = log["reward"] - ([2 / 3] * 3 + [1 / 3] * 4)
+    said = verdict_on(log)
+    assert said.exit_code == 0 and "batch_mean/none" in named(said)
 
 
 def test_quarters_with_two_decimals_are_not_taken_for_rounded():
@@ -99,6 +158,57 @@ def test_a_wrong_declaration_is_told_what_computes_the_log():
     assert "Dr. GRPO" in said.sentence and said.asks == ("swapped_scale",)
     right = verdict_on(frame, declared={"estimator": "dr_grpo"})
     assert (right.exit_code, right.verdict) == (0, "correct")
+
+
+def test_an_eps_that_was_declared_need_not_be_a_usual_one():
+    """By hand: rewards 0, 3 have the mean 1.5 and the deviation 2.1213."""
+    log = pd.DataFrame({"step": 1, "uid": 0, "reward": [0.0, 3.0]})
+    log["advantage"] = [-1.5 / 2.6213203, 1.5 / 2.6213203]
+    assert verdict_on(log).exit_code == 2
+    said = verdict_on(log, declared={"estimator": "grpo", "eps": 0.5})
+    assert (said.exit_code, said.verdict) == (0, "correct")
+
+
+@pytest.mark.parametrize("uid", [[0, 0, 1, 1], [0, 1, 2, 3]])
+def test_rewards_as_advantages_are_said_whatever_else_gives_the_same_numbers(uid):
+    """A share of rewards other than 0, which is 1, and rows that stand alone."""
+    log = pd.DataFrame({"step": 1, "uid": uid, "reward": [0.5, 1.5, 2.0, -0.7]})
+    said = verdict_on(log.assign(advantage=log["reward"]))
+    assert said.exit_code == 2 and "the rewards themselves" in said.sentence
+
+
+def test_a_question_about_rows_names_the_column_that_says_which_count():
+    _, _, log = formulas.fault(5, "rejected_rows")
+    kept = log["response_length"] > 0
+    said = verdict_on(log.assign(accepted=kept, response_length=7))
+    assert "If `accepted` says which rollouts were accepted" in said.sentence
+    assert "--column accepted=accepted --declared counts=length" in said.sentence
+
+
+def test_a_uid_of_each_row_leaves_prompts_to_another_column():
+    """By hand: Dr. GRPO of 0 and 2, and of 1 and 4; with no other column the
+    uid stays, and rows that stand alone fit nothing."""
+    log = pd.DataFrame({"step": [1, 1, 2, 2], "uid": range(4)})
+    log["reward"], log["advantage"] = [0.0, 2.0, 1.0, 4.0], [-1.0, 1.0, -1.5, 1.5]
+    both = verdict_on(log.assign(prompt_id=[7, 7, 8, 8]))
+    assert (both.exit_code, both.columns["prompt"]) == (0, "prompt_id")
+    assert "dr_grpo" in named(both)
+    by_hand = {"prompt": "uid"}
+    named_by_hand = verdict_on(log.assign(prompt_id=[7, 7, 8, 8]), columns=by_hand)
+    for alone in (verdict_on(log), named_by_hand):
+        assert alone.columns["prompt"] == "uid" and "dr_grpo" not in named(alone)
+
+
+def test_where_nothing_fits_another_column_of_prompts_is_tried():
+    """By hand: Dr. GRPO of 0, 2, 4 and of 1, 4, 4, in turns; `group` counts
+    pairs of rows."""
+    log = pd.DataFrame({"step": 1, "group": [0, 0, 1, 1, 2, 2]})
+    log["prompt_id"], log["reward"] = [7, 8] * 3, [0.0, 1, 2, 4, 4, 4]
+    log["advantage"] = [-2.0, -2, 0, 1, 2, 1]
+    said = verdict_on(log)
+    assert (said.exit_code, said.columns["prompt"]) == (0, "prompt_id")
+    neither = verdict_on(log.assign(advantage=[-2.0, -2, 0, 1, 2, 1.5]))
+    assert (neither.verdict, neither.columns["prompt"]) == ("none fits", "group")
 
 
 def test_the_opposite_sign_is_said():
@@ -136,3 +246,14 @@ def test_the_row_of_another_computation_is_where_it_leaves_what_was_declared():
     assert pd.concat(parts)["row"].tolist() == [2, 0]
     assert whole["correct_residual"].round(3).tolist() == [1.866, 1.866]
     assert set(whole["verdict"]) == {"other"}
+
+
+def test_a_guess_at_rejected_rows_leaves_their_tokens_to_other_computations():
+    """By hand: rewards 1, 2, 6 weigh 1, 2, 1 tokens, so their mean is 2.75, and
+    the deviation of the four tokens with ddof 1 is the root of 14.75 / 3."""
+    log = pd.DataFrame({"step": 1, "uid": 0, "reward": [1.0, 2.0, 6.0]})
+    log["response_length"] = [1, 2, 1]
+    log["advantage"] = (log["reward"] - 2.75) / (14.75 / 3) ** 0.5
+    log["accepted"] = [True, False, True]
+    said = verdict_on(log)
+    assert said.exit_code == 0 and "reinforce_plus_plus" in named(said)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from logs.made import made
 
@@ -48,12 +47,6 @@ def faulty(tmp_path):
     return path
 
 
-def test_a_correct_log_exits_0(run):
-    code, out, err = run("check", TRL)
-    assert (code, err) == (0, "")
-    assert out.startswith("The advantages match GRPO")
-
-
 def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
     done = shell("check", str(faulty), "--json")
     assert (done.returncode, done.stderr) == (1, "")
@@ -61,26 +54,6 @@ def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
     assert found["verdict"] == "suspect"
     assert found["bug"] == "partial_groups"
     assert found["sentence"].startswith("The advantages match fixed-stride")
-
-
-def test_a_log_without_advantages_exits_2(run, tmp_path):
-    path = tmp_path / "7.jsonl"
-    rows = [
-        {"input": f"q{i // 4}", "output": "a", "score": i % 3, "step": 7}
-        for i in range(12)
-    ]
-    path.write_text("\n".join(map(json.dumps, rows)))
-    code, out, _ = run("check", path)
-    assert code == 2 and out.startswith("Cannot tell")
-
-
-def test_a_log_that_fits_nothing_exits_2(run, tmp_path):
-    path = tmp_path / "noise.csv"
-    log = made()
-    log["advantage"] = np.random.default_rng(0).normal(size=len(log))
-    log.to_csv(path, index=False)
-    code, out, _ = run("check", path)
-    assert code == 2 and out.startswith("None of the known computations")
 
 
 @pytest.mark.parametrize(
@@ -108,13 +81,6 @@ def test_bad_input_is_one_line_and_exits_2(run, arguments):
 def test_without_a_command_there_is_the_usage(run):
     code, _, err = run()
     assert code == 2 and err.startswith("usage: gradebook")
-
-
-def test_a_damaged_file_is_one_line_and_exits_2(run, tmp_path):
-    path = tmp_path / "bad.parquet"
-    path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
-    code, _, err = run("check", path)
-    assert code == 2 and len(err.splitlines()) == 1
 
 
 def test_columns_weights_and_group_size_can_be_said(run, tmp_path):

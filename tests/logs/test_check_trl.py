@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradebook.logs.candidates.reading import rewarded
-from gradebook.logs.candidates.trl import read_as_trl
-from gradebook.logs.candidates.weights import explained, solved
+from gradebook.logs.candidates.trl import explained, read_as_trl, solved
+from gradebook.logs.check import check
 from gradebook.logs.log import check_log
-from gradebook.logs.read.canonical import canonical, summed, unscored
+from gradebook.logs.read.canonical import canonical
 from gradebook.logs.read.columns import guessed
 from gradebook.logs.read.sources import Source
 
@@ -74,15 +74,6 @@ def test_a_log_is_correct_under_the_settings_of_its_run(name, estimator, weights
     assert found.residual < 1e-6
 
 
-def test_rows_that_no_function_scores_have_no_say():
-    frame = rows_of("trl-unscored")
-    table, _ = reading_of(frame)
-    neither = frame["nans"].isna() & frame["some"].isna()
-    assert 0 < neither.sum() < len(frame)
-    assert (unscored(table) == neither).all()
-    assert ((summed(table, (1, 2))["scored"] == 0) == neither).all()
-
-
 def test_unscored_rows_that_count_as_zero_are_named():
     """As TRL before v1.6.0: a row without any reward has the reward 0."""
     frame = rows_of("trl-unscored")
@@ -132,15 +123,6 @@ def test_strides_of_a_group_are_said_not_to_show():
     assert "groups are 2 rows each" in notes and "in runs of 4" in notes
 
 
-def test_equal_functions_get_one_weight():
-    frame = rows_of("trl-named")
-    frame.insert(4, "twin", frame["length"])
-    frame["advantage"] = strided(frame, {"length": 1.5}, 4)["advantage"]
-    _, reading = reading_of(frame)
-    assert reading.weights == (1.5, 0)
-    assert any("twin tells no rows" in note for note in reading.notes)
-
-
 def test_a_log_that_nothing_explains_asks_for_the_weights():
     frame = rows_of("trl-group")
     frame["advantage"] = np.random.default_rng(0).normal(size=len(frame))
@@ -171,3 +153,20 @@ def test_weights_are_solved_whatever_divides(weights, divisor, seed):
     assert explained(rows @ weights, advantage, group) == 1
     wrong = [weights[0] + 1, *weights[1:]]
     assert explained(rows @ wrong, advantage, group) < 1
+
+
+def test_functions_normalized_with_another_eps_than_trls_are_explained():
+    """GDPO as verl has it: eps 1e-6 in each group, then over the batch."""
+    rng = np.random.default_rng(3)
+    log = pd.DataFrame({"step": 1, "uid": np.repeat(range(8), 4)})
+    functions = {name: rng.normal(size=32).round(3) / 50 for name in ("a", "b")}
+    log = log.assign(**functions)
+    scores = 0
+    for name in functions:
+        groups = log.groupby("uid")[name]
+        scores += (log[name] - groups.transform("mean")) / (
+            groups.transform("std") + 1e-6
+        )
+    log["advantage"] = (scores - scores.mean()) / (scores.std() + 1e-6)
+    answer = check(log, columns={"reward": "a + b"})
+    assert answer["verdict"].tolist() == ["correct"]

@@ -1,6 +1,5 @@
 """Logs are data: whatever is in a file, it is read, named or refused."""
 
-import contextlib
 import io
 import json
 import random
@@ -17,11 +16,14 @@ from logs.as_files import bytes_of, of, table
 from logs.made import made
 
 import gradebook
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError
+from gradebook.logs.candidates.logged_steps import CANONICAL
 from gradebook.logs.log import check_log
-from gradebook.logs.read.files import header, read_rows
+from gradebook.logs.read.files import looked_at
 from gradebook.logs.read.log import read_files
 from gradebook.logs.read.sources import natural, number_in, pasted, sources
+from gradebook.logs.recording import intake
 
 
 def outcome(source, **said):
@@ -56,21 +58,18 @@ def test_a_pasted_table_is_read():
         pasted("  \n")
 
 
-def test_a_byte_order_mark_is_no_part_of_a_name():
-    data = b"\xef\xbb\xbf" + bytes_of("csv")
-    assert check_log([of(data)]).columns["step"] == "step"
-
-
-def test_windows_line_ends_are_read():
-    data = bytes_of("csv").replace(b"\n", b"\r\n")
-    assert check_log([of(data)]).verdict == "correct"
-
-
-def test_a_prompt_may_hold_lines_and_quotes():
+def test_marks_line_ends_and_quoted_prompts_are_read():
     log = made(steps=2)
     log["prompt"] = log["prompt"] + '\nsays "hi", twice'
     data = log.to_csv(index=False).encode()
-    assert check_log([of(data)]).verdict == "correct"
+    for text in (data, b"\xef\xbb\xbf" + data, data.replace(b"\n", b"\r\n")):
+        found = check_log([of(text)])
+        assert found.verdict == "correct" and found.columns["step"] == "step"
+
+
+def test_a_thousand_columns_are_refused():
+    text = ",".join(f"c{i}" for i in range(1000)) + "\n" + ",".join("1" * 1000)
+    assert "at most 512" in str(outcome(of(text)))
 
 
 # Broken rows
@@ -134,27 +133,6 @@ def rows_of(text, kind):
     return log, *log.tables()
 
 
-@pytest.mark.parametrize(
-    "prompts",
-    [["a", "b"], [7, 8], ['say "hi"', "b, c"], ["007", "8"], ["é", "NA"]],
-    ids=str,
-)
-def test_all_formats_of_text_give_one_table(prompts):
-    log = made(steps=2)
-    log["prompt"] = [prompts[i % 2] for i in range(len(log))]
-    text = log.to_json(
-        orient="records", lines=True, force_ascii=False, double_precision=15
-    )
-    _, csv = rows_of(log.to_csv(index=False), "csv")
-    _, lines = rows_of(text, "jsonl")
-    as_text = isinstance(prompts[0], str)
-    assert csv["prompt"].nunique() == lines["prompt"].nunique() == 2
-    assert not as_text or (csv["prompt"] == lines["prompt"]).all()
-    pd.testing.assert_frame_equal(
-        csv.drop(columns="prompt"), lines.drop(columns="prompt"), check_dtype=False
-    )
-
-
 def with_empty_cells():
     """Three steps; two numbers and a flag are empty, and one is NaN."""
     log = made(steps=3).astype({"advantage": object, "eos": object})
@@ -190,12 +168,6 @@ def test_the_decimals_of_a_text_are_known(text, kind):
     assert read_files([of(csv)]).types == {"reward": "int", "advantage": kind}
 
 
-def test_number_types_of_a_parquet_file_are_known():
-    frame = made(steps=1).astype({"advantage": "float16", "reward": "float32"})
-    log = read_files([of(table(frame), "log.parquet")])
-    assert log.types == {"reward": "float32", "advantage": "float16"}
-
-
 def test_columns_that_a_person_or_a_trainer_names_are_trusted():
     log = made(steps=1)
     source = of(log.to_csv(index=False))
@@ -224,11 +196,6 @@ def test_rows_that_span_lines_are_named_by_their_first():
     assert log.rows == 4 and [error.line for error in log.broken] == [6]
 
 
-def test_nested_json_is_no_reward():
-    found = broken(3, '{"step": 1, "prompt": "p", "reward": {"a": [1]}}', "jsonl")
-    assert "column reward" in found.broken[0]
-
-
 # Refused
 
 
@@ -252,20 +219,6 @@ def test_what_is_no_log_is_refused_in_a_sentence(data, name, says):
     error = outcome(of(data, name))
     assert isinstance(error, GradebookError), error
     assert says in str(error)
-
-
-@EVERY
-def test_a_thousand_columns_are_refused(kind):
-    names = [f"c{i}" for i in range(1000)]
-    frame = pd.DataFrame([range(1000)], columns=names)
-    data = {
-        "csv": lambda: frame.to_csv(index=False).encode(),
-        "tsv": lambda: frame.to_csv(index=False, sep="\t").encode(),
-        "jsonl": lambda: json.dumps(dict.fromkeys(names, 1)).encode(),
-        "parquet": lambda: table(frame),
-    }[kind]()
-    error = outcome(of(data, f"log.{kind}"))
-    assert "at most 512" in str(error)
 
 
 def test_a_long_prompt_is_read():
@@ -314,16 +267,6 @@ def test_random_bytes_are_refused_or_named(data, kind):
     outcome(of(data, f"log.{kind}"))
 
 
-@given(st.text(max_size=60), st.integers(1, 20))
-def test_any_text_in_a_line_is_named_or_read(text, line):
-    lines = bytes_of("csv").decode().split("\n")
-    lines[line] = text
-    try:
-        list(read_files([of("\n".join(lines))]).tables())
-    except GradebookError as error:
-        assert "\n" not in str(error)
-
-
 def damaged(whole, chance):
     """A file cut short, or with some bits flipped."""
     data = bytearray(whole)
@@ -339,16 +282,10 @@ def test_a_damaged_file_is_read_or_refused(kind):
     for _ in range(20):
         source = of(damaged(whole, chance), f"log.{kind}")
         try:
-            read_rows(source, header(source)[0])
+            file = looked_at(source)
+            file.rows(file.names, file.numbers)
         except GradebookError as error:
             assert "\n" not in str(error)
-
-
-@EVERY
-def test_a_damaged_file_is_judged_or_refused(kind):
-    whole, chance = bytes_of(kind), random.Random(kind)
-    for _ in range(2):
-        outcome(of(damaged(whole, chance), f"log.{kind}"))
 
 
 # Files and folders
@@ -365,12 +302,12 @@ def test_files_of_a_folder_come_in_natural_order(tmp_path):
 
 def test_a_folder_without_logs_is_refused(tmp_path):
     with pytest.raises(GradebookError, match="found none"):
-        sources([tmp_path])
+        read_files([tmp_path])
 
 
 def test_the_columns_of_numbers_are_found():
-    names, numbers = header(of("a,b,c\n1,x,2.5\n2,y,\n"))
-    assert names == ["a", "b", "c"] and numbers == ["a", "c"]
+    file = looked_at(of("a,b,c\n1,x,2.5\n2,y,\n"))
+    assert file.names == ["a", "b", "c"] and file.numbers == ["a", "c"]
 
 
 def test_verl_dumps_have_their_step_in_the_name(tmp_path):
@@ -406,34 +343,9 @@ def test_conversations_in_json_lines_are_prompts():
     assert found["verdict"].tolist() == ["correct"]
 
 
-NESTED = [[{"a": [1]}], None]
-MORE = [[1], {"a": 1}, [[]], 10**30, "x", True]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [*NESTED, *(pytest.param(v, marks=pytest.mark.long) for v in MORE)],
-    ids=repr,
-)
-def test_a_nested_cell_in_any_column_is_read_or_named(value):
-    """In the second of three prompts of two rows, whose rewards 0 and 1
-    have the advantages -1/sqrt(2) and 1/sqrt(2)."""
-    plain = {
-        "step": 1,
-        "length": 3,
-        "eos": True,
-        "steps": 2,
-        "kept_steps": 1,
-        "finish_reason": "stop",
-    }
-    whole = [
-        dict(plain, prompt=p, reward=r, advantage=(2 * r - 1) * 0.5**0.5)
-        for p in "abc"
-        for r in (0.0, 1.0)
-    ]
-    for key in whole[0]:
-        rows = [dict(row) for row in whole]
-        rows[2][key] = value
-        outcome(of("\n".join(map(json.dumps, rows)), "log.jsonl"))
-        with contextlib.suppress(GradebookError):
-            gradebook.check(pd.DataFrame(rows))
+def test_every_column_of_a_batch_is_read_from_a_log_and_recorded():
+    """A column that the table gains is not dropped in silence. A log has the
+    mask as `length`, and log-probabilities only the loss needs."""
+    unlogged = {"mask", "logp", "ref_logp"}
+    assert set(COLUMNS) - set(CANONICAL) == unlogged
+    assert set(COLUMNS) - set(intake.COLUMNS) == unlogged - {"mask"} | {"step"}

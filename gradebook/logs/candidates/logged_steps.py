@@ -25,6 +25,7 @@ CANONICAL = (
     "reward",
     "advantage",
     "length",
+    "all_tokens",
     "eos",
     "steps",
     "kept_steps",
@@ -43,10 +44,12 @@ class LoggedBatch(Batch):
     """A batch of rows that stand together by step, with response lengths
     in place of a token matrix.
 
-    lengths  int64 [R] unmasked tokens of the row
+    lengths     int64 [R] unmasked tokens of the row, 0 where it was rejected
+    all_tokens  int64 [R] unmasked tokens of the row
     """
 
     lengths: Any = None
+    all_tokens: Any = None
 
     def __post_init__(self) -> None:
         """Checks nothing: the columns were checked when the log was read."""
@@ -150,15 +153,11 @@ class LoggedSteps:
             return self
         ends = np.append(self.starts[1:], self.rows)
         kept = np.flatnonzero(steps)
-        return self._at(
-            np.concatenate([np.arange(self.starts[s], ends[s]) for s in kept])
-        )
+        ranges = [np.arange(self.starts[step], ends[step]) for step in kept]
+        return self.of_rows(np.concatenate(ranges))
 
-    def of_rows(self, rows: np.ndarray) -> LoggedSteps:
-        """Only these rows, bool [R]."""
-        return self._at(np.flatnonzero(rows))
-
-    def _at(self, at: np.ndarray) -> LoggedSteps:
+    def of_rows(self, at: np.ndarray) -> LoggedSteps:
+        """Only the rows `at`, int64."""
         keep = torch.from_numpy(at)
         b = self.batch
         step = b.step_index.numpy()[at]
@@ -215,9 +214,9 @@ def _codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     new = np.ones(len(values), dtype=bool)
     np.not_equal(values[1:], values[:-1], out=new[1:])
     heads = np.flatnonzero(new)
-    found, kinds = pd.factorize(values[heads], use_na_sentinel=False)
+    numbered, kinds = pd.factorize(values[heads], use_na_sentinel=False)
     lengths = np.diff(np.append(heads, len(values)))
-    return np.repeat(found.astype("int64"), lengths), kinds
+    return np.repeat(numbered.astype("int64"), lengths), kinds
 
 
 def to_logged(frame: pd.DataFrame) -> LoggedSteps:
@@ -251,7 +250,7 @@ def one_step(label: int, columns: Mapping[str, np.ndarray]) -> LoggedSteps:
 
 
 def _assembled(
-    given: Mapping[str, np.ndarray],
+    cells: Mapping[str, np.ndarray],
     step: np.ndarray,
     group: np.ndarray,
     labels: np.ndarray,
@@ -259,44 +258,37 @@ def _assembled(
     """Canonical columns as logged steps. `step` and `group` are sorted
     codes 0.., int64 [R]; `labels` [S]."""
     rows = len(step)
-    lengths = _numbers(given, "length", 1)
-    steps = _numbers(given, "steps", None)
-    kept = _numbers(given, "kept_steps", None)
-    if steps is None:
-        steps = _all(rows, 1) if kept is None else kept.clamp(min=1)
+
+    def whole(name: str, default: int) -> Tensor:
+        """int64 [R]; all `default` where the log has no such column."""
+        if name not in cells:
+            return torch.full((rows,), default, dtype=torch.int64)
+        values = cells[name]
+        if values.dtype.kind not in "iub":
+            values = values.astype("float64")
+        return torch.tensor(values.astype("int64"))
+
+    lengths, kept = whole("length", 1), whole("kept_steps", 1)
+    steps = whole("steps", 1) if "steps" in cells else kept.clamp(min=1)
     columns = {
         "prompt": torch.from_numpy(group),
-        "reward": torch.tensor(given["reward"].astype("float64")),
+        "reward": torch.tensor(cells["reward"].astype("float64")),
         "mask": (lengths > 0)[:, None],
         "lengths": lengths,
+        "all_tokens": whole("all_tokens", 0) if "all_tokens" in cells else lengths,
         "step": torch.from_numpy(step),
         "steps": steps,
-        "kept_steps": steps if kept is None else kept,
-        **{n: _numbers(given, n, 1).bool() for n in of_kind("flag")},
+        "kept_steps": kept if "kept_steps" in cells else steps,
+        **{name: whole(name, 1).bool() for name in of_kind("flag")},
         "rollout": torch.arange(rows),
-        "rank": _all(rows, 0),
+        "rank": torch.zeros(rows, dtype=torch.int64),
         "text": torch.from_numpy(group),
     }
     for name in LABELS:
-        if name in given:
-            columns[name] = torch.from_numpy(codes(given[name]))
+        if name in cells:
+            columns[name] = torch.from_numpy(codes(cells[name]))
     advantage = np.full(rows, np.nan)
-    if "advantage" in given:
-        advantage = given["advantage"].astype("float64")
-    has = frozenset(c for c in CANONICAL if c in given)
+    if "advantage" in cells:
+        advantage = cells["advantage"].astype("float64")
+    has = frozenset(name for name in CANONICAL if name in cells)
     return LoggedSteps(_batch(columns, step, group), advantage, labels, has)
-
-
-def _all(rows: int, value: int) -> Tensor:
-    return torch.full((rows,), value, dtype=torch.int64)
-
-
-def _numbers(given: Mapping[str, np.ndarray], name: str, default: int | None) -> Any:
-    """int64 [R]; all `default` where the log has no such column."""
-    if name not in given:
-        rows = len(given["reward"])
-        return None if default is None else _all(rows, default)
-    values = given[name]
-    if values.dtype.kind not in "iub":
-        values = values.astype("float64")
-    return torch.tensor(values.astype("int64"))

@@ -39,9 +39,12 @@ COUNTS = ("eos", "length", "scored", "rollout")
 """Columns that may decide which rows count: `counts=eos` declares that rows
 without EOS do not, `counts=rollout` that each rollout counts once."""
 
+REJECTS = ("accepted", "rejected")
+"""Roles that make rows without tokens."""
+
 ROLES = {
     "eos": ("eos", "truncated", "finish_reason"),
-    "length": ("length", "mask", "accepted", "rejected"),
+    "length": (*REJECTS, "mask", "length"),
 }
 """The roles of a log's columns that one column of ours is made of."""
 
@@ -90,64 +93,58 @@ def asked_of(
     estimator that does not exist."""
     rest = dict(declared or {})
     estimator = rest.pop("estimator", None)
-    counts = _counts(rest.pop("counts", ""))
-    own = {name: _value(name, value) for name, value in rest.items()}
-    settings = {**(_of_estimator(estimator) if estimator else {}), **own}
-    if own.get("mask_no_eos"):
+    counts = {*str(rest.pop("counts", "") or "").replace("+", " ").split()}
+    for name in counts.difference(COUNTS):
+        raise refuse("one of " + ", ".join(COUNTS), name, "counts")
+    by_name = {name: _value(name, value) for name, value in rest.items()}
+    settings = {**(_of_estimator(estimator) if estimator else {}), **by_name}
+    if by_name.get("mask_no_eos"):
         counts |= {"eos"}
     if "eos" in counts:
         settings["mask_no_eos"] = True
     named = {k: v for k, v in settings.items() if k in OF_ADVANTAGES}
     engine = {k: v for k, v in settings.items() if k in Settings()}
-    if group_size is None and isinstance(own.get("group_size"), int):
-        group_size = own["group_size"]
-    made = {c for c, roles in ROLES.items() if trusted.intersection(roles)}
-    trusted = trusted | made
+    if group_size is None and isinstance(by_name.get("group_size"), int):
+        group_size = by_name["group_size"]
+    trusted |= {c for c, roles in ROLES.items() if trusted.intersection(roles)}
     wanted = partial(agrees, named=named) if named else anything
-    return Asked(wanted, engine, counts, trusted, group_size)
+    return Asked(wanted, engine, frozenset(counts), trusted, group_size)
 
 
 def agrees(r: Reading, named: Mapping[str, Any]) -> bool:
-    """The reading is what was declared."""
-    for name, value in named.items():
-        if name == "baseline" and r.baseline != value:
-            return False
-        if name == "scale" and r.scale != value:
-            return False
-        if name in ("ddof", "eps") and r.divides and getattr(r, name) != value:
-            return False
-        if name == "eps" and r.divides and r.eps_at != "after":
-            return False
-        about = name == "spread_about" and r.divides and r.baseline != "group_mean"
-        if about and r.about != value:
-            return False
-        if name == "lone_row" and r.lone_row not in ("", value):
-            return False
-        if name == "whiten_tokens" and r.second.startswith("tokens") != value:
-            return False
-        if name == "whiten_tokens" and not value and r.second:
-            return False
-        if name == "whiten_ddof" and r.second and int(r.second[-1]) != value:
-            return False
-        if name == "mask_no_eos" and (r.rows == "ended") != value:
-            return False
-        if name == "reward_clip" and r.clip != value:
-            return False
-    return True
+    """The reading is what was declared, as far as it decides that."""
+    by_tokens = r.second.startswith("tokens")
+    decided: dict[str, Any] = {
+        "baseline": r.baseline,
+        "scale": r.scale,
+        "whiten_tokens": by_tokens if by_tokens or not r.second else None,
+        "mask_no_eos": r.rows == "ended",
+        "reward_clip": r.clip,
+    }
+    if r.divides:
+        decided["ddof"] = r.ddof
+        decided["eps"] = r.eps if r.eps_at == "after" else None
+        if r.baseline != "group_mean":
+            decided["spread_about"] = r.about
+    if r.lone_row:
+        decided["lone_row"] = r.lone_row
+    if r.second:
+        decided["whiten_ddof"] = int(r.second[-1])
+    return all(decided.get(name, value) == value for name, value in named.items())
 
 
 def _of_estimator(name: object) -> dict[str, Any]:
     """Baseline, scale and whitening of an estimator."""
-    wanted = str(name).lower().replace("-", "_").replace(" ", "_")
-    wanted = ALIASES.get(wanted, wanted)
-    if wanted in ESTIMATORS:
-        own = ESTIMATORS[wanted]
-        return {k: own[k] for k in ("baseline", "scale", "whiten_tokens")}
-    for (baseline, scale, over), known in NAMES.items():
-        if known == wanted:
+    estimator = str(name).lower().replace("-", "_").replace(" ", "_")
+    estimator = ALIASES.get(estimator, estimator)
+    if estimator in ESTIMATORS:
+        settings = ESTIMATORS[estimator]
+        return {k: settings[k] for k in ("baseline", "scale", "whiten_tokens")}
+    for (baseline, scale, over), title in NAMES.items():
+        if title == estimator:
             whiten = {"whiten_tokens": over == "tokens"}
             return {"baseline": baseline, "scale": scale, **whiten}
-    baseline, _, scale = wanted.partition("/")
+    baseline, _, scale = estimator.partition("/")
     first = _of_estimator(scale) if baseline == "reinforce_plus_plus_baseline" else {}
     if first:
         return {**first, "whiten_tokens": True}
@@ -157,19 +154,11 @@ def _of_estimator(name: object) -> dict[str, Any]:
     raise refuse("one of " + ", ".join(names), name, "estimator")
 
 
-def _counts(value: object) -> frozenset[str]:
-    names = [n.strip() for n in str(value or "").replace("+", " ").split()]
-    for name in names:
-        if name not in COUNTS:
-            raise refuse("one of " + ", ".join(COUNTS), name, "counts")
-    return frozenset(names)
-
-
 def _value(name: str, value: Any) -> Any:
     """A declared value, read from text. Raises GradebookError."""
-    known = [field.name for field in fields(Settings)]
-    if name not in known:
-        expected = "estimator, counts, or one of " + ", ".join(known)
+    names = [field.name for field in fields(Settings)]
+    if name not in names:
+        expected = "estimator, counts, or one of " + ", ".join(names)
         raise refuse(expected, name, name)
     if isinstance(value, str):
         value = _of_text(name, value.strip())

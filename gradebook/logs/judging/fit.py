@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gradebook.core.differences import flips
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 
 BASE = 1e-5
@@ -92,9 +93,9 @@ def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
     telling = sizes[sizes * 64 != np.round(sizes * 64)]
     if not len(telling):
         return UNROUNDED
-    found = _types(sizes)
-    if found or len(telling) < 2:
-        return found
+    short = _types(sizes)
+    if short or len(telling) < 2:
+        return short
     for places in range(1, 8):
         away = np.abs(sizes - np.round(sizes, places))
         if bool((away <= 6e-8 * sizes + 1e-12).all()):
@@ -198,6 +199,7 @@ class Ruler:
         reward = np.abs(self.steps.batch.reward.numpy())[at]
         with np.errstate(all="ignore"):
             slack = FLOAT32 * (reward + np.abs(baseline)) / np.abs(scale)
+            slack = slack * np.maximum(self.size[at] - 1, 1)
         slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
         return np.where(self.exact_scores[at], 0, slack)
 
@@ -245,6 +247,25 @@ def distance(values: np.ndarray, logged: np.ndarray) -> np.ndarray:
         same = np.isfinite(values[odd]) == np.isfinite(logged[odd])
         away[odd] = np.where(same, 0.0, np.inf)
     return away
+
+
+def apart(
+    steps: LoggedSteps, correct: np.ndarray, other: np.ndarray, off: np.ndarray
+) -> dict[str, np.ndarray]:
+    """How far two columns of advantages, float64 [R], are apart on each step, [S]:
+    the largest distance, the first row with it from 0, how many rows flip, and
+    how many groups have a row that is `off`, bool [R]."""
+    away, count = distance(correct, other), steps.step_count
+    largest = steps.worst(away)
+    affected = np.zeros(len(steps.groups.size), dtype=bool)
+    affected[steps.batch.prompt_index.numpy()[off]] = True
+    touched = np.bincount(steps.groups.step, affected, minlength=count)
+    return {
+        "largest": largest,
+        "row": steps.first_at(away, largest) - steps.starts,
+        "flips": steps.total(flips(correct, other)),
+        "groups_affected": touched.astype("int64"),
+    }
 
 
 def ruler_of(

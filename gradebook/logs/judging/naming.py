@@ -29,11 +29,11 @@ def computations_of(batches: Sequence[tuple[Groups, Groups]]) -> list[Reading]:
     'Dr. GRPO'
     """
     steps = as_steps(batches)
-    found = search(Ruler(steps), Asked())
-    fitting = fit_all(found, ~quiet(steps), WRITTEN)
+    candidates = search(Ruler(steps), Asked())
+    fitting = fit_all(candidates, ~quiet(steps), WRITTEN)
 
     def merit(reading: Reading) -> tuple:
-        return plainness(reading), float(found.readings[reading].residual.max())
+        return plainness(reading), float(candidates.readings[reading].residual.max())
 
     return sorted(fitting, key=merit)
 

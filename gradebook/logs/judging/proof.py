@@ -1,12 +1,18 @@
-"""Proof: whether what a log shows proves a bug, or only asks about it."""
+"""Proof: whether what a log shows proves a bug, or only asks about it; and rows
+on which only rounding explains it, while a reading fits all others."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from gradebook.cases.record import Bug
+from gradebook.cases.record import BUGS, Bug, bug
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
+from gradebook.logs.judging.fit import WRITTEN, distance
+from gradebook.logs.judging.reading import Reading, plainness
+from gradebook.logs.judging.search import Candidates, Tick, fit_all, search
 from gradebook.logs.judging.suspects import Suspect, cuts_by_place, trace
 
 DIFFERENT = 6
@@ -34,7 +40,7 @@ def proved(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> bool:
     if cuts_by_place(suspect.bug):
         return mixes_strides(suspect, steps)
     if record.evidence is not None:
-        return False  # see `lost_digits`
+        return False  # see `lost_digits`, below
     values = steps.advantage[np.isfinite(steps.advantage)]
     return len(np.unique(values.round(9))) >= DIFFERENT
 
@@ -57,15 +63,16 @@ def telling_columns(record: Bug) -> tuple[str, ...]:
 
 def main_column(record: Bug) -> str:
     """The column that says how rows count."""
-    return telling_columns(record)[0]
+    return (telling_columns(record) or ("prompt",))[0]
 
 
 def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     """The rows were cut by their position: groups are unequal and stand in
     contiguous runs, the stride is the commonest or largest group size, and
-    some strides hold exactly one prompt while others mix several. Where
-    whole steps are pure or mixed, it takes more than two steps, and mixed are
-    exactly those in which a prompt has fewer rows than the stride."""
+    some strides hold exactly one prompt while others mix several, or rows
+    without a stride get reward / eps. Where whole steps are pure or mixed, it
+    takes more than two steps, and mixed are exactly those in which a prompt
+    has fewer rows than the stride, or that have fewer prompts than others."""
     steps = _first_steps(steps)
     cells = trace(steps, suspect).group
     prompt = steps.batch.prompt_index.numpy()
@@ -87,14 +94,17 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
         cells * len(size) + prompt, return_index=True, return_counts=True
     )
     several = np.bincount(cells[first])[cells[first]] > 1
-    whole = ~several & (shared == size[prompt[first]])
+    whole = ~several & (shared == size[prompt[first]]) & (shared >= stride)
     mixed, pure = np.unique(step[first][several]), np.unique(step[first][whole])
-    if not len(mixed) or not (len(pure) or tail):
+    if tail:
+        return bool(len(mixed)) or suspect.settings.scale != "none"
+    if not len(mixed) or not len(pure):
         return False
-    if np.intersect1d(mixed, pure).size or tail:
+    if np.intersect1d(mixed, pure).size:
         return True
-    groups = steps.groups
-    short = np.bincount(groups.step, groups.size < stride, steps.step_count) > 0
+    full = stride * (suspect.settings.prompts_per_step or 0)
+    short = np.bincount(step, size[prompt] < stride, steps.step_count) > 0
+    short |= np.bincount(step, minlength=steps.step_count) < full
     by_size = short[mixed].all() and not short[pure].any()
     return len(mixed) + len(pure) > 2 and bool(by_size)
 
@@ -103,3 +113,76 @@ def _first_steps(steps: LoggedSteps) -> LoggedSteps:
     size = steps.batch.step_rows.numpy()
     at = np.cumsum(size) <= max(ROWS, size[0])
     return steps.of_steps(at)
+
+
+@dataclass(frozen=True, eq=False)
+class Lost:
+    """A number that rounding loses, where a reading fits all other rows.
+
+    shown  [S] "suspect", "asks", or "" where it does not explain the step
+    right  bool [S] the reading fits the whole step
+    """
+
+    suspect: Suspect
+    reading: Reading
+    shown: np.ndarray
+    right: np.ndarray
+
+
+def lost_digits(
+    candidates: Candidates, asked: Asked, usable: np.ndarray, tick: Tick = lambda: None
+) -> list[Lost]:
+    """Bugs that round, each with a reading that fits all rows but those that
+    such a bug alone explains, where what stands there is its evidence."""
+    reward = candidates.steps.batch.reward.numpy().astype("float64")
+    prompt = candidates.steps.batch.prompt_index.numpy()
+    results = []
+    for record in map(bug, BUGS):
+        if record.unexplained is None:
+            continue
+        rows = record.unexplained(reward, prompt)
+        if rows.any() and not rows.all():
+            ruler = replace(candidates.ruler, ignored=rows)
+
+            def only(r: Reading, record: Bug = record) -> bool:
+                return all(getattr(r, k) == v for k, v in record.reading.items())
+
+            part = search(ruler, asked, tick, only)
+            results.append(_explained(part, record, rows, usable))
+    return [each for each in results if each is not None]
+
+
+def _explained(
+    part: Candidates, record: Bug, rows: np.ndarray, usable: np.ndarray
+) -> Lost | None:
+    """The reading beside which the evidence is best."""
+    steps = part.steps
+    best: Lost | None = None
+    assert record.evidence is not None
+    fits, fitting = part.readings, fit_all(part, usable, WRITTEN)[:8]
+    if not fitting:  # the reading that fits most steps, if any does
+        order = sorted(fits, key=lambda r: (-fits[r].good[usable].sum(), plainness(r)))
+        fitting = order[:1]
+    for r in fitting:
+        computed = part.compute(r)
+        right = distance(computed.values, steps.advantage) <= part.ruler.base
+        good = fits[r].good
+        odd = rows & ~right & good[steps.step_of]
+        shown = record.evidence(
+            odd,
+            steps.batch.reward.numpy().astype("float64"),
+            steps.batch.prompt_index.numpy(),
+            steps.advantage,
+            computed.baseline,
+            r.ddof if r.divides else None,
+            r.eps,
+        )
+        good &= steps.total(odd & (shown == 0)) == 0
+        hit = steps.total(odd) > 0
+        proved = bool((shown == 2).any())
+        words = np.where(good & hit, "suspect" if proved else "asks", "")
+        if (words != "").any() and (best is None or proved):
+            best = Lost(Suspect(record.name, r.settings), r, words, good & ~hit)
+            if proved:
+                return best
+    return best

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gradebook.core.formatting import short
 from gradebook.core.settings import Settings
 
 TITLES: Mapping[tuple[str, str], str] = {
@@ -28,10 +29,10 @@ TITLES: Mapping[tuple[str, str], str] = {
 }
 BASELINE_WORDS = {
     "none": "the reward",
-    "group_mean": "the reward less the group's mean",
-    "batch_mean": "the reward less the batch's mean",
-    "batch_others": "the reward less the mean of the batch's other rows",
-    "batch_tokens": "the reward less the batch's mean over tokens",
+    "group_mean": "the reward minus the group's mean",
+    "batch_mean": "the reward minus the batch's mean",
+    "batch_others": "the reward minus the mean of the batch's other rows",
+    "batch_tokens": "the reward minus the batch's mean over tokens",
     "leave_one_out": "leave-one-out",
     "length_weighted_mean": "OPO",
     "second_best": "Pass@k",
@@ -128,14 +129,19 @@ class Reading:
         return self.scale.endswith("_std")
 
     @property
+    def adds_eps(self) -> bool:
+        """eps takes part."""
+        return self.divides or self.scale == "group_mean"
+
+    @property
     def words(self) -> str:
         """Details, in brackets after the title."""
         words = []
         if self.divides:
             words.append(f"ddof {self.ddof}")
-        if self.divides or self.scale == "group_mean":
+        if self.adds_eps:
             at = {"after": "", "inside": " inside the root", "least": " as the least"}
-            words.append(f"eps {self.eps:g}{at[self.eps_at]}")
+            words.append(f"eps {short(self.eps)}{at[self.eps_at]}")
         if self.divides and self.about == "baseline":
             words.append("spread about the baseline")
         if self.second:
@@ -144,7 +150,7 @@ class Reading:
         if self.rows == "ended":
             words.append("rows without EOS left out")
         if self.clip is not None:
-            words.append(f"rewards clipped at {self.clip:g}")
+            words.append(f"rewards clipped at {short(self.clip)}")
         if self.grouping != "prompt":
             draw = f"by draw, {self.grouping.removeprefix('draws of ')} rows each"
             words.append("grouped " + GROUPING_WORDS.get(self.grouping, draw))

@@ -6,7 +6,7 @@ computed for all. Steps that nothing fits are sampled again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -43,7 +43,7 @@ Tick = Callable[[], object]
 
 
 @dataclass(eq=False)
-class Found:
+class Candidates:
     """How readings and suspects lie with the steps."""
 
     ruler: Ruler
@@ -109,14 +109,36 @@ def some_steps(steps: LoggedSteps, among: np.ndarray, rows: int = SAMPLE) -> np.
     return out
 
 
-def fit_all(found: Found, usable: np.ndarray, level: int) -> list[Reading]:
-    """Readings that fit all usable steps at the best level that any does, up
-    to this one."""
-    for at in range(level + 1):
-        named = [r for r, f in found.readings.items() if (f.level[usable] <= at).all()]
+def fit_all(candidates: Candidates, at: np.ndarray, level: int) -> list[Reading]:
+    """Readings that fit all the steps `at`, int64 or bool, at the best level that
+    any does, up to this one."""
+    worst = {r: fit.level[at].max(initial=0) for r, fit in candidates.readings.items()}
+    for most in range(level + 1):
+        named = [r for r, worst_level in worst.items() if worst_level <= most]
         if named:
             return sorted(named, key=plainness)
     return []
+
+
+def one_change(
+    candidates: Candidates, at: np.ndarray, steps: int
+) -> tuple[tuple[int, int, Reading], ...]:
+    """Two readings, one up to some step and one from there on; () where one
+    change in the run does not explain it."""
+    if len(at) < 2:
+        return ()
+    good = {r: f.level[at] <= WRITTEN for r, f in candidates.readings.items()}
+    runs_on = {r: int(np.argmin(np.append(g, False))) for r, g in good.items()}
+    first = min(good, key=lambda r: (-runs_on[r], plainness(r)), default=None)
+    if first is None or not 0 < runs_on[first] < len(at):
+        return ()
+    cut = runs_on[first]
+    rest = [r for r, g in good.items() if g[cut:].all()]
+    if not rest:
+        return ()
+    change = int(at[cut])
+    second = min(rest, key=plainness)
+    return ((0, change - 1, first), (change, steps - 1, second))
 
 
 def search(
@@ -124,29 +146,29 @@ def search(
     asked: Asked,
     tick: Tick = lambda: None,
     only: Callable[[Reading], bool] = anything,
-) -> Found:
+) -> Candidates:
     """The readings that fit some step, with their fit on every step. Usual
     views come first; others are looked at where steps are left."""
     steps = ruler.steps
-    found = Found(ruler, asked)
+    candidates = Candidates(ruler, asked)
     left = ~quiet(steps)
     for _ in range(ROUNDS):
         if not left.any():
             break
         part = _part(ruler, some_steps(steps, left))
         before = left.sum()
-        for reading in _fitting(part, asked, found, tick, only):
-            if reading not in found.readings:
+        for reading in _fitting(part, asked, candidates, tick, only):
+            if reading not in candidates.readings:
                 tick()
-                found.readings[reading] = found.fit(reading)
-        left &= found.level() > WRITTEN
+                candidates.readings[reading] = candidates.fit(reading)
+        left &= candidates.level() > WRITTEN
         if left.sum() == before or part.steps.step_count == before:
             break
-    return found
+    return candidates
 
 
 def _fitting(
-    ruler: Ruler, asked: Asked, found: Found, tick: Tick, only: Callable
+    ruler: Ruler, asked: Asked, candidates: Candidates, tick: Tick, only: Callable
 ) -> list[Reading]:
     """Readings that fit some of these steps, best first."""
     fits: dict[Reading, Fit] = {}
@@ -161,7 +183,7 @@ def _fitting(
         screen = Screen(part, rows, usable)
 
         def note(each: Computed, part: Ruler = part) -> None:
-            near = _note(found, each, part)
+            near = _note(candidates, each, part)
             if (near.level <= REWARDS).any():
                 fits[each.reading] = near
 
@@ -170,12 +192,13 @@ def _fitting(
                 continue
             firsts = screen.firsts(shape)
             if shape.choices[0] not in firsts:
-                _note(found, shape.computed(*shape.choices[0]), part)
+                _note(candidates, shape.computed(*shape.choices[0]), part)
             for choice in firsts:
                 note(shape.computed(*choice))
             for second, choice in screen.seconds(shape):
                 note(again(shape.computed(*choice), rows, second))
-        left = left & (best_level(fits, len(left)) > WRITTEN)
+        for fit in fits.values():
+            left = left & ~fit.good
 
     def merit(reading: Reading) -> tuple:
         level = fits[reading].level[usable]
@@ -183,25 +206,19 @@ def _fitting(
         return -good, int(level.max(initial=0)), not asked.wanted(reading)
 
     best = sorted(fits, key=lambda r: (*merit(r), *plainness(r)))
-    if ruler.steps.rows == found.steps.rows:
+    if ruler.steps.rows == candidates.steps.rows:
         return best
     kept = {r.estimator: r for r in reversed(best)}  # one of each name, and more
     return list(dict.fromkeys((*best[:KEPT], *kept.values())))
 
 
-def _note(found: Found, computed: Computed, ruler: Ruler) -> Fit:
+def _note(candidates: Candidates, computed: Computed, ruler: Ruler) -> Fit:
     """The fit of a computation, kept where it is the nearest so far."""
     near = ruler.fit(computed.values, computed.baseline, computed.scale)
     share = float(near.rows.mean())
-    if found.nearest is None or share > found.nearest[1]:
-        found.nearest = computed.reading, share
+    if candidates.nearest is None or share > candidates.nearest[1]:
+        candidates.nearest = computed.reading, share
     return near
-
-
-def best_level(fits: Mapping[Any, Fit], steps: int) -> np.ndarray:
-    """int [S] the best level of some candidates."""
-    levels = [fit.level for fit in fits.values()]
-    return np.min(levels, axis=0) if levels else np.full(steps, NONE)
 
 
 def _part(ruler: Ruler, at: np.ndarray) -> Ruler:
@@ -232,7 +249,7 @@ def quiet(steps: LoggedSteps) -> np.ndarray:
 
 
 def search_bugs(
-    found: Found,
+    candidates: Candidates,
     asked: Asked,
     at: np.ndarray,
     table: tuple[Settings, ...] | None = None,
@@ -242,7 +259,7 @@ def search_bugs(
     fit on every step. `table`: the settings to try; all without one."""
     if not at.any():
         return
-    ruler = found.ruler
+    ruler = candidates.ruler
     part = _part(ruler, some_steps(ruler.steps, at, SAMPLE // 2))
     fits: dict[Suspect, Fit] = {}
 
@@ -270,10 +287,10 @@ def search_bugs(
         same = bool((correct.level <= fits[each].level).all())
         chosen.setdefault((each.bug, same), each)
     for suspect in list(chosen.values())[:KEPT]:
-        if suspect not in found.suspects:
+        if suspect not in candidates.suspects:
             tick()
             whole = fits[suspect] if part is ruler else bugs.fit(ruler, suspect)
-            found.suspects[suspect] = whole
+            candidates.suspects[suspect] = whole
 
 
 def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) -> None:
@@ -314,11 +331,6 @@ def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) ->
                     done.add(each.bug)
         if done:
             return
-
-
-def fits_space(steps: LoggedSteps) -> np.ndarray:
-    """bool [S] some computation of the space gives the step's advantages."""
-    return search(Ruler(steps), Asked()).level() <= WRITTEN
 
 
 def wanted(steps: LoggedSteps, asked: Asked) -> Iterator[Computed]:

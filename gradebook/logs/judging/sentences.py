@@ -8,19 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradebook.cases.record import BUGS, bug
+from gradebook.core.formatting import short
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import proof
-from gradebook.logs.judging.declared import ROLES
-from gradebook.logs.judging.fit import REWARDS, SCORES
-from gradebook.logs.judging.judgement import Judgement
+from gradebook.logs.judging.declared import REJECTS, ROLES
+from gradebook.logs.judging.fit import REWARDS, SCORES, distance
+from gradebook.logs.judging.judge import Judgement
 from gradebook.logs.judging.reading import TITLES, Reading
 from gradebook.logs.judging.suspects import Suspect, can_show
 
 MEANS = {
     "eos": "says that a rollout ended with EOS, and unfinished rollouts should not"
     " count",
+    "truncated": "says that a rollout was cut off, and such rollouts should not count",
+    "finish_reason": "says how a rollout ended, and unfinished rollouts should not"
+    " count",
     "length": "is 0 where a rollout was rejected, and rejected rollouts should not"
     " count",
+    "accepted": "says which rollouts were accepted, and the others should not count",
+    "rejected": "says which rollouts were rejected, and these should not count",
     "scored": "says which rollouts were scored, and unscored ones should not count",
     "rollout": "says which rows are pieces of one rollout, and each rollout should"
     " count once",
@@ -29,12 +35,15 @@ MEANS = {
     "steps": "counts the transitions of an episode",
     "prompt": "says which rows belong together",
 }
-"""What a column has to mean for a bug to be one."""
+"""What a column of a role has to mean for a bug to be one."""
 
 
 COUNTED = {
+    "mask": "marks the tokens of a response",
     "length": "counts the tokens of a response",
     "eos": "says that a rollout ended with EOS",
+    "truncated": "says that a rollout was cut off",
+    "finish_reason": "says how a rollout ended",
 }
 """What a column has to mean for a computation that rests on it."""
 
@@ -76,11 +85,11 @@ def sentence_of(
 
 def readings_in_words(readings: Sequence[Reading]) -> str:
     """The first reading with what cannot be told apart: "GRPO (ddof 1, eps
-    1e-06, 1e-08)"; then other names, with "or"."""
+    1e−6, 1e−8)"; then other names, with "or"."""
     r = readings[0]
     same = [o for o in readings if o.title == r.title and o.eps_at == r.eps_at]
     words = r.words
-    eps = list(dict.fromkeys(f"{o.eps:g}" for o in same if o.ddof == r.ddof))
+    eps = list(dict.fromkeys(short(o.eps) for o in same if o.ddof == r.ddof))
     if len(eps) > 1 and "eps" in words:
         more = f"eps {eps[0]}, {', '.join(eps[1:4])}{', …' if len(eps) > 4 else ''}"
         words = words.replace(f"eps {eps[0]}", more, 1)
@@ -120,7 +129,7 @@ def _asked(declared: Mapping[str, object]) -> str:
 
 
 def _within(j: Judgement) -> str:
-    ruler = j.found.ruler
+    ruler = j.candidates.ruler
     if j.level == REWARDS:
         return f", within the rewards' rounding ({ruler.reward.words})"
     if j.level > SCORES and ruler.advantage:
@@ -137,24 +146,29 @@ def _correct(
     rests = "".join(
         f" This holds if {_means(column, columns)}."
         for column in j.readings[0].columns
-        if column not in j.found.asked.trusted
+        if column not in j.candidates.asked.trusted
     )
-    if j.found.asked.is_declared:
+    if j.candidates.asked.is_declared:
         return f"The advantages match {named}, as declared: {_asked(declared)}.{rests}"
     then = condition(j.asks, j.readings[0].title)
     then = then or "If you configured something else, declare it."
     return f"The advantages match {named}.{rests} {then}"
 
 
-def _means(column: str, columns: Mapping[str, str]) -> str:
-    """ "`response_length` counts the tokens of a response"."""
-    role, named = named_as(column, columns)
-    return f"`{named}` {COUNTED.get(column) or MEANS[column]}"
+def _means(column: str, columns: Mapping[str, str], counting: bool = False) -> str:
+    """ "`response_length` counts the tokens of a response". `counting`: what it
+    means for the question which rows count."""
+    role, named = named_as(column, columns, counting)
+    words = MEANS if counting else {**MEANS, **COUNTED}
+    return f"`{named}` {words.get(role, 'means what its name says')}"
 
 
-def named_as(column: str, columns: Mapping[str, str]) -> tuple[str, str]:
+def named_as(
+    column: str, columns: Mapping[str, str], counting: bool
+) -> tuple[str, str]:
     """The role of a log that a column was made of, and the log's name for it."""
-    role = next((r for r in ROLES.get(column, ()) if r in columns), column)
+    roles = [r for r in ROLES.get(column, ()) if counting or r not in REJECTS]
+    role = next((r for r in roles if r in columns), column)
     return role, columns.get(role, role)
 
 
@@ -182,15 +196,15 @@ def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
     if s.group_size:
         inside.append(f"group size {s.group_size}")
     column = proof.main_column(record)
-    role, name = named_as(column, columns)
     counting = record.stage in proof.HOW_ROWS_COUNT
+    means = _means(column, columns, counting)
     if j.verdict == "asks" and (counting or record.proof == "column"):
-        confirm = f"--column {role}={name}"
+        confirm = "--column {}={}".format(*named_as(column, columns, counting))
         if counting:
             confirm += f" --declared counts={column}"
         return (
-            f"If `{name}` {MEANS.get(column, 'means what its name says')}, these"
-            f" advantages match {record.title}. Confirm with `{confirm}`."
+            f"If {means}, these advantages match {record.title}. Confirm with"
+            f" `{confirm}`."
         )
     first = f"The advantages match {record.phrase} ({', '.join(inside)})"
     if len(off):
@@ -200,11 +214,11 @@ def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
         also = f" and the correct computation on {correct:,} others" if correct else ""
         first += (
             f" on {len(off):,} of {count(len(frame), 'step')}{also}; the correct"
-            f" advantages differ by up to {float(largest):.4g}, first at step"
-            f" {at['step']}, row {at['row']}"
+            f" advantages differ by up to {short(float(largest), 4)}, first in step"
+            f" {at['step']}, there most at row {at['row']}"
         )
     if j.verdict == "suspect":
-        return f"{first}. This holds if `{name}` {MEANS[column]}."
+        return f"{first}. This holds if {means}."
     others = [bug(o.bug).title for o in j.asks[1:3]]
     more = f" (or {' or '.join(others)})" if others else ""
     return (
@@ -218,7 +232,7 @@ def _asks(j: Judgement) -> str:
         then = condition(j.asks) or "If you configured that, declare estimator=none."
         return f"The advantages are the rewards themselves. {then}"
     (_, _, first), (start, _, second) = j.parts
-    labels = j.found.steps.labels
+    labels = j.candidates.steps.labels
     then = " or ".join(bug(s.bug).title for s in j.asks[:2])
     then = f" If not, this is {then}." if then else ""
     return (
@@ -229,27 +243,26 @@ def _asks(j: Judgement) -> str:
 
 
 def _cannot_tell(j: Judgement) -> str:
-    if j.why == "all zero":
-        then = condition(j.asks) or "Check that the column holds what was trained."
-        return (
-            "Cannot tell: all advantages are 0, although rewards vary within a"
-            f" prompt. {then}"
-        )
-    if j.why == "weights":
-        return (
-            f"Cannot tell: equal weights of the reward functions give"
-            f" {j.readings[0].title}, but the log does not determine them. Give them"
-            " with --weights."
-        )
-    if j.why == "rounding":
-        return (
-            f"Cannot tell: {j.readings[0].title} is within what rounding of the"
-            " rewards can do, and so may others be. Log rewards with more digits."
-        )
-    return (
-        "Cannot tell: nothing varies. In every prompt the rewards are equal and the"
-        " advantages are 0. Check steps on which rewards differ."
-    )
+    title = j.readings[0].title if j.readings else ""
+    then = condition(j.asks) or "Check that the column holds what was trained."
+    reason = {
+        "all zero": (
+            f"all advantages are 0, although rewards vary within a prompt. {then}"
+        ),
+        "weights": (
+            f"equal weights of the reward functions give {title}, but the log does not"
+            " determine them. Give them with --weights."
+        ),
+        "rounding": (
+            f"{title} is within what rounding of the rewards can do, and so may others"
+            " be. Log rewards with more digits."
+        ),
+        "nothing varies": (
+            "nothing varies. In every prompt the rewards are equal and the advantages"
+            " are 0. Check steps on which rewards differ."
+        ),
+    }[j.why]
+    return f"Cannot tell: {reason}"
 
 
 def _none_fits(j: Judgement) -> str:
@@ -259,12 +272,16 @@ def _none_fits(j: Judgement) -> str:
             f" {readings_in_words(j.readings)} with the opposite sign. Check the sign"
             " of the loss, or of the column."
         )
-    said = "None of the known computations fits"
-    near = j.found.nearest
+    sentence = "None of the known computations fits"
+    near = j.candidates.nearest
     if near is not None and near[1] > 0.02:
         share = min(int(100 * near[1]), 99)
-        said += f"; the nearest is {near[0].title}, which fits {share} % of the rows"
-    return f"{said}. Check the columns, the weights of the rewards and the group size."
+        sentence += (
+            f"; the nearest is {near[0].title}, which fits {share} % of the rows"
+        )
+    return (
+        f"{sentence}. Check the columns, the weights of the rewards and the group size."
+    )
 
 
 def ties_of(j: Judgement) -> tuple[Tie, ...]:
@@ -272,8 +289,8 @@ def ties_of(j: Judgement) -> tuple[Tie, ...]:
     ties = [
         Tie(
             name,
-            f"It gives the same numbers on every step of this log;"
-            f" {bug(name).would_tell} would tell.",
+            "It gives the same numbers on every step of this log. Only"
+            f" {bug(name).would_tell} can tell them apart.",
             bug(name).title,
         )
         for name in j.ties
@@ -307,3 +324,27 @@ def unchecked(has: frozenset[str]) -> tuple[str, tuple[str, ...]]:
     if wanted:
         short = f"More could be checked with the columns {', '.join(wanted)}."
     return short, tuple(lines)
+
+
+def near_miss(j: Judgement) -> str:
+    """One sentence where only the last rows of each step keep the nearest
+    reading from fitting; else ""."""
+    nearest = j.candidates.nearest
+    if j.verdict != "none fits" or nearest is None:
+        return ""
+    reading, steps = nearest[0], j.candidates.steps
+    if reading.grouping == "without copies":
+        return ""
+    away = distance(j.candidates.compute(reading).values, steps.advantage)
+    misses = away > 10 * (j.candidates.ruler.base + j.candidates.ruler.written)
+    ends = np.append(steps.starts[1:], steps.rows)
+    whole = [misses[a:b] for a, b in zip(steps.starts, ends)]
+    tails = [bool((np.diff(m.astype(int)) >= 0).all()) for m in whole]
+    if 0 < 2 * misses.sum() <= len(misses) and all(tails):
+        fits = int((~misses).sum())
+        return (
+            f"Near miss: {reading.title} fits {fits:,} of the {steps.rows:,} rows, and"
+            " only the last rows of each step miss. A tail is often a smaller batch,"
+            " or padding: log it as a step of its own, or leave it out."
+        )
+    return ""

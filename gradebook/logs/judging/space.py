@@ -5,10 +5,10 @@ Letters: R rows, S steps, G groups.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import product
 
 import numpy as np
 
@@ -17,6 +17,15 @@ from gradebook.logs.judging.reading import Reading
 
 EPS = (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 1e-10, 0.0)
 """What is added to a deviation, the usual one first."""
+
+Choice = tuple[float, str]
+"""An eps and its place."""
+
+EPS_PLACES: tuple[Choice, ...] = (
+    *((eps, "after") for eps in EPS),
+    *((eps, "inside") for eps in (1e-8, 1e-6, 1e-5, 1e-4)),
+    *((eps, "least") for eps in (1e-6, 1e-4, 1e-3)),
+)
 
 WHITENING_EPS = 1e-8
 """What is added to the variance of a second normalization."""
@@ -97,6 +106,7 @@ class Rows:
     grouping: str = "prompt"
     group: np.ndarray | None = None
     clip: float | None = None
+    choices: tuple[Choice, ...] = EPS_PLACES
 
     @cached_property
     def score(self) -> np.ndarray:
@@ -145,7 +155,9 @@ class Rows:
     @cached_property
     def tokens(self) -> np.ndarray:
         """float64 [R]"""
-        return self.steps.batch.tokens.numpy().astype("float64")
+        b = self.steps.batch
+        tokens = b.all_tokens if self.rows == "all" else b.tokens
+        return tokens.numpy().astype("float64")
 
     @cached_property
     def seconds(self) -> dict[str, np.ndarray]:
@@ -226,8 +238,9 @@ class Rows:
         spread = np.sqrt(left / np.maximum(rest - ddof, 1))
         return np.where((rest >= 2) & (spread > 1e-8), spread, np.nan)
 
-    def scale(self, r: Reading, baseline: np.ndarray) -> np.ndarray:
-        """The divisor of the first normalization. float64 [R]"""
+    def divisor(self, r: Reading, baseline: np.ndarray) -> np.ndarray:
+        """What divides the first normalization, without eps; NaN where nothing
+        does. float64 [R]"""
         x = self.score
         if r.scale == "none":
             return np.ones_like(x)
@@ -235,23 +248,19 @@ class Rows:
             share = self.batch.mean((x != 0).astype(float))
             return np.maximum(share, 1 / np.maximum(self.batch.n, 1))
         if r.scale == "group_mean":
-            return _with_eps(self.groups.mean(x), r.eps, r.eps_at)
+            return self.groups.mean(x)
         spread = self.spread(r.scale, r.ddof, r.about, baseline)
-        scale = _with_eps(self.undivided(spread, r.lone_row), r.eps, r.eps_at)
-        return np.where(np.isnan(scale), 1.0, scale)
-
-    def undivided(self, spread: np.ndarray, lone_row: str) -> np.ndarray:
-        """The deviation, NaN for a lone row that keeps its reward as it is: no
-        trainer's rule divides it by eps alone, a cut by position does."""
-        if lone_row != "raw":
-            return spread
-        return np.where(self.groups.n <= 1, np.nan, spread)
+        if r.lone_row == "raw":
+            # A lone row that keeps its reward as it is: no trainer's rule divides
+            # it by eps alone, a cut by position does.
+            spread = np.where(self.groups.n <= 1, np.nan, spread)
+        return spread
 
     def compute(self, r: Reading) -> Computed:
         """The advantages of a reading."""
         baseline = self.baseline(r.baseline, r.lone_row)
-        scale = self.scale(r, baseline)
-        return self.finished(r, baseline, scale)
+        shape = Shape(self, r, baseline, self.divisor(r, baseline))
+        return shape.computed(r.eps, r.eps_at)
 
     def finished(self, r: Reading, baseline: np.ndarray, scale: np.ndarray) -> Computed:
         """The advantages of a baseline and a scale."""
@@ -278,14 +287,6 @@ class Rows:
         return np.where(self.credited, (values - mean) / more, 0), more
 
 
-def _with_eps(spread: np.ndarray, eps: float, eps_at: str) -> np.ndarray:
-    if eps_at == "inside":
-        return np.sqrt(spread * spread + eps)
-    if eps_at == "least":
-        return np.maximum(spread, eps)
-    return spread + eps
-
-
 BASELINES = (
     "group_mean",
     "leave_one_out",
@@ -305,15 +306,6 @@ SCALES = (
     "nonzero_share",
     "group_mean",
 )
-EPS_PLACES = (
-    *((eps, "after") for eps in EPS),
-    *((eps, "inside") for eps in (1e-8, 1e-6, 1e-5, 1e-4)),
-    *((eps, "least") for eps in (1e-6, 1e-4, 1e-3)),
-)
-
-Choice = tuple[float, str]
-"""An eps and its place."""
-
 Wanted = Callable[[Reading], bool]
 """What was declared, as a question to a reading."""
 
@@ -326,39 +318,44 @@ def anything(reading: Reading) -> bool:
 @dataclass(frozen=True, eq=False)
 class Shape:
     """A computation but for eps: its reading, what the reward is compared
-    with, and the deviation that divides it. Where eps takes no part, `spread`
-    is None and `scale` the divisor."""
+    with, and what divides it, float64 [R] each."""
 
     rows: Rows
     reading: Reading
     baseline: np.ndarray
-    spread: np.ndarray | None
-    scale: np.ndarray
+    divisor: np.ndarray
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """Every eps and its place, [E]."""
-        return EPS_PLACES if self.spread is not None else ((0.0, ""),)
+        """Every eps and its place, [E]; one of none where eps takes no part."""
+        return self.rows.choices if self.reading.adds_eps else ((0.0, ""),)
 
     def scales(self, at: np.ndarray) -> np.ndarray:
         """The divisors of some rows with each eps. float64 [E, ...]"""
-        if self.spread is None:
-            return self.scale[at][None]
-        spread = self.spread[at]
-        return np.nan_to_num([_with_eps(spread, *c) for c in self.choices], nan=1.0)
+        divisor = self.divisor[at]
+        return np.stack([self._with_eps(divisor, *c) for c in self.choices])
 
     def computed(self, eps: float, eps_at: str) -> Computed:
         """The advantages with an eps."""
-        if self.spread is None:
-            return self.rows.finished(self.reading, self.baseline, self.scale)
-        reading = replace(self.reading, eps=eps, eps_at=eps_at)
-        scale = np.nan_to_num(_with_eps(self.spread, eps, eps_at), nan=1.0)
+        reading = self.reading
+        if reading.adds_eps:
+            reading = replace(reading, eps=eps, eps_at=eps_at)
+        scale = self._with_eps(self.divisor, eps, eps_at)
         return self.rows.finished(reading, self.baseline, scale)
 
     def with_each_eps(self) -> Iterator[Computed]:
         """The advantages with every eps in every place."""
         for choice in self.choices:
             yield self.computed(*choice)
+
+    def _with_eps(self, divisor: np.ndarray, eps: float, eps_at: str) -> np.ndarray:
+        if not self.reading.adds_eps:
+            return divisor
+        if eps_at == "inside":
+            divisor = np.sqrt(divisor * divisor + eps)
+        else:
+            divisor = np.maximum(divisor, eps) if eps_at == "least" else divisor + eps
+        return np.nan_to_num(divisor, nan=1.0)
 
 
 def shapes(rows: Rows) -> Iterator[Shape]:
@@ -375,44 +372,18 @@ def shapes(rows: Rows) -> Iterator[Shape]:
             first = replace(
                 first, rows=rows.rows, grouping=rows.grouping, clip=rows.clip
             )
+            means = name not in ("group_mean", "second_best")
             for scale in SCALES:
-                yield from _scaled(rows, replace(first, scale=scale), baseline)
-
-
-def _scaled(rows: Rows, r: Reading, baseline: np.ndarray) -> Iterator[Shape]:
-    """A baseline over one scale, with every ddof and center."""
-    if r.scale in ("none", "nonzero_share"):
-        yield Shape(rows, r, baseline, None, rows.scale(r, baseline))
-        return
-    if r.scale == "group_mean":
-        mean = rows.groups.mean(rows.score)
-        yield Shape(rows, r, baseline, mean, mean)
-        return
-    centers = r.scale in ("group_std", "batch_std") and r.baseline != "group_mean"
-    for about in ("mean", "baseline") if centers else ("mean",):
-        for ddof in (1, 0):
-            spread = rows.spread(r.scale, ddof, about, baseline)
-            spread = rows.undivided(spread, r.lone_row)
-            yield Shape(
-                rows, replace(r, ddof=ddof, about=about), baseline, spread, spread
-            )
+                ddofs = (1, 0) if scale.endswith("_std") else (1,)
+                about_baseline = means and scale in ("group_std", "batch_std")
+                centers = ("mean", "baseline") if about_baseline else ("mean",)
+                for about, ddof in product(centers, ddofs):
+                    reading = replace(first, scale=scale, ddof=ddof, about=about)
+                    divisor = rows.divisor(reading, baseline)
+                    yield Shape(rows, reading, baseline, divisor)
 
 
 def again(first: Computed, rows: Rows, second: str) -> Computed:
     """A reading normalized once more."""
     reading = replace(first.reading, second=second)
     return rows.finished(reading, first.baseline, first.scale)
-
-
-def rows_that_count(steps: LoggedSteps, declared: Mapping[str, Any]) -> tuple[str, ...]:
-    """Which of ROWS are different on these rows."""
-    if "mask_no_eos" in declared:
-        first = "ended" if declared["mask_no_eos"] else "flagged"
-        return (first, "all") if not declared["mask_no_eos"] else (first,)
-    names = ["flagged"]
-    plain = Rows(steps)
-    if not bool(steps.batch.eos.all()):
-        names.append("ended")
-    if not plain.counted.all():
-        names.append("all")
-    return tuple(names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -14,12 +14,16 @@ from gradebook.cases.record import BUGS, Bug, bug
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, StepsError
 from gradebook.core.settings import FLAGS, Settings
-from gradebook.engine.pipeline import CORRECT, Engine, run
+from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
 from gradebook.logs.judging.fit import NONE, Fit, Ruler
+from gradebook.logs.judging.reading import Reading
 
 STRIDES = "strides"
 """Stands in a record for the sizes that a log's groups suggest."""
+
+PROMPTS = "prompts"
+"""Stands there for the prompts of a step: its own, and the most of any step."""
 
 DIVIDED: tuple[dict[str, Any], ...] = (
     {},
@@ -80,25 +84,64 @@ def conventions(
         {"whiten_tokens": True},
         {"whiten_tokens": True, "whiten_ddof": 0},
     ]
-    found: dict[Settings, None] = {}
+    whitened = ("group_mean", "leave_one_out", "none")
+    shapes: list[dict[str, Any]] = [{**shape, "eps": 0.0} for shape in UNDIVIDED]
+    for changes, (ddof, eps) in product(DIVIDED, details):
+        shapes.append({**changes, "ddof": ddof, "eps": eps})
+    table: dict[Settings, None] = {}
     for lone_row, more in product(("raw", "zero"), whiten):
-        own: list[dict[str, Any]] = [{**one, "eps": 0.0} for one in UNDIVIDED]
-        for changes, (ddof, eps) in product(DIVIDED, details):
-            own.append({**changes, "ddof": ddof, "eps": eps})
-        for one in own:
-            if more and one.get("baseline", "group_mean") not in (
-                "group_mean",
-                "leave_one_out",
-                "none",
-            ):
+        for shape in shapes:
+            if more and shape.get("baseline", "group_mean") not in whitened:
                 continue
-            changes = {"lone_row": lone_row, **more, **one}
+            changes = {"lone_row": lone_row, **more, **shape}
             free = {k: v for k, v in changes.items() if k not in declared}
             about = {}
             if free.get("baseline") == "batch_mean" or "reward_clip" in declared:
                 about = {"spread_about": "baseline"}
-            found[Settings(**{**about, **free, **declared})] = None
-    yield from found
+            table[Settings(**{**about, **free, **declared})] = None
+    yield from table
+
+
+def settings_to_try(
+    declared: Mapping[str, Any], readings: Sequence[Reading], steps: LoggedSteps
+) -> tuple[Settings, ...]:
+    """The settings under which a condition may make a bug of the readings. What
+    a lone row gets matters only where groups or strides leave one."""
+    sizes = steps.groups.size
+    whole = bool((sizes == sizes[0]).all()) and sizes[0] > 1
+    details: dict[tuple[int, float], None] = {}
+    for r in readings[:6]:
+        if r.divides and r.eps_at == "after":
+            details[r.ddof, r.eps] = None
+    details = details or {(1, 1e-6): None, (0, 1e-6): None}
+    few = list(details)[:2]
+    shapes: tuple[dict[str, Any], ...] = (
+        {},
+        {"scale": "none"},
+        {"baseline": "leave_one_out", "scale": "none"},
+        {"baseline": "batch_mean", "scale": "none"},
+        {"baseline": "batch_mean", "scale": "batch_std"},
+        {"scale": "batch_std"},
+    )
+    named: list[dict[str, Any]] = [
+        {"baseline": r.baseline, "scale": r.scale, "lone_row": r.settings.lone_row}
+        for r in readings[:3]
+        if r.settings.baseline == r.baseline and r.settings.scale == r.scale
+    ]
+    table: dict[Settings, None] = {}
+    for lone_row in ("raw",) if whole else ("raw", "zero"):
+        for changes in (*named, *shapes):
+            for ddof, eps in few if changes.get("scale") != "none" else few[:1]:
+                free = {"lone_row": lone_row, "ddof": ddof, "eps": eps, **changes}
+                free = {k: v for k, v in free.items() if k not in declared}
+                table[Settings(**{**free, **declared})] = None
+    for r in readings[:3]:
+        if r.second.startswith("tokens"):
+            table[replace(r.settings, **declared)] = None
+    if readings and readings[0].baseline != "none":
+        other = {"scale": "none" if readings[0].divides else "group_std"}
+        table[replace(readings[0].settings, **{**other, **declared})] = None
+    return tuple(table)
 
 
 def suspects(
@@ -109,23 +152,26 @@ def suspects(
 ) -> Iterator[Suspect]:
     """Every bug that the log's columns allow, under each of the settings."""
     sizes = (group_size,) if group_size else strides(steps.groups.size)
+    prompts = np.bincount(steps.groups.step)
+    most = (None,) if (prompts == prompts[0]).all() else (None, int(prompts.max()))
+    suggested = {STRIDES: sizes, PROMPTS: most}
     masks = (False, True) if not bool(steps.batch.eos.all()) else (False,)
     for name in names:
         record = bug(name)
         if not record.in_advantages or not can_show(record, steps.has):
             continue
         guesses: dict[str, tuple[Any, ...]] = {
-            setting: sizes
-            if STRIDES in values
+            setting: suggested[values[0]]
+            if values[0] in suggested
             else tuple(bool(v) if setting in FLAGS else v for v in values)
             for setting, values in record.guesses.items()
         }
         if "mask_no_eos" not in guesses and len(masks) > 1:
             guesses["mask_no_eos"] = masks
         for chosen in product(*guesses.values()):
-            own: tuple[tuple[str, Any], ...] = tuple(zip(guesses, chosen))
+            guess: tuple[tuple[str, Any], ...] = tuple(zip(guesses, chosen))
             for settings in table:
-                yield Suspect(name, replace(settings, **dict(own)), own)
+                yield Suspect(name, replace(settings, **dict(guess)), guess)
 
 
 def can_show(record: Bug, has: frozenset[str]) -> bool:
@@ -164,12 +210,13 @@ def trace(steps: LoggedSteps, suspect: Suspect) -> Trace:
     """One plain run of the suspect's engine, of the correct one without a
     bug. Raises StepsError where steps cannot be computed."""
     engine = bug(suspect.bug).engine if suspect.bug else CORRECT
-    found = run(_without_loss(engine), under(steps.batch, suspect.settings))
+    engine = replace(engine, trained=_counted)
+    traced = run(engine, under(steps.batch, suspect.settings))
     return Trace(
-        found.advantage.double().numpy(),
-        found.baseline.double().numpy(),
-        found.scale.double().numpy(),
-        found.group.numpy(),
+        traced.advantage.double().numpy(),
+        traced.baseline.double().numpy(),
+        traced.scale.double().numpy(),
+        traced.group.numpy(),
     )
 
 
@@ -178,8 +225,8 @@ def fit(ruler: Ruler, suspect: Suspect) -> Fit:
     fit."""
     steps = ruler.steps
     try:
-        found = trace(steps, suspect)
-        return ruler.fit(found.values, found.baseline, found.scale)
+        traced = trace(steps, suspect)
+        return ruler.fit(traced.values, traced.baseline, traced.scale)
     except StepsError as error:
         at = ~np.asarray(error.steps)
     except GradebookError:
@@ -195,10 +242,6 @@ def fit(ruler: Ruler, suspect: Suspect) -> Fit:
     return Fit(level, residual, rows)
 
 
-def _without_loss(engine: Engine) -> Engine:
-    return replace(engine, trained=_not_asked)
-
-
-def _not_asked(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
+def _counted(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
     """Counted rows, in place of `trained`: advantages do not ask it."""
     return counted

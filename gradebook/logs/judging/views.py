@@ -3,14 +3,21 @@ they are grouped, and how rewards were clipped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.reading import Reading
-from gradebook.logs.judging.space import Computed, Rows, rows_that_count
+from gradebook.logs.judging.space import (
+    EPS,
+    EPS_PLACES,
+    Computed,
+    Rows,
+)
 
 CLIPS = (20.0, 10.0, 5.0, 1.0)
 """Reward clips, tried where a reward lies beyond them."""
@@ -20,20 +27,37 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
     """The rows as readings may see them: which rows count, how they are
     grouped, how rewards were clipped; the usual ways first."""
     counting = rows_that_count(steps, asked.declared)
+    eps = asked.declared.get("eps")
+    choices = EPS_PLACES if eps in (None, *EPS) else (*EPS_PLACES, (eps, "after"))
+    seen = partial(Rows, choices=choices)
     for rows in counting:
-        yield Rows(steps, rows, clip=asked.declared.get("reward_clip"))
+        yield seen(steps, rows, clip=asked.reward_clip)
     for grouping, group in groupings(steps):
         for rows in counting:
-            yield Rows(steps, rows, grouping, group)
+            yield seen(steps, rows, grouping, group)
     part = without_copies(steps)
     if part is not None:
         for rows in counting:
-            yield Rows(part, rows, "without copies")
+            yield seen(part, rows, "without copies")
     largest = float(np.abs(steps.batch.reward.numpy()).max(initial=0))
     for clip in CLIPS:
-        if largest > clip and asked.declared.get("reward_clip") is None:
+        if largest > clip and asked.reward_clip is None:
             for rows in counting:
-                yield Rows(steps, rows, clip=clip)
+                yield seen(steps, rows, clip=clip)
+
+
+def rows_that_count(steps: LoggedSteps, declared: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which of ROWS are different on these rows."""
+    if "mask_no_eos" in declared:
+        first = "ended" if declared["mask_no_eos"] else "flagged"
+        return (first, "all") if not declared["mask_no_eos"] else (first,)
+    names = ["flagged"]
+    plain = Rows(steps)
+    if not bool(steps.batch.eos.all()):
+        names.append("ended")
+    if not plain.counted.all():
+        names.append("all")
+    return tuple(names)
 
 
 def groupings(steps: LoggedSteps) -> Iterator[tuple[str, np.ndarray]]:
@@ -79,12 +103,13 @@ def _draws(steps: LoggedSteps, prompt: np.ndarray) -> Iterator[tuple[str, np.nda
 
 def without_copies(steps: LoggedSteps) -> LoggedSteps | None:
     """The steps without rows at their end that repeat a row of theirs with
-    its reward and advantage; none where there are no such."""
+    its reward, tokens and advantage; none where there are no such."""
     b = steps.batch
     keys = np.stack(
         [
             b.prompt_index.numpy().astype(float),
             b.reward.numpy().astype(float),
+            b.tokens.numpy().astype(float),
             steps.advantage,
         ]
     )
@@ -102,7 +127,7 @@ def without_copies(steps: LoggedSteps) -> LoggedSteps | None:
                     wide, last = many, end - first - many
         if end - first - last >= wide and last < end - first:
             keep[first + last : end] = False
-    return None if keep.all() else steps.of_rows(keep)
+    return None if keep.all() else steps.of_rows(np.flatnonzero(keep))
 
 
 def rows_of(steps: LoggedSteps, reading: Reading) -> Rows:

@@ -6,7 +6,7 @@ A cell that cannot be used becomes NaN, and an error with its row.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -21,55 +21,75 @@ EMPTY = "an empty cell"
 TRUE = ("true", "1", "1.0", "yes", "t", "y")
 FALSE = ("false", "0", "0.0", "no", "f", "n")
 CUT_SHORT = ("length", "max_tokens", "max_length", "truncated", "overlong")
-WORDS = {"True": 1, "true": 1, "False": 0, "false": 0, "None": np.nan}
-"""Words in a list of numbers."""
 SPREAD = 1e-6
 """One advantage stands at all tokens of a row, up to this."""
 
 Broken = list[GradebookError]
 
 
-def canonical(
-    frame: pd.DataFrame, columns: Columns
-) -> tuple[pd.DataFrame, list[GradebookError]]:
+def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Broken]:
     """The canonical columns of a log's rows, with the reward functions as
     "reward 0", "reward 1", ..., and the cells that cannot be used; a row
     with such a cell is still there, with NaN."""
     broken: Broken = []
-    role = columns.role
+    of = {role: frame[name] for role, name in columns.role.items()}
     # A row without a reward is no mistake where functions are summed, or
     # where the log says which rows were scored.
-    several = len(columns.rewards) > 1 or columns.by_place or "scored" in role
+    several = len(columns.rewards) > 1 or columns.by_place or "scored" in of
     table: dict[str, np.ndarray] = {}
     for at, name in enumerate(columns.rewards):
-        total = frame[name].map(_total) if has_lists(frame[name]) else frame[name]
-        table[f"reward {at}"] = numbers(total, broken, may_be_empty=several)
-    if "step" in role:
-        table["step"] = _steps(frame[role["step"]], broken)
+        reward = frame[name]
+        if has_lists(reward):  # a reward at each token
+            tokens = reward.astype(object).map(listed)
+            totals = tokens.map(lambda t: t.sum() if len(t) else np.nan, "ignore")
+            reward = totals.where(tokens.notna(), reward)
+        table[f"reward {at}"] = numbers(reward, broken, may_be_empty=several)
+    if "step" in of:
+        table["step"] = _steps(of["step"], broken)
     for name in ("prompt", "rollout", "rank", "text"):
-        if name in role:
-            table[name] = _labels(frame[role[name]], broken)
+        if name in of:
+            table[name] = _labels(of[name], broken)
     for name, least in (("steps", 1), ("kept_steps", 0)):
-        if name in role:
-            table[name] = _whole(frame[role[name]], broken, least)
-    if "scored" in role:
-        table["scored"] = _flags(frame[role["scored"]], broken)
-    tokens = None
-    if "advantage" in role:
-        table["advantage"], tokens = _advantage(frame, role, broken)
-    length = _length(frame, role, tokens, broken)
-    if length is not None:
-        table["length"] = length
-    if "eos" in role:
-        table["eos"] = _flags(frame[role["eos"]], broken)
-    elif "truncated" in role:
-        table["eos"] = 1 - _flags(frame[role["truncated"]], broken)
-    elif "finish_reason" in role:
-        words = frame[role["finish_reason"]].map(lambda cell: str(cell).lower())
+        if name in of:
+            table[name] = _whole(of[name], broken, least)
+    if "scored" in of:
+        table["scored"] = _flags(of["scored"], broken)
+    if "advantage" in of:
+        advantage = of["advantage"]
+        if has_lists(advantage):
+            advantage, table["length"] = _one_a_row(advantage, of.get("mask"), broken)
+        values, empty = _numbers(advantage)
+        if advantage.dtype.kind not in "fiub":
+            # NaN and infinity are numbers that a trainer may have computed.
+            spelled = advantage.map(lambda cell: str(cell).strip().lower())
+            nan = spelled.isin(["nan", "+nan", "-nan"]).to_numpy() & ~empty
+            wrong = np.isnan(values) & ~nan
+            if "kept_steps" in of:
+                wrong &= _numbers(of["kept_steps"])[0] != 0
+            _refuse(advantage, wrong, "a number", broken)
+        table["advantage"] = values
+    if "mask" in of:
+        table["length"] = np.array([*map(_tokens, of["mask"])], dtype="float64")
+        wrong = np.isnan(table["length"])
+        _refuse(of["mask"], wrong, "a list of 0 and 1", broken)
+    elif "length" in of:
+        table["length"] = _whole(of["length"], broken, least=0)
+    for name, keeps in (("accepted", 1.0), ("rejected", 0.0)):
+        if name in of:
+            flags = _flags(of[name], broken)
+            whole = table.get("length", np.ones(len(frame)))
+            table.setdefault("all_tokens", whole)
+            table["length"] = np.where(flags == keeps, whole, flags * 0)
+    if "eos" in of:
+        table["eos"] = _flags(of["eos"], broken)
+    elif "truncated" in of:
+        table["eos"] = 1 - _flags(of["truncated"], broken)
+    elif "finish_reason" in of:
+        words = of["finish_reason"].map(lambda cell: str(cell).lower())
         table["eos"] = 1.0 - words.isin(CUT_SHORT).to_numpy()
     if "steps" in table and "kept_steps" in table:
         more = table["kept_steps"] > table["steps"]
-        _refuse(frame[role["kept_steps"]], more, "at most the row's steps", broken)
+        _refuse(of["kept_steps"], more, "at most the row's steps", broken)
     return pd.DataFrame(table, index=frame.index), broken
 
 
@@ -79,10 +99,10 @@ def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> N
         cell = column.iloc[row]
         scalar = pd.api.types.is_scalar(cell)
         empty = str(cell).strip() == "" or (scalar and pd.isna(cell))
-        found = EMPTY if empty else shown(cell, 40)
+        content = EMPTY if empty else shown(cell, 40)
         to.append(
             GradebookError(
-                key=str(column.name), row=int(row), expected=expected, found=found
+                key=str(column.name), row=int(row), expected=expected, found=content
             )
         )
 
@@ -136,8 +156,8 @@ def is_unknown(steps: np.ndarray) -> np.ndarray:
 def _whole(column: pd.Series, broken: Broken, least: int) -> np.ndarray:
     values = numbers(column, broken)
     with np.errstate(invalid="ignore"):
-        odd = np.isfinite(values) & ((values % 1 != 0) | (values < least))
-        odd |= np.isfinite(values) & (values > 2**31)
+        odd = (values % 1 != 0) | (values < least) | (values > 2**31)
+    odd &= np.isfinite(values)
     _refuse(column, odd, f"a whole number from {least}", broken)
     return np.where(odd, np.nan, values)
 
@@ -150,9 +170,8 @@ def _labels(column: pd.Series, broken: Broken) -> np.ndarray:
     codes, kinds = _kinds(column)
     _refuse(column, codes < 0, "a prompt", broken)
     texts = [str(kind).encode("utf-8", "backslashreplace").decode() for kind in kinds]
-    return pd.util.hash_array(np.array([*texts, ""], dtype=object)).astype("int64")[
-        codes
-    ]
+    hashes = pd.util.hash_array(np.array([*texts, ""], dtype=object))
+    return hashes.astype("int64")[codes]
 
 
 def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
@@ -184,50 +203,30 @@ def _flags(column: pd.Series, broken: Broken) -> np.ndarray:
     return values
 
 
-def _advantage(
-    frame: pd.DataFrame, role: Mapping[str, str], broken: Broken
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The advantage as logged, [R], and where it stands at each token how
-    many tokens a row has. What is no number goes to `broken`, but NaN and
-    infinity are numbers that a trainer may have computed."""
-    column, tokens = frame[role["advantage"]], None
-    if has_lists(column):
-        masks = frame[role["mask"]] if "mask" in role else [None] * len(frame)
-        column, tokens = _one_a_row(column, masks, broken)
-    values, empty = _numbers(column)
-    if column.dtype.kind in "fiub":
-        return values, tokens
-    spelled = column.map(lambda cell: str(cell).strip().lower())
-    nan = spelled.isin(["nan", "+nan", "-nan"]).to_numpy() & ~empty
-    wrong = np.isnan(values) & ~nan
-    if "kept_steps" in role:
-        wrong &= _numbers(frame[role["kept_steps"]])[0] != 0
-    _refuse(column, wrong, "a number", broken)
-    return values, tokens
-
-
 def _one_a_row(
-    column: pd.Series, masks: Sequence[object], broken: Broken
+    column: pd.Series, masks: pd.Series | None, broken: Broken
 ) -> tuple[pd.Series, np.ndarray]:
     """The advantage that all unmasked tokens of a row share, 0 for a row
     without tokens, and how many they are. Several go to `broken`."""
     cells, count = list(column), np.zeros(len(column))
-    for row, (cell, mask) in enumerate(zip(column, map(listed, masks))):
+    for row, cell in enumerate(cells):
         tokens = listed(cell)
         if tokens is None:
             continue
+        mask = None if masks is None else listed(masks.iloc[row])
         if mask is not None and len(mask) == len(tokens):
             tokens = tokens[mask > 0]
         count[row] = len(tokens)
         cells[row] = tokens[0] if len(tokens) else 0.0
         if len(tokens) and np.ptp(tokens) > SPREAD * max(1.0, np.abs(tokens).max()):
+            least, most = (shown(float(t)) for t in (tokens.min(), tokens.max()))
+            expected = "one advantage at all tokens of a row"
             broken.append(
                 GradebookError(
                     key=str(column.name),
                     row=row,
-                    expected="one advantage at all tokens of a row",
-                    found=f"{shown(float(tokens.min()))} to"
-                    f" {shown(float(tokens.max()))}",
+                    expected=expected,
+                    found=f"{least} to {most}",
                 )
             )
     return pd.Series(cells, column.index, dtype=object, name=column.name), count
@@ -246,55 +245,24 @@ def has_lists(column: pd.Series) -> bool:
 
 def listed(cell: object) -> np.ndarray | None:
     """A cell's list of numbers, which may be text such as '[1, 1, 0]' or
-    '1 1 0'; None where it is none."""
+    '[True, False]'; None where it is none."""
     if isinstance(cell, str):
+        for word, number in (("True", "1"), ("False", "0"), ("None", "NaN")):
+            cell = cell.replace(word, number)
         try:
             cell = json.loads(cell)
         except (ValueError, RecursionError):
-            words = str(cell).strip("[]() ").replace(",", " ").split()
-            cell = [WORDS.get(word, word) for word in words]
-        cell = [cell] if isinstance(cell, int | float) else cell
+            return None
     if not isinstance(cell, list | tuple | np.ndarray):
         return None
     try:
         values = np.array(cell, dtype="float64")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return values if values.ndim == 1 else None
 
 
-def _total(cell: object) -> object:
-    """The sum of a reward's tokens."""
-    tokens = listed(cell)
-    if tokens is None:
-        return cell
-    return tokens.sum() if len(tokens) else np.nan
-
-
-def _length(
-    frame: pd.DataFrame,
-    role: Mapping[str, str],
-    tokens: np.ndarray | None,
-    broken: Broken,
-) -> np.ndarray | None:
-    """Unmasked tokens of each row, 0 for a rejected one; None when the log
-    does not say."""
-    length = tokens
-    if "mask" in role:
-        column = frame[role["mask"]]
-        length = np.array([*map(_ones, column)], dtype="float64")
-        _refuse(column, np.isnan(length), "a list of 0 and 1", broken)
-    elif "length" in role:
-        length = _whole(frame[role["length"]], broken, least=0)
-    for name, keeps in (("accepted", 1.0), ("rejected", 0.0)):
-        if name in role:
-            flags = _flags(frame[role[name]], broken)
-            whole = np.ones(len(frame)) if length is None else length
-            length = np.where(flags == keeps, whole, flags * 0)
-    return length
-
-
-def _ones(cell: object) -> float:
+def _tokens(cell: object) -> float:
     """How many ones a mask has; NaN for what is none."""
     mask = listed(cell)
     if mask is None or not np.isin(mask, (0, 1)).all():

@@ -70,8 +70,7 @@ class Columns:
 
     def shown(self) -> dict[str, str]:
         """Role -> the log's own name, as a person reads it."""
-        found = {k: v for k, v in self.role.items() if k != "reward"}
-        return {**found, "reward": " + ".join(self.rewards)}
+        return {**self.role, "reward": " + ".join(self.rewards)}
 
 
 def plain(name: str) -> str:
@@ -87,9 +86,11 @@ def guessed(
     names: Sequence[str],
     numbers: Sequence[str],
     given: Mapping[str, str] | None = None,
+    by_row: Sequence[str] = (),
 ) -> Columns:
     """Which of `names` is what; `numbers` are the names of columns of
-    numbers; `given` says so for some roles, "" for "there is none".
+    numbers; `given` says so for some roles, "" for "there is none"; `by_row`
+    name rows, and are prompts only where no other column may be.
 
     Raises GradebookError for a role or column that does not exist, and
     for a log without rewards.
@@ -109,7 +110,8 @@ def guessed(
     taken = {*role.values(), *rewards}
     for key, aliases in _known(names).items():
         by_name = {plain(n): n for n in reversed(names) if n not in taken}
-        name = next((by_name[alias] for alias in aliases if alias in by_name), "")
+        likely = [by_name[alias] for alias in aliases if alias in by_name]
+        name = min(likely, key=lambda n: key == "prompt" and n in by_row, default="")
         if name and key not in given:
             role[key] = name
             taken.add(name)

@@ -1,8 +1,7 @@
 """Files as data frames. A log is data: nothing in it is executed or unpickled.
 
-pyarrow reads CSV and Parquet, Python's json reads JSON, whose values become the
-text that a CSV file would have. The index of a frame is the line in the file,
-from 1; in Parquet it is the row.
+pyarrow reads CSV and Parquet, Python's json reads JSON. The index of a frame is
+the line in the file, from 1; in Parquet it is the row.
 """
 
 from __future__ import annotations
@@ -10,8 +9,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -19,12 +20,10 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.sources import TEXT_BYTES, Source, unique
+from gradebook.logs.read.sources import EXPANSION, TEXT_BYTES, Source, unique
 
-PEEK_BYTES, PEEK_ROWS = 2**20, 200
-"""How much of a file is looked at to see what its columns are."""
-AT_ONCE = 10_000
-"""Rows of JSON that are Python's objects at once."""
+LOOK = 200
+"""So many rows are looked at to see what the columns are."""
 DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
 BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04")
@@ -33,12 +32,12 @@ BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04")
 
 @dataclass(eq=False)
 class Rows:
-    """Some rows of a file.
+    """The rows of a file.
 
-    frame  the columns that are used: float64, or categories of text; empty
-           in rows that cannot be read
+    frame  the columns that are used; empty in rows that cannot be read
     types  column -> the type of its numbers: a float type, "int", "text 4"
-           for text of at most 4 decimals, "text" for longer ones
+           for text of at most 4 decimals, "text" for longer ones; "" where it
+           is not known
     bad    rows of `frame`, from 0, that cannot be read
     """
 
@@ -47,60 +46,52 @@ class Rows:
     bad: dict[int, GradebookError] = field(default_factory=dict)
 
 
-def header(source: Source) -> tuple[list[str], list[str]]:
-    """The names of all columns, and of those with numbers. Raises
-    GradebookError."""
-    frame = read_rows(source).frame
-    if not frame.size:
-        raise GradebookError(
-            file=source.name, expected="columns and rows", found="none"
-        )
-    return [*frame], [name for name in frame if _is_numbers(frame[name])]
+@dataclass(frozen=True, eq=False)
+class File:
+    """A file that was looked at.
+
+    names    all its columns
+    numbers  those with numbers
+    rows     reads all rows with some columns, of which others hold numbers.
+             Raises GradebookError
+    """
+
+    names: list[str]
+    numbers: list[str]
+    rows: Callable[[Sequence[str], Sequence[str]], Rows]
 
 
-def _is_numbers(column: pd.Series) -> bool:
-    """Most cells that are not empty are numbers."""
-    if column.dtype.kind in "fiub":
-        return column.dtype.kind != "b"
-    words = column.dropna().map(lambda cell: str(cell).strip()).astype(object)
-    values = pd.to_numeric(words[words != ""], errors="coerce")
-    return bool(values.notna().sum() * 2 > len(values))
-
-
-def read_rows(
-    source: Source, use: Sequence[str] = (), numbers: Sequence[str] = ()
-) -> Rows:
-    """All rows of a file with the columns `use`, of which `numbers` hold
-    numbers; without them a look at the first rows, with all columns. Raises
-    GradebookError for what is too large or no such file."""
-    try:
-        match source.kind:
-            case "csv":
-                return _csv(source, use, numbers)
-            case "json":
-                return _json(source, use, numbers)
-            case "parquet":
-                from gradebook.logs.read.parquet import read_parquet
-
-                return Rows(*read_parquet(source, use))
+def looked_at(source: Source) -> File:
+    """A file's columns, and how its rows are read. Raises GradebookError for what
+    is too large, empty, or no such file."""
+    reader = {"csv": _csv, "json": _json, "parquet": _parquet}.get(source.kind)
+    if reader is None:
         raise GradebookError(
             expected="what a recorder wrote",
             found="a damaged file, or one whose first step is cut off",
         )
-    except GradebookError as error:
-        raise error.inside(source.name) from error
+    return reader(source)
 
 
-def _text(source: Source, whole: bool, quoted: bool = False) -> bytes:
-    """The file's text in UTF-8, or its first whole lines."""
+def _empty() -> GradebookError:
+    return GradebookError(expected="columns and rows", found="none")
+
+
+def _of_numbers(frame: pd.DataFrame) -> list[str]:
+    """The columns in which most cells that are not empty are numbers."""
+    names = []
+    for name, column in frame.items():
+        words = column.dropna().map(lambda cell: str(cell).strip()).astype(object)
+        values = pd.to_numeric(words[words != ""], errors="coerce")
+        if values.notna().sum() * 2 > len(values):
+            names.append(name)
+    return names
+
+
+def _text(source: Source) -> bytes:
+    """The file's text in UTF-8."""
     with source.opened() as file:
-        data = file.read(TEXT_BYTES + 1 if whole else PEEK_BYTES)
-        if not whole and len(data) == PEEK_BYTES:
-            end = data.rfind(b"\n") + 1
-            if end and not (quoted and data.count(b'"', 0, end) % 2):
-                data = data[:end]
-            else:  # the first row is longer than the look
-                data += file.read(TEXT_BYTES)
+        data = file.read(TEXT_BYTES + 1)
     if len(data) > TEXT_BYTES:
         raise refuse(f"at most {TEXT_BYTES:,} bytes of text; split the log", "more")
     if data.startswith(BINARY):
@@ -115,25 +106,24 @@ def _text(source: Source, whole: bool, quoted: bool = False) -> bytes:
     return data
 
 
-def _csv(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
+def _csv(source: Source) -> File:
     import pyarrow as pa
     import pyarrow.csv as arrow
 
-    data = _text(source, bool(use), quoted=True)
+    data = _text(source)
     if not data.strip():
-        return Rows(pd.DataFrame())
+        raise _empty()
     first = data.split(b"\n", 1)[0].decode("utf-8", "replace")
     mark = max("\t,;", key=first.count)
-    odd: dict[int, int] = {}
+    odd: dict[int, int] = {}  # row -> how many cells it has
 
     def skip(row: Any) -> str:
         odd[row.number - 2] = row.actual_columns  # counted from the header, 1
         return "skip"
 
     try:
-        text = io.StringIO(data[:PEEK_BYTES].decode("utf-8", "replace"))
+        text = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="")
         names = unique(next(filter(None, csv.reader(text, delimiter=mark))))
-        places = {f"f{i}": n for i, n in enumerate(names) if not use or n in use}
         table = arrow.read_csv(
             io.BytesIO(data + b"\n"),  # one line without an end is no table to it
             read_options=arrow.ReadOptions(
@@ -145,8 +135,7 @@ def _csv(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
                 delimiter=mark, newlines_in_values=True, invalid_row_handler=skip
             ),
             convert_options=arrow.ConvertOptions(
-                column_types=dict.fromkeys(places, pa.string()),
-                include_columns=[*places],
+                column_types={f"f{i}": pa.string() for i in range(len(names))},
                 null_values=[""],
                 strings_can_be_null=True,
             ),
@@ -156,36 +145,45 @@ def _csv(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
             raise
         raise refuse("rows of cells", str(error)) from error
     lines = _lines(data, table.num_rows + len(odd))[1:]
-    del data  # the table holds its text once more
-    table = table.slice(1).rename_columns([*places.values()])
-    rows = _of_text(table, numbers if use else names)
-    if odd:
-        rows.bad = {at: refuse(f"{len(names)} cells", odd[at]) for at in odd}
-        good = rows.frame.set_axis(np.delete(np.arange(len(lines)), [*odd]))
-        rows.frame = good.reindex(range(len(lines)))
-    rows.frame.index = lines
-    return rows
+    table = table.slice(1).rename_columns(names)
+    if not len(lines):
+        raise _empty()
+    rows = partial(_of_text, table, lines, odd)
+    return File(names, _of_numbers(table.slice(0, LOOK).to_pandas()), rows)
 
 
-def _of_text(table: Any, numbers: Sequence[str]) -> Rows:
-    """Columns of text, null where a cell is empty, as numbers where they are
-    some, or as categories."""
+def _of_text(
+    table: Any,
+    lines: np.ndarray,
+    odd: dict[int, int],
+    use: Sequence[str],
+    numbers: Sequence[str],
+) -> Rows:
+    """Columns of text, null where a cell is empty, as numbers where all cells
+    are some, or as categories. `odd` rows are missing in the table."""
     import pyarrow as pa
 
-    rows = Rows(pd.DataFrame(index=range(table.num_rows)))
-    for name, column in zip(table.column_names, table.columns):
-        if name in numbers:
-            try:
-                values = column.cast(pa.float64())
-            except pa.ArrowException:
-                pass  # some cell is no number: the text is read cell by cell
-            else:
-                rows.types[name] = _written(column)
-                if not column.null_count:
-                    rows.frame[name] = values.to_numpy()
-                    continue
-        rows.frame[name] = column.dictionary_encode().combine_chunks().to_pandas()
-    return rows
+    bad = {row: refuse(f"{table.num_columns} cells", n) for row, n in odd.items()}
+    types: dict[str, str] = {}
+    columns: dict[str, Any] = {}
+    for name in use:
+        if name in table.column_names:
+            column = table[name]
+            values = column.dictionary_encode().combine_chunks()
+            if name in numbers:
+                try:
+                    as_numbers = column.cast(pa.float64())
+                except pa.ArrowException:
+                    pass  # some cell is no number: the text is read cell by cell
+                else:
+                    types[name] = _written(column)
+                    values = values if column.null_count else as_numbers
+            columns[name] = values.to_pandas()
+    whole = np.delete(np.arange(len(lines)), [*odd])
+    frame = pd.DataFrame(columns).set_axis(whole)
+    if odd:
+        frame = frame.reindex(range(len(lines)))
+    return Rows(frame.set_axis(lines), types, bad)
 
 
 def _written(column: Any) -> str:
@@ -219,57 +217,45 @@ def _lines(data: bytes, rows: int) -> np.ndarray:
     return np.arange(1, rows + 1)
 
 
-def _json(source: Source, use: Sequence[str], numbers: Sequence[str]) -> Rows:
+def _json(source: Source) -> File:
     """JSON Lines, or one JSON value: an array of objects, or the table of
     `columns` and `data` as which W&B exports one."""
-    import pyarrow as pa
+    data = _text(source)
+    table = _one_value(data)
 
-    data = _text(source, bool(use))
-    table = _one_value(source, data)
-    values: Iterable[tuple[int, Any]] = (
-        enumerate(table, 1)
-        if table is not None
-        else (
-            (line, _parsed(text))
-            for line, text in enumerate(io.BytesIO(data), 1)
-            if text.strip()
-        )
-    )
-    if not use:
-        values = [*islice(values, PEEK_ROWS)]
-        keys = {str(key): 0 for _, v in values if isinstance(v, dict) for key in v}
-        if not keys:
-            raise GradebookError(
-                expected="one JSON object a line", found="none in the first lines"
-            )
-        use = numbers = unique([*keys])
-    schema = pa.schema([(name, pa.string()) for name in use])
-    rest, tables = iter(values), [schema.empty_table()]
-    lines: list[int] = []
-    bad: dict[int, GradebookError] = {}
-    while some := [*islice(rest, AT_ONCE)]:
-        for line, value in some:
+    def values() -> Iterator[tuple[int, Any]]:
+        if table is not None:
+            yield from enumerate(table, 1)
+            return
+        for line, text in enumerate(io.BytesIO(data), 1):
+            if text.strip():
+                yield line, _parsed(text)
+
+    def rows(use: Sequence[str], numbers: Sequence[str]) -> Rows:
+        cells: dict[str, list[Any]] = {name: [] for name in use}
+        lines: list[int] = []
+        bad: dict[int, GradebookError] = {}
+        for line, value in values():
             if not isinstance(value, dict):
                 wrong = GradebookError(expected="a JSON object", found=shown(value, 40))
-                bad[len(lines)] = wrong
+                bad[len(lines)], value = wrong, {}
             lines.append(line)
-        objects = [value if isinstance(value, dict) else {} for _, value in some]
-        cells = {name: [_cell(v.get(name)) for v in objects] for name in use}
-        tables.append(pa.table(cells, schema))
-    rows = _of_text(pa.concat_tables(tables), numbers)
-    rows.frame.index, rows.bad = pd.Index(lines), bad
-    return rows
+            for name in use:
+                cells[name].append(value.get(name))
+        columns = {n: pd.Series(c, lines, dtype=object) for n, c in cells.items()}
+        whole = {
+            n: c if c.isna().any() else c.infer_objects() for n, c in columns.items()
+        }
+        return Rows(pd.DataFrame(whole, lines), bad=bad)
 
-
-def _cell(value: Any) -> str | None:
-    """A value as a CSV file has it. Half a surrogate pair, which no text can
-    be written with, becomes a question mark."""
-    if value is None:
-        return None
-    if isinstance(value, float | int) and not isinstance(value, bool):
-        return repr(value)
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+    objects = [v for _, v in islice(values(), LOOK) if isinstance(v, dict)]
+    keys = dict.fromkeys(str(key) for value in objects for key in value)
+    if not keys:
+        raise GradebookError(
+            expected="one JSON object a line", found="none in the first lines"
+        )
+    look = pd.DataFrame(objects, columns=[*keys], dtype=object)
+    return File(unique([*keys]), _of_numbers(look), rows)
 
 
 def _parsed(text: bytes) -> Any:
@@ -280,12 +266,12 @@ def _parsed(text: bytes) -> Any:
         return error
 
 
-def _one_value(source: Source, data: bytes) -> list[Any] | None:
+def _one_value(data: bytes) -> list[Any] | None:
     """The rows of a file that is one JSON value; None for JSON Lines."""
     start = data[:2048].lstrip()
     if not start.startswith(b"[") and b'"columns"' not in start:
         return None
-    value = _parsed(data if source.size <= len(data) else _text(source, whole=True))
+    value = _parsed(data)
     if isinstance(value, dict):
         names, rows = value.get("columns"), value.get("data")
         if not isinstance(names, list) or not isinstance(rows, list):
@@ -295,3 +281,88 @@ def _one_value(source: Source, data: bytes) -> list[Any] | None:
     if isinstance(value, list) and any(isinstance(row, dict) for row in value[:100]):
         return value
     return None
+
+
+@contextmanager
+def _parquet_file(source: Source) -> Iterator[Any]:
+    """The file as pyarrow has it. Whatever it raises becomes a GradebookError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    limits = {"thrift_string_size_limit": 2**24, "thrift_container_size_limit": 2**20}
+    try:
+        with source.opened() as file:
+            yield pq.ParquetFile(file, **limits)
+    except GradebookError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
+        text = str(error).splitlines()[0] if str(error) else "no data"
+        raise GradebookError(
+            expected="a Parquet file", found=shown(text, 160)
+        ) from error
+
+
+def _parquet(source: Source) -> File:
+    with _parquet_file(source) as log:
+        schema, meta = log.schema_arrow, log.metadata
+        if b"gradebook" in (schema.metadata or {}):
+            raise GradebookError(
+                expected="a recording in .arrows files",
+                found="one in Parquet, which earlier versions wrote and"
+                " this one does not read",
+            )
+        types = {name: _number_type(schema.field(name).type) for name in schema.names}
+        groups = [meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)]
+        names = unique(schema.names)
+    for what, size, most in (
+        ("bytes in a row group", max(groups, default=0), TEXT_BYTES),
+        ("bytes when it is unpacked", sum(groups), source.most_unpacked),
+        ("rows", meta.num_rows, max(10_000_000, source.size * EXPANSION)),
+    ):
+        if size > most:
+            raise GradebookError(expected=f"at most {most:,} {what}", found=f"{size:,}")
+    if not names or not meta.num_rows:
+        raise _empty()
+
+    def rows(use: Sequence[str], numbers: Sequence[str]) -> Rows:
+        with _parquet_file(source) as log:
+            frame = to_frame(log.read(columns=[n for n in names if n in use]))
+        return Rows(frame.set_axis(np.arange(1, len(frame) + 1)), types)
+
+    scalar = [n for n in names if types[n] and "list" not in str(schema.field(n).type)]
+    return File(names, scalar, rows)
+
+
+def _number_type(kind: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _number_type(kind.value_type)
+    if pa.types.is_decimal(kind):
+        return f"text {kind.scale}"
+    if pa.types.is_integer(kind):
+        return "int"
+    sizes = {"halffloat": "float16", "float": "float32", "double": "float64"}
+    return sizes.get(str(kind), "")
+
+
+def to_frame(table: Any) -> pd.DataFrame:
+    """An Arrow table as a frame; text, and what is nested, as categories."""
+    import pyarrow as pa
+
+    columns: dict[str, Any] = {}
+    for name, column in zip(table.schema.names, table.columns):
+        kind = column.type
+        inside = kind.value_type if pa.types.is_list(kind) else None
+        per_token = inside is not None and pa.types.is_primitive(inside)
+        if pa.types.is_nested(kind) and not per_token:
+            cells = column.to_pylist()
+            column = pa.array([json.dumps(cell, default=str) for cell in cells])
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            column = column.dictionary_encode()
+        elif pa.types.is_decimal(kind):
+            column = column.cast(pa.float64())
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        columns[name] = column.to_pandas()
+    return pd.DataFrame(columns)

@@ -13,8 +13,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.canonical import EMPTY, canonical, is_unknown
 from gradebook.logs.read.columns import Columns, guessed, recorded_columns
-from gradebook.logs.read.files import Rows, header, read_rows
-from gradebook.logs.read.resumed import told_apart
+from gradebook.logs.read.files import File, Rows, looked_at
 from gradebook.logs.read.sources import Source, number_in, sources
 
 if TYPE_CHECKING:
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
 
 NAMED = 100
 """So many broken rows are named; the rest are counted."""
+WHOLE = 0.75
+"""A step that stands again has at least this share of the rows of the steps
+that stand once. One that is cut in two has half of them."""
 Progress = Callable[[float], object]
 
 
@@ -33,6 +35,8 @@ class Log:
                    float type, "int", "text 4" for text of at most 4
                    decimals, "text" for longer ones, "" for no such column
     recording      what a recorder wrote, where the files are its own
+    header         the names of the first file's columns, and of those of numbers
+    by_row         columns that may name prompts, and were found not to
     broken         the first NAMED broken cells and files
     broken_cells   how many broken cells there were
     broken_files   how many files could not be read
@@ -48,6 +52,8 @@ class Log:
     columns: Columns
     types: dict[str, str] = field(default_factory=dict)
     recording: Recording | None = None
+    header: tuple[list[str], list[str]] = ([], [])
+    by_row: tuple[str, ...] = ()
     broken: list[GradebookError] = field(default_factory=list)
     broken_cells: int = 0
     broken_files: int = 0
@@ -119,38 +125,52 @@ def read_files(
     paths: Iterable[str | Path | Source],
     columns: Mapping[str, str] | None = None,
     progress: Progress | None = None,
+    by_row: tuple[str, ...] = (),
 ) -> Log:
     """The log in these files, folders or uploads; the header of the first
     file that can be read decides the columns, but for those that `columns`
     names ({"reward": "score"}). `progress` is called with the share of the
-    bytes that are read. Raises GradebookError when no file can be read.
+    bytes that are read. A column that is different on every row, as those
+    of `by_row` are, names prompts only where no other may. Raises
+    GradebookError when no file can be read.
     """
+    paths = list(paths)
     files = sources(paths)
+    if not files:
+        expected = "a .parquet, .csv, .tsv or .jsonl file"
+        raise GradebookError(
+            file=", ".join(map(str, paths)), expected=expected, found="none"
+        )
     if any(source.kind == "recording" for source in files):
         from gradebook.logs.recording.read import recording
 
         run = recording(files)
         if run is not None:
             return read_recording(run, columns, files)
-    log = _started(files, columns)
+    log: Log | None = None
+    errors: list[GradebookError] = []
     total, read, tables = max(sum(s.size for s in files), 1), 0, []
     for at, source in enumerate(files):
         try:
-            table = _table(log, source, at)
+            file = looked_at(source)
         except GradebookError as error:
-            log.broken_files += 1
-            if log.broken_files == len(files):
-                raise
-            if len(log.broken) < NAMED:
-                log.broken.append(error.at(file=Path(source.name).name))
+            errors.append(error.inside(source.name))
         else:
-            if len(table):
-                tables.append(table)
+            if log is None:
+                header = file.names, file.numbers
+                as_columns = guessed(*header, columns, by_row)
+                log = Log(files, as_columns, header=header, by_row=by_row)
+            try:
+                tables.append(_table(log, source, at, file))
+            except GradebookError as error:
+                errors.append(error.inside(source.name))
         read += source.size
         if progress is not None:
             progress(read / total)
-    if not tables:
-        return log
+    if log is None or len(errors) == len(files):
+        raise errors[0]
+    log.broken_files = len(errors)
+    log.broken += [e.at(file=Path(e.file).name) for e in errors[:NAMED]]
     if len({table["step"].dtype.kind for table in tables}) > 1:
         tables = [t.assign(step=t["step"].astype(str)) for t in tables]
     table = log._whole(pd.concat(tables, ignore_index=True))
@@ -160,35 +180,36 @@ def read_files(
         log.gathered = True
         table = table.iloc[np.argsort(step, kind="stable")].reset_index(drop=True)
     log.table = table
+    more = other_prompts(log, columns)
+    if more and table["prompt"].is_unique:
+        return read_files(files, columns, progress, more)
     return log
 
 
-def _started(files: Sequence[Source], columns: Mapping[str, str] | None) -> Log:
-    """The log with the columns of the first file that can be read."""
-    errors = []
-    for source in files:
-        try:
-            names, of_numbers = header(source)
-        except GradebookError as error:
-            errors.append(error.inside(source.name))
-        else:
-            return Log(files, guessed(names, of_numbers, columns))
-    raise errors[0]
+def other_prompts(log: Log, columns: Mapping[str, str] | None) -> tuple[str, ...]:
+    """`by_row` for another column of prompts than the log's, which was guessed;
+    () where there is none."""
+    prompt = log.columns.role.get("prompt", "")
+    trusted = log.columns.by_place or "prompt" in log.columns.trusted
+    if not prompt or trusted or prompt in log.by_row or log.recording:
+        return ()
+    more = *log.by_row, prompt
+    other = guessed(*log.header, columns, more).role["prompt"]
+    return more if other not in more else ()
 
 
-def _table(log: Log, source: Source, at: int) -> pd.DataFrame:
+def _table(log: Log, source: Source, at: int, file: File) -> pd.DataFrame:
     """A file's rows in canonical columns. Raises GradebookError."""
-    rows = read_rows(source, log.columns.used, log.columns.numbers)
     for name in log.columns.used:
-        if name not in rows.frame:
+        if name not in file.names:
             raise GradebookError(
-                file=source.name,
                 key=name,
                 expected="the columns of the first file",
                 found="no such column",
             )
+    rows = file.rows(log.columns.used, log.columns.numbers)
     log.rows += len(rows.frame)
-    _note_types(log, rows.types)
+    log.types = _types(log.columns, rows.types, log.types)
     table = log._marked(rows, source.name)
     if "step" not in table:
         number = number_in(source.name) if len(log.sources) > 1 else 0
@@ -196,22 +217,54 @@ def _table(log: Log, source: Source, at: int) -> pd.DataFrame:
     return table
 
 
-def _note_types(log: Log, types: Mapping[str, str]) -> None:
-    """Of several functions, or files, the coarsest type counts least: the
-    numbers are as fine as the finest of them."""
-    advantage = log.columns.role.get("advantage", "")
-    for name, used in (("advantage", (advantage,)), ("reward", log.columns.rewards)):
-        kinds = {types[column] for column in used if types.get(column)}
-        kinds |= {log.types[name]} if log.types.get(name) else set()
-        log.types[name] = max(kinds, key=_fineness, default="")
+def _types(
+    columns: Columns, types: Mapping[str, str], before: Mapping[str, str]
+) -> dict[str, str]:
+    """The types of rewards and advantages, "" where functions or files differ."""
+    advantage = columns.role.get("advantage", "")
+    kinds = {}
+    for name, used in (("advantage", (advantage,)), ("reward", columns.rewards)):
+        each = {types.get(column, "") for column in used}
+        each |= {before[name]} if name in before else set()
+        kinds[name] = each.pop() if len(each) == 1 else ""
+    return kinds
 
 
-def _fineness(kind: str) -> tuple[int, int]:
-    name, _, decimals = kind.partition(" ")
-    order = ("int", "text", "bfloat16", "float16", "float32", "float64")
-    if kind == "text":
-        return order.index("float64"), 0
-    return order.index(name), int(decimals or 0)
+def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """The canonical table of a whole log, and how many of its steps stand
+    again, as after a resumed run. Those are renamed, so that each time is a
+    step of its own: "4", then "4 (again)".
+
+    A step also stands in several places where its rows were written in
+    pieces, by several ranks for example. Each place is the whole step where it
+    has the same prompts each time, and as many rows as the steps that stand
+    once. Where no step stands once, the places have to be equal row for row:
+    the same file was given twice.
+    """
+    if "step" not in table or not len(table):
+        return table, 0
+    if is_unknown(table["step"].to_numpy()).any():
+        return table, 0
+    code = pd.factorize(table["step"], use_na_sentinel=False)[0]
+    head = np.flatnonzero(np.diff(code, prepend=-1))
+    step, rows = code[head], np.diff(np.append(head, len(code)))
+    time = pd.Series(step).groupby(step).cumcount().to_numpy()
+    again = np.isin(step, step[time > 0])
+    if not again.any() or (rows == 1).all():
+        return table, 0
+    marked = table.drop(columns="step")
+    if not again.all():
+        marked = marked[["prompt"]] if "prompt" in table else marked[[]]
+        if np.median(rows[again]) < WHOLE * np.median(rows[~again]):
+            return table, 0
+    marks = pd.util.hash_pandas_object(marked, index=False).to_numpy()
+    total = pd.Series(np.add.reduceat(marks, head))
+    if (total != total.groupby(step).transform("first")).any():
+        return table, 0
+    ends = ["", " (again)", *(f" (again {at})" for at in range(2, time.max() + 1))]
+    names = table["step"].astype(str).to_numpy(dtype=object)
+    names = names + np.repeat(np.array(ends, dtype=object)[time], rows)
+    return table.assign(step=names), len(np.unique(step[time > 0]))
 
 
 def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -> Log:
@@ -221,8 +274,7 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     kinds = {str(name): frame[name].dtype for name in frame.columns}
     of_numbers = [name for name, kind in kinds.items() if kind.kind in "fiub"]
     log = Log((), guessed([*kinds], of_numbers, columns), rows=len(frame))
-    types = {n: "int" if k.kind in "iu" else str(k) for n, k in kinds.items()}
-    _note_types(log, {n: t for n, t in types.items() if t == "int" or "float" in t})
+    log.types = _types(log.columns, {n: str(k) for n, k in kinds.items()}, {})
     table, broken = canonical(frame, log.columns)
     if broken:
         raise broken[0]

@@ -33,7 +33,7 @@ EXPANSION = 200
 """A file unpacks to at most so many times its size."""
 UPLOADED = 2**30
 """Bytes to which an upload unpacks at most."""
-FILES, COLUMNS = 100_000, 512
+COLUMNS = 512
 PASTED = 20_000_000
 """Characters of a pasted table."""
 
@@ -141,26 +141,8 @@ def pasted(text: str) -> Source:
 
 
 def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
-    """Files and the logs inside directories, in natural order.
-
-    Raises GradebookError when there is none.
-    """
-    paths = list(paths)
-    files = listed(paths)
-    if not files:
-        raise GradebookError(
-            file=", ".join(map(str, paths)),
-            expected="a .parquet, .csv, .tsv or .jsonl file",
-            found="none",
-        )
-    if len(files) > FILES:
-        raise refuse(f"at most {FILES} files", len(files))
-    return files
-
-
-def listed(paths: Iterable[str | Path | Source]) -> list[Source]:
-    """The same, where there may be none. Raises GradebookError for a path
-    that does not exist."""
+    """Files and the logs inside directories, in natural order; [] for a directory
+    without any. Raises GradebookError for a path that does not exist."""
     files: list[Source] = []
     for path in paths:
         if isinstance(path, Source):

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.parquet import to_frame
-from gradebook.logs.read.sources import Source, listed
+from gradebook.logs.read.files import to_frame
+from gradebook.logs.read.sources import Source, sources
 from gradebook.logs.recording.intake import FLAGS, LABELS, WHOLE
 from gradebook.logs.recording.recorder import BY_TOKEN, FORMAT, KEY
 
@@ -198,13 +198,13 @@ def recording(
     ...     run.steps, gradebook.check(run)["verdict"].tolist()
     ((0,), ['correct'])
     """
-    sources = listed([paths] if isinstance(paths, (str, Path)) else paths)
-    problems = _notes_beside(sources)
+    files = sources([paths] if isinstance(paths, (str, Path)) else paths)
+    problems = _notes_beside(files)
     parts: dict[int, dict[int, list[Part]]] = {}
     declared: Mapping[str, Any] | None = None
     types: dict[str, str] = {}
     columns: tuple[str, ...] = ()
-    for source in sources:
+    for source in files:
         name = Path(source.name).name
         if source.kind != "recording":
             problems.append(f"{name}: not of the recording")

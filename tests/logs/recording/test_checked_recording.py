@@ -2,7 +2,6 @@
 
 import io
 import pickle
-import shutil
 
 import numpy as np
 import pytest
@@ -51,16 +50,6 @@ def test_the_declared_settings_are_those_of_the_check(tmp_path):
     other = check_log([tmp_path], declared={"scale": "none"})
     assert other.declared == GRPO | {"scale": "none"}
     assert other.verdict != "correct"
-
-
-def test_columns_keep_the_names_that_the_recorder_gave_them(tmp_path):
-    extra = {"eos": [True] * 8, "text": ["one"] * 8, "rollout": range(8)}
-    record(tmp_path, range(2), **extra)
-    columns = check_log([tmp_path]).columns
-    expected = ("step", "prompt", "reward", "advantage", "length", "eos")
-    for name in (*expected, "text", "rollout", "rank"):
-        assert columns[name] == name
-    assert set(columns) == {*expected, "text", "rollout", "rank", "scored"}
 
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float16"])
@@ -118,15 +107,6 @@ def test_a_problem_of_the_recorder_is_told(tmp_path):
     assert "1 problem: step 1: key 'reward', row 0" in note
 
 
-def test_a_problem_that_a_full_disk_had_no_room_for_is_told(tmp_path):
-    with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
-        recorder.step(0, **rows(0))
-    (tmp_path / "problems-rank00000.txt").touch()  # what is left of it
-    verdict = check_log([tmp_path])
-    assert verdict.verdict == "correct" and verdict.exit_code == 2
-    assert any("problems-rank00000.txt: empty" in n for n in verdict.notes)
-
-
 def test_a_damaged_file_and_another_log_are_named(tmp_path):
     record(tmp_path, range(2))
     (tmp_path / "zz.arrows").write_bytes(b"cut off")
@@ -150,15 +130,6 @@ def test_rows_without_a_reward_are_unscored(tmp_path):
     assert verdict.verdict == "correct" and verdict.broken_cells == 0
 
 
-def test_a_resumed_run_supersedes_the_steps_that_it_repeats(tmp_path):
-    record(tmp_path, range(4))
-    wrong = rows(9)["advantage"]
-    with gradebook.Recorder(tmp_path, declared=GRPO) as recorder:
-        recorder.step(3, **rows(3) | {"advantage": wrong})
-    frame = check_log([tmp_path]).frame
-    assert frame["verdict"].tolist() == ["correct"] * 3 + ["none fits"]
-
-
 def test_parts_of_a_run_that_was_repeated_do_not_meet_those_of_the_new_one(
     tmp_path,
 ):
@@ -177,17 +148,6 @@ def test_uploads_and_files_are_read_like_the_folder(tmp_path):
         verdict = check_log(given)
         assert verdict.sentence == direct.sentence
         assert verdict.declared == GRPO
-
-
-def test_a_recording_can_be_moved(tmp_path):
-    record(tmp_path / "one", range(2))
-    shutil.move(tmp_path / "one", tmp_path / "two")
-    assert check_log([tmp_path / "two"]).verdict == "correct"
-
-
-def test_the_recorder_refuses_settings_that_do_not_exist(tmp_path):
-    with pytest.raises(gradebook.GradebookError, match="scail"):
-        gradebook.Recorder(tmp_path, declared={"scail": "group"})
 
 
 def test_a_recording_splits_into_whole_steps(tmp_path):

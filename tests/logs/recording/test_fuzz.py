@@ -18,15 +18,11 @@ GOOD = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
 ODD = (
     None,
     1,
-    1.5,
     "a",
-    b"a",
     [],
     [1.0],
     [1.0, 2.0, 3.0],
     [[1.0, 2.0], [3.0]],
-    [[], []],
-    [[1], [0]],
     [None, 1],
     [1, "a"],
     ["a", 1],
@@ -38,25 +34,17 @@ ODD = (
     [float("nan"), float("nan")],
     [1e308, -1e308],
     {"a": 1},
-    {1, 2},
     object(),
-    range(2),
-    (True, False),
-    np.array([1, 2]),
     np.array(["a", "b"]),
     np.array([None, 1.0], dtype=object),
     np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]"),
-    np.zeros((2, 3)),
     np.ones((2, 3)),
     np.ones((3, 2)),
-    np.float32(3),
     np.zeros(2, dtype=[("a", "f4")]),
     np.array([1.0, 2.0], dtype=">f8"),
     np.array([2**63, 1], dtype="uint64"),
-    torch.zeros(2),
     torch.zeros(0),
     torch.ones(2, 3),
-    torch.tensor(1),
     torch.tensor([True, False]),
     torch.zeros(2, dtype=torch.complex64),
     torch.tensor([1.0, 2.0], dtype=torch.bfloat16),
@@ -144,17 +132,6 @@ def test_a_damaged_recording_is_named_or_read(content, first, tmp_path):
                 gradebook.check(run)
         except gradebook.GradebookError as error:
             assert error.expected and error.found, seed
-
-
-def test_a_stream_without_a_step_is_an_empty_answer(content, tmp_path):
-    """Killed while it wrote its first step, behind the stream's header."""
-    (tmp_path / "rank00000-1-00000.arrows").write_bytes(content)
-    with pa.ipc.open_stream(content) as stream:
-        schema = stream.schema
-    with pa.ipc.new_stream(str(tmp_path / "rank00000-1-00000.arrows"), schema):
-        pass
-    run = gradebook.recording(tmp_path)
-    assert run.steps == () and len(gradebook.check(run)) == 0
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from gradebook.logs.log import check_log
 from gradebook.logs.recording.read import recording
 from gradebook.logs.recording.recorder import Recorder
 
-STEPS = 200
 ROWS = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
 
 
@@ -102,15 +101,6 @@ def test_a_missing_reward_is_null_and_unscored(tmp_path, missing):
     rows = read(tmp_path)
     assert rows["reward"] == [1.0, None]
     assert rows["scored"] == [True, False]
-
-
-def test_a_session_is_one_file_while_its_columns_stay_the_same(tmp_path):
-    with Recorder(tmp_path, strict=True) as recorder:
-        for step in range(20):
-            recorder.step(step, **ROWS | {"reward": [1.0, None if step % 2 else 0.0]})
-    (path,) = tmp_path.glob("*.arrows")
-    rows = read(tmp_path)
-    assert rows["step"] == [step for step in range(20) for _ in "ab"]
 
 
 def test_steps_with_other_columns_or_types_go_to_another_file(tmp_path):
@@ -207,13 +197,6 @@ def test_an_unknown_argument_names_the_nearest(tmp_path):
         Recorder(tmp_path, strict=True).step(0, **ROWS, rewards=[1, 2])
 
 
-def test_labels_keep_their_type_between_steps(tmp_path):
-    recorder = Recorder(tmp_path, strict=True)
-    recorder.step(0, **ROWS)
-    with pytest.raises(GradebookError, match="whole numbers, as in the"):
-        recorder.step(1, **ROWS | {"prompt": ["a", "a"]})
-
-
 def test_training_goes_on_after_a_bad_argument(tmp_path):
     recorder = Recorder(tmp_path)
     with pytest.warns(RuntimeWarning, match="Training goes on"):
@@ -293,34 +276,6 @@ def test_a_recording_in_parquet_is_said_to_be_read_no_more(tmp_path):
     pq.write_table(old, tmp_path / "rank00000-1-00000001.parquet")
     with pytest.raises(GradebookError, match="this one does not read"):
         check_log([tmp_path])
-
-
-def _record_rank(folder, rank):
-    with Recorder(folder, rank=rank, ranks=2, strict=True) as recorder:
-        for step in range(STEPS):
-            recorder.step(step, **ROWS)
-
-
-def test_two_ranks_write_at_once_while_the_folder_is_read(tmp_path):
-    fork = multiprocessing.get_context("fork").Process
-    ranks = [fork(target=_record_rank, args=(tmp_path, r)) for r in (0, 1)]
-    for process in ranks:
-        process.start()
-    before = 0
-    while any(process.is_alive() for process in ranks):
-        found = recording([tmp_path])
-        if found is not None:
-            unfinished = ("is writing the next", "its first step is cut off")
-            assert all(any(u in p for u in unfinished) for p in found.problems)
-            steps = [s for t in found.tables() for s in t["step"].to_pylist()]
-            whole = len(found.steps)
-            assert steps == [s for s in range(whole) for _ in range(4)]
-            assert whole >= before
-            before = whole
-    assert [process.exitcode for process in ranks] == [0, 0]
-    rows = read(tmp_path)
-    assert rows["step"] == [s for s in range(STEPS) for _ in range(4)]
-    assert rows["rank"] == STEPS * [0, 0, 1, 1]
 
 
 def _train(folder):
