@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,9 +33,10 @@ class Rows:
     ) -> None:
         self.groups, self.dtype = groups, dtype
         self.size = max(map(len, groups))
-        self.prompt = [at for at, group in enumerate(groups) for _ in group]
+        self.prompt = [number for number, group in enumerate(groups) for _ in group]
         rows = [row for group in groups for row in group]
-        self.each = [_numbers(row) for row in rows]
+        values = [r if isinstance(r, (list, tuple)) else [r] for r in rows]
+        self.each = [[math.nan if v is None else float(v) for v in r] for r in values]
         self.weights = torch.tensor(weights or [1.0] * len(self.each[0]))
 
     def functions(self) -> torch.Tensor:
@@ -72,11 +74,6 @@ class Rows:
         return [[next(values) for _ in group] for group in self.groups]
 
 
-def _numbers(row: Any) -> list[float]:
-    row = row if isinstance(row, (list, tuple)) else [row]
-    return [float("nan") if one is None else float(one) for one in row]
-
-
 @dataclass(frozen=True)
 class Cut:
     """A function that was found: call it with named settings.
@@ -92,23 +89,25 @@ class Cut:
     where: str
     name: str
 
-    def own(self, **attributes: Any) -> Any:
-        """A `self` with these attributes; methods are those of the class."""
-        return _Self(self.module, attributes)
+    def trainer(self, nested: str = "", **attributes: Any) -> Any:
+        """Stands for a trainer's `self` or its configuration: these attributes,
+        itself under the names in `nested`, and the methods of its class."""
+        return _Trainer(self.module, nested.split(), attributes)
 
 
-class _Self:
-    def __init__(self, module: Module, attributes: Mapping[str, Any]) -> None:
-        self.__dict__.update(attributes)
-        self.__dict__["_module"] = module
+class _Trainer:
+    def __init__(
+        self, module: Module, nested: Sequence[str], attributes: Mapping[str, Any]
+    ) -> None:
+        vars(self).update(dict.fromkeys(nested, self), **attributes)
+        vars(self)["_module"] = module
 
     def __getattr__(self, name: str) -> Any:
-        method, _ = self._module.method("." + name)
+        try:
+            method, _ = self._module.method("." + name)
+        except NotCut as error:
+            raise AttributeError(str(error)) from None
         return lambda *values, **named: method(self, *values, **named)
-
-
-Call = Callable[[Cut, Rows], Any]
-"""Runs a cut function on rows; advantages [R]."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +117,13 @@ class Function:
     setting    what was chosen, in the trainer's own words
     places     (file, name) where it has stood, or (file, name, after, before)
                for statements of it; the first that is there counts
-    call       how it is called
+    call       how it is called: cut function, rows, settings -> advantages [R]
     declared   the computation that its documentation asks for
     reached    the settings that reach it
     default    whether a user meets it without choosing it
+    settings   what `call` is given beside the rows
     since, before  the versions it is good for
-    given      stands for names that are not to be had, jax for example
+    stubs      stand for names that are not to be had, jax for example
     functions  takes a reward from each of several functions
     untold     laws that these numbers cannot tell, as what stands for a
                missing library rounds differently
@@ -131,13 +131,14 @@ class Function:
 
     setting: str
     places: tuple[tuple[str, ...], ...]
-    call: Call
+    call: Callable[..., Any]
     declared: Mapping[str, Any]
     reached: str
     default: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
     since: str = "0"
     before: str = "9999"
-    given: Mapping[str, Any] = field(default_factory=dict)
+    stubs: Mapping[str, Any] = field(default_factory=dict)
     functions: bool = False
     untold: tuple[str, ...] = ()
 
@@ -148,7 +149,7 @@ class Function:
         reasons = []
         for path, name, *ends in self.places:
             try:
-                module = Module(path, files, self.given)
+                module = Module(path, files, self.stubs)
                 if ends:
                     run, line = module.statements(name, *ends)
                 else:
@@ -167,7 +168,7 @@ class Function:
     ) -> list[list[float]]:
         """Its advantages for rewards by prompt."""
         rows = Rows(groups, weights, dtype)
-        return rows.grouped(self.call(cut, rows))
+        return rows.grouped(self.call(cut, rows, **self.settings))
 
 
 @dataclass(frozen=True)
@@ -181,9 +182,9 @@ class Adapter:
 
 def numbers(version: str) -> list[int]:
     """A version's leading numbers, for comparison."""
-    found = []
+    parts = []
     for part in version.split("."):
         if not part.isdecimal():
             break
-        found.append(int(part))
-    return found
+        parts.append(int(part))
+    return parts

@@ -5,8 +5,17 @@ float32 numbers, so that a trainer of either precision is given the same ones;
 those near 100 have sums that float32 rounds.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+
+from gradebook.cases.link import encode, query_string
+from gradebook.cases.sandbox import blank
+from gradebook.cases.state import start
+from gradebook.cases.table import Table
+from gradebook.core.settings import Settings
 
 Rewards = list[list[Any]]
 """A number or None for each row, by prompt."""
@@ -24,7 +33,7 @@ def cut(groups: Sequence[Sequence[Any]], size: int) -> list[list[Any]]:
     """The rows of all groups in groups of `size` by their position, without
     the rows past the last full one."""
     rows = flat(groups)
-    return [rows[at : at + size] for at in range(0, len(rows) - size + 1, size)]
+    return [rows[i : i + size] for i in range(0, len(rows) - size + 1, size)]
 
 
 BATCHES: Mapping[str, Rewards] = {
@@ -84,17 +93,50 @@ LAW_BATCHES = (
 def smaller(rewards: Rewards) -> Iterator[Rewards]:
     """Batches that are a little smaller or rounder: a prompt less, a row less
     in every prompt, a row less in one, a reward of 0 or 1."""
-    for at in range(len(rewards)) if len(rewards) > 1 else ():
-        yield rewards[:at] + rewards[at + 1 :]
+    for p in range(len(rewards)) if len(rewards) > 1 else ():
+        yield rewards[:p] + rewards[p + 1 :]
     if min(map(len, rewards)) > 2:
         yield [group[:-1] for group in rewards]
-    places = [(at, n) for at, group in enumerate(rewards) for n in range(len(group))]
-    for at, n in places:
-        group = rewards[at]
+    places = [(p, n) for p, group in enumerate(rewards) for n in range(len(group))]
+    for p, n in places:
+        group = rewards[p]
         if len(group) > 2:
-            yield [*rewards[:at], group[:n] + group[n + 1 :], *rewards[at + 1 :]]
-    for at, n in places:
-        group = rewards[at]
+            yield [
+                *rewards[:p],
+                group[:n] + group[n + 1 :],
+                *rewards[p + 1 :],
+            ]
+    for p, n in places:
+        group = rewards[p]
         for rounder in (0, 1) if group[n] not in (0, 1, None) else ():
             changed = [*group[:n], rounder, *group[n + 1 :]]
-            yield [*rewards[:at], changed, *rewards[at + 1 :]]
+            yield [*rewards[:p], changed, *rewards[p + 1 :]]
+
+
+# The page of the app that shows a batch beside both engines
+
+
+TYPED = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
+"""The settings that a link carries."""
+
+
+def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
+    """The sandbox's address with the batch, the settings and the bug."""
+    first = start(blank())
+    cells = dict(blank().rows[0])
+    rows = [
+        cells
+        | {"prompt": chr(65 + number), "reward": r or 0.0, "scored": r is not None}
+        | {"rollout": f"{chr(65 + number)}{n}"}
+        for number, group in enumerate(rewards)
+        for n, r in enumerate(group)
+    ]
+    typed = {name: str(settings[name]) for name in TYPED}
+    typed["group_size"] = str(max(map(len, rewards)))
+    state = replace(
+        first,
+        table=Table.of(tuple(rows)),
+        typed={**first.typed, **typed},
+        bugs=(bug,) if bug else first.bugs,
+    )
+    return "sandbox?" + query_string(encode(state, covered=False))

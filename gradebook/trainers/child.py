@@ -126,12 +126,12 @@ def _serve(pipe: Connection, pickled: bytes) -> None:
 
 def _answer(function: Any, rewards: Any) -> Any:
     """What it returns for a copy, in plain lists where it gives arrays."""
-    own, process = copy.deepcopy(rewards), os.getpid()
+    argument, process = copy.deepcopy(rewards), os.getpid()
     with redirect_stdout(sys.stderr):  # standard output is the probe's
-        answer = function(own)
+        answer = function(argument)
     if os.getpid() != process:  # the function forked, and this is the copy
         os._exit(0)
-    if own != rewards:
+    if argument != rewards:
         raise Unusable("changed its argument")
     if hasattr(answer, "tolist"):
         return answer.tolist()

@@ -11,7 +11,8 @@ from typing import Any
 from gradebook.core.errors import refuse
 from gradebook.trainers.adapters import adapters
 from gradebook.trainers.cut import NotCut
-from gradebook.trainers.measure import installed, probed
+from gradebook.trainers.measure import installed
+from gradebook.trainers.measure import probes as probes_of
 from gradebook.trainers.probe import Probe, probe
 
 
@@ -26,16 +27,18 @@ def probe_command(
     if (name is None) == (trainer is None):
         raise refuse("MODULE:FUNCTION or --trainer", "both or none", "probe")
     if trainer is not None:
-        found = _of_trainer(trainer)
+        probes = _of_trainer(trainer)
     else:
-        found = {str(name): probe(_function(str(name)), declared)}
+        probes = {str(name): probe(_function(str(name)), declared)}
     if form == "json":
-        print(json.dumps({key: one.to_dict() for key, one in found.items()}))
+        print(json.dumps({key: result.to_dict() for key, result in probes.items()}))
     elif form == "github":
-        print(*(_annotation(key, one) for key, one in found.items()), sep="\n")
+        for name, result in probes.items():
+            level = ("notice", "error", "warning")[result.exit_code]
+            print(f"::{level} title={name}::" + str(result).replace("\n", "%0A"))
     else:
-        print("\n\n".join(f"{key}\n{one}" for key, one in found.items()))
-    codes = {one.exit_code for one in found.values()}
+        print("\n\n".join(f"{key}\n{result}" for key, result in probes.items()))
+    codes = {result.exit_code for result in probes.values()}
     return 1 if 1 in codes else max(codes)
 
 
@@ -43,42 +46,33 @@ def _function(name: str) -> Any:
     module, colon, inner = name.partition(":")
     sys.path.insert(0, "")
     try:
-        found = import_module(module)
+        function = import_module(module)
         for part in inner.split("."):
-            found = getattr(found, part)
+            function = getattr(function, part)
     except (ImportError, AttributeError, ValueError) as error:
         raise refuse("package.module:function", f"{name} ({error})", "probe") from None
-    if not callable(found):
+    if not callable(function):
         raise refuse("a function", name, "probe")
-    return found
+    return function
 
 
 def _of_trainer(package: str) -> dict[str, Probe]:
-    """The probes of an installed trainer's functions."""
-    known = [one for one in adapters() if package in (one.package, one.trainer)]
-    if not known:
-        names = ", ".join(one.package for one in adapters())
+    matching = [each for each in adapters() if package in (each.package, each.trainer)]
+    if not matching:
+        names = ", ".join(each.package for each in adapters())
         raise refuse(f"one of {names}", package, "--trainer")
-    found, absent = {}, []
-    for adapter in known:
+    probes, absent = {}, []
+    for adapter in matching:
         try:
             version, files = installed(adapter.package)
         except NotCut as error:
             absent.append(str(error))
             continue
-        for one in adapter.functions:
-            try:
-                own, where, _ = probed(one, files, version)
-            except NotCut:
-                continue
-            found[f"{adapter.package} {version} {where} [{one.setting}]"] = own
-    if len(absent) == len(known):
+        for function, result, where, _ in probes_of(adapter, files, version):
+            name = f"{adapter.package} {version} {where} [{function.setting}]"
+            probes[name] = result
+    if len(absent) == len(matching):
         raise refuse("an installed trainer", "; ".join(absent), "--trainer")
-    if not found:
+    if not probes:
         raise refuse("a release with its functions", package, "--trainer")
-    return found
-
-
-def _annotation(name: str, found: Probe) -> str:
-    level = {0: "notice", 1: "error", 2: "warning"}[found.exit_code]
-    return f"::{level} title={name}::" + str(found).replace("\n", "%0A")
+    return probes

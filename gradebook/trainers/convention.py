@@ -21,7 +21,7 @@ from gradebook.logs.judging.fit import Ruler
 from gradebook.logs.judging.naming import advantages as advantages_of
 from gradebook.logs.judging.naming import as_steps, computations_of
 from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.search import Found
+from gradebook.logs.judging.search import Candidates
 from gradebook.logs.judging.space import BASELINES
 from gradebook.trainers.batches import Advantages, Rewards, cut, flat
 
@@ -63,7 +63,11 @@ def readings_of(answers: Sequence[Answer]) -> list[Reading]:
     first. Where there are none, those for groups whose deviation is far above
     any eps and any rounding."""
     whole = [a for a in answers if a.is_whole and a.advantages]
-    wide = [a for a in whole if min(map(_relative_spread, a.rewards)) > 0.05]
+    wide = [
+        a
+        for a in whole
+        if min(np.std(g) / max(1.0, *map(abs, g)) for g in a.rewards) > 0.05
+    ]
     for some in (whole, wide):
         pairs = [(a.rewards, a.advantages) for a in some]
         if pairs and (readings := _computations(json.dumps(pairs))):
@@ -78,10 +82,6 @@ def readings_of(answers: Sequence[Answer]) -> list[Reading]:
 def _computations(pairs: str) -> tuple[Reading, ...]:
     """The computations of JSON text: releases that answer alike share one search."""
     return tuple(computations_of(json.loads(pairs)))
-
-
-def _relative_spread(rewards: list[float]) -> float:
-    return float(np.std(rewards)) / max(1.0, *map(abs, rewards))
 
 
 def settings_of(reading: Reading | None, lone_row: str = "zero") -> Settings:
@@ -135,7 +135,7 @@ def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, st
 def fits(reading: Reading, rewards: Rewards, advantages: Advantages) -> bool:
     """The reading gives these advantages, up to rounding."""
     ruler = Ruler(as_steps([(rewards, advantages)]))
-    return bool(Found(ruler, Asked()).fit(reading).good.all())
+    return bool(Candidates(ruler, Asked()).fit(reading).good.all())
 
 
 def _first_fit(
@@ -151,8 +151,8 @@ def _first_fit(
 
 def _lone_row(reading: Reading, answers: Sequence[Answer]) -> str:
     def gets(kind: str) -> Callable[[Answer], bool]:
-        own = replace(reading, lone_row=kind)
-        return lambda a: fits(own, a.rewards, a.advantages)
+        variant = replace(reading, lone_row=kind)
+        return lambda a: fits(variant, a.rewards, a.advantages)
 
     def is_its_reward(a: Answer) -> bool:
         return np.allclose(flat(a.advantages), flat(a.rewards), atol=1e-4)
@@ -164,8 +164,8 @@ def _lone_row(reading: Reading, answers: Sequence[Answer]) -> str:
 
 def _missing(reading: Reading, answers: Sequence[Answer]) -> str:
     def with_rows(rows: str) -> Callable[[Answer], bool]:
-        own = replace(reading, rows=rows)
-        return lambda a: fits(own, a.rewards, a.advantages)
+        variant = replace(reading, rows=rows)
+        return lambda a: fits(variant, a.rewards, a.advantages)
 
     some = [
         a
@@ -225,9 +225,9 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
     assert lost.unexplained is not None and lost.evidence is not None
     equal = lost.unexplained(reward, prompt)
     ruler = Ruler(steps, ignored=equal & within)
-    if Found(ruler, Asked()).fit(reading).good.all():
+    if Candidates(ruler, Asked()).fit(reading).good.all():
         return []
-    if Found(replace(ruler, ignored=equal), Asked()).fit(reading).good.all():
+    if Candidates(replace(ruler, ignored=equal), Asked()).fit(reading).good.all():
         dust = equal & ~within
         lies = lost.evidence(
             dust,

@@ -110,8 +110,10 @@ class Module:
         owner, _, inner = name.partition(".")
         owners = [self.nodes.get(owner)] if owner else list(self.nodes.values())
         if inner:
-            bodies = [one.body for one in owners if isinstance(one, ast.ClassDef)]
-            owners = [n for body in bodies for n in body if _name(n) == inner]
+            bodies = [node.body for node in owners if isinstance(node, ast.ClassDef)]
+            owners = [
+                n for body in bodies for n in body if getattr(n, "name", "") == inner
+            ]
         if not owners or owners[0] is None:
             raise NotCut(f"{self.path} has no {name}")
         return owners[0]
@@ -122,10 +124,10 @@ class Module:
         It takes variables and gives back all variables."""
         method = self.find(name)
         body = method.body
-        stores = [n for n, one in enumerate(body) if after in stored(one)]
-        if any(one.arg == after for one in method.args.args):
+        stores = [n for n, statement in enumerate(body) if after in stored(statement)]
+        if any(statement.arg == after for statement in method.args.args):
             stores = [-1, *stores]
-        ends = [n for n, one in enumerate(body) if before in mentioned(one)]
+        ends = [n for n, statement in enumerate(body) if before in mentioned(statement)]
         end = next((n for n in ends if stores and n > stores[0]), 0)
         last = max((n for n in stores if n < end), default=end)
         uses = [n for n in range(last + 1, end) if after in mentioned(body[n])]
@@ -146,15 +148,15 @@ class Module:
         exec(self._compiled(nodes), self.space)
 
     def _compiled(self, nodes: list[ast.stmt]) -> CodeType:
-        known = [_Plain(self).visit(node) for node in nodes]
-        local = {name for node in known for name in stored(node)}
-        for node in known:
+        plain_nodes = [_Plain(self).visit(node) for node in nodes]
+        local = {name for node in plain_nodes for name in stored(node)}
+        for node in plain_nodes:
             for name in mentioned(node) - local:
                 missing = name not in self.space and not hasattr(builtins, name)
                 if missing and (name in self.nodes or name in self.imports):
                     self._put(name)
         flag = __future__.annotations.compiler_flag
-        tree = ast.fix_missing_locations(ast.Module(known, []))
+        tree = ast.fix_missing_locations(ast.Module(plain_nodes, []))
         return compile(tree, self.path, "exec", flags=flag)
 
     def _put(self, name: str) -> None:
@@ -167,10 +169,10 @@ class Module:
         if name == "logger":
             return Silent()
         if module.partition(".")[0] in REAL:
-            found = import_module(module)
+            loaded = import_module(module)
             if not name:
-                return found
-            inner = getattr(found, name, None)
+                return loaded
+            inner = getattr(loaded, name, None)
             return import_module(f"{module}.{name}") if inner is None else inner
         inside = f"{module}.{name}" if name else module
         whole = self._file(inside.replace(".", "/") + ".py")
@@ -186,8 +188,8 @@ class Module:
     def _file(self, path: str) -> Module | None:
         if path not in self.others and self.files(path) is None:
             return None
-        known = self.others.get(path)
-        return known or Module(path, self.files, self.given, self.others)
+        loaded = self.others.get(path)
+        return loaded or Module(path, self.files, self.given, self.others)
 
 
 class _Namespace:
@@ -209,7 +211,9 @@ class _Plain(ast.NodeTransformer):
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         plain = {"staticmethod", "classmethod", "property"}
         node.decorator_list = [
-            one for one in node.decorator_list if getattr(one, "id", "") in plain
+            decorator
+            for decorator in node.decorator_list
+            if getattr(decorator, "id", "") in plain
         ]
         node.returns = None
         return self.generic_visit(node)
@@ -233,14 +237,14 @@ class _Plain(ast.NodeTransformer):
 def imported(node: ast.AST, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """(name, (module, name there)) for each name of an import statement."""
     if isinstance(node, ast.Import):
-        for one in node.names:
-            root = one.name if one.asname else one.name.partition(".")[0]
-            yield one.asname or root, (root, "")
+        for alias in node.names:
+            root = alias.name if alias.asname else alias.name.partition(".")[0]
+            yield alias.asname or root, (root, "")
     if isinstance(node, ast.ImportFrom):
         package = path.split("/")[: -node.level] if node.level else []
         module = ".".join([*package, *([node.module] if node.module else [])])
-        for one in node.names:
-            yield one.asname or one.name, (module, one.name)
+        for alias in node.names:
+            yield alias.asname or alias.name, (module, alias.name)
 
 
 def _parsed(text: str, path: str) -> ast.Module:
@@ -261,30 +265,25 @@ def _parsed(text: str, path: str) -> ast.Module:
         raise NotCut(f"{path} cannot be read: {error}") from None
 
 
-def _name(node: ast.AST) -> str:
-    return getattr(node, "name", "")
-
-
 def stored(node: ast.AST) -> set[str]:
     """Names that a statement defines or stores into, without inner scopes."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
-    found: set[str] = set()
-    for one in ast.walk(node):
-        if isinstance(one, (ast.Name, ast.Subscript)):
-            target = one.value if isinstance(one, ast.Subscript) else one
-            if isinstance(one.ctx, ast.Store) and isinstance(target, ast.Name):
-                found.add(target.id)
-    return found
+    names: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, (ast.Name, ast.Subscript)):
+            target = part.value if isinstance(part, ast.Subscript) else part
+            if isinstance(part.ctx, ast.Store) and isinstance(target, ast.Name):
+                names.add(target.id)
+    return names
 
 
 def mentioned(node: ast.AST) -> set[str]:
     """Names that occur anywhere in a statement, but for annotations."""
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a file, also those under `if` and `try`."""
     for node in body:
         if isinstance(node, (ast.If, ast.Try)):
             yield from _statements(node.body)

@@ -14,7 +14,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from gradebook.analysis.law_check import BROKEN, HOLDS
-from gradebook.core.errors import refuse
+from gradebook.core.errors import choice
 from gradebook.trainers.convention import LAWS
 from gradebook.trainers.probe import Probe, probe
 
@@ -39,8 +39,7 @@ def laws(
 
     reasons = dict(expected or {})
     for name in reasons:
-        if name not in LAWS:
-            raise refuse("one of " + ", ".join(LAWS), name, "expected")
+        choice(name, LAWS, "expected")
     judged = cache(lambda: probe(function, declared))  # when the first test asks
     return [
         pytest.param(

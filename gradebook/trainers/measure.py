@@ -19,13 +19,14 @@ import tomllib
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
-from gradebook.trainers.adapter import Function, numbers
+from gradebook.trainers.adapter import Adapter, Function, numbers
 from gradebook.trainers.adapters import adapters
 from gradebook.trainers.batches import BATCHES
 from gradebook.trainers.cut import Files, NotCut
@@ -72,15 +73,15 @@ def in_wheel(wheel: Path) -> Files:
 def installed(package: str) -> tuple[str, Files]:
     """The version and the files of an installed package. Raises NotCut."""
     try:
-        own = distribution(package)
+        release = distribution(package)
     except PackageNotFoundError:
         raise NotCut(f"{package} is not installed here") from None
 
     def read(path: str) -> str | None:
-        file = Path(str(own.locate_file(path)))
+        file = Path(str(release.locate_file(path)))
         return file.read_text("utf-8") if file.is_file() else None
 
-    return own.version, read
+    return release.version, read
 
 
 def license_of(wheel: Path) -> str:
@@ -90,8 +91,8 @@ def license_of(wheel: Path) -> str:
         text = archive.read(path).decode()
     named = re.search(r"^License(?:-Expression)?: (.{1,60})$", text, re.M)
     sorted_out = re.search(r"^Classifier: License :: (?:.* :: )?(.+)$", text, re.M)
-    found = named or sorted_out
-    return found[1].strip() if found else "not named"
+    licence = named or sorted_out
+    return licence[1].strip() if licence else "not named"
 
 
 def probed(function: Function, files: Files, version: str) -> tuple[Probe, str, str]:
@@ -107,23 +108,28 @@ def probed(function: Function, files: Files, version: str) -> tuple[Probe, str, 
             refused.append(error)
             raise
 
-    found = examine(call, function.declared)
-    if refused and not found.computes:
+    result = examine(call, function.declared)
+    if refused and not result.computes:
         raise refused[0]
-    if len(found.troubles) == len(BATCHES):
-        raise NotCut(f"no batch has an answer: {found.troubles[next(iter(BATCHES))]}")
-    return found, cut.where, cut.name
+    if len(result.troubles) == len(BATCHES):
+        raise NotCut(f"no batch has an answer: {result.troubles[next(iter(BATCHES))]}")
+    return result, cut.where, cut.name
+
+
+def probes(
+    adapter: Adapter, files: Files, version: str
+) -> Iterator[tuple[Function, Probe, str, str]]:
+    """Each function of a release that could be cut, as `probed` finds it."""
+    for function in adapter.functions:
+        with suppress(NotCut):
+            yield function, *probed(function, files, version)
 
 
 def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
     """One line of data for each function of a release that could be cut."""
-    for adapter in adapters():
-        for function in adapter.functions if adapter.package == package else ():
-            try:
-                judged, where, name = probed(function, files, version)
-            except NotCut:
-                continue
-            answers = judged.to_dict()
+    for adapter in [each for each in adapters() if each.package == package]:
+        for function, probe, where, name in probes(adapter, files, version):
+            answers = probe.to_dict()
             laws = answers["laws"] | dict.fromkeys(function.untold, NOT_MEASURED)
             broken = {n: s for n, s in answers["shown"].items() if laws[n] == BROKEN}
             yield {
@@ -181,7 +187,7 @@ def measure(cache: Path, newest: bool, today: str) -> tuple[list[dict], list[str
     """Lines of all pinned releases, or the newest of each; and what could not
     be had."""
     begun = time.monotonic()
-    found: list[dict] = []
+    rows: list[dict] = []
     troubles: list[str] = []
     for package, of in pinned().items():
         versions, wheels = sorted(of["versions"], key=numbers), {}
@@ -195,11 +201,11 @@ def measure(cache: Path, newest: bool, today: str) -> tuple[list[dict], list[str
         except OSError as error:
             troubles.append(str(error))
             continue
-        found += release
+        rows += release
         print(f"{package} {', '.join(wheels)}: {len(release)} functions", flush=True)
     minutes, seconds = divmod(round(time.monotonic() - begun), 60)
-    print(f"{len(found)} functions in {minutes} min {seconds} s, downloads included")
-    return found, troubles
+    print(f"{len(rows)} functions in {minutes} min {seconds} s, downloads included")
+    return rows, troubles
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -215,30 +221,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     child.add_argument("package")
     child.add_argument("on")
     child.add_argument("wheels", nargs="+", metavar="VERSION=WHEEL")
-    given = top.parse_args(arguments)
-    if given.command == "package":
+    options = top.parse_args(arguments)
+    if options.command == "package":
         warnings.simplefilter("ignore")
-        releases = [each.split("=", 1) for each in given.wheels]
-        found = [
+        releases = [each.split("=", 1) for each in options.wheels]
+        rows = [
             {**line, "license": license_of(Path(wheel))}
             for version, wheel in releases
-            for line in lines(given.package, version, in_wheel(Path(wheel)), given.on)
+            for line in lines(
+                options.package, version, in_wheel(Path(wheel)), options.on
+            )
         ]
-        print(json.dumps(found))
+        print(json.dumps(rows))
         return 0
     today = datetime.now(UTC).date().isoformat()
     with tempfile.TemporaryDirectory() as folder:
-        found, troubles = measure(given.cache or Path(folder), given.newest, today)
+        rows, troubles = measure(options.cache or Path(folder), options.newest, today)
     print(*troubles, sep="\n")
-    if given.check:
-        differing = differences(found, measured())
+    if options.check:
+        differing = differences(rows, measured())
         print(*differing, sep="\n")
         if not differing:
-            print(f"{len(found)} functions: as shipped.")
+            print(f"{len(rows)} functions: as shipped.")
         return 1 if differing else 2 if troubles else 0
-    again = {(line["package"], line["version"]) for line in found}
+    again = {(line["package"], line["version"]) for line in rows}
     kept = [x for x in measured() if (x["package"], x["version"]) not in again]
-    write([*kept, *found])
+    write([*kept, *rows])
     return 2 if troubles else 0
 
 
@@ -246,16 +254,16 @@ TOLD = ("computes", "laws", "ragged", "missing", "lone_row", "float_type", "file
 """What must be as it was shipped."""
 
 
-def differences(found: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
+def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
     """Where a measurement says something else than the shipped data."""
 
     def key(line: dict) -> tuple[str, ...]:
         return line["package"], line["version"], line["file"], line["setting"]
 
-    known = {key(line): line for line in shipped}
+    by_key = {key(line): line for line in shipped}
     differing = []
-    for line in found:
-        old = known.get(key(line))
+    for line in rows:
+        old = by_key.get(key(line))
         if old is None:
             differing.append(f"{' '.join(key(line))}: not in the shipped data")
             continue
@@ -268,11 +276,12 @@ def differences(found: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
     return differing
 
 
-def write(found: Sequence[dict]) -> None:
+def write(rows: Sequence[dict]) -> None:
     """Writes the data, a line for each function of each release."""
     order = {adapter.package: n for n, adapter in enumerate(adapters())}
     ordered = sorted(
-        found, key=lambda line: (order[line["package"]], numbers(line["version"]))
+        rows,
+        key=lambda line: (order[line["package"]], numbers(line["version"])),
     )
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in ordered)
     DATA.write_text(text, "utf-8")

@@ -16,8 +16,7 @@ import numpy as np
 
 from gradebook.analysis.law_check import (
     BROKEN,
-    BY_CONVENTION,
-    HOLDS,
+    CLEAREST,
     NOT_MEASURED,
     REFUSED,
     Outcome,
@@ -38,9 +37,9 @@ from gradebook.trainers.batches import (
     Advantages,
     Rewards,
     flat,
+    sandbox,
     smaller,
 )
-from gradebook.trainers.board import sandbox
 from gradebook.trainers.child import Child, Unusable
 from gradebook.trainers.convention import (
     LAWS,
@@ -52,9 +51,6 @@ from gradebook.trainers.convention import (
     settings_of,
     words_of,
 )
-
-CLEAR = (BROKEN, HOLDS, REFUSED, BY_CONVENTION, NOT_MEASURED)
-"""The answers of a law, the clearest first."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +152,20 @@ def probe(
     if (function is None) == (outputs is None):
         raise refuse("a function or outputs", "both or none", "probe")
     if outputs is not None:
-        recorded = {_key(rewards): answer for rewards, answer in outputs}
-        batches = {f"output {n}": rewards for n, (rewards, _) in enumerate(outputs)}
-        judged = examine(lambda r: _recorded(recorded, r), declared, batches, batches)
+        pairs = [
+            ([[r if r is None else float(r) for r in group] for group in batch], answer)
+            for batch, answer in outputs
+        ]
+        batches = {f"output {n}": rewards for n, (rewards, _) in enumerate(pairs)}
+
+        def recorded(rewards: Rewards) -> Any:
+            answers = (answer for batch, answer in pairs if batch == rewards)
+            answer = next(answers, "no such pair")
+            if isinstance(answer, str):
+                raise Unusable(answer)
+            return answer
+
+        judged = examine(recorded, declared, batches, batches)
         laws = {
             name: NOT_MEASURED if answer == REFUSED else answer
             for name, answer in judged.laws.items()
@@ -166,17 +173,6 @@ def probe(
         return replace(judged, laws=laws)
     with Child(function) as child:
         return replace(examine(child, declared), notes=tuple(child.notes))
-
-
-def _key(rewards: Rewards) -> str:
-    return json.dumps([[r if r is None else float(r) for r in g] for g in rewards])
-
-
-def _recorded(answers: Mapping[str, Any], rewards: Rewards) -> Any:
-    answer = answers.get(_key(rewards), "no such pair")
-    if isinstance(answer, str):
-        raise Unusable(answer)
-    return answer
 
 
 def examine(
@@ -195,13 +191,18 @@ def examine(
     words = words_of(reading, answers)
     settings = settings_of(reading, words["lone_row"])
     refuses = words["ragged"].endswith("do not divide")
-    judged = [a for a in answers if not (refuses and _is_ragged(a))]
+    # A function that refuses unequal groups is not accused of what it makes of
+    # those that happen to divide: it is never given them.
+    judged = [a for a in answers if not refuses or a.trouble or len(a.sizes) == 1]
     bugs = _bugs(reading, settings, judged, calls) if reading else {}
     of_laws = [a.rewards for a in judged if a.batch in law_batches]
     laws, shown = _laws(reading, settings, calls, of_laws, next(iter(bugs), ""))
+    computes = reading.title if reading else ""
+    if reading and reading.words:
+        computes += f" ({reading.words})"
     return Probe(
         words,
-        _line(reading),
+        computes,
         dict(declared or {}),
         any(map(asked.wanted, readings)) if declared and readings else None,
         laws,
@@ -209,20 +210,6 @@ def examine(
         shown,
         troubles,
     )
-
-
-def _is_ragged(answer: Answer) -> bool:
-    """Unequal groups were answered. A function that refuses others is not
-    accused of what it makes of those that happen to divide: it is never given
-    them."""
-    return len(answer.sizes) > 1 and not answer.trouble
-
-
-def _line(reading: Reading | None) -> str:
-    """The computation, as 'GRPO (ddof 1, eps 1e-06)'."""
-    if reading is None:
-        return ""
-    return f"{reading.title} ({reading.words})" if reading.words else reading.title
 
 
 class _Calls:
@@ -321,7 +308,7 @@ def _laws(
         outcomes = [(outcome(law, rewards), rewards) for rewards in batches]
         clearest, rewards = min(
             outcomes,
-            key=lambda pair: (CLEAR.index(pair[0].answer), len(flat(pair[1]))),
+            key=lambda pair: (CLEAREST.index(pair[0].answer), len(flat(pair[1]))),
             default=(Outcome(NOT_MEASURED, ""), []),
         )
         laws[law] = clearest.answer
@@ -386,16 +373,14 @@ def _bugs(
         bugs = bugs_of(reading, answer)
         if bugs and not any(name in seen for name in bugs):
             least = smallest(answer.rewards, partial(shows, bugs))
-            numbers = " | ".join(
-                " ".join(f"{a:.3g}" for a in group) for group in calls(least)
+            rewards, advantages = (
+                " | ".join(
+                    " ".join("missing" if x is None else f"{x:{form}}" for x in group)
+                    for group in groups
+                )
+                for groups, form in ((least, "g"), (calls(least), ".3g"))
             )
-            sentence = f"Rewards {_text(least)} get {numbers}."
+            sentence = f"Rewards {rewards} get {advantages}."
             link = sandbox(least, settings, bugs[0])
             seen[bugs[0]] = Shown(least, calls(least), sentence, link)
     return seen
-
-
-def _text(rewards: Rewards) -> str:
-    return " | ".join(
-        " ".join("missing" if r is None else f"{r:g}" for r in g) for g in rewards
-    )

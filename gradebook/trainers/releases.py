@@ -7,6 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradebook.analysis.law_check import NOT_MEASURED
+from gradebook.analysis.laws import EIGHT
 from gradebook.trainers.adapter import numbers
 
 if TYPE_CHECKING:
@@ -24,10 +26,13 @@ COLUMNS = (
 
 @lru_cache
 def measured() -> tuple[dict[str, Any], ...]:
-    """All lines, oldest release first within a package."""
+    """All lines, oldest release first within a package. A law that is newer
+    than the data is "not measured"."""
     if not DATA.is_file():
         return ()
-    return tuple(map(json.loads, DATA.read_text("utf-8").splitlines()))
+    laws = {law.__name__: NOT_MEASURED for law in EIGHT}
+    lines = map(json.loads, DATA.read_text("utf-8").splitlines())
+    return tuple({**line, "laws": laws | line["laws"]} for line in lines)
 
 
 def newest() -> tuple[dict[str, Any], ...]:
@@ -38,8 +43,8 @@ def newest() -> tuple[dict[str, Any], ...]:
 
 def versions(package: str) -> tuple[str, ...]:
     """The measured releases of a package, oldest first."""
-    known = {x["version"] for x in measured() if x["package"] == package}
-    return tuple(sorted(known, key=numbers))
+    names = {x["version"] for x in measured() if x["package"] == package}
+    return tuple(sorted(names, key=numbers))
 
 
 def releases() -> pandas.DataFrame:
@@ -59,10 +64,10 @@ def releases() -> pandas.DataFrame:
 def row(line: dict[str, Any]) -> dict[str, Any]:
     """One line of data as a row of the table."""
     bugs = ", ".join(line["bugs"])
-    own = {name: line[name] for name in COLUMNS}
-    laws = {f"law_{n}" if n in own else n: a for n, a in line["laws"].items()}
+    columns = {name: line[name] for name in COLUMNS}
+    laws = {f"law_{n}" if n in columns else n: a for n, a in line["laws"].items()}
     return {
-        **own,
+        **columns,
         **laws,
         "bugs": bugs,
         "license": line["license"],

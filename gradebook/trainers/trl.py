@@ -72,18 +72,18 @@ class Watched:
     ) -> None:
         """Before `train`: record into `folder`, and judge each step with a
         guard whose action is `guard`. `strict` is the recorder's."""
-        own: Any = self
-        settings = declared(own.args)
+        trainer: Any = self
+        settings = declared(trainer.args)
         if guard is not None:
             self._guard = Guard(declared=settings, action=guard)
         self._folder, self._strict = folder, strict
 
     def train(self, *args: Any, **more: Any) -> Any:
         """As the trainer's own, with the recorder open."""
-        own: Any = self
-        if self._folder is not None and own.accelerator.is_main_process:
+        trainer: Any = self
+        if self._folder is not None and trainer.accelerator.is_main_process:
             self._recorder = Recorder(
-                self._folder, declared=declared(own.args), strict=self._strict
+                self._folder, declared=declared(trainer.args), strict=self._strict
             )
         try:
             return super().train(*args, **more)  # type: ignore[misc]
@@ -93,13 +93,13 @@ class Watched:
                 self._recorder = None
 
     def _calculate_rewards(self, *args: Any, **more: Any) -> Tensor:
-        found = super()._calculate_rewards(*args, **more)  # type: ignore[misc]
-        self._rewards = found
-        return found
+        rewards = super()._calculate_rewards(*args, **more)  # type: ignore[misc]
+        self._rewards = rewards
+        return rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
-        own: Any = self
-        training = own.model.training
+        trainer: Any = self
+        training = trainer.model.training
         output = super()._generate_and_score_completions(inputs)  # type: ignore[misc]
         watching = self._folder is not None or self._guard is not None
         if training and watching:
@@ -107,7 +107,7 @@ class Watched:
             step = self._step_number()
             if self._recorder is not None:
                 self._recorder.step(step, **rows)
-            if self._guard is not None and own.accelerator.is_main_process:
+            if self._guard is not None and trainer.accelerator.is_main_process:
                 self._guard.step(step, **rows)
         return output
 
@@ -115,22 +115,22 @@ class Watched:
         """The rows of the generation that made `output`, of all processes,
         as `Recorder.step` takes them. TRL's groups are `num_generations`
         rows that stand together."""
-        own: Any = self
+        trainer: Any = self
         assert self._rewards is not None
         mask = output["completion_mask"]
         if "tool_mask" in output:
             mask = mask * output["tool_mask"]
-        ends = torch.tensor(own.eos_token_ids, device=mask.device)
+        ends = torch.tensor(trainer.eos_token_ids, device=mask.device)
         eos = torch.isin(output["completion_ids"], ends).any(-1)
-        process = torch.full_like(mask[:, 0], own.accelerator.process_index)
-        gather = own.accelerator.gather
+        process = torch.full_like(mask[:, 0], trainer.accelerator.process_index)
+        gather = trainer.accelerator.gather
         reward = self._rewards
-        weights = own.reward_weights.to(reward.device)
+        weights = trainer.reward_weights.to(reward.device)
         total = (reward * weights).nansum(-1)
         total[reward.isnan().all(-1)] = torch.nan
         rows = torch.arange(len(total))
         return {
-            "prompt": rows // own.num_generations,
+            "prompt": rows // trainer.num_generations,
             "reward": total,
             "advantage": gather(output["advantages"]),
             "length": gather(mask.sum(-1)),
@@ -141,10 +141,10 @@ class Watched:
     def _step_number(self) -> int:
         """The optimizer's step in which the rows were generated; where one
         such step generates several times, the number of the generation."""
-        own: Any = self
-        args, step = own.args, own.state.global_step
+        trainer: Any = self
+        args, step = trainer.args, trainer.state.global_step
         before, count = self._generations
         count = count + 1 if before == step else 0
         self._generations = (step, count)
-        each = args.steps_per_generation * own.num_iterations
+        each = args.steps_per_generation * trainer.num_iterations
         return step * -(-args.gradient_accumulation_steps // each) + count

@@ -4,19 +4,9 @@ and the recipes of gradebook/trainers/README.md word by word.
 Runs in the virtual environment of others.txt; .ci/run makes it.
 """
 
-import __future__
-
-import ast
-import copy
-import itertools
 import re
-from collections import defaultdict
-from dataclasses import dataclass, field
-from enum import Enum
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -24,6 +14,8 @@ import torch
 
 import gradebook
 from gradebook.logs.log import check_log
+from gradebook.trainers.cut import Module, NotCut
+from gradebook.trainers.measure import installed
 
 README = Path(gradebook.__file__).parent / "trainers" / "README.md"
 RECIPES = dict(
@@ -36,33 +28,13 @@ RECIPES = dict(
 """Trainer -> its first block of Python in the README."""
 
 
-def released(package, path, names, **needs):
-    """Definitions from a file of an installed package, in a namespace that
-    has only what they need; "Class.method" is a method alone."""
+def released(package, path):
+    """A file of an installed package, to take single functions from."""
     try:
-        (file,) = (f for f in files(package) if str(f).endswith(path))
-    except PackageNotFoundError:
-        pytest.skip(f"{package} is not installed")
-    tree = ast.parse(file.locate().read_text("utf-8"))
-    known = {}
-    for node in tree.body:
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-            known[node.name] = node
-        for inner in getattr(node, "body", []):
-            if isinstance(inner, ast.FunctionDef):
-                known[f"{node.name}.{inner.name}"] = inner
-    for node in (wanted := [known[name] for name in names]):
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list = []
-    space = {"torch": torch, "np": np} | needs
-    code = compile(
-        ast.Module(wanted, []),
-        path,
-        "exec",
-        flags=__future__.annotations.compiler_flag,
-    )
-    exec(code, space)
-    return SimpleNamespace(**space)
+        _, files = installed(package)
+    except NotCut as error:
+        pytest.skip(str(error))
+    return Module(path, files, {})
 
 
 def follow(trainer, folder, declared, **variables):
@@ -89,41 +61,25 @@ def first_prompt(folder):
 
 def of_areal(groups, reward_norm, adv_norm=None):
     """What `PPOActor.compute_advantages` returns for groups of rewards."""
-    data = released(
-        "areal",
-        "areal/utils/data.py",
-        [
-            *("Normalization", "KLEstimator", "get_batch_size"),
-            *("is_multi_modal_key", "concat_padded_tensors", "TrajBatchMeta"),
-            *("concat_batch", "split_batch", "split_and_unpad_tensor"),
-            *("batched_call", "_unpad_splits", "_pad_cat_dim0"),
-        ],
-        dataclass=dataclass,
-        NamedTuple=NamedTuple,
-        copy=copy,
-        dist=torch.distributed,
-        F=torch.nn.functional,
-    )
-    actor = released(
-        "areal", "areal/trainer/ppo/actor.py", ["PPOActor._compute_advantages"]
-    )
-    config = SimpleNamespace(
-        overlong_reward_penalty=False,
-        use_decoupled_loss=False,
-        recompute_logprob=False,
-    )
+    data = released("areal", "areal/utils/data.py")
+    actor = released("areal", "areal/trainer/ppo/actor.py")
+    compute, _ = actor.method("PPOActor._compute_advantages")
     norm = {"mean_leave1out": False, "std_unbiased": True, "eps": 1e-5}
     norm |= {"mean_level": "group", "std_level": "group", "group_size": 4}
-    of = data.Normalization
-    own = SimpleNamespace(
-        config=config,
+    of = data.get("Normalization")
+    trainer = SimpleNamespace(
+        config=SimpleNamespace(
+            overlong_reward_penalty=False,
+            use_decoupled_loss=False,
+            recompute_logprob=False,
+        ),
         reward_bias=0.0,
         reward_scaling=1.0,
         reward_clip=20.0,
         reward_norm=of(SimpleNamespace(**norm | reward_norm)),
         adv_norm=adv_norm and of(SimpleNamespace(**norm | adv_norm)),
         kl_ctl=0.1,
-        kl_estimator=data.KLEstimator(),
+        kl_estimator=data.get("KLEstimator")(),
         mask_no_eos_with_zero=False,
         discount=1.0,
         gae_lambda=1.0,
@@ -132,22 +88,19 @@ def of_areal(groups, reward_norm, adv_norm=None):
     chance = torch.Generator().manual_seed(0)
     for rewards, lengths in groups:
         width = 2 + max(lengths)  # two tokens of the prompt
-        at = torch.arange(width)
-        length = torch.tensor(lengths)[:, None]
+        token, length = torch.arange(width), torch.tensor(lengths)[:, None]
         shape = (len(rewards), width)
         trajectories.append(
             {
                 "input_ids": torch.ones(shape, dtype=torch.int32),
-                "attention_mask": at < 2 + length,
-                "loss_mask": ((at >= 2) & (at < 2 + length)).int(),
+                "attention_mask": token < 2 + length,
+                "loss_mask": ((token >= 2) & (token < 2 + length)).int(),
                 "logprobs": -torch.rand(shape, generator=chance),
                 "ref_logp": -torch.rand(shape, generator=chance),
                 "rewards": torch.tensor(rewards),
             }
         )
-    return data.batched_call(
-        lambda batch: actor._compute_advantages(own, batch), trajectories
-    )
+    return data.get("batched_call")(lambda batch: compute(trainer, batch), trajectories)
 
 
 AREAL = {"estimator": "grpo", "eps": 1e-5, "spread_about": "baseline"}
@@ -198,36 +151,24 @@ def test_areal_1_0_4_cuts_groups_by_position():
 def test_the_recipe_for_openrlhf_records_what_it_computes(
     tmp_path, estimator, declared
 ):
-    path = "openrlhf/trainer/ppo_utils/experience_maker.py"
-    of = released(
-        "openrlhf",
-        path,
-        [
-            f"RemoteExperienceMaker.{name}"
-            for name in (
-                "compute_advantages_and_returns",
-                "get_cumulative_returns",
-            )
-        ],
-        itertools=itertools,
-        apply_length_penalties=lambda experiences, args: None,
-        compute_reward=released(
-            "openrlhf", "openrlhf/models/utils.py", ["compute_reward"]
-        ).compute_reward,
-    )
+    maker = released("openrlhf", "openrlhf/trainer/ppo_utils/experience_maker.py")
+    compute, _ = maker.method("RemoteExperienceMaker.compute_advantages_and_returns")
+    returns, _ = maker.method("RemoteExperienceMaker.get_cumulative_returns")
     args = SimpleNamespace(
         rollout=SimpleNamespace(n_samples_per_prompt=4),
-        reward=SimpleNamespace(clip_range=None),
+        reward=SimpleNamespace(
+            clip_range=None, overlong_buffer_len=None, stop_properly_penalty_coef=None
+        ),
         algo=SimpleNamespace(
             advantage=SimpleNamespace(estimator=estimator, gamma=1.0, no_std_norm=False)
         ),
     )
-    own = SimpleNamespace(
+    trainer = SimpleNamespace(
         strategy=SimpleNamespace(args=args),
         args=args,
         advantage_estimator=estimator,
         kl_ctl=SimpleNamespace(value=0.0),
-        get_cumulative_returns=lambda *a: of.get_cumulative_returns(own, *a),
+        get_cumulative_returns=lambda *values: returns(trainer, *values),
     )
     rewards = torch.tensor(REWARDS).flatten()
     lengths = torch.tensor(LENGTHS).flatten()
@@ -245,13 +186,13 @@ def test_the_recipe_for_openrlhf_records_what_it_computes(
                 info={},
             )
         )
-    of.compute_advantages_and_returns(own, experiences)
+    compute(trainer, experiences)
     verdict = follow(
         "OpenRLHF",
         tmp_path,
         declared,
         experiences=experiences,
-        self=own,
+        self=trainer,
         step=3,
     )
     assert verdict.verdict == "correct", verdict.sentence
@@ -268,12 +209,8 @@ def test_the_recipe_for_openrlhf_records_what_it_computes(
 def test_the_recipe_for_skyrl_records_what_it_computes(
     tmp_path, function, by_std, declared
 ):
-    of = released(
-        "skyrl",
-        "skyrl/backends/skyrl_train/utils/ppo_utils.py",
-        [function],
-        defaultdict=defaultdict,
-    )
+    path = "skyrl/backends/skyrl_train/utils/ppo_utils.py"
+    compute = released("skyrl", path).get(function)
     rows = 12
     lengths = torch.tensor(LENGTHS).flatten()
     mask = (torch.arange(8) < lengths[:, None]).long()
@@ -286,7 +223,7 @@ def test_the_recipe_for_skyrl_records_what_it_computes(
         "response_mask": torch.cat([mask, mask[:2]]),
     }
     metadata = {"uids": [*uids, "pad0", "pad1"], "pad_size": 2}
-    data["advantages"], _ = getattr(of, function)(
+    data["advantages"], _ = compute(
         data["rewards"].clone(),
         data["response_mask"],
         np.array(metadata["uids"]),
@@ -314,20 +251,9 @@ def test_the_recipe_for_skyrl_records_what_it_computes(
 def of_miles(groups, by_std=True):
     """The variables of miles, a fork of slime, after its own
     `_post_process_rewards`, for groups of rewards and lengths."""
-    sample = released(
-        "miles-rl",
-        "miles/utils/types.py",
-        ["Sample"],
-        dataclass=dataclass,
-        field=field,
-        Enum=Enum,
-        Any=Any,
-    ).Sample
-    manager = released(
-        "miles-rl",
-        "miles/ray/rollout.py",
-        ["RolloutManager._post_process_rewards"],
-    )
+    sample = released("miles-rl", "miles/utils/types.py").get("Sample")
+    manager = released("miles-rl", "miles/ray/rollout.py")
+    process, _ = manager.method("RolloutManager._post_process_rewards")
     args = SimpleNamespace(
         advantage_estimator="grpo",
         rewards_normalization=True,
@@ -346,10 +272,12 @@ def of_miles(groups, by_std=True):
         for number, (rewards, lengths) in enumerate(groups)
         for reward, length in zip(rewards, lengths)
     ]
-    own = SimpleNamespace(args=args, custom_reward_post_process_func=None, rollout_id=7)
-    raw_rewards, rewards = manager._post_process_rewards(own, samples)
+    trainer = SimpleNamespace(
+        args=args, custom_reward_post_process_func=None, rollout_id=7
+    )
+    raw_rewards, rewards = process(trainer, samples)
     return {
-        "self": own,
+        "self": trainer,
         "samples": samples,
         "raw_rewards": raw_rewards,
         "rewards": rewards,

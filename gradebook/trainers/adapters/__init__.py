@@ -1,34 +1,31 @@
-"""One file a trainer: where its functions are and how groups reach them.
+"""Where each trainer's functions are, and how groups of rewards reach them.
 
 Adapters hold no results. What cannot be cut is not measured.
 """
 
-from importlib import import_module
-
 from gradebook.trainers.adapter import Adapter
-
-NAMES = (
-    "trl",
-    "verl",
-    "openrlhf",
-    "ms_swift",
-    "areal",
-    "skyrl_train",
-    "skyrl",
-    "miles",
-    "oat",
-    "rlinf",
-    "unsloth",
-    "torchtune",
-    "tunix",
-    "trinity",
-    "siirl",
-    "tinker_cookbook",
-    "openpipe_art",
-    "cosmos_rl",
-)
+from gradebook.trainers.adapters import by_position, by_prompt, by_shape
 
 
 def adapters() -> tuple[Adapter, ...]:
-    """All adapters, in the order of NAMES."""
-    return tuple(import_module(f"{__name__}.{name}").ADAPTER for name in NAMES)
+    """All adapters, in the order of the table of releases."""
+    return (
+        by_position.TRL,
+        by_prompt.VERL,
+        by_position.OPENRLHF,
+        by_position.MS_SWIFT,
+        by_position.AREAL,
+        by_prompt.SKYRL_TRAIN,
+        by_prompt.SKYRL,
+        by_position.MILES,
+        by_shape.OAT,
+        by_shape.RLINF,
+        by_shape.UNSLOTH,
+        by_shape.TORCHTUNE,
+        by_shape.TUNIX,
+        by_prompt.TRINITY,
+        by_prompt.SIIRL,
+        by_prompt.TINKER_COOKBOOK,
+        by_prompt.OPENPIPE_ART,
+        by_prompt.COSMOS_RL,
+    )
