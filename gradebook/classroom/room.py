@@ -1,8 +1,7 @@
 """Rooms: a lead asks, learners predict, the lead reveals.
 
 Rooms live in a database (`store`), so they survive their server, and several
-servers share them. A browser goes by its seat, a random token; nobody is
-asked for a name. Every method is safe to call from many threads.
+servers share them. A browser goes by its seat, a random token. Methods are thread-safe.
 """
 
 from __future__ import annotations
@@ -50,8 +49,9 @@ MOST_DRAFTS = 40
 LONGEST_TEXT = 100
 LONGEST_LINK = 65_536
 LONGEST_NAME = 40
-KEPT = 24 * 3600.0
-"""Seconds that a room is kept after its last sign of life."""
+KEPT = 23 * 3600.0
+"""Seconds that a room is kept after its last sign of life. Each server deletes
+silent rooms once an hour, so none is kept for more than a day."""
 IDLE = 2 * 3600.0
 """Seconds after which a silent room makes place on a full server."""
 SHARED = 0.25
@@ -75,7 +75,8 @@ class Rooms:
 
     def read(self, code: str) -> Room | None:
         """The room as it stands, None where it is not open. It may be SHARED
-        seconds old, but is never older than what this server wrote."""
+        seconds old; apart from who is there, it is never older than what this
+        server wrote."""
         now, wrote = self._clock(), self._wrote[code]
         at, known = self._known.get(code, (now - SHARED, None))
         if not 0 <= now - at < SHARED:
@@ -110,12 +111,15 @@ class Rooms:
         keeps the room, and the seat in it."""
         now = self._clock()
         with self._store.write() as database:
-            heard = update(seats).where(*_of(seats, code, seat)).values(heard=now)
-            sits = database.execute(heard).rowcount
-            if not (sits or database.execute(_seat(leads, code, seat)).first()):
+            here = (_seat(table, code, seat) for table in (seats, leads))
+            if not any(database.execute(query).first() for query in here):
                 return False
-            alive = update(rooms).where(rooms.c.code == code).values(touched=now)
-            return bool(database.execute(alive).rowcount)
+            # The room's row first, as in every change; but seldom: all wait for it.
+            silent = (rooms.c.code == code, rooms.c.touched < now - GONE)
+            database.execute(update(rooms).where(*silent).values(touched=now))
+            heard = update(seats).where(*_of(seats, code, seat))
+            database.execute(heard.values(heard=now))
+            return True
 
     # The learners' side
 
@@ -128,12 +132,13 @@ class Rooms:
         """
         now, token = self._clock(), hashed(_text("seat", seat))
         _text("question", question or "-")
-        row: dict[str, Any] = {"code": code, "seat": token, "since": now, "heard": now}
-        row |= {"question": question, "follows": True}
-        with self._changed(code) as database:
-            if not database.execute(_seat(seats, code, seat)).first():
+        here = {"heard": now, "question": question}
+        row = {"code": code, "seat": token, "since": now, "follows": True, **here}
+        mine = update(seats).where(*_of(seats, code, seat)).values(here)
+        with self._store.write() as database:
+            if not database.execute(mine).rowcount:
                 self._refuse_newcomers(database, code, now)
-            database.execute(self._store.upsert(seats, row, "heard", "question"))
+                database.execute(self._store.upsert(seats, row, *here))
 
     def leave(self, code: str, seat: str) -> None:
         """The seat is free. Its votes count on."""
@@ -179,10 +184,12 @@ class Rooms:
             raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
         row: dict[str, Any] = {"question": _text("question", question)}
         row |= {"code": code, "seat": hashed(seat), "choice": choice}
+        this = (reveals.c.code == code, reveals.c.question == question)
+        revealed = select(reveals).where(*this)
         with self._changed(code) as database:
             made = _choices(database, code, seat)
             expected = ""
-            if database.execute(_reveal(code, question)).first():
+            if database.execute(revealed).first():
                 expected = "a vote before the reveal"
             elif not database.execute(_seat(seats, code, seat)).first():
                 expected = "a seat that has joined"
@@ -201,16 +208,13 @@ class Rooms:
 
     def keep(self, code: str, seat: str, scenario: str, link: str) -> None:
         """Keeps what a learner or a lead made of a scenario, as the query of
-        a link; '' keeps nothing."""
-        _text("link", link or "-", LONGEST_LINK)
-        row = {"code": code, "seat": hashed(seat), "link": link}
+        a link."""
+        row = {"code": code, "seat": hashed(seat)}
+        row |= {"link": _text("link", link, LONGEST_LINK)}
         row |= {"scenario": _text("scenario", scenario)}
-        mine = _of(drafts, code, seat)
+        others = (*_of(drafts, code, seat), drafts.c.scenario != scenario)
         with self._changed(code) as database:
-            if not link:
-                this = drafts.c.scenario == scenario
-                database.execute(delete(drafts).where(*mine, this))
-            elif _count(database, drafts, *mine) < MOST_DRAFTS:
+            if _count(database, drafts, *others) < MOST_DRAFTS:
                 database.execute(self._store.upsert(drafts, row, "link"))
 
     def kept(self, code: str, seat: str, scenario: str) -> str:
@@ -231,7 +235,6 @@ class Rooms:
         token, now = hashed(_text("lead", lead)), self._clock()
         key = new_token()
         with self._store.write() as database:
-            database.execute(delete(rooms).where(rooms.c.touched < now - KEPT))
             if _count(database, leads, leads.c.seat == token) >= MOST_OF_ONE:
                 raise _too_many(f"at most {MOST_OF_ONE} open rooms of one lead")
             if _count(database, rooms) >= MOST_ROOMS:
@@ -242,11 +245,9 @@ class Rooms:
             code = new_code()
             while database.execute(_room(code)).first():
                 code = new_code()
-            row = {"code": code, "key": hashed(key), "opened": now, "touched": now}
-            row |= {"token": new_token()}
-            database.execute(rooms.insert().values(row))
-            row = {"code": code, "seat": token, "since": now}
-            database.execute(leads.insert().values(row))
+            new = {"key": hashed(key), "opened": now, "touched": now}
+            database.execute(rooms.insert().values(code=code, token=new_token(), **new))
+            database.execute(leads.insert().values(code=code, seat=token, since=now))
         return code, key
 
     def close(self, code: str, lead: str) -> None:
@@ -323,6 +324,12 @@ class Rooms:
             room = update(rooms).where(rooms.c.code == code)
             database.execute(room.values(**vars(position), tab=tab or None))
 
+    def sweep(self) -> None:
+        """Deletes the rooms that showed no sign of life for KEPT seconds."""
+        silent = rooms.c.touched < self._clock() - KEPT
+        with self._store.write() as database:
+            database.execute(delete(rooms).where(silent))
+
     # Inside
 
     @contextmanager
@@ -346,7 +353,9 @@ class Rooms:
             yield database
 
     def _refuse_newcomers(self, database: Connection, code: str, now: float) -> None:
-        room = database.execute(_room(code)).one()
+        room = database.execute(_room(code).with_for_update()).first()
+        if room is None:
+            raise refuse("a room that is open", code, "room")
         if room.locked:
             raise GradebookError(key="room", expected="a room that is not locked")
         here = (seats.c.code == code, seats.c.heard >= now - GONE)
@@ -366,10 +375,6 @@ def _of(table: Table, code: str, seat: str) -> tuple[ColumnElement[bool], ...]:
 
 def _seat(table: Table, code: str, seat: str) -> Select[Any]:
     return select(table).where(*_of(table, code, seat))
-
-
-def _reveal(code: str, question: str) -> Select[Any]:
-    return select(reveals).where(reveals.c.code == code, reveals.c.question == question)
 
 
 def _choices(database: Connection, code: str, seat: str) -> dict[str, int]:

@@ -26,7 +26,10 @@ class Key(Generic[T]):
 
     def get(self) -> T:
         """The value in this session."""
-        return st.session_state.setdefault(self.name, self.make())
+        state = st.session_state
+        if self.name not in state:
+            state[self.name] = self.make()
+        return state[self.name]
 
     def put(self, value: T) -> None:
         """Another value."""
@@ -60,8 +63,10 @@ ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
 FOLLOWED: Key[dict[str, Any]] = Key("room-followed", dict)
 """The lead's draft, by case; it is shown in place of the learner's."""
-KEPT: Key[dict[str, str]] = Key("room-kept", dict)
-"""What the room keeps of each case: a link that is too long for the address."""
+KEPT: Key[dict[tuple[str, str], str]] = Key("room-kept", dict)
+"""What each room keeps of each case: a link that is too long for the address."""
+FOLLOWS: Key[bool | None] = Key("room-follows", lambda: None)
+"""Whether the learner follows the lead; None until a run has asked the room."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
 """Where the learner was taken last."""
 GO: Key[bool] = Key("room-go", bool)

@@ -2,13 +2,16 @@
 beside Streamlit's pages.
 
 What Gradebook uses of Streamlit beside its public `st.` names, and what breaks
-without it:
+without it (tests/ui/test_streamlit_inside.py has a test of each):
 
 runtime.get_instance  (ui/security) how much each session uploaded: without it
                       sessions can fill the memory
+_stcore/upload_file   (ui/security) the path of uploads: elsewhere they would have
+                      the limit of other requests, 1 MB
+_stcore/metrics       (ui/security) the path of metrics: elsewhere all could read them
 web.cli.main          (ui/launch) `gradebook app`; `streamlit run app.py` still works
-DeltaGenerator        (annotations) nothing but type checks
-StreamlitPage         (annotations) nothing but type checks
+DeltaGenerator        (annotations) its modules could not be imported
+StreamlitPage         (annotations) the same for the navigation
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,7 @@ from starlette.routing import Route
 from gradebook.ui.own_path import own_path
 from gradebook.ui.security import Security, parked
 
+HOUR = 3600.0
 VISIT = Path(__file__).parent / "parts" / "visit.py"
 """The script that runs for every visit."""
 
@@ -74,9 +78,26 @@ def warm_up() -> None:
     torch.set_num_threads(1)  # on a page's few rows, threads cost time
 
 
+def sweep() -> None:
+    """Deletes silent rooms. A database that is away is asked again later."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from gradebook.ui.rooms import seat
+
+    with suppress(SQLAlchemyError):
+        seat.rooms().sweep()
+
+
+async def _in_the_background() -> None:
+    await asyncio.to_thread(warm_up)
+    while True:
+        await asyncio.to_thread(sweep)
+        await asyncio.sleep(HOUR)
+
+
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     """The server answers its first visitor while torch is imported."""
-    warmed = asyncio.get_running_loop().run_in_executor(None, warm_up)
+    task = asyncio.create_task(_in_the_background())
     yield {}
-    await warmed
+    task.cancel()

@@ -112,14 +112,6 @@ def _shape(frame: pd.DataFrame, kind: str, chance) -> None:
 def logged(frame: pd.DataFrame, bug: str, estimator: str | Settings, chance):
     """The frame with what an engine computes, in float32 and with noise."""
     settings = ESTIMATORS[estimator] if isinstance(estimator, str) else estimator
-    if bug == "one_pass_variance":
-        settings = replace(
-            settings,
-            baseline="leave_one_out",
-            scale="others_std",
-            lone_row="zero",
-            whiten_tokens=False,
-        )
     if bug in ("no_eos_outliers", "filtered_first"):
         settings = replace(settings, mask_no_eos=True)
     engine = gradebook.bug(bug).engine if bug else gradebook.CORRECT
@@ -135,11 +127,12 @@ def logged(frame: pd.DataFrame, bug: str, estimator: str | Settings, chance):
     return frame.assign(advantage=noisy.astype("float32"))
 
 
-def right(found: pd.DataFrame, bug: str, declared: bool) -> np.ndarray:
+def right(found: pd.DataFrame, bug: str, declared: bool, same: np.ndarray):
     """bool [S] the step was told what it must be. A correct step is correct,
     can tell nothing, or asks about the raw reward. Of a faulty one the bug is
     named, asked about or tied; it is never correct where something else was
-    declared, nor a suspect by another name."""
+    declared, nor a suspect by another name. `same`, bool [S]: the bug leaves
+    the step as it was."""
     verdict = found["verdict"]
     if not bug:
         asks = (verdict == "asks") & (found["estimator"] == "none") & (not declared)
@@ -148,11 +141,10 @@ def right(found: pd.DataFrame, bug: str, declared: bool) -> np.ndarray:
         bug in (step["bug"], *step["asks"], *step["ties"])
         for _, step in found.iterrows()
     ]
-    tied = np.array([bug in ties for ties in found["ties"]], dtype=bool)
-    accused = (verdict == "suspect") & (found["bug"] != bug)
-    cleared = (verdict == "correct") & ~tied & declared
+    fine = np.array(told) & ~((verdict == "correct") & declared)
     quiet = (verdict == "cannot tell") & (found["residual"].isna())
-    return ((np.array(told) | quiet) & ~accused & ~cleared).to_numpy()
+    accused = (verdict == "suspect") & (found["bug"] != bug)
+    return ((fine | quiet | same) & ~accused).to_numpy()
 
 
 def answers(count: int, estimators=tuple(ESTIMATORS), seed: int = 0):
@@ -162,13 +154,23 @@ def answers(count: int, estimators=tuple(ESTIMATORS), seed: int = 0):
         for number, estimator in enumerate(estimators):
             chance = np.random.default_rng([seed, number])
             rows = batches(bug or str(chance.choice(BUGS)), count, chance)
+            own: str | Settings = estimator
+            declaration: dict = {"estimator": estimator}
+            if bug == "one_pass_variance":  # no other computation has it
+                declaration = {"baseline": "leave_one_out", "scale": "others_std"}
+                own = replace(ESTIMATORS[estimator], **declaration)
+                own = replace(own, lone_row="zero", whiten_tokens=False)
             try:
-                log = logged(rows, bug, estimator, chance)
+                log = logged(rows, bug, own, chance)
+                plain = logged(rows, "", own, chance)["advantage"]
             except GradebookError:  # fewer than two tokens to whiten
                 continue
-            for declared in ({}, {"estimator": estimator}):
+            off = (plain - log["advantage"]).abs() / (1 + log["advantage"].abs())
+            near = 2**-7 if bug == "bf16_rewards" else 1e-4
+            same = (off.groupby(log["step"]).max() <= near).to_numpy()
+            for declared in ({}, declaration):
                 found = gradebook.check(log, declared=declared)
-                fine = right(found, bug, bool(declared))
+                fine = right(found, bug, bool(declared), same)
                 yield bug, estimator, bool(declared), found, fine
 
 

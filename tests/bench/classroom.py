@@ -231,19 +231,20 @@ async def class_of(count: int, address: str, url: str, processes: list[int]) -> 
 
 
 def main() -> None:
-    print("load", os.getloadavg(), "cores", os.cpu_count())
+    print(os.cpu_count(), "cores; load: of the minute before the class")
     print(
         "           opening (s)   CPU  edits a  cores    edit (s)    reveal (s):  "
-        "learners   whole  MB for\n"
+        "learners   whole  MB for  load\n"
         "learners    p50    p95    ms   second   busy   p50    p95   lead   p50    p95"
         "  pages  a learner",
         flush=True,
     )
     for asked in sys.argv[1:] or ("30", "100", "200", "300", "3x300", "3x500"):
         servers, _, count = asked.rpartition("x")
+        load = os.getloadavg()[0]
         with three_servers() if servers == "3" else one_server() as given:
             line = asyncio.run(class_of(int(count), *given))
-        print(f"{asked:>8} {line}", flush=True)
+        print(f"{asked:>8} {line}     {load:5.1f}", flush=True)
 
 
 if __name__ == "__main__":

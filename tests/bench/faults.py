@@ -38,49 +38,48 @@ engine/loss.py | return gap.exp() - gap - 1 | return gap.exp() - gap | engine/te
 engine/loss.py | s.skip_flat == "training" and s.evaluation | s.skip_flat == "training" | engine/test_trainer.py
 engine/loss.py | share = share * learns.sum(-1).clamp(min=1) | share = share * batch.mask.shape[-1] | engine/test_loss.py
 bugs/partial_groups.py | batch.step_rows // size) | batch.step_rows // size + 1) | bugs/test_bugs.py
-bugs/missing_parentheses.py | score - baseline / scale | (score - baseline) / scale | engine/test_golden.py
-bugs/padded_mean.py | (batch.step_rows * batch.width)[at] | (batch.step_rows * batch.width + 1)[at] | engine/test_golden.py
+bugs/missing_parentheses.py | credited, score - baseline / scale | credited, (score - baseline) / scale | engine/test_golden.py
+bugs/padded_mean.py | (batch.step_rows * batch.width)[step] | (batch.step_rows * batch.width + 1)[step] | engine/test_golden.py
 bugs/double_normalization.py | (v.clamp(min=0).sqrt() + 1e-9) | (v.clamp(min=0).sqrt() + 1) | engine/test_trainer.py
 bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | cases/test_engines.py
 cases/table.py | token = int(header[1:]) - 1 | token = int(header[1:]) - 2 | cases/test_table.py
 cases/edits.py | row=max(0, min(row, state.rows - 1)) | row=max(0, min(row, state.rows)) | cases/test_edits.py
-cases/link.py | if state.get(name) != own.get(name): | if state.get(name) == own.get(name): | cases/test_link.py
-cases/link.py | if field.kind != "row" or value < max(rows, 1): | if field.kind != "row" or value <= max(rows, 1): | cases/test_link.py
-cases/catalogue.py | IN_LOG[0 if set(one.columns) <= {"prompt"} else 1] | IN_LOG[0] | cases/test_catalogue.py
-cases/engines.py | return counted_without(frozenset(_dropped(together))) | return together[0].faulty | cases/test_engines.py
+cases/link.py | if state.get(name) != origin.get(name): | if state.get(name) == origin.get(name): | cases/test_link.py
+cases/link.py | if field.kind == "row" and value >= rows: | if field.kind == "row" and value > rows: | cases/test_link.py
+cases/engines.py | faulty[stage] = counted_without(frozenset(_dropped(together))) | pass | cases/test_engines.py
 analysis/influence.py | gap = (self.faulty - self.correct) | gap = (self.correct - self.faulty) | analysis/test_influence.py
 analysis/influence.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
 analysis/comparison.py | peers = peers & (torch.arange(batch.rows) != row) | peers = peers & (torch.arange(batch.rows) > row) | analysis/test_comparison.py
 analysis/challenges.py | gap = max(low - value, value - high) | gap = max(value - low, high - value) | analysis/test_challenges.py
-analysis/changes.py | and (edits.reorder or not made.reordered) | and True | analysis/test_challenges.py
+analysis/challenges.py | and (edits.reorder or not made.reordered) | and True | analysis/test_challenges.py
 analysis/formula.py | low, high = int(y.argmin()), int(y.argmax()) | low, high = 0, int(y.argmax()) | analysis/test_formula.py
 analysis/laws.py | new = {place: step["reward"][place] * 10 for place in places} | new = {place: step["reward"][place] * 9 for place in places} | analysis/test_laws.py
 analysis/source.py | (start + n - 1, line) | (start + n, line) | analysis/test_source.py
-training/effect.py | t_quantile(0.975, len(values) - 1) * error | t_quantile(0.95, len(values) - 1) * error | training/test_studies.py
+training/effect.py | t_quantile(0.975, len(pairs) - 1) * error | t_quantile(0.95, len(pairs) - 1) * error | training/test_studies.py
 training/effect.py | if self.difference - self.half_width > 0: | if self.difference > 0: | training/test_studies.py
 training/measures.py | chance[..., environment.solvable].mean(-1) | chance.mean(-1) | training/test_consequences.py
 training/environments.py | late = 2 * failure | late = failure | training/test_consequences.py
-training/train.py | log_ratio.abs() <= math.log(REJECTED) | log_ratio.abs() >= math.log(REJECTED) | training/test_consequences.py
+training/train.py | .abs() <= math.log(REJECTED) | .abs() >= math.log(REJECTED) | training/test_consequences.py
 output/panels.py | sizes[-1] > SQUASHED * sizes[len(sizes) // 2] | sizes[-1] > SQUASHED * sizes[0] | output/test_figures.py
 output/figures/base.py | math.copysign(math.log10(1 + abs(value)), value) | math.log10(1 + abs(value)) | output/test_figures.py
 output/tables.py | return FORMULA.sub | return re.compile("$^").sub | output/test_export.py
 output/rendering.py | if letter in '"\\\\': | if letter in '"': | output/test_export.py
-output/scenario_file.py | said = [wrong, right] if differs else [right, wrong] | said = [right, wrong] if differs else [wrong, right] | output/test_export.py
+output/scenario_file.py | [wrong, right] if differs else [right, wrong] | [right, wrong] if differs else [wrong, right] | output/test_export.py
 output/pytest_file.py | tolerance = min(LOOSE, wrong / 10) if catches else LOOSE | tolerance = LOOSE | output/test_pytest_file.py
-logs/ci.py | .replace(":", "%3A") | .replace(":", "%3B") | logs/test_ci_formats.py
+logs/ci.py | f"%{ord(c):02X}" | f"%{ord(c):03X}" | logs/test_ci_formats.py
 logs/ci.py | kind = "failure" if failed else "error" | kind = "error" if failed else "failure" | logs/test_ci_formats.py
 logs/guard.py | return j.verdict in ("other", "suspect", "none fits") | return j.verdict in ("other", "suspect") | logs/test_guard.py
-logs/judging/declared.py | if name == "scale" and r.scale != value: | if name == "scale" and r.scale == value: | logs/test_asks.py
+logs/judging/declared.py | "scale": r.scale, | "scale": r.baseline, | logs/test_asks.py
 logs/judging/proof.py | if record.proof == "declaration": | if record.proof == "nothing": | logs/test_asks.py
 trainers/probe.py | return 0 if self.computes else 2 | return 0 | trainers/test_probe.py
 trainers/probe.py | if shape != [len(group) for group in rewards]: | if False: | trainers/test_probe.py
 trainers/trl.py | count + 1 if before == step else 0 | count + 1 if before != step else 0 | trainers/test_trl.py
 classroom/plan.py | if minutes < least(bugs): | if minutes > least(bugs): | classroom/test_plan.py
 classroom/room.py | if _count(database, seats, *here) >= most: | if _count(database, seats, *here) > most: | classroom/test_room.py
-classroom/room.py | if not 0 <= choice < MOST_CHOICES: | if not 0 <= choice <= MOST_CHOICES: | classroom/test_room.py
+classroom/room.py | if not LOOKED <= choice < MOST_CHOICES: | if not LOOKED <= choice <= MOST_CHOICES: | classroom/test_room.py
 classroom/room.py | key=str.casefold | key=str.swapcase | classroom/test_room.py
 ui/parts/predict.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_progress.py
-ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_page_edits.py
+ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
 ui/security.py | if (_length(headers) or 0) > most: | if False: | ui/test_security.py
 ui/board/view.py | short = float(f"{x:.7g}") | short = float(f"{x:.2g}") | ui/test_board_view.py
 ui/parts/numbers.py | if len(one.body) <= MOST_INLINE: | if True: | ui/test_numbers.py

@@ -10,7 +10,7 @@ import pytest
 from board import Board
 from playwright.sync_api import expect
 
-from gradebook.analysis.state_comparison import compared
+from gradebook.analysis.comparison import compared
 from gradebook.cases.link import decode
 from gradebook.core.errors import GradebookError
 

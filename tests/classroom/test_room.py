@@ -219,8 +219,15 @@ def test_following_and_drafts_are_kept_for_each_seat(rooms, led):
     rooms.join(code, "a", Q)  # a reload
     assert not rooms.follows(code, "a") and rooms.follows(code, "b")
     assert rooms.kept(code, "a", Q) == "s=y" and rooms.kept(code, "b", Q) == ""
-    rooms.keep(code, "a", Q, "")
-    assert rooms.kept(code, "a", Q) == ""
+
+
+def test_a_seat_keeps_so_many_drafts_and_each_as_it_was_last(rooms, led, monkeypatch):
+    monkeypatch.setattr("gradebook.classroom.room.MOST_DRAFTS", 2)
+    code, _ = led
+    for scenario, link in (("x", "1"), ("y", "2"), ("z", "3"), ("y", "4")):
+        rooms.keep(code, "a", scenario, link)
+    kept = {scenario: rooms.kept(code, "a", scenario) for scenario in "xyz"}
+    assert kept == {"x": "1", "y": "4", "z": ""}
 
 
 @pytest.mark.parametrize("choice", [-2, MOST_CHOICES])
@@ -265,10 +272,10 @@ def test_a_room_is_deleted_a_day_after_its_last_sign_of_life(rooms, led, clock):
     clock.now += room.KEPT - 1
     rooms.heard(code, "a")
     clock.now += room.KEPT - 1
-    rooms.close(rooms.open("another")[0], "another")
+    rooms.sweep()
     assert rooms.read(code)
     clock.now += 2
-    rooms.close(rooms.open("another")[0], "another")
+    rooms.sweep()
     assert rooms.read(code) is None
 
 
@@ -355,14 +362,15 @@ INSERT INTO votes VALUES ('CCCCCC', 'q', 'y', 2);
 """
 
 
-def test_a_database_of_the_first_version_keeps_its_votes(tmp_path, clock):
+def test_a_database_of_the_first_version_keeps_its_votes(url, another):
     """It is brought up to date once, and again changes nothing."""
-    url = f"sqlite:///{tmp_path}/first.db"
-    with create_engine(url).begin() as database:
+    engine = create_engine(url)
+    with engine.begin() as database:
         for statement in filter(str.strip, VERSION_1.split(";")):
             database.execute(text(statement))
+    engine.dispose()
     for _ in range(2):
-        rooms = Rooms(Store(url), clock)
+        rooms = another()
         room = rooms.room("CCCCCC")
         assert room.counts == {"q": {2: 1}} and len(room.token) >= 22
         assert (room.locked, room.most, room.names, room.tab) == (
@@ -383,9 +391,13 @@ def test_the_leads_settings_hold(rooms, led):
     rooms.call(code, "a", "Eve")  # nobody asked
     assert rooms.names(code, "lead") == []
     rooms.change(code, "lead", names=True, most=2)
-    rooms.call(code, "a", " Eve ")
+    rooms.call(code, "a", " eve ")
     rooms.call(code, "b", "")
-    assert rooms.names(code, "lead") == ["Eve"]
+    assert rooms.names(code, "lead") == ["eve"]
+    rooms.call(code, "b", "Bob")
+    assert rooms.names(code, "lead") == ["Bob", "eve"]
+    rooms.call(code, "b", "Zoe")
+    assert rooms.names(code, "lead") == ["eve", "Zoe"]
     assert "at most 2 learners" in refused(rooms.join, code, "c")
     rooms.change(code, "lead", names=False, most=None, locked=True)
     rooms.join(code, "a", Q)

@@ -21,6 +21,7 @@ class Learner:
     def __init__(self, address: str, page: str, query: str) -> None:
         self.address, self.page, self.query = address, page, query
         self.cookies: dict[str, str] = {}
+        self.headers: dict[str, str] = {}
         self.texts: list[str] = []
         self.buttons: dict[str, str] = {}
         self.socket: ClientConnection | None = None
@@ -33,7 +34,7 @@ class Learner:
         self.socket = await connect(
             self.address.replace("http", "ws") + "/_stcore/stream",
             subprotocols=["streamlit"],
-            additional_headers={"Cookie": self._cookie()},
+            additional_headers={"Cookie": self._cookie(), **self.headers},
             origin=self.address,
             max_size=2**26,
             open_timeout=PATIENCE,
@@ -87,8 +88,9 @@ class Learner:
                     return
             elif kind == "delta":
                 element = answer.delta.new_element
-                if element.WhichOneof("type") == "markdown":
-                    self.texts.append(element.markdown.body)
+                kind = element.WhichOneof("type")
+                if kind in ("markdown", "alert"):
+                    self.texts.append(getattr(element, kind).body)
                 if element.WhichOneof("type") == "button":
                     key = element.button.id.split("-", 2)[2]
                     self.buttons[key] = element.button.id

@@ -108,6 +108,7 @@ def ray_data():
     ray = pytest.importorskip("ray")
     data = pytest.importorskip("ray.data")
     ray.init(
+        address="local",  # not a cluster that happens to run here
         num_cpus=2,
         include_dashboard=False,
         runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(PATHS)}},

@@ -26,7 +26,7 @@ class Tab:
     def __init__(self, **query):
         self.query = Query(query)
         st.session_state, st.query_params = {}, self.query
-        predict.answer(PAGE, predict.SKIPPED)
+        predict.progress().answer(PAGE, predict.SKIPPED)
 
     def write(self, data, **_):
         self.query.clear()
@@ -114,7 +114,7 @@ def test_a_link_that_is_opened_later_is_one_more_edit():
 def test_a_page_that_is_as_it_came_has_a_bare_address():
     st.session_state = {}
     one = tab()
-    predict.cover(PAGE)
+    predict.progress().hidden.add(PAGE)
     assert one.run().query == {}
 
 

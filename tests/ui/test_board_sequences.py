@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from gradebook.analysis.state_comparison import compared
+from gradebook.analysis.comparison import compared
 from gradebook.cases import link
 from gradebook.cases.draft import ACTS
 from gradebook.cases.scenario import load

@@ -116,6 +116,12 @@ def test_while_covered_nothing_faulty_is_in_the_data(name):
     assert apart <= {"epoch", "covered", "numbers"}
 
 
+def test_while_covered_the_numbers_do_not_tell_which_axis_differs():
+    """Zero-std KL differs in its second axis, the KL part; the first one is shown."""
+    covered, seen = (drawn("zero_std_kl", covered=cover) for cover in (True, False))
+    assert (covered["numbers"], seen["numbers"]) == (0, 1)
+
+
 def test_while_covered_ghosts_are_the_correct_engines_alone():
     data = drawn("partial_groups", reward(10, "3"), covered=True)
     (ghosts,) = data["panels"][0]["ghosts"]

@@ -142,7 +142,7 @@ def test_declared_settings_change_the_verdict(page):
     assert "The advantages match Dr. GRPO, if that is what you wanted." in page.text
     assert "If you asked for GRPO, this is Swapped scale." in page.text
     page.put("check-declared", "estimator=grpo, scale=group")
-    assert "◇ Another computation" in page.text
+    assert "◇ Not what was declared" in page.text
     page.put("check-declared", "scale=grup")
     assert any("grup" in said for said in alone(page, "error"))
     page.go("").go("check")
@@ -161,7 +161,7 @@ def test_colour_and_tick_come_with_the_answer(page):
         page.put("check-estimator", "TRL 1.16.0, grpo, scale_rewards=group")
         assert "✓ Correct" in page.text
         page.put("check-estimator", "TRL 1.16.0, grpo, scale_rewards=none")
-        assert "◇ Another computation" in page.text
+        assert "◇ Not what was declared" in page.text
         page.put("check-estimator", "I don't know")
         assert "✓" not in page.text
         assert "The advantages match GRPO (ddof 1, eps 0.0001), if that is" in page.text
@@ -183,7 +183,10 @@ def test_what_a_column_means_is_answered_by_a_button(page, key, head):
     assert "--declared" not in text
     press(page, key)
     assert head in page.text
+    assert "You said: " in page.text
     assert "check-confirm" not in [button.key for button in page.app.button]
+    press(page, "check-take-back")
+    assert "? A question" in page.text and "You said: " not in page.text
 
 
 def test_a_near_miss_is_explained(page):

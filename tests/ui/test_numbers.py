@@ -8,8 +8,7 @@ import pytest
 
 import gradebook
 from gradebook.analysis.influence import influences
-from gradebook.output.figures.maps import MapPicture
-from gradebook.output.figures.timeline import Timeline
+from gradebook.output.figures.charts import MapPicture, Timeline
 from gradebook.output.tables import table_csv
 from gradebook.ui.parts import numbers
 

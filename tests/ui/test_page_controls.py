@@ -209,9 +209,9 @@ def test_the_estimator_names_the_settings_that_stand(visit):
     page = visit("partial_groups")
     assert page.setting("estimator") == "custom"
     set_to(page, "estimator", "grpo_vectorized")
-    assert page.setting("eps") == "1e-6"
+    assert page.setting("eps") == "1e−6"
     assert page.setting("lone_row") == "raw"
     set_to(page, "eps", "0.25")
     assert page.setting("estimator") == "custom"
-    set_to(page, "eps", "1e-6")
+    set_to(page, "eps", "1e−6")
     assert page.setting("estimator") == "grpo_vectorized"

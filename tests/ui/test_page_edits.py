@@ -210,7 +210,7 @@ def test_reset_brings_the_case_back(visit):
     page.press("reset")
     assert page.table == before and page.marks() == marks
     assert page.errors == [] and not page.stale
-    assert page.setting("eps") == "1e-5"
+    assert page.setting("eps") == "1e−5"
     assert not page.board["edited"]
     assert page.row == 10
 

@@ -1,7 +1,13 @@
 """The axis of a covered board, and what the browser remembers."""
 
+import math
+
 import pytest
 
+from gradebook.analysis.comparison import compared
+from gradebook.cases.scenario import load, names
+from gradebook.cases.state import start
+from gradebook.core.formatting import settled
 from gradebook.ui.board import reach
 from gradebook.ui.parts.predict import LONGEST, SKIPPED, Guess, Progress
 
@@ -27,6 +33,13 @@ def test_the_axis_widens_only_for_a_value_beyond_it():
     assert reach.widened(2, [-2.236]) == 2.5
 
 
+def test_a_room_covers_a_case_that_was_answered_until_it_is_answered_there():
+    progress = Progress({"fan_out": Guess(1)}, hidden={"fan_out"})
+    assert progress.covered("fan_out") and progress.covered("partial_groups")
+    progress.answer("fan_out", 0)
+    assert not progress.covered("fan_out")
+
+
 def test_progress_comes_back_from_its_cookie():
     progress = Progress(
         {"partial_groups": Guess(2, -0.5), "fan_out": Guess(SKIPPED)},
@@ -49,3 +62,20 @@ def test_a_cookie_is_never_too_long():
     many = {f"case-{n}-{'x' * 40}": Guess(1, 0.25) for n in range(200)}
     text = Progress(many | {"partial_groups": Guess(0)}).text()
     assert len(text) <= LONGEST and text.startswith("partial_groups:0:")
+
+
+@pytest.mark.parametrize("name", [n for n in names() if load(n).prediction.regions])
+def test_a_guess_past_the_axis_is_a_choice_that_lies_there(name):
+    """Where the answer lies past an end of the axis, a drag can reach it."""
+    case = load(name)
+    question = case.prediction
+    values = compared(start(case)).correct.advantage.nan_to_num().tolist()
+    end = reach.before([settled(value) for value in values], question.places)
+    place = question.places[question.answer]
+    if abs(place) <= end:
+        return
+    past = math.copysign(1.07 * end, place)
+    held = next(
+        n for n, (low, high) in enumerate(question.regions) if low <= past <= high
+    )
+    assert question.places[held] / place > 0 and abs(question.places[held]) > end

@@ -1,12 +1,19 @@
 """What app.py and the pages ask of Streamlit, and what they leave alone."""
 
 import ast
+import asyncio
+import os
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+from ui.answered import answered
+
+from gradebook.ui import server
+from gradebook.ui.board.program import FOLDER, STUB, program
 
 ROOT = Path(__file__).parents[2]
 FILES = [
@@ -28,6 +35,8 @@ ALLOWED = {
     ("gradebook/ui/launch.py", "from streamlit.web.cli import main"),
     # How much each session uploaded (ui/server.py lists what is private).
     ("gradebook/ui/security.py", "from streamlit.runtime import get_instance"),
+    # The hour after which a server deletes silent rooms again.
+    ("gradebook/ui/server.py", "await asyncio.sleep(HOUR)"),
     # The pace at which a server reads a room for all who wait for its news.
     ("gradebook/ui/rooms/news.py", "await asyncio.sleep(SHARED)"),
 }
@@ -59,7 +68,7 @@ import app
 from gradebook.cases.scenario import load
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts.thumbnail import thumbnail
-said = [stub("main.js"), thumbnail(load("partial_groups"), False)]
+said = [stub("main"), thumbnail(load("partial_groups"), False)]
 print(*[re.search(r'"(/[^"]*)"', text)[1] for text in said])
 from gradebook.ui.server import routes
 print(*[route.path for route in routes()])
@@ -77,3 +86,50 @@ def test_the_apps_own_files_stand_below_the_base_path():
     paths = run.stdout.split()
     assert len(paths) == 6
     assert all(re.match("/team/[a-z]+-[a-z]+/", path) for path in paths)
+
+
+def test_a_page_asks_for_one_file_of_the_boards_program():
+    lines = program().splitlines()
+    assert [line for line in lines if re.match(r"(import|export)\b", line)] == lines[
+        -1:
+    ]
+    modules = [file.stem for file in FOLDER.glob("*.js") if file.name != STUB]
+    assert set(re.findall(r"(\w+)_js", lines[-1])) == set(modules)
+
+
+DATABASE = """
+from gradebook.ui.rooms import seat
+print(seat.rooms()._store._reading.url)
+"""
+
+
+@pytest.mark.parametrize("named", ["by nobody", "in the secrets", "in both"])
+def test_the_database_is_the_environments_the_secrets_or_a_file(named, tmp_path):
+    urls = [f"sqlite:///{tmp_path}/{name}.db" for name in ("environment", "secret")]
+    (tmp_path / ".streamlit").mkdir()
+    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
+    environment |= {"PYTHONPATH": str(ROOT), "GRADEBOOK_DATABASE_URL": ""}
+    expected = f"sqlite:///{tmp_path}/gradebook/rooms.db"
+    if named != "by nobody":
+        secrets = f'[connections.gradebook]\nurl = "{urls[1]}"\n'
+        (tmp_path / ".streamlit/secrets.toml").write_text(secrets)
+        expected = urls[1]
+    if named == "in both":
+        environment["GRADEBOOK_DATABASE_URL"] = expected = urls[0]
+    command = [sys.executable, "-c", DATABASE]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, check=True
+    )
+    assert run.stdout.decode().strip() == expected
+
+
+def test_a_server_deletes_silent_rooms_without_a_visit(monkeypatch):
+    swept = threading.Event()
+    monkeypatch.setattr(server, "warm_up", lambda: None)
+    monkeypatch.setattr(server, "sweep", swept.set)
+
+    async def stands():
+        async with server.lifespan(None):
+            return await asyncio.to_thread(swept.wait, 30)
+
+    assert answered(stands())

@@ -28,5 +28,9 @@ def test_text_is_shown_and_never_acted_on(text, said):
     assert "![" not in found and "](" not in found
 
 
+def test_text_for_html_is_escaped():
+    assert words.safe("<b>&") == "&lt;b&gt;&amp;"
+
+
 def test_numbers_below_zero_have_the_sign_of_the_pictures():
     assert words.plain("from -2 `x -1`") == "from −2 `x -1`"

@@ -26,7 +26,7 @@ from gradebook.ui.board.program import stub
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED
 
-_mount = st.components.v2.component("gradebook_board", js=stub("main.js"))
+_mount = st.components.v2.component("gradebook_board", js=stub("main"))
 MOST_EDITS = 200
 """Edits of one message. A browser sends what was made while one was on its way."""
 _open: WeakValueDictionary[str, Draft] = WeakValueDictionary()

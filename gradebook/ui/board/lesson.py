@@ -13,13 +13,11 @@ from typing import Any
 
 from torch import Tensor
 
-from gradebook.analysis.challenges import judge
-from gradebook.analysis.changes import allowed
+from gradebook.analysis.challenges import allowed, judge
 from gradebook.cases.challenge import Agree, Bounds, Challenge, Differ
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
-from gradebook.output.lines import Line
-from gradebook.output.panels import panels, telling
+from gradebook.output.panels import Line, panels, telling
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import ranges

@@ -60,7 +60,7 @@ class Drawing:
     """
 
     say: str = "counted"
-    hollow: str = "row that does not count in its group's statistics"
+    hollow: str = "row that does not count"
     scale: bool = False
     second: bool = False
 
@@ -141,7 +141,8 @@ def view(
             }
             for title, _ in results(comparison, kind)
         ]
-    numbered = _numbered(panels, covered)
+    # The panel whose numbers stand beside the picture: the first that differs.
+    numbered = next((at for at, panel in enumerate(panels) if panel["differ"]), 0)
     stood: list[float | int | None] = []
     before = draft.original
     if draft.edited and before.batch.rows == rows:
@@ -234,16 +235,6 @@ def _panel(title: str, values: Pair, covered: bool) -> dict[str, Any]:
         "differ": differ,
         "flips": flipped,
     }
-
-
-def _numbered(panels: list[dict[str, Any]], covered: bool) -> int:
-    """The panel whose numbers stand beside the picture: the first in which
-    the engines differ, else the last."""
-    if not covered:
-        for at, panel in enumerate(panels):
-            if panel["differ"]:
-                return at
-    return len(panels) - 1
 
 
 def _values(values: Tensor) -> list[float | int | None]:

@@ -105,9 +105,21 @@ def answered() -> bool:
 def confirm(column: str, declared: str) -> None:
     """Adds what a person said of a column, and checks again."""
     for field, added, mark in (("columns", column, "\n"), ("declared", declared, ", ")):
-        typed = (keys.widget(f"check-{field}") or "").strip()
         if added:
-            keys.show(f"check-{field}", mark.join(filter(None, (typed, added))))
+            lines = filter(None, (typed(field), added))
+            keys.show(f"check-{field}", mark.join(lines))
+    again()
+
+
+def typed(field: str) -> str:
+    """What stands in one of the fields of settings and columns."""
+    return (keys.widget(f"check-{field}") or "").strip()
+
+
+def take_back() -> None:
+    """Forgets what was said of the columns, and checks again."""
+    for field in ("columns", "declared"):
+        keys.show(f"check-{field}", "")
     again()
 
 

@@ -9,20 +9,21 @@ from functools import partial
 import streamlit as st
 
 from gradebook.cases.scenario import load
+from gradebook.core.formatting import short
+from gradebook.logs.explore import failing_test
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.pytest_file import test_file
 from gradebook.logs.report import report
 from gradebook.ui.checks import ask
 from gradebook.ui.checks.checking import Checking, confirmation, on_page
 from gradebook.ui.checks.steps import open_step
 from gradebook.ui.parts import words
-from gradebook.ui.parts.download import download
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.widget import download
 
 HEADS = {
     "correct": "A known computation",
-    "other": "◇ Another computation",
+    "other": "◇ Not what was declared",
     "suspect": "◆ Suspect",
     "asks": "? A question",
     "none fits": "? Nothing fits",
@@ -48,8 +49,10 @@ def card(checking: Checking, verdict: Verdict) -> None:
         if verdict.near:
             st.markdown(words.plain(verdict.near))
         _confirm(verdict)
-        if verdict.bug in bug_files():
-            _ways(checking, verdict)
+        _answers()
+        bug = verdict.bug or next(iter(verdict.asks), "")
+        if bug in bug_files() and verdict.verdict in ("other", "suspect", "asks"):
+            _ways(checking, verdict, bug)
 
 
 def _confirm(verdict: Verdict) -> None:
@@ -73,9 +76,19 @@ def _confirm(verdict: Verdict) -> None:
         )
 
 
-def _ways(checking: Checking, verdict: Verdict) -> None:
+def _answers() -> None:
+    """What a person said of the columns, and a way to take it back."""
+    answers = [*ask.typed("columns").splitlines(), ask.typed("declared")]
+    if ask.typed("columns"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            texts = ", ".join(words.plain(answer) for answer in answers if answer)
+            st.markdown(f"You said: {texts}.")
+            st.button("Take that back", key="check-take-back", on_click=ask.take_back)
+
+
+def _ways(checking: Checking, verdict: Verdict, bug: str) -> None:
     """To the bug's page: as it is, or with the first step that is off."""
-    title = words.plain(load(verdict.bug).title)
+    title = words.plain(load(bug).title)
     with st.container(horizontal=True, vertical_alignment="center"):
         if verdict.step is not None:
             step = words.plain(str(verdict.step))
@@ -83,9 +96,9 @@ def _ways(checking: Checking, verdict: Verdict) -> None:
                 f"Open step {step} on the page {title}",
                 key="check-open-first",
                 on_click=open_step,
-                args=(checking, verdict.step, verdict.bug),
+                args=(checking, verdict.step, bug),
             )
-        st.page_link(bug_files()[verdict.bug], label=f"Read about the bug: {title}")
+        st.page_link(bug_files()[bug], label=f"Read about the bug: {title}")
 
 
 def evidence(checking: Checking, verdict: Verdict) -> None:
@@ -119,26 +132,24 @@ def _ties(verdict: Verdict) -> None:
 
 def _facts(verdict: Verdict) -> list[list[str]]:
     judged = f"{verdict.steps_judged:,} of {verdict.steps_read:,}"
-    rows = [
-        ["steps judged", judged],
-        ["steps that it fits", f"{verdict.steps_fitted:,}"],
-        ["rollouts", f"{verdict.rows:,}"],
-    ]
+    rows = [["steps judged", judged], ["rollouts", f"{verdict.rows:,}"]]
+    if verdict.verdict != "none fits":
+        rows.insert(1, ["steps that it fits", f"{verdict.steps_fitted:,}"])
     if verdict.declared:
         asked = ", ".join(f"{k}={v}" for k, v in verdict.declared.items())
         rows.append(["the trainer was asked for", asked])
     if verdict.convention:
         rows.append(["convention", verdict.convention])
     if math.isfinite(verdict.residual):
-        off = f"{verdict.residual:.2g}"
+        off = short(verdict.residual, 2)
         rows.append(["largest distance from this computation", off])
     if math.isfinite(verdict.correct_residual):
-        off = f"{verdict.correct_residual:.3g}"
+        off = short(verdict.correct_residual, 3)
         rows.append(["largest distance from the correct one", off])
         rows.append(["rows whose sign flips", f"{verdict.flips:,}"])
     if verdict.step is not None:
         where = f"step {verdict.step}, row {verdict.row}"
-        rows.append(["first difference", where])
+        rows.append(["first step that differs, and where most", where])
     for name, theirs in verdict.columns.items():
         rows.append([f"column for {name}", str(theirs)])
     if verdict.weights:
@@ -165,6 +176,6 @@ def _take_home(checking: Checking, verdict: Verdict) -> None:
             download(
                 "Smallest failing step as pytest file",
                 f"test_{verdict.bug}.py",
-                lambda: test_file(checking.files, verdict).text,
+                lambda: failing_test(checking.files, verdict).text,
                 "check-test",
             )

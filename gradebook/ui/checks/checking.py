@@ -10,7 +10,6 @@ from typing import Any
 from gradebook.cases.columns import number, whole
 from gradebook.cases.record import bug
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import small
 from gradebook.core.settings import CHOICES, ESTIMATORS
 from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.proof import HOW_ROWS_COUNT, main_column
@@ -125,7 +124,7 @@ def confirmation(verdict: Verdict) -> tuple[str, str, str] | None:
     if not counting and record.proof != "column":
         return None
     column = main_column(record)
-    role, named = named_as(column, verdict.columns)
+    role, named = named_as(column, verdict.columns, counting)
     return role, named, f"counts={column}" if counting else ""
 
 
@@ -138,12 +137,11 @@ ON_PAGE = {
 
 
 def on_page(sentence: str) -> str:
-    """A sentence of the check without the command line's options,
-    with numbers as the board has them."""
+    """A sentence of the check without the command line's options."""
     sentence, _, _ = sentence.partition(" Confirm with `--")
     for theirs, own in ON_PAGE.items():
         sentence = sentence.replace(theirs, own)
-    return small(sentence)
+    return sentence
 
 
 def _pairs(key: str, parts: Sequence[str]) -> dict[str, str] | None:

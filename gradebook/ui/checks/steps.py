@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
+from gradebook.cases.sandbox import NAME as SANDBOX
+from gradebook.cases.sandbox import case
 from gradebook.cases.scenario import load
 from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain
-from gradebook.logs.explore import timeline, worst_steps
+from gradebook.logs.explore import state_of, timeline, worst_steps
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.pytest_file import state_of
 from gradebook.logs.what_if import by_bug, sentences
-from gradebook.output.figures.timeline import Timeline, timeline_figure
+from gradebook.output.figures.charts import Timeline, timeline_figure
 from gradebook.output.panels import Panel, squashes
 from gradebook.output.svg import picture as rows_picture
 from gradebook.ui import keys
@@ -22,7 +21,7 @@ from gradebook.ui.checks.checking import Checking
 from gradebook.ui.parts import drafts, numbers, predict, words
 from gradebook.ui.parts.markup import show
 from gradebook.ui.parts.pictures import chart, ink
-from gradebook.ui.parts.shell import bug_files
+from gradebook.ui.parts.shell import bug_files, page_files
 from gradebook.ui.parts.tables import table
 
 CHART = "check-timeline"
@@ -155,10 +154,12 @@ def _step(checking: Checking, verdict: Verdict, step: object) -> None:
         f'<div class="gb-step" role="img" aria-label="{alt}">{drawn}</div>',
         key="check-rows",
     )
-    name = rows.bug or verdict.bug or next(iter(bug_files()))
-    title = words.plain(load(name).title)
+    name = rows.bug or verdict.bug or SANDBOX
+    where = "in the sandbox"
+    if name != SANDBOX:
+        where = f"on the page {load(name).title}"
     st.button(
-        f"Open step {words.plain(str(step))} on the page {title}",
+        words.plain(f"Open step {step} {where}"),
         key="check-open",
         on_click=open_step,
         args=(checking, step, name),
@@ -166,19 +167,20 @@ def _step(checking: Checking, verdict: Verdict, step: object) -> None:
 
 
 def open_step(checking: Checking, step: object, name: str) -> None:
-    """Goes to the page of the bug `name`, with the step's rows in the
-    learner's own draft. The page says what it shows."""
+    """Goes to the page `name`, a bug's or the sandbox, with the step's rows in
+    the learner's own draft. The page says what it shows."""
     try:
         rows = checking.step(step)
     except GradebookError as error:
         checking.error = str(error)
         return
-    draft = drafts.own_of(load(name))
-    draft.become(state_of(replace(rows, bug=name)))
+    scenario = case(name)
+    draft = drafts.own_of(scenario)
+    draft.become(state_of(rows, scenario))
     said = f"These rows are step {step} of {checking.title}."
     draft.notes = [f"{said} {rows.note}".strip()]
     keys.CASES.get()[name] = name
     keys.OPENED.put(said)
-    if predict.covered(name):
-        predict.answer(name, predict.SKIPPED)
-    st.switch_page(bug_files()[name])
+    if name != SANDBOX and predict.covered(name):
+        predict.progress().answer(name, predict.SKIPPED)
+    st.switch_page(page_files()[name])

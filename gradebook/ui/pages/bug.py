@@ -28,9 +28,9 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import below
 from gradebook.ui.parts.lesson import lesson
 from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.terms import terms
 from gradebook.ui.parts.widget import picking
-from gradebook.ui.parts.workings import formula
+from gradebook.ui.parts.words import terms
+from gradebook.ui.parts.workings import workings
 from gradebook.ui.rooms import bar as room
 
 
@@ -108,8 +108,8 @@ def _story(draft: Draft) -> DeltaGenerator:
             words.titled(text, words.plain(scenario.story), level=3),
             help=terms(scenario.story),
         )
-        place = st.container()
         st.markdown(words.plain(scenario.lesson), help=terms(scenario.lesson))
+        place = st.container()
     with right:
         report.the_code(draft.swap, load(scenario.bug))
     return place
@@ -134,8 +134,9 @@ def rest(
             if row >= 0:
                 with stage, below(draft, "opened-stage"):
                     stages.opened(draft)
-                with formulas:
-                    formula(draft.comparison, row, draft.state.engine_names)
+                if not draft.stage:
+                    with formulas:
+                        workings(draft, row)
             _more(draft)
         _keys(draft)
         room.moved(name, draft)
@@ -160,7 +161,7 @@ def _more(draft: Draft) -> None:
         "affected": ("Am I affected?", _affected),
         "matter": ("Does it matter?", lambda d: matter.matter(d.scenario.bug)),
         "home": ("Take it home", takehome.take_home),
-        "deeper": ("Go deeper", _deeper),
+        "deeper": ("Go deeper", deeper.deeper),
     }
 
     def turn(part: str) -> None:
@@ -184,11 +185,6 @@ def _more(draft: Draft) -> None:
 def _affected(draft: Draft) -> None:
     report.affected(draft.scenario)
     report.dispute(load(draft.scenario.bug))
-
-
-def _deeper(draft: Draft) -> None:
-    if draft.comparison.batch.rows:
-        deeper.deeper(draft)
 
 
 def _keys(draft: Draft) -> None:

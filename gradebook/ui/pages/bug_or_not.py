@@ -130,7 +130,7 @@ def _keys(one: Quiz, draft: Draft, answered: bool) -> None:
         "not": lambda: one.say(1),
         "next": lambda: _on(one),
     }
-    alone = _alone_with(one)
+    alone = one is keys.QUIZ.get() and not seat.leads()
     shortcuts(
         draft,
         acts,
@@ -141,11 +141,6 @@ def _keys(one: Quiz, draft: Draft, answered: bool) -> None:
     )
     if alone:
         game_link.depart(quiz.start_of(one))
-
-
-def _alone_with(one: Quiz) -> bool:
-    """The game is the visitor's own, and no room's."""
-    return one is keys.QUIZ.get() and not seat.leads()
 
 
 # The batch

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 import streamlit as st
 
+from gradebook.analysis.comparison import compare
+from gradebook.bugs import BUGS, swap
 from gradebook.cases.scenario import load
-from gradebook.output.pipeline_map import map_file
-from gradebook.training.home import BUG
-from gradebook.ui.parts import predict, words
-from gradebook.ui.parts.affected import affected_bugs
-from gradebook.ui.parts.download import download
-from gradebook.ui.parts.home_frame import frame
-from gradebook.ui.parts.index import index
-from gradebook.ui.parts.shell import bug_files, tool_files
+from gradebook.core.batch import Batch
+from gradebook.output.pipeline_map import ASKS, map_file, stops
+from gradebook.training.shipped import BUG, STOPS, curves
+from gradebook.training.study import study
+from gradebook.ui.board.program import stub
+from gradebook.ui.parts import predict
+from gradebook.ui.parts.affected import affected_bugs, last_seen
+from gradebook.ui.parts.markup import show
+from gradebook.ui.parts.shell import page_files, tool_files
 from gradebook.ui.parts.the_end import next_bug
+from gradebook.ui.parts.thumbnail import thumbnail
+from gradebook.ui.parts.widget import download, folded
+from gradebook.ui.parts.words import safe
 
 ALSO = {
     "primer": "What an advantage is, in one minute",
@@ -26,51 +33,137 @@ ALSO = {
     "trainers": "Trainers",
 }
 """Other ways to meet the bugs."""
+NOTE = (
+    '<p class="gb-note">Left: the settings are AReaL\'s. Above 1 the faulty advantage'
+    " is always −0.5, because the group's spread grows as fast as the distance from"
+    " its mean. Right: tables, not language models, trained in advance at 11 rewards"
+    " with 200 updates, Adam 0.05 and 16 seeds.</p>"
+)
+START = 1.1
+"""Where it opens: right answers are pushed down, and the policy collapses."""
+_mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 
 def home() -> None:
     """The way in."""
-    st.title("Three right answers were trained as mistakes.", anchor=False)
-    st.markdown(
-        "Row 3 is right, too, but never stopped. It is left out of training, yet"
-        " its reward stays in its group's mean. **Drag that reward below 1, and the"
-        " policy lives.**"
+    st.title(
+        "One unfinished answer can turn three right ones into mistakes.", anchor=False
     )
-    frame()
-    following = next_bug()
-    _ways(following)
-    chosen = index(following)
-    if chosen in bug_files():
-        st.switch_page(bug_files()[chosen])
-    affected_bugs()
-    _also()
+    st.markdown(
+        "Row 3 is right too, but it never stopped. The trainer does not train it, but"
+        " its reward still counts in the group's mean. **Drag that reward below 1, and"
+        " the policy no longer collapses.**"
+    )
+    _frame()
+    chosen = _index(next_bug())
+    if chosen in page_files():
+        st.switch_page(page_files()[chosen])
+    title = "Am I affected? Choose your trainer and its version"
+    folded(title, "affected-bugs", affected_bugs)
+    _foot()
 
 
-def _ways(following: str | None) -> None:
-    """One filled button, a link, and what the curves are."""
-    with st.container(horizontal=True, key="ways", vertical_alignment="center"):
-        if following is not None:
-            started = "next" if predict.progress().uncovered() else "first"
-            label = f"Predict the {started} bug: {words.plain(load(following).title)}"
-            if st.button(label, type="primary", key="first-bug"):
-                st.switch_page(bug_files()[following])
-        st.page_link(tool_files()["check"], label="Check your own run")
-        st.html(
-            f'<p class="gb-note">The picture: {words.safe(load(BUG).title)}, with'
-            " AReaL's settings. Tables, not language models, trained in advance at 11"
-            " rewards: 200 updates, Adam 0.05, 16 seeds.</p>",
-            width="stretch",
+def _frame() -> None:
+    """The frame. It holds every setting, so a drag runs nothing here."""
+    progress = {"progress": predict.progress().text()}
+    _mount(key="home-frame", data=[frame_data() | progress])
+
+
+@cache
+def frame_data() -> dict[str, Any]:
+    """What the frame draws: both engines' advantages and the curves, by the
+    reward of row 3."""
+    trained = curves()
+    stops = []
+    for stop in STOPS:
+        rewards = [1.0, 1.0, 1.0, float(stop), 1.0, 0.0]
+        batch = Batch(
+            [0, 0, 0, 0, 1, 1],
+            rewards,
+            eos=[True, True, True, False, True, True],
+            settings=study(BUG).settings,
         )
+        both = compare(swap(BUG), batch)
+        seeds = trained["faulty"][f"{stop:g}"]
+        stops.append(
+            {
+                "reward": stop,
+                "rewards": rewards,
+                "advantages": [
+                    [round(x, 4) for x in trace.advantage.tolist()]
+                    for trace in (both.correct, both.faulty)
+                ],
+                "seeds": seeds,
+                "mean": [round(sum(values) / len(values)) for values in zip(*seeds)],
+            }
+        )
+    return {
+        "start": STOPS.index(START),
+        "stops": stops,
+        "updates": trained["updates"],
+        "correct": trained["correct"],
+    }
 
 
-def _also() -> None:
-    with st.container(horizontal=True, key="also", gap="medium"):
-        for page, label in ALSO.items():
-            if page in tool_files():
-                st.page_link(tool_files()[page], label=label)
-        name = "gradebook-map.svg"
+def _index(following: str | None) -> str:
+    """What stands below the frame, in one element; the page that was chosen,
+    or ''.
+
+    following  the bug that is marked as the next
+    """
+    done = predict.progress().uncovered()
+    stages = "".join(
+        f'<section><div class="tiles">{"".join(_tile(b.name, following) for b in bugs)}'
+        f"</div><h3><code>{stage}</code></h3><p>{safe(ASKS[stage])}</p></section>"
+        for stage, bugs in stops().items()
+    )
+    also = "".join(_link(*one) for one in ALSO.items() if one[0] in tool_files())
+    return show(
+        f'<p class="gb-ways">{_ways(following)}</p>{NOTE}'
+        '<div class="gb-index"><header>'
+        f"<h2>{len(BUGS)} bugs, each at the stage that it breaks</h2>"
+        f"<p><b>{len(done)}</b> of {len(BUGS)} uncovered</p>"
+        "<p>Predict what a bug does to the blue dots, and its picture fills in.</p>"
+        '<input type="search" placeholder="Trainer, bug or stage"'
+        ' aria-label="Find a bug by trainer, bug or stage">'
+        f'</header><div class="stages">{stages}</div></div>'
+        f'<p class="gb-ways">{also}</p>',
+        key="index",
+    )
+
+
+def _ways(following: str | None) -> str:
+    """The next bug, the one in the picture, and the check, as links."""
+    started = "next" if predict.progress().uncovered() else "first"
+    links = {BUG: f"The bug in this picture: {load(BUG).title}"}
+    if following is not None and following != BUG:
+        title = f"Predict the {started} bug: {load(following).title}"
+        links = {following: title, **links}
+    links["check"] = "Check your own run"
+    return "".join(_link(*one) for one in links.items())
+
+
+def _link(page: str, label: str) -> str:
+    return f'<a href="{page}" data-name="{page}">{safe(label)}</a>'
+
+
+def _tile(name: str, following: str | None) -> str:
+    main, covered = load(name), predict.covered(name)
+    mark = "\u00a0←\u00a0next" if name == following else ""
+    state = "not predicted yet" if covered else "uncovered"
+    found = f"{main.title} {main.standing} {main.trainer} {name} {last_seen(name)}"
+    return (
+        f'<a href="{name}" data-name="{name}" data-find="{safe(found.lower())}"'
+        f' class="{"covered" if covered else "open"}">'
+        f"{thumbnail(main, covered)}<b>{safe(main.title)}{mark}</b>"
+        f'<small>{safe(main.standing)}</small><span class="seen-not">{state}</span></a>'
+    )
+
+
+def _foot() -> None:
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         made = partial(map_file, _server())
-        download("The map as SVG", name, made, type="tertiary")
+        download("The map as SVG", "gradebook-map.svg", made, type="tertiary")
         if predict.progress().guesses:
             st.button(
                 "Start over",

@@ -13,8 +13,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.mystery import NONE, stage_of, suspects
-from gradebook.cases.plain import PlainCase
 from gradebook.cases.record import bug
+from gradebook.cases.scenario import PlainCase
 from gradebook.core.formatting import counted
 from gradebook.engine.pipeline import STAGES
 from gradebook.ui import keys
@@ -94,7 +94,7 @@ def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
     with game.draft.lock:
         game.note()
     with main:
-        controls.settings(game.draft, across=4)
+        controls.settings(game.draft, game.draft.scenario.controls, across=4)
     with side:
         _name(game)
         _hints(game)

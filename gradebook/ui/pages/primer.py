@@ -57,8 +57,8 @@ def _lead(both: Comparison) -> str:
     return (
         "The model answers one prompt four times. Each answer is a"
         " **rollout**, a **row** of the batch, and earns a **reward**. The"
-        " four are a **group**. A rollout's **advantage** says how far its"
-        " reward lies from the group's mean, in standard deviations:"
+        " four are a **group**. In GRPO, a rollout's **advantage** says how many"
+        " standard deviations its reward is above or below the group's mean:"
         f" {first} for rollout 0. Training makes rollouts with a positive"
         " advantage more likely and those with a negative one less likely."
         " Drag a reward, or type another:"
@@ -103,12 +103,12 @@ def _pushed(advantage: float) -> str:
 def _lesson(both: Comparison) -> str:
     if bool((both.batch.reward == both.batch.reward[0]).all()):
         return (
-            "Where all rewards are equal, no answer is better than another,"
+            "If all rewards are equal, no answer is better than another,"
             " and every advantage is 0."
         )
     return (
         "So the result depends on **which rows are one group**, on **which"
         " rows count** in its mean and deviation, and on **what is done"
-        " afterwards**. Each bug breaks one of these steps, and the"
-        " training loss looks healthy all the while."
+        " afterwards**. Each bug breaks one of these steps, usually without a"
+        " crash."
     )

@@ -25,10 +25,12 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.heart import below, ranges
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.widget import button, choosing, picking
+from gradebook.ui.parts.widget import button, choosing, folded, picking
 from gradebook.ui.parts.workings import workings
 
 PAGE = starts.NAME
+BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
+"""Settings that matter to every bug."""
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}
 
 
@@ -38,7 +40,7 @@ def sandbox() -> None:
     draft = drafts.of(address.case(PAGE))
     st.title("Sandbox", anchor=False)
     address.problems()
-    main, side = st.columns([17, 7], gap="medium")
+    main, side = st.columns([3, 1], gap="medium")
     # Each in a container of its own: see parts/widget.
     with side.container():
         _start(draft)
@@ -83,18 +85,16 @@ def rest(
         if draft.state.bugs != drawn:
             st.rerun()
         with side:
-            controls.settings(draft, across=2)
-            if draft.table.width:
-                controls.padded_width(draft)
-            _columns(draft)
+            _settings(draft)
         row = min(draft.row, draft.comparison.batch.rows - 1)
         if row >= 0:
             with main, below(draft):
                 stages.opened(draft)
                 if not draft.stage:
-                    workings(draft.comparison, row, draft.state.engine_names)
+                    workings(draft, row)
         if not draft.faults:
-            takehome.take_home(draft)
+            with main:
+                takehome.take_home(draft)
         shortcuts(draft)
         address.depart(PAGE)
 
@@ -182,6 +182,24 @@ def _kind(draft: Draft) -> str:
         **picking(draft.named("kind"), now, pick),
     )
     return now
+
+
+def _settings(draft: Draft) -> None:
+    """Those that matter to the chosen bugs; folded, the others."""
+    named = {*BASIC, *(n for bug in draft.state.bugs for n in load(bug).controls)}
+    near = [n for n in draft.scenario.controls if n in named]
+    far = [n for n in draft.scenario.controls if n not in named]
+    controls.settings(draft, near, across=2)
+
+    def others() -> None:
+        controls.settings(draft, far, across=2)
+        if draft.table.width:
+            controls.padded_width(draft)
+        _columns(draft)
+
+    moved = sum(name in far for name in controls.changed(draft))
+    title = "Other settings and columns" + (f", {moved} changed" if moved else "")
+    folded(title, "settings", others)
 
 
 def _columns(draft: Draft) -> None:

@@ -9,18 +9,19 @@ from urllib.parse import parse_qsl
 
 import streamlit as st
 
+from gradebook.analysis.comparison import compared
 from gradebook.analysis.law_check import words
-from gradebook.analysis.state_comparison import compared
 from gradebook.bugs import BUGS
 from gradebook.cases.link import decode
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import load
+from gradebook.core.formatting import short, small
 from gradebook.trainers.convention import LAWS
 from gradebook.trainers.measure import pinned
 from gradebook.trainers.releases import measured, newest, releases
-from gradebook.ui.parts.download import download
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.widget import download
 from gradebook.ui.rooms.step import asks
 
 PAGE = "trainers"
@@ -32,6 +33,7 @@ MARKS = {
     "not measured": "–",
 }
 ANY = "any"
+UNKNOWN = "none of the known computations"
 WIDE: dict[str, dict[str, Any]] = {
     "trainer": {"width": 124, "pinned": True},
     "setting": {"width": 170},
@@ -79,7 +81,6 @@ def trainers() -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-cell",
-        height=420,
         column_config={name: st.column_config.Column(**c) for name, c in WIDE.items()},
     )
     download(
@@ -93,8 +94,8 @@ def trainers() -> None:
         _line(lines[place], column)
     else:
         st.markdown(
-            "Choose a cell: a broken law or a bug shows its smallest batch, any"
-            " other cell all of its function's. Its history stands below."
+            "Choose a cell. A broken law or a bug shows its smallest batch; any other"
+            " cell shows all batches of the function. The function's history is below."
         )
     st.caption(
         "Names and line numbers only; no trainer's code is shown or shipped."
@@ -133,11 +134,12 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
     return {
         "trainer": f"{line['trainer']} {line['version']}",
         "setting": line["setting"],
-        "computes": line["computes"] or "none of the known computations",
+        "computes": line["computes"] or UNKNOWN,
         **{_law(name): MARKS[line["laws"][name]] for name in LAWS},
         "bugs": ", ".join(map(_bug, line["bugs"])) or "none seen",
         **{SETTINGS[name]: line[name] for name in REST},
         "reached by": line["reached"] + (" (default)" if line["default"] else ""),
+        "licence": line["license"],
     }
 
 
@@ -148,6 +150,7 @@ def _line(line: dict[str, Any], column: str) -> None:
     st.markdown(
         f"`{line['file']}`, {line['function']}. Reached by {line['reached']}"
         f" ({'the default' if line['default'] else 'opt-in'})."
+        f" Computes {line['computes'] or UNKNOWN}."
         f" Licence: {line['license']}. Measured on {line['measured_on']}."
     )
     laws = {name: each for name, each in line["shown"].items() if _law(name) == column}
@@ -176,8 +179,8 @@ def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
     both = compared(decode(query, default="sandbox").state)
     engines = zip(both.correct.advantage.tolist(), both.faulty.advantage.tolist())
     body = [
-        [f"{chr(65 + at)}", "missing" if reward is None else f"{reward:g}"]
-        + [f"{round(value, 6) + 0:.4g}" for value in (advantage, *next(engines))]
+        [f"{chr(65 + at)}", "missing" if reward is None else short(reward)]
+        + [short(round(value, 6) + 0, 4) for value in (advantage, *next(engines))]
         for at, pairs in enumerate(zip(shown["rewards"], shown["advantages"]))
         for reward, advantage in zip(*pairs)
     ]
@@ -218,5 +221,5 @@ def _history(line: dict[str, Any]) -> None:
 def _strips(line: dict[str, Any]) -> dict[str, str]:
     """What may change between releases, by its name on the page."""
     laws = {_law(name): MARKS[line["laws"][name]] for name in LAWS}
-    settings = {title: line[name] or "–" for name, title in SETTINGS.items()}
+    settings = {title: small(line[name]) or "–" for name, title in SETTINGS.items()}
     return {**laws, **settings, "bugs": ", ".join(map(_bug, line["bugs"])) or "none"}

@@ -22,7 +22,7 @@ from gradebook.ui.parts import drafts, predict, words
 OTHERS = ("room", "present")
 """Parameters of an address that are not the page's state."""
 
-write = st.components.v2.component("gradebook_address", js=stub("address.js"))
+write = st.components.v2.component("gradebook_address", js=stub("address"))
 
 
 def arrive(page: str) -> None:
@@ -87,9 +87,13 @@ def _others() -> dict[str, str]:
 
 def _in_place(query: Mapping[str, str | list[str]], key: str = "write-address") -> None:
     # The browser writes it once for each pair of these, and not again in a run
-    # that has nothing to say about the address.
-    came = query_string(st.query_params.to_dict())
-    write(key=key, data=[{"came": came, "query": query_string(query)}])
+    # that has nothing to say about the address. What has nothing to write from
+    # the start is not there: the page is drawn sooner.
+    came, due = query_string(st.query_params.to_dict()), query_string(query)
+    here = keys.ADDRESS.get()
+    if came != due or key in here:
+        here[key] = True
+        write(key=key, data=[{"came": came, "query": due}])
 
 
 def own_query() -> dict[str, str]:
@@ -136,7 +140,7 @@ def _take(page: str, query: dict[str, str]) -> None:
         if not link.state.same(draft.state):
             draft.become(link.state)
         if not link.covered and predict.covered(scenario.name):
-            predict.answer(page, predict.SKIPPED, scenario.name)
+            predict.progress().answer(scenario.name, predict.SKIPPED)
     keys.ADDRESS.get()["problems"] = problems
 
 

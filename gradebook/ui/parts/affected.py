@@ -17,7 +17,7 @@ NOT_SEEN = "not seen on these batches"
 NOT_MEASURED = "not measured"
 NOT_MEASURABLE = "not measurable this way"
 ANSWERS = {
-    SEEN: "Yes, {} has it.",
+    SEEN: "Yes, {} has it{}.",
     NOT_SEEN: "No sign of it in {}, on these batches.",
     NOT_MEASURED: "Not known: {} was not measured.",
     NOT_MEASURABLE: "Cannot tell for {}.",
@@ -26,37 +26,46 @@ ANSWERS = {
 
 @dataclass(frozen=True)
 class Status:
-    """One of the four words, and a sentence on what it rests on."""
+    """One of the four words, a sentence on what it rests on, and when it is
+    reached."""
 
     word: str
     sentence: str
+    when: str = ""
 
 
 def status(bug: str, package: str, version: str) -> Status:
     """What was measured of a bug in a release. Never a neighbour's value."""
-    if not record_of(bug).in_advantages:
-        return Status(NOT_MEASURABLE, "Loss, masks and EOS are not probed.")
     where = last_seen(bug)
     if not where:
         return Status(
-            NOT_MEASURABLE, "No measured release shows it on groups of rewards."
+            NOT_MEASURABLE,
+            "A probe gives groups of rewards, and this bug needs more: tokens, masks,"
+            " EOS, texts or the loss. Its report says which versions have it.",
         )
     release = (package, version)
     lines = [x for x in measured() if (x["package"], x["version"]) == release]
     if not lines:
         return Status(
             NOT_MEASURED,
-            f"Where it is installed, `gradebook probe --trainer {package}` measures"
+            f"If it is installed, `gradebook probe --trainer {package}` measures"
             f" it. Last seen in {where}.",
         )
-    reached = "; ".join(
-        f"`{line['reached']}` " + ("(the default)" if line["default"] else "(opt-in)")
-        for line in lines
-        if bug in line["bugs"]
-    )
+    reached = [line for line in lines if bug in line["bugs"]]
     on = lines[0]["measured_on"]
     if reached:
-        return Status(SEEN, f"Measured on {on}, with {reached}.")
+        ways = "; ".join(
+            f"`{line['reached']}`" + " (the default)" * line["default"]
+            for line in reached
+        )
+        default = any(line["default"] for line in reached)
+        fixed = "fixed" in record_of(bug).status
+        return Status(
+            SEEN,
+            f"Measured on {on}, with {ways}."
+            + (" The report is marked fixed; this release shows it." if fixed else ""),
+            " by default" if default else ", with opt-in settings",
+        )
     return Status(
         NOT_SEEN,
         f"{len(lines)} functions were measured on {on}."
@@ -79,22 +88,24 @@ def last_seen(bug: str, package: str = "") -> str:
 
 def affected(bug: str) -> None:
     """The question, two choices and the answer; first of the trainer that is
-    installed, or of one whose newest measured release shows the bug."""
+    installed, or of one whose newest measured release shows the bug, or of the
+    report's."""
     shown = [line["package"] for line in newest() if bug in line["bugs"]]
+    own = record_of(bug).trainer.split(", ")
+    shown += [line["package"] for line in newest() if line["trainer"] in own]
     package, release = _release(f"affected-{bug}", shown)
     answer = status(bug, package, release)
-    first = ANSWERS[answer.word].format(f"{package} {release}")
+    first = ANSWERS[answer.word].format(f"{package} {release}", answer.when)
     st.markdown(f"**{first}** {answer.sentence}")
 
 
 def affected_bugs() -> None:
     """The question for all bugs at once."""
-    with st.expander("Am I affected? Choose your trainer and its version"):
-        release = _release("affected", [])
-        answers = [(record_of(bug).title, status(bug, *release)) for bug in BUGS]
-        answers.sort(key=lambda pair: [*ANSWERS].index(pair[1].word))
-        body = [[title, a.word, a.sentence.replace("`", "")] for title, a in answers]
-        table(["bug", "", "what it rests on"], body, heads=1, label="bugs")
+    release = _release("affected", [])
+    answers = [(record_of(bug).title, status(bug, *release)) for bug in BUGS]
+    answers.sort(key=lambda pair: [*ANSWERS].index(pair[1].word))
+    body = [[title, a.word, a.sentence.replace("`", "")] for title, a in answers]
+    table(["bug", "", "what it rests on"], body, heads=1, label="bugs")
 
 
 def _release(key: str, shown: list[str]) -> tuple[str, str]:

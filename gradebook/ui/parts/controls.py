@@ -3,12 +3,14 @@ batch. A change acts at once."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from gradebook.analysis.comparison import mean_kl, trained_tokens
 from gradebook.cases import edits
 from gradebook.cases.case import SPECIAL_CONTROLS
-from gradebook.cases.fields import (
+from gradebook.cases.state import (
     FIELDS,
     TEXTS,
     title,
@@ -29,8 +31,9 @@ CUSTOM = "custom"
 
 def switches(draft: Draft) -> None:
     """Every control of the case; each acts at once."""
-    settings(draft)
     names = draft.scenario.controls
+    settings(draft, names)
+    _unseen(draft, names)
     if "padded_width" in names:
         padded_width(draft)
     if "subsample" in names:
@@ -39,10 +42,9 @@ def switches(draft: Draft) -> None:
         _logged(draft)
 
 
-def settings(draft: Draft, across: int = 3) -> None:
-    """The settings that matter to this bug, `across` in a line, and those that
-    a link changed."""
-    names = [n for n in draft.scenario.controls if n not in SPECIAL_CONTROLS]
+def settings(draft: Draft, names: Sequence[str], across: int = 3) -> None:
+    """The settings of these names as fields, `across` in a line."""
+    names = [n for n in names if n not in SPECIAL_CONTROLS]
     lines = -(-len(names) // across)
     wide = -(-len(names) // max(lines, 1))
     for start in range(0, len(names), wide or 1):
@@ -50,19 +52,21 @@ def settings(draft: Draft, across: int = 3) -> None:
         for part, name in zip(parts, names[start : start + wide]):
             with part:
                 _widget(draft, name)
-    said = _without_field(draft, names)
-    if said:
-        st.markdown(f"Set without a field here: {words.plain(said)}.")
 
 
-def _without_field(draft: Draft, names: list[str]) -> str:
-    """The changed settings that this page shows no field for, as text."""
+def _unseen(draft: Draft, names: Sequence[str]) -> None:
+    """Says which settings a link changed that have no field here."""
     fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
-    return ", ".join(
-        f"{title(name)} {value}"
-        for name, value in draft.state.typed.items()
-        if value != draft.origin.typed.get(name) and name not in fields
-    )
+    unseen = [n for n in changed(draft) if n not in fields]
+    said = [f"{title(n)} {draft.state.typed[n]}" for n in unseen]
+    if said:
+        st.markdown(f"Set without a field here: {words.plain(', '.join(said))}.")
+
+
+def changed(draft: Draft) -> list[str]:
+    """The settings that are not the case's own."""
+    now, origin = draft.state.typed, draft.origin.typed
+    return [name for name in now if now[name] != origin.get(name)]
 
 
 def _widget(draft: Draft, name: str) -> None:

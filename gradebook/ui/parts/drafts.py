@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from gradebook.analysis.comparison import Comparison, compare
-from gradebook.analysis.state_comparison import compared
+from gradebook.analysis.comparison import Comparison, compare, compared
 from gradebook.bugs import Swap
 from gradebook.cases import draft as drafts
 from gradebook.cases.engines import swapped
-from gradebook.cases.fields import said
 from gradebook.cases.scenario import Scenario
-from gradebook.cases.state import State
+from gradebook.cases.state import State, said, start
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 
@@ -53,7 +52,6 @@ class Draft(drafts.Draft):
     _of: State | None = None
     _good: Comparison | None = None
     _faults: list[str] = field(default_factory=list)
-    _original: tuple[tuple[str, ...], Comparison] | None = None
 
     @property
     def swap(self) -> Swap:
@@ -77,10 +75,7 @@ class Draft(drafts.Draft):
     @property
     def original(self) -> Comparison:
         """Both engines on the case's own batch."""
-        if self._original is None or self._original[0] != self.state.bugs:
-            found = compare(self.swap, self.origin.batch())
-            self._original = self.state.bugs, found
-        return self._original[1]
+        return _as_it_came(self.scenario, self.state.bugs)
 
     def compared(self) -> Comparison:
         """Both engines on the state. Raises GradebookError."""
@@ -92,7 +87,7 @@ class Draft(drafts.Draft):
             return
         self._faults = []
         try:
-            self._good = self.compared()
+            self._good = self.compared() if self.edited else self.original
         except GradebookError as error:
             self._faults = [said(error)]
             if self._of is None or self._of.bugs != self.state.bugs:
@@ -114,6 +109,12 @@ class Draft(drafts.Draft):
         """The case as it came, as one more edit; the draws start again."""
         super().reset()
         self.seed = -1
+
+
+@lru_cache(maxsize=256)
+def _as_it_came(scenario: Scenario, bugs: tuple[str, ...]) -> Comparison:
+    """Both engines on the case's own batch, for all learners who open it."""
+    return compare(swapped(bugs), start(scenario).batch())
 
 
 def of(scenario: Scenario) -> Draft:

@@ -35,9 +35,10 @@ def lesson(draft: Draft) -> None:
         st.rerun()
 
     learns = partial(room.settle, seat.code(), seat.seat()) if seat.learning() else None
-    leads = seat.leads()
+    leads, keep = seat.leads(), room.keeper(draft)
 
     def seen() -> dict[str, Any]:
+        keep()
         name = draft.scenario.name
         if learns and progress.covered(name):  # the lead may have revealed it
             with suppress(GradebookError):

@@ -12,7 +12,7 @@ import streamlit as st
 from gradebook.ui.board.program import stub
 
 component = st.components.v2.component(
-    "gradebook_markup", js=stub("markup.js"), isolate_styles=False
+    "gradebook_markup", js=stub("markup"), isolate_styles=False
 )
 
 

@@ -12,12 +12,11 @@ from typing import Any
 import streamlit as st
 
 from gradebook.core.formatting import settled, signed
-from gradebook.output.figures.maps import MapPicture
-from gradebook.output.figures.timeline import Timeline
+from gradebook.output.figures.charts import MapPicture, Timeline
 from gradebook.output.tables import table_csv
 from gradebook.ui.parts import words
-from gradebook.ui.parts.download import download
 from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.widget import download
 
 MOST_INLINE = 32
 FILE = re.compile(r"[^\w.-]+")

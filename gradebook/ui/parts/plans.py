@@ -135,7 +135,10 @@ def _step(step: Step, revealed: bool = False) -> None:
     title = f"{_time(step)} · {words.plain(step.title)}" + " ✓" * revealed
     with st.container(border=True, key=f"step-{step.begin}-{step.bug}"):
         st.subheader(title, anchor=False)
-        st.markdown("  \n".join(_lines(step)))
+        lines = _lines(step)
+        asked = 1 + bool(step.choices)
+        for part, some in zip(st.columns(2), (lines[:asked], lines[asked:])):
+            part.markdown("  \n".join(some))
         with st.container(horizontal=True):
             _links(step)
 

@@ -115,21 +115,6 @@ def covered(case: str) -> bool:
     return progress().covered(case)
 
 
-def answer(bug: str, choice: int, case: str = "", place: float | None = None) -> None:
-    """The learner's choice on the case's question, or SKIPPED, which takes
-    no guess back.
-
-    case   the bug's report where it is left out
-    place  where the guess was put on the axis
-    """
-    progress().answer(case or bug, choice, place)
-
-
-def cover(case: str) -> None:
-    """A room asks the question of the case again."""
-    progress().hidden.add(case)
-
-
 def start_over() -> None:
     """Forgets what was done."""
     PROGRESS.put(Progress())

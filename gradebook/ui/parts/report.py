@@ -30,7 +30,7 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
     change; the report where no change is known."""
     changes = (source for source in scenario.sources if source.commit)
     source = next(changes, scenario.sources[0])
-    st.markdown(words.titled("The code that did it", level=3))
+    st.markdown(words.titled("The code of both engines", level=3))
     listings = beside(bug.correct, bug.faulty)
     sides = zip(scenario.engine_names, listings, ("correct", "faulty"))
     st.html("".join(_listing(*side) for side in sides))
@@ -71,17 +71,18 @@ def affected(scenario: Scenario) -> None:
         f"- **Switched on by:**\n{keys}\n"
         f"- **Where to look in your code:** {words.plain(told.look)}\n"
         f"- **Workaround:** {words.plain(told.workaround)}\n\n"
-        f"**Status.** {words.plain(scenario.status_note)}\n\n"
-        "**Sources**\n"
+        f"**Status.** {words.plain(scenario.status_note)}"
     )
     sources = "\n".join(f"- {cited(one)}" for one in scenario.sources)
     st.markdown(words.titled("Am I affected?"))
     with st.container(key="affected"):
         measured(scenario.bug)
-    st.markdown(f"{said}{sources}")
     if scenario.kin:
         kin = "\n".join(f"- {_relative(one)}" for one in scenario.kin)
-        st.markdown(f"**Relatives of this bug**\n\n{kin}")
+        sources += f"\n\n**Relatives of this bug**\n\n{kin}"
+    left, right = st.columns(2, gap="large")
+    left.markdown(said)
+    right.markdown(f"**Sources**\n\n{sources}")
 
 
 def _relative(one: Kin) -> str:

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from gradebook.analysis.evidence import by_engine, in_words, numbers
-from gradebook.cases.alarm import Alarm
-from gradebook.cases.reports import Report
+from gradebook.cases.reports import Alarm, Report
 from gradebook.cases.scenario import Scenario
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from copy import copy
 from functools import cache
 from pathlib import Path
 
@@ -20,8 +21,10 @@ HIDDEN = ("map",)
 """Pages that only lead elsewhere."""
 
 
+@cache
 def page_files() -> dict[str, Path]:
-    """Name -> page file, in the order of the files' numbers."""
+    """Name -> page file, in the order of the files' numbers, as they stood when
+    the server first asked."""
     files = sorted(
         PROJECT.glob("pages/[0-9]*_*.py"),
         key=lambda f: int(f.stem.split("_")[0]),
@@ -40,30 +43,27 @@ def tool_files() -> dict[str, Path]:
 
 
 def navigation() -> dict[str, list]:
-    """Home; the bugs' pages; the tools."""
-    pages = {
-        "": [first_page()],
-        "The bugs": _pages(bug_files()),
-        "The tools": _pages(tool_files()),
-    }
-    return {section: listed for section, listed in pages.items() if listed}
+    """Home; the bugs' pages; the tools. A page notes that it was run, so each
+    visit has copies of its own."""
+    return {section: list(map(copy, pages)) for section, pages in _pages().items()}
 
 
-def _pages(files: dict[str, Path]) -> list[StreamlitPage]:
-    return [
-        st.Page(
-            file,
-            title=page_title(file),
-            url_path=name,
-            visibility="hidden" if name in HIDDEN else "visible",
-        )
-        for name, file in files.items()
-    ]
-
-
-def first_page() -> StreamlitPage:
-    """Home, as the navigation has it."""
-    return st.Page(page_files()["home"], title="Home", default=True)
+@cache
+def _pages() -> dict[str, list[StreamlitPage]]:
+    home = st.Page(page_files()["home"], title="Home", default=True)
+    bugs, tools = (
+        [
+            st.Page(
+                file,
+                title=page_title(file),
+                url_path=name,
+                visibility="hidden" if name in HIDDEN else "visible",
+            )
+            for name, file in files.items()
+        ]
+        for files in (bug_files(), tool_files())
+    )
+    return {"": [home], "The bugs": bugs, "The tools": tools}
 
 
 @cache

@@ -20,7 +20,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import redraw
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-component = st.components.v2.component("gradebook_shortcuts", js=stub("shortcuts.js"))
+component = st.components.v2.component("gradebook_shortcuts", js=stub("shortcuts"))
 
 
 def shortcuts(

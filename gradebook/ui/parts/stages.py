@@ -10,13 +10,13 @@ import streamlit as st
 from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
 from gradebook.output.figures import stage_figure
-from gradebook.output.lines import lines_of
+from gradebook.output.panels import lines_of
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.folding import folded
 from gradebook.ui.parts.pictures import chart, ink, prompts_of
 from gradebook.ui.parts.tables import table
-from gradebook.ui.parts.terms import terms
+from gradebook.ui.parts.widget import folded
+from gradebook.ui.parts.words import terms
 from gradebook.ui.parts.workings import tokens, workings
 
 
@@ -44,7 +44,7 @@ def opened(draft: Draft) -> None:
             lambda: stage_table(draft, stage),
         )
     with right:
-        workings(comparison, row, names)
+        workings(draft, row)
     tokens(comparison, row, names)
 
 

@@ -13,9 +13,8 @@ from gradebook.output.scenario_file import scenario_file
 from gradebook.output.tables import csv
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import whole
-from gradebook.ui.parts.download import download
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.folding import folded
+from gradebook.ui.parts.widget import download, folded
 
 
 def take_home(draft: Draft) -> None:

@@ -9,13 +9,20 @@ from dataclasses import replace
 
 import streamlit as st
 
-from gradebook.cases.fields import typed_settings
 from gradebook.cases.scenario import load
-from gradebook.cases.state import State, start
+from gradebook.cases.state import State, start, typed_settings
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
-from gradebook.output.figures.curves import curves_figure, dose_figure
-from gradebook.training.effect import LESS, MORE, SAME, Effect, effect, sentence
+from gradebook.output.figures.charts import curves_figure, dose_figure
+from gradebook.training.effect import (
+    LESS,
+    MORE,
+    SAME,
+    Effect,
+    effect,
+    run_name,
+    sentence,
+)
 from gradebook.training.runs import Task
 from gradebook.training.shipped import shipped
 from gradebook.training.study import UPDATES, Run, study
@@ -23,9 +30,9 @@ from gradebook.training.train import Curves
 from gradebook.ui import keys
 from gradebook.ui.parts import drafts, pictures, predict, words
 from gradebook.ui.parts.desk import Desk, runs
-from gradebook.ui.parts.download import download
 from gradebook.ui.parts.shell import page_files
 from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.widget import download
 
 LOOK = 0.5
 """Seconds from one look at a run to the next."""
@@ -166,7 +173,7 @@ def _dose(mine: Desk) -> None:
         axis=f"difference after {update} updates",
         across=slider.label,
         reach=(slider.least, slider.most),
-        at=run.value,
+        setting=run.value,
         ink=pictures.ink(),
     )
     with st.container(key="dose"):
@@ -231,8 +238,8 @@ def _one_update(mine: Desk) -> None:
         words.titled(
             "Watch one update",
             "Every update trains on one batch for each seed. Open one on the bug's"
-            " page to see which row of which group turned the run. It is the batch"
-            f" that the {load(run.bug).engine_names[1]} engine trained on.",
+            " page to see which row of which group turned the run. The page opens"
+            f" with the batch of {run_name(load(run.bug).engine_names[1])}.",
         )
     )
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
@@ -252,7 +259,7 @@ def _open(mine: Desk, task: Task, rows: list[dict]) -> None:
     keys.CASES.get()[bug] = bug
     keys.OPENED.put(f"{task}")
     if predict.covered(bug):
-        predict.answer(bug, predict.SKIPPED)
+        predict.progress().answer(bug, predict.SKIPPED)
     st.switch_page(page_files()[bug])
 
 

@@ -14,7 +14,8 @@ stands in a container of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from mimetypes import guess_type
+from typing import Any, Literal, NoReturn
 
 import streamlit as st
 
@@ -104,3 +105,36 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, list):
         return set(one) == set(other or ())
     return one == other
+
+
+def folded(title: str, name: str, content: Callable[[], None]) -> None:
+    """Content under its title. What was open when it was drawn last opens
+    again."""
+    key, unfolded = f"open-{name}", keys.UNFOLDED.get()
+    if name in unfolded and keys.widget(key) is None:
+        keys.show(key, True)
+    part = st.expander(title, key=key, on_change="rerun")
+    (unfolded.add if part.open else unfolded.discard)(name)
+    if part.open:
+        with part:
+            content()
+
+
+def download(
+    label: str,
+    name: str,
+    make: Callable[[], str],
+    key: str = "",
+    type: Literal["secondary", "tertiary"] = "secondary",
+) -> None:
+    """The file `name`. It is made when it is asked for, and the page does
+    not run for it."""
+    st.download_button(
+        label,
+        make,
+        name,
+        guess_type(name)[0],
+        key=key or f"take-{name}",
+        on_click="ignore",
+        type=type,
+    )

@@ -8,19 +8,18 @@ from gradebook.analysis.comparison import Comparison, row_weight
 from gradebook.analysis.formula import Line, Part, worked
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.ui.parts import words
+from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.words import safe
 
 
-def workings(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
-    """The formula of one row, correct above faulty; what differs is bold."""
-    st.markdown(words.titled(f"Row {row} in numbers", level=3))
-    formula(comparison, row, names)
-
-
-def formula(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
-    """The formula of one row without a heading."""
-    sides = zip(names, ("correct", "faulty"), worked(comparison, row))
+def workings(draft: Draft, row: int) -> None:
+    """The formula of one row of the batch on the board, correct above faulty;
+    what differs is bold."""
+    whose = " of your edited batch" if draft.edited else ""
+    st.markdown(words.titled(f"Row {row}{whose} in numbers", level=3))
+    names = draft.state.engine_names
+    sides = zip(names, ("correct", "faulty"), worked(draft.comparison, row))
     lines = "".join(_side(*side) for side in sides)
     st.html(f'<div class="gb gb-formula">{lines}</div>')
 

@@ -51,10 +51,10 @@ def elsewhere() -> None:
             place = seat.rooms().room(room).position
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"Room **{room}**. You play alone here.")
-                bar.toggle()
-                bar.leave_button(room)
+                follows = bar.toggle()
+                bar.leave_button()
             follow.way_to(place, "")
-            bar.watch(room, "", False, place)
+            bar.watch(room, "", False, place, follows=follows)
 
 
 # The lead
@@ -153,8 +153,9 @@ def learn(page: str, shown: Shown) -> None:
             text += bar.standing(question, vote, revealed)
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"Room **{room}**. {text}")
-            bar.leave_button(room)
-        bar.watch(room, question if report else "", revealed, place, vote)
+            bar.leave_button()
+        at = question if report else ""
+        bar.watch(room, at, revealed, place, vote, follows=follow.following())
     if report is None:
         return _own_result(room, one)
     answered = "" if vote is None else f"You said **{CHOICES[vote].lower()}**."

@@ -17,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 from gradebook.bugs import BUGS
 from gradebook.cases.link import decode, encode, fits, query_string
 from gradebook.cases.scenario import Scenario
+from gradebook.classroom.room import Rooms
 from gradebook.classroom.snapshot import LOOKED, Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
@@ -49,14 +50,13 @@ def bar(page: str, scenario: Scenario) -> None:
     that may change. After it the page is open for everybody.
     """
     name = scenario.name
-    if seat.leads():
-        moved(page, drafts.of(scenario))
+    moved(page, drafts.of(scenario))
     standing = about(name, lambda place: follow.batch(place, scenario))
     if standing and standing.is_open:
         guess = predict.SKIPPED if standing.vote is None else standing.vote
         predict.progress().answer(name, guess)
     elif standing:
-        predict.cover(name)
+        predict.progress().hidden.add(name)
 
 
 def about(
@@ -98,7 +98,7 @@ def shut(room: str) -> None:
             f"Room **{words.plain(room)}** is closed, and what it counted is deleted."
             " Your own work stays."
         )
-        leave_button(room, "Go on alone")
+        leave_button("Go on alone")
 
 
 def problem() -> None:
@@ -127,7 +127,7 @@ def joined(room: str, question: str) -> bool:
         seat.rooms().join(room, seat.seat(), question)
     except GradebookError as error:
         st.warning(words.plain(words.place(error)))
-        leave_button(room)
+        leave_button()
         return False
     return True
 
@@ -139,7 +139,7 @@ def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
     if seat.learning():
         vote(scenario.name, choice)
     elif not seat.leads():
-        predict.answer(scenario.bug, choice, scenario.name, place)
+        predict.progress().answer(scenario.name, choice, place)
 
 
 def vote(question: str, choice: int) -> None:
@@ -150,27 +150,13 @@ def vote(question: str, choice: int) -> None:
         keys.ROOM_PROBLEM.put(words.place(error))
 
 
-def reveal(question: str) -> None:
-    """The lead reveals the answer to the room."""
-    room = seat.code()
-    with suppress(GradebookError):  # closed meanwhile; the next run says so
-        seat.rooms().reveal(room, seat.seat(), question)
-
-
-def hide(question: str) -> None:
-    """The lead takes the reveal back."""
-    room = seat.code()
-    with suppress(GradebookError):
-        seat.rooms().hide(room, seat.seat(), question)
-
-
 def space(scenario: Scenario) -> None:
     """The space key: the lead reveals to the room; alone, it skips the
     question."""
     if seat.learning() or not predict.covered(scenario.name):
         return
     if seat.leads():
-        reveal(scenario.name)
+        seat.act(Rooms.reveal, scenario.name)
     else:
         pick(scenario, predict.SKIPPED)
     st.rerun()
@@ -185,7 +171,14 @@ def lead(
     within = present.on() or not revealed  # within the one line
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text)
-        acts(name, revealed)
+        label, key = ("Undo the reveal", "hide") if revealed else ("Reveal", "reveal")
+        st.button(
+            label,
+            key=f"room-{key}",
+            type="secondary" if revealed else "primary",
+            on_click=seat.act,
+            args=(Rooms.hide if revealed else Rooms.reveal, name),
+        )
         beside(revealed)
         here = elsewhere(room)
         if within and not here:
@@ -196,39 +189,24 @@ def lead(
     return Standing(revealed, leads=True)
 
 
-def acts(question: str, revealed: bool) -> None:
-    """The lead reveals the answer, or takes the reveal back."""
-    if revealed:
-        st.button("Undo the reveal", key="room-hide", on_click=hide, args=(question,))
-    else:
-        st.button(
-            "Reveal",
-            key="room-reveal",
-            type="primary",
-            on_click=reveal,
-            args=(question,),
-        )
-
-
 def elsewhere(room: str) -> bool:
     """Says so where the lead leads in another tab of the browser."""
     tab, own = seat.rooms().room(room).tab, keys.TAB.get()
-    if tab in (None, own):
+    if not own or tab in (None, own):  # the browser has not named its tab yet
         return False
     st.markdown("You lead in another tab. What you do here moves nobody.")
-    st.button("Lead from here", key="room-tab", on_click=seat.lead_here, args=(room,))
+    st.button(
+        "Lead from here",
+        key="room-tab",
+        on_click=lambda: seat.act(Rooms.change, tab=keys.TAB.get() or None),
+    )
     news(room)
     return True
 
 
 def moved(page: str, draft: Draft) -> None:
-    """Tells the room where its lead stands: case, edits, row and stage. Keeps
-    what is too long for the address."""
-    room = seat.code()
-    if not room:
-        return
-    _keep(room, draft)
-    if not seat.leading(room):
+    """Tells the room where its lead stands: case, edits, row and stage."""
+    if not seat.leads():
         return
     link = query_string(encode(draft.state, covered=True))
     move(Position(page, draft.scenario.name, link, draft.stage))
@@ -236,18 +214,27 @@ def moved(page: str, draft: Draft) -> None:
 
 def move(place: Position) -> None:
     """The lead stands there."""
-    with suppress(GradebookError):  # closed meanwhile; the next run says so
-        seat.rooms().move(seat.code(), seat.seat(), place, keys.TAB.get())
+    seat.act(Rooms.move, place, keys.TAB.get())
 
 
-def _keep(room: str, draft: Draft) -> None:
-    name, query = draft.scenario.name, encode(draft.state, covered=True)
-    link = "" if fits(query) else query_string(query)
-    known = keys.KEPT.get()
-    if link != known.get(name, "") and name not in keys.FOLLOWED.get():
-        with suppress(GradebookError):
-            seat.rooms().keep(room, seat.seat(), name, link)
-        known[name] = link
+def keeper(draft: Draft) -> Callable[[], None]:
+    """Keeps the learner's own draft in the room, from when it is too long for
+    the address. It needs no run of the page, so that it comes before the answer
+    to an edit."""
+    room, own, known = seat.code(), seat.seat(), keys.KEPT.get()
+    place = room, draft.scenario.name
+    if not room or draft is not drafts.own_of(draft.scenario):
+        return lambda: None
+
+    def keep() -> None:
+        query = encode(draft.state, covered=True)
+        link = query_string(query)
+        if link != known.get(place) and (known.get(place) or not fits(query)):
+            with suppress(GradebookError):  # closed meanwhile
+                seat.rooms().keep(room, own, draft.scenario.name, link)
+                known[place] = link
+
+    return keep
 
 
 def _restore(room: str, page: str) -> None:
@@ -256,9 +243,10 @@ def _restore(room: str, page: str) -> None:
     if page not in BUGS:
         return
     scenario, known = address.case(page), keys.KEPT.get()
-    if scenario.name in known:
+    place = room, scenario.name
+    if place in known:
         return
-    link = known[scenario.name] = seat.rooms().kept(room, seat.seat(), scenario.name)
+    link = known[place] = seat.rooms().kept(room, seat.seat(), scenario.name)
     if link:
         state = decode(dict(parse_qsl(link, True)), default=page).state
         drafts.own_of(scenario).become(state)
@@ -270,11 +258,11 @@ def _learn(room: str, name: str, beside: Callable[[Position | None], None]) -> S
     place = known.position
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room}**. {standing(name, vote, revealed)}")
-        toggle()
-        leave_button(room)
+        follows = toggle()
+        leave_button()
         follow.way_to(place, name)
         beside(place)
-    watch(room, name, revealed, place, vote)
+    watch(room, name, revealed, place, vote, follows=follows)
     return Standing(is_open, vote)
 
 
@@ -289,8 +277,8 @@ def settled(room: str, own: str, name: str) -> tuple[int | None, bool, bool]:
 def settle(room: str, own: str, progress: Progress, name: str) -> None:
     """Uncovers the case once the lead has revealed it; the page's run follows.
     The board asks for it, outside of a session's run."""
-    vote, revealed, _ = settled(room, own, name)
-    if revealed:
+    if name in seat.rooms().room(room).revealed:
+        vote = seat.rooms().choices(room, own).get(name)
         progress.answer(name, predict.SKIPPED if vote is None else vote)
 
 
@@ -307,10 +295,10 @@ def standing(name: str, vote: int | None, revealed: bool) -> str:
     return f"You said **{chosen}**. You can change it until the reveal."
 
 
-def toggle() -> None:
+def toggle() -> bool:
     """Follow the lead, or not. The choice holds on every page."""
     keys.show("room-follow", follow.following())
-    st.toggle(
+    return st.toggle(
         "Follow the lead",
         key="room-follow",
         on_change=lambda: follow.switch(keys.widget("room-follow")),
@@ -318,15 +306,9 @@ def toggle() -> None:
     )
 
 
-def leave_button(room: str, label: str = "Leave the room") -> None:
+def leave_button(label: str = "Leave the room") -> None:
     """The way out of the room."""
-    st.button(
-        label,
-        key="room-leave",
-        on_click=seat.leave,
-        args=(room,),
-        type="tertiary",
-    )
+    st.button(label, key="room-leave", on_click=seat.leave, type="tertiary")
 
 
 def watch(
@@ -335,6 +317,8 @@ def watch(
     revealed: bool,
     place: Position | None,
     vote: int | None = None,
+    *,
+    follows: bool,
 ) -> None:
     """Draws the page again when the lead reveals or goes elsewhere.
 
@@ -342,6 +326,7 @@ def watch(
     revealed  its answer was revealed when the page was drawn
     place     where the lead was then
     vote      the learner's own choice
+    follows   the learner follows the lead
     """
     part = "silent" if not name else "split" if revealed else "so_far"
-    news(room, part, name, place, None if vote == LOOKED else vote)
+    news(room, part, name, place, None if vote == LOOKED else vote, follows)

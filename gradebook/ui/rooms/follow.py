@@ -24,8 +24,11 @@ from gradebook.ui.rooms.seat import carried
 def following() -> bool:
     """The learner follows the lead; on until switched off, and kept over a
     reload."""
-    room = seat.code()
-    return not room or seat.rooms().follows(room, seat.seat())
+    room, follows = seat.code(), keys.FOLLOWS.get()
+    if follows is None:
+        follows = not room or seat.rooms().follows(room, seat.seat())
+        keys.FOLLOWS.put(follows)
+    return follows
 
 
 def switch(on: bool) -> None:
@@ -39,6 +42,7 @@ def follow(place: Position | None, page: str) -> dict[str, str] | None:
     lead's link where that is on this page already."""
     goes = keys.GO.get()
     keys.GO.drop()
+    keys.FOLLOWS.drop()
     if place is None or not (goes or heading(place) != keys.SEEN.get() and following()):
         return None
     keys.SEEN.put(heading(place))

@@ -4,8 +4,7 @@
 const AGAIN = 1000; // ms until a server that is away is asked again
 const PATIENCE = 4000; // ms until a page that was not drawn is told again
 const AWAY =
-  'The server is away. Your votes and what you typed are kept, and this page ' +
-  'goes on by itself when the server is back.';
+  'The server is away. Votes and what you typed are kept. The page goes on when it is back.';
 const live = new WeakMap();
 
 async function listen(own) {
@@ -45,7 +44,7 @@ function hear(own, now) {
 }
 
 function begin(parent) {
-  const said = { hidden: true, role: 'status', textContent: AWAY };
+  const said = { hidden: true, role: 'status', className: 'gb-live', textContent: AWAY };
   const away = Object.assign(document.createElement('p'), said);
   return { box: parent.appendChild(document.createElement('div')), away: parent.appendChild(away) };
 }

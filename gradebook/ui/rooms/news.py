@@ -58,6 +58,7 @@ def news(
     name: str = "",
     place: Position | None = None,
     vote: int | None = None,
+    follows: bool = False,
 ) -> None:
     """Shows a part of the room's counts, and draws the page again when the
     room has gone on.
@@ -67,12 +68,13 @@ def news(
     name   of the question on the page, '' for none
     place  where the lead was when the page was drawn
     vote   the learner's own
+    follows  the learner is taken to where the lead goes
     """
     known = replace(seat.rooms().room(room), position=place)
     asked = {
         "part": part,
         "question": name,
-        "follows": str(int(follow.following())),
+        "follows": str(int(follows)),
         "leads": str(int(seat.leading(room))),
         "vote": "" if vote is None else str(vote),
     }

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import suppress
 from typing import Any
 
 import segno
 import streamlit as st
 
 from gradebook.classroom.codes import LENGTH, normal
-from gradebook.classroom.room import LONGEST_NAME, MOST_SEATS
+from gradebook.classroom.room import LONGEST_NAME, MOST_SEATS, Rooms
 from gradebook.classroom.snapshot import Room
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
@@ -73,8 +72,7 @@ def _door() -> None:
 
 
 def _called() -> None:
-    name = keys.widget("room-name")
-    seat.rooms().call(seat.code(), seat.seat(), name)
+    seat.act(Rooms.call, keys.widget("room-name"))
 
 
 def _typed() -> None:
@@ -125,12 +123,16 @@ def _lead(room: str) -> None:
             else:
                 st.button("Make a new lead key", on_click=seat.new_key, args=(room,))
         with st.container(horizontal=True):
-            st.button("Reset for the next class", key="room-reset", on_click=_reset)
+            st.button(
+                "Reset for the next class",
+                key="room-reset",
+                on_click=seat.act,
+                args=(Rooms.reset,),
+            )
             st.button(
                 "Delete this class",
                 key="room-close",
                 on_click=seat.close,
-                args=(room,),
                 help="Closes the room and deletes its votes, drafts and names.",
             )
 
@@ -148,8 +150,7 @@ def _settings(room: str, known: Room) -> None:
         value = keys.widget(f"room-{name}")
         if name == "ends":
             value = time.time() + 60 * value if value else None
-        with suppress(GradebookError):
-            seat.rooms().change(room, seat.seat(), **{name: value})
+        seat.act(Rooms.change, **{name: value})
 
     def change(name: str) -> dict[str, Any]:
         return {"key": f"room-{name}", "on_change": changed, "args": (name,)}
@@ -164,20 +165,14 @@ def _settings(room: str, known: Room) -> None:
         st.markdown(words.plain(", ".join(names) or "No names yet."))
 
 
-def _reset() -> None:
-    """The room as it was opened."""
-    with suppress(GradebookError):
-        seat.rooms().reset(seat.code(), seat.seat())
-
-
 def _learner(room: str) -> None:
     place = seat.rooms().room(room).position
     follow.follow(place, "session")
     with st.container(border=True, key="room-panel"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"You are in room **{room}**.")
-            toggle()
-            leave_button(room)
+            follows = toggle()
+            leave_button()
         if seat.rooms().room(room).names:
             st.text_input(
                 "Your first name, if you like. Only the lead sees it.",
@@ -188,4 +183,4 @@ def _learner(room: str) -> None:
         if place is None:
             st.markdown("The lead has not opened a bug yet. This page waits.")
         follow.way_to(place, "")
-        watch(room, "", False, place)
+        watch(room, "", False, place, follows=follows)

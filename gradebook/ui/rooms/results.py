@@ -12,12 +12,17 @@ import streamlit as st
 from gradebook.cases.scenario import names
 from gradebook.classroom.snapshot import Room
 from gradebook.core.formatting import minus
-from gradebook.ui.parts import words
-from gradebook.ui.parts.download import download
 from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.widget import download
 from gradebook.ui.rooms.questions import question
 
 HEADS = ["question", "choice", "votes", "answer"]
+STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto}"
+    "table{border-collapse:collapse}th,td{padding:.2rem 1rem .2rem 0;text-align:left;"
+    "vertical-align:top}td:first-child:not(:empty),td:first-child:not(:empty)~td"
+    "{border-top:1px solid #bbb}"
+)
 
 
 def rows(room: Room) -> Iterator[list[str]]:
@@ -45,19 +50,26 @@ def as_csv(room: Room) -> str:
 
 def as_handout(room: Room) -> str:
     """The results as one page of HTML that needs nothing else."""
-    lines = [HEADS, *rows(room)]
-    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in line) for line in lines)
-    body = "".join(f"<tr>{line}</tr>" for line in cells)
+    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in shown(room))
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
     return (
-        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><style>{STYLE}</style>'
         "<title>What the class predicted</title><h1>What the class predicted</h1>"
-        f"<table>{body}</table></html>"
+        f"<table><tr><th>{'<th>'.join(HEADS)}</tr>{body}</table></html>"
     )
+
+
+def shown(room: Room) -> Iterator[list[str]]:
+    """The rows, each question beside its first choice alone."""
+    before = ""
+    for asked, *cells in rows(room):
+        yield ["" if asked == before else asked, *cells]
+        before = asked
 
 
 def results(room: Room) -> None:
     """The results of every question that was revealed."""
-    body = [[words.plain(cell) for cell in row] for row in rows(room)]
+    body = list(shown(room))
     if not body:
         st.markdown("The results of each question stand here after its reveal.")
         return

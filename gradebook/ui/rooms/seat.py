@@ -12,8 +12,11 @@ import hmac
 import math
 import os
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from threading import Lock
+from typing import Any
 
 import streamlit as st
 
@@ -31,8 +34,18 @@ LEAD = "lead"
 """The parameter of the lead's own link: the lead key."""
 
 
-@cache
+_opening = Lock()
+
+
 def rooms() -> Rooms:
+    """The rooms of this server's database, which is opened once, however many
+    sessions ask for it at the same time: each opening takes connections."""
+    with _opening:
+        return _rooms()
+
+
+@cache
+def _rooms() -> Rooms:
     """The rooms of the database that the environment or Streamlit's secrets
     name, else of the one in the user's data folder."""
     url = os.environ.get("GRADEBOOK_DATABASE_URL", "")
@@ -56,22 +69,24 @@ def openings() -> Slowdown:
 
 def code() -> str:
     """The room of this session, or ''."""
-    named, _, token = st.query_params.get(PARAMETER, "").partition(".")
+    query, room = st.query_params.to_dict(), keys.ROOM.get()
+    named, _, token = query.get(PARAMETER, "").partition(".")
     named = normal(named)
-    if key := st.query_params.get(LEAD):
+    if key := query.get(LEAD):
         st.query_params.pop(LEAD, None)
-        if not take_back(named, key):
-            st.query_params.pop(PARAMETER, None)
-            return keys.ROOM.get()
-    if named and named != keys.ROOM.get():
+        if take_back(named, key):
+            return named
+        st.query_params.pop(PARAMETER, None)
+    elif named and named != room:
         if admitted(named, token):
-            keys.ROOM.put(named)
+            room = named
         else:
             st.query_params.pop(PARAMETER, None)
-    if not (keys.ROOM.get() or keys.ROOM_SOUGHT.get()):
-        keys.ROOM.put(rooms().room_of(seat()))
+    if not (room or keys.ROOM_SOUGHT.get()):
+        room = rooms().room_of(seat())
         keys.ROOM_SOUGHT.put(True)
-    return keys.ROOM.get()
+    keys.ROOM.put(room)
+    return room
 
 
 def client() -> str:
@@ -84,9 +99,9 @@ def admitted(room: str, token: str = "") -> bool:
     run says so; whoever typed too many of them has to wait. A browser that is
     in the room already need not, nor need one with the token of its link."""
     known = rooms().read(room)
-    if rooms().heard(room, seat()):
-        return True
     if known and hmac.compare_digest(known.token.encode(), token.encode()):
+        return True
+    if rooms().heard(room, seat()):
         return True
     of_one, of_all = wrong_codes()
     pause = max(of_one.wait(client()), of_all.wait(""))
@@ -117,7 +132,8 @@ def leading(room: str) -> bool:
 
 def leads() -> bool:
     """This browser leads the room that it is in."""
-    return bool(code()) and leading(code())
+    room = code()
+    return bool(room) and leading(room)
 
 
 def learning() -> bool:
@@ -140,10 +156,17 @@ def enter(room: str) -> None:
     st.query_params[PARAMETER] = room
 
 
-def leave(room: str) -> None:
-    """The session leaves the room; its own drafts are as it left them."""
+def act(what: Callable[..., object], *values: Any, **named: Any) -> None:
+    """Does something in the session's room with this browser's seat: a method
+    of Rooms, with what comes after code and seat. A room that was closed
+    meanwhile takes nothing; the next run says so."""
     with suppress(GradebookError):
-        rooms().leave(room, seat())
+        what(rooms(), code(), seat(), *values, **named)
+
+
+def leave() -> None:
+    """The session leaves the room; its own drafts are as it left them."""
+    act(Rooms.leave)
     keys.ROOM.drop()
     keys.FOLLOWED.drop()
     st.query_params.pop(PARAMETER, None)
@@ -166,11 +189,10 @@ def open_room() -> None:
     enter(room)
 
 
-def close(room: str) -> None:
+def close() -> None:
     """Deletes the room that this browser leads."""
-    with suppress(GradebookError):
-        rooms().close(room, seat())
-    leave(room)
+    act(Rooms.close)
+    leave()
 
 
 def take_back(room: str, key: str) -> bool:
@@ -188,12 +210,6 @@ def take_back(room: str, key: str) -> bool:
 def invitation(room: str) -> str:
     """The value of the address that joins the room without a typed code."""
     return f"{room}.{rooms().room(room).token}"
-
-
-def lead_here(room: str) -> None:
-    """The room follows this tab from now on."""
-    with suppress(GradebookError):
-        rooms().change(room, seat(), tab=keys.TAB.get() or None)
 
 
 def new_key(room: str) -> None:

@@ -54,7 +54,7 @@ export class Board {
   }
 
   build() {
-    const link = style();
+    style(this.root);
     this.legend = html("div", { class: "legend" });
     this.head = html("div", { class: "head", role: "row" });
     this.under = svg("svg", { class: "under", "aria-hidden": "true" });
@@ -76,18 +76,14 @@ export class Board {
     this.path = new Path(this);
     this.whole = html(
       "div",
-      { class: "board", hidden: true },
+      { class: "board" },
       this.box.whole,
       this.bar,
       this.frame,
       this.below,
       this.path.whole,
     );
-    link.addEventListener("load", () => {
-      this.whole.hidden = false;
-      if (this.data) this.render(0);
-    });
-    this.root.replaceChildren(link, this.whole);
+    this.root.replaceChildren(this.whole);
     this.grid = svg("g", { class: "grid" });
     this.under.append(this.grid);
     this.lines = new Kept(this.grid);
@@ -100,8 +96,7 @@ export class Board {
     this.scroll.addEventListener("scroll", () => this.render(0));
   }
 
-  // The server carries the edits out and answers with the board's new data.
-  // Where it cannot be reached, the outbox sends them again.
+  // The server answers with the board's new data. Where it is away, the outbox sends again.
   async post(message) {
     const body = JSON.stringify(message);
     const answer = await fetch(this.server, { method: "POST", body }).catch(() => {});
@@ -123,7 +118,9 @@ export class Board {
     this.pieces = pieces(this.data, this.bands);
     const other = before?.epoch !== data.epoch;
     if (other) this.held = null;
-    if (other || data.covered !== before.covered) this.guess.forget();
+    if (data.covered !== before?.covered) this.guess.forget();
+    if (this.asked && other && data.covered) this.answer(this.asked);
+    else this.asked = null; // its session took the answer
     if (data.progress !== undefined) remember(data.progress);
     this.outbox.heard(data.epoch, data.ack);
     restored(data, (edit) => this.put(edit));
@@ -147,9 +144,9 @@ export class Board {
 
   // The guess goes to the server, which answers with the faulty numbers.
   answer({ choice, place }) {
-    const { epoch, box } = this.data;
-    if (box.reveals) this.reveal.ask();
-    this.tell({ epoch, choice, place });
+    this.asked = { choice, place };
+    if (this.data.box.reveals) this.reveal.ask();
+    this.tell({ epoch: this.data.epoch, ...this.asked });
   }
 
   // How far the axis of the result reaches while the question is covered.
@@ -159,13 +156,12 @@ export class Board {
 
   // Draws what was typed or painted at the next frame: an edit leaves first.
   soon() {
-    this.asked ||= requestAnimationFrame(() => this.render(0));
+    this.next ||= requestAnimationFrame(() => this.render(0));
   }
 
   render(length) {
-    cancelAnimationFrame(this.asked);
-    this.asked = 0;
-    if (this.whole.hidden) return;
+    cancelAnimationFrame(this.next);
+    this.next = 0;
     const { width } = this;
     if (!width || !this.data.panels) return;
     const { data } = this;
@@ -288,7 +284,7 @@ export class Board {
 
   stop() {
     clearTimeout(this.calm);
-    cancelAnimationFrame(this.asked);
+    cancelAnimationFrame(this.next);
     this.outbox.stop();
     this.glide.stop();
     this.reveal.finish();

@@ -31,9 +31,9 @@ export class Box {
     set(this.inside, { tabindex: layout.narrow && box.verdict ? 0 : null });
     const key = JSON.stringify([data.epoch, box.question, box.label, box.verdict]);
     if (this.key !== key) {
-      this.key = key;
       this.inside.replaceChildren(...(box.verdict ? this.verdict(box) : this.question(box)));
-      this.inside.scrollTop = 0;
+      if (this.key) this.inside.scrollTop = 0;
+      this.key = key;
     }
     if (box.verdict) {
       const edited = "You edited the board; this is about the batch as it came.";
@@ -85,8 +85,9 @@ export class Box {
     return `${about}${drag} The blue dot: ${names[0]}.`;
   }
 
-  verdict({ verdict, guess, place }) {
-    const { text, right, said, why, rule } = verdict;
+  verdict(box) {
+    const { guess } = box;
+    const { text, right, said, why, rule } = box.verdict;
     this.number = html("span", { class: "figure", text: text[1] });
     this.about = html("span", { class: "about" });
     const mark = guess === null ? "" : right ? "\u2713 " : "\u2715 ";
@@ -109,7 +110,7 @@ export class Box {
           "p",
           { class: `sentence words ${looks}` },
           html("b", { class: "mark", text: mark }),
-          ...prose(`${this.placed(place)}${said} `),
+          ...prose(`${this.placed(box)}${said} `),
           this.about,
         ),
       ),
@@ -122,9 +123,10 @@ export class Box {
     ];
   }
 
-  // Where the guess was put, in a sentence.
-  placed(place) {
+  // The guess in a sentence: what was chosen, or where the diamond was put.
+  placed({ choices, guess, place }) {
     if (place === null) return "";
+    if (choices[guess]?.place === place) return `You said: ${choices[guess].text}. `;
     return `You put it ${this.board.guess.words(place).replace(/^(?!beyond)/, "at ")}. `;
   }
 

@@ -1,4 +1,4 @@
 // What Streamlit holds of a component: it loads the program, whose address the server
-// puts in.
+// puts in, and calls its module.
 const program = import(new URL("/PROGRAM", location.origin).href);
-export default async (component) => (await program).draw(component);
+export default async (component) => (await program).MODULE.draw(component);

@@ -1,5 +1,7 @@
 // Short ways to make elements.
 
+import sheet from "./board.css" with { type: "css" };
+
 const SVG = "http://www.w3.org/2000/svg";
 
 const maker =
@@ -12,9 +14,10 @@ const maker =
 export const html = maker((tag) => document.createElement(tag));
 export const svg = maker((tag) => document.createElementNS(SVG, tag));
 
-// The style sheet of what is drawn.
-export const style = () =>
-  html("link", { rel: "stylesheet", href: new URL("./board.css", import.meta.url).href });
+// Gives what is drawn below the root of a component its style.
+export function style(root) {
+  root.adoptedStyleSheets = [sheet];
+}
 
 // A button that does `act`.
 export function button(said, act, ...children) {

@@ -43,7 +43,7 @@ export class Foot {
       "div",
       { class: "more" },
       tool("Add row", "A copy of the selected row, below it (Ctrl+D)", put({ do: "add" })),
-      tool("Remove row", "The selected row leaves the batch", put({ do: "remove" })),
+      tool("Remove row", "Removes the selected row from the batch", put({ do: "remove" })),
       tool("Move row up", "Alt+\u2191", move(-1)),
       tool("Move row down", "Alt+\u2193", move(1)),
       tool("Paste rows", "Replace all rows by a block from a spreadsheet", paste),
@@ -116,8 +116,7 @@ export class Foot {
       this.fill(row, columns);
       if (label) panel.querySelector(`[aria-label="${label}"]`)?.focus();
     }
-    const flips = data.panels[data.numbers].flips.includes(row) ? " \u2014 flips" : "";
-    set(this.words, { text: `Row ${row}, ${results(board, row)}${flips}` });
+    set(this.words, { text: `Row ${row}, ${results(board, row)}` });
     board.rows.fields(panel, row, board.rows.state(row));
   }
 

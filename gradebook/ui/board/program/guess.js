@@ -122,14 +122,15 @@ export class Guess {
     set(this.mark, { transform: `translate(${at} ${y})` });
     set(this.arrows, { visibility: asks && this.place === null ? null : "hidden" });
     set(this.line, { d: asks && apart > 14 ? `M${at},${y} H${blue}` : "" });
-    // The words stand on the side where they cover no mark.
+    // The words stand on the side where they cover no mark, else where none is cut.
     const marks = data.panels[data.numbers].engines.map((values) => this.axis.at(values[box.row]));
+    const [before, after] = layout.narrow ? [0, 0] : [64, 40]; // beside the axis
+    const { left, right } = this.axis;
+    const edge = (side) => (side < 0 ? at - left + before : right + after - at);
     const room = (side) =>
-      Math.min(
-        side < 0 ? at - this.axis.left : this.axis.right - at,
-        ...marks.map((x) => (x - at) * side).filter((far) => far > 8),
-      );
-    const to = room(1) < Math.min(24 + 8 * words.length, room(-1)) ? -1 : 1;
+      Math.min(edge(side), ...marks.map((x) => (x - at) * side).filter((far) => far > 8));
+    const long = 15 + 8 * words.length;
+    const to = [1, -1].find((side) => room(side) >= long) ?? Math.sign(edge(1) - edge(-1));
     set(this.text, {
       x: at + 15 * to,
       y: y + 4,

@@ -70,7 +70,8 @@ function build(root, data) {
     html("div", {}, heads[0], html("div", { class: "drawn" }, left, hand)),
     html("div", {}, heads[1], right),
   );
-  root.replaceChildren(style(), whole);
+  style(root);
+  root.replaceChildren(whole);
   const rows = board(left);
   const curve = curves(right, data);
   const show = (stop, visited) => {
@@ -220,15 +221,15 @@ function curves(right, { updates, correct }) {
     set(seeds, { d: stop.seeds.map(line).join("") });
     glide.to("curve", mean, MOVE, (now) => set(faulty, { d: line(now) }));
     const peak = Math.max(...mean);
-    const falls = peak - mean.at(-1) > 200;
     const at = mean.indexOf(peak);
     set(rise, {
       x: update(updates[at]) + 14,
       y: chance(peak) - 8,
-      text: falls ? `rises to ${(peak / 1000).toFixed(2)}` : "",
+      text: peak - mean.at(-1) > 200 ? `rises to ${(peak / 1000).toFixed(2)}` : "",
     });
-    const close = Math.abs(mean.at(-1) - correct.at(-1)) < 60;
-    set(ends[1], { y: chance(mean.at(-1)) + (close ? 20 : 5), text: plain(mean.at(-1)) });
+    const ahead = mean.at(-1) - correct.at(-1);
+    const aside = Math.abs(ahead) >= 60 ? 5 : ahead > 0 ? -10 : 20; // no label on another
+    set(ends[1], { y: chance(mean.at(-1)) + aside, text: plain(mean.at(-1)) });
     set(right, {
       "aria-label": `Chance of success after 200 updates: correct ${plain(correct.at(-1))}, faulty ${plain(mean.at(-1))}`,
     });

@@ -4,7 +4,7 @@
 import { button, html, prose, set, svg } from "./dom.js";
 import { sign } from "./legend.js";
 
-const LEAST = 98; // pixels of a stage; on a phone the path scrolls
+const LEAST = 88; // pixels of a stage; on a phone the path scrolls
 const [TOP, LOW] = [10, 80]; // pixels of the tracks, below the names
 
 export class Path {

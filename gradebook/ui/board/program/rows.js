@@ -302,16 +302,15 @@ export const cellField = (column, row) =>
 
 // The row in words, for who does not see it.
 function words(board, row, value) {
-  const reward = value === null ? "no number" : minus(short(value));
-  const flips = board.data.panels[board.data.numbers].flips.includes(row);
-  return `${reward}; ${results(board, row)}${flips ? "; the sign flips" : ""}`;
+  return `${value === null ? "no number" : minus(short(value))}; ${results(board, row)}`;
 }
 
-// Both engines' numbers of a row, in words.
+// A row's numbers in words; while covered on every axis, since one would be the answer.
 export function results({ data }, row) {
-  const panel = data.panels[data.numbers];
-  const numbers = panel.text
-    .map((texts, e) => texts?.[row] && `${data.names[e]} ${texts[row]}`)
-    .filter(Boolean);
-  return `${panel.title}${data.stale ? " before" : ""}: ${numbers.join(", ")}`;
+  const panels = data.covered ? data.panels : [data.panels[data.numbers]];
+  const number = (texts, e) => texts?.[row] && `${data.names[e]} ${texts[row]}`;
+  const words = ({ title, text, flips }) =>
+    `${title}${data.stale ? " before" : ""}: ${text.map(number).filter(Boolean).join(", ")}` +
+    (flips.includes(row) ? "; its sign flips" : "");
+  return panels.map(words).join("; ");
 }
