@@ -51,10 +51,15 @@ REQUIRED = os.environ.get("GRADEBOOK_BROWSER") == "required"
 
 
 def pytest_collection_modifyitems(items):
-    if BROWSER or REQUIRED:
-        return
-    for item in items:
-        if HERE in item.path.parents:
+    """Where a browser is required, a test that fails gets a second try, and
+    the summary names it: a browser starves on a machine that others share,
+    and two thousand other results should not be lost with it. What fails
+    twice is broken; what is named there has a race that needs mending."""
+    here = [item for item in items if HERE in item.path.parents]
+    for item in here:
+        if REQUIRED:
+            item.add_marker(pytest.mark.flaky(reruns=1))
+        elif not BROWSER:
             item.add_marker(pytest.mark.skip(reason=MISSING))
 
 

@@ -73,21 +73,21 @@ def test_empty_broken_and_cancelled_logs_end_in_words(visitor, tmp_path):
         expect(bars).to_have_count(0)
         page.get_by_role("button", name="Remove").first.click()
         expect(alert).to_have_count(0)
-    # Noise takes long: nothing fits it.
-    rng = np.random.default_rng(0)
-    rows = 400 * 64
-    noise = pd.DataFrame(
+    # A correct log takes as long as it has steps: each of them is recomputed.
+    groups = np.random.default_rng(0).integers(0, 2, size=(160_000, 8))
+    gap = groups - groups.mean(1, keepdims=True)
+    long = pd.DataFrame(
         {
-            "step": np.arange(rows) // 64,
-            "prompt": np.arange(rows) // 8,
-            "reward": rng.normal(size=rows),
-            "advantage": rng.normal(size=rows),
+            "step": np.arange(groups.size) // 64,
+            "prompt": np.arange(groups.size) // 8,
+            "reward": groups.ravel().astype(float),
+            "advantage": (gap / (groups.std(1, ddof=1, keepdims=True) + 1e-4)).ravel(),
         }
     )
-    noise.to_parquet(tmp_path / "noise.parquet")
-    drop(visitor, tmp_path / "noise.parquet")
+    long.to_parquet(tmp_path / "long.parquet")
+    drop(visitor, tmp_path / "long.parquet")
     visitor.keyed("check-cancel").get_by_role("button").click()
     said = page.get_by_text("The check was cancelled")
-    expect(said).to_be_visible()
+    expect(said).to_be_visible(timeout=60_000)
     expect(bars).to_have_count(0)
     expect(page.get_by_role("button", name="Check again")).to_be_visible()
