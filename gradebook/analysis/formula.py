@@ -176,6 +176,10 @@ def _scale(comparison: Comparison, trace: Trace, row: int) -> Line:
     for kind in kinds:
         if bool(same(_divisor(batch, trace, kind), trace.scale)[row]):
             sentence = SCALES[kind].format(eps=eps, ddof=batch.settings.ddof)
+            groups = by_group(trace.group, trace.counted)
+            single = int(groups.n[groups.of[row]]) == 1
+            if kind == "group_std" and single and batch.settings.ddof == 1:
+                sentence = f"1 (one counted row has no deviation) + {eps}"
             break
     else:
         usual = SCALES[asked].format(eps=eps, ddof=batch.settings.ddof)

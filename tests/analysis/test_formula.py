@@ -169,9 +169,10 @@ def test_a_row_in_no_group():
 
 def test_a_lone_row_that_keeps_its_raw_score():
     correct, faulty = sides("rejected_rows-lone_survivor", 0)
-    assert correct[:2] == [
+    assert correct == [
         "(0.500 - 0.000) / 1.000 = +0.500",
         "baseline: 0, row 0 is alone and keeps its raw score",
+        "scale: 1 (one counted row has no deviation) + 1e-6",
     ]
     assert faulty[0] == "(0.500 - 6.125) / 3.838 = -1.466"
 

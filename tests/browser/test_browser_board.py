@@ -40,8 +40,8 @@ def wanted_by_the_link(page, name):
 
 
 def soon(board, look, right):
-    """What `look()` sees is `right` within ten seconds."""
-    for _ in range(100):
+    """What `look()` sees is `right` within thirty seconds."""
+    for _ in range(300):
         if right(look()):
             return
         board.page.wait_for_timeout(100)

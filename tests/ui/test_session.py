@@ -82,7 +82,7 @@ class Seat:
     """A browser at a bug's page, in a room."""
 
     def __init__(self, room="", key="", seat="", follow=True, **query):
-        self.app = AppTest.from_function(bug_page, default_timeout=30)
+        self.app = AppTest.from_function(bug_page, default_timeout=60)
         self.room = room
         if room:
             self.app.query_params["room"] = room

@@ -213,9 +213,9 @@ def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
         correct = int(frame["verdict"].eq("correct").sum())
         also = f" and the correct computation on {correct:,} others" if correct else ""
         first += (
-            f" on {len(off):,} of {count(len(frame), 'step')}{also}; the correct"
-            f" advantages differ by up to {short(float(largest), 4)}, first in step"
-            f" {at['step']}, there most at row {at['row']}"
+            f" on {len(off):,} of {count(len(frame), 'step')}{also}. The correct"
+            f" advantages differ by up to {short(float(largest), 4)}; the first of"
+            f" these steps is {at['step']}, where row {at['row']} differs most"
         )
     if j.verdict == "suspect":
         return f"{first}. This holds if {means}."

@@ -79,7 +79,7 @@ def affected(scenario: Scenario) -> None:
         measured(scenario.bug)
     if scenario.kin:
         kin = "\n".join(f"- {_relative(one)}" for one in scenario.kin)
-        sources += f"\n\n**Relatives of this bug**\n\n{kin}"
+        sources += f"\n\n**Related reports**\n\n{kin}"
     left, right = st.columns(2, gap="large")
     left.markdown(said)
     right.markdown(f"**Sources**\n\n{sources}")

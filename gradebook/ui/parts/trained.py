@@ -119,8 +119,8 @@ def _headline(mine: Desk, curves: Curves) -> str:
     guess, asked = mine.guesses[run.bug]
     if guess and asked == run:
         choices = dict(zip((MORE, LESS, SAME), one.measured.choices))
-        right = ", and that is right" if guess == shown.kind else ""
-        text = f"You said {choices[guess]}{right}. {text}"
+        right = " That is right." if guess == shown.kind else ""
+        text = f"You said: {choices[guess]}.{right} {text}"
     return words.plain(text)
 
 
