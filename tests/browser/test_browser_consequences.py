@@ -25,7 +25,7 @@ def test_a_run_is_predicted_played_moved_and_opened(reader):
     # The report's setting was trained in advance: the result is in view.
     expect(said).to_have_text(
         re.compile(
-            r"You said: worse\. That is right\. With 1\.1 times .*, the success"
+            r"You said worse\. That is right\. With 1\.1 times .*, the success"
             r" rate of the faulty run is 9\d points lower after 200 updates"
             r" \(95 % interval \d+ to \d+\)\."
         )

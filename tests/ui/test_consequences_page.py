@@ -49,7 +49,7 @@ def test_the_page_asks_first_and_shows_what_was_trained_in_advance():
     assert not at.exception
     assert at.slider[0].value == pytest.approx(1.1)
     # CONSEQUENCES: .987 and .003 after 200 updates with 32 seeds.
-    assert "You said: worse. That is right." in said(at)
+    assert "You said worse. That is right." in said(at)
     assert re.search("success rate of the faulty run is 9[89] points lower", said(at))
     assert not at.query_params
 

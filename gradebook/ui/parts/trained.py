@@ -120,7 +120,7 @@ def _headline(mine: Desk, curves: Curves) -> str:
     if guess and asked == run:
         choices = dict(zip((MORE, LESS, SAME), one.measured.choices))
         right = " That is right." if guess == shown.kind else ""
-        text = f"You said: {choices[guess]}.{right} {text}"
+        text = f"You said {choices[guess]}.{right} {text}"
     return words.plain(text)
 
 
