@@ -32,8 +32,8 @@ from gradebook.core.settings import ESTIMATORS, Settings
 from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
 
 if TYPE_CHECKING:
-    from gradebook.logs.check import check
     from gradebook.logs.guard import Finding, Guard, WrongAdvantages
+    from gradebook.logs.log import check
     from gradebook.logs.recording.read import recording
     from gradebook.logs.recording.recorder import Recorder
     from gradebook.output import figures
@@ -46,7 +46,7 @@ LATE = {
     "Guard": "gradebook.logs.guard",
     "Recorder": "gradebook.logs.recording.recorder",
     "WrongAdvantages": "gradebook.logs.guard",
-    "check": "gradebook.logs.check",
+    "check": "gradebook.logs.log",
     "laws": "gradebook.trainers.laws",
     "probe": "gradebook.trainers.probe",
     "recording": "gradebook.logs.recording.read",

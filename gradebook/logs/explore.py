@@ -18,8 +18,7 @@ from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
-from gradebook.logs.candidates.reading import logged
-from gradebook.logs.candidates.trl import read_as_trl
+from gradebook.logs.candidates.trl import logged, read_as_trl
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import Ruler, distance
 from gradebook.logs.judging.judge import COLUMNS, COUNTS

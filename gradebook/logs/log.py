@@ -1,36 +1,47 @@
-"""`check_log`: files in, a verdict out."""
+"""`check_log`: files in, a verdict out; `check`: whole steps in, one row a step
+out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS
-from gradebook.logs.candidates.reading import logged
-from gradebook.logs.candidates.trl import read_as_trl
+from gradebook.logs.candidates.trl import logged, read_as_trl
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import ruler_of
-from gradebook.logs.judging.judge import blank, judge
+from gradebook.logs.judging.judge import COLUMNS, Judgement, blank, by_step, judge
 from gradebook.logs.judging.sentences import (
+    count,
     near_miss,
     sentence_of,
     ties_of,
     unchecked,
 )
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.notes import incomplete, judged, left_out
-from gradebook.logs.read.log import Log, other_prompts, read_files
+from gradebook.logs.read.log import (
+    Log,
+    other_prompts,
+    read_files,
+    read_frame,
+    read_recording,
+)
 from gradebook.logs.read.sources import Source
 from gradebook.logs.what_if import what_if
+
+if TYPE_CHECKING:
+    from gradebook.logs.recording.read import Recording
 
 NO_ADVANTAGES = (
     "Cannot tell: this log has no advantages. Log them beside the rewards, and"
     " check again."
 )
 NO_STEPS = "Cannot tell: no step of this log could be judged."
+NAMED = 5
+"""So many steps, or problems, are named; the rest are counted."""
 
 Progress = Callable[[float, int], object]
 """Called often with the share read and the steps judged, between two
@@ -161,3 +172,137 @@ def _verdict(log: Log, sentence: str, verdict: str, **facts: Any) -> Verdict:
         problems=log.recording.problems if log.recording else (),
         **facts,
     )
+
+
+def check(
+    frame: pd.DataFrame | Recording,
+    *,
+    columns: Mapping[str, str] | None = None,
+    weights: Sequence[float] | None = None,
+    group_size: int | None = None,
+    places: int | None = None,
+    declared: Mapping[str, Any] | None = None,
+) -> pd.DataFrame:
+    """What each step's advantages are: one row a step.
+
+    `frame` has whole steps, one row a rollout, in the log's order. Names
+    of columns are guessed; `columns` says otherwise ({"reward": "score"}).
+    It may also be a recording, or a part of one (`Recording.split`), which
+    says by itself what it holds and what was declared.
+    `places` are the decimals that advantages were rounded to, `declared`
+    settings that the trainer was given ({"scale": "group"}).
+
+    Columns of the answer: step; verdict (correct, other, suspect, asks,
+    cannot tell, none fits); bug, the suspect's name or ""; ties, the names
+    that fit equally well; asks, the bugs that it would be under a condition;
+    estimator; residual, the largest distance of a row from that computation;
+    correct_residual, the same for the correct one; row, the worst one,
+    counted from 0 in its step. A step's verdict depends on its own rows. A
+    step that stands twice, since the run was resumed, has two rows: "4" and
+    "4 (again)".
+
+    Raises GradebookError naming column and row of what cannot be read.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"prompt": [0, 0], "reward": [1.0, 4.0],
+    ...                       "advantage": [-1.5, 1.5]})
+    >>> check(frame)[["verdict", "estimator"]].values.tolist()
+    [['correct', 'dr_grpo']]
+    """
+    if isinstance(frame, pd.DataFrame):
+        log = read_frame(frame, columns)
+    else:
+        declared = {**frame.declared, **(declared or {})}
+        log = read_recording(frame, columns)
+    asked = asked_of(declared, group_size, log.columns.trusted)
+    parts = []
+    for table in log.tables():
+        reading = read_as_trl(table, log.columns, weights, group_size)
+        steps = logged(table, log.columns, reading)
+        parts.append(by_step(ruler_of(steps, log.types, places), asked))
+    if not parts:
+        return pd.DataFrame({name: [] for name in COLUMNS})
+    return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+
+
+def judged(j: Judgement) -> list[str]:
+    """Notes on a judgement."""
+    notes = []
+    rounding = j.candidates.ruler.advantage
+    if rounding:
+        notes.append(
+            f"Advantages are {rounding.words}; that much is allowed for where"
+            " nothing fits exactly."
+        )
+    quiet = int((j.frame["verdict"] == "cannot tell").sum())
+    if quiet and j.verdict in ("correct", "other", "suspect"):
+        steps = f"{quiet:,} of {count(len(j.frame), 'step')}"
+        notes.append(f"{steps} can tell nothing; they agree with the verdict.")
+    return notes
+
+
+def incomplete(log: Log) -> list[str]:
+    """What a recording lacks; nothing for another log."""
+    notes: list[str] = []
+    recording = log.recording
+    if recording is None:
+        return notes
+    missing = recording.missing()
+    if missing:
+        some = [
+            f"step {step}: {'rank' if len(ranks) == 1 else 'ranks'}"
+            f" {', '.join(map(str, ranks))}"
+            for step, ranks in missing.items()
+        ]
+        steps = count(len(missing), "step is", "steps are")
+        notes.append(
+            f"{steps} not judged, since rows of some ranks are missing"
+            f" ({_first(some)})."
+        )
+    if recording.problems:
+        problems = count(len(recording.problems), "problem")
+        notes.append(f"The recording has {problems}: {_first(recording.problems)}")
+    if recording.by_token:
+        notes.append(
+            "Advantages differ between the tokens of a row; the mean over"
+            " its unmasked tokens is judged."
+        )
+    return notes
+
+
+def _first(items: Sequence[str]) -> str:
+    return "; ".join([*items[:NAMED], *["…"][: len(items) > NAMED]])
+
+
+def left_out(log: Log, set_apart: int) -> list[str]:
+    """What of a log is not judged, and what was brought together."""
+    notes = []
+    if log.broken_files:
+        files = len(log.sources)
+        notes.append(
+            f"{log.broken_files} of {count(files, 'file')} could not be read"
+            " to the end; the others are checked."
+        )
+    if set_apart:
+        rows = count(set_apart, "row belongs", "rows belong")
+        notes.append(
+            f"{rows} to an evaluation among the training rows, or to a group"
+            " that it cut short; they are set apart and not judged."
+        )
+    if log.gathered and not log.repeated:
+        notes.append(
+            "The rows of a step are not next to each other in this log. They were"
+            " grouped by step, in their logged order."
+        )
+    if log.repeated:
+        notes.append(
+            f"{count(log.repeated, 'step stands', 'steps stand')} twice, as"
+            " after a resumed run; each time is judged by itself."
+        )
+    if log.broken_cells:
+        cells = count(log.broken_cells, "broken cell was", "broken cells were")
+        steps = count(len(log.broken_steps), "step is", "steps are")
+        if log.without:
+            steps = f"all {count(log.without, 'row')} of these prompts are"
+        notes.append(f"{cells} left out; {steps} not judged for it.")
+    return notes

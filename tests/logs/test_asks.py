@@ -9,8 +9,7 @@ import promises
 import pytest
 from asking import named, verdict_on
 
-from gradebook.logs.check import check
-from gradebook.logs.log import check_log
+from gradebook.logs.log import check, check_log
 
 ASKS = Path(__file__).parent / "asks"
 

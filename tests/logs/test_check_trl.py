@@ -11,10 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradebook.logs.candidates.reading import rewarded
-from gradebook.logs.candidates.trl import explained, read_as_trl, solved
-from gradebook.logs.check import check
-from gradebook.logs.log import check_log
+from gradebook.logs.candidates.trl import explained, read_as_trl, rewarded, solved
+from gradebook.logs.log import check, check_log
 from gradebook.logs.read.canonical import canonical
 from gradebook.logs.read.columns import guessed
 from gradebook.logs.read.sources import Source
@@ -81,7 +79,7 @@ def test_unscored_rows_that_count_as_zero_are_named():
     group = total.groupby([frame["step"], np.arange(len(frame)) // 4])
     spread = group.transform("std") + 1e-4
     frame["advantage"] = (total - group.transform("mean")) / spread
-    assert any("up to a factor" in note for note in checked(frame).notes)
+    assert any("give them as weights" in note for note in checked(frame).notes)
     found = checked(frame, weights=(1, 2))
     assert (found.verdict, found.bug) == ("asks", "unscored_rows")
 
@@ -149,7 +147,7 @@ def test_weights_are_solved_whatever_divides(weights, divisor, seed):
     advantage = ((total - total.mean(-1, keepdims=True)) / spread).ravel()
     rows = rewards.reshape(48, -1)
     step, group = np.arange(48) // 24, np.arange(48) // 6
-    assert solved(rows, advantage, step, group) == (tuple(weights), True)
+    assert solved(rows, advantage, step, group) == tuple(weights)
     assert explained(rows @ weights, advantage, group) == 1
     wrong = [weights[0] + 1, *weights[1:]]
     assert explained(rows @ wrong, advantage, group) < 1

@@ -1,10 +1,13 @@
-"""TRL's logs: how many rows share a prompt, and the reward weights.
+"""TRL's logs: how many rows share a prompt, which rows are of evaluation, and the
+reward weights.
 
 TRL cuts groups by position, `num_generations` rows each, and writes every
 reward function before weighting. Both are worked out from the rows: whatever a
 trainer subtracts from a group's rewards and divides them by, the advantages of a
 group lie on a line with its summed rewards. That gives the weights up to a
-factor, and what divides them gives the factor.
+factor, and what divides them gives the factor. Where TRL evaluates, it writes
+rows of evaluation behind the training rows of a step, and the oldest training
+rows drop out for them.
 
 Letters: R rows, F reward functions, G groups.
 """
@@ -12,40 +15,31 @@ Letters: R rows, F reward functions, G groups.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gradebook.core.errors import refuse
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.reading import (
-    Reading,
-    codes_of,
-    layout_of,
-    normalized_rewards,
-    place_groups,
-    steps_of,
-    sums,
-)
-from gradebook.logs.read.canonical import functions_of, unscored
+from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
+from gradebook.logs.read.canonical import functions_of, summed, unscored
 from gradebook.logs.read.columns import Columns
 
 SAMPLE_ROWS = 4096
 """So many rows, in whole steps, are looked at."""
+STEPS = 512
+"""So many steps are looked at to find the layout of rows of evaluation."""
 CLOSE = 1e-5
 """So near numbers of size 1 tell one eps from another."""
 EPS = (1e-4, 1e-6, 1e-8)
 """What GDPO adds to a function's deviation: TRL's first."""
 NEAR = 1e-3
 """A group's advantages are so near to the line, beside numbers of size 1."""
-DIGITS = (1, 2, 3, 6)
-"""Weights have so many digits, the fewest that explain the advantages."""
 MOST = 0.9
 """Weights have to explain this share of the rows."""
 GIVEN = "as given"
 ALONE = "this function alone explains the logged advantages"
 SOLVED = "the logged advantages determine them"
-UP_TO = "up to a factor, which the log does not determine: give them as weights"
 EQUAL = "equal weights agree with the logged advantages"
 ASSUMED = "TRL's default; the log does not determine them: give them as weights"
 NORMALIZED = (
@@ -54,34 +48,101 @@ NORMALIZED = (
 )
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How a log's rows are grouped and its rewards are summed.
+
+    weights       one for each reward function
+    group_size    rows per prompt where groups are cut by position, else None
+    notes         what a reader should know about both
+    normalized    the eps with which each function's rewards are normalized
+                  in their group before they are summed, or None
+    layout        training rows per prompt, and rows of evaluation at the end
+                  of a step that has any; None without any
+    asks_weights  the weights are assumed, and the rows do not confirm them
+    """
+
+    weights: tuple[float, ...]
+    group_size: int | None
+    notes: tuple[str, ...] = ()
+    normalized: float | None = None
+    layout: tuple[int, int] | None = None
+    asks_weights: bool = False
+
+
+def logged(table: pd.DataFrame, columns: Columns, reading: Reading) -> LoggedSteps:
+    """A canonical table under a reading, without rows of evaluation, its
+    groups cut by position where TRL does so or the log names no prompt.
+    Raises GradebookError for a log of neither prompts nor a group size."""
+    if reading.layout is not None:
+        table = _training(table, *reading.layout)
+    by_place = columns.by_place or "prompt" not in table
+    if by_place and reading.group_size:
+        table = table.assign(prompt=_place_groups(table, reading.group_size))
+    if "prompt" not in table:
+        raise GradebookError(
+            key="prompt",
+            expected="a column of prompts or group ids, or a group size",
+            found="none",
+        )
+    return to_logged(rewarded(table, reading))
+
+
+def rewarded(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
+    """The canonical table, its groups cut, with one reward."""
+    if reading.normalized:
+        names = functions_of(table)
+        group = _groups(table, None)
+        values = _normalized(table[names].to_numpy(), group, reading.normalized)
+        table = table.assign(**dict(zip(names, values.T)))
+    return summed(table, reading.weights)
+
+
 def read_as_trl(
     table: pd.DataFrame,
     columns: Columns,
     weights: Sequence[float] | None = None,
     group_size: int | None = None,
 ) -> Reading:
-    """Group size and weights of a canonical table, as given or as the
-    rows show.
-
-    Raises GradebookError when the number of weights is wrong.
-    """
-    layout = layout_of(table) if columns.by_place else None
+    """Group size and weights of a canonical table, as given or as the rows show:
+    those whose summed rewards explain the most advantages, the likeliest where
+    several do as well. Raises GradebookError when the number of weights is
+    wrong."""
+    layout = _layout(table) if columns.by_place else None
     if layout is not None:
-        table = layout.training(table)
+        table = _training(table, *layout)
     names = columns.rewards
     if weights is not None and len(weights) != len(names):
         expected = f"{len(names)} numbers, for " + ", ".join(names)
         raise refuse(expected, len(weights), "weights")
-    reading = Reading(
-        tuple(map(float, weights)) if weights else (1.0,) * len(names),
-        group_size,
-        layout=layout,
-    )
+    default = tuple(map(float, weights)) if weights else (1.0,) * len(names)
+    reading = Reading(default, group_size, layout=layout)
     plain = weights is not None or len(names) == 1 or "prompt" not in table
     sample = _sample(table)
     if not len(sample) or (plain and not columns.by_place):
         return reading
-    return _best(sample, columns, reading, weights is not None)
+    sizes: list[int | None] = [group_size]
+    if not group_size and columns.by_place:
+        # Sizes that divide every run of equal prompts, and at last None: equal
+        # prompts are a group, of whatever size.
+        common = _common_run(sample)
+        sizes = [*(n for n in range(common, 1, -1) if common % n == 0), None]
+    if "advantage" not in sample:
+        why = GIVEN if weights else ASSUMED
+        return _with_notes(sample, columns, replace(reading, group_size=sizes[0]), why)
+    tries = [
+        (shares, why, replace(reading, weights=w, group_size=size, normalized=eps))
+        for size in sizes
+        for eps in ((None, *EPS) if len(names) > 1 else (None,))
+        for shares, why, w in _tried(sample, size, eps, default, weights is not None)
+    ]
+    (share, _), why, best = max(tries, key=lambda each: each[0])
+    if why == EQUAL and best.group_size == 2:
+        why = ASSUMED  # any weights explain the signs in a group of two
+    if share < MOST and weights is None:
+        why = ASSUMED
+        best = replace(reading, group_size=best.group_size if share else sizes[0])
+    return _with_notes(sample, columns, best, why)
 
 
 def _sample(table: pd.DataFrame) -> pd.DataFrame:
@@ -94,41 +155,6 @@ def _sample(table: pd.DataFrame) -> pd.DataFrame:
     return whole if len(whole) else table[step == last]
 
 
-def _best(
-    sample: pd.DataFrame, columns: Columns, reading: Reading, given: bool
-) -> Reading:
-    """The reading whose summed rewards explain the most advantages, the
-    likeliest one where several do as well."""
-    sizes: list[int | None] = [reading.group_size]
-    if not reading.group_size and columns.by_place:
-        # Sizes that divide every run of equal prompts, and at last None: equal
-        # prompts are a group, of whatever size.
-        common = _common_run(sample)
-        sizes = [*(n for n in range(common, 1, -1) if common % n == 0), None]
-    if "advantage" not in sample:
-        why = GIVEN if given else ASSUMED
-        reading = replace(reading, group_size=sizes[0])
-        return _with_notes(sample, columns, reading, why)
-    normalizations = (None, *EPS) if len(columns.rewards) > 1 else (None,)
-    tries = [
-        (
-            shares,
-            why,
-            replace(reading, weights=w, group_size=size, normalized=normalized),
-        )
-        for size in sizes
-        for normalized in normalizations
-        for shares, why, w in _tried(sample, size, normalized, reading.weights, given)
-    ]
-    (share, _), why, best = max(tries, key=lambda each: each[0])
-    if why == EQUAL and best.group_size == 2:
-        why = ASSUMED  # any weights explain the signs in a group of two
-    if share < MOST and not given:
-        why = ASSUMED
-        best = replace(reading, group_size=best.group_size if share else sizes[0])
-    return _with_notes(sample, columns, best, why)
-
-
 def _tried(
     sample: pd.DataFrame,
     size: int | None,
@@ -138,14 +164,10 @@ def _tried(
 ) -> Iterator[tuple[tuple[float, float], str, tuple[float, ...]]]:
     """Weights to try, likely ones first: how large a share of the rows they
     explain, nearly and closely, and where they come from."""
-    step = steps_of(sample)
-    if size is None:
-        group = codes_of(step, pd.factorize(sample["prompt"])[0])
-    else:
-        group = codes_of(step, place_groups(sample, size))
+    step, group = _steps(sample), _groups(sample, size)
     rewards = sample[functions_of(sample)].to_numpy()
     if normalized:
-        rewards = normalized_rewards(rewards, group, normalized)
+        rewards = _normalized(rewards, group, normalized)
     advantage = sample["advantage"].to_numpy()
     counts = ~unscored(sample) & np.isfinite(advantage)
     if not counts.any():
@@ -153,25 +175,14 @@ def _tried(
         return
     rewards = np.nan_to_num(rewards[counts], posinf=0, neginf=0)
     step, group = (pd.factorize(codes[counts])[0] for codes in (step, group))
-    several = len(default) > 1 and not given
-    tries = [(GIVEN if given or not several else EQUAL, default)]
-    if several:
+    tries = [(GIVEN if given or len(default) == 1 else EQUAL, default)]
+    if len(default) > 1 and not given:
         tries += [(ALONE, tuple(row)) for row in np.eye(len(default)).tolist()]
-        exact, sure = solved(rewards, advantage[counts], step, group)
-        if exact and sure:
-            tries.insert(0, (SOLVED, exact))
-        elif exact:
-            tries.append((UP_TO, exact))
+        weights = solved(rewards, advantage[counts], step, group)
+        tries = [(SOLVED, weights), *tries] if weights else tries
     for why, weights in tries:
         both = rewards @ weights, advantage[counts], group
         yield (explained(*both), explained(*both, CLOSE)), why, weights
-
-
-def _common_run(table: pd.DataFrame) -> int:
-    """What divides the rows with one prompt that follow each other in a step."""
-    labels = codes_of(steps_of(table), pd.factorize(table["prompt"])[0])
-    heads = np.flatnonzero(np.diff(labels, prepend=-1))
-    return int(np.gcd.reduce(np.diff(np.append(heads, len(table)))))
 
 
 def _with_notes(
@@ -180,8 +191,10 @@ def _with_notes(
     """The reading, with what a reader should know about it."""
     notes, size, several = [], reading.group_size, len(columns.rewards) > 1
     if several:
-        sums = zip(reading.weights, columns.rewards)
-        terms = " + ".join(f"{weight:g} {name}" for weight, name in sums)
+        terms = " + ".join(
+            f"{weight:g} {name}"
+            for weight, name in zip(reading.weights, columns.rewards)
+        )
         notes.append(f"reward = {terms} ({why})".replace("+ -", "- "))
     if size:
         notes.append(f"groups are {size} rows each, by position")
@@ -201,8 +214,7 @@ def _with_notes(
         )
     if reading.normalized:
         notes.append(NORMALIZED)
-    asks = several and why in (ASSUMED, UP_TO)
-    return replace(reading, notes=tuple(notes), asks_weights=asks)
+    return replace(reading, notes=tuple(notes), asks_weights=several and why == ASSUMED)
 
 
 def explained(
@@ -210,9 +222,7 @@ def explained(
 ) -> float:
     """The share of rows in groups whose advantages lie on a rising line with
     the rewards, float64 [R] each."""
-    away, centered = (
-        centered_in(v[:, None], group)[:, 0] for v in (rewards, advantage)
-    )
+    away, centered = _centered(rewards, group), _centered(advantage, group)
     rise = _rise(away, centered, group)
     off = np.abs(centered - away * rise[group]) > near * (1 + np.abs(advantage))
     good = (np.bincount(group, off) == 0) & (rise >= 0)
@@ -230,76 +240,157 @@ def _rise(away: np.ndarray, centered: np.ndarray, group: np.ndarray) -> np.ndarr
 
 def solved(
     rewards: np.ndarray, advantage: np.ndarray, step: np.ndarray, group: np.ndarray
-) -> tuple[tuple[float, ...] | None, bool]:
+) -> tuple[float, ...] | None:
     """Weights that explain the advantages, float64 [R], of the rewards,
-    float64 [R, F], None where many might; and whether the numbers show how
-    long they are. Step and group, int64 [R], count from 0. A function that
-    varies in no group gets 0."""
-    away = centered_in(rewards, group)
-    centered = centered_in(advantage[:, None], group)
+    float64 [R, F], None where many might. Step and group, int64 [R], count from
+    0. A function that varies in no group gets 0.
+
+    The factor is, where nothing divides, how many times an advantage is its
+    reward; else what TRL's eps shows of it."""
+    away = np.stack([_centered(each, group) for each in rewards.T], axis=1)
+    centered = _centered(advantage, group)
     size = np.sqrt((away**2).mean(0))
-    live = size > 1e-9
-    if not live.any():
-        return None, False
-    size = size[live]
-    plain = away[:, live] / size
+    varies = size > 1e-9
+    if not 0 < varies.sum() <= len(away):
+        return None
     # The weighted sum of what in a group's rewards does not lie along its
     # advantages is 0.
-    square = sums(centered**2, group)
-    along = sums(plain * centered, group) / np.where(square > 0, square, 1)
-    _, value, right = np.linalg.svd(
-        plain - along[group] * centered, full_matrices=False
-    )
-    if len(plain) < live.sum() or (len(value) > 1 and value[-2] < NEAR * value[0]):
-        return None, False
-    weights = np.zeros(len(live))
-    weights[live] = right[-1] / size
-    weights *= np.sign(weights @ (away.T @ centered)[:, 0]) / np.abs(weights).max()
+    plain = away[:, varies] / size[varies]
+    along = np.stack([_rise(centered, each, group) for each in plain.T], axis=1)
+    rest = plain - along[group] * centered[:, None]
+    _, value, right = np.linalg.svd(rest, full_matrices=False)
+    if len(value) > 1 and value[-2] < NEAR * value[0]:
+        return None
+    weights = np.zeros(len(size))
+    weights[varies] = right[-1] / size[varies]
+    weights *= np.sign(weights @ (away.T @ centered)) / np.abs(weights).max()
     weights[np.abs(weights) < 1e-4] = 0
-    length = _length(away @ weights, centered[:, 0], rewards @ weights, step, group)
-    weights *= length or 1.0
-    for digits in DIGITS:
+    factor = _factor(away @ weights, centered, rewards @ weights, step, group)
+    if factor is None:
+        return None
+    weights *= factor
+    for digits in (1, 2, 3, 6):
         short = np.array([float(f"{w:.{digits}g}") for w in weights]) + 0.0
         if np.allclose(short, weights, rtol=1e-4, atol=0):
             break
-    return tuple(short.tolist()), length is not None
+    return tuple(short.tolist())
 
 
-def _length(
+def _factor(
     away: np.ndarray,
     centered: np.ndarray,
     reward: np.ndarray,
     step: np.ndarray,
     group: np.ndarray,
 ) -> float | None:
-    """The factor of the weights: where nothing divides, how many times an
-    advantage is its reward; else what TRL's eps shows of it; None where the
-    numbers do not show it."""
+    """Where nothing divides, how many times an advantage is its reward; else what
+    TRL's eps shows of it; None where the numbers do not show it."""
     rise, rows = _rise(away, centered, group), np.bincount(group)
     varies = rise > 0
     if not varies.any():
         return None
-    for factor in (rise, rise * (rows - 1) / rows):  # the mean, and leave-one-out
-        length = _two_digits(float(np.median(factor[varies])))
-        if np.allclose(factor[varies], length, rtol=1e-4):
-            return length
+    for factors in (rise, rise * (rows - 1) / rows):  # the mean, and leave-one-out
+        middle = float(f"{np.median(factors[varies]):.2g}")
+        if np.allclose(factors[varies], middle, rtol=1e-4):
+            return middle
     first = np.unique(group, return_index=True)[1]
     for among in (group, step):
-        square = np.bincount(among, centered_in(reward[:, None], among)[:, 0] ** 2)
+        square = np.bincount(among, _centered(reward, among) ** 2)
         spread = np.sqrt(square / np.maximum(np.bincount(among) - 1, 1))[among[first]]
-        # 1 / rise = the spread + eps / the length
-        rest = (1 / rise[varies]) - spread[varies]
+        # 1 / rise = the spread + eps / the factor
+        rest = 1 / rise[varies] - spread[varies]
         middle = float(np.median(rest))
         steady = np.median(np.abs(rest - middle)) < 0.02 * middle
         if steady and 0.05 < EPS[0] / middle < 20:
-            return _two_digits(EPS[0] / middle)
+            return float(f"{EPS[0] / middle:.2g}")
     return None
 
 
-def _two_digits(value: float) -> float:
-    return float(f"{value:.2g}")
+def _centered(values: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Values less their group's mean. [R]"""
+    return values - (np.bincount(group, values) / np.bincount(group))[group]
 
 
-def centered_in(values: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Values less their group's mean, [R, F]."""
-    return values - (sums(values, group) / np.bincount(group)[:, None])[group]
+def _normalized(rewards: np.ndarray, group: np.ndarray, eps: float) -> np.ndarray:
+    """Each function's rewards, less their group's mean and over its standard
+    deviation (ddof 1) + eps: NaN where empty, 0 for the only one of a group.
+    [R, F]"""
+    groups = pd.DataFrame(rewards).groupby(group)
+    away = rewards - groups.transform("mean")
+    values = (away / (groups.transform("std") + eps)).fillna(0)
+    return values.where(~np.isnan(rewards)).to_numpy()
+
+
+def _steps(table: pd.DataFrame) -> np.ndarray:
+    """int64 [R] steps from 0."""
+    if "step" not in table:
+        return np.zeros(len(table), dtype="int64")
+    return pd.factorize(table["step"], use_na_sentinel=False)[0].astype("int64")
+
+
+def _place_groups(table: pd.DataFrame, size: int) -> np.ndarray:
+    """int64 [R] position in the step // size."""
+    step = _steps(table)
+    return pd.Series(step).groupby(step).cumcount().to_numpy() // size
+
+
+def _groups(table: pd.DataFrame, size: int | None) -> np.ndarray:
+    """int64 [R], one number for each prompt of a step; for each `size` rows of
+    it, where there is one."""
+    prompt = _place_groups(table, size) if size else pd.factorize(table["prompt"])[0]
+    return pd.factorize(_steps(table) * (len(table) + 1) + prompt)[0]
+
+
+def _common_run(table: pd.DataFrame) -> int:
+    """What divides the rows with one prompt that follow each other in a step."""
+    heads = np.flatnonzero(np.diff(_groups(table, None), prepend=-1))
+    return int(np.gcd.reduce(np.diff(np.append(heads, len(table)))))
+
+
+def _training(table: pd.DataFrame, size: int, last: int) -> pd.DataFrame:
+    """Only the training rows whose whole group is there."""
+    keep = np.ones(len(table), dtype=bool)
+    for first, prompts in _stretches(table):
+        if not _pure(prompts, size, 0) and _pure(prompts, size, last):
+            end, stop = first + len(prompts), first + len(prompts) - last
+            keep[first:end] = False
+            keep[first + (stop - first) % size : stop] = True
+    return table[keep].reset_index(drop=True)
+
+
+def _layout(table: pd.DataFrame) -> tuple[int, int] | None:
+    """The layout under which all steps are whole groups of one prompt, with
+    as few rows of evaluation as possible; None where they are whole groups
+    as they stand, or under no layout."""
+    if "step" not in table or "prompt" not in table:
+        return None
+    steps = [prompts for _, prompts in _stretches(table)[:STEPS]]
+    for size in range(max(map(len, steps)), 1, -1):
+        odd = [prompts for prompts in steps if not _pure(prompts, size, 0)]
+        if not odd:
+            return None
+        if len(odd) == len(steps):
+            continue
+        for last in range(1, min(map(len, odd)) - size + 1):
+            if all(_pure(prompts, size, last) for prompts in odd):
+                return size, last
+    return None
+
+
+def _stretches(table: pd.DataFrame) -> list[tuple[int, np.ndarray]]:
+    """The first row of each stretch of one step, and the prompts of its rows."""
+    heads = np.flatnonzero(np.diff(_steps(table), prepend=-1))
+    prompt = pd.factorize(table["prompt"], use_na_sentinel=False)[0]
+    return list(zip(heads.tolist(), np.split(prompt, heads[1:])))
+
+
+def _pure(prompt: np.ndarray, size: int, last: int) -> bool:
+    """Without the `last` rows, and without what is left over before the
+    first whole group, every `size` rows have one prompt. Without rows to
+    leave out, nothing may be left over."""
+    rows = prompt[: len(prompt) - last]
+    over = len(rows) % size
+    if len(rows) < size or (over and not last):
+        return False
+    groups = rows[over:].reshape(-1, size)
+    return bool((groups == groups[:, :1]).all())
