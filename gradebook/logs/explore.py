@@ -151,14 +151,12 @@ def logged_step(
 ) -> LoggedSteps:
     """One step's rows as they were judged. Raises GradebookError."""
     log = read_files(paths, verdict.columns)
-    reading = None
-    for table in log.tables():
-        if reading is None:
-            size = verdict.group_size if not log.columns.by_place else None
-            reading = read_as_trl(table, log.columns, verdict.weights or None, size)
-        if (table["step"].astype(str) == str(step)).any():
-            steps = logged(table, log.columns, reading)
-            return steps.of_steps(steps.labels.astype(str) == str(step))
+    if len(log.table) and str(step) in log.table["step"].astype(str).array:
+        size = verdict.group_size if not log.columns.by_place else None
+        weights = verdict.weights or None
+        reading = read_as_trl(log.table, log.columns, weights, size)
+        steps = logged(log.table, log.columns, reading)
+        return steps.of_steps(steps.labels.astype(str) == str(step))
     raise GradebookError(
         key="step", expected="a step that was judged", found=shown(step, 30)
     )

@@ -188,13 +188,12 @@ class Guard:
         )
         if search.quiet(steps).all():
             return None
-        candidates = search.Candidates(ruler, self._asked)
-        fitted = [r for r in self._fitted if candidates.fit(r).good.all()]
+        fitted = [r for r in self._fitted if views.fit(ruler, r).good.all()]
         if not fitted and self.declared:
             fitted = [
                 c.reading
                 for c in search.wanted(steps, self._asked)
-                if ruler.fit(c.values, c.baseline, c.scale).good.all()
+                if ruler.fit(c).good.all()
             ]
         if fitted:
             self._fitted = tuple(fitted[:KEPT])

@@ -75,11 +75,10 @@ def check_log(
     recorded = log.recording.declared if log.recording else {}
     settings = {**recorded, **(declared or {})}
     asked = asked_of(settings, group_size, log.columns.trusted)
-    tables = list(log.tables())
     facts: dict[str, Any] = {"declared": settings}
-    if not tables:
+    table = log.table
+    if not len(table):
         return _verdict(log, NO_STEPS, "cannot tell", **facts)
-    table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
     reading = read_as_trl(table, log.columns, weights, group_size)
     steps = logged(table, log.columns, reading)
     facts["weights"] = reading.weights
@@ -215,14 +214,11 @@ def check(
         declared = {**frame.declared, **(declared or {})}
         log = read_recording(frame, columns)
     asked = asked_of(declared, group_size, log.columns.trusted)
-    parts = []
-    for table in log.tables():
-        reading = read_as_trl(table, log.columns, weights, group_size)
-        steps = logged(table, log.columns, reading)
-        parts.append(by_step(ruler_of(steps, log.types, places), asked))
-    if not parts:
+    if not len(log.table):
         return pd.DataFrame({name: [] for name in COLUMNS})
-    return pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+    reading = read_as_trl(log.table, log.columns, weights, group_size)
+    steps = logged(log.table, log.columns, reading)
+    return by_step(ruler_of(steps, log.types, places), asked)[list(COLUMNS)]
 
 
 def judged(j: Judgement) -> list[str]:

@@ -16,13 +16,12 @@ from gradebook.bugs import BUGS
 from gradebook.cases.record import bug
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import suspects
-from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import Ruler
 from gradebook.logs.judging.naming import advantages as advantages_of
 from gradebook.logs.judging.naming import as_steps, computations_of
 from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.search import Candidates
 from gradebook.logs.judging.space import BASELINES
+from gradebook.logs.judging.views import fit
 from gradebook.trainers.batches import Advantages, Rewards, cut, flat
 
 LAWS = tuple(law.__name__ for law in EIGHT)
@@ -135,7 +134,7 @@ def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, st
 def fits(reading: Reading, rewards: Rewards, advantages: Advantages) -> bool:
     """The reading gives these advantages, up to rounding."""
     ruler = Ruler(as_steps([(rewards, advantages)]))
-    return bool(Candidates(ruler, Asked()).fit(reading).good.all())
+    return bool(fit(ruler, reading).good.all())
 
 
 def _first_fit(
@@ -225,9 +224,9 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
     assert lost.unexplained is not None and lost.evidence is not None
     equal = lost.unexplained(reward, prompt)
     ruler = Ruler(steps, ignored=equal & within)
-    if Candidates(ruler, Asked()).fit(reading).good.all():
+    if fit(ruler, reading).good.all():
         return []
-    if Candidates(replace(ruler, ignored=equal), Asked()).fit(reading).good.all():
+    if fit(replace(ruler, ignored=equal), reading).good.all():
         dust = equal & ~within
         lies = lost.evidence(
             dust,

@@ -130,7 +130,7 @@ def test_a_broken_row_without_steps_costs_the_prompts_beside_it():
 def rows_of(text, kind):
     """The log of a text, and its one table."""
     log = read_files([of(text, f"log.{kind}")])
-    return log, *log.tables()
+    return log, log.table
 
 
 def with_empty_cells():

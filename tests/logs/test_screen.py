@@ -7,7 +7,7 @@ from gradebook.logs.candidates.logged_steps import to_logged
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import REWARDS, ruler_of
 from gradebook.logs.judging.screen import Screen
-from gradebook.logs.judging.search import quiet, replace_steps
+from gradebook.logs.judging.search import quiet
 from gradebook.logs.judging.space import again, shapes
 from gradebook.logs.judging.views import views
 
@@ -22,7 +22,7 @@ def steps_of(seed):
 
 
 def fits(ruler, computed, usable):
-    near = ruler.fit(computed.values, computed.baseline, computed.scale)
+    near = ruler.fit(computed)
     return bool((near.level[usable] <= REWARDS).any())
 
 
@@ -32,7 +32,7 @@ def test_what_the_screen_leaves_out_fits_no_step(seed):
     usable = ~quiet(ruler.steps)
     kept = left_out = 0
     for rows in views(ruler.steps, Asked()):
-        part = replace_steps(ruler, rows.steps)
+        part = ruler.on(rows.steps)
         screen = Screen(part, rows, usable)
         for shape in shapes(rows):
             firsts, normalized = screen.firsts(shape), screen.seconds(shape)

@@ -55,8 +55,7 @@ FIRST = [0.0, -(0.5**0.5), -(0.5**0.5), 2**0.5]
 
 
 def first_prompt(folder):
-    (table,) = gradebook.recording(folder).tables()
-    return table["advantage"].to_pylist()[:4]
+    return gradebook.recording(folder).table()["advantage"].to_pylist()[:4]
 
 
 def of_areal(groups, reward_norm, adv_norm=None):

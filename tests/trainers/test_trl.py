@@ -209,8 +209,7 @@ def trainer(folder, functions=(sixes, brevity), kind=Trainer, **changed):
 
 
 def recorded(folder):
-    tables = gradebook.recording([folder]).tables()
-    return pd.concat([table.to_pandas() for table in tables])
+    return gradebook.recording([folder]).table().to_pandas()
 
 
 @pytest.mark.parametrize(

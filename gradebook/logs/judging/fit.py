@@ -113,6 +113,20 @@ def _types(sizes: np.ndarray) -> Rounding:
 
 
 @dataclass(frozen=True, eq=False)
+class Numbers:
+    """What a computation gives, float64 [R] each.
+
+    values    the advantages
+    baseline  what the reward was compared with
+    scale     what the distance was divided by, in all
+    """
+
+    values: np.ndarray
+    baseline: np.ndarray
+    scale: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
 class Fit:
     """How a computation lies with the log, [S].
 
@@ -209,9 +223,10 @@ class Ruler:
             moved = self.reward_moved[at] * (1 + self.size[at]) / np.abs(scale)
         return np.nan_to_num(moved, posinf=np.inf)
 
-    def fit(self, values: np.ndarray, baseline: np.ndarray, scale: np.ndarray) -> Fit:
+    def fit(self, computed: Numbers) -> Fit:
         """How a computation's advantages lie with the log."""
-        away = distance(values, self.steps.advantage)
+        scale = computed.scale
+        away = distance(computed.values, self.steps.advantage)
         if self.ignored is not None:
             away = np.where(self.ignored, 0, away)
         residual = self.steps.worst(away)
@@ -220,7 +235,7 @@ class Ruler:
         fits = away <= allowed
         hopeless = not self._all(away <= self.most).any()
         if (level == NONE).any() and not hopeless:
-            allowed = allowed + self.scores(baseline, scale)
+            allowed = allowed + self.scores(computed.baseline, scale)
             near = self._all(away <= allowed)
             level = np.minimum(level, np.where(near, SCORES, NONE))
             if self.advantage:
@@ -233,6 +248,12 @@ class Ruler:
                 level = np.minimum(level, np.where(near, REWARDS, NONE))
         near_rows = float((away <= NEAR * self.size).mean())
         return Fit(level, residual, fits, near_rows)
+
+    def on(self, steps: LoggedSteps) -> Ruler:
+        """The ruler on other rows of the same steps."""
+        return (
+            self if steps is self.steps else Ruler(steps, self.advantage, self.reward)
+        )
 
     def _all(self, near: np.ndarray) -> np.ndarray:
         return np.logical_and.reduceat(near, self.steps.starts)

@@ -38,6 +38,7 @@ from gradebook.logs.judging.search import (
     search_bugs,
 )
 from gradebook.logs.judging.suspects import Suspect, settings_to_try, trace
+from gradebook.logs.judging.views import compute
 
 COLUMNS = (
     "step",
@@ -213,7 +214,7 @@ def _decided(
     reading = next((r for r in fitting if asked.wanted(r)), fitting[0])
     named = (reading, *(r for r in fitting if r != reading))
     rows = np.isin(candidates.steps.step_of, at)
-    moved = candidates.ruler.rewards(candidates.compute(reading).scale)[rows]
+    moved = candidates.ruler.rewards(compute(candidates.steps, reading).scale)[rows]
     verdict, why = "correct" if asked.wanted(reading) else "other", ""
     if not moved.max() <= MOST_REWARD:
         verdict, why = "cannot tell", "rounding"
@@ -387,7 +388,7 @@ def _correct(whole: Judgement, asked: Asked, judged: list[Judgement]) -> np.ndar
                 fits, key=lambda r: fits[r].good.sum(), default=nearest
             )
             if reading is not None and reading.grouping != "without copies":
-                values = candidates.compute(reading).values
+                values = compute(steps, reading).values
         other = np.array([j.verdict == "other" for j in judged])[steps.step_of]
         if other.any():
             declared = settings_to_try(asked.declared, whole.readings, steps)[0]

@@ -14,6 +14,7 @@ from gradebook.logs.judging.fit import WRITTEN, distance
 from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.search import Candidates, Tick, fit_all, search
 from gradebook.logs.judging.suspects import Suspect, cuts_by_place, trace
+from gradebook.logs.judging.views import compute
 
 DIFFERENT = 6
 """So many different advantages prove a formula that no exact one gives."""
@@ -164,7 +165,7 @@ def _explained(
         order = sorted(fits, key=lambda r: (-fits[r].good[usable].sum(), plainness(r)))
         fitting = order[:1]
     for r in fitting:
-        computed = part.compute(r)
+        computed = compute(steps, r)
         right = distance(computed.values, steps.advantage) <= part.ruler.base
         good = fits[r].good
         odd = rows & ~right & good[steps.step_of]

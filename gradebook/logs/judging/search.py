@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,12 @@ from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.screen import Screen
 from gradebook.logs.judging.space import (
     Computed,
-    Rows,
     again,
     anything,
     shapes,
 )
 from gradebook.logs.judging.suspects import Suspect
-from gradebook.logs.judging.views import rows_of, views
+from gradebook.logs.judging.views import fit, views
 
 SAMPLE = 1_024
 """About so many rows are searched at once, in whole steps."""
@@ -57,25 +55,6 @@ class Candidates:
     def steps(self) -> LoggedSteps:
         """The rows."""
         return self.ruler.steps
-
-    @cached_property
-    def views(self) -> dict[tuple, Rows]:
-        """The rows as readings have seen them."""
-        return {}
-
-    def compute(self, reading: Reading) -> Computed:
-        """A reading's advantages on all rows."""
-        key = reading.rows, reading.grouping, reading.clip
-        if key not in self.views:
-            self.views[key] = rows_of(self.steps, reading)
-        return self.views[key].compute(reading)
-
-    def fit(self, reading: Reading) -> Fit:
-        """How a reading lies with the log."""
-        computed = self.compute(reading)
-        key = reading.rows, reading.grouping, reading.clip
-        ruler = replace_steps(self.ruler, self.views[key].steps)
-        return ruler.fit(computed.values, computed.baseline, computed.scale)
 
     def correct(self, suspect: Suspect) -> Fit:
         """How the correct engine lies with the log under a suspect's
@@ -160,7 +139,7 @@ def search(
         for reading in _fitting(part, asked, candidates, tick, only):
             if reading not in candidates.readings:
                 tick()
-                candidates.readings[reading] = candidates.fit(reading)
+                candidates.readings[reading] = fit(ruler, reading)
         left &= candidates.level() > WRITTEN
         if left.sum() == before or part.steps.step_count == before:
             break
@@ -179,7 +158,7 @@ def _fitting(
         usual = rows.grouping == "prompt" and rows.clip == asked.reward_clip
         if not usual and not left.any():
             break
-        part = replace_steps(ruler, rows.steps)
+        part = ruler.on(rows.steps)
         screen = Screen(part, rows, usable)
 
         def note(each: Computed, part: Ruler = part) -> None:
@@ -197,8 +176,8 @@ def _fitting(
                 note(shape.computed(*choice))
             for second, choice in screen.seconds(shape):
                 note(again(shape.computed(*choice), rows, second))
-        for fit in fits.values():
-            left = left & ~fit.good
+        for near in fits.values():
+            left = left & ~near.good
 
     def merit(reading: Reading) -> tuple:
         level = fits[reading].level[usable]
@@ -214,7 +193,7 @@ def _fitting(
 
 def _note(candidates: Candidates, computed: Computed, ruler: Ruler) -> Fit:
     """The fit of a computation, kept where it is the nearest so far."""
-    near = ruler.fit(computed.values, computed.baseline, computed.scale)
+    near = ruler.fit(computed)
     share = float(near.rows.mean())
     if candidates.nearest is None or share > candidates.nearest[1]:
         candidates.nearest = computed.reading, share
@@ -228,13 +207,6 @@ def _part(ruler: Ruler, at: np.ndarray) -> Ruler:
     if ignored is not None:
         ignored = ignored[at[ruler.steps.step_of]]
     return replace(ruler, steps=ruler.steps.of_steps(at), ignored=ignored)
-
-
-def replace_steps(ruler: Ruler, steps: LoggedSteps) -> Ruler:
-    """The ruler on other rows of the same steps."""
-    if steps is ruler.steps:
-        return ruler
-    return replace(ruler, steps=steps, ignored=None)
 
 
 def quiet(steps: LoggedSteps) -> np.ndarray:

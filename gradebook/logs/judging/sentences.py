@@ -16,6 +16,7 @@ from gradebook.logs.judging.fit import REWARDS, SCORES, distance
 from gradebook.logs.judging.judge import Judgement
 from gradebook.logs.judging.reading import TITLES, Reading
 from gradebook.logs.judging.suspects import Suspect, can_show
+from gradebook.logs.judging.views import compute
 
 MEANS = {
     "eos": "says that a rollout ended with EOS, and unfinished rollouts should not"
@@ -335,7 +336,7 @@ def near_miss(j: Judgement) -> str:
     reading, steps = nearest[0], j.candidates.steps
     if reading.grouping == "without copies":
         return ""
-    away = distance(j.candidates.compute(reading).values, steps.advantage)
+    away = distance(compute(steps, reading).values, steps.advantage)
     misses = away > 10 * (j.candidates.ruler.base + j.candidates.ruler.written)
     ends = np.append(steps.starts[1:], steps.rows)
     whole = [misses[a:b] for a, b in zip(steps.starts, ends)]

@@ -13,6 +13,7 @@ from itertools import product
 import numpy as np
 
 from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.logs.judging.fit import Numbers
 from gradebook.logs.judging.reading import Reading
 
 EPS = (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 1e-10, 0.0)
@@ -83,18 +84,10 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Computed:
-    """What a reading gives.
-
-    values    float64 [R] the advantages
-    baseline  float64 [R] what the reward was compared with
-    scale     float64 [R] what the distance was divided by, in all
-    """
+class Computed(Numbers):
+    """What a reading gives."""
 
     reading: Reading
-    values: np.ndarray
-    baseline: np.ndarray
-    scale: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +266,7 @@ class Rows:
                 scale = scale * more
         lost = self.steps.batch.kept_steps.numpy() <= 0
         values = np.where(lost, np.nan, values) if lost.any() else values
-        return Computed(r, values, baseline, scale)
+        return Computed(values, baseline, scale, r)
 
     def _again(self, values: np.ndarray, r: Reading) -> tuple[np.ndarray, np.ndarray]:
         """Values normalized once more over the step, and the divisor."""

@@ -16,7 +16,7 @@ from gradebook.core.errors import GradebookError, StepsError
 from gradebook.core.settings import FLAGS, Settings
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.logs.candidates.logged_steps import LoggedSteps, under
-from gradebook.logs.judging.fit import NONE, Fit, Ruler
+from gradebook.logs.judging.fit import NONE, Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Reading
 
 STRIDES = "strides"
@@ -197,12 +197,9 @@ def cuts_by_place(name: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
-    """What an engine gives on logged steps. float64 [R]; group int64 [R]."""
+class Trace(Numbers):
+    """What an engine gives on logged steps; group int64 [R]."""
 
-    values: np.ndarray
-    baseline: np.ndarray
-    scale: np.ndarray
     group: np.ndarray
 
 
@@ -225,8 +222,7 @@ def fit(ruler: Ruler, suspect: Suspect) -> Fit:
     fit."""
     steps = ruler.steps
     try:
-        traced = trace(steps, suspect)
-        return ruler.fit(traced.values, traced.baseline, traced.scale)
+        return ruler.fit(trace(steps, suspect))
     except StepsError as error:
         at = ~np.asarray(error.steps)
     except GradebookError:
@@ -235,7 +231,7 @@ def fit(ruler: Ruler, suspect: Suspect) -> Fit:
     residual = np.full(steps.step_count, np.inf)
     rows = np.zeros(steps.rows, dtype=bool)
     if at.any() and not at.all():
-        part = fit(Ruler(steps.of_steps(at), ruler.advantage, ruler.reward), suspect)
+        part = fit(ruler.on(steps.of_steps(at)), suspect)
         level[at], residual[at] = part.level, part.residual
         rows[at[steps.step_of]] = part.rows
         return Fit(level, residual, rows, part.near)

@@ -11,6 +11,7 @@ import numpy as np
 
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
+from gradebook.logs.judging.fit import Fit, Ruler
 from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.space import (
     EPS,
@@ -140,6 +141,12 @@ def rows_of(steps: LoggedSteps, reading: Reading) -> Rows:
         same = [g for n, g in groupings(steps) if n == reading.grouping]
         group = same[0] if same else None
     return Rows(steps, reading.rows, reading.grouping, group, reading.clip)
+
+
+def fit(ruler: Ruler, reading: Reading) -> Fit:
+    """How a reading lies with the log."""
+    rows = rows_of(ruler.steps, reading)
+    return ruler.on(rows.steps).fit(rows.compute(reading))
 
 
 def compute(steps: LoggedSteps, reading: Reading) -> Computed:

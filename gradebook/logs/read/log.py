@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,8 @@ class Log:
     rows           rows read
     gathered       rows of a step stood apart, and were brought together
     repeated       steps that stand again, as after a resumed run
+    table          the rows in canonical columns, in whole steps; none at all
+                   where no step can be judged
     """
 
     sources: Sequence[Source]
@@ -63,21 +65,7 @@ class Log:
     rows: int = 0
     gathered: bool = False
     repeated: int = 0
-    table: pd.DataFrame | None = None
-
-    def tables(self) -> Iterator[pd.DataFrame]:
-        """Canonical tables of whole steps, in order: one of all rows, or of a
-        recording some 65,536 rows each, read as they are asked for."""
-        if self.recording is None:
-            if self.table is not None and len(self.table):
-                yield self.table
-            return
-        folder = str(Path(self.sources[0].name).parent) if self.sources else ""
-        for frame in self.recording.frames():
-            rows = Rows(frame[[*self.columns.used]])
-            table = self._whole(self._marked(rows, folder))
-            if len(table):
-                yield table
+    table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
 
     def _marked(self, rows: Rows, file: str) -> pd.DataFrame:
         """Rows of a file in canonical columns; `broken` marks those that
@@ -289,10 +277,14 @@ def read_recording(
 ) -> Log:
     """A recording, or a part of one, as a log."""
     parts = [part for ranks in recording.parts.values() for part in ranks.values()]
-    return Log(
+    log = Log(
         files or [part.source for part in parts[:1]],
         recorded_columns(recording.columns, columns),
         dict(recording.types),
         recording,
         rows=sum(map(recording.rows, recording.steps)),
     )
+    if log.rows:
+        rows = Rows(recording.frame()[[*log.columns.used]])
+        log.table = log._whole(log._marked(rows, str(Path(log.sources[0].name).parent)))
+    return log

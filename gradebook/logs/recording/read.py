@@ -56,7 +56,7 @@ class Part:
 @dataclass(frozen=True)
 class Recording:
     """A folder of recordings. It is small and can be sent to a worker: the
-    rows are read where `tables` is called.
+    rows are read where `table` is called.
 
     parts     step -> rank -> where its rows stand, steps in order
     declared  what the trainer was configured with
@@ -112,26 +112,27 @@ class Recording:
                 missing[step] = absent
         return missing
 
-    def tables(self, rows: int = 65_536) -> Iterator[pa.Table]:
-        """The rows of whole steps, steps in order, ranks in order within a
-        step, some `rows` rows at a time. Steps with missing ranks are left
-        out. Raises GradebookError for a file that was deleted meanwhile, or
-        is damaged."""
-        steps, streams = self.steps, dict[Source, list[pa.RecordBatch]]()
-        held: list[pa.RecordBatch] = []
-        for step in steps:
+    def table(self) -> pa.Table:
+        """The rows of the whole steps, steps in order, ranks in order within a
+        step. Raises GradebookError for a file that was deleted meanwhile, or is
+        damaged."""
+        streams: dict[Source, list[pa.RecordBatch]] = {}
+        batches: list[pa.RecordBatch] = []
+        for step in self.steps:
             for _, part in sorted(self.parts[step].items()):
                 with _naming(part.source):
                     if part.source not in streams:
                         streams[part.source] = self._batches(part.source)
-                    batch = streams[part.source][part.batch]
-                    batch.validate(full=True)
-                held.append(batch)
-            if sum(batch.num_rows for batch in held) >= rows or step == steps[-1]:
-                with _naming(part.source):
-                    table = _joined(held)
-                yield table
-                held = []
+                    batches.append(streams[part.source][part.batch])
+                    batches[-1].validate(full=True)
+        if not batches:
+            return pa.table({name: [] for name in self.columns})
+        # What only some of the batches have is null elsewhere.
+        full = [batch for batch in batches if batch.num_rows] or batches[:1]
+        with _naming(part.source):
+            tables = [pa.Table.from_batches([batch]) for batch in full]
+            table = pa.concat_tables(tables, promote_options="permissive")
+        return table.replace_schema_metadata(None)
 
     def _batches(self, source: Source) -> list[pa.RecordBatch]:
         """The file's batches up to the last one that is a part, mapped into
@@ -141,14 +142,11 @@ class Recording:
         stream = _opened(source)
         return [stream.read_next_batch() for _ in range(last + 1)]
 
-    def frames(self, rows: int = 65_536) -> Iterator[pd.DataFrame]:
-        """The same as data frames, with the columns that every step has;
+    def frame(self) -> pd.DataFrame:
+        """The same as a data frame, with the columns that every step has;
         advantages by token are left out."""
         names = [name for name in self.columns if name != BY_TOKEN]
-        for table in self.tables(rows):
-            if table.num_rows:
-                (batch,) = table.select(names).combine_chunks().to_batches()
-                yield to_frame(batch)
+        return to_frame(self.table().select(names))
 
 
 @contextmanager
@@ -170,14 +168,6 @@ def _opened(source: Source) -> Any:
     if source.data is not None:
         return pa.ipc.open_stream(pa.BufferReader(source.data))
     return pa.ipc.open_stream(pa.memory_map(str(source.path)))
-
-
-def _joined(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """One table; what only some of the batches have is null elsewhere."""
-    full = [batch for batch in batches if batch.num_rows] or batches[:1]
-    tables = [pa.Table.from_batches([batch]) for batch in full]
-    table = pa.concat_tables(tables, promote_options="permissive")
-    return table.replace_schema_metadata(None)
 
 
 def recording(

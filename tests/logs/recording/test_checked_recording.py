@@ -160,4 +160,4 @@ def test_a_recording_splits_into_whole_steps(tmp_path):
     assert [len(part.steps) for part in found.split(3)] == [2, 2, 1]
     # A part travels to a worker, which reads its rows there.
     first, *_ = pickle.loads(pickle.dumps(found.split(3)))
-    assert [s for frame in first.frames() for s in frame["step"]] == [0] * 8 + [1] * 8
+    assert first.frame()["step"].tolist() == [0] * 8 + [1] * 8

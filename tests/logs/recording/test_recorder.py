@@ -22,10 +22,7 @@ ROWS = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
 
 def read(folder):
     """Every row of a folder's whole steps, as lists by column."""
-    found = recording([folder])
-    tables = [table.to_pydict() for table in found.tables()]
-    names = dict.fromkeys(name for table in tables for name in table)
-    return {name: [v for t in tables for v in t.get(name, [])] for name in names}
+    return recording([folder]).table().to_pydict()
 
 
 def test_rows_come_back_as_they_were(tmp_path):
@@ -113,7 +110,7 @@ def test_steps_with_other_columns_or_types_go_to_another_file(tmp_path):
     run = recording(tmp_path)
     assert run.steps == (0, 1, 2) and "eos" not in run.columns
     assert run.types == {"reward": "float64", "advantage": "float16"}
-    assert [s for frame in run.frames() for s in frame["step"]] == [0, 0, 1, 1, 2, 2]
+    assert run.frame()["step"].tolist() == [0, 0, 1, 1, 2, 2]
 
 
 def test_a_resumed_run_replaces_only_the_steps_that_it_repeats(tmp_path):
@@ -255,7 +252,7 @@ def test_a_file_that_is_cut_off_anywhere_keeps_its_whole_steps(tmp_path):
         path.write_bytes(content[:end])
         run, whole = recording(tmp_path / "run"), sum(e <= end for e in ends)
         assert run.steps == tuple(range(whole))
-        assert sum(len(frame) for frame in run.frames()) == 2 * whole
+        assert len(run.frame()) == 2 * whole
         cut = [p for p in run.problems if f"behind its first {whole} steps" in p]
         # A killed run ends right behind a step; a closed one has 8 bytes more.
         assert len(cut) == (end not in ends)
@@ -268,7 +265,7 @@ def test_rows_whose_file_was_deleted_are_an_error(tmp_path):
     (path,) = tmp_path.glob("*.arrows")
     path.unlink()
     with pytest.raises(GradebookError, match="what the recorder wrote"):
-        list(run.tables())
+        run.table()
 
 
 def test_a_recording_in_parquet_is_said_to_be_read_no_more(tmp_path):
