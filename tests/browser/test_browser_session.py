@@ -65,7 +65,9 @@ def test_a_class_goes_on_after_its_server_was_killed(elsewhere, tmp_path):
     panel = lead.keyed("room-panel")
     expect(panel.get_by_alt_text("QR code")).to_be_visible()
     code = lead.page.locator(".gb-code").inner_text().strip()
-    one.page.goto(panel.locator("code").first.inner_text())
+    link = panel.locator("code").first
+    expect(link).to_contain_text(server.url)
+    one.page.goto(link.inner_text())
     two.page.goto(f"{server.url}/session")
     two.page.get_by_label("Code", exact=True).fill(code.lower())
     button(two.page, "room-join").click()

@@ -172,13 +172,13 @@ def lead(
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text)
         label, key = ("Undo the reveal", "hide") if revealed else ("Reveal", "reveal")
-        st.button(
-            label,
-            key=f"room-{key}",
-            type="secondary" if revealed else "primary",
-            on_click=seat.act,
-            args=(Rooms.hide if revealed else Rooms.reveal, name),
-        )
+        # No callback: a session that begins anew after its server was away
+        # would lose a press that comes with its first run.
+        if st.button(
+            label, key=f"room-{key}", type="secondary" if revealed else "primary"
+        ):
+            seat.act(Rooms.hide if revealed else Rooms.reveal, name)
+            st.rerun()
         beside(revealed)
         here = elsewhere(room)
         if within and not here:
