@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler
 from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.screen import Screen
 from gradebook.logs.judging.space import (
     Computed,
     again,
@@ -36,6 +35,9 @@ ROUNDS = 4
 
 KEPT = 16
 """So many candidates that fit the sample are computed for a large log."""
+
+NEAR_ROWS = 0.6
+"""Where so large a share of the rows is near, every ddof and eps is tried."""
 
 Tick = Callable[[], object]
 
@@ -159,23 +161,30 @@ def _fitting(
         if not usual and not left.any():
             break
         part = ruler.on(rows.steps)
-        screen = Screen(part, rows, usable)
 
-        def note(each: Computed, part: Ruler = part) -> None:
-            near = _note(candidates, each, part)
-            if (near.level <= REWARDS).any():
+        def note(each: Computed, is_usual: bool, part: Ruler = part) -> Fit:
+            near = part.fit(each)
+            fits_some = bool((near.level <= REWARDS).any())
+            if fits_some:
                 fits[each.reading] = near
+            share = float(near.rows.mean())
+            if fits_some or is_usual:
+                nearest = candidates.nearest
+                if nearest is None or share > nearest[1]:
+                    candidates.nearest = each.reading, share
+            return near
 
         for shape in shapes(rows):
             if not only(shape.reading):
                 continue
-            firsts = screen.firsts(shape)
-            if shape.choices[0] not in firsts:
-                _note(candidates, shape.computed(*shape.choices[0]), part)
-            for choice in firsts:
-                note(shape.computed(*choice))
-            for second, choice in screen.seconds(shape):
-                note(again(shape.computed(*choice), rows, second))
+            usual, *others = shape.with_each_eps()
+            note(usual, True)
+            for each in others:
+                note(each, False)
+            for second in rows.seconds:
+                if note(again(usual, rows, second), False).near > NEAR_ROWS:
+                    for each in others:
+                        note(again(each, rows, second), False)
         for near in fits.values():
             left = left & ~near.good
 
@@ -189,15 +198,6 @@ def _fitting(
         return best
     kept = {r.estimator: r for r in reversed(best)}  # one of each name, and more
     return list(dict.fromkeys((*best[:KEPT], *kept.values())))
-
-
-def _note(candidates: Candidates, computed: Computed, ruler: Ruler) -> Fit:
-    """The fit of a computation, kept where it is the nearest so far."""
-    near = ruler.fit(computed)
-    share = float(near.rows.mean())
-    if candidates.nearest is None or share > candidates.nearest[1]:
-        candidates.nearest = computed.reading, share
-    return near
 
 
 def _part(ruler: Ruler, at: np.ndarray) -> Ruler:
@@ -268,39 +268,24 @@ def search_bugs(
 def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) -> None:
     """Runs each bug under few settings; where these come near, under all
     others like them, until some fit every step."""
-    declared = dict(asked.declared)
+    declared, done = asked.declared, set[str]()
     lone = bool((steps.groups.size <= 1).any())
-    done: set[str] = set()
-    for more in ({"whiten_tokens": False}, {}) if "length" in steps.has else ({},):
-        some = {**more, **declared} if more or "length" not in steps.has else declared
-        if "length" not in steps.has:
-            some = {"whiten_tokens": False, **declared}
-        shapes = tuple(bugs.conventions(some, ((1, 1e-6),)))
-        if not lone and "lone_row" not in declared:
-            # What a lone row gets makes no other settings where there is none.
-            first: dict[Settings, Settings] = {}
-            for shape in shapes:
-                first.setdefault(replace(shape, lone_row="raw"), shape)
-            shapes = tuple(first.values())
+    for whiten in (False, True) if "length" in steps.has else (False,):
+        table = tuple(bugs.conventions(declared, lone, whiten))
         like: dict[tuple, Suspect] = {}
-        for each in bugs.suspects(steps, shapes, group_size=asked.group_size):
+        for each in bugs.suspects(steps, table, group_size=asked.group_size):
             if each.bug in done:
                 continue
             near = run(each)
             if near.good.all():
                 done.add(each.bug)
-            elif near.near > 0.6 and each.settings.scale.endswith("_std"):
+            elif near.near > NEAR_ROWS and each.settings.scale.endswith("_std"):
                 shape = replace(each.settings, ddof=1, eps=0.0)
                 like.setdefault((each.bug, shape), each)
-        for each in () if done else like.values():
-            for ddof, eps in (*bugs.USUAL, *bugs.MORE):
-                changes: dict[str, Any] = {"ddof": ddof, "eps": eps}
-                free = {k: v for k, v in changes.items() if k not in declared}
-                if each.bug in done or not free and eps != bugs.USUAL[0][1]:
-                    continue
-                own = replace(each, settings=replace(each.settings, **free))
-                if run(own).good.all():
-                    done.add(each.bug)
+        for each, (ddof, eps) in product(() if done else like.values(), bugs.DETAILS):
+            details = replace(each.settings, **{"ddof": ddof, "eps": eps, **declared})
+            if each.bug not in done and run(replace(each, settings=details)).good.all():
+                done.add(each.bug)
         if done:
             return
 

@@ -323,11 +323,6 @@ class Shape:
         """Every eps and its place, [E]; one of none where eps takes no part."""
         return self.rows.choices if self.reading.adds_eps else ((0.0, ""),)
 
-    def scales(self, at: np.ndarray) -> np.ndarray:
-        """The divisors of some rows with each eps. float64 [E, ...]"""
-        divisor = self.divisor[at]
-        return np.stack([self._with_eps(divisor, *c) for c in self.choices])
-
     def computed(self, eps: float, eps_at: str) -> Computed:
         """The advantages with an eps."""
         reading = self.reading

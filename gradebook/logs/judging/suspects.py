@@ -40,8 +40,13 @@ UNDIVIDED: tuple[dict[str, Any], ...] = (
     {"scale": "nonzero_share"},
     {"baseline": "batch_mean", "scale": "none"},
 )
-USUAL = ((1, 1e-6), (0, 1e-6), (1, 1e-4), (0, 1e-9), (1, 1e-9), (1, 1e-8), (0, 1e-8))
-MORE = ((1, 1e-5), (0, 1e-4), (0, 1e-5), (1, 1e-3), (1, 0.0), (0, 0.0))
+WHITENED = ("group_mean", "leave_one_out", "none")
+"""Baselines that somebody normalizes once more."""
+DETAILS = (
+    *((1, 1e-6), (0, 1e-6), (1, 1e-4), (0, 1e-9), (1, 1e-9), (1, 1e-8), (0, 1e-8)),
+    *((1, 1e-5), (0, 1e-4), (0, 1e-5), (1, 1e-3), (1, 0.0), (0, 0.0)),
+)
+"""ddof and eps, the usual ones first."""
 
 
 @dataclass(frozen=True)
@@ -75,30 +80,26 @@ class Suspect:
 
 
 def conventions(
-    declared: Mapping[str, Any], details: tuple[tuple[int, float], ...] = USUAL
+    declared: Mapping[str, Any], lone: bool, whiten: bool
 ) -> Iterator[Settings]:
     """Settings that a bug is tried under, as far as they agree with what was
-    declared."""
-    whiten: list[dict[str, Any]] = [
-        {},
-        {"whiten_tokens": True},
-        {"whiten_tokens": True, "whiten_ddof": 0},
-    ]
-    whitened = ("group_mean", "leave_one_out", "none")
-    shapes: list[dict[str, Any]] = [{**shape, "eps": 0.0} for shape in UNDIVIDED]
-    for changes, (ddof, eps) in product(DIVIDED, details):
-        shapes.append({**changes, "ddof": ddof, "eps": eps})
+    declared; `lone` where some row stands alone, `whiten` with a second
+    normalization over tokens."""
+    more: tuple[dict[str, Any], ...] = ({"whiten_tokens": False},)
+    if whiten:
+        more = ({"whiten_tokens": True}, {"whiten_tokens": True, "whiten_ddof": 0})
+    shapes = [*({**s, "eps": 0.0} for s in UNDIVIDED)]
+    shapes += [{**s, "ddof": 1, "eps": 1e-6} for s in DIVIDED]
     table: dict[Settings, None] = {}
-    for lone_row, more in product(("raw", "zero"), whiten):
-        for shape in shapes:
-            if more and shape.get("baseline", "group_mean") not in whitened:
-                continue
-            changes = {"lone_row": lone_row, **more, **shape}
-            free = {k: v for k, v in changes.items() if k not in declared}
-            about = {}
-            if free.get("baseline") == "batch_mean" or "reward_clip" in declared:
-                about = {"spread_about": "baseline"}
-            table[Settings(**{**about, **free, **declared})] = None
+    for lone_row, second, shape in product(("raw", "zero")[: 1 + lone], more, shapes):
+        if whiten and shape.get("baseline", "group_mean") not in WHITENED:
+            continue
+        changes = {"lone_row": lone_row, **second, **shape}
+        free = {k: v for k, v in changes.items() if k not in declared}
+        about = {}
+        if free.get("baseline") == "batch_mean" or "reward_clip" in declared:
+            about = {"spread_about": "baseline"}
+        table[Settings(**{**about, **free, **declared})] = None
     yield from table
 
 
