@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -192,40 +191,24 @@ class Ruler:
         flat = np.bincount(group, reward != first[group], groups) == 0
         return (whole | flat)[group]
 
-    @cached_property
-    def reward_moved(self) -> np.ndarray:
-        """float64 [R] how far rounding may have moved each reward."""
-        return self.reward.of(self.steps.batch.reward.numpy().astype("float64"))
-
-    def allowed(
-        self, baseline: np.ndarray, scale: np.ndarray, at: np.ndarray
-    ) -> np.ndarray:
-        """The most that rows `at` may be off at any level, as `fit` has it."""
-        slack = self.base[at] + self.written[at] + self.scores(baseline, scale, at)
-        if self.reward:
-            slack = slack + self.rewards(scale, at)
-        return np.minimum(slack, self.most[at])
-
-    def scores(
-        self, baseline: np.ndarray, scale: np.ndarray, at: Any = slice(None)
-    ) -> np.ndarray:
-        """float64 [R] what float32 scores may do; of the rows `at`."""
-        reward = np.abs(self.steps.batch.reward.numpy())[at]
+    def scores(self, computed: Numbers) -> np.ndarray:
+        """float64 [R] what float32 scores may do."""
+        reward = np.abs(self.steps.batch.reward.numpy())
         with np.errstate(all="ignore"):
-            slack = FLOAT32 * (reward + np.abs(baseline)) / np.abs(scale)
-            slack = slack * np.maximum(self.size[at] - 1, 1)
+            slack = FLOAT32 * (reward + np.abs(computed.baseline))
+            slack = slack / np.abs(computed.scale) * np.maximum(self.size - 1, 1)
         slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
-        return np.where(self.exact_scores[at], 0, slack)
+        return np.where(self.exact_scores, 0, slack)
 
-    def rewards(self, scale: np.ndarray, at: Any = slice(None)) -> np.ndarray:
-        """float64 [R] what rounding of the rewards may do; of the rows `at`."""
+    def rewards(self, computed: Numbers) -> np.ndarray:
+        """float64 [R] what rounding of the rewards may do."""
+        reward = self.steps.batch.reward.numpy().astype("float64")
         with np.errstate(all="ignore"):
-            moved = self.reward_moved[at] * (1 + self.size[at]) / np.abs(scale)
+            moved = self.reward.of(reward) * (1 + self.size) / np.abs(computed.scale)
         return np.nan_to_num(moved, posinf=np.inf)
 
     def fit(self, computed: Numbers) -> Fit:
         """How a computation's advantages lie with the log."""
-        scale = computed.scale
         away = distance(computed.values, self.steps.advantage)
         if self.ignored is not None:
             away = np.where(self.ignored, 0, away)
@@ -235,7 +218,7 @@ class Ruler:
         fits = away <= allowed
         hopeless = not self._all(away <= self.most).any()
         if (level == NONE).any() and not hopeless:
-            allowed = allowed + self.scores(computed.baseline, scale)
+            allowed = allowed + self.scores(computed)
             near = self._all(away <= allowed)
             level = np.minimum(level, np.where(near, SCORES, NONE))
             if self.advantage:
@@ -244,7 +227,7 @@ class Ruler:
                 level = np.minimum(level, np.where(near, WRITTEN, NONE))
             fits = away <= allowed
             if self.reward and (level == NONE).any():
-                near = self._all(away <= allowed + self.rewards(scale))
+                near = self._all(away <= allowed + self.rewards(computed))
                 level = np.minimum(level, np.where(near, REWARDS, NONE))
         near_rows = float((away <= NEAR * self.size).mean())
         return Fit(level, residual, fits, near_rows)

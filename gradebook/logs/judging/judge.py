@@ -214,7 +214,7 @@ def _decided(
     reading = next((r for r in fitting if asked.wanted(r)), fitting[0])
     named = (reading, *(r for r in fitting if r != reading))
     rows = np.isin(candidates.steps.step_of, at)
-    moved = candidates.ruler.rewards(compute(candidates.steps, reading).scale)[rows]
+    moved = candidates.ruler.rewards(compute(candidates.steps, reading))[rows]
     verdict, why = "correct" if asked.wanted(reading) else "other", ""
     if not moved.max() <= MOST_REWARD:
         verdict, why = "cannot tell", "rounding"

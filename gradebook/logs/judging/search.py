@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from gradebook.logs.judging.space import (
     Computed,
     again,
     anything,
-    shapes,
+    families,
 )
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.judging.views import fit, views
@@ -174,10 +174,7 @@ def _fitting(
                     candidates.nearest = each.reading, share
             return near
 
-        for shape in shapes(rows):
-            if not only(shape.reading):
-                continue
-            usual, *others = shape.with_each_eps()
+        for usual, *others in families(rows, only):
             note(usual, True)
             for each in others:
                 note(each, False)
@@ -297,9 +294,7 @@ def wanted(steps: LoggedSteps, asked: Asked) -> Iterator[Computed]:
     for rows in views(steps, asked):
         if rows.grouping != "prompt" or asked.counts and rows.rows == "all":
             continue
-        for shape in shapes(rows):
-            for first in shape.with_each_eps():
-                own = [first]
-                if whitens:
-                    own = [again(first, rows, second) for second in rows.seconds]
-                yield from (each for each in own if asked.wanted(each.reading))
+        for first in chain.from_iterable(families(rows)):
+            seconds = rows.seconds if whitens else ()
+            each = [again(first, rows, second) for second in seconds] or [first]
+            yield from (c for c in each if asked.wanted(c.reading))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -252,8 +252,21 @@ class Rows:
     def compute(self, r: Reading) -> Computed:
         """The advantages of a reading."""
         baseline = self.baseline(r.baseline, r.lone_row)
-        shape = Shape(self, r, baseline, self.divisor(r, baseline))
-        return shape.computed(r.eps, r.eps_at)
+        return self.divided(r, baseline, self.divisor(r, baseline))
+
+    def divided(
+        self, r: Reading, baseline: np.ndarray, divisor: np.ndarray
+    ) -> Computed:
+        """The advantages of a reading over its divisor, with its eps."""
+        if r.adds_eps:
+            if r.eps_at == "inside":
+                divisor = np.sqrt(divisor * divisor + r.eps)
+            elif r.eps_at == "least":
+                divisor = np.maximum(divisor, r.eps)
+            else:
+                divisor = divisor + r.eps
+            divisor = np.nan_to_num(divisor, nan=1.0)
+        return self.finished(r, baseline, divisor)
 
     def finished(self, r: Reading, baseline: np.ndarray, scale: np.ndarray) -> Computed:
         """The advantages of a baseline and a scale."""
@@ -299,6 +312,8 @@ SCALES = (
     "nonzero_share",
     "group_mean",
 )
+WHOLE_STD = ("group_std", "batch_std")
+"""Deviations that may be measured from the baseline."""
 Wanted = Callable[[Reading], bool]
 """What was declared, as a question to a reading."""
 
@@ -308,67 +323,36 @@ def anything(reading: Reading) -> bool:
     return True
 
 
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """A computation but for eps: its reading, what the reward is compared
-    with, and what divides it, float64 [R] each."""
-
-    rows: Rows
-    reading: Reading
-    baseline: np.ndarray
-    divisor: np.ndarray
-
-    @property
-    def choices(self) -> tuple[Choice, ...]:
-        """Every eps and its place, [E]; one of none where eps takes no part."""
-        return self.rows.choices if self.reading.adds_eps else ((0.0, ""),)
-
-    def computed(self, eps: float, eps_at: str) -> Computed:
-        """The advantages with an eps."""
-        reading = self.reading
-        if reading.adds_eps:
-            reading = replace(reading, eps=eps, eps_at=eps_at)
-        scale = self._with_eps(self.divisor, eps, eps_at)
-        return self.rows.finished(reading, self.baseline, scale)
-
-    def with_each_eps(self) -> Iterator[Computed]:
-        """The advantages with every eps in every place."""
-        for choice in self.choices:
-            yield self.computed(*choice)
-
-    def _with_eps(self, divisor: np.ndarray, eps: float, eps_at: str) -> np.ndarray:
-        if not self.reading.adds_eps:
-            return divisor
-        if eps_at == "inside":
-            divisor = np.sqrt(divisor * divisor + eps)
-        else:
-            divisor = np.maximum(divisor, eps) if eps_at == "least" else divisor + eps
-        return np.nan_to_num(divisor, nan=1.0)
-
-
-def shapes(rows: Rows) -> Iterator[Shape]:
-    """Every baseline over every scale."""
+def families(rows: Rows, only: Wanted = anything) -> Iterator[list[Computed]]:
+    """Every baseline over every scale: the advantages with each eps in each
+    place, the usual one first."""
     by_length = ("length_weighted_mean", "batch_tokens")
     alone = ("group_mean", "leave_one_out", "length_weighted_mean")
     lone = bool((rows.groups.n <= 1).any())
+    view: dict[str, Any] = {
+        "rows": rows.rows,
+        "grouping": rows.grouping,
+        "clip": rows.clip,
+    }
     for name in BASELINES:
         if name in by_length and "length" not in rows.steps.has:
             continue
+        means = name not in ("group_mean", "second_best")
+        details: list[dict[str, Any]] = [
+            {"scale": scale, "about": about, "ddof": ddof}
+            for scale in SCALES
+            for about in ("mean", "baseline")[: 1 + (means and scale in WHOLE_STD)]
+            for ddof in ((1, 0) if scale.endswith("_std") else (1,))
+        ]
         for lone_row in ("zero", "raw") if lone and name in alone else ("",):
             baseline = rows.baseline(name, lone_row)
-            first = Reading(name, "none", lone_row=lone_row)
-            first = replace(
-                first, rows=rows.rows, grouping=rows.grouping, clip=rows.clip
-            )
-            means = name not in ("group_mean", "second_best")
-            for scale in SCALES:
-                ddofs = (1, 0) if scale.endswith("_std") else (1,)
-                about_baseline = means and scale in ("group_std", "batch_std")
-                centers = ("mean", "baseline") if about_baseline else ("mean",)
-                for about, ddof in product(centers, ddofs):
-                    reading = replace(first, scale=scale, ddof=ddof, about=about)
+            for detail in details:
+                reading = Reading(name, lone_row=lone_row, **detail, **view)
+                if only(reading):
                     divisor = rows.divisor(reading, baseline)
-                    yield Shape(rows, reading, baseline, divisor)
+                    choices = rows.choices if reading.adds_eps else ((0.0, "after"),)
+                    with_eps = [replace(reading, eps=e, eps_at=p) for e, p in choices]
+                    yield [rows.divided(r, baseline, divisor) for r in with_eps]
 
 
 def again(first: Computed, rows: Rows, second: str) -> Computed:

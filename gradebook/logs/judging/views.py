@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradebook.core.tensors import codes
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import Fit, Ruler
@@ -80,11 +81,7 @@ def groupings(steps: LoggedSteps) -> Iterator[tuple[str, np.ndarray]]:
 
 def _codes(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Numbers 0.. of the pairs, in order of appearance. int64 [R]"""
-    pair = np.unique(np.stack([first, second]), axis=1, return_inverse=True)[1]
-    _, at, code = np.unique(pair, return_index=True, return_inverse=True)
-    order = np.empty(len(at), dtype="int64")
-    order[np.argsort(at)] = np.arange(len(at))
-    return order[code].astype("int64")
+    return codes(first * (int(second.max(initial=0)) + 1) + second)
 
 
 def _draws(steps: LoggedSteps, prompt: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
