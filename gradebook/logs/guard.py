@@ -151,7 +151,12 @@ class Guard:
             self._note(step, error)
             return None
         if self.finding is not None:
-            self._act(self.finding)
+            if callable(self.action):
+                self.action(self.finding)
+            elif self.action == "raise":
+                raise WrongAdvantages(self.finding)
+            else:
+                warnings.warn(str(self.finding), RuntimeWarning, stacklevel=2)
         return self.finding
 
     def _note(self, step: int, error: Exception) -> None:
@@ -167,14 +172,6 @@ class Guard:
                 RuntimeWarning,
                 stacklevel=3,
             )
-
-    def _act(self, finding: Finding) -> None:
-        if callable(self.action):
-            self.action(finding)
-        elif self.action == "raise":
-            raise WrongAdvantages(finding)
-        else:
-            warnings.warn(str(finding), RuntimeWarning, stacklevel=3)
 
     def _judged(self, step: int, rows: StepRows) -> Finding | None:
         columns = {n: v for n, v in rows.columns.items() if n in CANONICAL}

@@ -213,42 +213,25 @@ def outside():
     def g(f):
         return By(f["group"], f["reward"])
 
-    def ranks(x):
-        return np.argsort(np.argsort(x, kind="stable")) / (len(x) - 1) - 0.5
-
     def grpo(f):
         return (f["reward"].to_numpy() - g(f).mean) / (g(f).std(1) + 1e-6)
 
     return {
         "median": lambda f, c: f["reward"] - g(f).each(lambda x: np.quantile(x, 0.45)),
-        "quantile": lambda f, c: f["reward"] - g(f).each(lambda x: np.quantile(x, 0.7)),
-        "median and mad": lambda f, c: (
-            (f["reward"] - g(f).each(lambda x: np.quantile(x, 0.4)))
-            / (g(f).each(lambda x: np.abs(x - x.mean()).mean()) + 1e-3)
-        ),
         "min-max": lambda f, c: g(f).each(
             lambda x: (x - x.min()) / (np.ptp(x) + 1e-6) * 1.7
         ),
-        "ranks": lambda f, c: g(f).each(ranks),
         "critic": lambda f, c: f["reward"] - c.normal(size=len(f)),
         "noise": lambda f, c: c.normal(size=len(f)),
         "noisy grpo": lambda f, c: grpo(f) + 0.05 * c.normal(size=len(f)),
         "clipped grpo": lambda f, c: np.clip(grpo(f), -0.6, 0.6),
-        "tanh": lambda f, c: np.tanh(grpo(f)),
-        "squared": lambda f, c: np.sign(grpo(f)) * grpo(f) ** 2,
         "softmax": lambda f, c: g(f).each(
             lambda x: np.exp(x - x.max()) / np.exp(x - x.max()).sum() - 0.5 / len(x)
         ),
         "times length": lambda f, c: grpo(f) / np.sqrt(f["response_length"]),
-        "entropy bonus": lambda f, c: grpo(f) + 0.1 * c.random(len(f)),
         "moving baseline": lambda f, c: f["reward"] - 0.37 * (f["step"] + 1),
-        "twice less one": lambda f, c: 2.3 * f["reward"] - 1.1,
-        "asymmetric": lambda f, c: np.where(grpo(f) > 0, 1.5, 0.7) * grpo(f),
         "negative": lambda f, c: -grpo(f),
         "length penalty": lambda f, c: grpo(f) - f["response_length"] / 100,
-        "gae": lambda f, c: (
-            0.95 * f["reward"] + 0.05 * c.normal(size=len(f)) - g(f).mean
-        ),
     }
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from logs.made import made
 
 import gradebook
-from gradebook.__main__ import main
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.logs.read.sources import Source
@@ -116,17 +115,6 @@ def test_any_frame_gives_a_row_a_step_or_an_error(data):
     except GradebookError:
         return
     assert 1 <= len(found) <= size
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"\x00\xff", b"{}", b"[[]]", b"a,b\n1", b'{"reward": [{}]}']
-)
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.parquet"])
-def test_every_error_of_the_command_line_exits_2(data, name, tmp_path, capsys):
-    path = tmp_path / name
-    path.write_bytes(data)
-    assert main(["check", str(path)]) == 2
-    assert "Traceback" not in capsys.readouterr().err
 
 
 def resumed(bug=""):

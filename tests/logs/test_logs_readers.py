@@ -10,8 +10,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from logs.as_files import bytes_of, of, table
 from logs.made import made
 
@@ -262,11 +260,6 @@ def test_a_reward_of_another_type_is_refused_or_named(values):
 # Fuzz
 
 
-@given(st.binary(max_size=400), st.sampled_from(["csv", "jsonl", "parquet"]))
-def test_random_bytes_are_refused_or_named(data, kind):
-    outcome(of(data, f"log.{kind}"))
-
-
 def damaged(whole, chance):
     """A file cut short, or with some bits flipped."""
     data = bytearray(whole)
@@ -303,11 +296,6 @@ def test_files_of_a_folder_come_in_natural_order(tmp_path):
 def test_a_folder_without_logs_is_refused(tmp_path):
     with pytest.raises(GradebookError, match="found none"):
         read_files([tmp_path])
-
-
-def test_the_columns_of_numbers_are_found():
-    file = looked_at(of("a,b,c\n1,x,2.5\n2,y,\n"))
-    assert file.names == ["a", "b", "c"] and file.numbers == ["a", "c"]
 
 
 def test_verl_dumps_have_their_step_in_the_name(tmp_path):

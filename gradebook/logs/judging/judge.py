@@ -98,11 +98,7 @@ class Judgement:
             return self.readings[0].estimator
         if self.suspect is None:
             return ""
-        s = self.suspect.settings
-        second = "tokens 1" if s.whiten_tokens else ""
-        return Reading(
-            s.baseline, s.scale, lone_row=s.lone_row, second=second
-        ).estimator
+        return Reading.of(self.suspect.settings).estimator
 
     @property
     def tied(self) -> tuple[str, ...]:

@@ -74,7 +74,8 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     without a stride get reward / eps. Where whole steps are pure or mixed, it
     takes more than two steps, and mixed are exactly those in which a prompt
     has fewer rows than the stride, or that have fewer prompts than others."""
-    steps = _first_steps(steps)
+    rows = steps.batch.step_rows.numpy()
+    steps = steps.of_steps(np.cumsum(rows) <= max(ROWS, rows[0]))
     cells = trace(steps, suspect).group
     prompt = steps.batch.prompt_index.numpy()
     kept = (steps.batch.tokens > 0).numpy() & steps.batch.scored.numpy()
@@ -108,12 +109,6 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     short |= np.bincount(step, minlength=steps.step_count) < full
     by_size = short[mixed].all() and not short[pure].any()
     return len(mixed) + len(pure) > 2 and bool(by_size)
-
-
-def _first_steps(steps: LoggedSteps) -> LoggedSteps:
-    size = steps.batch.step_rows.numpy()
-    at = np.cumsum(size) <= max(ROWS, size[0])
-    return steps.of_steps(at)
 
 
 @dataclass(frozen=True, eq=False)

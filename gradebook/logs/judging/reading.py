@@ -91,6 +91,12 @@ class Reading:
     grouping: str = "prompt"
     clip: float | None = None
 
+    @classmethod
+    def of(cls, s: Settings) -> Reading:
+        """The reading of an engine's settings, as far as it is named by them."""
+        second = f"tokens {s.whiten_ddof}" if s.whiten_tokens else ""
+        return cls(s.baseline, s.scale, lone_row=s.lone_row, second=second)
+
     @property
     def estimator(self) -> str:
         """The estimator's name: grpo, or batch_mean/group_std."""

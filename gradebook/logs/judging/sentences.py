@@ -111,8 +111,7 @@ def readings_in_words(readings: Sequence[Reading]) -> str:
 
 def title_of(settings: Settings) -> str:
     """The estimator of an engine's settings."""
-    over = f"tokens {settings.whiten_ddof}" if settings.whiten_tokens else ""
-    return Reading(settings.baseline, settings.scale, second=over).title
+    return Reading.of(settings).title
 
 
 def condition(asks: Sequence[Suspect], named: str = "") -> str:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -221,41 +220,34 @@ def _json(source: Source) -> File:
     """JSON Lines, or one JSON value: an array of objects, or the table of
     `columns` and `data` as which W&B exports one."""
     data = _text(source)
-    table = _one_value(data)
-
-    def values() -> Iterator[tuple[int, Any]]:
-        if table is not None:
-            yield from enumerate(table, 1)
-            return
-        for line, text in enumerate(io.BytesIO(data), 1):
-            if text.strip():
-                yield line, _parsed(text)
-
-    def rows(use: Sequence[str], numbers: Sequence[str]) -> Rows:
-        cells: dict[str, list[Any]] = {name: [] for name in use}
-        lines: list[int] = []
-        bad: dict[int, GradebookError] = {}
-        for line, value in values():
-            if not isinstance(value, dict):
-                wrong = GradebookError(expected="a JSON object", found=shown(value, 40))
-                bad[len(lines)], value = wrong, {}
-            lines.append(line)
-            for name in use:
-                cells[name].append(value.get(name))
-        columns = {n: pd.Series(c, lines, dtype=object) for n, c in cells.items()}
-        whole = {
-            n: c if c.isna().any() else c.infer_objects() for n, c in columns.items()
-        }
-        return Rows(pd.DataFrame(whole, lines), bad=bad)
-
-    objects = [v for _, v in islice(values(), LOOK) if isinstance(v, dict)]
-    keys = dict.fromkeys(str(key) for value in objects for key in value)
-    if not keys:
+    table, lines = _one_value(data), enumerate(io.BytesIO(data), 1)
+    if table is not None:
+        numbered = [*enumerate(table, 1)]
+    else:
+        numbered = [(line, _parsed(text)) for line, text in lines if text.strip()]
+    bad = {
+        row: GradebookError(expected="a JSON object", found=shown(value, 40))
+        for row, (_, value) in enumerate(numbered)
+        if not isinstance(value, dict)
+    }
+    index = [line for line, _ in numbered]
+    objects = [{} if row in bad else value for row, (_, value) in enumerate(numbered)]
+    names = [*dict.fromkeys(str(key) for value in objects[:LOOK] for key in value)]
+    if not names:
         raise GradebookError(
             expected="one JSON object a line", found="none in the first lines"
         )
-    look = pd.DataFrame(objects, columns=[*keys], dtype=object)
-    return File(unique([*keys]), _of_numbers(look), rows)
+
+    def rows(use: Sequence[str], numbers: Sequence[str]) -> Rows:
+        cells = {name: [value.get(name) for value in objects] for name in use}
+        columns = {n: pd.Series(c, index, dtype=object) for n, c in cells.items()}
+        whole = {
+            n: c if c.isna().any() else c.infer_objects() for n, c in columns.items()
+        }
+        return Rows(pd.DataFrame(whole, index), bad=bad)
+
+    look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
+    return File(unique(names), _of_numbers(look), rows)
 
 
 def _parsed(text: bytes) -> Any:
