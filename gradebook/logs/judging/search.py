@@ -174,12 +174,12 @@ def _fitting(
                     candidates.nearest = each.reading, share
             return near
 
-        for usual, *others in families(rows, only):
-            note(usual, True)
+        for first, *others in families(rows, only):
+            note(first, True)
             for each in others:
                 note(each, False)
             for second in rows.seconds:
-                if note(again(usual, rows, second), False).near > NEAR_ROWS:
+                if note(again(first, rows, second), False).near > NEAR_ROWS:
                     for each in others:
                         note(again(each, rows, second), False)
         for near in fits.values():
