@@ -17,7 +17,7 @@ from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.logs.candidates.logged_steps import LoggedSteps, under
+from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.candidates.trl import logged, read_as_trl
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import Ruler, distance
@@ -118,7 +118,7 @@ def step_rows(
         )
         settings = nearest.settings if nearest else settings
         if nearest and cuts_by_place(name):
-            stride = int(under(steps.batch, settings).group_size[0])
+            stride = int(steps.batch.under(settings).group_size[0])
             settings = replace(settings, group_size=stride)
     if verdict.reading is not None and "advantage" in steps.has and not as_declared:
         correct = compute(steps, verdict.reading).values

@@ -16,7 +16,6 @@ from gradebook.core.batch import Batch
 from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import Settings
 from gradebook.core.tensors import codes
 
 CANONICAL = (
@@ -42,7 +41,7 @@ LABELS = ("rollout", "rank", "text")
 @dataclass(frozen=True, eq=False)
 class LoggedBatch(Batch):
     """A batch of rows that stand together by step, with response lengths
-    in place of a token matrix.
+    in place of a token matrix. Steps and prompts are numbered as they appear.
 
     lengths     int64 [R] unmasked tokens of the row, 0 where it was rejected
     all_tokens  int64 [R] unmasked tokens of the row
@@ -55,10 +54,14 @@ class LoggedBatch(Batch):
         """Checks nothing: the columns were checked when the log was read."""
 
     @cached_property
-    def decided(self) -> Mapping[str, Any]:
-        """What the rows decide, whatever the settings are."""
-        names = (*(field.name for field in fields(self)), *SHARED)
-        return {name: getattr(self, name) for name in names}
+    def step_index(self) -> Tensor:
+        """int64 [R] the row's step, from 0."""
+        return self.step
+
+    @cached_property
+    def prompt_index(self) -> Tensor:
+        """int64 [R] the row's prompt within its step, from 0."""
+        return self.prompt
 
     @cached_property
     def tokens(self) -> Tensor:
@@ -151,10 +154,7 @@ class LoggedSteps:
         """Only the rows of `steps`, bool [S]."""
         if steps.all():
             return self
-        ends = np.append(self.starts[1:], self.rows)
-        kept = np.flatnonzero(steps)
-        ranges = [np.arange(self.starts[step], ends[step]) for step in kept]
-        return self.of_rows(np.concatenate(ranges))
+        return self.of_rows(np.flatnonzero(steps[self.step_of]))
 
     def of_rows(self, at: np.ndarray) -> LoggedSteps:
         """Only the rows `at`, int64."""
@@ -163,49 +163,11 @@ class LoggedSteps:
         step = b.step_index.numpy()[at]
         new = np.diff(step, prepend=-1) != 0
         columns = {f.name: getattr(b, f.name) for f in fields(b)}
-        taken = _batch(
-            {n: v[keep] for n, v in columns.items() if isinstance(v, Tensor)},
-            np.cumsum(new) - 1,
-            _codes(b.prompt_index.numpy()[at])[0],
-        )
-        return LoggedSteps(taken, self.advantage[at], self.labels[step[new]], self.has)
-
-
-SHARED = (
-    "step_index",
-    "step_count",
-    "step_rows",
-    "prompt_index",
-    "prompt_rows",
-    "rollout_index",
-    "place",
-    "tokens",
-    "width",
-)
-"""What a batch works out from its rows alone, whatever its settings are."""
-
-
-def under(batch: LoggedBatch, settings: Settings) -> LoggedBatch:
-    """The same rows under other settings, sharing what rows decide."""
-    twin = object.__new__(LoggedBatch)
-    twin.__dict__.update(batch.decided, settings=settings)
-    return twin
-
-
-def _batch(
-    columns: Mapping[str, Any], step: np.ndarray, group: np.ndarray
-) -> LoggedBatch:
-    """A batch of columns that were checked when the log was read. `step`
-    and `group` are sorted codes 0.., int64 [R]."""
-    batch = LoggedBatch(**columns)
-    rows = np.bincount(step)
-    batch.__dict__.update(
-        step_index=torch.from_numpy(step),
-        step_count=len(rows),
-        step_rows=torch.from_numpy(rows),
-        prompt_index=torch.from_numpy(group),
-    )
-    return batch
+        taken = {n: v[keep] for n, v in columns.items() if isinstance(v, Tensor)}
+        taken["step"] = torch.from_numpy(np.cumsum(new) - 1)
+        taken["prompt"] = torch.from_numpy(_codes(b.prompt.numpy()[at])[0])
+        batch = LoggedBatch(**taken)
+        return LoggedSteps(batch, self.advantage[at], self.labels[step[new]], self.has)
 
 
 def _codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -291,4 +253,4 @@ def _assembled(
     if "advantage" in cells:
         advantage = cells["advantage"].astype("float64")
     has = frozenset(name for name in CANONICAL if name in cells)
-    return LoggedSteps(_batch(columns, step, group), advantage, labels, has)
+    return LoggedSteps(LoggedBatch(**columns), advantage, labels, has)

@@ -15,7 +15,7 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, StepsError
 from gradebook.core.settings import FLAGS, Settings
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.logs.candidates.logged_steps import LoggedSteps, under
+from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.fit import NONE, Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Reading
 
@@ -209,7 +209,7 @@ def trace(steps: LoggedSteps, suspect: Suspect) -> Trace:
     bug. Raises StepsError where steps cannot be computed."""
     engine = bug(suspect.bug).engine if suspect.bug else CORRECT
     engine = replace(engine, trained=_counted)
-    traced = run(engine, under(steps.batch, suspect.settings))
+    traced = run(engine, steps.batch.under(suspect.settings))
     return Trace(
         traced.advantage.double().numpy(),
         traced.baseline.double().numpy(),
