@@ -163,7 +163,9 @@ class LoggedSteps:
         step = b.step_index.numpy()[at]
         new = np.diff(step, prepend=-1) != 0
         columns = {f.name: getattr(b, f.name) for f in fields(b)}
-        taken = {n: v[keep] for n, v in columns.items() if isinstance(v, Tensor)}
+        taken: dict[str, Any] = {
+            n: v[keep] for n, v in columns.items() if isinstance(v, Tensor)
+        }
         taken["step"] = torch.from_numpy(np.cumsum(new) - 1)
         taken["prompt"] = torch.from_numpy(_codes(b.prompt.numpy()[at])[0])
         batch = LoggedBatch(**taken)
@@ -232,7 +234,7 @@ def _assembled(
 
     lengths, kept = whole("length", 1), whole("kept_steps", 1)
     steps = whole("steps", 1) if "steps" in cells else kept.clamp(min=1)
-    columns = {
+    columns: dict[str, Any] = {
         "prompt": torch.from_numpy(group),
         "reward": torch.tensor(cells["reward"].astype("float64")),
         "mask": (lengths > 0)[:, None],
