@@ -132,13 +132,13 @@ class Fit:
     level     the level at which all rows of the step fit, or NONE
     residual  the largest distance of a row
     rows      bool [R] the row fits at the WRITTEN level
-    near      the share of rows that lie near, whatever eps is
+    near      the share of the step's rows that lie near, whatever eps is
     """
 
     level: np.ndarray
     residual: np.ndarray
     rows: np.ndarray
-    near: float = 0.0
+    near: np.ndarray
 
     @property
     def good(self) -> np.ndarray:
@@ -229,8 +229,10 @@ class Ruler:
             if self.reward and (level == NONE).any():
                 near = self._all(away <= allowed + self.rewards(computed))
                 level = np.minimum(level, np.where(near, REWARDS, NONE))
-        near_rows = float((away <= NEAR * self.size).mean())
-        return Fit(level, residual, fits, near_rows)
+        near_rows = self.steps.total(away <= NEAR * self.size)
+        return Fit(
+            level, residual, fits, near_rows / self.steps.batch.step_rows.numpy()
+        )
 
     def on(self, steps: LoggedSteps) -> Ruler:
         """The ruler on other rows of the same steps."""

@@ -37,7 +37,8 @@ KEPT = 16
 """So many candidates that fit the sample are computed for a large log."""
 
 NEAR_ROWS = 0.6
-"""Where so large a share of the rows is near, every ddof and eps is tried."""
+"""Where so large a share of a step's rows is near a bug, every ddof and eps is
+tried."""
 
 Tick = Callable[[], object]
 
@@ -179,7 +180,7 @@ def _fitting(
             for each in others:
                 note(each, False)
             for second in rows.seconds:
-                if note(again(first, rows, second), False).near > NEAR_ROWS:
+                if (note(again(first, rows, second), False).near[usable] == 1).any():
                     for each in others:
                         note(again(each, rows, second), False)
         for near in fits.values():
@@ -268,7 +269,7 @@ def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) ->
     declared, done = asked.declared, set[str]()
     lone = bool((steps.groups.size <= 1).any())
     for whiten in (False, True) if "length" in steps.has else (False,):
-        table = tuple(bugs.conventions(declared, lone, whiten))
+        table = bugs.conventions(declared, lone, whiten)
         like: dict[tuple, Suspect] = {}
         for each in bugs.suspects(steps, table, group_size=asked.group_size):
             if each.bug in done:
@@ -276,7 +277,7 @@ def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) ->
             near = run(each)
             if near.good.all():
                 done.add(each.bug)
-            elif near.near > NEAR_ROWS and each.settings.scale.endswith("_std"):
+            elif near.near.mean() > NEAR_ROWS and each.settings.scale.endswith("_std"):
                 shape = replace(each.settings, ddof=1, eps=0.0)
                 like.setdefault((each.bug, shape), each)
         for each, (ddof, eps) in product(() if done else like.values(), bugs.DETAILS):

@@ -81,7 +81,7 @@ class Suspect:
 
 def conventions(
     declared: Mapping[str, Any], lone: bool, whiten: bool
-) -> Iterator[Settings]:
+) -> tuple[Settings, ...]:
     """Settings that a bug is tried under, as far as they agree with what was
     declared; `lone` where some row stands alone, `whiten` with a second
     normalization over tokens."""
@@ -95,12 +95,11 @@ def conventions(
         if whiten and shape.get("baseline", "group_mean") not in WHITENED:
             continue
         changes = {"lone_row": lone_row, **second, **shape}
-        free = {k: v for k, v in changes.items() if k not in declared}
-        about = {}
-        if free.get("baseline") == "batch_mean" or "reward_clip" in declared:
-            about = {"spread_about": "baseline"}
-        table[Settings(**{**about, **free, **declared})] = None
-    yield from table
+        of_batch = "baseline" not in declared and shape.get("baseline") == "batch_mean"
+        if of_batch or "reward_clip" in declared:
+            changes["spread_about"] = "baseline"
+        table[Settings(**{**changes, **declared})] = None
+    return tuple(table)
 
 
 def settings_to_try(
@@ -110,12 +109,8 @@ def settings_to_try(
     a lone row gets matters only where groups or strides leave one."""
     sizes = steps.groups.size
     whole = bool((sizes == sizes[0]).all()) and sizes[0] > 1
-    details: dict[tuple[int, float], None] = {}
-    for r in readings[:6]:
-        if r.divides and r.eps_at == "after":
-            details[r.ddof, r.eps] = None
-    details = details or {(1, 1e-6): None, (0, 1e-6): None}
-    few = list(details)[:2]
+    usual = [(r.ddof, r.eps) for r in readings[:6] if r.divides and r.eps_at == "after"]
+    few = [*dict.fromkeys(usual or DETAILS[:2])][:2]
     shapes: tuple[dict[str, Any], ...] = (
         {},
         {"scale": "none"},
@@ -133,9 +128,8 @@ def settings_to_try(
     for lone_row in ("raw",) if whole else ("raw", "zero"):
         for changes in (*named, *shapes):
             for ddof, eps in few if changes.get("scale") != "none" else few[:1]:
-                free = {"lone_row": lone_row, "ddof": ddof, "eps": eps, **changes}
-                free = {k: v for k, v in free.items() if k not in declared}
-                table[Settings(**{**free, **declared})] = None
+                details = {"lone_row": lone_row, "ddof": ddof, "eps": eps}
+                table[Settings(**{**details, **changes, **declared})] = None
     for r in readings[:3]:
         if r.second.startswith("tokens"):
             table[replace(r.settings, **declared)] = None
@@ -230,13 +224,12 @@ def fit(ruler: Ruler, suspect: Suspect) -> Fit:
         at = np.zeros(steps.step_count, dtype=bool)
     level = np.full(steps.step_count, NONE)
     residual = np.full(steps.step_count, np.inf)
-    rows = np.zeros(steps.rows, dtype=bool)
+    rows, near = np.zeros(steps.rows, dtype=bool), np.zeros(steps.step_count)
     if at.any() and not at.all():
         part = fit(ruler.on(steps.of_steps(at)), suspect)
-        level[at], residual[at] = part.level, part.residual
+        level[at], residual[at], near[at] = part.level, part.residual, part.near
         rows[at[steps.step_of]] = part.rows
-        return Fit(level, residual, rows, part.near)
-    return Fit(level, residual, rows)
+    return Fit(level, residual, rows, near)
 
 
 def _counted(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:

@@ -116,7 +116,9 @@ def guessed(
             role[key] = name
             taken.add(name)
     named_reward = role.pop("reward", "")
-    by_place = "prompt" in role and _is_trl(names, role["prompt"])
+    written = {"prompt", "completion", "advantage"} <= set(names)  # by TRL
+    by_place = written and (role.get("prompt") == "prompt" or _opens(names))
+    by_place &= "prompt" in role
     if not rewards and by_place and "reward" not in given:
         rewards = _reward_functions(names, numbers, role)
     if not rewards and named_reward:
@@ -143,12 +145,6 @@ def recorded_columns(
     `guessed`, and raises as it does."""
     own = {role: role if role in names else "" for role in NAMES}
     return guessed(names, names, {**own, **(given or {})})
-
-
-def _is_trl(names: Sequence[str], prompt: str) -> bool:
-    """The log has the shape that TRL's log_completions writes."""
-    needed = {"prompt", "completion", "advantage"}
-    return needed <= set(names) and (prompt == "prompt" or _opens(names))
 
 
 def _opens(names: Sequence[str]) -> bool:
