@@ -40,6 +40,9 @@ NEAR_ROWS = 0.6
 """Where so large a share of a step's rows is near a bug, every ddof and eps is
 tried."""
 
+LARGE = 0.5
+"""A step that was normalized over its rows has a larger advantage than this."""
+
 Tick = Callable[[], object]
 
 
@@ -156,6 +159,9 @@ def _fitting(
     fits: dict[Reading, Fit] = {}
     usable = ~quiet(ruler.steps)
     left = usable
+    # Where all advantages are small, anything small comes near.
+    sizes = np.nan_to_num(np.abs(ruler.steps.advantage))
+    large = usable & (ruler.steps.worst(sizes) > LARGE)
     for rows in views(ruler.steps, asked):
         tick()
         usual = rows.grouping == "prompt" and rows.clip == asked.reward_clip
@@ -180,7 +186,7 @@ def _fitting(
             for each in others:
                 note(each, False)
             for second in rows.seconds:
-                if (note(again(first, rows, second), False).near[usable] == 1).any():
+                if (note(again(first, rows, second), False).near[large] == 1).any():
                     for each in others:
                         note(again(each, rows, second), False)
         for near in fits.values():
