@@ -10,8 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from gradebook.bugs import Swap
-from gradebook.cases.engines import swapped
+from gradebook.bugs import Swap, swapped
 from gradebook.cases.state import State
 from gradebook.core import differences
 from gradebook.core.batch import Batch

@@ -102,6 +102,9 @@ def convention(name: str, settings: Mapping[str, Any]) -> str:
     whitens = "whiten_tokens" if settings["whiten_tokens"] else ""
     if name == "padding" and settings["eos_by_width"]:
         return "eos_by_width"
+    evaluated = settings["skip_flat"] == "training" and settings["evaluation"]
+    if name == "flat_gradient" and (evaluated or settings["skip_flat"] == "never"):
+        return f"skip_flat {settings['skip_flat']}"
     if name in ("order", "missing") and settings["evaluation"]:
         return "evaluation takes each prompt's first row"
     if name in ("other_prompts", "lost_row"):
@@ -314,7 +317,18 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
     values = on_engine(engine, batch, gradient)
 
     def allowed(step: Step) -> list[float]:
-        return _rounding(batch_of(step, batch, batch.settings, False))
+        """How much rounding may move each row's advantage: that of its score,
+        over what it is divided by."""
+        changed = batch_of(step, batch, batch.settings, False)
+        try:
+            divisor = run(CORRECT, changed).scale
+        except GradebookError:
+            return [0.0] * changed.rows
+        largest = score(changed).abs().amax().clamp(min=1)
+        noise = 16 * torch.finfo(divisor.dtype).eps * largest / divisor
+        if batch.settings.whiten_tokens:
+            noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
+        return noise.nan_to_num(0, 0, 0).tolist()
 
     outcomes = [
         judge(name, values, step, batch.settings, allowed) for step in steps_of(batch)
@@ -325,17 +339,3 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
         key=lambda o: (CLEAREST.index(o.answer), -abs(o.due - o.value)),
         default=empty,
     )
-
-
-def _rounding(batch: Batch) -> list[float]:
-    """How much rounding may move each row's advantage: that of its score,
-    over what it is divided by."""
-    try:
-        divisor = run(CORRECT, batch).scale
-    except GradebookError:
-        return [0.0] * batch.rows
-    largest = score(batch).abs().amax().clamp(min=1)
-    noise = 16 * torch.finfo(divisor.dtype).eps * largest / divisor
-    if batch.settings.whiten_tokens:
-        noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
-    return noise.nan_to_num(0, 0, 0).tolist()

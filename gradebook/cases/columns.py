@@ -114,7 +114,11 @@ def read(column: str, cell: Cell, width: int) -> Any:
             raise refuse(f"{width} flags, one a token", len(cell), column)
         return cell
     if COLUMNS[column].kind == "list":
-        return _at(column, lambda cell: _numbers(cell, width), cell)
+        typed = parts(cell)
+        if width and len(typed) != width:
+            numbers = f"{width} numbers separated by spaces, one a token"
+            raise refuse(numbers, len(typed), column)
+        return tuple(_at(column, number, part) for part in typed)
     return _at(column, READERS[COLUMNS[column].kind], cell)
 
 
@@ -165,13 +169,6 @@ def _label(cell: Any) -> str:
 def parts(cell: Cell) -> list[str]:
     """The numbers of a list's cell, as typed."""
     return str(cell).replace(";", " ").split()
-
-
-def _numbers(cell: Cell, width: int) -> tuple[float, ...]:
-    typed = parts(cell)
-    if width and len(typed) != width:
-        raise refuse(f"{width} numbers separated by spaces, one a token", len(typed))
-    return tuple(number(part) for part in typed)
 
 
 READERS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(

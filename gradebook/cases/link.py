@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,10 +19,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from gradebook.bugs import BUGS
-from gradebook.cases.columns import as_cell, column_of
-from gradebook.cases.sandbox import case, is_start, starts
-from gradebook.cases.scenario import Scenario, names
-from gradebook.cases.state import FIELDS, NO_BUG, Field, State, start
+from gradebook.cases.columns import column_of
+from gradebook.cases.scenario import Scenario, case, is_start, names, starts
+from gradebook.cases.state import FIELDS, State, start
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, refuse, shown
@@ -33,6 +31,11 @@ LIMIT = 2000
 """Characters of a query string that every browser and chat passes on."""
 MOST_PROBLEMS = 20
 MOST_UNPACKED = 200_000
+DAMAGED = (
+    *(ValueError, TypeError, LookupError, AttributeError),
+    *(RecursionError, zlib.error),
+)
+"""What reading a packed table raises that Gradebook did not write."""
 
 RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "detector": ("eos_by_width", {}),
@@ -181,14 +184,10 @@ def _state(
     table = origin.table
     if "t" in query:
         try:
-            table, refusals = unpack(query["t"], table)
+            table = unpack(query["t"], table)
         except GradebookError as error:
-            shown_instead = "the scenario's cells are shown"
-            wrong(f"t{error.key}", error.expected, error.found, shown_instead)
-        else:
-            for e in refusals:
-                then = "the scenario's cell is shown"
-                wrong(f"t{e.key}", e.expected, e.found, then)
+            then = "the scenario's cells are shown"
+            wrong(f"t{error.key}", error.expected, error.found, then)
     rows = max(len(table), 1)
     values: dict[str, Any] = {"row": min(origin.row, rows - 1)}
     typed = dict(origin.typed)
@@ -196,7 +195,10 @@ def _state(
         field = FIELDS[name]
         place = typed if field.setting else values
         try:
-            place[name] = _value(field, query[name], rows)
+            value = field.parse(query[name])
+            if field.kind == "row" and value >= rows:
+                raise refuse(f"a row from 0 to {rows - 1}", query[name])
+            place[name] = value
         except GradebookError as error:
             taken = shown(field.format(place.get(name, origin.get(name))))
             wrong(name, error.expected, error.found, f"{taken} is taken")
@@ -208,18 +210,6 @@ def _state(
         wrong(f"t.{error.key}", error.expected, error.found, then)
         return origin
     return state
-
-
-def _value(field: Field, text: str, rows: int) -> Any:
-    """The field's value in a link. Raises GradebookError."""
-    if field.kind == "bugs" and text != NO_BUG:
-        for name in text.split("."):
-            if name not in BUGS:
-                raise refuse("names of bugs between dots", name)
-    value = field.parse(text)
-    if field.kind == "row" and value >= rows:
-        raise refuse(f"a row from 0 to {rows - 1}", text)
-    return value
 
 
 # The table: {"n": rows, "k": [columns], "c": {header: cells}}, with cells as
@@ -278,77 +268,45 @@ def _json(value: Any) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def unpack(text: str, original: Table) -> tuple[Table, list[GradebookError]]:
-    """The table that `text` describes, and each of its cells that cannot be
-    read, for which the case's stands. Raises GradebookError, with its place in
-    the table as key, where Gradebook did not write the text."""
-    value = _unpacked(text)
-    _require(isinstance(value, dict) and {*value} <= {"n", "k", "c"})
-    rows = value.get("n", len(original))
-    _require(type(rows) is int and 0 <= rows <= MOST_ROWS, ".n")
-    headers = _headers(value["k"]) if "k" in value else original.headers
-    cells, changes = _base(original, headers, rows), value.get("c", {})
-    _require(isinstance(changes, dict) and {*changes} <= {*cells}, ".c")
-    width = sum(column_of(header) != header for header in headers)
-    refusals = []
-    for header, column in changes.items():
-        for row, cell in _by_row(header, column, rows).items():
-            try:
-                as_cell(header, cell, width)
-                cells[header][row] = cell
-            except GradebookError as error:
-                refusals.append(error.at(key=f".c.{header}.{row}"))
+def unpack(text: str, original: Table) -> Table:
+    """The table that `text` describes. Raises GradebookError where Gradebook
+    did not write it, with its place in the table as key where a cell cannot be
+    read."""
     try:
-        return Table.of_columns(cells), refusals
+        stream = zlib.decompressobj()
+        padded = text + "=" * (-len(text) % 4)
+        packed = base64.b64decode(padded, altchars=b"-_", validate=True)
+        value = json.loads(stream.decompress(packed, MOST_UNPACKED).decode())
+        _json(value).decode()  # no half of a surrogate pair, however written
+        rows, changes = value.pop("n", len(original)), value.pop("c", {})
+        headers: Sequence[str] = original.headers
+        if (columns := value.pop("k", None)) is not None:
+            lists = [
+                [f"t{t + 1}" for t in range(c)] if c in range(1, WIDEST + 1) else [c]
+                for c in columns
+            ]
+            headers = [header for names in lists for header in names]
+        whole = stream.eof and not stream.unused_data and not value
+        most = WIDEST + len(COLUMNS)
+        once = {"prompt", "reward"} <= {*headers} and len({*headers}) == len(headers)
+        if not (whole and once and "mask" not in headers and len(headers) <= most):
+            raise ValueError
+        if rows not in range(MOST_ROWS + 1):
+            raise ValueError
+        cells = _base(original, headers, rows)
+        for header, column in changes.items():
+            if _is_flag(header) and isinstance(column, str):
+                column = [("0", "1").index(mark) == 1 for mark in column]
+            if isinstance(column, list):
+                column = dict(zip(range(rows), column, strict=True))
+            for row, cell in column.items():
+                if int(row) < 0:
+                    raise ValueError
+                cells[header][int(row)] = cell
+    except DAMAGED:
+        damaged = "a table packed by Gradebook"
+        raise GradebookError(expected=damaged, found="damaged") from None
+    try:
+        return Table.of_columns(cells)
     except GradebookError as error:
         raise error.at(key=f".c.{error.key}.{error.row}") from None
-
-
-def _require(intact: bool, place: str = "") -> None:
-    if not intact:
-        packed = "a table packed by Gradebook"
-        raise GradebookError(key=place, expected=packed, found="damaged")
-
-
-def _unpacked(text: str) -> Any:
-    try:
-        padded = text + "=" * (-len(text) % 4)
-        stream = zlib.decompressobj()
-        packed = base64.b64decode(padded, altchars=b"-_", validate=True)
-        content = stream.decompress(packed, MOST_UNPACKED)
-        _require(stream.eof and not stream.unused_data)
-        value = json.loads(content.decode())
-        _json(value).decode()  # no half of a surrogate pair, however written
-        return value
-    except (ValueError, RecursionError, zlib.error):
-        _require(False)
-
-
-def _headers(columns: Any) -> list[str]:
-    headers: list[str] = []
-    for part in columns if isinstance(columns, list) else [None]:
-        if type(part) is int and 0 < part <= WIDEST:
-            headers += [f"t{t + 1}" for t in range(part)]
-        elif isinstance(part, str) and part != "mask" and column_of(part) in COLUMNS:
-            headers.append(part)
-        else:
-            _require(False, ".k")
-    _require({"prompt", "reward"} <= {*headers}, ".k")
-    _require(len({*headers}) == len(headers) <= WIDEST + len(COLUMNS), ".k")
-    return headers
-
-
-def _by_row(header: str, column: Any, rows: int) -> dict[int, Any]:
-    """A column's cells by row, from any of its forms."""
-    place = f".c.{header}"
-    if _is_flag(header) and isinstance(column, str):
-        _require({*column} <= {"0", "1"}, place)
-        column = [mark == "1" for mark in column]
-    if isinstance(column, list):
-        _require(len(column) == rows, place)
-        column = {str(row): cell for row, cell in enumerate(column)}
-    _require(isinstance(column, dict), place)
-    for row in column:
-        is_row = re.fullmatch("[0-9]{1,4}", row) is not None and int(row) < rows
-        _require(is_row, place)
-    return {int(row): cell for row, cell in column.items()}

@@ -13,10 +13,9 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gradebook.bugs import BUGS
+from gradebook.bugs import BUGS, several
 from gradebook.cases.case import FROM_MAIN, KINDS, Case, SettingsTable
 from gradebook.cases.challenge import Change, Setting
-from gradebook.cases.engines import several
 from gradebook.cases.schema import (
     Count,
     Part,
@@ -219,3 +218,53 @@ class PlainCase(Part):
         """The same case for functions that take a scenario but read only
         what is declared here: State, Draft, view and link."""
         return cast(Scenario, self)
+
+
+# The sandbox's starts: every scenario, and a blank batch, each with every setting a
+# control
+
+
+SANDBOX = "sandbox"
+"""The page, and the blank start; 'sandbox-<scenario>' are the others."""
+SETTINGS = ("estimator", *Settings().keys())
+
+
+def starts() -> tuple[str, ...]:
+    """The names of the starts, the blank one first."""
+    together = (case.name for case in combinations())
+    return (SANDBOX, *(f"{SANDBOX}-{name}" for name in (*names(), *together)))
+
+
+def is_start(name: str) -> bool:
+    """The name is one of the sandbox's, whether or not there is such a
+    start."""
+    return name.partition("-")[0] == SANDBOX
+
+
+@cache
+def start_case(name: str) -> Scenario:
+    """The start of that name. Raises GradebookError as `load` does."""
+    if name == SANDBOX:
+        return blank()
+    shipped = name.removeprefix(f"{SANDBOX}-")
+    together = {case.name: case for case in combinations()}
+    case = together.get(shipped) or load(shipped)
+    return dataclasses.replace(case, name=name, controls=SETTINGS)
+
+
+def case(name: str) -> Scenario:
+    """A start of the sandbox or a shipped scenario, by its name. Raises
+    GradebookError as `load` does."""
+    return start_case(name) if is_start(name) else load(name)
+
+
+def page_of(scenario: Scenario) -> str:
+    """The page that shows the scenario: the sandbox, or the bug's."""
+    return SANDBOX if is_start(scenario.name) else scenario.bug
+
+
+@cache
+def blank() -> Scenario:
+    """Two prompts with four rows each, rewards 0 and 1, every column."""
+    shipped = load(FOLDER / SANDBOX / "blank.toml")
+    return dataclasses.replace(shipped, name=SANDBOX, controls=SETTINGS)

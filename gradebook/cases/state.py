@@ -168,16 +168,18 @@ class Field:
         return str(value)
 
     def parse(self, text: str) -> Any:
-        """The value for a link's text; a number as typed. Of bugs, only
-        known ones count.
-        Raises GradebookError with what was expected and found."""
+        """The value for a link's text; a number as typed. Raises
+        GradebookError with what was expected and found."""
         if self.kind == "number":
             if len(text) > LONGEST_TEXT:
                 raise refuse(f"at most {LONGEST_TEXT} characters long", len(text))
             check_setting(self.name, read_setting(self.name, text))
             return text
         if self.kind == "bugs":
-            named = text.split(".")
+            named = [] if text == NO_BUG else text.split(".")
+            for name in named:
+                if name not in BUGS:
+                    raise refuse("names of bugs between dots", name)
             return tuple(name for name in BUGS if name in named)
         if self.kind == "row":
             if text.isascii() and text.isdigit() and len(text) < 7:

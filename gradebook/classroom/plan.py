@@ -19,7 +19,7 @@ from gradebook.cases.scenario import Scenario, load, names, variants
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
 from gradebook.training.effect import question
-from gradebook.training.measures import KINDS
+from gradebook.training.environments import KINDS
 from gradebook.training.study import studied, study
 
 MINUTES = 60
@@ -186,9 +186,11 @@ def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
     room = minutes - OPENING.minutes - CLOSING.minutes
     by_bug = [_steps(main) for main in mains]
     kept = {steps[0]: steps[0].minutes for steps in by_bug}
-    for step in _in_turn([steps[1:] for steps in by_bug]):
-        if sum(kept.values()) + step.minutes <= room:
-            kept[step] = step.minutes
+    # Every bug gets a second step before one gets a third.
+    for turn in zip_longest(*(steps[1:] for steps in by_bug)):
+        for step in filter(None, turn):
+            if sum(kept.values()) + step.minutes <= room:
+                kept[step] = step.minutes
     while sum(kept.values()) > room:
         kept[max(kept, key=lambda step: kept[step])] -= 1
     while sum(kept.values()) < room:
@@ -210,13 +212,6 @@ def _steps(main: Scenario) -> list[Step]:
         lesson = study(main.bug).plan
         steps += [_training(main.bug, lesson)] if lesson else []
     return steps
-
-
-def _in_turn(by_bug: Sequence[Sequence[Step]]) -> list[Step]:
-    """One step of each bug, then another of each: every bug gets a second
-    step before one gets a third."""
-    turns = zip_longest(*by_bug)
-    return [step for turn in turns for step in turn if step is not None]
 
 
 def _minutes(case: Scenario) -> int:
@@ -246,10 +241,11 @@ def _training(name: str, lesson: Lesson) -> Step:
 def _step(scenario: Scenario, minutes: int) -> Step:
     """A case, its begin not set yet."""
     asked, lesson = scenario.prediction, scenario.plan
+    main = load(scenario.bug).title
     step = Step(
         begin=-1,
         minutes=minutes,
-        title=_title(scenario),
+        title=f"{main}: {scenario.title}" if scenario.variant else main,
         bug=scenario.bug,
         scenario=scenario.name,
         ask=asked.question,
@@ -268,8 +264,3 @@ def _with_notes(step: Step, lesson: Lesson) -> Step:
         do=lesson.do,
         next=lesson.next if lesson.next in names() else "",
     )
-
-
-def _title(scenario: Scenario) -> str:
-    main = load(scenario.bug).title
-    return f"{main}: {scenario.title}" if scenario.variant else main

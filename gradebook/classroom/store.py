@@ -162,7 +162,10 @@ class Store:
     """
 
     def __init__(self, url: str = "") -> None:
-        engine = create_engine(url or _in_the_data_folder(), pool_size=16)
+        if not url:
+            folder = user_data_path("gradebook", appauthor=False, ensure_exists=True)
+            url = f"sqlite:///{folder / 'rooms.db'}"
+        engine = create_engine(url, pool_size=16)
         self._reading: Engine = engine
         self._writing: Engine = engine
         self._insert: Callable[[Table], Any] = postgresql.insert
@@ -203,11 +206,6 @@ class Store:
             return insert.on_conflict_do_nothing(index_elements=keys)
         new = {name: row[name] for name in changes}
         return insert.on_conflict_do_update(index_elements=keys, set_=new)
-
-
-def _in_the_data_folder() -> str:
-    folder = user_data_path("gradebook", appauthor=False, ensure_exists=True)
-    return f"sqlite:///{folder / 'rooms.db'}"
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:

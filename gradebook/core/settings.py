@@ -38,24 +38,8 @@ CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
 )
 """The settings that take one of a few values, with those values."""
 
-FLAGS = ("mask_no_eos", "eos_by_width", "whiten_tokens", "evaluation")
-AT_LEAST_ONE = (
-    "group_size",
-    "min_group_size",
-    "prompts_per_step",
-    "micro_batch",
-    "max_tokens",
-    "accumulation",
-)
 MOST = sys.float_info.max
 NOT_NEGATIVE = ("eps", "beta")
-MAY_BE_NONE = (
-    "group_size",
-    "prompts_per_step",
-    "micro_batch",
-    "max_tokens",
-    "reward_clip",
-)
 
 
 @dataclass(frozen=True)
@@ -130,6 +114,15 @@ class Settings(Mapping[str, Any]):
         if name not in self.__dataclass_fields__:
             raise KeyError(name)
         return getattr(self, name)
+
+
+TYPES = {field.name: str(field.type) for field in fields(Settings)}
+FLAGS = tuple(name for name in TYPES if TYPES[name] == "bool")
+AT_LEAST_ONE = tuple(
+    name for name in TYPES if TYPES[name].startswith("int") and name not in CHOICES
+)
+"""The settings that take a whole number from 1."""
+MAY_BE_NONE = tuple(name for name in TYPES if TYPES[name].endswith("None"))
 
 
 def check_setting(name: str, value: object) -> None:

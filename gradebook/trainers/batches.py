@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradebook.cases.link import encode, query_string
-from gradebook.cases.sandbox import blank
+from gradebook.cases.scenario import blank
 from gradebook.cases.state import start
 from gradebook.cases.table import Table
 from gradebook.core.settings import Settings

@@ -21,53 +21,61 @@ STARTING = 60.0
 """Seconds that the process may take to import what the function needs."""
 
 
-MOST_LOST = 3
-"""So many times the process is started again."""
-
-
 class Unusable(Exception):
     """What a function did that is no answer."""
 
 
 class Child:
     """The function in another process, or in this one where it cannot be
-    pickled: `notes` says so."""
+    pickled: `notes` says so. It is not called again once its process is lost."""
 
     def __init__(self, function: Callable[[Any], Any] | None) -> None:
         self.function = function
         self.process: BaseProcess | None = None
         self.notes: list[str] = []
-        self.left, self.lost = IN_ALL, 0
+        self.left, self.lost = IN_ALL, ""
         try:
             self.pickled = pickle.dumps(function)
         except Exception:
             self._run_here("cannot be pickled")
 
     def __enter__(self) -> Child:
+        if self.pickled:
+            spawn = multiprocessing.get_context("spawn")
+            self.pipe, theirs = spawn.Pipe()
+            arguments = (theirs, self.pickled)
+            self.process = spawn.Process(target=_serve, args=arguments, daemon=True)
+            self.process.start()
+            theirs.close()
+            kind, what = self._reply(STARTING)
+            if what.startswith("took"):
+                self.lost = f"no process in {STARTING:g} seconds"
+            elif kind == "lost":
+                self._run_here("cannot be loaded in another process")
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stop()
+        if self.process is not None:
+            self.process.kill()
+            self.process.join()
+            self.pipe.close()
 
     def __call__(self, rewards: Any) -> Any:
         """The function's answer. Raises Unusable."""
-        if self.left <= 0:
-            raise Unusable(f"not called: {IN_ALL:g} seconds were over")
-        if self.lost == MOST_LOST:
-            raise Unusable(f"not called: its process was lost {MOST_LOST} times")
-        if self.pickled and self.process is None:
-            self._start()
+        if self.lost:
+            raise Unusable(f"not called: {self.lost}")
         if not self.pickled:
             return _answer(self.function, rewards)
         begun = time.monotonic()
         self.pipe.send(rewards)
         kind, value = self._reply(min(A_CALL, self.left))
         self.left -= time.monotonic() - begun
+        if kind == "lost":
+            self.lost = f"an earlier call {value}"
+        elif self.left <= 0:
+            self.lost = f"{IN_ALL:g} seconds were over"
         if kind == "answer":
             return value
-        if kind == "lost":
-            self.lost += 1
-            self._stop()
         raise Unusable(value)
 
     def _reply(self, seconds: float) -> tuple[str, Any]:
@@ -78,35 +86,11 @@ class Child:
         except (EOFError, OSError):
             return "lost", "ended its process"
 
-    def _start(self) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        self.pipe, theirs = spawn.Pipe()
-        self.process = spawn.Process(
-            target=_serve, args=(theirs, self.pickled), daemon=True
-        )
-        self.process.start()
-        theirs.close()
-        kind, what = self._reply(STARTING)
-        if kind == "ready":
-            return
-        self._stop()
-        if what.startswith("took"):
-            self.left = 0.0
-            raise Unusable(f"not called: no process in {STARTING:g} seconds")
-        self._run_here("cannot be loaded in another process")
-
     def _run_here(self, why: str) -> None:
         self.pickled = b""
         self.notes.append(
             f"The function {why}, so it ran in this process, without a time limit."
         )
-
-    def _stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.join()
-            self.pipe.close()
-            self.process = None
 
 
 def _serve(pipe: Connection, pickled: bytes) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import __future__
 
 import ast
-import builtins
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from copy import copy
 from importlib import import_module
 from types import CodeType
 from typing import Any
@@ -45,21 +46,9 @@ class Silent:
         pass
 
 
-class Missing:
-    """Stands for what is not to be had; its use raises NotCut."""
-
-    def __init__(self, reason: str) -> None:
-        self._reason = reason
-
-    def __getattr__(self, name: str) -> object:
-        raise NotCut(self._reason)
-
-    def __call__(self, *values: object, **named: object) -> object:
-        raise NotCut(self._reason)
-
-
-class Module:
-    """One file: its definitions by name, made when they are asked for."""
+class Module(dict):
+    """One file: the globals of its definitions, each of which is made when its
+    name is asked for first."""
 
     def __init__(
         self,
@@ -68,41 +57,42 @@ class Module:
         given: Mapping[str, Any],
         others: dict[str, Module] | None = None,
     ) -> None:
+        super().__init__({"__name__": "__main__", "logger": Silent()} | dict(given))
         text = files(path)
-        self.others = {} if others is None else others
-        self.others[path] = self
         if text is None:
             raise NotCut(f"no file {path}")
         self.path, self.files, self.given = path, files, given
-        self.space: dict[str, Any] = {"__name__": "__main__", "logger": Silent()}
-        self.space |= given
+        self.others = {} if others is None else others
+        self.others[path] = self
         self.nodes: dict[str, ast.stmt] = {}
         self.imports: dict[str, tuple[str, str]] = {}
         for node in _statements(_parsed(text, path).body):
-            for name, place in imported(node, path):
-                self.imports[name] = place
-            for name in stored(node):
-                self.nodes[name] = node
+            self.imports.update(imported(node, path))
+            self.nodes.update(dict.fromkeys(stored(node), node))
 
-    def get(self, name: str) -> Any:
-        """The value of a definition of this file, or of its package."""
-        if name in self.space:
-            return self.space[name]
+    def __missing__(self, name: str) -> Any:
         if name in self.imports:
-            self.space[name] = self._foreign(*self.imports[name])
+            self[name] = self._foreign(*self.imports[name])
         elif name in self.nodes:
-            self.run([self.nodes[name]])
+            exec(self._compiled([self.nodes[name]]), self)
         else:
-            raise NotCut(f"{self.path} has no {name}")
-        return self.space[name]
+            raise KeyError(name)
+        return self[name]
+
+    def definition(self, name: str) -> Any:
+        """The value of a definition of this file, or of its package."""
+        try:
+            return self[name]
+        except KeyError:
+            raise NotCut(f"{self.path} has no {name}") from None
 
     def method(self, name: str) -> tuple[Any, int]:
         """`function`, `Class` or `Class.method` as a callable, and its line."""
         node = self.find(name)
         if "." not in name:
-            return self.get(name), node.lineno
-        self.run([node])
-        return self.space.pop(name.split(".")[1]), node.lineno
+            return self.definition(name), node.lineno
+        exec(self._compiled([node]), self)
+        return self.pop(name.split(".")[1]), node.lineno
 
     def find(self, name: str) -> Any:
         """The syntax tree of `function`, `Class`, `Class.method`, or `.method`
@@ -137,33 +127,23 @@ class Module:
         code = self._compiled(body[begin:end])
 
         def run(**variables: Any) -> dict[str, Any]:
-            space = self.space | variables
+            space = copy(self)
+            space.update(variables)
             exec(code, space)
             return space
 
         return run, body[begin].lineno
 
-    def run(self, nodes: list[ast.stmt]) -> None:
-        """Executes definitions with what they name."""
-        exec(self._compiled(nodes), self.space)
-
     def _compiled(self, nodes: list[ast.stmt]) -> CodeType:
-        plain_nodes = [_Plain(self).visit(node) for node in nodes]
-        local = {name for node in plain_nodes for name in stored(node)}
-        for node in plain_nodes:
-            for name in mentioned(node) - local:
-                missing = name not in self.space and not hasattr(builtins, name)
-                if missing and (name in self.nodes or name in self.imports):
-                    self._put(name)
+        plain = [_Plain(self).visit(node) for node in nodes]
+        tree = ast.fix_missing_locations(ast.Module(plain, []))
+        for node in plain:
+            if isinstance(node, ast.ClassDef):  # its body asks for no missing name
+                for name in mentioned(node) & {*self.nodes, *self.imports}:
+                    with suppress(Exception):
+                        self.definition(name)
         flag = __future__.annotations.compiler_flag
-        tree = ast.fix_missing_locations(ast.Module(plain_nodes, []))
         return compile(tree, self.path, "exec", flags=flag)
-
-    def _put(self, name: str) -> None:
-        try:
-            self.get(name)
-        except Exception as error:
-            self.space[name] = Missing(f"{name}: {error}")
 
     def _foreign(self, module: str, name: str) -> Any:
         if name == "logger":
@@ -182,7 +162,7 @@ class Module:
         for path in (f"{folder}.py", f"{folder}/__init__.py"):
             there = self._file(path) if name else None
             if there is not None:
-                return there.get(name)
+                return there.definition(name)
         raise NotCut(f"{self.path} needs {module}")
 
     def _file(self, path: str) -> Module | None:
@@ -199,7 +179,7 @@ class _Namespace:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        return self._module.get(name)
+        return self._module.definition(name)
 
 
 class _Plain(ast.NodeTransformer):
@@ -228,7 +208,6 @@ class _Plain(ast.NodeTransformer):
     def _inner(self, node: ast.Import | ast.ImportFrom) -> ast.AST:
         for name, place in imported(node, self.module.path):
             self.module.imports.setdefault(name, place)
-            self.module._put(name)
         return ast.Pass()
 
     visit_Import = visit_ImportFrom = _inner

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, stdev
 
-from gradebook.training.measures import LESS, MORE, SAME
+from gradebook.training.environments import LESS, MORE, SAME
 from gradebook.training.study import Study
 
 NAMES = ("correct", "faulty")
@@ -110,7 +110,10 @@ def sentence(
     low = (effect.difference - effect.half_width) * measure.factor
     high = (effect.difference + effect.half_width) * measure.factor
     if effect.kind == SAME:
-        least, most = (_signed(end, measure.factor) for end in (low, high))
+        least, most = (
+            ("−" if end < 0 else "+") + _size(abs(end), measure.factor)
+            for end in (low, high)
+        )
         return (
             f"{setting}, {effect.seeds} seeds show no difference {when}"
             f" (95 % interval {least} to {most} {measure.unit})."
@@ -129,8 +132,3 @@ def _size(value: float, factor: float) -> str:
     if factor == 1:
         return f"{value:.2f}"
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
-
-
-def _signed(value: float, factor: float) -> str:
-    sign = "−" if value < 0 else "+"
-    return sign + _size(abs(value), factor)

@@ -28,11 +28,9 @@ from gradebook.core.errors import refuse
 from gradebook.core.settings import AT_LEAST_ONE, Settings
 from gradebook.training.environments import (
     ENVIRONMENTS,
-    Environment,
-)
-from gradebook.training.measures import (
     KINDS,
     MEASURES,
+    Environment,
     Measure,
 )
 

@@ -25,10 +25,10 @@ from gradebook.bugs import swap
 from gradebook.core.batch import Batch
 from gradebook.engine.pipeline import CORRECT, Engine, run
 from gradebook.training.environments import (
+    MEASURES,
     PROMPTS,
     Environment,
 )
-from gradebook.training.measures import MEASURES
 from gradebook.training.study import (
     OPTIMIZERS,
     UPDATES,

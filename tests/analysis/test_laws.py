@@ -1,11 +1,11 @@
 """The laws: the correct engine keeps them, and each bug breaks its own."""
 
-import itertools
 from dataclasses import replace
 
 import pytest
 import torch
-from analysis.influenced import drawn
+from drawn import any_settings, columns
+from hypothesis import assume, given
 
 import gradebook
 from gradebook.analysis import laws
@@ -54,48 +54,15 @@ def test_the_correct_engine_keeps_a_law_on_every_case(name):
         assert found.answer not in (BROKEN, REFUSED), (scenario, found)
 
 
-CHOICES = [
-    ("group_mean", "group_std", "mean", 1),
-    ("group_mean", "none", "mean", 1),
-    ("group_mean", "batch_std", "baseline", 0),
-    ("batch_mean", "batch_std", "mean", 1),
-    ("leave_one_out", "none", "mean", 1),
-    ("leave_one_out", "others_std", "mean", 1),
-    ("leave_one_out", "group_std", "baseline", 0),
-    ("length_weighted_mean", "none", "mean", 1),
-    ("second_best", "group_std", "mean", 1),
-    ("group_mean", "nonzero_share", "mean", 1),
-    ("none", "none", "mean", 1),
-    ("none", "group_std", "baseline", 0),
-]
-
-
-# Each fifth combination: each choice, each extra and cut rollouts are there.
-@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", LAWS)
-def test_the_correct_engine_keeps_a_law_under_any_settings(name, each):
-    tested = 0
-    extras = itertools.product(("zero", "raw"), (False, True), (False, True))
-    every = list(enumerate(itertools.product(CHOICES, extras)))
-    for seed, (choice, extra) in every[::each]:
-        baseline, scale, about, ddof = choice
-        lone, mask, whiten = extra
-        settings = gradebook.Settings(
-            baseline=baseline,
-            scale=scale,
-            spread_about=about,
-            ddof=ddof,
-            lone_row=lone,
-            mask_no_eos=mask,
-            whiten_tokens=whiten,
-            whiten_ddof=seed % 2,
-            beta=0.1,
-            loss=("dapo", "grpo", "bnpo", "dr_grpo")[seed % 4],
-        )
-        found = check(name, CORRECT, drawn(settings, seed, logp=True))
-        assert found.answer not in (BROKEN, REFUSED), (settings, found)
-        tested += found.answer == HOLDS
-    assert tested
+@given(columns(), any_settings)
+def test_the_correct_engine_keeps_a_law_under_any_settings(name, rows, settings):
+    try:
+        found = check(name, CORRECT, gradebook.Batch(**rows, settings=settings))
+    except GradebookError:
+        assume(False)  # too few tokens to whiten
+    assert found.answer != BROKEN
+    assert found.answer != REFUSED or settings.whiten_tokens
 
 
 @pytest.mark.parametrize("bug, name", OF_BUGS)

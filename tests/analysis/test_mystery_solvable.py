@@ -4,9 +4,16 @@ import pytest
 import torch
 
 from gradebook.analysis.comparison import same
-from gradebook.analysis.mystery import Crash, edits, look, odd_rows
+from gradebook.analysis.mystery import (
+    NONE,
+    Crash,
+    edits,
+    first_state,
+    look,
+    odd_rows,
+    suspects,
+)
 from gradebook.cases import edits as acts
-from gradebook.cases.mystery import NONE, first_state, suspects
 
 
 def alike(a, b):

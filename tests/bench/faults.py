@@ -46,7 +46,7 @@ cases/table.py | token = int(header[1:]) - 1 | token = int(header[1:]) - 2 | cas
 cases/edits.py | row=max(0, min(row, state.rows - 1)) | row=max(0, min(row, state.rows)) | cases/test_edits.py
 cases/link.py | if state.get(name) != origin.get(name): | if state.get(name) == origin.get(name): | cases/test_link.py
 cases/link.py | if field.kind == "row" and value >= rows: | if field.kind == "row" and value > rows: | cases/test_link.py
-cases/engines.py | faulty[stage] = counted_without(frozenset(_dropped(together))) | pass | cases/test_engines.py
+bugs/__init__.py | faulty[stage] = counted_without(frozenset(_dropped(together))) | pass | cases/test_engines.py
 analysis/influence.py | gap = (self.faulty - self.correct) | gap = (self.correct - self.faulty) | analysis/test_influence.py
 analysis/influence.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
 analysis/comparison.py | peers = peers & (torch.arange(batch.rows) != row) | peers = peers & (torch.arange(batch.rows) > row) | analysis/test_comparison.py
@@ -57,7 +57,7 @@ analysis/laws.py | new = {place: step["reward"][place] * 10 for place in places}
 analysis/source.py | (start + n - 1, line) | (start + n, line) | analysis/test_source.py
 training/effect.py | t_quantile(0.975, len(pairs) - 1) * error | t_quantile(0.95, len(pairs) - 1) * error | training/test_studies.py
 training/effect.py | if self.difference - self.half_width > 0: | if self.difference > 0: | training/test_studies.py
-training/measures.py | chance[..., environment.solvable].mean(-1) | chance.mean(-1) | training/test_consequences.py
+training/environments.py | chance[..., environment.solvable].mean(-1) | chance.mean(-1) | training/test_consequences.py
 training/environments.py | late = 2 * failure | late = failure | training/test_consequences.py
 training/train.py | .abs() <= math.log(REJECTED) | .abs() >= math.log(REJECTED) | training/test_consequences.py
 output/panels.py | sizes[-1] > SQUASHED * sizes[len(sizes) // 2] | sizes[-1] > SQUASHED * sizes[0] | output/test_figures.py

@@ -6,10 +6,9 @@ import pytest
 import gradebook
 from gradebook import Batch, Settings
 from gradebook.analysis.comparison import compared
-from gradebook.cases.engines import several
+from gradebook.bugs import several
 from gradebook.cases.link import decode, encode
-from gradebook.cases.sandbox import start_case
-from gradebook.cases.scenario import combinations
+from gradebook.cases.scenario import combinations, start_case
 from gradebook.cases.state import start
 
 CENTRED = Settings(scale="none", group_size=2)

@@ -212,7 +212,7 @@ from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import worked
 from gradebook.analysis.laws import LAWS
 from gradebook.cases.link import decode, encode
-from gradebook.cases.sandbox import starts
+from gradebook.cases.scenario import starts
 from gradebook.cases.state import start
 from gradebook.classroom.plan import plan
 from gradebook.output.handout import handout

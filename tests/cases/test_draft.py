@@ -7,8 +7,7 @@ from hypothesis import strategies as some
 import gradebook
 from gradebook.cases import edits, link
 from gradebook.cases.draft import ACTS, HISTORY, Draft
-from gradebook.cases.sandbox import case, starts
-from gradebook.cases.scenario import names
+from gradebook.cases.scenario import case, names, starts
 from gradebook.cases.table import Table
 
 CASE = gradebook.load("rejected_rows")  # rewards 100, 1, 2

@@ -5,7 +5,7 @@ import pytest
 import gradebook
 from gradebook import GradebookError
 from gradebook.cases import edits
-from gradebook.cases.sandbox import case
+from gradebook.cases.scenario import case
 from gradebook.cases.state import start
 from gradebook.cases.table import MOST_ROWS, WIDEST
 

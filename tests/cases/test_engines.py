@@ -7,9 +7,8 @@ import pytest
 import torch
 
 import gradebook
-from gradebook.bugs import swap
-from gradebook.cases import engines
-from gradebook.cases.engines import several, swaps
+from gradebook import bugs as engines
+from gradebook.bugs import several, swap, swaps
 from gradebook.core.errors import GradebookError
 from gradebook.engine.grouping import CONDITIONS, counted_without
 from gradebook.engine.pipeline import STAGES

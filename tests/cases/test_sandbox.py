@@ -7,9 +7,9 @@ import pytest
 
 import gradebook
 import gradebook.cases.state
+from gradebook import bugs as engines
 from gradebook.bugs import swap
-from gradebook.cases import engines
-from gradebook.cases.sandbox import SETTINGS, blank
+from gradebook.cases.scenario import SETTINGS, blank
 from gradebook.cases.table import Table
 
 STARTS = [

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine, text
 
 from gradebook.classroom import room, store
-from gradebook.classroom.codes import ALPHABET, normal
+from gradebook.classroom.codes import ALPHABET, Slowdown, normal
 from gradebook.classroom.room import MOST_CHOICES, Rooms
-from gradebook.classroom.slowdown import Slowdown
 from gradebook.classroom.snapshot import GONE, LOOKED, Position
 from gradebook.classroom.store import Store
 from gradebook.core.errors import GradebookError

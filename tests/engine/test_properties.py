@@ -4,7 +4,9 @@ import itertools
 
 import pytest
 import torch
+from drawn import TOKENS, any_settings, columns, rewards
 from hypothesis import assume, given
+from hypothesis import settings as trying
 from hypothesis import strategies as st
 
 import gradebook
@@ -16,70 +18,6 @@ BREAKS = {name: gradebook.bug(name).breaks for name in gradebook.BUGS}
 COUPLED = ("batch_std", "nonzero_share")
 ONE_VOTER = ("length_weighted_mean", "second_best")
 """Baselines that look at the voting row of a rollout alone."""
-TOKENS = 3
-
-# Quarters add and subtract without rounding, so that a flat group is flat.
-rewards = st.integers(-20, 20).map(lambda n: n / 4)
-any_settings = st.one_of(
-    st.sampled_from(list(ESTIMATORS.values())),
-    st.builds(
-        Settings,
-        **{name: st.sampled_from(CHOICES[name]) for name in CHOICES},
-        eps=st.sampled_from([1e-6, 1e-4, 0.5]),
-        group_size=st.sampled_from([None, 1, 2, 3]),
-        prompts_per_step=st.sampled_from([None, 1, 2]),
-        micro_batch=st.sampled_from([None, 1, 2]),
-        min_group_size=st.sampled_from([1, 1, 2]),
-        mask_no_eos=st.booleans(),
-        reward_bias=st.sampled_from([0, -0.5]),
-        reward_scaling=st.sampled_from([1, 2]),
-        reward_clip=st.sampled_from([None, None, 6]),
-        beta=st.sampled_from([0, 0.1]),
-        accumulation=st.sampled_from([1, 2]),
-    ),
-)
-
-
-@st.composite
-def columns(draw, least=1, most=9):
-    """The rows of a batch, by column; row 0 has its tokens and its EOS."""
-    count = draw(st.integers(least, most))
-
-    def each(cell, n=count):
-        return draw(st.lists(cell, min_size=n, max_size=n))
-
-    prompt, step = each(st.integers(0, 2)), each(st.sampled_from([0, 0, 0, 1]))
-    # All rows are rollouts of their own, or some are cut. Pieces of one
-    # rollout share its reward.
-    whole = draw(st.booleans())
-    rollout = list(range(count)) if whole else each(st.integers(0, 3))
-    reward = {}
-    for key, value in zip(zip(step, prompt, rollout), each(rewards)):
-        reward.setdefault(key, value)
-    rejected = each(st.sampled_from([False, False, False, True]))
-    mask = [each(st.booleans(), TOKENS) for _ in range(count)]
-    mask = [[0] * TOKENS if out else [1, *m[1:]] for out, m in zip(rejected, mask)]
-    mask[0] = [1] * TOKENS
-    steps = each(st.integers(1, 4))
-    logp = each(st.integers(-8, -1).map(lambda n: n / 4), count * TOKENS)
-    apart = each(st.integers(-4, 4).map(lambda n: n / 4), count * TOKENS)
-    logp = torch.tensor(logp, dtype=torch.float64).reshape(count, TOKENS)
-    gap = torch.tensor(apart, dtype=torch.float64).reshape(count, TOKENS)
-    return {
-        "prompt": prompt,
-        "reward": [reward[key] for key in zip(step, prompt, rollout)],
-        "rollout": rollout,
-        "scored": [True, *each(st.sampled_from([True, True, False]))][:count],
-        "rank": each(st.integers(0, 1)),
-        "text": each(st.integers(0, 1)),
-        "mask": mask,
-        "eos": [True, *each(st.sampled_from([True, True, False]))][:count],
-        "steps": steps,
-        "kept_steps": [min(n, k) for n, k in zip(steps, each(st.integers(0, 4)))],
-        "step": step,
-        "logp": logp,
-        "ref_logp": logp + gap,
-    }
 
 
 def traced(rows, settings, engine=CORRECT):
@@ -358,3 +296,67 @@ def test_stages_leave_their_inputs_alone(engine, rows, settings):
     for name in PER_ROW:
         a, b = getattr(once, name), getattr(twice, name)
         assert a.nan_to_num().equal(b.nan_to_num())
+
+
+def outcome(engine, rows, settings):
+    """The trace, or None where the engine stops."""
+    try:
+        return gradebook.run(engine, Batch(**rows, settings=settings))
+    except gradebook.GradebookError:
+        return None
+
+
+def exactly(found, expected):
+    assert found.dtype == expected.dtype
+    assert found.isnan().equal(expected.isnan())
+    assert found.nan_to_num().equal(expected.nan_to_num())
+
+
+@pytest.mark.parametrize("engine", ["correct", *REPLICAS])
+@trying(max_examples=25)
+@given(columns(most=12), any_settings)
+def test_many_steps_in_one_call_give_exactly_what_each_gives_alone(
+    engine, rows, settings
+):
+    engine = REPLICAS.get(engine, CORRECT)
+    places = {}
+    for row, step in enumerate(rows["step"]):
+        places.setdefault(step, []).append(row)
+    both = outcome(engine, rows, settings)
+    alone = {s: outcome(engine, taken(rows, places[s]), settings) for s in places}
+    if both is None or None in alone.values():
+        assert both is None and None in alone.values()
+        return
+    for number, (step, trace) in enumerate(alone.items()):
+        for name in (*PER_ROW, "policy_gradient", "kl_gradient"):
+            exactly(getattr(both, name)[places[step]], getattr(trace, name))
+        # The same rows share a group, whatever its number.
+        a, b = both.group[places[step]], trace.group
+        assert (a[:, None] == a).equal(b[:, None] == b) and (a < 0).equal(b < 0)
+        for name in ("policy_loss", "kl_loss"):
+            part = getattr(trace, name)
+            exactly(getattr(both, name)[number], part.sum())
+    total = sum(float(trace.loss) for trace in alone.values())
+    assert float(both.loss) == pytest.approx(total, rel=1e-12, abs=1e-15)
+
+
+def test_strides_start_anew_in_each_step():
+    # Step 1 has rows 0, 2, 4 and step 0 rows 1, 3: a stride of two each and
+    # one row past the last.
+    batch = Batch(list("xyxyz"), [1, 2, 3, 4, 5], step=[1, 0, 1, 0, 1]).under(
+        Settings(group_size=2)
+    )
+    found = gradebook.run(REPLICAS["partial_groups"], batch)
+    assert found.group.tolist() == [0, 1, 0, 1, -1]
+
+
+def test_the_second_normalization_is_over_its_own_step():
+    # Each step: 1, -1 (mean 0, std 1) and 10, -10 (std 10).
+    batch = Batch(
+        [0, 0, 0, 0],
+        [1, 10, -1, -10],
+        step=[0, 1, 0, 1],
+        settings=ESTIMATORS["none"],
+    )
+    found = gradebook.run(REPLICAS["double_normalization"], batch)
+    assert found.advantage.tolist() == pytest.approx([1, 1, -1, -1])

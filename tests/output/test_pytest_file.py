@@ -14,8 +14,7 @@ from output.typed import LINK, NASTY, edited, labelled, opened, pytest_text, rea
 
 import gradebook
 from gradebook.analysis.comparison import compared
-from gradebook.cases.sandbox import case, starts
-from gradebook.cases.scenario import names
+from gradebook.cases.scenario import case, names, starts
 from gradebook.cases.state import start
 from gradebook.core.errors import GradebookError
 from gradebook.output.pytest_file import pytest_file

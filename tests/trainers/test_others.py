@@ -65,7 +65,7 @@ def of_areal(groups, reward_norm, adv_norm=None):
     compute, _ = actor.method("PPOActor._compute_advantages")
     norm = {"mean_leave1out": False, "std_unbiased": True, "eps": 1e-5}
     norm |= {"mean_level": "group", "std_level": "group", "group_size": 4}
-    of = data.get("Normalization")
+    of = data["Normalization"]
     trainer = SimpleNamespace(
         config=SimpleNamespace(
             overlong_reward_penalty=False,
@@ -78,7 +78,7 @@ def of_areal(groups, reward_norm, adv_norm=None):
         reward_norm=of(SimpleNamespace(**norm | reward_norm)),
         adv_norm=adv_norm and of(SimpleNamespace(**norm | adv_norm)),
         kl_ctl=0.1,
-        kl_estimator=data.get("KLEstimator")(),
+        kl_estimator=data["KLEstimator"](),
         mask_no_eos_with_zero=False,
         discount=1.0,
         gae_lambda=1.0,
@@ -99,7 +99,7 @@ def of_areal(groups, reward_norm, adv_norm=None):
                 "rewards": torch.tensor(rewards),
             }
         )
-    return data.get("batched_call")(lambda batch: compute(trainer, batch), trajectories)
+    return data["batched_call"](lambda batch: compute(trainer, batch), trajectories)
 
 
 AREAL = {"estimator": "grpo", "eps": 1e-5, "spread_about": "baseline"}
@@ -209,7 +209,7 @@ def test_the_recipe_for_skyrl_records_what_it_computes(
     tmp_path, function, by_std, declared
 ):
     path = "skyrl/backends/skyrl_train/utils/ppo_utils.py"
-    compute = released("skyrl", path).get(function)
+    compute = released("skyrl", path)[function]
     rows = 12
     lengths = torch.tensor(LENGTHS).flatten()
     mask = (torch.arange(8) < lengths[:, None]).long()
@@ -250,7 +250,7 @@ def test_the_recipe_for_skyrl_records_what_it_computes(
 def of_miles(groups, by_std=True):
     """The variables of miles, a fork of slime, after its own
     `_post_process_rewards`, for groups of rewards and lengths."""
-    sample = released("miles-rl", "miles/utils/types.py").get("Sample")
+    sample = released("miles-rl", "miles/utils/types.py")["Sample"]
     manager = released("miles-rl", "miles/ray/rollout.py")
     process, _ = manager.method("RolloutManager._post_process_rewards")
     args = SimpleNamespace(

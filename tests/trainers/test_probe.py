@@ -105,7 +105,6 @@ def test_a_hostile_function_gets_what_it_did_as_its_answer(name, what):
 )
 def test_a_function_that_sleeps_or_ends_its_process_is_stopped(name, what, monkeypatch):
     monkeypatch.setattr(child, "A_CALL", 0.5)
-    monkeypatch.setattr(child, "MOST_LOST", 1)
     found = gradebook.probe(getattr(advantages, name))
     assert what in found.troubles["equal groups"]
     assert "not called" in found.troubles["0/1 rewards"]

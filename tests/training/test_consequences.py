@@ -16,9 +16,11 @@ from gradebook.training.effect import (
     SAME,
     effect,
 )
-from gradebook.training.environments import lock, ramble, spell
-from gradebook.training.measures import (
+from gradebook.training.environments import (
     letters_in_use,
+    lock,
+    ramble,
+    spell,
     success,
     wasted_turns,
 )

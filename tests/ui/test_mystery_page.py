@@ -5,9 +5,8 @@ import json
 import pytest
 
 import gradebook
-from gradebook.analysis.mystery import Crash, look
+from gradebook.analysis.mystery import NONE, Crash, first_state, hidden, look, suspects
 from gradebook.cases.edits import set_cell
-from gradebook.cases.mystery import NONE, first_state, hidden, suspects
 from gradebook.ui.parts.mystery_game import WRONG, Game, read
 
 PAGE = "mystery"

@@ -268,8 +268,8 @@ def art_local(cut: Cut, rows: Rows) -> list[float]:
         return []
 
     for name in ("tokenize_trajectory", "assemble_vllm_training_sequences"):
-        cut.module.space[name] = keep
-    cut.module.space["History"] = cut.module.space["LegacyHistory"] = SimpleNamespace
+        cut.module[name] = keep
+    cut.module["History"] = cut.module["LegacyHistory"] = SimpleNamespace
     parameters = inspect.signature(cut.run).parameters
     scaled = {"scale_rewards": True} if "scale_rewards" in parameters else {}
     list(cut.run(None, groups, True, **scaled))

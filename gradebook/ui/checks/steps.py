@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.cases.sandbox import NAME as SANDBOX
-from gradebook.cases.sandbox import case
-from gradebook.cases.scenario import load
+from gradebook.cases.scenario import SANDBOX, case, load
 from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain

@@ -13,7 +13,7 @@ from gradebook.cases.scenario import load
 from gradebook.classroom.plan import TRAINING
 from gradebook.classroom.snapshot import Position
 from gradebook.training.effect import question
-from gradebook.training.measures import KINDS
+from gradebook.training.environments import KINDS
 from gradebook.training.study import OPTIMIZERS, SEEDS, default_run, studied, study
 from gradebook.ui.parts import address, game_link, trained, words
 from gradebook.ui.parts.desk import Desk, desk, query_of, read_link

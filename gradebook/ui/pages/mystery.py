@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.cases.mystery import NONE, stage_of, suspects
+from gradebook.analysis.mystery import NONE, stage_of, suspects
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import PlainCase
 from gradebook.core.formatting import counted

@@ -8,12 +8,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.bugs import BUGS, Swap
+from gradebook.bugs import BUGS, Swap, swaps
 from gradebook.cases import edits
-from gradebook.cases import sandbox as starts
 from gradebook.cases.columns import titled
-from gradebook.cases.engines import swaps
-from gradebook.cases.scenario import combinations, load, variants
+from gradebook.cases.scenario import SANDBOX, combinations, load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
 from gradebook.ui import keys
@@ -28,7 +26,7 @@ from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.widget import button, choosing, folded, picking
 from gradebook.ui.parts.workings import workings
 
-PAGE = starts.NAME
+PAGE = SANDBOX
 BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
 """Settings that matter to every bug."""
 PICTURES = {"sign": "advantage", GRADIENT: "gradient"}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from gradebook.cases import sandbox
+from gradebook.cases import scenario as scenarios
 from gradebook.cases.link import decode, encode, fits, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.ui import keys
@@ -59,7 +59,7 @@ def depart(page: str) -> None:
     code = encode(draft.state, covered=True)
     if here.setdefault("code", code) != code:
         here |= {"code": code, "problems": ()}
-    as_it_came = encode(drafts.of(sandbox.case(page)).origin, covered=True)
+    as_it_came = encode(drafts.of(scenarios.case(page)).origin, covered=True)
     put({} if code == as_it_came else code)
 
 
@@ -121,14 +121,14 @@ def unread(problems: Sequence[str]) -> None:
 
 def case(page: str) -> Scenario:
     """The case that stands on the page."""
-    return sandbox.case(keys.CASES.get().get(page, page))
+    return scenarios.case(keys.CASES.get().get(page, page))
 
 
 def _take(page: str, query: dict[str, str]) -> None:
     link = decode(query, default=page)
     scenario = link.state.scenario
     problems = [*link.problems]
-    if sandbox.page_of(scenario) != page:
+    if scenarios.page_of(scenario) != page:
         problems = [
             f"This link belongs to another page, to the case {scenario.name!r}."
             " This page is unchanged.",

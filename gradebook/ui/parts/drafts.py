@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from gradebook.analysis.comparison import Comparison, compare, compared
-from gradebook.bugs import Swap
+from gradebook.bugs import Swap, swapped
 from gradebook.cases import draft as drafts
-from gradebook.cases.engines import swapped
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import State, said, start
 from gradebook.core.errors import GradebookError

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gradebook.analysis.comparison import Comparison
-from gradebook.analysis.mystery import edits, look, odd_rows
-from gradebook.cases.mystery import (
+from gradebook.analysis.mystery import (
     NONE,
+    edits,
     first_state,
     hidden,
+    look,
+    odd_rows,
     stage_of,
     suspects,
 )

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from gradebook.cases.link import encode, excess
-from gradebook.cases.sandbox import is_start
+from gradebook.cases.scenario import is_start
 from gradebook.output.pytest_file import HIDES, pytest_file
 from gradebook.output.scenario_file import scenario_file
 from gradebook.output.tables import csv

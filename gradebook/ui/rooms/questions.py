@@ -11,7 +11,7 @@ from gradebook.cases.reports import named
 from gradebook.cases.scenario import load, names
 from gradebook.classroom.plan import CLOSING, OPENING, TRAINING
 from gradebook.training.effect import question as about_training
-from gradebook.training.measures import KINDS
+from gradebook.training.environments import KINDS
 from gradebook.training.study import studied, study
 from gradebook.ui.board import lesson
 from gradebook.ui.parts import quiz

@@ -20,9 +20,8 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.classroom.codes import normal
+from gradebook.classroom.codes import Slowdown, normal
 from gradebook.classroom.room import Rooms
-from gradebook.classroom.slowdown import Slowdown
 from gradebook.classroom.store import Store
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys

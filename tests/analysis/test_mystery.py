@@ -3,7 +3,7 @@
 from collections import Counter
 
 import gradebook
-from gradebook.cases.mystery import (
+from gradebook.analysis.mystery import (
     NONE,
     first_state,
     hidden,

@@ -1,0 +1,74 @@
+"""Drawn batches and settings, for whatever must hold of any of them."""
+
+import torch
+from hypothesis import strategies as st
+
+from gradebook import ESTIMATORS, Settings
+from gradebook.core.settings import CHOICES
+
+TOKENS = 3
+
+# Quarters add and subtract without rounding, so that a flat group is flat.
+rewards = st.integers(-20, 20).map(lambda n: n / 4)
+any_settings = st.one_of(
+    st.sampled_from(list(ESTIMATORS.values())),
+    st.builds(
+        Settings,
+        **{name: st.sampled_from(CHOICES[name]) for name in CHOICES},
+        eps=st.sampled_from([1e-6, 1e-4, 0.5]),
+        group_size=st.sampled_from([None, 1, 2, 3]),
+        prompts_per_step=st.sampled_from([None, 1, 2]),
+        micro_batch=st.sampled_from([None, 1, 2]),
+        min_group_size=st.sampled_from([1, 1, 2, 3]),
+        mask_no_eos=st.booleans(),
+        whiten_tokens=st.sampled_from([False, False, True]),
+        max_tokens=st.sampled_from([None, 8]),
+        reward_bias=st.sampled_from([0, -0.5]),
+        reward_scaling=st.sampled_from([1, 2]),
+        reward_clip=st.sampled_from([None, None, 6]),
+        beta=st.sampled_from([0, 0.1]),
+        accumulation=st.sampled_from([1, 2]),
+    ),
+)
+
+
+@st.composite
+def columns(draw, least=1, most=9):
+    """The rows of a batch, by column; row 0 has its tokens and its EOS."""
+    count = draw(st.integers(least, most))
+
+    def each(cell, n=count):
+        return draw(st.lists(cell, min_size=n, max_size=n))
+
+    prompt, step = each(st.integers(0, 2)), each(st.sampled_from([0, 0, 0, 1]))
+    # All rows are rollouts of their own, or some are cut. Pieces of one
+    # rollout share its reward.
+    whole = draw(st.booleans())
+    rollout = list(range(count)) if whole else each(st.integers(0, 3))
+    reward = {}
+    for key, value in zip(zip(step, prompt, rollout), each(rewards)):
+        reward.setdefault(key, value)
+    rejected = each(st.sampled_from([False, False, False, True]))
+    mask = [each(st.booleans(), TOKENS) for _ in range(count)]
+    mask = [[0] * TOKENS if out else [1, *m[1:]] for out, m in zip(rejected, mask)]
+    mask[0] = [1] * TOKENS
+    steps = each(st.integers(1, 4))
+    logp = each(st.integers(-8, -1).map(lambda n: n / 4), count * TOKENS)
+    apart = each(st.integers(-4, 4).map(lambda n: n / 4), count * TOKENS)
+    logp = torch.tensor(logp, dtype=torch.float64).reshape(count, TOKENS)
+    gap = torch.tensor(apart, dtype=torch.float64).reshape(count, TOKENS)
+    return {
+        "prompt": prompt,
+        "reward": [reward[key] for key in zip(step, prompt, rollout)],
+        "rollout": rollout,
+        "scored": [True, *each(st.sampled_from([True, True, False]))][:count],
+        "rank": each(st.integers(0, 1)),
+        "text": each(st.integers(0, 1)),
+        "mask": mask,
+        "eos": [True, *each(st.sampled_from([True, True, False]))][:count],
+        "steps": steps,
+        "kept_steps": [min(n, k) for n, k in zip(steps, each(st.integers(0, 4)))],
+        "step": step,
+        "logp": logp,
+        "ref_logp": logp + gap,
+    }
