@@ -72,3 +72,13 @@ def columns(draw, least=1, most=9):
         "logp": logp,
         "ref_logp": logp + gap,
     }
+
+
+def taken(rows, order):
+    """The rows with these numbers, in this order."""
+    return {
+        name: values[order]
+        if isinstance(values, torch.Tensor)
+        else [values[i] for i in order]
+        for name, values in rows.items()
+    }

@@ -108,8 +108,7 @@ def run(engine: Engine, batch: Batch) -> Trace:
     if bool(keep.all()):
         return _stages(engine, batch)
     kept = batch.select(keep)
-    trace = _put_back(_stages(engine, kept), keep)
-    return replace(trace, **_losses_by_step(trace, batch, keep, kept))
+    return _put_back(_stages(engine, kept), batch, keep, kept)
 
 
 def _stages(engine: Engine, batch: Batch) -> Trace:
@@ -158,37 +157,19 @@ def _loss_and_gradient(engine: Engine, batch: Batch, trace: Trace) -> dict[str, 
     }
 
 
-def _put_back(trace: Trace, keep: Tensor) -> Trace:
-    """A trace of the kept rows, spread over all rows."""
-    per_row = (*STAGES[:-1], "policy_gradient", "kl_gradient")
-    wide = {}
-    for name in per_row:
+def _put_back(trace: Trace, batch: Batch, keep: Tensor, kept: Batch) -> Trace:
+    """A trace of the kept rows, spread over all rows, with the losses in the whole
+    batch's order of steps, 0 for a step that lost every row."""
+    wide: dict[str, Tensor] = {}
+    for name in (*STAGES[:-1], "policy_gradient", "kl_gradient"):
         value = getattr(trace, name)
-        if value is None:
-            continue
-        absent: float = 0
-        if value.is_floating_point() and not name.endswith("gradient"):
-            absent = torch.nan
-        if name == "group":
-            absent = -1
-        full = value.new_full((keep.shape[0], *value.shape[1:]), absent)
-        full[keep] = value
-        wide[name] = full
-    return replace(trace, **wide)
-
-
-def _losses_by_step(
-    trace: Trace, batch: Batch, keep: Tensor, kept: Batch
-) -> dict[str, Tensor]:
-    """The kept rows' losses in the whole batch's order of steps; 0 for a
-    step that lost every row."""
-    if trace.loss is None:
-        return {}
+        if value is not None:
+            number = value.is_floating_point() and not name.endswith("gradient")
+            absent = -1 if name == "group" else torch.nan if number else 0
+            wide[name] = value.new_full((batch.rows, *value.shape[1:]), absent)
+            wide[name][keep] = value
     step = batch.step_index[keep]
-    losses = {}
-    for name in ("policy_loss", "kl_loss"):
-        value = getattr(trace, name)
-        full = value.new_zeros(batch.step_count)
-        full[step] = value[kept.step_index]
-        losses[name] = full
-    return losses
+    for name in ("policy_loss", "kl_loss") if trace.loss is not None else ():
+        wide[name] = getattr(trace, name).new_zeros(batch.step_count)
+        wide[name][step] = getattr(trace, name)[kept.step_index]
+    return replace(trace, **wide)

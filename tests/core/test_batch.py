@@ -7,6 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from drawn import columns, taken
+from hypothesis import assume, given
+from hypothesis import strategies as some
 
 from gradebook import Batch, GradebookError, Settings
 from gradebook.core.columns import ALL, COLUMNS
@@ -118,13 +121,13 @@ def test_few_rows_and_many_are_numbered_alike(rows):
 
 
 def test_float32_stays_and_all_else_is_float64():
-    for given, kept in [
+    for kind, kept in [
         (torch.float32, torch.float32),
         (torch.float64, torch.float64),
         (torch.float16, torch.float64),
         (torch.int64, torch.float64),
     ]:
-        reward = torch.ones(2, dtype=given)
+        reward = torch.ones(2, dtype=kind)
         logp = torch.zeros(2, 1, dtype=torch.float64)
         batch = Batch([0, 1], reward, logp=logp)
         assert batch.reward.dtype == batch.logp.dtype == kept
@@ -275,33 +278,12 @@ def test_a_rollout_of_one_name_is_another_in_each_prompt_and_step():
     assert batch.rollout_index.tolist() == [0, 1, 2, 2, 3]
 
 
-def test_selecting_keeps_the_order_and_every_field():
-    batch = Batch(
-        [5, 6, 7],
-        [1, 2, 3],
-        mask=[[1, 0], [0, 1], [1, 1]],
-        eos=[1, 0, 1],
-        step=[1, 1, 2],
-        steps=[3, 4, 5],
-        kept_steps=[0, 1, 2],
-        logp=[[-1, 0], [-2, 0], [-3, 0]],
-        ref_logp=[[-4, 0], [-5, 0], [-6, 0]],
-        scored=[1, 0, 1],
-        rollout=[4, 4, 5],
-        rank=[0, 1, 2],
-        text=["P", "P", "Q"],
-    )
-    taken = batch.select(torch.tensor([True, False, True]))
-    assert taken.prompt.tolist() == [5, 7]
-    assert taken.reward.tolist() == [1, 3]
-    assert taken.mask.tolist() == [[True, False], [True, True]]
-    assert taken.eos.tolist() == [True, True]
-    assert taken.step.tolist() == [1, 2]
-    assert taken.steps.tolist() == [3, 5]
-    assert taken.kept_steps.tolist() == [0, 2]
-    assert taken.logp[:, 0].tolist() == [-1, -3]
-    assert taken.ref_logp[:, 0].tolist() == [-4, -6]
-    assert taken.scored.tolist() == [True, True]
-    assert taken.rollout.tolist() == [4, 5]
-    assert taken.rank.tolist() == [0, 2]
-    assert taken.text.tolist() == [0, 1]
+@given(columns(), some.data())
+def test_selecting_keeps_the_order_and_every_column(rows, data):
+    count = len(rows["reward"])
+    keep = data.draw(some.lists(some.booleans(), min_size=count, max_size=count))
+    assume(any(keep))
+    few = Batch(**rows).select(torch.tensor(keep))
+    alone = Batch(**taken(rows, [row for row, kept in enumerate(keep) if kept]))
+    for name in COLUMNS:
+        assert getattr(few, name).tolist() == getattr(alone, name).tolist(), name

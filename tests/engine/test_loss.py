@@ -330,18 +330,6 @@ def test_the_gradient_is_computed_without_grad_mode_too():
 # steps
 
 
-def test_each_step_has_its_own_loss():
-    # The second step's rows are the first's, twice: two dr_grpo losses of
-    # the same size, and the gradient of either is that of a batch alone.
-    twice = {name: value * 2 for name, value in ROWS.items()}
-    twice["step"] = [3] * 4 + [1] * 4
-    alone, both = trace(loss="dapo"), trace(rows=twice, loss="dapo")
-    assert both.policy_loss.tolist() == near([-0.25, -0.25])
-    assert both.kl_loss.tolist() == near([float(alone.kl_loss)] * 2)
-    assert float(both.loss) == near(2 * float(alone.loss))
-    assert both.gradient.equal(torch.cat([alone.gradient] * 2))
-
-
 def test_the_losses_of_dropped_steps_are_0_in_their_place():
     # Step 7 holds one row and goes. Steps 8 and 9: -(-1 + 2) / ... by dapo:
     # 8: scores 2, 3 with tokens 1 and 2: (0.5 * 1 - 0.5 * 2) / 3 = -1/6.

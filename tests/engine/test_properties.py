@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 import torch
-from drawn import TOKENS, any_settings, columns, rewards
+from drawn import TOKENS, any_settings, columns, rewards, taken
 from hypothesis import assume, given
 from hypothesis import settings as trying
 from hypothesis import strategies as st
@@ -29,15 +29,6 @@ def traced(rows, settings, engine=CORRECT):
     except gradebook.GradebookError:
         assume(not settings.whiten_tokens and engine is CORRECT)
         raise
-
-
-def taken(rows, order):
-    return {
-        name: values[order]
-        if isinstance(values, torch.Tensor)
-        else [values[i] for i in order]
-        for name, values in rows.items()
-    }
 
 
 def near(found, expected):
