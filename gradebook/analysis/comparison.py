@@ -124,23 +124,19 @@ def compare(bug: Swap, batch: Batch) -> Comparison:
 
 
 def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
-    """The rows whose scores entered the row's baseline, in order."""
+    """The rows whose scores entered the row's baseline, in order: of those that
+    count in its group, without the vote that speaks for the row where it is left
+    out: its own, or the one of its rollout."""
     baseline = batch.settings.baseline
     if baseline == "none":
         return []
     if baseline == "batch_mean":
         peers = batch.step_index == batch.step_index[row]
         return (peers & trace.counted).nonzero().flatten().tolist()
-    return votes(batch, trace, row, others=baseline == "leave_one_out")
-
-
-def votes(batch: Batch, trace: Trace, row: int, others: bool) -> list[int]:
-    """The rows that count in the row's group, in order; with `others`
-    without the vote that speaks for the row: its own, or the one of its
-    rollout."""
     if not batch.rows or int(trace.group[row]) < 0:
         return []
     peers = (trace.group == trace.group[row]) & trace.counted
+    others = baseline == "leave_one_out"
     if others and bool(trace.counted[row]):
         peers = peers & (torch.arange(batch.rows) != row)
     elif others:

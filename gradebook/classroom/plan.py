@@ -117,14 +117,14 @@ HOUR, OWN = "hour", "own"
 def shelf() -> dict[str, Shelved]:
     """The plans by name, today's hour first: then for each trainer and each
     stage its bugs, where there are two or more."""
-    own = dict.fromkeys(step.bug for step in _of_the_hour())
-    found = {HOUR: Shelved("The hour", tuple(own))}
+    bugs_of_hour = dict.fromkeys(step.bug for step in _of_the_hour())
+    plans = {HOUR: Shelved("The hour", tuple(bugs_of_hour))}
     for kind, shelved in (("trainer", by_trainer()), ("stage", by_stage())):
         for name, bugs in shelved.items():
             if len(bugs) > 1:
                 title = f"{kind.capitalize()}: {name}"
-                found[f"{kind}-{name}"] = Shelved(title, bugs)
-    return found
+                plans[f"{kind}-{name}"] = Shelved(title, bugs)
+    return plans
 
 
 def least(bugs: Collection[str]) -> int:
@@ -143,11 +143,11 @@ def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
     Raises GradebookError for an unknown bug, and where there are too few
     minutes for the bugs.
     """
-    wanted = tuple(dict.fromkeys(bugs))
-    if not wanted and minutes == MINUTES:
+    chosen = tuple(dict.fromkeys(bugs))
+    if not chosen and minutes == MINUTES:
         held = _of_the_hour()
     else:
-        held = _fitting(wanted or shelf()[HOUR].bugs, minutes)
+        held = _fitting(chosen or shelf()[HOUR].bugs, minutes)
     steps, begin = [OPENING], OPENING.minutes
     for step in held:
         steps.append(replace(step, begin=begin))
@@ -155,7 +155,7 @@ def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
     steps.append(replace(CLOSING, begin=begin))
     taught = {step.bug for step in steps}
     left_out = (load(name) for name in BUGS if name not in taught)
-    return (*steps, *(_step(one, _minutes(one)) for one in left_out))
+    return (*steps, *(_step(case, _minutes(case)) for case in left_out))
 
 
 def query(scenario: str, covered: bool = True) -> dict[str, str]:
@@ -221,10 +221,10 @@ def _minutes(case: Scenario) -> int:
 
 def _training(name: str, lesson: Lesson) -> Step:
     """The bug's training runs, with the slider at its default."""
-    one, main = study(name), load(name)
-    update = one.report[0]
-    asked = question(one, one.slider.default, main.engine_names, update)
-    choices = tuple(said[:1].upper() + said[1:] for said in one.measured.choices)
+    runs, main = study(name), load(name)
+    update = runs.report[0]
+    asked = question(runs, runs.slider.default, main.engine_names, update)
+    choices = tuple(c[:1].upper() + c[1:] for c in runs.measured.choices)
     step = Step(
         begin=-1,
         minutes=lesson.minutes,
@@ -233,7 +233,7 @@ def _training(name: str, lesson: Lesson) -> Step:
         trains=True,
         ask=asked,
         choices=choices,
-        truth=f"{choices[KINDS.index(one.answer)]}. {one.why}",
+        truth=f"{choices[KINDS.index(runs.answer)]}. {runs.why}",
     )
     return _with_notes(step, lesson)
 

@@ -103,8 +103,8 @@ class Rooms:
             for table in (seats, leads)
         ]
         with self._store.read() as database:
-            found = [row for query in queries for row in database.execute(query)]
-        return max(found, key=lambda row: row.since).code if found else ""
+            rows = [row for query in queries for row in database.execute(query)]
+        return max(rows, key=lambda row: row.since).code if rows else ""
 
     def heard(self, code: str, seat: str) -> bool:
         """The browser is in this room, as a learner or as a lead. Asking
