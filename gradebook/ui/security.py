@@ -14,11 +14,10 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
+import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from gradebook.ui.own_path import own_path
 
 SEAT_COOKIE = "gradebook-seat"
 """The browser's random token in rooms. No script can read it."""
@@ -267,3 +266,13 @@ def parked() -> dict[str, int]:
         session: sum(len(file.data) for file in held.values())
         for session, held in list(files.file_storage.items())
     }
+
+
+# Where a browser finds what this app serves beside Streamlit's own
+
+
+def own_path(path: str) -> str:
+    """The path below `server.baseUrlPath`, which a team sets behind a proxy
+    that serves more than this app."""
+    base = st.get_option("server.baseUrlPath").strip("/")
+    return f"/{base}{path}" if base else path

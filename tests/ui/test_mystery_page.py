@@ -7,7 +7,7 @@ import pytest
 import gradebook
 from gradebook.analysis.mystery import NONE, Crash, first_state, hidden, look, suspects
 from gradebook.cases.edits import set_cell
-from gradebook.ui.parts.mystery_game import WRONG, Game, read
+from gradebook.ui.pages.mystery import WRONG, Game, read
 
 PAGE = "mystery"
 SEEDS = {hidden(f"seed{n}"): f"seed{n}" for n in range(400)}

@@ -11,8 +11,8 @@ import pytest
 import gradebook
 from gradebook.cases.scenario import variants
 from gradebook.training import shipped as home
+from gradebook.ui.pages import home as home_page
 from gradebook.ui.pages.home import frame_data
-from gradebook.ui.parts import thumbnail
 from gradebook.ui.parts.predict import Guess, Progress
 from gradebook.ui.parts.shell import bug_files, page_title
 
@@ -216,7 +216,7 @@ def marks_of(found):
     """How many circles and diamonds a tile's picture has. A browser asks
     for the picture when the tile comes into sight."""
     assert 'loading="lazy"' in found
-    drawn = thumbnail.file(re.search(r"/([\w-]+[.]svg)", found)[1])
+    drawn = home_page.file(re.search(r"/([\w-]+[.]svg)", found)[1])
     assert drawn.media_type == "image/svg+xml"
     return drawn.body.count(b"<circle"), drawn.body.count(b"<path")
 
@@ -269,16 +269,16 @@ def test_the_shipped_curves_are_what_a_fresh_run_gives(stop):
 
 
 def test_no_picture_is_drawn_before_its_card_is_seen(visit):
-    thumbnail.drawn.cache_clear()
+    home_page.drawn.cache_clear()
     visit()
-    assert thumbnail.drawn.cache_info().currsize == 0
-    assert thumbnail.file("no_such_bug-whole.svg").status_code == 404
-    assert thumbnail.file("partial_groups-else.svg").status_code == 404
+    assert home_page.drawn.cache_info().currsize == 0
+    assert home_page.file("no_such_bug-whole.svg").status_code == 404
+    assert home_page.file("partial_groups-else.svg").status_code == 404
 
 
 def test_a_flat_case_has_its_circles_on_the_zero_line():
     """100.1 seven times: what rounding leaves in float64 is no advantage."""
-    drawn = thumbnail.drawn("float32_dust", True)
+    drawn = home_page.drawn("float32_dust", True)
     assert {*re.findall(r'cx="([\d.]+)"', drawn)} == {"160.0"}
 
 

@@ -8,7 +8,7 @@ from gradebook.analysis.comparison import compared
 from gradebook.cases.scenario import load, names
 from gradebook.cases.state import start
 from gradebook.core.formatting import settled
-from gradebook.ui.board import reach
+from gradebook.ui.board import view
 from gradebook.ui.parts.predict import LONGEST, SKIPPED, Guess, Progress
 
 
@@ -25,12 +25,12 @@ from gradebook.ui.parts.predict import LONGEST, SKIPPED, Guess, Progress
     ],
 )
 def test_the_reach_before_the_answer(correct, places, due):
-    assert reach.before(correct, places) == pytest.approx(due)
+    assert view.covered_reach(correct, places) == pytest.approx(due)
 
 
 def test_the_axis_widens_only_for_a_value_beyond_it():
-    assert reach.widened(2, [1.5, -2]) == 2
-    assert reach.widened(2, [-2.236]) == 2.5
+    assert view.widened(2, [1.5, -2]) == 2
+    assert view.widened(2, [-2.236]) == 2.5
 
 
 def test_a_room_covers_a_case_that_was_answered_until_it_is_answered_there():
@@ -70,7 +70,7 @@ def test_a_guess_past_the_axis_is_a_choice_that_lies_there(name):
     case = load(name)
     question = case.prediction
     values = compared(start(case)).correct.advantage.nan_to_num().tolist()
-    end = reach.before([settled(value) for value in values], question.places)
+    end = view.covered_reach([settled(value) for value in values], question.places)
     place = question.places[question.answer]
     if abs(place) <= end:
         return

@@ -67,7 +67,7 @@ config.set_option("server.baseUrlPath", sys.argv[1])
 import app
 from gradebook.cases.scenario import load
 from gradebook.ui.board.program import stub
-from gradebook.ui.parts.thumbnail import thumbnail
+from gradebook.ui.pages.home import thumbnail
 said = [stub("main"), thumbnail(load("partial_groups"), False)]
 print(*[re.search(r'"(/[^"]*)"', text)[1] for text in said])
 from gradebook.ui.server import routes

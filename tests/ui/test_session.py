@@ -22,7 +22,7 @@ from gradebook.classroom.plan import CLOSING, OPENING, plan
 from gradebook.training.study import default_run, studied
 from gradebook.ui.board.component import taken
 from gradebook.ui.parts import words
-from gradebook.ui.rooms import follow, news, results
+from gradebook.ui.rooms import follow, news, panel
 from gradebook.ui.rooms import seat as widgets
 
 Q = "partial_groups"
@@ -35,7 +35,7 @@ def bug_page():
     import streamlit as st
 
     from gradebook.cases.scenario import load
-    from gradebook.ui.parts import address, drafts, predict, present, shell
+    from gradebook.ui.parts import address, drafts, predict, shell
     from gradebook.ui.rooms import bar as room
 
     st.navigation(shell.navigation(), position="hidden")
@@ -46,7 +46,7 @@ def bug_page():
     room.before(bug)
     scenario = address.case(bug)
     draft = drafts.of(scenario)
-    present.view()
+    shell.present()
     room.bar(bug, scenario)
     if predict.covered(scenario.name):
         predict.choices(
@@ -62,7 +62,7 @@ def bug_page():
         st.markdown(f"stage {draft.stage}")
     st.markdown(f"row {draft.row}")
     room.moved(bug, draft)
-    present.leave()
+    shell.present_foot()
 
 
 def counts(code, question=Q):
@@ -289,18 +289,18 @@ def test_the_results_as_csv_and_handout(visit, led):
     lead.press("room-reveal")
     room = widgets.rooms().room(code)
     asked = gradebook.load(Q).prediction
-    lines = list(csv.reader(results.as_csv(room).splitlines()))
+    lines = list(csv.reader(panel.as_csv(room).splitlines()))
     assert lines[0] == ["question", "choice", "votes", "answer"]
     votes = {line[1]: (line[2], line[3]) for line in lines[1:]}
     assert votes == {"Positive": ("0", ""), "Zero": ("0", ""), "Negative": ("1", "yes")}
-    assert results.as_handout(room).count(escape(asked.question)) == 1
+    assert panel.as_handout(room).count(escape(asked.question)) == 1
     page = visit("session", {"seat": "the-lead"}, room=code)
     (cells,) = re.findall(r"<td>The trainer.*?</td>", page.text)
     assert "prompt C: 2, beside 0 and 1" in cells
     for report in game("CDFGHJ")[:2]:
         widgets.rooms().vote(code, "a-learner", report.question, 1)
         widgets.rooms().reveal(code, "the-lead", report.question)
-    lines = list(csv.reader(results.as_csv(widgets.rooms().room(code)).splitlines()))
+    lines = list(csv.reader(panel.as_csv(widgets.rooms().room(code)).splitlines()))
     for report in game("CDFGHJ")[:2]:
         judged = {line[1]: line[2:] for line in lines if line[0] == report.claim}
         right = "A bug" if report.is_bug else "Not a bug"
@@ -589,7 +589,7 @@ def test_a_training_run_is_voted_on_and_learners_are_taken_there(visit, led):
     press(lead, "room-reveal")
     assert not [k for k in buttons(learner.run()) if k.startswith("training-choice")]
     assert "The lead has revealed the answer" in learner.text
-    said = list(csv.reader(results.as_csv(rooms.room(code)).splitlines()))
+    said = list(csv.reader(panel.as_csv(rooms.room(code)).splitlines()))
     assert [line[0] for line in said[1:]] == [asked.ask.replace("-", "\u2212")] * 3
     (right,) = [line[1] for line in said if line[3] == "yes"]
     assert asked.truth.startswith(right)
@@ -617,7 +617,7 @@ def test_how_a_plan_opens_and_closes_is_voted_on(visit, led, step):
     press(lead, "room-reveal")
     for seat in (lead, learner.run()):
         assert step.truth in seat.text and "step-0" not in buttons(seat)
-    lines = list(csv.reader(results.as_csv(rooms.room(code)).splitlines()))[1:]
+    lines = list(csv.reader(panel.as_csv(rooms.room(code)).splitlines()))[1:]
     assert [line[1] for line in lines] == [*step.choices]
     assert [line[2] for line in lines] == ["0", "1", "0"]
     assert [line[3] for line in lines] == ["yes" * (step is OPENING), "", ""]

@@ -11,7 +11,7 @@ from gradebook.analysis.law_check import words
 from gradebook.bugs import BUGS
 from gradebook.cases.link import decode
 from gradebook.trainers.releases import newest
-from gradebook.ui.parts.affected import last_seen, status
+from gradebook.ui.parts.report import last_seen, status
 
 
 def areal():
@@ -108,7 +108,7 @@ def test_the_four_words():
 
 def test_home_answers_for_all_bugs_at_once():
     at = AppTest.from_string(
-        "from gradebook.ui.parts.affected import affected_bugs\naffected_bugs()",
+        "from gradebook.ui.parts.report import affected_bugs\naffected_bugs()",
         default_timeout=60,
     ).run()
     at.selectbox[0].select("areal").run()

@@ -4,12 +4,12 @@ from threading import Event, Thread
 
 import pytest
 
-from gradebook.ui import turns
+from gradebook.ui import server
 
 
 def test_who_came_first_is_drawn_first_and_who_waits_is_told(monkeypatch):
-    monkeypatch.setattr(turns, "PAUSES", (0.01, *[30] * 9))
-    line, drawn = turns.Turns(at_a_time=2), []
+    monkeypatch.setattr(server, "PAUSES", (0.01, *[30] * 9))
+    line, drawn = server.Turns(at_a_time=2), []
     told = {name: Event() for name in ("third", "fourth")}
     before = {}
 
@@ -34,8 +34,8 @@ def test_who_came_first_is_drawn_first_and_who_waits_is_told(monkeypatch):
 
 
 def test_a_page_that_fails_lets_the_next_one_in(monkeypatch):
-    monkeypatch.setattr(turns, "PAUSES", (30,))
-    line = turns.Turns(at_a_time=1)
+    monkeypatch.setattr(server, "PAUSES", (30,))
+    line = server.Turns(at_a_time=1)
     with pytest.raises(ZeroDivisionError), line.turn(pytest.fail):
         raise ZeroDivisionError
     with line.turn(pytest.fail):
@@ -43,7 +43,7 @@ def test_a_page_that_fails_lets_the_next_one_in(monkeypatch):
 
 
 def test_nobody_waits_for_ever(monkeypatch):
-    monkeypatch.setattr(turns, "PAUSES", (0.01,) * 3)
-    line, told = turns.Turns(at_a_time=1), []
+    monkeypatch.setattr(server, "PAUSES", (0.01,) * 3)
+    line, told = server.Turns(at_a_time=1), []
     with line.turn(pytest.fail), line.turn(told.append):
         assert told == [1, 1, 1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -17,12 +18,15 @@ import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.core.formatting import minus
+from gradebook.engine.trainer import draws
+from gradebook.output import svg
 from gradebook.output.panels import Panel, squashes
-from gradebook.output.svg import picture
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
+from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED
 
@@ -106,7 +110,7 @@ def drawn(epoch: str, link: str) -> str | None:
     texts = zip(rewards, zip(*shown["text"]))
     beside = [f"reward {reward}: {' → '.join(both)}" for reward, both in texts]
     lines = (data["title"], data["summary"], f"Gradebook, case {data['name']}: {link}")
-    return picture(panel, prompts, squashes([panel]), beside=beside, lines=lines)
+    return svg.picture(panel, prompts, squashes([panel]), beside=beside, lines=lines)
 
 
 async def answer(request: Request) -> Response:
@@ -130,3 +134,65 @@ async def answer(request: Request) -> Response:
     if said is None:
         return PlainTextResponse("no such draft", 404)
     return Response(said, media_type="application/json")
+
+
+# The board with its batch and both engines' results
+
+
+def picture(
+    draft: Draft,
+    kind: str,
+    covered: bool,
+    invite: int | None = None,
+    said: str = "",
+) -> None:
+    """The board of the draft.
+
+    kind     what the results are: the tell-tale of the case
+    covered  True keeps everything faulty out of what is sent
+    invite   the row whose handle asks to be dragged
+    said     the picture in one sentence, where the board's own will not do
+    """
+    board(draft, partial(_seen, draft, kind, covered, invite, said))
+
+
+heart = st.fragment(key="heart")(picture)
+"""The picture as the page's own board. A second board on the page stands in
+another fragment."""
+
+
+def _seen(
+    draft: Draft, kind: str, covered: bool, invite: int | None, said: str
+) -> dict[str, Any]:
+    """The board's data, from the draft as it stands (see `picture`)."""
+    data = view(
+        draft,
+        kind=kind,
+        covered=covered,
+        ranges=() if covered else ranges(draft),
+        invite=invite,
+    )
+    if said:
+        data["summary"] = said
+    return data
+
+
+def below(draft: Draft, name: str = "below") -> DeltaGenerator:
+    """The frame of what is about the batch on the board. It looks stale
+    where that batch cannot be read, and the last good one is shown."""
+    return st.container(key=f"stale-{name}" if draft.faults else name)
+
+
+def ranges(draft: Draft) -> list[tuple[float, float]]:
+    """Least and greatest faulty advantage of each row over the draws."""
+    batch = draft.comparison.batch
+    if "subsample" not in draft.scenario.controls:
+        return []
+    if batch.settings.second_over != "kept_steps":
+        return []
+    if bool((batch.kept_steps == batch.steps).all()):
+        return []
+    taken = draws(draft.swap.engine, batch)
+    low = taken.nan_to_num(nan=math.inf).amin(0)
+    high = taken.nan_to_num(nan=-math.inf).amax(0)
+    return list(zip(low.tolist(), high.tolist()))

@@ -18,9 +18,9 @@ from gradebook.cases.challenge import Agree, Bounds, Challenge, Differ
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.panels import Line, panels, telling
+from gradebook.ui.board.component import ranges
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import ranges
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from gradebook.ui.own_path import own_path
+from gradebook.ui.security import own_path
 
 FOLDER = Path(__file__).with_name("program")
 PLACE, NAME = "board-program", "program.js"

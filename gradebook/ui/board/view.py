@@ -27,7 +27,7 @@ second    by engine the values before the second normalization
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -45,7 +45,6 @@ from gradebook.core.formatting import pair, settled
 from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import Trace
 from gradebook.output.panels import Pair, in_words, results
-from gradebook.ui.board import reach
 from gradebook.ui.parts.drafts import Draft
 
 
@@ -152,13 +151,13 @@ def view(
     if ranges and not covered:
         panels[0]["ranges"] = [[_short(a), _short(b)] for a, b in ranges]
     for panel, (_, values) in zip(panels, results(before, kind)):
-        start = reach.before(
+        start = covered_reach(
             map(settled, values[0].tolist()),
             places if panel is panels[numbered] else (),
         )
         sides = [panel.get(key, ()) for key in ("engines", "ghosts", "ranges")]
         numbers = [x for side in chain(*sides) for x in side if x is not None]
-        panel["reach"] = [start, reach.widened(start, numbers)]
+        panel["reach"] = [start, widened(start, numbers)]
     data = {
         "name": draft.scenario.name,
         "title": draft.scenario.title,
@@ -319,3 +318,43 @@ def _stale(said: Sequence[str]) -> str:
     """What is wrong, in one line; '' where nothing is."""
     more = f" And {len(said) - 3} more." if len(said) > 3 else ""
     return " ".join(said[:3]) + more
+
+
+# How far the axis of a result reaches: as far to the left as to the right of 0
+
+
+ROUND = (1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10)
+"""An axis ends at one of these times a power of ten."""
+HEADROOM = 1.5
+"""The reach before the answer, in sizes of the largest correct value."""
+FAR = 5
+"""A choice beyond so many reaches does not widen the axis."""
+
+
+def round_up(size: float) -> float:
+    """The least end of an axis that holds this size."""
+    if not size > 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(size))
+    return next(
+        float(f"{end * power:.3g}") for end in ROUND if end * power >= size * (1 - 1e-9)
+    )
+
+
+def covered_reach(correct: Iterable[float], places: Iterable[float] = ()) -> float:
+    """The reach before the answer.
+
+    places  where the choices lie on this axis
+    """
+    reach = round_up(HEADROOM * _largest(correct))
+    return widened(reach, (place for place in places if abs(place) <= FAR * reach))
+
+
+def widened(reach: float, values: Iterable[float]) -> float:
+    """The reach that holds these values, too."""
+    largest = _largest(values)
+    return reach if largest <= reach * (1 + 1e-9) else round_up(largest)
+
+
+def _largest(values: Iterable[float]) -> float:
+    return max((abs(x) for x in values if math.isfinite(x)), default=0.0)

@@ -14,7 +14,7 @@ from gradebook.logs.explore import failing_test
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.report import report
 from gradebook.ui.checks import ask
-from gradebook.ui.checks.checking import Checking, confirmation, on_page
+from gradebook.ui.checks.ask import Checking, confirmation, on_page
 from gradebook.ui.checks.steps import open_step
 from gradebook.ui.parts import words
 from gradebook.ui.parts.shell import bug_files

@@ -15,12 +15,11 @@ from gradebook.output.figures.charts import Timeline, timeline_figure
 from gradebook.output.panels import Panel, squashes
 from gradebook.output.svg import picture as rows_picture
 from gradebook.ui import keys
-from gradebook.ui.checks.checking import Checking
+from gradebook.ui.checks.ask import Checking
 from gradebook.ui.parts import drafts, numbers, predict, words
-from gradebook.ui.parts.markup import show
-from gradebook.ui.parts.pictures import chart, ink
 from gradebook.ui.parts.shell import bug_files, page_files
-from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.tables import chart, ink, table
+from gradebook.ui.parts.widget import markup as show
 
 CHART = "check-timeline"
 CHOSEN = "check-step"

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from gradebook.analysis.challenges import apply_solution
+from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Scenario, load, variants
+from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
+from gradebook.ui.board import lesson as board_lesson
+from gradebook.ui.board.component import below, board
 from gradebook.ui.parts import (
     address,
     controls,
     deeper,
+    desk,
     drafts,
-    matter,
     predict,
-    present,
     report,
+    shell,
     stages,
     takehome,
-    the_end,
     words,
 )
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import below
-from gradebook.ui.parts.lesson import lesson
+from gradebook.ui.parts.predict import Progress
+from gradebook.ui.parts.shell import bug_files, tool_files
 from gradebook.ui.parts.shortcuts import shortcuts
+from gradebook.ui.parts.stages import workings
 from gradebook.ui.parts.widget import picking
 from gradebook.ui.parts.words import terms
-from gradebook.ui.parts.workings import workings
 from gradebook.ui.rooms import bar as room
+from gradebook.ui.rooms import seat
 
 
 def bug_page(name: str) -> None:
@@ -50,7 +57,7 @@ def bug_page(name: str) -> None:
         formulas = _story(draft)
     rest(name, draft, covered, settings, stage, formulas)
     if not covered:
-        the_end.the_end(name)
+        _end(name)
 
 
 def _title(draft: Draft, covered: bool) -> DeltaGenerator:
@@ -64,7 +71,7 @@ def _title(draft: Draft, covered: bool) -> DeltaGenerator:
         if not predict.covered(main.name):
             _cases(scenario)
         place = st.container(width="content")
-    matter.back(scenario.bug)
+    desk.back(scenario.bug)
     return place
 
 
@@ -159,7 +166,7 @@ def _more(draft: Draft) -> None:
     """Four parts that open in place, one at a time."""
     parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
         "affected": ("Am I affected?", _affected),
-        "matter": ("Does it matter?", lambda d: matter.matter(d.scenario.bug)),
+        "matter": ("Does it matter?", lambda d: desk.matter(d.scenario.bug)),
         "home": ("Take it home", takehome.take_home),
         "deeper": ("Go deeper", deeper.deeper),
     }
@@ -198,6 +205,92 @@ def _keys(draft: Draft) -> None:
             "on": partial(stages.step, draft, 1),
             "reveal": partial(room.space, draft.scenario),
         },
-        presenter=present.on(),
+        presenter=shell.presenting(),
         top=top,
     )
+
+
+# The board, with its box, its challenge and its path
+
+
+@st.fragment(key="heart")
+def lesson(draft: Draft) -> None:
+    """The board of the draft. An answer draws the whole page again."""
+    progress = predict.progress()
+    draft.acts = {
+        "next": partial(_next, draft, progress),
+        "solution": partial(_solve, draft, progress),
+        "stage": partial(stages.choose, draft),
+    }
+
+    def answered(choice: int, place: float | None) -> None:
+        room.pick(draft.scenario, choice, place)
+        st.rerun()
+
+    learns = partial(room.settle, seat.code(), seat.seat()) if seat.learning() else None
+    leads, keep = seat.leads(), room.keeper(draft)
+
+    def seen() -> dict[str, Any]:
+        keep()
+        name = draft.scenario.name
+        if learns and progress.covered(name):  # the lead may have revealed it
+            with suppress(GradebookError):
+                learns(progress, name)
+        # Who leads a room has no vote.
+        label = "" if leads else "Vote" if learns else "Show what it does"
+        shown = board_lesson.shown(draft, progress)
+        shown["box"] |= {"reveals": learns is None, "label": label}
+        return shown | {"progress": progress.text()}
+
+    board(draft, seen, answered)
+
+
+def _next(draft: Draft, progress: Progress, _: Mapping[str, Any]) -> None:
+    """The next challenge that is not solved, from the original batch."""
+    count = len(draft.scenario.challenges)
+    solved = progress.solved.get(draft.scenario.name, set())
+    after = [(draft.challenge + by) % count for by in range(1, count + 1)]
+    draft.challenge = next((at for at in after if at not in solved), after[0])
+    draft.reset()
+
+
+def _solve(draft: Draft, progress: Progress, _: Mapping[str, Any]) -> None:
+    """Shows a solution. Each of its changes is an edit that can be undone."""
+    name, at = draft.scenario.name, draft.challenge
+    if at not in progress.solved.get(name, ()):
+        progress.shown.setdefault(name, set()).add(at)
+    state = draft.origin
+    for change in draft.scenario.challenges[at].solution:
+        state = apply_solution(state, [change])
+        draft.become(state)
+
+
+# The end: how far the learner is, and the next bug
+
+
+def _end(here: str) -> None:
+    """Progress, and one button."""
+    done, following = set(predict.progress().uncovered()), predict.next_bug(here)
+    with st.container(horizontal=True, key="the-end", vertical_alignment="center"):
+        st.html(
+            f'<div class="gb-count"><b>{len(done)} of {len(BUGS)}</b>uncovered</div>',
+            width="content",
+        )
+        st.html(_bugs_line(here, following, done), width="stretch")
+        if following is None:
+            label, page = "Check your own run", tool_files()["check"]
+        else:
+            label = f"Next bug: {words.plain(load(following).title)}"
+            page = bug_files()[following]
+        if st.button(label, type="primary", key="next-bug"):
+            st.switch_page(page)
+
+
+def _bugs_line(here: str, following: str | None, done: set[str]) -> str:
+    """A diamond for each bug along the pipe, filled in as it is uncovered."""
+    stops = []
+    for name in bug_files():
+        label = "here" if name == here else "next" if name == following else ""
+        look = "done" if name in done else "open"
+        stops.append(f'<i class="{look}"><span>{label}</span></i>')
+    return f'<div class="gb-line" aria-hidden="true">{"".join(stops)}</div>'

@@ -13,9 +13,9 @@ from streamlit.delta_generator import DeltaGenerator
 from gradebook.cases.reports import ROUNDS, Report
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import game_link, present, quiz, settled
+from gradebook.ui.board.component import below, heart
+from gradebook.ui.parts import address, quiz, shell
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import below, heart
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.shortcuts import NOTHING, shortcuts
@@ -33,7 +33,7 @@ def bug_or_not() -> None:
         if seat.leads():
             one = _game()
             ballot.lead(PAGE, one, _shown)
-            game_link.depart(quiz.round_link(one))
+            address.put_link(quiz.round_link(one))
         elif ballot.asked(PAGE):
             ballot.learn(PAGE, _shown)
         else:
@@ -44,7 +44,7 @@ def bug_or_not() -> None:
 
 
 def _game() -> Quiz:
-    return game_link.game(PAGE, keys.QUIZ, quiz.read)
+    return address.game(PAGE, keys.QUIZ, quiz.read)
 
 
 # Alone
@@ -57,14 +57,14 @@ def _alone(one: Quiz) -> None:
     choice = one.answers.get(one.at)
     _head(one)
     with st.container(key="predict-report"):
-        st.markdown(settled.claim(report))
+        st.markdown(quiz.claim(report))
         if choice is None:
             _choices(one)
     if choice is None:
         return _shown(one, report, False)
     left, right = st.columns(2, gap="large")
     with left:
-        settled.answer(report, settled.judged(report, choice))
+        quiz.answer(report, quiz.judged(report, choice))
         _next(one)
     _shown(one, report, True, right)
 
@@ -119,7 +119,7 @@ def _on(one: Quiz) -> None:
 
 
 def _new(every: bool) -> None:
-    keys.QUIZ.put(Quiz(game_link.new_seed(), every))
+    keys.QUIZ.put(Quiz(address.new_seed(), every))
 
 
 def _keys(one: Quiz, draft: Draft, answered: bool) -> None:
@@ -134,13 +134,13 @@ def _keys(one: Quiz, draft: Draft, answered: bool) -> None:
     shortcuts(
         draft,
         acts,
-        presenter=present.on(),
+        presenter=shell.presenting(),
         focus=f"{one.seed}-{one.at}" if answered else "",
         letters=KEYS if alone else NOTHING,
         then=st.rerun,
     )
     if alone:
-        game_link.depart(quiz.start_of(one))
+        address.put_link(quiz.start_of(one))
 
 
 # The batch
@@ -158,7 +158,7 @@ def _shown(
     heart(draft, report.picture, covered=not bug, said=said)
     _rest(one, report, draft, answered, numbers)
     if answered:
-        settled.sources(report)
+        quiz.sources(report)
 
 
 @st.fragment(key="rest")
@@ -169,7 +169,7 @@ def _rest(
     with draft.lock:
         if answered:
             with numbers, below(draft):
-                settled.numbers_of(report, draft)
+                quiz.numbers_of(report, draft)
         _keys(one, draft, answered)
 
 
@@ -177,7 +177,7 @@ def _rest(
 
 
 def _result(one: Quiz) -> None:
-    settled.score(one.answers, one.reports)
+    quiz.score_card(one.answers, one.reports)
     with st.container(horizontal=True):
         st.button(
             f"Play {ROUNDS} others",
@@ -199,5 +199,5 @@ def _result(one: Quiz) -> None:
             args=(0,),
         )
     st.markdown("The same reports for a colleague, from the start:")
-    st.code(game_link.whole(quiz.start_of(one)), language=None, wrap_lines=True)
-    game_link.depart(quiz.start_of(one))
+    st.code(address.whole_link(quiz.start_of(one)), language=None, wrap_lines=True)
+    address.put_link(quiz.start_of(one))

@@ -11,7 +11,7 @@ from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
 from gradebook.ui import keys
 from gradebook.ui.checks import ask, card, steps
-from gradebook.ui.checks.checking import Checking, on_page
+from gradebook.ui.checks.ask import Checking, on_page
 from gradebook.ui.parts import words
 
 EVERY = 0.2

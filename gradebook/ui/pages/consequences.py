@@ -15,7 +15,7 @@ from gradebook.classroom.snapshot import Position
 from gradebook.training.effect import question
 from gradebook.training.environments import KINDS
 from gradebook.training.study import OPTIMIZERS, SEEDS, default_run, studied, study
-from gradebook.ui.parts import address, game_link, trained, words
+from gradebook.ui.parts import address, trained, words
 from gradebook.ui.parts.desk import Desk, desk, query_of, read_link
 from gradebook.ui.parts.predict import SKIPPED, choices
 from gradebook.ui.rooms import bar as room
@@ -51,7 +51,7 @@ def consequences() -> None:
         _switches(mine, switches)
         trained.result(mine)
         st.markdown(f"**What is trained:** {task} {LEAD}")
-    game_link.depart(query_of(mine.run))
+    address.put_link(query_of(mine.run))
 
 
 def _bug(mine: Desk) -> None:

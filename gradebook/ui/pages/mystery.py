@@ -6,29 +6,37 @@ trainer's advantages and the batch, and nothing of any other stage.
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.analysis.mystery import NONE, stage_of, suspects
+from gradebook.analysis.comparison import Comparison
+from gradebook.analysis.mystery import (
+    NONE,
+    edits,
+    first_state,
+    hidden,
+    look,
+    odd_rows,
+    stage_of,
+    suspects,
+)
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import PlainCase
+from gradebook.cases.state import State
 from gradebook.core.formatting import counted
 from gradebook.engine.pipeline import STAGES
 from gradebook.ui import keys
-from gradebook.ui.board.component import board
+from gradebook.ui.board.component import board, heart
 from gradebook.ui.board.view import no_cause, view
-from gradebook.ui.parts import (
-    controls,
-    game_link,
-    mystery_game,
-    words,
-)
+from gradebook.ui.parts import address, controls, words
+from gradebook.ui.parts.address import seed_of
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import heart
-from gradebook.ui.parts.mystery_game import COSTS, WRONG, Game
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.widget import button
@@ -49,7 +57,7 @@ HINTS = {
 def mystery() -> None:
     """The whole page."""
     st.title("Mystery trainer", anchor=False)
-    game = game_link.game(PAGE, keys.MYSTERY, mystery_game.read)
+    game = address.game(PAGE, keys.MYSTERY, read)
     if game.over:
         return _over(game)
     st.markdown(
@@ -99,7 +107,7 @@ def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
         _name(game)
         _hints(game)
     shortcuts(game.draft)
-    game_link.depart({"seed": game.seed})
+    address.put_link({"seed": game.seed})
 
 
 # The name
@@ -158,7 +166,7 @@ def _title(name: str) -> str:
 
 
 def _new() -> None:
-    keys.MYSTERY.put(Game(game_link.new_seed()))
+    keys.MYSTERY.put(Game(address.new_seed()))
 
 
 # Hints
@@ -216,8 +224,8 @@ def _over(game: Game) -> None:
     heart(draft, "sign", covered=name == NONE)
     _keys(draft)
     st.markdown("The same trainer for a colleague, from the start:")
-    st.code(game_link.whole({"seed": game.seed}), language=None, wrap_lines=True)
-    game_link.depart({"seed": game.seed})
+    st.code(address.whole_link({"seed": game.seed}), language=None, wrap_lines=True)
+    address.put_link({"seed": game.seed})
 
 
 @st.fragment(key="rest")
@@ -240,3 +248,116 @@ def _revealed(game: Game) -> Draft:
         game.end = Draft(case.as_scenario())
         game.end.edit(table=game.draft.table, typed=game.draft.state.typed)
     return game.end
+
+
+# A game of "Mystery trainer" in one session. Its link is the seed
+
+
+COSTS = {"rows": 2, "half": 3, "stage": 4}
+"""What a hint costs, in edits: which rows of the batch are wrong; half of
+the other bugs; the stage."""
+WRONG = 3
+"""What a wrong name costs, in edits."""
+
+
+@dataclass
+class Trainer(Draft):
+    """The batch on the board, with the hidden trainer as the one engine."""
+
+    name: str = NONE
+
+    @property
+    def original(self) -> Comparison:
+        """What the trainer gave for the batch as it came."""
+        return look(self.name, self.origin)
+
+    def compared(self) -> Comparison:
+        """What it gives for the batch as it stands. Raises GradebookError,
+        also where the trainer stops with an error."""
+        return look(self.name, self.state)
+
+
+@dataclass
+class Game:
+    """Where a visitor stands in a game.
+
+    log    the batches that the trainer was asked about, in order
+    rows   by the number of a batch in the log, its wrong rows: the hint "rows"
+    hints  the others that were taken
+    wrong  how many wrong names were given
+    over   the answer is shown; gave_up: without a name
+    told   what the last name came to
+    end    the batch of the finished game, with both engines
+    """
+
+    seed: str
+    draft: Draft = field(init=False)
+    log: list[State] = field(default_factory=lambda: [first_state()])
+    rows: dict[int, list[int]] = field(default_factory=dict)
+    hints: set[str] = field(default_factory=set)
+    wrong: int = 0
+    over: bool = False
+    gave_up: bool = False
+    told: str = ""
+    end: Draft | None = None
+
+    def __post_init__(self) -> None:
+        self.draft = Trainer(first_state().scenario, name=self.name)
+
+    @property
+    def name(self) -> str:
+        """The hidden bug, or NONE."""
+        return hidden(self.seed)
+
+    def note(self) -> int:
+        """The number of the batch as it stands in the log. A new one was shown
+        now, and costs its edits."""
+        state = self.draft.state
+        for number, batch in enumerate(self.log):
+            if state.same_batch(batch):
+                return number
+        self.log.append(state)
+        return len(self.log) - 1
+
+    @property
+    def cost(self) -> int:
+        """The score so far, in edits. Less is better."""
+        hints = sum(COSTS[hint] for hint in self.hints) + COSTS["rows"] * len(self.rows)
+        return edits(self.log) + hints + WRONG * self.wrong
+
+    def guess(self, stage: str, name: str) -> None:
+        """The visitor names the stage and the bug. The right name ends the
+        game."""
+        if name == self.name:
+            self.over = True
+            return
+        self.wrong += 1
+        self.told = "Neither the stage nor the bug is right."
+        if stage == stage_of(self.name):
+            self.told = "The stage is right, the bug is not."
+
+    def give_up(self) -> None:
+        """The answer is shown without a name."""
+        self.over = self.gave_up = True
+
+    def take(self, hint: str) -> None:
+        """A hint, unless it was taken already."""
+        if hint == "rows":
+            number = self.note()
+            self.rows[number] = odd_rows(self.name, self.log[number])
+        else:
+            self.hints.add(hint)
+
+    def struck(self) -> tuple[str, ...]:
+        """The suspects that the hint `half` strikes out."""
+        others = sorted(set(suspects()) - {self.name, NONE}, key=self._drawn)
+        return tuple(others[: len(others) // 2]) if "half" in self.hints else ()
+
+    def _drawn(self, name: str) -> str:
+        text = f"{self.seed}\nhalf\n{name}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read(query: Mapping[str, str]) -> Game:
+    """The game of a link, from its start."""
+    return Game(seed_of(query))

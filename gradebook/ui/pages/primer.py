@@ -10,10 +10,10 @@ from gradebook.analysis.comparison import Comparison
 from gradebook.cases.scenario import Scenario, load
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.core.project import PACKAGE
+from gradebook.ui.board.component import picture
 from gradebook.ui.parts import drafts
-from gradebook.ui.parts.heart import picture
 from gradebook.ui.parts.tables import table
-from gradebook.ui.rooms.step import asks
+from gradebook.ui.rooms.bar import asks
 
 PAGE = "primer"
 SAID = "Rollouts of one prompt, their rewards and their advantages."

@@ -15,16 +15,15 @@ from gradebook.cases.scenario import SANDBOX, combinations, load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
 from gradebook.ui import keys
-from gradebook.ui.board.component import board
+from gradebook.ui.board.component import below, board, ranges
 from gradebook.ui.board.lesson import path
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import address, controls, drafts, stages, takehome, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.heart import below, ranges
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.shortcuts import shortcuts
+from gradebook.ui.parts.stages import workings
 from gradebook.ui.parts.widget import button, choosing, folded, picking
-from gradebook.ui.parts.workings import workings
 
 PAGE = SANDBOX
 BASIC = ("estimator", "baseline", "scale", "ddof", "eps")

@@ -22,7 +22,7 @@ from gradebook.trainers.releases import measured, newest, releases
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import download
-from gradebook.ui.rooms.step import asks
+from gradebook.ui.rooms.bar import asks
 
 PAGE = "trainers"
 MARKS = {

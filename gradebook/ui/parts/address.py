@@ -8,13 +8,15 @@ A page has the name that its address has: the bug's, or 'sandbox'.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import streamlit as st
 
 from gradebook.cases import scenario as scenarios
-from gradebook.cases.link import decode, encode, fits, query_string
+from gradebook.cases.link import VERSION, decode, encode, excess, fits, query_string
 from gradebook.cases.scenario import Scenario
+from gradebook.classroom.codes import new_code
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts, predict, words
@@ -147,3 +149,53 @@ def _take(page: str, query: dict[str, str]) -> None:
 def _led(page: str) -> bool:
     """The learner follows the lead on this page."""
     return case(page).name in keys.FOLLOWED.get()
+
+
+# The address of a game's page is the link of the game, and that of the training runs
+# the link of the run
+
+
+Game = TypeVar("Game")
+
+SEED = 8
+"""Characters of a seed."""
+LONGEST = 40
+
+
+def new_seed() -> str:
+    """The seed of a new game."""
+    return new_code(SEED)
+
+
+def seed_of(query: Mapping[str, str]) -> str:
+    """The link's seed, or a new one where it has none that is usable."""
+    found = query.get("seed", "")
+    usable = found.isascii() and found.isalnum() and len(found) <= LONGEST
+    return found if usable else new_seed()
+
+
+def game(
+    page: str,
+    key: keys.Key[Game | None],
+    read: Callable[[Mapping[str, str]], Game],
+) -> Game:
+    """The session's game under the key, or the one that the address
+    describes; a new one with a seed of its own where there is neither."""
+    query, kept = arrived(page), key.get()
+    if query or kept is None:
+        kept = read(query or {})
+        key.put(kept)
+    return kept
+
+
+def put_link(link: Mapping[str, str]) -> None:
+    """Writes the game's link into the address; says where it is too long."""
+    query = {"v": VERSION, **link}
+    if not fits(query):
+        st.markdown(words.plain(excess(query)))
+    put(query)
+
+
+def whole_link(link: Mapping[str, str]) -> str:
+    """The link with this page's address in front of it, to be sent."""
+    return whole({"v": VERSION, **link})

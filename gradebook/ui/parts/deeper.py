@@ -26,8 +26,7 @@ from gradebook.engine.pipeline import CORRECT
 from gradebook.output.figures.charts import MapPicture, map_figure
 from gradebook.ui.parts import numbers, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.pictures import chart, ink, prompts_of
-from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.tables import chart, ink, prompts_of, table
 from gradebook.ui.parts.widget import folded
 
 MOST_ROWS = 128

@@ -16,6 +16,8 @@ from gradebook.training.runs import Runs, Task
 from gradebook.training.study import OPTIMIZERS, SEEDS, Run, default_run, studied, study
 from gradebook.training.train import Curves
 from gradebook.ui import keys
+from gradebook.ui.parts import words
+from gradebook.ui.parts.shell import page_files
 
 
 @dataclass(eq=False)
@@ -115,3 +117,50 @@ def _read(run: Run, key: str, text: str) -> Any:
     if text not in values:
         raise refuse("one of " + ", ".join(values) if values else "left out", text)
     return values[text]
+
+
+# From a bug's page to its training runs, and back to them
+
+
+PAGE = "consequences"
+
+
+def matter(bug: str) -> None:
+    """The section "does it matter?", where the bug has training runs."""
+    if bug not in studied():
+        return
+    said = (
+        "Train two small policies side by side, one with each engine, and"
+        " compare how well they learn."
+    )
+    st.markdown(words.titled("Does it matter?", said))
+    curves_link("Train two policies", _own_run(bug))
+
+
+def back(bug: str) -> None:
+    """Above the board, what was opened from a training run, and the way
+    back to its curves."""
+    mine = keys.DESK.get()
+    if mine is None or mine.opened is None or mine.opened.run.bug != bug:
+        return
+    opened = mine.opened
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"The batch of update {opened.update}, seed {opened.seed}, of a"
+            " training run was opened here."
+        )
+        curves_link("Back to the curves", opened.run)
+
+
+def _own_run(bug: str) -> Run:
+    """The session's own run of the bug, or the one to begin with."""
+    mine = keys.DESK.get()
+    if mine is not None and mine.run.bug == bug:
+        return mine.run
+    return default_run(bug)
+
+
+def curves_link(label: str, run: Run, **others: str) -> None:
+    """A link to the curves of the run; `others` are more parameters."""
+    query = query_of(run) | others
+    st.page_link(page_files()[PAGE], label=label, query_params=query)

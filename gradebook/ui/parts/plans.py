@@ -23,8 +23,8 @@ from gradebook.classroom.plan import (
 from gradebook.core.errors import GradebookError
 from gradebook.training.study import default_run
 from gradebook.ui import keys
-from gradebook.ui.parts import matter, present, words
-from gradebook.ui.parts.desk import desk
+from gradebook.ui.parts import shell, words
+from gradebook.ui.parts.desk import curves_link, desk
 from gradebook.ui.parts.shell import bug_files, page_files, page_title
 from gradebook.ui.rooms import seat
 
@@ -169,7 +169,7 @@ def _links(step: Step) -> None:
     _link(step, "")
     if not step.scenario:
         return
-    _link(step, "Presenter view", **{present.PARAMETER: "1"})
+    _link(step, "Presenter view", **{shell.PRESENT: "1"})
     if step.next:
         after = query(step.next) | seat.carried()
         label = f"Next, if there is time: {words.plain(load(step.next).title)}"
@@ -180,7 +180,7 @@ def _link(step: Step, label: str, **others: str) -> None:
     """A link to what the step opens, with the room."""
     if step.trains:
         run = default_run(step.bug)
-        matter.link(label or "Open the training runs", run, **seat.carried())
+        curves_link(label or "Open the training runs", run, **seat.carried())
     elif step.scenario:
         opened = query(step.scenario) | seat.carried() | others
         file = bug_files()[step.bug]

@@ -16,6 +16,7 @@ import streamlit as st
 from gradebook.bugs import BUGS
 from gradebook.ui.keys import Key
 from gradebook.ui.parts import words
+from gradebook.ui.parts.shell import bug_files
 
 SKIPPED = -1
 COOKIE = "gradebook"
@@ -113,6 +114,14 @@ def progress() -> Progress:
 def covered(case: str) -> bool:
     """The learner has neither answered the case's question nor skipped it."""
     return progress().covered(case)
+
+
+def next_bug(after: str = "") -> str | None:
+    """The next bug that is not uncovered yet; None where all are."""
+    names = list(bug_files())
+    start = names.index(after) + 1 if after in names else 0
+    around = names[start:] + names[:start]
+    return next((name for name in around if covered(name)), None)
 
 
 def start_over() -> None:

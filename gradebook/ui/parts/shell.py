@@ -79,3 +79,39 @@ def configure() -> None:
     """Before any navigation: a page icon of its own asks no server. It is a
     file, since for an emoji Streamlit first reads the list of all emojis."""
     st.set_page_config(page_title="Gradebook", page_icon=ICON, layout="wide")
+
+
+# The presenter view: larger type, no chrome, keys for stages and reveal
+
+
+PRESENT_STYLE = Path(__file__).with_name("present.css")
+PRESENT = "present"
+
+
+def presenting() -> bool:
+    """The address asks for the presenter view."""
+    return st.query_params.get(PRESENT) == "1"
+
+
+def present() -> None:
+    """The presenter view's style, where it is on."""
+    if presenting():
+        st.html(PRESENT_STYLE)
+
+
+def present_foot() -> None:
+    """The way back, at the foot of a page, where the view is on."""
+    if not presenting():
+        return
+    with st.container(horizontal=True, key="present-foot"):
+        st.markdown("← and → change the stage, space reveals.")
+        st.button(
+            "Leave the presenter view",
+            key="present-leave",
+            on_click=_leave,
+            type="tertiary",
+        )
+
+
+def _leave() -> None:
+    st.query_params.pop(PRESENT, None)

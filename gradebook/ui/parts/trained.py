@@ -28,7 +28,7 @@ from gradebook.training.shipped import shipped
 from gradebook.training.study import UPDATES, Run, study
 from gradebook.training.train import Curves
 from gradebook.ui import keys
-from gradebook.ui.parts import drafts, pictures, predict, words
+from gradebook.ui.parts import drafts, predict, tables, words
 from gradebook.ui.parts.desk import Desk, runs
 from gradebook.ui.parts.shell import page_files
 from gradebook.ui.parts.tables import table
@@ -98,10 +98,10 @@ def _picture(mine: Desk, curves: Curves) -> None:
         _names(run),
         axis=one.measured.title,
         reach=one.measured.reach,
-        ink=pictures.ink(),
+        ink=tables.ink(),
     )
     plain = {"displayModeBar": False}  # it would cover the button
-    pictures.chart(figure, key="curves", alt=_summary(run, curves), config=plain)
+    tables.chart(figure, key="curves", alt=_summary(run, curves), config=plain)
     diverged = _effect(run, curves, UPDATES).diverged
     if diverged:
         st.warning(
@@ -174,12 +174,12 @@ def _dose(mine: Desk) -> None:
         across=slider.label,
         reach=(slider.least, slider.most),
         setting=run.value,
-        ink=pictures.ink(),
+        ink=tables.ink(),
     )
     with st.container(key="dose"):
         st.markdown("**Every setting that you have tried**")
         count = "1 setting" if len(points) == 1 else f"{len(points)} settings"
-        pictures.chart(figure, key="dose-chart", alt=f"The difference at {count}.")
+        tables.chart(figure, key="dose-chart", alt=f"The difference at {count}.")
 
 
 def _below(mine: Desk, curves: Curves) -> None:

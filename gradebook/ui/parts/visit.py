@@ -5,14 +5,14 @@ from contextlib import nullcontext
 import streamlit as st
 
 from gradebook.bugs import BUGS
-from gradebook.ui.parts import address, present, shell
-from gradebook.ui.turns import TURNS
+from gradebook.ui.parts import address, shell
+from gradebook.ui.server import TURNS
 
 shell.configure()
 page = st.navigation(shell.navigation(), position="top")
 st.html(shell.STYLE)
 queue = st.empty()
-present.view()
+shell.present()
 address.elsewhere(page.url_path)
 address.keep_room()
 
@@ -27,4 +27,4 @@ def waits(before: int) -> None:
 with TURNS.turn(waits) if page.url_path in BUGS else nullcontext():
     queue.empty()
     page.run()
-present.leave()
+shell.present_foot()

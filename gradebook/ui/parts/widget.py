@@ -20,6 +20,7 @@ from typing import Any, Literal, NoReturn
 import streamlit as st
 
 from gradebook.ui import keys
+from gradebook.ui.board.program import stub
 
 
 def redraw() -> NoReturn:
@@ -138,3 +139,20 @@ def download(
         on_click="ignore",
         type=type,
     )
+
+
+# HTML and SVG that are drawn anew without being mounted anew, and whose links
+# open pages of the app. Streamlit's own HTML element drops SVG and starts a new
+# session at each link, and an image flickers when it is replaced ten times a second.
+
+
+_markup = st.components.v2.component(
+    "gradebook_markup", js=stub("markup"), isolate_styles=False
+)
+
+
+def markup(text: str, key: str) -> str:
+    """The HTML or SVG, in the text's colour and font. The data-name of the
+    link that was clicked in it, or ''."""
+    shown = _markup(key=key, data=[text], on_opened_change=lambda: None)
+    return shown.opened or ""

@@ -20,7 +20,7 @@ from gradebook.cases.reports import Report
 from gradebook.classroom.snapshot import Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import quiz, settled
+from gradebook.ui.parts import quiz
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.tables import table
@@ -186,13 +186,13 @@ def _own_result(room: str, one: Quiz) -> None:
     made = seat.rooms().choices(room, seat.seat())
     revealed = [r for r in one.reports if r.question in known.revealed]
     answers = {r.number: made[r.question] for r in revealed if r.question in made}
-    settled.score(answers, revealed)
+    quiz.score_card(answers, revealed)
 
 
 def _report(report: Report, revealed: bool, said: str) -> DeltaGenerator:
     """The claim, and after the reveal the answer below it."""
     asked = st.container(key="predict-report")
-    asked.markdown(settled.claim(report))
+    asked.markdown(quiz.claim(report))
     if revealed:
-        settled.answer(report, said)
+        quiz.answer(report, said)
     return asked

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import parse_qsl
 
 import streamlit as st
@@ -17,13 +18,14 @@ from streamlit.delta_generator import DeltaGenerator
 from gradebook.bugs import BUGS
 from gradebook.cases.link import decode, encode, fits, query_string
 from gradebook.cases.scenario import Scenario
+from gradebook.classroom.plan import CLOSING, OPENING
 from gradebook.classroom.room import Rooms
 from gradebook.classroom.snapshot import LOOKED, Position
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import address, drafts, plans, predict, present, words
+from gradebook.ui.parts import address, drafts, plans, predict, shell, words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.predict import Progress
+from gradebook.ui.parts.predict import Progress, choices
 from gradebook.ui.rooms import follow, seat
 from gradebook.ui.rooms.news import news
 from gradebook.ui.rooms.questions import question
@@ -168,7 +170,7 @@ def lead(
     """The lead's line and what the room says. `beside` draws what else stands in
     the line, before the reveal or after it."""
     revealed = name in seat.rooms().room(room).revealed
-    within = present.on() or not revealed  # within the one line
+    within = shell.presenting() or not revealed  # within the one line
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text)
         label, key = ("Undo the reveal", "hide") if revealed else ("Reveal", "reveal")
@@ -330,3 +332,34 @@ def watch(
     """
     part = "silent" if not name else "split" if revealed else "so_far"
     news(room, part, name, place, None if vote == LOOKED else vote, follows)
+
+
+# The vote of a plan's step that opens neither a case nor training runs: of the
+# opening on the primer, and of the closing on the trainers' page
+
+
+STEPS = {step.page: step for step in (OPENING, CLOSING)}
+
+
+def asks(page: str) -> bool:
+    """Asks the question of the page's step in a room. True while its answer is
+    to be hidden."""
+    step = STEPS[page]
+    before(page)
+    if seat.leads():
+        move(Position(page, step.question))
+    standing = about(step.question)
+    if standing is None:
+        return False
+    st.markdown(f"**{words.plain(step.ask)}**")
+    if standing.is_open:
+        st.markdown(f"**The answer:** {words.plain(step.truth)}")
+    elif standing.leads:
+        st.markdown(" · ".join(map(words.plain, step.choices)))
+    else:
+        choices(
+            {f"step-{n}": choice for n, choice in enumerate(step.choices)},
+            partial(vote, step.question),
+            skip="step-skip",
+        )
+    return not standing.is_open

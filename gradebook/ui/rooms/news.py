@@ -29,11 +29,10 @@ from gradebook.classroom.room import MOST_CHOICES, SHARED
 from gradebook.classroom.snapshot import Position, Room
 from gradebook.core.formatting import minus
 from gradebook.ui import keys
-from gradebook.ui.own_path import own_path
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import follow, questions, seat
 from gradebook.ui.rooms.questions import Question
-from gradebook.ui.security import seat_of
+from gradebook.ui.security import own_path, seat_of
 
 PROGRAM = Path(__file__).with_name("news.js").read_text("utf-8")
 _mount = st.components.v2.component(

@@ -25,7 +25,7 @@ from gradebook.classroom.room import Rooms
 from gradebook.classroom.store import Store
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import present, words
+from gradebook.ui.parts import shell, words
 from gradebook.ui.security import seat_of
 
 PARAMETER = "room"
@@ -120,7 +120,7 @@ def admitted(room: str, token: str = "") -> bool:
 def carried() -> dict[str, str]:
     """What every link passes on: the room, and the presenter view."""
     found = {PARAMETER: code()} if code() else {}
-    return found | ({present.PARAMETER: "1"} if present.on() else {})
+    return found | ({shell.PRESENT: "1"} if shell.presenting() else {})
 
 
 def leading(room: str) -> bool:
