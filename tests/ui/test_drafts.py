@@ -5,6 +5,7 @@ import streamlit as st
 
 import gradebook
 from gradebook.cases import edits
+from gradebook.ui import keys
 from gradebook.ui.parts import drafts
 
 SCENARIO = gradebook.load("rejected_rows")
@@ -58,3 +59,8 @@ def test_a_reset_starts_the_draws_again():
     draft.seed = 3
     draft.reset()
     assert draft.seed == -1 and not draft.edited
+
+
+def test_no_two_keys_of_a_session_share_a_name():
+    names = [key.name for key in vars(keys).values() if isinstance(key, keys.Key)]
+    assert len(names) > 10 and len(set(names)) == len(names)

@@ -76,21 +76,6 @@ def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
     assert panel["flips"] == [] and panel["text"][0][1] == "no value"
 
 
-@pytest.mark.parametrize(
-    "how, first, second",
-    [
-        ("none", 1, -1),
-        ("rows", 1, -1),
-        ("steps", 2.236068, -0.447214),
-        ("kept_steps", 2.236068, -0.447214),
-    ],
-)
-def test_lengths_only_count_by_transition(visit, marked, how, first, second):
-    page = visit("double_normalization")
-    page.put("set-second_over-double_normalization", how)
-    assert page.marks() == [marked([1, -1]), marked([first, second])]
-
-
 def test_drawing_again_keeps_as_many_transitions_and_moves_marks(visit, both, marked):
     page = visit("double_normalization")
     page.choose("double_normalization-subsample")

@@ -1,8 +1,9 @@
-"""Text made safe for the screen."""
+"""Text made safe for the screen, and terms explained where they are met."""
 
 import pytest
 
 from gradebook.ui.parts import words
+from gradebook.ui.parts.words import TERMS, terms
 
 
 def test_a_heading_of_a_level_stands_above_its_text():
@@ -34,3 +35,19 @@ def test_text_for_html_is_escaped():
 
 def test_numbers_below_zero_have_the_sign_of_the_pictures():
     assert words.plain("from -2 `x -1`") == "from −2 `x -1`"
+
+
+def test_a_text_explains_the_terms_in_it_and_no_others():
+    found = terms("A lone row has ddof 1.", "Transitions are kept.")
+    assert "**lone row**: the only row" in found
+    assert "variance by n − 1" in found and "**transition**" in found
+    assert "**kept**" in found and "**bnpo**" not in found
+    assert terms("Nothing to explain.") is None
+
+
+def test_the_terms_that_strangers_asked_for_are_there():
+    asked = (
+        *("ddof", "lone row", "credited", "counted", "kept", "transition"),
+        *("bnpo", "residual", "mean"),
+    )
+    assert set(asked) <= set(TERMS)

@@ -16,7 +16,7 @@ from gradebook.output.panels import Panel, squashes
 from gradebook.output.svg import picture as rows_picture
 from gradebook.ui import keys
 from gradebook.ui.checks.ask import Checking
-from gradebook.ui.parts import drafts, numbers, predict, words
+from gradebook.ui.parts import drafts, predict, tables, words
 from gradebook.ui.parts.shell import bug_files, page_files
 from gradebook.ui.parts.tables import chart, ink, table
 from gradebook.ui.parts.widget import markup as show
@@ -55,7 +55,7 @@ def picture(verdict: Verdict, answered: bool) -> None:
         f"Steps: {said}. Rows whose sign flips: {int(flips):,}. Groups that"
         f" are off: {int(groups):,}. A click on a mark opens its step below."
     )
-    numbers.offered("the timeline's numbers", CHART, lambda: numbers.of_timeline(drawn))
+    tables.offered("the timeline's numbers", CHART, lambda: tables.of_timeline(drawn))
 
 
 def would_compute(verdict: Verdict) -> None:

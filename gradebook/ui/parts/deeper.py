@@ -24,7 +24,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus, plain
 from gradebook.engine.pipeline import CORRECT
 from gradebook.output.figures.charts import MapPicture, map_figure
-from gradebook.ui.parts import numbers, words
+from gradebook.ui.parts import tables, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.tables import chart, ink, prompts_of, table
 from gradebook.ui.parts.widget import folded
@@ -125,7 +125,7 @@ def _influence(draft: Draft) -> None:
         alt=f"Influence of each row on each, {names[0]} and {names[1]}. {leak}",
     )
     st.markdown(leak)
-    numbers.offered("the map's numbers", key, lambda: numbers.of_map(picture))
+    tables.offered("the map's numbers", key, lambda: tables.of_map(picture))
 
 
 def _laws(draft: Draft) -> None:
