@@ -47,3 +47,24 @@ def test_the_answer_moves_nothing(chromium, server, bug, size):
     expect(page.locator(".figure").last).to_be_visible(timeout=60_000)
     assert board.evaluate(PLACES) == before
     context.close()
+
+
+def test_the_guess_covers_no_answer_on_a_phone(chromium, server):
+    """The guess is beyond the axis, and −49.5 so near to it that "you" has no
+    room on either side: it stands below."""
+    context = chromium.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    page.goto(f"{server.url}/no_eos_outliers")
+    page.locator(".choice", has_text="100").click()
+    page.get_by_role("button", name="Show what it does").click()
+    words = page.locator(".board .guess .place")
+    expect(words).to_have_text("you", timeout=60_000)
+    expect(page.locator(".board[data-stage]")).to_have_count(0, timeout=60_000)
+    box = words.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    marks = page.locator(".board .over :is(.correct, .faulty)[data-row='0']").all()
+    assert len(marks) == 2
+    for box in (mark.bounding_box() for mark in marks):
+        across = box["x"] <= x <= box["x"] + box["width"]
+        assert not (across and box["y"] <= y <= box["y"] + box["height"])
+    context.close()

@@ -117,12 +117,11 @@ export class Guess {
     const at = this.axis.at(value);
     const y = (box.row + 0.5) * layout.row;
     const blue = this.axis.at(this.correct);
-    const apart = Math.abs(at - blue);
     const words = said ? "you" : this.place === null ? "" : this.words(value);
     set(this.mark, { transform: `translate(${at} ${y})` });
     set(this.arrows, { visibility: asks && this.place === null ? null : "hidden" });
-    set(this.line, { d: asks && apart > 14 ? `M${at},${y} H${blue}` : "" });
-    // The words stand on the side where they cover no mark, else where none is cut.
+    set(this.line, { d: asks && Math.abs(at - blue) > 14 ? `M${at},${y} H${blue}` : "" });
+    // The words stand beside the diamond, on no mark; else "you" stands above or below it.
     const marks = data.panels[data.numbers].engines.map((values) => this.axis.at(values[box.row]));
     const [before, after] = layout.narrow ? [0, 0] : [64, 40]; // beside the axis
     const { left, right } = this.axis;
@@ -130,11 +129,12 @@ export class Guess {
     const room = (side) =>
       Math.min(edge(side), ...marks.map((x) => (x - at) * side).filter((far) => far > 8));
     const long = 15 + 8 * words.length;
-    const to = [1, -1].find((side) => room(side) >= long) ?? Math.sign(edge(1) - edge(-1));
+    const open = said ? 0 : Math.sign(edge(1) - edge(-1));
+    const to = [1, -1].find((side) => room(side) >= long) ?? open;
     set(this.text, {
       x: at + 15 * to,
-      y: y + 4,
-      "text-anchor": to < 0 ? "end" : "start",
+      y: y + (to ? 4 : box.row ? -12 : 20),
+      "text-anchor": ["end", "middle", "start"][to + 1],
       text: words,
     });
     if (!asks) return;
