@@ -98,9 +98,9 @@ def step_rows(
 ) -> StepRows:
     """One step's rows, read from the log again.
 
-    Groups stand worst first, or in the log's order where strides count; at
-    most `most` rows, in whole groups. Raises GradebookError where the step
-    is not there.
+    The rows stand in the log's order, so that a row has the number that the
+    verdict calls it by; at most `most` rows, in whole groups, the worst ones.
+    Raises GradebookError where the step is not there.
     """
     steps = logged_step(paths, verdict, step)
     judged = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
@@ -178,9 +178,9 @@ def _bug_of(verdict: Verdict, step: object, judged: pd.DataFrame) -> str:
 def _shown_rows(
     steps: LoggedSteps, away: np.ndarray, name: str, settings: Settings, most: int
 ) -> np.ndarray:
-    """int64: the rows that are shown, in the order they are shown in: whole
-    groups, the worst by `away` first; or where strides count, rows in the log's
-    order around that group, from a place where a stride and a group begin."""
+    """int64: the rows that are shown, in the log's order: the whole groups that
+    are worst by `away`; or where strides count, the rows around the worst of
+    them, from a place where a stride and a group begin."""
     code, sizes = steps.batch.prompt_index.numpy(), steps.groups.size
     largest = np.zeros(len(sizes))
     np.maximum.at(largest, code, away)
@@ -188,7 +188,8 @@ def _shown_rows(
     if not name or not cuts_by_place(name):
         ordered = np.argsort(np.argsort(groups)[code], kind="stable")
         fitting = int((np.cumsum(sizes[groups]) <= most).sum())
-        return ordered[: sizes[groups][: max(fitting, 1)].sum()][:most]
+        worst = ordered[: sizes[groups][: max(fitting, 1)].sum()]
+        return np.sort(worst[:most])
     if steps.rows <= most:
         return np.arange(steps.rows)
     size, worst = settings.group_size, groups[0]

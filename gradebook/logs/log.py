@@ -40,6 +40,10 @@ NO_ADVANTAGES = (
     " check again."
 )
 NO_STEPS = "Cannot tell: no step of this log could be judged."
+NO_WHOLE_STEPS = (
+    f"{NO_STEPS} Rows that cannot be read are left out, and with them the other"
+    " rows of their steps or prompts."
+)
 NAMED = 5
 """So many steps, or problems, are named; the rest are counted."""
 
@@ -78,7 +82,10 @@ def check_log(
     facts: dict[str, Any] = {"declared": settings}
     table = log.table
     if not len(table):
-        return _verdict(log, NO_STEPS, "cannot tell", **facts)
+        why = NO_WHOLE_STEPS if log.broken_cells else NO_STEPS
+        if "advantage" not in log.columns.role:
+            why = NO_ADVANTAGES
+        return _verdict(log, why, "cannot tell", **facts)
     reading = read_as_trl(table, log.columns, weights, group_size)
     steps = logged(table, log.columns, reading)
     facts["weights"] = reading.weights

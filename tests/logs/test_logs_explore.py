@@ -78,6 +78,16 @@ def test_strides_keep_the_order_of_the_log():
     assert rows.settings.group_size == 4
 
 
+def test_a_row_keeps_its_number():
+    """The verdict calls the worst row by its number in the log's step."""
+    frame, paths, verdict = checked("rejected_rows")
+    step = worst_steps(verdict)["step"].iloc[0]
+    rows = step_rows(paths, verdict, step)
+    own = frame[frame["step"] == step]
+    assert rows.logged.tolist() == own["advantage"].tolist()
+    assert [rows.row] == timeline(verdict).query("step == @step")["row"].tolist()
+
+
 def test_a_large_step_is_cut_and_says_so():
     _, paths, verdict = checked("rejected_rows", steps=1, groups=60)
     rows = step_rows(paths, verdict, 1, most=20)

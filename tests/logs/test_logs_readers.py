@@ -125,6 +125,19 @@ def test_a_broken_row_without_steps_costs_the_prompts_beside_it():
     assert any("all 8 rows of these prompts" in n for n in found.notes)
 
 
+@pytest.mark.parametrize(
+    "header, why",
+    [
+        ("prompt,reward,advantage", "Rows that cannot be read are left out"),
+        ("prompt,reward,other", "this log has no advantages"),
+    ],
+)
+def test_a_log_of_which_nothing_is_left_says_why(header, why):
+    found = check_log([of(f"{header}\nA,1,0.7\nA,oops\nB,0,0\nB,1,0")])
+    assert found.verdict == "cannot tell" and found.steps_judged == 0
+    assert why in found.sentence
+
+
 def rows_of(text, kind):
     """The log of a text, and its one table."""
     log = read_files([of(text, f"log.{kind}")])
