@@ -116,6 +116,7 @@ def test_hints_cost_edits_and_the_link_holds_the_seed_alone(visit):
     assert again.table["reward"] == list(first_state().table["reward"])
     press(page, "mystery-over")
     assert "You gave up after 7 edits. The trainer has no bug." in page.text
+    assert page.board["summary"].endswith("advantages for this batch are correct.")
     assert address(page) == link
 
 

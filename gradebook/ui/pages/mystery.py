@@ -46,6 +46,7 @@ PAGE = "mystery"
 TRAINER = "the trainer"
 NO_STAGE = "none"
 NO_BUG = "No bug: the trainer is correct"
+CORRECT = "The trainer's advantages for this batch are correct."
 SAID = "The trainer's advantages for this batch. You see nothing else of it."
 HINTS = {
     "rows": "Which rows of this batch are wrong?",
@@ -221,7 +222,8 @@ def _over(game: Game) -> None:
             )
         st.button("Another trainer", key="mystery-new", type="primary", on_click=_new)
     draft = _revealed(game)
-    heart(draft, "sign", covered=name == NONE)
+    none = name == NONE
+    heart(draft, "sign", covered=none, said=CORRECT if none else "")
     _keys(draft)
     st.markdown("The same trainer for a colleague, from the start:")
     st.code(address.whole_link({"seed": game.seed}), language=None, wrap_lines=True)
