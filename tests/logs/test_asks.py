@@ -159,6 +159,38 @@ def test_a_wrong_declaration_is_told_what_computes_the_log():
     assert (right.exit_code, right.verdict) == (0, "correct")
 
 
+def test_a_computation_that_no_engine_has_can_be_declared():
+    """By hand: rewards 1, 2, 3, 6 have the mean 3, which divides in MaxRL."""
+    log = pd.DataFrame({"step": 1, "uid": 0, "reward": [1.0, 2.0, 3.0, 6.0]})
+    said = verdict_on(
+        log.assign(advantage=[-2 / 3, -1 / 3, 0, 1]), declared={"estimator": "maxrl"}
+    )
+    assert (said.exit_code, said.verdict) == (0, "correct")
+    other = log.assign(advantage=[-2.0, -1.0, 0.0, 3.0])
+    said = verdict_on(other, declared={"estimator": "maxrl"})
+    assert (said.exit_code, said.verdict, said.row) == (1, "other", 3)
+    assert said.correct_residual == pytest.approx(2, abs=1e-5)
+
+
+def test_parentheses_are_missed_too_where_the_deviation_is_of_a_population():
+    """By hand: the rewards' mean is -4, then 5; both deviations are 5**0.5."""
+    log = pd.DataFrame({"step": 1, "uid": [0] * 4 + [1] * 4})
+    log["reward"] = [-1.0, -3.0, -5.0, -7.0, 2.0, 4.0, 6.0, 8.0]
+    log["advantage"] = log["reward"] - ([-4 / 5**0.5] * 4 + [5 / 5**0.5] * 4)
+    said = verdict_on(log)
+    assert (said.exit_code, said.bug) == (1, "missing_parentheses")
+
+
+def test_padding_is_seen_where_rewards_themselves_are_whitened():
+    """By hand: 3 of 36 columns hold 1, and the 12 tokens' squares about 1/12
+    add up to 31/12."""
+    log = pd.DataFrame({"step": 1, "uid": [0, 0, 1, 1], "reward": [1.0, 1.0, 1.0, 0.0]})
+    log["response_length"] = [1, 1, 1, 9]
+    log["advantage"] = (log["reward"] - 1 / 12) / (31 / 12 / 11) ** 0.5
+    said = verdict_on(log)
+    assert (said.exit_code, said.bug) == (2, "padded_mean")
+
+
 def test_an_eps_that_was_declared_need_not_be_a_usual_one():
     """By hand: rewards 0, 3 have the mean 1.5 and the deviation 2.1213."""
     log = pd.DataFrame({"step": 1, "uid": 0, "reward": [0.0, 3.0]})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from gradebook.logs.judging.search import (
     quiet,
     search,
     search_bugs,
+    wanted,
 )
 from gradebook.logs.judging.suspects import Suspect, settings_to_try, trace
 from gradebook.logs.judging.views import compute
@@ -387,9 +389,10 @@ def _correct(whole: Judgement, asked: Asked, judged: list[Judgement]) -> np.ndar
                 values = compute(steps, reading).values
         other = np.array([j.verdict == "other" for j in judged])[steps.step_of]
         if other.any():
-            declared = settings_to_try(asked.declared, whole.readings, steps)[0]
-            due = trace(steps, Suspect("", declared)).values
-            values = np.where(other, due, values)
+            table = settings_to_try(asked.declared, whole.readings, steps)
+            traced = (trace(steps, Suspect("", settings)) for settings in table)
+            for due in islice(chain(traced, wanted(steps, asked)), 1):
+                values = np.where(other, due.values, values)
     except GradebookError:
         pass  # some step is refused by the engine
     return values

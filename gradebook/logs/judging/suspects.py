@@ -15,6 +15,7 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, StepsError
 from gradebook.core.settings import FLAGS, Settings
 from gradebook.engine.pipeline import CORRECT, run
+from gradebook.engine.scales import SCALES
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.fit import NONE, Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Reading
@@ -27,6 +28,7 @@ PROMPTS = "prompts"
 
 DIVIDED: tuple[dict[str, Any], ...] = (
     {},
+    {"ddof": 0},
     {"baseline": "leave_one_out"},
     {"baseline": "batch_mean", "scale": "batch_std"},
     {"scale": "batch_std"},
@@ -39,6 +41,7 @@ UNDIVIDED: tuple[dict[str, Any], ...] = (
     {"baseline": "length_weighted_mean", "scale": "none"},
     {"scale": "nonzero_share"},
     {"baseline": "batch_mean", "scale": "none"},
+    {"baseline": "none", "scale": "none"},
 )
 WHITENED = ("group_mean", "leave_one_out", "none")
 """Baselines that somebody normalizes once more."""
@@ -83,13 +86,15 @@ def conventions(
     declared: Mapping[str, Any], lone: bool, whiten: bool
 ) -> tuple[Settings, ...]:
     """Settings that a bug is tried under, as far as they agree with what was
-    declared; `lone` where some row stands alone, `whiten` with a second
-    normalization over tokens."""
+    declared, none where no engine computes that; `lone` where some row stands
+    alone, `whiten` with a second normalization over tokens."""
+    if declared.get("scale", "none") not in SCALES:
+        return ()
     more: tuple[dict[str, Any], ...] = ({"whiten_tokens": False},)
     if whiten:
         more = ({"whiten_tokens": True}, {"whiten_tokens": True, "whiten_ddof": 0})
     shapes = [*({**s, "eps": 0.0} for s in UNDIVIDED)]
-    shapes += [{**s, "ddof": 1, "eps": 1e-6} for s in DIVIDED]
+    shapes += [{"ddof": 1, "eps": 1e-6, **s} for s in DIVIDED]
     table: dict[Settings, None] = {}
     for lone_row, second, shape in product(("raw", "zero")[: 1 + lone], more, shapes):
         if whiten and shape.get("baseline", "group_mean") not in WHITENED:
@@ -105,8 +110,11 @@ def conventions(
 def settings_to_try(
     declared: Mapping[str, Any], readings: Sequence[Reading], steps: LoggedSteps
 ) -> tuple[Settings, ...]:
-    """The settings under which a condition may make a bug of the readings. What
-    a lone row gets matters only where groups or strides leave one."""
+    """The settings under which a condition may make a bug of the readings, none
+    where no engine computes what was declared. What a lone row gets matters only
+    where groups or strides leave one."""
+    if declared.get("scale", "none") not in SCALES:
+        return ()
     sizes = steps.groups.size
     whole = bool((sizes == sizes[0]).all()) and sizes[0] > 1
     usual = [(r.ddof, r.eps) for r in readings[:6] if r.divides and r.eps_at == "after"]
