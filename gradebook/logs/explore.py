@@ -22,6 +22,7 @@ from gradebook.logs.candidates.trl import logged, read_as_trl
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import Ruler, distance
 from gradebook.logs.judging.judge import COLUMNS, COUNTS
+from gradebook.logs.judging.search import due
 from gradebook.logs.judging.suspects import (
     Suspect,
     cuts_by_place,
@@ -107,10 +108,11 @@ def step_rows(
     name = _bug_of(verdict, step, judged)
     settings = verdict.engine_settings
     as_declared = "other" in set(judged["verdict"])
-    if as_declared:
-        readings = [verdict.reading] if verdict.reading else []
-        declared = asked_of(verdict.declared).declared
-        settings = settings_to_try(declared, readings, steps)[0]
+    asked = asked_of(verdict.declared)
+    readings = [verdict.reading] if verdict.reading else []
+    due_under = settings_to_try(asked.declared, readings, steps)
+    if as_declared and due_under:
+        settings = due_under[0]
     if name:  # what the bug is guessed to have, as it comes nearest to the numbers
         tried = suspects(steps, (settings,), (name,), verdict.group_size)
         nearest = min(
@@ -122,6 +124,8 @@ def step_rows(
             settings = replace(settings, group_size=stride)
     if verdict.reading is not None and "advantage" in steps.has and not as_declared:
         correct = compute(steps, verdict.reading).values
+    elif as_declared and not due_under:
+        correct = due(steps, asked, readings)
     else:
         correct = trace(steps, Suspect("", settings)).values
     other = steps.advantage

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import ESTIMATORS
 from gradebook.logs.candidates.trl import logged, read_as_trl
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import ruler_of
@@ -93,12 +92,11 @@ def check_log(
     facts["unchecked"], unchecked_bugs = unchecked(steps.has)
     notes = (*left_out(log, facts["set_apart"]), *incomplete(log), *reading.notes)
     if "advantage" not in steps.has:
-        engine = replace(ESTIMATORS["grpo"], **asked.declared)
         return _verdict(
             log,
             NO_ADVANTAGES,
             "cannot tell",
-            what_if=what_if(steps, engine, group_size),
+            what_if=what_if(steps, asked.declared, group_size),
             frame=blank(steps),
             notes=(*notes, *unchecked_bugs),
             **facts,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from gradebook.cases.record import bug
 from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted, signed
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import Settings
+from gradebook.core.settings import ESTIMATORS
+from gradebook.engine.scales import SCALES
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.fit import apart, distance
 from gradebook.logs.judging.sentences import title_of
@@ -15,17 +20,20 @@ from gradebook.logs.judging.suspects import Suspect, suspects, trace
 
 
 def what_if(
-    steps: LoggedSteps, settings: Settings, group_size: int | None = None
+    steps: LoggedSteps, declared: Mapping[str, Any], group_size: int | None = None
 ) -> pd.DataFrame:
     """Where the faulty engines would differ from the correct one on these
-    rows, under `settings`: one row for each bug that the columns allow and each
-    step, where any can be computed.
+    rows, under GRPO with the settings that were declared: one row for each bug
+    that the columns allow and each step, where any can be computed.
 
     Columns: step, estimator, bug, rows_off, flips, groups_affected,
     largest (the largest difference), row (where, counted from 0 in the
     step), correct, faulty (the advantages of that row). Most flips first
     within a step.
     """
+    if declared.get("scale", "none") not in SCALES:
+        return pd.DataFrame()  # no engine computes that
+    settings = replace(ESTIMATORS["grpo"], **declared)
     first: dict[str, Suspect] = {}
     for suspect in suspects(steps, (settings,), group_size=group_size):
         first.setdefault(suspect.bug, suspect)

@@ -61,27 +61,24 @@ KINDS = {
 """Kind of log -> its share, and what it has to be told."""
 
 
-def measured(logs, first=0):
-    """Kind -> [logs, told right, promises broken]; prints each log that is told
-    wrong, and each kind's line."""
-    table = {}
-    for kind, (share, judged) in KINDS.items():
-        table[kind] = [0, 0, 0]
-        seed = first
-        while table[kind][0] < round(logs * share):
-            name, told, said = judged(seed)
-            if said is not None:
-                table[kind][0] += 1
-                table[kind][1] += told is True
-                table[kind][2] += told == "broken"
-            if told is not True:
-                sentence = f"exit {said.exit_code}: {said.sentence}"
-                print(f"{kind} {seed}, {name}: {sentence}", flush=True)
-            seed += 1
-        count, right, broken = table[kind]
-        line = f"{kind:12} {count:5} logs, right {right}, promises broken {broken}"
-        print(line, flush=True)
-    return table
+def measured(kind, logs, first=0):
+    """Logs, told right, promises broken; prints each log that is told wrong, and
+    the kind's line."""
+    share, judged = KINDS[kind]
+    count = right = broken = 0
+    seed = first
+    while count < round(logs * share):
+        name, told, said = judged(seed)
+        count += said is not None
+        right += said is not None and told is True
+        broken += told == "broken"
+        if told is not True:
+            sentence = f"exit {said.exit_code}: {said.sentence}"
+            print(f"{kind} {seed}, {name}: {sentence}", flush=True)
+        seed += 1
+    line = f"{kind:12} {count:5} logs, right {right}, promises broken {broken}"
+    print(line, flush=True)
+    return count, right, broken
 
 
 if __name__ == "__main__":
@@ -91,4 +88,5 @@ if __name__ == "__main__":
         print(name, right, said.exit_code, said.sentence, said.asks, said.convention)
     else:
         logs, first = map(int, [*sys.argv[1:], *("2000", "0")[len(sys.argv) - 1 :]])
-        measured(logs, first)
+        for kind in KINDS:
+            measured(kind, logs, first)

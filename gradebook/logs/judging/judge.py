@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -32,12 +31,12 @@ from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.search import (
     Candidates,
     Tick,
+    due,
     fit_all,
     one_change,
     quiet,
     search,
     search_bugs,
-    wanted,
 )
 from gradebook.logs.judging.suspects import Suspect, settings_to_try, trace
 from gradebook.logs.judging.views import compute
@@ -389,10 +388,7 @@ def _correct(whole: Judgement, asked: Asked, judged: list[Judgement]) -> np.ndar
                 values = compute(steps, reading).values
         other = np.array([j.verdict == "other" for j in judged])[steps.step_of]
         if other.any():
-            table = settings_to_try(asked.declared, whole.readings, steps)
-            traced = (trace(steps, Suspect("", settings)) for settings in table)
-            for due in islice(chain(traced, wanted(steps, asked)), 1):
-                values = np.where(other, due.values, values)
+            values = np.where(other, due(steps, asked, whole.readings), values)
     except GradebookError:
         pass  # some step is refused by the engine
     return values
