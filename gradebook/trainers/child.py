@@ -40,6 +40,9 @@ class Child:
             self._run_here("cannot be pickled")
 
     def __enter__(self) -> Child:
+        if getattr(self.function, "__module__", "") == "__mp_main__":
+            # A child imports a script that probes without `__name__ == "__main__"`.
+            sys.exit()
         if self.pickled:
             spawn = multiprocessing.get_context("spawn")
             self.pipe, theirs = spawn.Pipe()

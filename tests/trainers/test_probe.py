@@ -2,6 +2,10 @@
 gives their numbers. The functions are written by hand in advantages.py."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from urllib.parse import parse_qsl
 
 import advantages
@@ -175,6 +179,23 @@ class GRPO:
             return (rewards - rewards.mean()).tolist()
         return ((rewards - rewards.mean()) / (rewards.std() + EPS)).tolist()
 """
+
+
+def test_a_script_may_probe_at_its_top_level(tmp_path):
+    """Its child imports the script again and must not probe in its turn."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import gradebook\n"
+        "def rewards(groups):\n"
+        "    return [[reward or 0.0 for reward in group] for group in groups]\n"
+        "print(gradebook.probe(rewards))\n"
+    )
+    there = os.environ | {"PYTHONPATH": str(Path(gradebook.__file__).parents[1])}
+    ran = subprocess.run(
+        [sys.executable, script], env=there, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "cannot be loaded in another process" in ran.stdout
 
 
 def test_the_command_probes_an_installed_trainer(tmp_path, capsys, monkeypatch):
