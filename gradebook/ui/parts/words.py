@@ -20,7 +20,8 @@ STAGES = {
     " usually the deviation of the group.",
     "standardized": "(score − baseline) / scale.",
     "advantage": "The number that weighs the row's tokens in the loss.",
-    "trained": "Yes: the row's tokens enter the loss.",
+    "trained": "Yes: the row's tokens enter the loss. No: it has none, or the rewards"
+    " of its group have no spread, and the loss leaves such groups out.",
     "loss": "The policy term plus beta times the KL term, over the trained tokens.",
 }
 
