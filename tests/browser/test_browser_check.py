@@ -38,6 +38,15 @@ def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
     assert told["verdict"] == "correct"
     assert told["weights"] == pytest.approx([1.0, 0.5], abs=1e-3)
 
+    # The question is answered by typing a part of the name.
+    question = page.get_by_role("combobox", name="Which estimator")
+    for name, verdict in (("RLOO", "Not what was declared"), ("GRPO", "Correct")):
+        question.click()
+        question.press_sequentially(name)
+        page.get_by_role("option", name=name, exact=True).click()
+        expect(card).to_contain_text(verdict)
+        visitor.settled()
+
     page.get_by_role("button", name="A faulty run: lost rollouts").click()
     expect(card).to_contain_text("Suspect: Partial groups")
     visitor.settled()
