@@ -36,7 +36,7 @@ KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
 STATUSES = ("fixed", "open", "disputed", "by design", "not confirmed")
 TELLTALES = ("sign", "scale", "influence", "gradient")
-SPECIAL_CONTROLS = ("padded_width", "subsample")
+SPECIAL_CONTROLS = ("padded_width",)
 """Controls of a page that are no field of Settings."""
 CONTROLS = (*Settings().keys(), "estimator", *SPECIAL_CONTROLS)
 PROPERTIES = ("steps", "permutation", "shift", "other prompts")

@@ -1,81 +1,20 @@
-"""Before the pipeline: subsampling; what settings keep of a step."""
+"""What settings keep of a step."""
 
 from dataclasses import replace
 
 import pytest
-import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 import gradebook
 from gradebook import Batch, Settings
 from gradebook.engine.grouping import present
-from gradebook.engine.trainer import draws, subsampled
 
 GEM = Settings(ddof=0, eps=1e-9)
 TWICE = gradebook.bug("double_normalization").engine
-LENGTHS = st.lists(
-    st.tuples(st.integers(1, 6), st.integers(0, 6), st.integers(0, 2)),
-    min_size=1,
-    max_size=8,
-)
 
 
 def episodes(steps, kept, rewards=(4.0, 2.0)):
     rows = len(steps)
     return Batch([0] * rows, rewards, steps=steps, kept_steps=kept, settings=GEM)
-
-
-@given(LENGTHS, st.integers(0, 1000))
-def test_a_draw_keeps_as_many_of_each_step(lengths, seed):
-    steps, kept, step = zip(*((s, min(k, s), t) for s, k, t in lengths))
-    batch = Batch(
-        [0] * len(steps),
-        [0.0] * len(steps),
-        steps=steps,
-        kept_steps=kept,
-        step=step,
-    )
-    drawn = subsampled(batch, seed)
-    assert (drawn >= 0).all() and (drawn <= batch.steps).all()
-    for t in set(step):
-        of = batch.step == t
-        assert drawn[of].sum() == batch.kept_steps[of].sum()
-
-
-def test_a_draw_is_over_single_transitions():
-    batch = episodes([1, 9], [1, 4])
-    kept = [subsampled(batch, seed).tolist() for seed in range(400)]
-    share = sum(k[0] for k in kept) / 400
-    # Each of ten transitions is kept with probability one half.
-    assert share == pytest.approx(0.5, abs=0.1)
-    assert len({tuple(k) for k in kept}) == 2
-
-
-def test_where_all_is_kept_every_draw_is_the_batch():
-    batch = episodes([2, 10], [2, 10])
-    assert subsampled(batch, 3).tolist() == [2, 10]
-    taken = draws(TWICE, batch, times=5)
-    assert taken.shape == (5, 2)
-    for row in taken.tolist():
-        assert row == pytest.approx([2.236068, -0.447214], abs=1e-6)
-
-
-def test_draws_are_runs_of_their_own():
-    steps, kept = [4, 2, 6, 3], [2, 0, 3, 1]
-    batch = episodes(steps, kept, rewards=[1.0, 0.0, 0.0, 1.0])
-    taken = draws(TWICE, batch, times=6)
-    for seed in range(6):
-        drawn = replace(batch, kept_steps=subsampled(batch, seed))
-        alone = gradebook.run(TWICE, drawn).advantage
-        torch.testing.assert_close(taken[seed], alone, equal_nan=True)
-
-
-def test_a_draw_that_keeps_nothing_of_a_row_gives_it_no_value():
-    batch = episodes([1, 9], [1, 4])
-    taken = draws(TWICE, batch, times=40)
-    kept = torch.stack([subsampled(batch, seed) for seed in range(40)])
-    assert taken.isnan().equal(kept == 0)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +73,5 @@ def test_when_flat_groups_leave_the_loss(evaluation, skip, correct):
 
 def test_an_empty_batch_passes_through():
     batch = Batch([], [], settings=Settings(evaluation=True, eos_by_width=True))
-    assert subsampled(batch, 0).tolist() == []
     assert present(batch).tolist() == []
     assert gradebook.run(gradebook.CORRECT, batch).advantage.tolist() == []

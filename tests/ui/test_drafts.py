@@ -53,14 +53,6 @@ def of(found):
     ]
 
 
-def test_a_reset_starts_the_draws_again():
-    draft = drafts.Draft(SCENARIO)
-    draft.edit(table=draft.table.with_cell(0, "reward", "7"))
-    draft.seed = 3
-    draft.reset()
-    assert draft.seed == -1 and not draft.edited
-
-
 def test_no_two_keys_of_a_session_share_a_name():
     names = [key.name for key in vars(keys).values() if isinstance(key, keys.Key)]
     assert len(names) > 10 and len(set(names)) == len(names)

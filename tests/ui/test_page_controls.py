@@ -12,7 +12,7 @@ from gradebook.core.settings import CHOICES, FLAGS
 from gradebook.ui.parts.words import place
 
 ONE_STEP = ("baseline", "scale", "spread_about", "ddof", "lone_row", "eps")
-SPECIAL = ("padded_width", "subsample", "phase", "guard")
+SPECIAL = ("padded_width",)
 TYPED = {
     "eps": ["0.5", "1e-3"],
     "beta": ["0.5", "0"],

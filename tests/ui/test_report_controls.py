@@ -2,9 +2,6 @@
 
 import pytest
 
-import gradebook
-from gradebook.engine.trainer import draws
-
 
 @pytest.mark.parametrize("case, detector", [("", False), ("-longest", True)])
 def test_a_case_starts_with_the_detector_it_asks_for(visit, case, detector):
@@ -74,47 +71,6 @@ def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
         assert faulty[row] == pytest.approx(loses, abs=1e-6)
     (panel,) = page.board["panels"]
     assert panel["flips"] == [] and panel["text"][0][1] == "no value"
-
-
-def test_drawing_again_keeps_as_many_transitions_and_moves_marks(visit, both, marked):
-    page = visit("double_normalization")
-    page.choose("double_normalization-subsample")
-    scenario = gradebook.load(page.case)
-    seen = [page.table["kept_steps"]]
-    for _ in range(3):
-        page.press("draw")
-        kept = [int(cell) for cell in page.table["kept_steps"]]
-        steps = [row["steps"] for row in scenario.rows]
-        assert sum(kept) == 12
-        assert all(0 <= k <= s for k, s in zip(kept, steps))
-        rows = [row | {"kept_steps": k} for row, k in zip(scenario.rows, kept)]
-        traces = both("double_normalization", rows, scenario.settings)
-        assert page.marks() == [marked(t.advantage.tolist()) for t in traces]
-        seen.append(page.table["kept_steps"])
-    assert all(seen.count(one) == 1 for one in seen)
-    assert page.table["reward"] == ["1", "0", "0", "1", "1", "1", "0", "0"]
-
-
-def test_the_same_draws_come_to_every_visitor(visit):
-    tables = []
-    for _ in range(2):
-        page = visit("double_normalization")
-        page.choose("double_normalization-subsample").press("draw")
-        tables.append(page.table["kept_steps"])
-    assert tables[0] == tables[1]
-
-
-def test_the_spread_of_the_draws_is_drawn(visit):
-    page = visit("double_normalization")
-    page.choose("double_normalization-subsample")
-    batch = gradebook.load(page.case).batch()
-    engine = gradebook.bug("double_normalization").engine
-    taken = draws(engine, batch)
-    assert taken.shape == (200, 8)
-    bars = page.board["panels"][0]["ranges"]
-    column = taken[:, 0][taken[:, 0].isfinite()]
-    assert bars[0] == pytest.approx([float(column.min()), float(column.max())])
-    assert len(bars) == 8
 
 
 def test_evaluation_blanks_the_loss_of_the_fix(visit):

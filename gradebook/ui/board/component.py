@@ -21,7 +21,6 @@ from starlette.responses import PlainTextResponse, Response
 from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.core.formatting import minus
-from gradebook.engine.trainer import draws
 from gradebook.output import svg
 from gradebook.output.panels import Panel, squashes
 from gradebook.ui import keys
@@ -165,13 +164,7 @@ def _seen(
     draft: Draft, kind: str, covered: bool, invite: int | None, said: str
 ) -> dict[str, Any]:
     """The board's data, from the draft as it stands (see `picture`)."""
-    data = view(
-        draft,
-        kind=kind,
-        covered=covered,
-        ranges=() if covered else ranges(draft),
-        invite=invite,
-    )
+    data = view(draft, kind=kind, covered=covered, invite=invite)
     if said:
         data["summary"] = said
     return data
@@ -181,18 +174,3 @@ def below(draft: Draft, name: str = "below") -> DeltaGenerator:
     """The frame of what is about the batch on the board. It looks stale
     where that batch cannot be read, and the last good one is shown."""
     return st.container(key=f"stale-{name}" if draft.faults else name)
-
-
-def ranges(draft: Draft) -> list[tuple[float, float]]:
-    """Least and greatest faulty advantage of each row over the draws."""
-    batch = draft.comparison.batch
-    if "subsample" not in draft.scenario.controls:
-        return []
-    if batch.settings.second_over != "kept_steps":
-        return []
-    if bool((batch.kept_steps == batch.steps).all()):
-        return []
-    taken = draws(draft.swap.engine, batch)
-    low = taken.nan_to_num(nan=math.inf).amin(0)
-    high = taken.nan_to_num(nan=-math.inf).amax(0)
-    return list(zip(low.tolist(), high.tolist()))

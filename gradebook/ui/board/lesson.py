@@ -18,7 +18,6 @@ from gradebook.cases.challenge import Agree, Bounds, Challenge, Differ
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.panels import Line, panels, telling
-from gradebook.ui.board.component import ranges
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
@@ -35,7 +34,6 @@ def shown(draft: Draft, progress: Progress) -> dict[str, Any]:
             draft,
             kind=scenario.telltale.kind,
             covered=covered,
-            ranges=() if covered else ranges(draft),
             places=scenario.prediction.places,
         ),
         "box": box(draft, None if covered else progress.guesses[scenario.name]),

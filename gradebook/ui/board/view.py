@@ -15,8 +15,7 @@ lists     the selected row's lists of numbers, by column
 refused   {"3 reward": (text that cannot be read, why)}; it changed nothing
 panels    one axis each: title, engines (values), text, flips, differ, reach
           (of the axis before the answer, and now), and ghosts (values of the
-          case as it came), ranges (least and greatest value of many draws)
-          where there are some
+          case as it came) where there are some
 causes    by engine: group labels, `at` (the baseline in units of the reward),
           `say` ('1' where the row has a say), `counts` ('1' where it counts
           in the statistics, where that is another thing), `scale` (the
@@ -104,7 +103,6 @@ def view(
     *,
     kind: str,
     covered: bool,
-    ranges: Sequence[tuple[float, float]] = (),
     names: tuple[str, str] | None = None,
     invite: int | None = None,
     places: Sequence[float] = (),
@@ -113,7 +111,6 @@ def view(
 
     kind     the tell-tale: GRADIENT shows the gradient's parts
     covered  True keeps everything faulty out
-    ranges   least and greatest faulty value of each row over the draws
     names    what the two engines are called, where the case says otherwise
     invite   the row whose handle moves a little until the first edit
     places   where the question's choices lie on the axis of the result
@@ -148,14 +145,12 @@ def view(
         for panel, (_, values) in zip(panels, results(before, kind)):
             panel["ghosts"] = [_values(one) for one in values[: len(shown)]]
         stood = [_short(x) for x in before.batch.reward.tolist()]
-    if ranges and not covered:
-        panels[0]["ranges"] = [[_short(a), _short(b)] for a, b in ranges]
     for panel, (_, values) in zip(panels, results(before, kind)):
         start = covered_reach(
             map(settled, values[0].tolist()),
             places if panel is panels[numbered] else (),
         )
-        sides = [panel.get(key, ()) for key in ("engines", "ghosts", "ranges")]
+        sides = [panel.get(key, ()) for key in ("engines", "ghosts")]
         numbers = [x for side in chain(*sides) for x in side if x is not None]
         panel["reach"] = [start, widened(start, numbers)]
     data = {

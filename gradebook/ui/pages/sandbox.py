@@ -15,7 +15,7 @@ from gradebook.cases.scenario import SANDBOX, combinations, load, variants
 from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
 from gradebook.ui import keys
-from gradebook.ui.board.component import below, board, ranges
+from gradebook.ui.board.component import below, board
 from gradebook.ui.board.lesson import path
 from gradebook.ui.board.view import view
 from gradebook.ui.parts import address, controls, drafts, stages, takehome, words
@@ -67,7 +67,7 @@ def _board(draft: Draft, kind: str) -> None:
 
 
 def _seen(draft: Draft, kind: str) -> dict[str, Any]:
-    seen = view(draft, kind=kind, covered=False, ranges=ranges(draft))
+    seen = view(draft, kind=kind, covered=False)
     return seen | {"path": path(draft, False)}
 
 

@@ -16,15 +16,13 @@ from gradebook.cases.state import (
     title,
     typed_settings,
 )
-from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain, small
 from gradebook.core.settings import ESTIMATORS, OF_ESTIMATOR
-from gradebook.engine.trainer import subsampled
 from gradebook.output.panels import GRADIENT
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.tables import table
-from gradebook.ui.parts.widget import button, choosing, showing
+from gradebook.ui.parts.widget import choosing, showing
 
 CUSTOM = "custom"
 
@@ -36,8 +34,6 @@ def switches(draft: Draft) -> None:
     _unseen(draft, names)
     if "padded_width" in names:
         padded_width(draft)
-    if "subsample" in names:
-        _subsample(draft)
     if draft.scenario.telltale.kind == GRADIENT:
         _logged(draft)
 
@@ -141,26 +137,6 @@ def padded_width(draft: Draft) -> None:
             lambda n: draft.do(edits.set_width, n),
         ),
     )
-
-
-def _subsample(draft: Draft) -> None:
-    button(
-        "Draw the subsample again",
-        f"draw-{draft.scenario.name}",
-        _draw,
-        draft,
-        help="Draws as many single transitions as are kept now, with the next seed.",
-    )
-
-
-def _draw(draft: Draft) -> None:
-    try:
-        batch = draft.table.batch(draft.state.settings())
-    except GradebookError:
-        return
-    draft.seed += 1
-    kept = subsampled(batch, draft.seed).tolist()
-    draft.edit(table=draft.table.with_column("kept_steps", kept))
 
 
 def _logged(draft: Draft) -> None:

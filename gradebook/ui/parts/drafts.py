@@ -24,7 +24,6 @@ class Draft(drafts.Draft):
     """A draft with what its page works out and what was chosen there.
 
     estimator  the named estimator that was chosen, where several fit
-    seed       of the last draw of a subsample, -1 before the first
     stage      the stage that was opened, '' for the first that differs
     kind       what the sandbox shows, where it was chosen
     culprit    the row selected when the influence map's other row was
@@ -37,7 +36,6 @@ class Draft(drafts.Draft):
     """
 
     estimator: str = ""
-    seed: int = -1
     stage: str = ""
     kind: str = ""
     culprit: tuple[int, int] = (-1, -1)
@@ -103,11 +101,6 @@ class Draft(drafts.Draft):
             super()._take(edit)
         else:
             act(edit)
-
-    def reset(self) -> None:
-        """The case as it came, as one more edit; the draws start again."""
-        super().reset()
-        self.seed = -1
 
 
 @lru_cache(maxsize=256)

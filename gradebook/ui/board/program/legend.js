@@ -15,7 +15,6 @@ const SIGNS = {
   divisor: () => svg("path", { d: "M0,8 H15 M15,4 V12", class: "divisor both" }),
   arrow: () => svg("path", { d: "M1,8 H14 M10,4 L14,8 L10,12", class: "arrow-sign" }),
   ghost: () => svg("circle", { cx: 8, cy: 8, r: 4, class: "ghost-sign" }),
-  range: () => svg("rect", { x: 0, y: 3, width: 16, height: 10, rx: 3, class: "range-sign" }),
 };
 
 // One of them beside words.
@@ -68,6 +67,5 @@ function items({ data, causes: { times }, layout }) {
   if (says.length > 1 && says[0] !== says[1]) shown.push(["unlike", `${faulty} differs on this`]);
   if (data.second) shown.push(["arrow", "second normalization"]);
   if (data.panels.some((p) => p.ghosts)) shown.push(["ghost", BEFORE]);
-  if (data.panels.some((p) => p.ranges)) shown.push(["range", `${faulty} over 200 draws`]);
   return shown;
 }

@@ -16,7 +16,7 @@ export class Marks {
   constructor(board) {
     this.board = board;
     this.kept = {};
-    for (const name of ["ranges", "ghosts", "arrows", "links", "circles", "diamonds"]) {
+    for (const name of ["ghosts", "arrows", "links", "circles", "diamonds"]) {
       const layer = svg("g", { class: name });
       board.over.append(layer);
       this.kept[name] = new Kept(layer);
@@ -112,7 +112,7 @@ export class Marks {
     });
   }
 
-  // Ghosts, and the range of the draws.
+  // Where the marks stood before the edits.
   ghosts(panel, p, row, y) {
     const { board, kept } = this;
     const axis = board.panels[p];
@@ -126,11 +126,6 @@ export class Marks {
       );
       set(ghost, { transform: `translate(${axis.at(before)} ${y})` });
     });
-    const range = panel.ranges?.[row];
-    if (!range) return;
-    const bar = kept.ranges.get(`${p}.${row}`, () => svg("rect", { height: 12, rx: 3 }));
-    const [low, high] = range.map((x) => axis.at(x));
-    set(bar, { x: low - 2, y: y - 6, width: high - low + 4 });
   }
 }
 
