@@ -121,8 +121,6 @@ class Study(Part):
     report    the updates after which results are given; the headline is
               about the first one
     plan      what a lead says about it, where it is a step of the session
-    third     the name of a third run that can be added: the faulty engine
-              with advantage 0 for rows in no group; "" for none
     """
 
     order: Count
@@ -139,7 +137,6 @@ class Study(Part):
     conditions: Conditions = Conditions()
     settings: SettingsTable = Settings()
     plan: Lesson | None = None
-    third: str = ""
 
     def __post_init__(self) -> None:
         if self.plan is not None:
@@ -172,14 +169,12 @@ class Study(Part):
 
 @dataclass(frozen=True)
 class Run:
-    """What is trained. Equal runs give equal curves. With `third`, the
-    study's third run is trained beside the two."""
+    """What is trained. Equal runs give equal curves."""
 
     bug: str
     value: float
     optimizer: str = "adam"
     seeds: int = 16
-    third: bool = False
 
 
 def default_run(bug: str) -> Run:

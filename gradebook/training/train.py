@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -23,7 +23,7 @@ from torch import Tensor
 
 from gradebook.bugs import swap
 from gradebook.core.batch import Batch
-from gradebook.engine.pipeline import CORRECT, Engine, run
+from gradebook.engine.pipeline import CORRECT, run
 from gradebook.training.environments import (
     MEASURES,
     PROMPTS,
@@ -73,24 +73,6 @@ def trained(chosen: Run, updates: int = UPDATES) -> Curves:
     return Curves(list(range(0, updates + 1, EVERY)), values)
 
 
-def engines(chosen: Run) -> tuple[Engine, ...]:
-    """The correct and the faulty engine of a training run, and where it is
-    chosen the faulty one without advantages for rows in no group."""
-    faulty = swap(chosen.bug).engine
-    if not chosen.third:
-        return CORRECT, faulty
-    return CORRECT, faulty, replace(faulty, baseline=_own_score_outside)
-
-
-def _own_score_outside(
-    batch: Batch, score: Tensor, counted: Tensor, group: Tensor
-) -> Tensor:
-    """The correct baseline; for a row in no group its own score, so that
-    its advantage is 0. float [R]."""
-    baseline = CORRECT.baseline(batch, score, counted, group)
-    return torch.where(group < 0, score, baseline)
-
-
 class Rollouts(NamedTuple):
     """The rollouts of both engines, in batch order.
 
@@ -126,7 +108,7 @@ class Training:
     def __init__(self, chosen: Run, seeds: Sequence[int]) -> None:
         self.study = study(chosen.bug)
         self.task, self.on, self.settings = self.study.at(chosen.value)
-        self.engines = engines(chosen)
+        self.engines = CORRECT, swap(chosen.bug).engine
         self.seeds = len(seeds)
         self.automata = _automata(self.task, len(self.engines) * len(seeds))
         size = PROMPTS * self.study.rollouts

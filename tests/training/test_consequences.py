@@ -209,32 +209,6 @@ def test_the_batch_of_an_update_is_the_one_that_was_trained_on():
     assert alone.prompt.tolist() == batch.prompt[of_seed].tolist()
 
 
-def test_the_third_run_gives_rows_in_no_group_nothing():
-    """It differs from the faulty run in the tail only: 64 rows less those
-    that are lost, of which the last few fill no stride of eight."""
-    made = Training(Run("partial_groups", 5.0, "adam", 8, third=True), [0])
-    policy = (made.own + made.shared).detach().log_softmax(-1)
-    correct, faulty, third = made.engines
-    batch, _ = made.batches(policy, next(made.luck))[2]
-    with_tail = training.run(faulty, batch).advantage
-    without = training.run(third, batch).advantage
-    tail = batch.rows % 8
-    assert tail > 0 and bool(with_tail[-tail:].abs().min() > 1000)
-    assert without[-tail:].tolist() == [0.0] * tail
-    assert without[:-tail].tolist() == with_tail[:-tail].tolist()
-
-
-def test_the_third_run_leaves_the_other_two_as_they_are():
-    run = Run("partial_groups", 5.0, "adam", 8)
-    pair, three = trained(run, 50), trained(replace(run, third=True), 50)
-    for two, more in zip(pair.values["success"], three.values["success"]):
-        assert more[:2] == two
-    # Most of the harm comes from the tail (the prototype: .981 beside .835
-    # after 200 updates).
-    correct, faulty, third = (sum(seeds) / 8 for seeds in more)
-    assert faulty + 0.2 < third < correct
-
-
 def test_a_rollout_that_is_cut_has_a_row_for_each_token():
     """Every token once, all rows of a rollout with its reward and group."""
     made = Training(Run("fan_out", 100.0), range(2))

@@ -72,9 +72,8 @@ def test_another_setting_is_another_run_and_the_address_says_so():
 
 
 def test_the_link_of_a_run_leads_to_that_run():
-    for third in (False, True):
-        run = Run("partial_groups", 2.5, "sgd", 32, third)
-        assert read_link(query_of(run)) == (run, ())
+    run = Run("partial_groups", 2.5, "sgd", 32)
+    assert read_link(query_of(run)) == (run, ())
 
 
 @pytest.mark.parametrize(
@@ -105,11 +104,6 @@ def test_the_link_of_a_run_leads_to_that_run():
             {"bug": "partial_groups", "optimizer": "<b>"},
             Run("partial_groups", 1.0),
             "one of adam",
-        ),
-        (
-            {"bug": "rejected_rows", "third": "1"},
-            Run("rejected_rows", 1.0),
-            "left out",
         ),
         (
             {"bug": "partial_groups", "colour": "red"},

@@ -43,7 +43,7 @@ def curves_figure(
 ) -> Figure:
     """Thin lines for seeds, thick ones for their means, with a button that
     plays the run: the correct one solid with circles, the faulty one dashed
-    with open diamonds, a third one dotted.
+    with open diamonds.
 
     seeds  [frames][E][S], NaN for a seed that diverged
     reach  the lowest and the highest value of the axis
@@ -120,7 +120,7 @@ def _traces(
     styles = ((CORRECT, "solid", "circle"), (FAULTY, "dash", "diamond-open"))
     traces: list[dict[str, Any]] = []
     for engine, name in enumerate(names):
-        colour, dash, symbol = (*styles, (ink, "dot", "square-open"))[engine]
+        colour, dash, symbol = styles[engine]
         values = [frame[engine] for frame in seeds]
         x: list[float | None] = []
         y: list[float | None] = []

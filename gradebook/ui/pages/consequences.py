@@ -117,10 +117,9 @@ def _ask(mine: Desk, asked: room.Standing | None) -> None:
 
 
 def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
-    """The one slider, the optimizer, the number of seeds and the third run.
-    Another setting starts at once."""
-    one, run = study(mine.run.bug), mine.run
-    slider, third = one.slider, one.third
+    """The one slider, the optimizer and the number of seeds. Another setting
+    starts at once."""
+    run, slider = mine.run, study(mine.run.bug).slider
     named = partial("training-{}-{}-{}".format, run.bug, mine.arrivals)
     value = columns[0].slider(
         slider.label,
@@ -146,8 +145,6 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
         "value": slider.nearest(value),
         "optimizer": optimizer,
         "seeds": seeds,
-        "third": bool(third)
-        and st.toggle(f"Third line: {third}", run.third, key=named("third")),
     }
     if any(getattr(run, name) != now for name, now in chosen.items()):
         mine.choose(**chosen)

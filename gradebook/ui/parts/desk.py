@@ -69,14 +69,13 @@ def desk() -> Desk:
 
 def query_of(run: Run) -> dict[str, str]:
     """The link's parameters."""
-    query = {
+    return {
         "v": VERSION,
         "bug": run.bug,
         "value": f"{run.value:g}",
         "optimizer": run.optimizer,
         "seeds": str(run.seeds),
     }
-    return query | ({"third": "1"} if run.third else {})
 
 
 def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
@@ -111,7 +110,6 @@ def _read(run: Run, key: str, text: str) -> Any:
     options: dict[str, dict[str, Any]] = {
         "optimizer": {name: name for name in OPTIMIZERS},
         "seeds": {str(count): count for count in SEEDS},
-        "third": {"1": True} if study(run.bug).third else {},
     }
     values = options.get(key, {})
     if text not in values:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -95,7 +96,7 @@ def _picture(mine: Desk, curves: Curves) -> None:
     figure = curves_figure(
         curves.updates,
         curves.values[one.measure],
-        _names(run),
+        load(run.bug).engine_names,
         axis=one.measured.title,
         reach=one.measured.reach,
         ink=tables.ink(),
@@ -127,34 +128,19 @@ def _headline(mine: Desk, curves: Curves) -> str:
 def _effect(run: Run, curves: Curves, update: int) -> Effect:
     """The faulty run beside the correct one, by the run's own measure."""
     frame = curves.updates.index(update)
-    correct, faulty, *_ = curves.values[study(run.bug).measure][frame]
-    return effect(correct, faulty)
-
-
-def _names(run: Run) -> list[str]:
-    """What the run's lines are called, the correct one first."""
-    names = list(load(run.bug).engine_names)
-    return [*names, study(run.bug).third] if run.third else names
+    return effect(*curves.values[study(run.bug).measure][frame])
 
 
 def _summary(run: Run, curves: Curves) -> str:
     """The picture in words."""
     title = study(run.bug).measured.title
-    ends = zip(_names(run), _means(run, curves, UPDATES))
-    lines = ", ".join(f"{name} {_three(mean)}" for name, mean in ends)
+    correct, faulty = load(run.bug).engine_names
+    start, end = _effect(run, curves, 0), _effect(run, curves, UPDATES)
     return (
         f"{title[:1].upper()}{title[1:]}, mean of {run.seeds} seeds:"
-        f" {_three(_means(run, curves, 0)[0])} at the start; after {UPDATES} updates"
-        f" {lines}."
+        f" {_three(start.correct)} at the start; after {UPDATES} updates"
+        f" {correct} {_three(end.correct)}, {faulty} {_three(end.faulty)}."
     )
-
-
-def _means(run: Run, curves: Curves, update: int) -> list[float]:
-    """The mean of each line's seeds; NaN where none is left."""
-    frames = curves.values[study(run.bug).measure]
-    correct, *others = frames[curves.updates.index(update)]
-    each = [effect(correct, other) for other in others]
-    return [each[0].correct, *(one.faulty for one in each)]
 
 
 def _dose(mine: Desk) -> None:
@@ -195,8 +181,9 @@ def _below(mine: Desk, curves: Curves) -> None:
     _one_update(mine)
     with st.expander("The numbers as a table"):
         _table(run, curves)
+        names = load(run.bug).engine_names
         name = f"{run.bug}-{run.value:g}-{run.optimizer}.csv"
-        download("Curves (CSV)", name, lambda: curves_csv(curves, _names(run)))
+        download("Curves (CSV)", name, lambda: curves_csv(curves, names))
 
 
 def _table(run: Run, curves: Curves) -> None:
@@ -205,16 +192,14 @@ def _table(run: Run, curves: Curves) -> None:
         shown = _effect(run, curves, update)
         low = shown.difference - shown.half_width
         high = shown.difference + shown.half_width
-        third = _means(run, curves, update)[2:]
-        numbers = [shown.correct, shown.faulty, shown.difference, low, high, *third]
+        numbers = [shown.correct, shown.faulty, shown.difference, low, high]
         body.append([str(update), *map(_three, numbers)])
     head = ["updates", *load(run.bug).engine_names, "difference", "from", "to"]
-    head += ["third line"] if run.third else []
     label = study(run.bug).measured.title
     table(head, body, range(1, len(head)), heads=1, label=label)
 
 
-def curves_csv(curves: Curves, names: list[str]) -> str:
+def curves_csv(curves: Curves, names: Sequence[str]) -> str:
     """One line for each update, measure, engine and seed."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
