@@ -13,9 +13,9 @@ from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
 from gradebook.core.formatting import pair, settled, signed
 from gradebook.engine.pipeline import Trace
+from gradebook.output.figures import picture
 from gradebook.output.panels import Panel, panels, squashes, telling
 from gradebook.output.rendering import rendered
-from gradebook.output.svg import picture
 
 
 def handout(bug_name: str) -> str:

@@ -1,63 +1,43 @@
-"""A comparison as a notebook shows it: the verdict, the rows and the stages.
-
-The picture is plain SVG, so that a saved notebook shows it wherever it is
-read, without Plotly and without scripts.
-"""
+"""A comparison as a notebook shows it: the verdict, the rows and the stages, without
+Plotly and without scripts."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from markupsafe import Markup
 
 from gradebook.analysis.comparison import Comparison
-from gradebook.core.differences import same
 from gradebook.core.formatting import signed
-from gradebook.output import panels
-from gradebook.output.panels import Panel, lines_of
+from gradebook.output.figures import chosen, first_rows, rows_figure
+from gradebook.output.panels import kind_of, panels, stage_panel, telling, written
+from gradebook.output.panels import summary as in_one_sentence
 from gradebook.output.rendering import rendered
-from gradebook.output.svg import picture
-
-MOST = 24
-"""So many rows are shown, those that differ first."""
 
 
 def summary(comparison: Comparison) -> str:
     """What the two engines make of the batch, in one or two sentences."""
     first = next(iter(comparison.diverging), "")
     lead = f"The engines part at the stage {first}. " if first else ""
-    return lead + panels.summary(comparison, _kind(comparison))
-
-
-def _kind(comparison: Comparison) -> str:
-    differs = bool(comparison.differs("advantage").any())
-    return "advantage" if differs else panels.GRADIENT
+    return lead + in_one_sentence(comparison, kind_of(comparison))
 
 
 def html(comparison: Comparison) -> str:
     """The comparison as HTML: summary, picture of the rows, stages."""
-    whole = panels.telling(panels.panels(comparison, _kind(comparison)))
-    equal = [same(a, b) for a, b in zip(whole.correct, whole.faulty)]
-    rows = sorted(sorted(range(len(equal)), key=equal.__getitem__)[:MOST])
-    panel = Panel(
-        whole.title,
-        [whole.correct[row] for row in rows],
-        [whole.faulty[row] for row in rows],
-        [whole.flips[row] for row in rows],
-    )
-    prompts = [str(p) for p in comparison.batch.prompt[rows].tolist()]
+    kind = kind_of(comparison)
+    rows = first_rows(telling(panels(comparison, kind)))
+    stages = []
+    for stage in comparison.stages:
+        if stage != "loss":
+            whole = stage_panel(comparison, stage)
+            panel = chosen(whole, rows)
+            pairs = zip(panel.correct, panel.faulty, panel.differs)
+            cells = [(*written(a, b, write=signed), differs) for a, b, differs in pairs]
+            differs = any(whole.differs)
+            stages.append({"name": stage, "differs": differs, "cells": cells})
     return rendered(
         "notebook.html.jinja",
         summary=summary(comparison),
-        picture=Markup(picture(panel, prompts, numbers=rows)),
+        picture=Markup(rows_figure(comparison, kind)),
         rows=rows,
-        stages=[_stage(comparison, s, rows) for s in comparison.stages if s != "loss"],
+        stages=stages,
         left_out=comparison.batch.rows - len(rows),
     )
-
-
-def _stage(comparison: Comparison, name: str, rows: list[int]) -> dict[str, Any]:
-    """A stage's result on the rows that are shown, as text."""
-    lines = lines_of(comparison, name, [""] * comparison.batch.rows)
-    cells = [(*lines[row].texts(signed), lines[row].differs) for row in rows]
-    return {"name": name, "differs": any(x.differs for x in lines), "cells": cells}

@@ -1,12 +1,10 @@
-"""What gives a bug away, as panels of numbers a row: the advantage, or the
-parts of the gradient."""
+"""What the two engines made of each row, as panels of numbers, and in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from torch import Tensor
 
@@ -18,17 +16,48 @@ GRADIENT = "gradient"
 """The tell-tale of a case whose advantages agree."""
 SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
+PARTS_OF_LOSS = {"loss": "loss", "policy_loss": "policy", "kl_loss": "KL"}
+
+Pair = tuple[Tensor, Tensor]
+Result = float | bool | int
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One quantity per row, both engines, and the rows on which its sign
-    flips. NaN has no mark."""
+    """One quantity of each row, or of each part of the loss, in both engines,
+    and the rows on which its sign flips. NaN has no mark."""
 
     title: str
-    correct: Sequence[float]
-    faulty: Sequence[float]
+    correct: Sequence[Result]
+    faulty: Sequence[Result]
     flips: Sequence[bool] = ()
+
+    @property
+    def differs(self) -> list[bool]:
+        """Row by row, whether the engines differ."""
+        return [not same(a, b) for a, b in zip(self.correct, self.faulty)]
+
+
+def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
+    """Title, and both engines' values a row, of each panel of a tell-tale: the
+    advantage, or the parts of the gradient as sums over the row's tokens. A KL
+    part is there only where there is a reference policy."""
+    correct, faulty = comparison.correct, comparison.faulty
+    if kind != GRADIENT or correct.gradient is None:
+        return [("advantage", (correct.advantage, faulty.advantage))]
+    parts = ["policy"] if comparison.batch.ref_logp is None else ["policy", "kl"]
+    return [
+        (
+            f"{part.replace('kl', 'KL')} part of the gradient",
+            tuple(getattr(t, f"{part}_gradient").sum(-1) for t in (correct, faulty)),
+        )
+        for part in parts
+    ]
+
+
+def kind_of(comparison: Comparison) -> str:
+    """The tell-tale of a batch: the gradient where the advantages agree."""
+    return "advantage" if bool(comparison.differs("advantage").any()) else GRADIENT
 
 
 def panels(comparison: Comparison, kind: str) -> list[Panel]:
@@ -36,32 +65,45 @@ def panels(comparison: Comparison, kind: str) -> list[Panel]:
     return [
         Panel(
             title.replace("gradient", "gradient (sum over tokens)"),
-            *map(Tensor.tolist, (*values, flips(*values))),
+            correct.tolist(),
+            faulty.tolist(),
+            flips(correct, faulty).tolist(),
         )
-        for title, values in results(comparison, kind)
+        for title, (correct, faulty) in results(comparison, kind)
     ]
 
 
-Pair = tuple[Tensor, Tensor]
+def stage_panel(comparison: Comparison, stage: str) -> Panel:
+    """A stage's result on each row; of the loss, itself and its parts."""
+    traces = comparison.correct, comparison.faulty
+    if stage == "loss":
+        sums = [[float(getattr(t, p).sum()) for p in PARTS_OF_LOSS] for t in traces]
+        return Panel(stage, sums[0], sums[1])
+    correct, faulty = (getattr(trace, stage).tolist() for trace in traces)
+    flipped = comparison.flips.tolist() if stage == "advantage" else ()
+    return Panel(stage, correct, faulty, flipped)
 
 
-def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
-    """Title, and both engines' values a row, of each panel. The gradient, as
-    a sum over the row's tokens, has a KL part only where there is a
-    reference policy."""
-    correct, faulty = comparison.correct, comparison.faulty
-    if kind != GRADIENT or correct.gradient is None:
-        return [("advantage", (correct.advantage, faulty.advantage))]
-    parts = [("policy part of the gradient", "policy_gradient")]
-    if comparison.batch.ref_logp is not None:
-        parts.append(("KL part of the gradient", "kl_gradient"))
-    return [
-        (
-            title,
-            (getattr(correct, name).sum(-1), getattr(faulty, name).sum(-1)),
-        )
-        for title, name in parts
-    ]
+def written(
+    a: Result,
+    b: Result,
+    digits: int = 3,
+    write: Callable[[float, int], str] = plain,
+) -> tuple[str, str]:
+    """Both engines' results of a stage: yes or no, the number of a group or
+    none, or digits that tell them apart."""
+    if isinstance(a, bool):
+        return ("yes" if a else "no", "yes" if b else "no")
+    if isinstance(a, int):
+        return ("none" if a < 0 else str(a), "none" if b < 0 else str(b))
+    return pair(a, b, digits, write)
+
+
+def symlog(value: float) -> float:
+    """Linear near 0, logarithmic beyond 1, odd: keeps sign and order."""
+    if not math.isfinite(value):
+        return value
+    return math.copysign(math.log10(1 + abs(value)), value)
 
 
 def squashes(panels: Sequence[Panel]) -> bool:
@@ -76,20 +118,17 @@ def squashes(panels: Sequence[Panel]) -> bool:
 
 def telling(shown: Sequence[Panel]) -> Panel:
     """The first panel in which the engines differ, else the last."""
-    for panel in shown:
-        if not all(map(same, panel.correct, panel.faulty)):
-            return panel
-    return shown[-1]
+    return next((panel for panel in shown if any(panel.differs)), shown[-1])
 
 
 def summary(comparison: Comparison, kind: str) -> str:
     """The telling panel in one sentence."""
     panel = telling(panels(comparison, kind))
-    pairs = enumerate(zip(panel.correct, panel.faulty))
-    apart = [row for row, (a, b) in pairs if not same(a, b)]
-    flipped = [row for row, flip in enumerate(panel.flips) if flip]
-    title = panel.title.split(" (")[0]
-    return in_words(title, len(panel.correct), apart, flipped)
+    apart, flipped = (
+        [row for row, marked in enumerate(rows) if marked]
+        for rows in (panel.differs, panel.flips)
+    )
+    return in_words(panel.title.split(" (")[0], len(panel.correct), apart, flipped)
 
 
 def in_words(
@@ -106,43 +145,3 @@ def in_words(
         sentence += f" {', '.join(map(str, flipped[:6]))}"
         sentence += f" and {more} more" if more > 0 else ""
     return sentence + "."
-
-
-# A stage's results in lines: one for each row, or for each part of the loss
-
-
-class Line(NamedTuple):
-    """A stage's result on a row, or a part of the loss."""
-
-    label: str
-    correct: float | bool | int
-    faulty: float | bool | int
-    differs: bool
-    digits: int = 3
-
-    def texts(self, write: Callable[[float, int], str] = plain) -> tuple[str, str]:
-        """Both results: yes or no, the number of a group or none, or digits
-        that tell them apart."""
-        a, b = self.correct, self.faulty
-        if isinstance(a, bool):
-            return ("yes" if a else "no", "yes" if b else "no")
-        if isinstance(a, int):
-            return ("none" if a < 0 else str(a), "none" if b < 0 else str(b))
-        return pair(a, b, self.digits, write)
-
-
-def lines_of(comparison: Comparison, stage: str, labels: Sequence[str]) -> list[Line]:
-    """A stage's result on each row; of the loss, itself and its parts."""
-    traces = comparison.correct, comparison.faulty
-    if stage != "loss":
-        values = (getattr(trace, stage).tolist() for trace in traces)
-        return list(map(Line, labels, *values, comparison.differs(stage).tolist()))
-    lines = []
-    for part, title in (
-        ("loss", "loss"),
-        ("policy_loss", "policy part"),
-        ("kl_loss", "KL part"),
-    ):
-        a, b = (float(getattr(trace, part).sum()) for trace in traces)
-        lines.append(Line(title, a, b, not same(a, b), 6))
-    return lines

@@ -13,7 +13,7 @@ from gradebook.cases.state import State, start
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import refuse
-from gradebook.output.panels import GRADIENT, summary
+from gradebook.output.panels import kind_of, summary
 from gradebook.output.rendering import rendered
 
 
@@ -31,7 +31,6 @@ def scenario_file(state: State) -> str:
     if not 1 <= tokens <= MOST_TOKENS:
         raise refuse(f"1 to {MOST_TOKENS} tokens", tokens, "mask")
     comparison = compare(bug(state.bug), batch)
-    same_rows = not bool(comparison.differs("advantage").any())
     rows, settings = _rows(state, batch), dict(batch.settings)
     text = rendered(
         "scenario_file.toml.jinja",
@@ -40,7 +39,7 @@ def scenario_file(state: State) -> str:
         case=state.scenario.title,
         edited=not state.same_batch(start(state.scenario)),
         agree=comparison.agree,
-        summary=summary(comparison, GRADIENT if same_rows else "advantage"),
+        summary=summary(comparison, kind_of(comparison)),
         rows=rows,
         settings=settings,
         **_prediction(comparison, min(state.row, batch.rows - 1)),

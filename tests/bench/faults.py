@@ -61,7 +61,7 @@ training/environments.py | chance[..., environment.solvable].mean(-1) | chance.m
 training/environments.py | late = 2 * failure | late = failure | training/test_consequences.py
 training/train.py | .abs() <= math.log(REJECTED) | .abs() >= math.log(REJECTED) | training/test_consequences.py
 output/panels.py | sizes[-1] > SQUASHED * sizes[len(sizes) // 2] | sizes[-1] > SQUASHED * sizes[0] | output/test_figures.py
-output/figures/base.py | math.copysign(math.log10(1 + abs(value)), value) | math.log10(1 + abs(value)) | output/test_figures.py
+output/panels.py | math.copysign(math.log10(1 + abs(value)), value) | math.log10(1 + abs(value)) | output/test_figures.py
 output/tables.py | return FORMULA.sub | return re.compile("$^").sub | output/test_export.py
 output/rendering.py | if letter in '"\\\\': | if letter in '"': | output/test_export.py
 output/scenario_file.py | [wrong, right] if differs else [right, wrong] | [right, wrong] if differs else [wrong, right] | output/test_export.py

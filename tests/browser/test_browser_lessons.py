@@ -108,7 +108,7 @@ def test_what_is_opened_follows_edits_and_undo_takes_them_back(visitor):
     reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
     page = reader.page
     reader.board.stage("baseline").click()
-    plot = reader.keyed(f"plot-{BUG}").locator(".js-plotly-plot")
+    plot = reader.keyed(f"plot-{BUG}").locator("svg")
     expect(plot).to_be_visible()
     expect(page.get_by_role("heading", name="baseline")).to_be_visible()
     reader.settled()

@@ -1,7 +1,6 @@
 """A handout stands alone, escapes what it prints, and has the engines'
 numbers."""
 
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -10,8 +9,6 @@ import pytest
 import gradebook
 from gradebook.output import handout as handouts
 from gradebook.output.handout import handout
-from gradebook.output.panels import Panel
-from gradebook.output.svg import picture
 
 EVERY = pytest.mark.parametrize("bug", gradebook.BUGS)
 VOID = {"meta", "br"}
@@ -111,42 +108,3 @@ def test_what_a_scenario_says_is_escaped(monkeypatch):
     assert "script" not in {tag for tag, _ in page.tags}
     assert evil in page.text and page.open == []
     assert all("javascript" not in found.get("href", "") for _, found in page.tags)
-
-
-def marks(text, kind):
-    root = ET.fromstring(text)
-    return [e for e in root if e.tag == kind]
-
-
-def test_a_picture_marks_both_sides_of_each_row():
-    panel = Panel("advantage", [1.0, -1.0], [-1.0, -1.0], [True, False])
-    text = picture(panel, ["A", "B"])
-    circles, diamonds = marks(text, "circle"), marks(text, "path")
-    assert len(circles) == len(diamonds) == 2
-    zero = [e for e in marks(text, "line") if e.get("x1") == e.get("x2")]
-    assert len(zero) == 1
-    left, right = float(circles[1].get("cx")), float(circles[0].get("cx"))
-    assert left < float(zero[0].get("x1")) < right
-    assert diamonds[0].get("d").startswith(f"M{left} ")
-    assert [e.text for e in marks(text, "text")].count("FLIP") == 1
-    thick = [e for e in marks(text, "line") if e.get("stroke-width") == "5"]
-    assert len(thick) == 1 and len(marks(text, "rect")) == 1
-
-
-def test_a_row_without_a_value_has_no_mark():
-    nan = float("nan")
-    panel = Panel("advantage", [1.0, nan], [1.0, nan], [False, False])
-    text = picture(panel, ["A", "A"])
-    assert len(marks(text, "circle")) == len(marks(text, "path")) == 1
-    assert "nan" not in text.lower()
-
-
-def test_flat_values_and_outliers_can_be_drawn():
-    flat = Panel("advantage", [0.0, 0.0], [0.0, 0.0], [False, False])
-    assert len(marks(picture(flat, ["A", "A"]), "circle")) == 2
-    wide = Panel("advantage", [1.0, 1.0], [2e5, 1.0], [False, False])
-    xs = [
-        [float(e.get("cx")) for e in marks(picture(wide, "AA", log), "circle")]
-        for log in (False, True)
-    ]
-    assert xs[1][0] - 82 > 10 * (xs[0][0] - 82)

@@ -8,7 +8,7 @@ import pytest
 
 import gradebook
 from gradebook.analysis.influence import influences
-from gradebook.output.figures.charts import MapPicture, Timeline
+from gradebook.output.charts import MapPicture, Timeline
 from gradebook.output.tables import table_csv
 from gradebook.ui.parts import tables
 

@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse, Response
 from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.core.formatting import minus
-from gradebook.output import svg
+from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel, squashes
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
@@ -109,7 +109,7 @@ def drawn(epoch: str, link: str) -> str | None:
     texts = zip(rewards, zip(*shown["text"]))
     beside = [f"reward {reward}: {' → '.join(both)}" for reward, both in texts]
     lines = (data["title"], data["summary"], f"Gradebook, case {data['name']}: {link}")
-    return svg.picture(panel, prompts, squashes([panel]), beside=beside, lines=lines)
+    return rows_picture(panel, prompts, squashes([panel]), beside=beside, lines=lines)
 
 
 async def answer(request: Request) -> Response:

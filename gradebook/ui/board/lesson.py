@@ -17,7 +17,7 @@ from gradebook.analysis.challenges import allowed, judge
 from gradebook.cases.challenge import Agree, Bounds, Challenge, Differ
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
-from gradebook.output.panels import Line, panels, telling
+from gradebook.output.panels import panels, telling, written
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
@@ -193,10 +193,10 @@ def _texts(traces: tuple[Trace, Trace], stage: str, row: int) -> tuple[str, str]
         return _group(traces[0], row), _group(traces[1], row)
     if stage == "loss":
         correct, faulty = (float(getattr(trace, stage)) for trace in traces)
-        return Line("", correct, faulty, False, 5).texts()
+        return written(correct, faulty, 5)
     correct, faulty = (getattr(trace, stage)[row].item() for trace in traces)
     write = signed if stage in ("standardized", "advantage") else plain
-    return Line("", correct, faulty, False).texts(write)
+    return written(correct, faulty, write=write)
 
 
 def _group(trace: Trace, row: int) -> str:

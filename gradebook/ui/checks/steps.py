@@ -11,9 +11,9 @@ from gradebook.core.formatting import plain
 from gradebook.logs.explore import state_of, timeline, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.what_if import by_bug, sentences
-from gradebook.output.figures.charts import Timeline, timeline_figure
+from gradebook.output.charts import Timeline, timeline_figure
+from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel, squashes
-from gradebook.output.svg import picture as rows_picture
 from gradebook.ui import keys
 from gradebook.ui.checks.ask import Checking
 from gradebook.ui.parts import drafts, predict, tables, words

@@ -19,7 +19,7 @@ from gradebook.cases.scenario import Scenario, load
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.output import svg
+from gradebook.output import figures
 from gradebook.output.panels import (
     Panel,
     panels,
@@ -261,7 +261,7 @@ def drawn(name: str, covered: bool) -> str:
         panel = shown[-1] if covered else telling(shown)
     if covered or found is None:
         panel = replace(panel, faulty=[math.nan] * len(panel.correct), flips=())
-    return svg.thumbnail(panel, WIDTH, HEIGHT, not covered and squashes([panel]))
+    return figures.thumbnail(panel, WIDTH, HEIGHT, not covered and squashes([panel]))
 
 
 def _compared(scenario: Scenario) -> Comparison | None:

@@ -23,7 +23,7 @@ from gradebook.cases.record import bug
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus, plain
 from gradebook.engine.pipeline import CORRECT
-from gradebook.output.figures.charts import MapPicture, map_figure
+from gradebook.output.charts import MapPicture, map_figure
 from gradebook.ui.parts import tables, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.tables import chart, ink, prompts_of, table

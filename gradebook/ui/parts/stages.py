@@ -13,11 +13,11 @@ from gradebook.analysis.source import first_sentence
 from gradebook.bugs import Swap
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.output.figures import stage_figure
-from gradebook.output.panels import lines_of
+from gradebook.output.panels import PARTS_OF_LOSS, stage_panel, written
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.tables import chart, ink, prompts_of, table
-from gradebook.ui.parts.widget import folded
+from gradebook.ui.parts.tables import prompts_of, table
+from gradebook.ui.parts.widget import folded, markup
 from gradebook.ui.parts.words import safe, terms
 
 
@@ -33,11 +33,11 @@ def opened(draft: Draft) -> None:
         text = words.titled(f"The stage `{stage}`", level=3)
         text += meaning(one if stage == one.stage else None, stage, names)
         st.markdown(text, help=terms(text))
-        chart(
-            stage_figure(comparison, stage, row, names, ink(), prompts_of(draft)),
+        drawn = stage_figure(comparison, stage, row, names, prompts_of(draft))
+        alt = safe(f"The stage {stage}, row by row, {' and '.join(names)}.")
+        markup(
+            f'<div class="gb-step" role="img" aria-label="{alt}">{drawn}</div>',
             key=f"plot-{draft.scenario.name}",
-            config={"displayModeBar": False},
-            alt=f"The stage {stage}, row by row, {' and '.join(names)}.",
         )
         folded(
             "The numbers of this stage",
@@ -82,15 +82,14 @@ def meaning(bug: Swap | None, stage: str, names: tuple[str, str]) -> str:
 def stage_table(draft: Draft, stage: str) -> None:
     """Both engines' results of one stage, row by row."""
     whole = stage == "loss"
-    lines = lines_of(draft.comparison, stage, prompts_of(draft))
+    panel = stage_panel(draft.comparison, stage)
+    named = [[str(row), prompt] for row, prompt in enumerate(prompts_of(draft))]
+    if whole:
+        named = [[part] for part in PARTS_OF_LOSS.values()]
+    pairs = zip(named, panel.correct, panel.faulty, panel.differs)
     body = [
-        [
-            *([] if whole else [str(row)]),
-            line.label,
-            *line.texts(),
-            "≠" if line.differs else "",
-        ]
-        for row, line in enumerate(lines)
+        [*names, *written(a, b, 6 if whole else 3), "≠" if differs else ""]
+        for names, a, b, differs in pairs
     ]
     head = [""] if whole else ["row", "prompt"]
     table(

@@ -11,9 +11,7 @@ from typing import Any
 import streamlit as st
 
 from gradebook.core.formatting import settled, signed
-from gradebook.output.figures.base import INK, Figure
-from gradebook.output.figures.charts import MapPicture, Timeline
-from gradebook.output.figures.ready import Ready
+from gradebook.output.charts import INK, Figure, MapPicture, Ready, Timeline
 from gradebook.output.tables import table_csv
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft

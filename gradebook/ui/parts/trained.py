@@ -14,7 +14,7 @@ from gradebook.cases.scenario import load
 from gradebook.cases.state import State, start, typed_settings
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
-from gradebook.output.figures.charts import curves_figure, dose_figure
+from gradebook.output.charts import curves_figure, dose_figure
 from gradebook.training.effect import (
     LESS,
     MORE,

@@ -1,0 +1,397 @@
+"""Plotly's charts, which open on demand: training curves, influence maps, a log
+by steps. A figure is a dict of data and layout, as plotly.js takes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from statistics import fmean
+from typing import Any
+
+from plotly.basedatatypes import BaseFigure
+
+from gradebook.core.formatting import settled, signed
+from gradebook.output.panels import symlog
+
+CORRECT, FAULTY = "#0072B2", "#D55E00"
+INK = {"light": "#4A4A4A", "dark": "#D0D0D0"}
+"""The colour of a chart's text, by theme; Streamlit's own is too pale."""
+GREY, PALE = "rgba(128,128,128,0.75)", "rgba(128,128,128,0.15)"
+ABOVE = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
+"""Where a legend stands."""
+
+Figure = dict[str, Any]
+
+
+class Ready(BaseFigure):
+    """A figure that Plotly takes as it is: its own check and copies take longer than
+    all else on a page. The tests check instead."""
+
+    def __init__(self, figure: Figure) -> None:
+        self._ready = figure
+
+    def to_dict(self) -> Figure:
+        """The figure itself, not a copy."""
+        return self._ready
+
+
+def styled(data: list[Figure], ink: str, height: int, **layout: Any) -> Figure:
+    """A figure in the style of all charts, so many pixels high."""
+    font = {"family": '"Source Sans", sans-serif', "size": 12, "color": ink}
+    axis = {"gridcolor": PALE, "zeroline": False, "ticklabelstandoff": 6}
+    style = {
+        "clickmode": "event+select",
+        "hovermode": "closest",
+        "dragmode": False,
+        "font": font,
+        "hoverlabel": {
+            "align": "left",
+            "bgcolor": "#242320" if ink == INK["dark"] else "#FFFFFF",
+            "bordercolor": GREY,
+        },
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "xaxis": axis,
+        "yaxis": axis,
+    }
+    margin = {"l": 64, "r": 12, "t": 34, "b": 52, "autoexpand": False}
+    whole = {"template": {"layout": style}, "height": height, "margin": margin}
+    return {"data": data, "layout": whole | layout}
+
+
+def titled(title: str, **more: Any) -> Figure:
+    """An axis with its title, and what else it has."""
+    return {"title": {"text": title, "standoff": 9}, **more}
+
+
+def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **more: Any) -> Figure:
+    """A trace of marks, of lines, or of both."""
+    return {"type": "scatter", "mode": mode, "x": x, "y": y, **more}
+
+
+# Training runs: the curves, and the effect by setting
+
+FRAMES = 20
+"""Pictures from the start to the end of a run that plays."""
+AT_ONCE = {"frame": {"duration": 60, "redraw": False}, "transition": {"duration": 0}}
+PLAY: Figure = {
+    "type": "buttons",
+    "x": 1,
+    "xanchor": "right",
+    "y": 1,
+    "yanchor": "bottom",
+    "showactive": False,
+    "buttons": [{"label": "Play", "method": "animate", "args": [None, AT_ONCE]}],
+}
+"""Plays the finished run."""
+
+
+def curves_figure(
+    updates: Sequence[int],
+    seeds: Sequence[Sequence[Sequence[float]]],
+    names: Sequence[str],
+    *,
+    axis: str,
+    reach: tuple[float, float],
+    ink: str,
+) -> Figure:
+    """Thin lines for seeds, thick ones for their means, with a button that
+    plays the run: the correct one solid with circles, the faulty one dashed
+    with open diamonds.
+
+    seeds  [frames][E][S], NaN for a seed that diverged
+    reach  the lowest and the highest value of the axis
+    """
+    every = max(1, (len(updates) - 1) // FRAMES)
+    stops = [*range(every + 1, len(updates), every), len(updates)]
+    figure = styled(
+        _curves(updates, seeds, names),
+        ink,
+        height=330,
+        hovermode="x",
+        legend=ABOVE,
+        xaxis=titled("updates", range=[0, updates[-1]]),
+        yaxis=titled(axis, range=_room(reach)),
+        updatemenus=[PLAY],
+    )
+    figure["frames"] = [
+        {"data": _curves(updates[:stop], seeds[:stop], names)} for stop in stops
+    ]
+    return figure
+
+
+def _curves(
+    updates: Sequence[int],
+    seeds: Sequence[Sequence[Sequence[float]]],
+    names: Sequence[str],
+) -> list[Figure]:
+    """For each run one trace of all seeds and one of their mean."""
+    styles = ((CORRECT, "solid", "circle"), (FAULTY, "dash", "diamond-open"))
+    traces: list[Figure] = []
+    for engine, (name, (colour, dash, symbol)) in enumerate(zip(names, styles)):
+        values = [frame[engine] for frame in seeds]
+        finite = [list(filter(math.isfinite, frame)) for frame in values]
+        thin = scatter(
+            "lines",
+            [x for _ in values[0] for x in (*updates, None)],
+            [y for seed in zip(*values) for y in (*map(_number, seed), None)],
+            line={"color": colour, "width": 0.7},
+            opacity=0.35,
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        thick = scatter(
+            "lines+markers",
+            list(updates),
+            [_number(fmean(left)) if left else None for left in finite],
+            name=name,
+            line={"color": colour, "width": 3, "dash": dash},
+            marker={"symbol": symbol, "size": 9, "maxdisplayed": 9},
+            hovertemplate="%{y:.3f}",
+        )
+        traces += [thin, thick]
+    return traces
+
+
+def dose_figure(
+    points: Sequence[tuple[float, float, float]],
+    *,
+    axis: str,
+    across: str,
+    reach: tuple[float, float],
+    setting: float,
+    ink: str,
+) -> Figure:
+    """The paired difference at each setting that was trained, with its 95 %
+    interval; `setting` is the filled one.
+
+    points  (setting, difference, half-width of its interval)
+    """
+    points = sorted(point for point in points if math.isfinite(point[1]))
+    current = [math.isclose(value, setting, abs_tol=1e-9) for value, _, _ in points]
+    halves = [half if math.isfinite(half) else 0 for _, _, half in points]
+    symbols = ["circle" if now else "circle-open" for now in current]
+    trace = scatter(
+        "markers",
+        [value for value, _, _ in points],
+        [size for _, size, _ in points],
+        error_y={"type": "data", "array": halves, "color": ink},
+        marker={"size": 11, "symbol": symbols, "color": ink},
+        hovertemplate="%{x:g}: %{y:+.3f}<extra></extra>",
+    )
+    return styled(
+        [trace],
+        ink,
+        height=330,
+        xaxis=titled(across, range=_room(reach)),
+        yaxis=titled(axis, rangemode="tozero", zeroline=True, zerolinecolor=GREY),
+    )
+
+
+def _room(reach: tuple[float, float]) -> list[float]:
+    margin = 0.03 * (reach[1] - reach[0])
+    return [reach[0] - margin, reach[1] + margin]
+
+
+def _number(value: float) -> float | None:
+    return round(value, 4) if math.isfinite(value) else None
+
+
+# Who moves whom: the influence maps of both engines, side by side
+
+LEGEND = {
+    "text": "+: the row moves up, −: down. A stronger shade: it moves more.<br>"
+    "Thin frame: rows of one prompt. Thick frame: a leak.",
+    "xref": "paper",
+    "x": 0,
+    "xanchor": "left",
+    "align": "left",
+    "yref": "paper",
+    "y": 0,
+    "yanchor": "top",
+    "yshift": -8,
+    "showarrow": False,
+}
+
+
+@dataclass(frozen=True)
+class MapPicture:
+    """Who moves whom, both engines: values [row moved][row that moves it],
+    which cells leak (faulty side), and the prompt of each row."""
+
+    correct: Sequence[Sequence[float]]
+    faulty: Sequence[Sequence[float]]
+    leaks: Sequence[Sequence[bool]]
+    prompts: Sequence[str]
+    ink: str = INK["light"]
+    names: tuple[str, str] = ("correct", "faulty")
+
+
+def map_figure(picture: MapPicture) -> Figure:
+    """Both maps side by side: the more a cell moves, the stronger its shade."""
+    prompts, count = picture.prompts, len(picture.prompts)
+    cell = max(8, min(30, 380 // max(count, 1)))
+    sides = (picture.correct, picture.faulty)
+    sizes = [abs(v) for side in sides for line in side for v in line]
+    largest = max([size for size in sizes if math.isfinite(size)] + [1e-12])
+    firsts = [r for r in range(count) if r == 0 or prompts[r - 1] != prompts[r]]
+    blocks = list(zip(firsts, [*firsts[1:], count]))
+    data, axes, shapes = [], {}, []
+    rows = {
+        "tickvals": list(range(0, count, max(1, math.ceil(count / 16)))),
+        "showgrid": False,
+        "fixedrange": True,
+    }
+    for column, (name, values) in enumerate(zip(picture.names, sides)):
+        across = "x2" if column else "x"
+        leaks = picture.leaks if column else [[False] * count] * count
+        axes[f"xaxis{across[1:]}"] = titled(
+            f"<b>{name}</b>: row that moves it",
+            side="top",
+            range=[-0.5, count - 0.5],
+            domain=[0.52 * column, 0.48 + 0.52 * column],
+            anchor="y",
+            **rows,
+        )
+        cells = _cells(values, leaks, largest, cell)
+        data.append(cells | {"name": name, "xaxis": across})
+        for i, j in product(range(count), repeat=2):
+            if leaks[i][j]:
+                shapes.append(_frame((j, j + 1), (i, i + 1), across, FAULTY, 3))
+        for down, right in product(blocks, repeat=2):
+            if prompts[down[0]] == prompts[right[0]]:
+                shapes.append(_frame(right, down, across, GREY, 1.5))
+    return styled(
+        data,
+        picture.ink,
+        height=cell * count + 110,
+        margin={"l": 44, "r": 8, "t": 60, "b": 50, "autoexpand": False},
+        shapes=shapes,
+        annotations=[LEGEND],
+        yaxis=titled("moved row", range=[count - 0.5, -0.5], **rows),
+        **axes,
+    )
+
+
+def _frame(
+    x: tuple[int, int], y: tuple[int, int], axis: str, colour: str, width: float
+) -> Figure:
+    """A frame round the cells of columns and rows, the last left out."""
+    ends = {"x0": x[0] - 0.5, "x1": x[1] - 0.5, "y0": y[0] - 0.5, "y1": y[1] - 0.5}
+    line = {"color": colour, "width": width}
+    return {"type": "rect", "xref": axis, "yref": "y", "line": line, **ends}
+
+
+def _cells(
+    values: Sequence[Sequence[float]],
+    leaks: Sequence[Sequence[bool]],
+    largest: float,
+    cell: int,
+) -> Figure:
+    """A heatmap of the root of each size, with signs where there is room."""
+
+    def shade(value: float) -> float | None:
+        if not math.isfinite(value):
+            return None
+        return math.copysign(min(1.0, abs(settled(value)) / largest) ** 0.5, value)
+
+    written = [[signed(settled(v)) for v in line] for line in values]
+    return {
+        "type": "heatmap",
+        "z": [list(map(shade, line)) for line in values],
+        "zmin": -1,
+        "zmax": 1,
+        "colorscale": [[0, GREY], [0.5, "rgba(128,128,128,0)"], [1, GREY]],
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "text": [[t[0] if t[0] in "+−" else "" for t in line] for line in written],
+        "texttemplate": "%{text}" if cell >= 16 else "",
+        "hovertext": [
+            [
+                f"row {j} moves row {i} by {text}" + "<br>a leak" * leaks[i][j]
+                for j, text in enumerate(line)
+            ]
+            for i, line in enumerate(written)
+        ],
+        "hoverinfo": "text",
+    }
+
+
+# A log step by step: each step's verdict and how far it is off
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A log by steps: verdicts, and how far it is from the correct numbers."""
+
+    steps: Sequence[str]
+    verdicts: Sequence[str]
+    distances: Sequence[float]
+    flips: Sequence[int]
+    ink: str = INK["light"]
+    coloured: bool = True
+
+
+VERDICTS = {
+    "correct": ("circle", CORRECT),
+    "matches": ("circle", CORRECT),
+    "other": ("diamond", FAULTY),
+    "suspect": ("diamond-open", FAULTY),
+    "asks": ("square-open", "gray"),
+    "none fits": ("x", "gray"),
+    "cannot tell": ("line-ew-open", "gray"),
+}
+"""Symbol and colour of a step's verdict: the shape tells it alone."""
+
+
+def timeline_figure(picture: Timeline) -> Figure:
+    """One mark a step, on a symlog axis."""
+    data = []
+    for verdict, (symbol, colour) in VERDICTS.items():
+        colour = colour if picture.coloured else "gray"
+        steps = [i for i, v in enumerate(picture.verdicts) if v == verdict]
+        if not steps:
+            continue
+        line = {"width": 1.5}
+        hover = [
+            f"step {picture.steps[i]}: {verdict}<br>off by"
+            f" {signed(picture.distances[i])}, {picture.flips[i]} flips"
+            for i in steps
+        ]
+        marks = scatter(
+            "markers",
+            steps,
+            [symlog(settled(picture.distances[i])) for i in steps],
+            name=verdict,
+            marker={"symbol": symbol, "color": colour, "size": 9, "line": line},
+            customdata=[[i] for i in steps],
+            cliponaxis=False,
+            hovertext=hover,
+            hoverinfo="text",
+        )
+        data.append(marks)
+    shown = range(0, len(picture.steps), max(1, math.ceil(len(picture.steps) / 12)))
+    largest = max([v for v in picture.distances if math.isfinite(v)] + [0.0])
+    top = math.ceil(math.log10(max(largest, 1.0)))
+    powers = [10.0**k for k in range(0, top + 1, max(1, math.ceil(top / 3)))]
+    return styled(
+        data,
+        picture.ink,
+        height=260,
+        legend=ABOVE,
+        xaxis=titled(
+            "step",
+            tickvals=list(shown),
+            ticktext=[picture.steps[i] for i in shown],
+            showgrid=False,
+        ),
+        yaxis=titled(
+            "largest difference",
+            tickvals=[0.0, *map(symlog, powers)],
+            ticktext=["0", *(f"{power:g}" for power in powers)],
+            range=[-0.2, symlog(largest) * 1.15 + 0.2],
+        ),
+    )

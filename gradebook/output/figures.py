@@ -1,0 +1,225 @@
+"""Rows as SVG, without scripts: on paper, in a notebook, as a small picture.
+
+>>> import gradebook
+>>> bug, case = gradebook.bug("partial_groups"), gradebook.load("partial_groups")
+>>> both = gradebook.compare(bug, case.batch())
+>>> gradebook.figures.stage_figure(both, "baseline")[:4]
+'<svg'
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradebook.analysis.comparison import Comparison
+from gradebook.core.formatting import settled, signed
+from gradebook.output.panels import (
+    PARTS_OF_LOSS,
+    Panel,
+    kind_of,
+    panels,
+    squashes,
+    stage_panel,
+    symlog,
+    telling,
+    written,
+)
+from gradebook.output.rendering import rendered
+
+NAMES = ("correct", "faulty")
+MOST = 40
+"""So many rows are drawn of a comparison, those that differ first."""
+ROW, LEFT, PLOT, ROOM = 20, 70, 560, 60
+"""Pixels: a row's height, left of the plot, the plot, right of it."""
+NARROW = 330
+"""Pixels of a plot that has words on its right."""
+LETTER = 7
+"""Pixels of a letter, about."""
+EDGE = 12
+"""Pixels around a small picture."""
+
+
+class Figure(str):
+    """A picture as SVG, which a notebook shows."""
+
+    def _repr_html_(self) -> str:
+        return f'<div style="background: #fff; max-width: 760px">{self}</div>'
+
+
+def rows_figure(comparison: Comparison, kind: str = "") -> Figure:
+    """Each row's advantage, or the part of its gradient that differs, under both
+    engines.
+
+    kind  "advantage" or "gradient"; default: what differs
+    """
+    panel = telling(panels(comparison, kind or kind_of(comparison)))
+    rows = first_rows(panel)
+    prompts = [str(p) for p in comparison.batch.prompt[rows].tolist()]
+    return picture(chosen(panel, rows), prompts, squashes([panel]), rows)
+
+
+def stage_figure(
+    comparison: Comparison,
+    stage: str,
+    row: int = -1,
+    names: tuple[str, str] = NAMES,
+    prompts: Sequence[str] = (),
+) -> Figure:
+    """A stage's result on each row, correct and faulty, with its digits. Flags
+    stand at no and yes, and groups at their number. The loss has three lines,
+    itself and its two parts.
+
+    row      the selected row, -1 for none
+    names    what the engines are called
+    prompts  the rows' prompts as typed
+    """
+    panel = stage_panel(comparison, stage)
+    rows = first_rows(panel, row)
+    labels = prompts or [str(p) for p in comparison.batch.prompt.tolist()]
+    left_out = len(panel.correct) - len(rows)
+    more = f"; {left_out} more rows are not drawn" if left_out else ""
+    shown = chosen(panel, rows, f"{stage}: ● {names[0]}, ◇ {names[1]}{more}")
+    digits = 6 if stage == "loss" else 3
+    both = [written(a, b, digits) for a, b in zip(shown.correct, shown.faulty)]
+    return picture(
+        shown,
+        [*PARTS_OF_LOSS.values()] if stage == "loss" else [labels[r] for r in rows],
+        squashes([panel]),
+        [""] * len(rows) if stage == "loss" else rows,
+        [
+            f"{a} → {b}" if differs else a
+            for (a, b), differs in zip(both, shown.differs)
+        ],
+        at=row,
+        plot=NARROW,
+    )
+
+
+def first_rows(panel: Panel, row: int = -1) -> list[int]:
+    """The rows that are drawn, in order: all, or of many `row` and those that
+    differ first."""
+    differs = panel.differs
+    rows = sorted(range(len(differs)), key=lambda r: (r != row, not differs[r]))
+    return sorted(rows[:MOST])
+
+
+def chosen(panel: Panel, rows: Sequence[int], title: str = "") -> Panel:
+    """The panel of these rows."""
+    flipped = panel.flips or [False] * len(panel.correct)
+    return Panel(
+        title or panel.title,
+        [panel.correct[row] for row in rows],
+        [panel.faulty[row] for row in rows],
+        [flipped[row] for row in rows],
+    )
+
+
+def picture(
+    panel: Panel,
+    prompts: Sequence[str],
+    log: bool = False,
+    numbers: Sequence[object] = (),
+    beside: Sequence[str] = (),
+    lines: Sequence[str] = (),
+    at: int = -1,
+    plot: int = PLOT,
+) -> Figure:
+    """A panel as SVG: a circle and a diamond on each row over a zero line, with a
+    thick connector and the word FLIP on a flip.
+
+    numbers  the rows' own, where they are not 0, 1, 2, ..
+    beside   what stands at the right of each row
+    lines    what stands below it
+    at       the number of the selected row
+    plot     the width of the plot in pixels
+    """
+    axis = symlog if log else float
+    values = [v for v in (*panel.correct, *panel.faulty) if math.isfinite(v)]
+    low, high = axis(min([0.0, *values])), axis(max([0.0, *values]))
+
+    def x(value: float) -> float:
+        share = (axis(settled(value)) - low) / ((high - low) or 1.0)
+        return round(LEFT + 12 + (plot - 24) * share, 1)
+
+    ticks = {x(0.0): _tick(panel, 0.0)}
+    for end in (min(values, default=0.0), max(values, default=0.0)):
+        if all(abs(x(end) - place) > 45 for place in ticks):
+            ticks[x(end)] = _tick(panel, end)
+    rows, shaded = _marks(panel, x, ROW), False
+    for row, prompt in enumerate(prompts):
+        shaded ^= row > 0 and prompt != prompts[row - 1]
+        named = " ".join((prompt if len(prompt) < 7 else prompt[:5] + "…").split())
+        number = numbers[row] if numbers else row
+        label = f"{'▸' * (number == at)}{number}  {named}"
+        rows[row] |= {"label": label, "shaded": shaded}
+    for marks, text in zip(rows, beside):
+        marks["beside"] = text
+    right = LEFT + plot + ROOM
+    foot = ROW * len(rows) + 6
+    svg = rendered(
+        "rows.svg.jinja",
+        title=" ".join(panel.title.split()),
+        rows=rows,
+        row_height=ROW,
+        width=right + LETTER * max(map(len, beside), default=0),
+        right=right,
+        height=foot + 36 + 20 * len(lines),
+        middle=LEFT + plot / 2,
+        foot=foot,
+        zero=x(0.0),
+        ticks=ticks,
+        lines=lines,
+        size=5,
+    )
+    return Figure(svg)
+
+
+def _tick(panel: Panel, value: float) -> str:
+    kind = type(panel.correct[0]) if panel.correct else float
+    if kind is float and not value:
+        return "0"
+    return written(kind(value), kind(value), write=signed)[0]
+
+
+def thumbnail(panel: Panel, width: int, height: int, log: bool = False) -> Figure:
+    """A panel as a small SVG without words, 0 in its middle."""
+    axis = symlog if log else float
+    values = [v for v in (*panel.correct, *panel.faulty) if math.isfinite(v)]
+    reach = max((abs(axis(settled(v))) for v in values), default=0) or 1
+    gap = (height - EDGE) / max(len(panel.correct), 1)
+
+    def x(value: float) -> float:
+        return width / 2 + (width / 2 - EDGE) * axis(settled(value)) / reach
+
+    svg = rendered(
+        "rows.svg.jinja",
+        title="",
+        rows=_marks(panel, x, gap, EDGE / 2),
+        width=width,
+        height=height,
+        foot=height,
+        zero=width / 2,
+        ticks={},
+        lines=[],
+        size=round(min(4.5, gap / 2 + 1), 1),
+    )
+    return Figure(svg)
+
+
+def _marks(
+    panel: Panel, x: Callable[[float], float], height: float, top: float = 0
+) -> list[dict[str, Any]]:
+    """Where each row's marks stand; None for a value that has no mark."""
+    return [
+        {
+            "y": top + height * (row + 0.5),
+            "a": x(a) if math.isfinite(a) else None,
+            "b": x(b) if math.isfinite(b) else None,
+            "flips": any(panel.flips[row : row + 1]),
+            "shaded": False,
+            "beside": "",
+        }
+        for row, (a, b) in enumerate(zip(panel.correct, panel.faulty))
+    ]
