@@ -154,8 +154,7 @@ def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
         begin += step.minutes
     steps.append(replace(CLOSING, begin=begin))
     taught = {step.bug for step in steps}
-    left_out = (load(name) for name in BUGS if name not in taught)
-    return (*steps, *(_step(case, _minutes(case)) for case in left_out))
+    return (*steps, *(_case(load(name)) for name in BUGS if name not in taught))
 
 
 def query(scenario: str, covered: bool = True) -> dict[str, str]:
@@ -163,30 +162,32 @@ def query(scenario: str, covered: bool = True) -> dict[str, str]:
     return encode(start(load(scenario)), covered)
 
 
+def about_training(bug: str) -> tuple[str, tuple[str, ...], int]:
+    """The question about the bug's training runs with the slider at its default,
+    its choices, and the right one."""
+    runs = study(bug)
+    names, update = load(bug).engine_names, runs.report[0]
+    choices = tuple(c[:1].upper() + c[1:] for c in runs.measured.choices)
+    asked = question(runs, runs.slider.default, names, update)
+    return asked, choices, KINDS.index(runs.answer)
+
+
 def _of_the_hour() -> list[Step]:
     """The cases and the training runs that have a place in the hour."""
-    placed: list[tuple[int, Step]] = []
-    for case in map(load, names()):
-        if case.plan and case.plan.place:
-            placed.append((case.plan.place, _step(case, case.plan.minutes)))
-    for name in studied():
-        lesson = study(name).plan
-        if lesson and lesson.place:
-            placed.append((lesson.place, _training(name, lesson)))
-    return [step for _, step in sorted(placed, key=lambda one: one[0])]
+    lessons = [(_case(case), case.plan) for case in map(load, names())]
+    lessons += [(_training(bug), study(bug).plan) for bug in studied()]
+    placed = [(plan.place, step) for step, plan in lessons if plan and plan.place]
+    return [step for _, step in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
-    """The bugs' steps, with minutes that fill the session."""
-    mains = [load(bug(name).name) for name in bugs]
+    """The bugs' steps, with minutes that fill the session. Every bug gets its
+    report, then a second step before one gets a third."""
     if minutes < least(bugs):
-        raise refuse(
-            f"at least {least(bugs)} for {len(mains)} bugs", minutes, "minutes"
-        )
+        raise refuse(f"at least {least(bugs)} for {len(bugs)} bugs", minutes, "minutes")
     room = minutes - OPENING.minutes - CLOSING.minutes
-    by_bug = [_steps(main) for main in mains]
+    by_bug = [_steps(bug(name).name) for name in bugs]
     kept = {steps[0]: steps[0].minutes for steps in by_bug}
-    # Every bug gets a second step before one gets a third.
     for turn in zip_longest(*(steps[1:] for steps in by_bug)):
         for step in filter(None, turn):
             if sum(kept.values()) + step.minutes <= room:
@@ -195,70 +196,50 @@ def _fitting(bugs: Sequence[str], minutes: int) -> list[Step]:
         kept[max(kept, key=lambda step: kept[step])] -= 1
     while sum(kept.values()) < room:
         kept[min(kept, key=lambda step: kept[step])] += 1
-    return [
-        replace(step, minutes=kept[step])
-        for steps in by_bug
-        for step in steps
-        if step in kept
-    ]
+    steps = [step for steps in by_bug for step in steps if step in kept]
+    return [replace(step, minutes=kept[step]) for step in steps]
 
 
-def _steps(main: Scenario) -> list[Step]:
+def _steps(name: str) -> list[Step]:
     """All that can be taught of a bug: its report, the cases that have notes
     for a lead, and its training runs."""
-    others = [case for case in variants(main.bug)[1:] if case.plan]
-    steps = [_step(case, _minutes(case)) for case in (main, *others)]
-    if main.bug in studied():
-        lesson = study(main.bug).plan
-        steps += [_training(main.bug, lesson)] if lesson else []
-    return steps
+    main, *others = variants(name)
+    steps = [_case(case) for case in (main, *(case for case in others if case.plan))]
+    trained = name in studied() and study(name).plan
+    return [*steps, _training(name)] if trained else steps
 
 
-def _minutes(case: Scenario) -> int:
-    """The minutes that the case's own notes give it."""
-    return case.plan.minutes if case.plan else LEAST
+def _training(name: str) -> Step:
+    asked, choices, answer = about_training(name)
+    title = f"Does it matter? {load(name).title}"
+    opened = Step(-1, LEAST, title, name, trains=True, ask=asked, choices=choices)
+    return _taught(opened, f"{choices[answer]}. {study(name).why}", study(name).plan)
 
 
-def _training(name: str, lesson: Lesson) -> Step:
-    """The bug's training runs, with the slider at its default."""
-    runs, main = study(name), load(name)
-    update = runs.report[0]
-    asked = question(runs, runs.slider.default, main.engine_names, update)
-    choices = tuple(c[:1].upper() + c[1:] for c in runs.measured.choices)
-    step = Step(
-        begin=-1,
-        minutes=lesson.minutes,
-        title=f"Does it matter? {main.title}",
-        bug=name,
-        trains=True,
-        ask=asked,
-        choices=choices,
-        truth=f"{choices[KINDS.index(runs.answer)]}. {runs.why}",
-    )
-    return _with_notes(step, lesson)
-
-
-def _step(scenario: Scenario, minutes: int) -> Step:
+def _case(case: Scenario) -> Step:
     """A case, its begin not set yet."""
-    asked, lesson = scenario.prediction, scenario.plan
-    main = load(scenario.bug).title
-    step = Step(
-        begin=-1,
-        minutes=minutes,
-        title=f"{main}: {scenario.title}" if scenario.variant else main,
-        bug=scenario.bug,
-        scenario=scenario.name,
+    main, asked = load(case.bug).title, case.prediction
+    title = f"{main}: {case.title}" if case.variant else main
+    opened = Step(
+        -1,
+        LEAST,
+        title,
+        case.bug,
+        case.name,
         ask=asked.question,
         choices=asked.choices,
-        truth=f"{asked.choices[asked.answer]}. {asked.why}",
     )
-    return step if lesson is None else _with_notes(step, lesson)
+    return _taught(opened, f"{asked.choices[asked.answer]}. {asked.why}", case.plan)
 
 
-def _with_notes(step: Step, lesson: Lesson) -> Step:
-    """The step with what a lead says about the case."""
+def _taught(step: Step, truth: str, lesson: Lesson | None) -> Step:
+    """The step with its answer, and what a lead says about it."""
+    if lesson is None:
+        return replace(step, truth=truth)
     return replace(
         step,
+        minutes=lesson.minutes,
+        truth=truth,
         usual=step.choices[lesson.usual] + ".",
         why=lesson.why,
         do=lesson.do,

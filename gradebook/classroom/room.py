@@ -12,28 +12,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    delete,
-    func,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
 
 from gradebook.classroom.codes import new_code
-from gradebook.classroom.snapshot import GONE, LOOKED, Position, Room, snapshot
 from gradebook.classroom.store import (
+    GONE,
+    LOOKED,
+    Position,
+    Room,
     Store,
-    drafts,
     hashed,
     leads,
     new_token,
     reveals,
     rooms,
+    row_of,
     seats,
+    snapshot,
     votes,
 )
 from gradebook.core.errors import GradebookError, refuse
@@ -44,11 +39,7 @@ MOST_OF_ONE = 3
 MOST_SEATS = 500
 MOST_QUESTIONS = 200
 MOST_CHOICES = 20
-MOST_DRAFTS = 40
-"""Drafts that are kept for one seat."""
-LONGEST_TEXT = 100
 LONGEST_LINK = 65_536
-LONGEST_NAME = 40
 KEPT = 23 * 3600.0
 """Seconds that a room is kept after its last sign of life. Each server deletes
 silent rooms once an hour, so none is kept for more than a day."""
@@ -98,27 +89,30 @@ class Rooms:
     def room_of(self, seat: str) -> str:
         """The room that this browser leads or has joined, the last one of
         several, unless it left; '' for none."""
-        queries = [
-            select(table.c.code, table.c.since).where(table.c.seat == hashed(seat))
-            for table in (seats, leads)
-        ]
         with self._store.read() as database:
-            rows = [row for query in queries for row in database.execute(query)]
-        return max(rows, key=lambda row: row.since).code if rows else ""
+            taken = [
+                row
+                for table in (seats, leads)
+                for row in database.execute(
+                    select(table.c.since, table.c.code).where(
+                        row_of(table, seat=hashed(seat))
+                    )
+                )
+            ]
+        return max(taken)[1] if taken else ""
 
     def heard(self, code: str, seat: str) -> bool:
         """The browser is in this room, as a learner or as a lead. Asking
         keeps the room, and the seat in it."""
-        now = self._clock()
+        now, own = self._clock(), {"code": code, "seat": hashed(seat)}
         with self._store.write() as database:
-            here = (_seat(table, code, seat) for table in (seats, leads))
-            if not any(database.execute(query).first() for query in here):
+            if not any(_count(database, t, row_of(t, **own)) for t in (seats, leads)):
                 return False
             # The room's row first, as in every change; but seldom: all wait for it.
             silent = (rooms.c.code == code, rooms.c.touched < now - GONE)
             database.execute(update(rooms).where(*silent).values(touched=now))
-            heard = update(seats).where(*_of(seats, code, seat))
-            database.execute(heard.values(heard=now))
+            heard = update(seats).where(row_of(seats, **own)).values(heard=now)
+            database.execute(heard)
             return True
 
     # The learners' side
@@ -130,48 +124,33 @@ class Rooms:
 
         Raises GradebookError for a newcomer to a room that is full or locked.
         """
-        now, token = self._clock(), hashed(_text("seat", seat))
-        _text("question", question or "-")
+        now, own = self._clock(), {"code": code, "seat": hashed(seat)}
         here = {"heard": now, "question": question}
-        row = {"code": code, "seat": token, "since": now, "follows": True, **here}
-        mine = update(seats).where(*_of(seats, code, seat)).values(here)
+        mine = update(seats).where(row_of(seats, **own)).values(here)
         with self._store.write() as database:
             if not database.execute(mine).rowcount:
                 self._refuse_newcomers(database, code, now)
+                row = {**own, "since": now, "follows": True, **here}
                 database.execute(self._store.upsert(seats, row, *here))
 
     def leave(self, code: str, seat: str) -> None:
         """The seat is free. Its votes count on."""
         with self._changed(code) as database:
-            database.execute(delete(seats).where(*_of(seats, code, seat)))
-
-    def call(self, code: str, seat: str, name: str) -> None:
-        """The learner's first name, where the lead asks for names; '' for
-        none."""
-        mine = update(seats).where(*_of(seats, code, seat))
-        with self._changed(code) as database:
-            asked = database.execute(_room(code)).one().names
-            name = name.strip()[:LONGEST_NAME] if asked else ""
-            database.execute(mine.values(name=name or None))
-
-    def names(self, code: str, lead: str) -> list[str]:
-        """The first names of the learners who gave one, for the lead."""
-        query = select(seats.c.name).where(seats.c.code == code)
-        with self._led(code, lead) as database:
-            names = database.execute(query.where(seats.c.name.is_not(None)))
-            return sorted(names.scalars(), key=str.casefold)
+            mine = row_of(seats, code=code, seat=hashed(seat))
+            database.execute(delete(seats).where(mine))
 
     def follows(self, code: str, seat: str) -> bool:
         """The learner follows the lead; so it begins."""
-        query = select(seats.c.follows).where(*_of(seats, code, seat))
+        mine = row_of(seats, code=code, seat=hashed(seat))
         with self._store.read() as database:
-            return database.execute(query).scalar_one_or_none() is not False
+            follows = database.execute(select(seats.c.follows).where(mine))
+            return follows.scalar_one_or_none() is not False
 
     def follow(self, code: str, seat: str, on: bool) -> None:
         """The learner follows the lead from now on, or does not."""
-        mine = update(seats).where(*_of(seats, code, seat))
+        mine = row_of(seats, code=code, seat=hashed(seat))
         with self._store.write() as database:
-            database.execute(mine.values(follows=on))
+            database.execute(update(seats).where(mine).values(follows=on))
 
     def vote(self, code: str, seat: str, question: str, choice: int) -> None:
         """The seat's choice. It replaces an earlier one, and is written when
@@ -182,16 +161,13 @@ class Rooms:
         """
         if not LOOKED <= choice < MOST_CHOICES:
             raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
-        row: dict[str, Any] = {"question": _text("question", question)}
-        row |= {"code": code, "seat": hashed(seat), "choice": choice}
-        this = (reveals.c.code == code, reveals.c.question == question)
-        revealed = select(reveals).where(*this)
+        own, asked = {"code": code, "seat": hashed(seat)}, {"question": question}
         with self._changed(code) as database:
             made = _choices(database, code, seat)
             expected = ""
-            if database.execute(revealed).first():
+            if _count(database, reveals, row_of(reveals, code=code, **asked)):
                 expected = "a vote before the reveal"
-            elif not database.execute(_seat(seats, code, seat)).first():
+            elif not _count(database, seats, row_of(seats, **own)):
                 expected = "a seat that has joined"
             elif made.get(question) == LOOKED:
                 expected = "a vote before a look at the answer"
@@ -199,6 +175,7 @@ class Rooms:
                 expected = f"at most {MOST_QUESTIONS} questions"
             if expected:
                 raise GradebookError(key="vote", expected=expected)
+            row = {**own, **asked, "choice": choice}
             database.execute(self._store.upsert(votes, row, "choice"))
 
     def choices(self, code: str, seat: str) -> dict[str, int]:
@@ -206,34 +183,15 @@ class Rooms:
         with self._store.read() as database:
             return _choices(database, code, seat)
 
-    def keep(self, code: str, seat: str, scenario: str, link: str) -> None:
-        """Keeps what a learner or a lead made of a scenario, as the query of
-        a link."""
-        row = {"code": code, "seat": hashed(seat)}
-        row |= {"link": _text("link", link, LONGEST_LINK)}
-        row |= {"scenario": _text("scenario", scenario)}
-        others = (*_of(drafts, code, seat), drafts.c.scenario != scenario)
-        with self._changed(code) as database:
-            if _count(database, drafts, *others) < MOST_DRAFTS:
-                database.execute(self._store.upsert(drafts, row, "link"))
-
-    def kept(self, code: str, seat: str, scenario: str) -> str:
-        """What is kept of the scenario, '' for nothing."""
-        mine = (*_of(drafts, code, seat), drafts.c.scenario == scenario)
-        query = select(drafts.c.link).where(*mine)
-        with self._store.read() as database:
-            return database.execute(query).scalar_one_or_none() or ""
-
     # The lead's side
 
-    def open(self, lead: str) -> tuple[str, str]:
-        """Opens a room for the browser `lead`: its code and its lead's key.
+    def open(self, lead: str) -> str:
+        """Opens a room for the browser `lead`: its code.
 
         Raises GradebookError when `lead` has MOST_OF_ONE rooms open, and
         when the database is full of rooms that somebody uses.
         """
-        token, now = hashed(_text("lead", lead)), self._clock()
-        key = new_token()
+        token, now = hashed(lead), self._clock()
         with self._store.write() as database:
             if _count(database, leads, leads.c.seat == token) >= MOST_OF_ONE:
                 raise _too_many(f"at most {MOST_OF_ONE} open rooms of one lead")
@@ -243,12 +201,12 @@ class Rooms:
             if _count(database, rooms) >= MOST_ROOMS:
                 raise _too_many(f"at most {MOST_ROOMS} rooms on a server")
             code = new_code()
-            while database.execute(_room(code)).first():
+            while _count(database, rooms, rooms.c.code == code):
                 code = new_code()
-            new = {"key": hashed(key), "opened": now, "touched": now}
-            database.execute(rooms.insert().values(code=code, token=new_token(), **new))
+            room = {"code": code, "token": new_token(), "touched": now}
+            database.execute(rooms.insert().values(room))
             database.execute(leads.insert().values(code=code, seat=token, since=now))
-        return code, key
+        return code
 
     def close(self, code: str, lead: str) -> None:
         """The room is gone, with all that was kept of it."""
@@ -258,53 +216,43 @@ class Rooms:
     def take(self, code: str, key: str, lead: str) -> None:
         """The browser `lead` leads, too. Raises GradebookError for a wrong
         key."""
-        token, now = hashed(_text("lead", lead)), self._clock()
-        row = {"code": code, "seat": token, "since": now}
-        right = (rooms.c.code == code, rooms.c.key == hashed(key))
+        row = {"code": code, "seat": hashed(lead), "since": self._clock()}
         with self._changed(code) as database:
-            if not database.execute(select(rooms.c.code).where(*right)).first():
+            if not _count(database, rooms, row_of(rooms, code=code, key=hashed(key))):
                 raise GradebookError(key="room", expected="its lead's key")
             database.execute(self._store.upsert(leads, row, "since"))
 
     def new_key(self, code: str, lead: str) -> str:
-        """Another key for the lead. The one before opens nothing any more."""
+        """A key with which another browser leads. The one before opens nothing
+        any more."""
         key = new_token()
-        with self._led(code, lead) as database:
-            room = update(rooms).where(rooms.c.code == code)
-            database.execute(room.values(key=hashed(key)))
+        self.change(code, lead, key=hashed(key))
         return key
 
     def reveal(self, code: str, lead: str, question: str) -> None:
         """The question is answered: no vote changes any more."""
-        row = {"code": code, "question": _text("question", question)}
+        row = {"code": code, "question": question}
         with self._led(code, lead) as database:
             database.execute(self._store.upsert(reveals, row))
 
     def hide(self, code: str, lead: str, question: str) -> None:
         """Takes the reveal back: votes may change again."""
+        revealed = row_of(reveals, code=code, question=question)
         with self._led(code, lead) as database:
-            this = (reveals.c.code == code, reveals.c.question == question)
-            database.execute(delete(reveals).where(*this))
+            database.execute(delete(reveals).where(revealed))
 
     def change(self, code: str, lead: str, **settings: Any) -> None:
-        """Other values for `locked`, `most`, `names`, `ends` or `tab`. Names
-        that nobody is asked for any more are forgotten."""
-        most = settings.get("most")
-        if most is not None and not 1 <= most <= MOST_SEATS:
-            raise refuse(f"1 to {MOST_SEATS}", most, "learners")
+        """Other values in the room's row: `locked`, `most`, `ends`, `tab`."""
         with self._led(code, lead) as database:
             database.execute(update(rooms).where(rooms.c.code == code).values(settings))
-            if settings.get("names") is False:
-                mine = update(seats).where(seats.c.code == code)
-                database.execute(mine.values(name=None))
 
     def reset(self, code: str, lead: str) -> None:
         """The room as it was opened, for the next class: its code, its link
         and its lead stay."""
+        empty = dict.fromkeys(("page", "question", "link", "stage", "ends"))
         with self._led(code, lead) as database:
-            for table in (seats, votes, reveals, drafts):
+            for table in (seats, votes, reveals):
                 database.execute(delete(table).where(table.c.code == code))
-            empty = dict.fromkeys(("page", "question", "link", "stage", "ends"))
             database.execute(update(rooms).where(rooms.c.code == code).values(empty))
 
     def move(self, code: str, lead: str, position: Position, tab: str = "") -> None:
@@ -314,15 +262,13 @@ class Rooms:
         Raises GradebookError for a link of more than LONGEST_LINK
         characters.
         """
-        _text("link", position.link or "-", LONGEST_LINK)
-        known = self.read(code)
-        if known is not None and known.tab not in (None, tab):
-            return
-        if known is not None and (known.position, known.tab or "") == (position, tab):
-            return
-        with self._led(code, lead) as database:
-            room = update(rooms).where(rooms.c.code == code)
-            database.execute(room.values(**vars(position), tab=tab or None))
+        if len(position.link) > LONGEST_LINK:
+            raise refuse(f"at most {LONGEST_LINK} characters", "more", "link")
+        known = self.room(code)
+        elsewhere = known.tab not in (None, tab)
+        stands = (known.position, known.tab or "") == (position, tab)
+        if not (elsewhere or stands):
+            self.change(code, lead, **vars(position), tab=tab or None)
 
     def sweep(self) -> None:
         """Deletes the rooms that showed no sign of life for KEPT seconds."""
@@ -336,10 +282,9 @@ class Rooms:
     def _changed(self, code: str) -> Iterator[Connection]:
         """A transaction that changes the room. The room's row is taken
         first, so that changes of one room come one after the other."""
+        room = update(rooms).where(rooms.c.code == code)
         with self._store.write() as database:
-            new = {"version": rooms.c.version + 1, "touched": self._clock()}
-            room = update(rooms).where(rooms.c.code == code).values(new)
-            if not database.execute(room).rowcount:
+            if not database.execute(room.values(touched=self._clock())).rowcount:
                 raise refuse("a room that is open", code, "room")
             yield database
         self._wrote[code] += 1
@@ -348,12 +293,14 @@ class Rooms:
     @contextmanager
     def _led(self, code: str, lead: str) -> Iterator[Connection]:
         with self._changed(code) as database:
-            if not database.execute(_seat(leads, code, lead)).first():
+            own = row_of(leads, code=code, seat=hashed(lead))
+            if not _count(database, leads, own):
                 raise GradebookError(key="room", expected="its lead's key")
             yield database
 
     def _refuse_newcomers(self, database: Connection, code: str, now: float) -> None:
-        room = database.execute(_room(code).with_for_update()).first()
+        query = select(rooms).where(rooms.c.code == code).with_for_update()
+        room = database.execute(query).first()
         if room is None:
             raise refuse("a room that is open", code, "room")
         if room.locked:
@@ -364,21 +311,9 @@ class Rooms:
             raise _too_many(f"at most {most} learners")
 
 
-def _room(code: str) -> Select[Any]:
-    return select(rooms).where(rooms.c.code == code)
-
-
-def _of(table: Table, code: str, seat: str) -> tuple[ColumnElement[bool], ...]:
-    """The table's rows of one seat in one room."""
-    return (table.c.code == code, table.c.seat == hashed(seat))
-
-
-def _seat(table: Table, code: str, seat: str) -> Select[Any]:
-    return select(table).where(*_of(table, code, seat))
-
-
 def _choices(database: Connection, code: str, seat: str) -> dict[str, int]:
-    query = select(votes.c.question, votes.c.choice).where(*_of(votes, code, seat))
+    mine = row_of(votes, code=code, seat=hashed(seat))
+    query = select(votes.c.question, votes.c.choice).where(mine)
     return dict(database.execute(query).all())
 
 
@@ -389,9 +324,3 @@ def _count(database: Connection, table: Table, *where: ColumnElement[bool]) -> i
 
 def _too_many(expected: str) -> GradebookError:
     return GradebookError(key="room", expected=expected, found="one more")
-
-
-def _text(name: str, text: str, most: int = LONGEST_TEXT) -> str:
-    if not 0 < len(text) <= most:
-        raise refuse(f"1 to {most} characters", len(text), name)
-    return text

@@ -1,5 +1,5 @@
 """Where rooms are kept: an SQL database, SQLite in the user's data folder
-unless a URL names another.
+unless a URL names another; and a room at one moment, read as a whole.
 
 One schema and one SQL serve SQLite and PostgreSQL. Tokens of browsers and
 keys of leads are stored hashed, so that a copy of the database opens no room.
@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
 from platformdirs import user_data_path
 from sqlalchemy import (
-    BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Connection,
     Engine,
     Executable,
@@ -30,117 +31,79 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
     create_engine,
     event,
+    func,
     inspect,
     select,
     text,
-    update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
 from gradebook.core.errors import GradebookError
 
+VERSION = 3
+"""Of the tables. Rooms last a day at most, so those of an earlier version are
+dropped."""
+ONE_AT_A_TIME = 0x67726164
+"""PostgreSQL's lock for servers that start together."""
+
 schema = MetaData()
 
 
-def _of_a_room() -> Column[str]:
-    """The room's code; the row goes with its room."""
+def _of_a_room(name: str, *columns: Column[Any]) -> Table:
+    """A table whose rows go with their room."""
     room = ForeignKey("rooms.code", ondelete="CASCADE")
-    return Column("code", String(16), room, primary_key=True)
+    code = Column("code", String(16), room, primary_key=True)
+    return Table(name, schema, code, *columns)
 
 
-def _token(**options: Any) -> Column[str]:
-    return Column("seat", String(64), **options)
+def _key(name: str, length: int) -> Column[str]:
+    return Column(name, String(length), primary_key=True)
 
 
 versions = Table("gradebook_schema", schema, Column("version", Integer))
 rooms = Table(
     "rooms",
     schema,
-    Column("code", String(16), primary_key=True),
-    Column("key", String(64), nullable=False),
-    Column("opened", Float, nullable=False),
+    _key("code", 16),
+    Column("key", String(64)),
+    Column("token", String(64), nullable=False),
     Column("touched", Float, nullable=False),
-    Column("version", BigInteger, nullable=False, default=0),
     Column("page", String(100)),
     Column("question", String(100)),
     Column("link", Text),
     Column("stage", String(100)),
-    # Since version 2:
-    Column("token", String(64), nullable=False),
     Column("locked", Boolean, nullable=False, default=False),
     Column("most", Integer),
-    Column("names", Boolean, nullable=False, default=False),
     Column("ends", Float),
     Column("tab", String(100)),
 )
-leads = Table(
-    "leads",
-    schema,
-    _of_a_room(),
-    _token(primary_key=True),
-    Column("since", Float, nullable=False),
-)
-seats = Table(
+leads = _of_a_room("leads", _key("seat", 64), Column("since", Float, nullable=False))
+seats = _of_a_room(
     "seats",
-    schema,
-    _of_a_room(),
-    _token(primary_key=True),
+    _key("seat", 64),
     Column("since", Float, nullable=False),
     Column("heard", Float, nullable=False),
     Column("question", String(100), nullable=False),
     Column("follows", Boolean, nullable=False, default=True),
-    Column("name", String(100)),  # since version 2
 )
-votes = Table(
+votes = _of_a_room(
     "votes",
-    schema,
-    _of_a_room(),
-    Column("question", String(100), primary_key=True),
-    _token(primary_key=True),
+    _key("question", 100),
+    _key("seat", 64),
     Column("choice", Integer, nullable=False),
 )
-reveals = Table(
-    "reveals",
-    schema,
-    _of_a_room(),
-    Column("question", String(100), primary_key=True),
-)
-drafts = Table(
-    "drafts",
-    schema,
-    _of_a_room(),
-    _token(primary_key=True),
-    Column("scenario", String(100), primary_key=True),
-    Column("link", Text, nullable=False),
-)
+reveals = _of_a_room("reveals", _key("question", 100))
 Index("seats_by_token", seats.c.seat)
 Index("leads_by_token", leads.c.seat)
 Index("votes_by_seat", votes.c.code, votes.c.seat)
 
 
-def _to_version_2(database: Connection) -> None:
-    """Links with a token, a lock, a limit, first names, a timer, one leading tab."""
-    for column in (
-        "rooms ADD token VARCHAR(64) DEFAULT '' NOT NULL",
-        "rooms ADD locked BOOLEAN DEFAULT FALSE NOT NULL",
-        "rooms ADD most INTEGER",
-        "rooms ADD names BOOLEAN DEFAULT FALSE NOT NULL",
-        "rooms ADD ends FLOAT",
-        "rooms ADD tab VARCHAR(100)",
-        "seats ADD name VARCHAR(100)",
-    ):
-        database.execute(text(f"ALTER TABLE {column}"))
-    for code in database.execute(select(rooms.c.code)).scalars().all():
-        room = update(rooms).where(rooms.c.code == code)
-        database.execute(room.values(token=new_token()))
-
-
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_to_version_2,)
-"""What turns a database of each earlier version, from 1 on, into the next."""
-ONE_AT_A_TIME = 0x67726164
-"""PostgreSQL's lock for servers that start together."""
+def row_of(table: Table, **values: object) -> ColumnElement[bool]:
+    """The condition of the table's rows with these values."""
+    return and_(*(table.c[name] == value for name, value in values.items()))
 
 
 def new_token() -> str:
@@ -154,7 +117,7 @@ def hashed(token: str) -> str:
 
 
 class Store:
-    """An open database, its schema up to date.
+    """An open database, its tables made.
 
     url  '' for SQLite in the user's data folder
 
@@ -180,7 +143,7 @@ class Store:
         else:  # one read sees one state, as SQLite's do
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
         with self.write() as database:
-            _bring_up_to_date(database)
+            _make_tables(database)
 
     def close(self) -> None:
         """Ends every connection."""
@@ -221,20 +184,126 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(f"BEGIN {kind}")
 
 
-def _bring_up_to_date(database: Connection) -> None:
+def _make_tables(database: Connection) -> None:
     if database.dialect.name == "postgresql":
         lock = text("SELECT pg_advisory_xact_lock(:key)")
         database.execute(lock, {"key": ONE_AT_A_TIME})
-    newest = len(MIGRATIONS) + 1
-    if not inspect(database).has_table(versions.name):
-        schema.create_all(database)
-        database.execute(versions.insert().values(version=newest))
-        return
-    version = database.execute(select(versions.c.version)).scalar_one()
-    if version > newest:
-        raise GradebookError(
-            key="database", expected=f"version {newest}", found=str(version)
-        )
-    for migrate in MIGRATIONS[version - 1 :]:
-        migrate(database)
-    database.execute(update(versions).values(version=newest))
+    if inspect(database).has_table(versions.name):
+        version = database.execute(select(versions.c.version)).scalar_one()
+        if version > VERSION:
+            expected = f"version {VERSION}"
+            raise GradebookError(key="database", expected=expected, found=str(version))
+        if version == VERSION:
+            return
+        for table in ("drafts", "votes", "reveals", "seats", "leads", "rooms"):
+            database.execute(text(f"DROP TABLE IF EXISTS {table}"))
+        versions.drop(database)
+    schema.create_all(database)
+    database.execute(versions.insert().values(version=VERSION))
+
+
+# A room at one moment
+
+
+GONE = 60.0
+"""Seconds after which a silent seat no longer counts as in the room."""
+LOOKED = -1
+"""The choice of a seat that looked at the answer: no vote."""
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where the lead is.
+
+    page      the page's name in its address
+    question  the scenario that stands there
+    link      the lead's state as the query of a link, edits and selected
+              row included
+    stage     the stage that is open
+    """
+
+    page: str
+    question: str
+    link: str = ""
+    stage: str = ""
+
+    @property
+    def heading(self) -> tuple[str, str, str]:
+        """Where followers are taken."""
+        return self.page, self.question, self.stage
+
+
+@dataclass(frozen=True)
+class Room:
+    """A room at one moment.
+
+    leads     who leads it, hashed
+    position  where the lead stands; None before the first case
+    revealed  the questions whose answers the lead has revealed
+    counts    how many seats made each choice, by question
+    token     of the link that joins without a typed code
+    locked    newcomers stay outside
+    most      seats that the lead allows; None for MOST_SEATS
+    ends      when the lead's timer ends; None without one
+    tab       the lead's tab that the room follows; None before the first
+    present   seats that were heard of in the last GONE seconds, by the
+              question that they see
+    """
+
+    code: str
+    leads: frozenset[str]
+    position: Position | None
+    revealed: frozenset[str]
+    counts: Mapping[str, Mapping[int, int]]
+    present: Mapping[str, int]
+    token: str
+    locked: bool
+    most: int | None
+    ends: float | None
+    tab: str | None
+
+    @property
+    def here(self) -> int:
+        """All seats that are present."""
+        return sum(self.present.values())
+
+    def led_by(self, seat: str) -> bool:
+        """This browser leads the room."""
+        return hashed(seat) in self.leads
+
+    def answers(self, question: str) -> int:
+        """How many votes the question has."""
+        return sum(self.counts.get(question, {}).values())
+
+
+def snapshot(database: Connection, code: str, now: float) -> Room | None:
+    """The room, None where it is not open."""
+    room = database.execute(select(rooms).where(rooms.c.code == code)).first()
+    if room is None:
+        return None
+    counted = select(votes.c.question, votes.c.choice, func.count())
+    counted = counted.where(votes.c.code == code, votes.c.choice != LOOKED)
+    counted = counted.group_by(votes.c.question, votes.c.choice)
+    counts: dict[str, dict[int, int]] = {}
+    for question, choice, count in sorted(database.execute(counted)):
+        counts.setdefault(question, {})[choice] = count
+    present = select(seats.c.question, func.count()).group_by(seats.c.question)
+    present = present.where(seats.c.code == code, seats.c.heard >= now - GONE)
+    revealed = select(reveals.c.question).where(reveals.c.code == code)
+    led = select(leads.c.seat).where(leads.c.code == code)
+    position = None
+    if room.page is not None:
+        position = Position(room.page, room.question, room.link, room.stage)
+    return Room(
+        code=code,
+        leads=frozenset(database.execute(led).scalars()),
+        position=position,
+        revealed=frozenset(database.execute(revealed).scalars()),
+        counts=counts,
+        present=dict(database.execute(present).all()),
+        token=room.token,
+        locked=room.locked,
+        most=room.most,
+        ends=room.ends,
+        tab=room.tab,
+    )

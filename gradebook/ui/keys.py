@@ -58,15 +58,11 @@ SEAT: Key[str] = Key("seat", str)
 ROOM_SOUGHT: Key[bool] = Key("room-sought", bool)
 """The rooms were asked whether this browser is in one."""
 LEAD_KEY: Key[str] = Key("lead-key", str)
-"""The key of the room that was opened here: the rooms keep its hash alone."""
+"""The key that was made here: the rooms keep its hash alone."""
 ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
 FOLLOWED: Key[dict[str, Any]] = Key("room-followed", dict)
 """The lead's draft, by case; it is shown in place of the learner's."""
-KEPT: Key[dict[tuple[str, str], str]] = Key("room-kept", dict)
-"""What each room keeps of each case: a link that is too long for the address."""
-FOLLOWS: Key[bool | None] = Key("room-follows", lambda: None)
-"""Whether the learner follows the lead; None until a run has asked the room."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
 """Where the learner was taken last."""
 GO: Key[bool] = Key("room-go", bool)

@@ -155,7 +155,7 @@ async def class_of(count: int, address: str, url: str, processes: list[int]) -> 
     """A class of so many learners: one line of the table."""
     rooms = Rooms(Store(url))
     lead_seat = secrets.token_urlsafe(12)
-    code, _ = rooms.open(lead_seat)
+    code = rooms.open(lead_seat)
     query = urlencode({"room": f"{code}.{rooms.room(code).token}"})
     path = f"{CASE}?v=1&s={CASE}&{query}"
     stream = address.replace("http", "ws") + "/_stcore/stream"

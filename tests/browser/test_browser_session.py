@@ -111,63 +111,6 @@ def test_a_class_goes_on_after_its_server_was_killed(elsewhere, tmp_path):
     server.stop()
 
 
-PASTE = """(cell, text) => {
-  const clipboardData = new DataTransfer();
-  clipboardData.setData("text/plain", text);
-  cell.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
-}"""
-
-
-@pytest.mark.long
-def test_a_batch_too_long_for_the_address_comes_back(elsewhere, tmp_path):
-    """After a reload, and with what was typed while its server was away: the board
-    sends that again to the draft that the database had."""
-    server = Server(tmp_path).wait()
-    lead, learner = (Reader(elsewhere(), server) for _ in range(2))
-    lead.page.goto(f"{server.url}/session")
-    button(lead.page, "room-open").click()
-    code = lead.page.locator(".gb-code").inner_text().strip()
-    learner.page.goto(f"{server.url}/{CASE}&room={code}")
-    board = learner.board
-    expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
-    learner.settled()
-    rewards = [f"{row * 7919 % 10007 / 1000:.3f}{row % 10}" for row in range(400)]
-    board.cell(0).evaluate(PASTE, "\n".join(rewards))
-
-    def stands(**others):
-        for row, text in ({"r0": rewards[0], "r1": rewards[1]} | others).items():
-            expect(board.cell(int(row[1:]))).to_have_value(text, timeout=60_000)
-        rows = board.whole.locator(".rows").evaluate(
-            "(e) => parseFloat(e.parentElement.style.height)"
-        )
-        assert rows > 400 * 20
-
-    stands()
-    learner.settled()
-    assert "t=" not in learner.page.url
-    learner.page.reload()
-    stands()
-    learner.settled()
-    board.number(1).click()  # in a long list the selected row can be edited
-    expect(board.cell(1)).to_be_enabled()
-    learner.settled()
-    server.process.kill()
-    expect(learner.page.get_by_text("The server is away")).to_be_visible()
-    board.type(1, "0.25")
-    server.process.wait()
-
-    def acknowledges(answer):  # the board shows the edit before a server has it
-        sent = answer.request.post_data or ""
-        return "/board-edits/" in answer.url and answer.ok and '"0.25"' in sent
-
-    with learner.page.expect_response(acknowledges, timeout=120_000) as answered:
-        server.start()
-    assert answered.value.json()["rows"][1][1] == "0.25"
-    learner.page.reload()
-    stands(r1="0.25")
-    server.stop()
-
-
 @pytest.mark.long
 def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(read, elsewhere):
     """A page that was asked for by a clock could be drawn over the page that

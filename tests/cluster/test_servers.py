@@ -23,8 +23,7 @@ import pytest
 from cluster.learner import Learner
 
 from gradebook.classroom.room import Rooms
-from gradebook.classroom.snapshot import Position
-from gradebook.classroom.store import Store
+from gradebook.classroom.store import Position, Store
 
 ROOT = Path(__file__).parents[2]
 LEARNERS = int(os.environ.get("GRADEBOOK_LEARNERS", "60"))
@@ -233,7 +232,7 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
     servers, address = cluster
     store = Store(url)
     rooms = Rooms(store)
-    code, _ = rooms.open("lead")
+    code = rooms.open("lead")
     rooms.move(code, "lead", Position(PAGE, f"report-{SEED}-0", f"seed={SEED}"))
     token = rooms.room(code).token
     query = urlencode({"room": f"{code}.{token}"})

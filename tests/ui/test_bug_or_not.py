@@ -143,7 +143,7 @@ def test_a_link_that_makes_no_sense_still_opens_a_game(visit, query):
 def led(visit):
     """The lead's page in a room, two learners, and the room's code."""
     rooms = rooms_of.rooms()
-    code, key = rooms.open("the-lead")
+    code = rooms.open("the-lead")
     lead = visit(PAGE, {"seat": "the-lead"}, room=code, seed=SEED)
     learners = [visit(PAGE, {"seat": f"learner-{n}"}, room=code) for n in range(2)]
     yield lead, learners, code

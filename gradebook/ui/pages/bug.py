@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -13,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 from gradebook.analysis.challenges import apply_solution
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Scenario, load, variants
-from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.board import lesson as board_lesson
 from gradebook.ui.board.component import below, board
@@ -228,14 +226,12 @@ def lesson(draft: Draft) -> None:
         st.rerun()
 
     learns = partial(room.settle, seat.code(), seat.seat()) if seat.learning() else None
-    leads, keep = seat.leads(), room.keeper(draft)
+    leads = seat.leads()
 
     def seen() -> dict[str, Any]:
-        keep()
         name = draft.scenario.name
         if learns and progress.covered(name):  # the lead may have revealed it
-            with suppress(GradebookError):
-                learns(progress, name)
+            learns(progress, name)
         # Who leads a room has no vote.
         label = "" if leads else "Vote" if learns else "Show what it does"
         shown = board_lesson.shown(draft, progress)

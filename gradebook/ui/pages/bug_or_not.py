@@ -37,7 +37,7 @@ def bug_or_not() -> None:
         elif ballot.asked(PAGE):
             ballot.learn(PAGE, _shown)
         else:
-            ballot.elsewhere()
+            bar.about("", text="You play alone here.")
             _alone(_game())
     except GradebookError:  # the room was closed while the page ran
         st.rerun()

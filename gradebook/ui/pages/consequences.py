@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from gradebook.cases.link import query_string
 from gradebook.cases.scenario import load
 from gradebook.classroom.plan import TRAINING
-from gradebook.classroom.snapshot import Position
+from gradebook.classroom.store import Position
 from gradebook.training.effect import question
 from gradebook.training.environments import KINDS
 from gradebook.training.study import OPTIMIZERS, SEEDS, default_run, studied, study

@@ -1,4 +1,4 @@
-"""The room at the top of a bug's page.
+"""The room at the top of a page.
 
 The lead sees the votes and reveals the answer; a learner votes, and follows
 the lead or not.
@@ -7,28 +7,26 @@ the lead or not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from urllib.parse import parse_qsl
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.bugs import BUGS
-from gradebook.cases.link import decode, encode, fits, query_string
+from gradebook.cases.link import encode, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.classroom.plan import CLOSING, OPENING
 from gradebook.classroom.room import Rooms
-from gradebook.classroom.snapshot import LOOKED, Position
+from gradebook.classroom.store import LOOKED, Position, Room
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import address, drafts, plans, predict, shell, words
+from gradebook.ui.parts import drafts, plans, predict, shell, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import Progress, choices
-from gradebook.ui.rooms import follow, seat
-from gradebook.ui.rooms.news import news
-from gradebook.ui.rooms.questions import question
+from gradebook.ui.rooms import seat
+from gradebook.ui.rooms.news import batch, follow, following, news, question, way_to
+
+before = follow
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def bar(page: str, scenario: Scenario) -> None:
     """
     name = scenario.name
     moved(page, drafts.of(scenario))
-    standing = about(name, lambda place: follow.batch(place, scenario))
+    standing = about(name, lambda place: batch(place, scenario))
     if standing and standing.is_open:
         guess = predict.SKIPPED if standing.vote is None else standing.vote
         predict.progress().answer(name, guess)
@@ -64,24 +62,29 @@ def bar(page: str, scenario: Scenario) -> None:
 def about(
     name: str,
     beside: Callable[[Position | None], None] = lambda place: None,
+    text: str = "",
 ) -> Standing | None:
     """The room of a page with this question; None where there is no room, or
     no seat in it.
 
+    name    of the question, '' for none
     beside  what else stands in a learner's line, by where the lead is
+    text    what a learner is told, where the page has no question
     """
-    room = seat.code()
-    if not room:
+    if not seat.code():
         problem()
         return None
     with framed():
         try:
-            if seat.leading(room):
-                return lead(room, name, f"Room **{room}**, you lead.")
-            if not seat.rooms().read(room):
-                shut(room)
-            elif joined(room, name):
-                return _learn(room, name, beside)
+            room = seat.here()
+            if room is None:
+                shut()
+            elif room.led_by(seat.seat()):
+                return lead(room, name, f"Room **{room.code}**, you lead.")
+            elif room := joined(name):
+                vote, is_open = settled(room, name)
+                line(room, text or standing(room, name, vote), name, vote, beside)
+                return Standing(is_open, vote)
         except GradebookError:  # the room was closed while the page ran
             st.rerun()
     return None
@@ -93,12 +96,12 @@ def framed() -> DeltaGenerator:
     return st.container(border=True, key="room-bar")
 
 
-def shut(room: str) -> None:
+def shut() -> None:
     """Says that the room is closed, with the way out."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
-            f"Room **{words.plain(room)}** is closed, and what it counted is deleted."
-            " Your own work stays."
+            f"Room **{words.plain(seat.code())}** is closed, and what it counted is"
+            " deleted. Your own work stays."
         )
         leave_button("Go on alone")
 
@@ -111,27 +114,17 @@ def problem() -> None:
         st.warning(words.plain(said))
 
 
-def before(page: str) -> dict[str, str] | None:
-    """Takes a follower to where the lead is, before the page is drawn; the
-    lead's link where the lead has gone on within the page."""
-    room, link = seat.code(), None
-    if room and seat.learning():
-        with suppress(GradebookError):
-            link = follow.follow(seat.rooms().room(room).position, page)
-    if room:
-        _restore(room, page)
-    return link
-
-
-def joined(room: str, question: str) -> bool:
-    """Takes the seat, or says why it cannot."""
+def joined(name: str) -> Room | None:
+    """Takes the seat at the question of this name. The room then, or None where
+    the page says why it cannot."""
+    room = seat.code()
     try:
-        seat.rooms().join(room, seat.seat(), question)
+        seat.rooms().join(room, seat.seat(), name)
     except GradebookError as error:
         st.warning(words.plain(words.place(error)))
         leave_button()
-        return False
-    return True
+        return None
+    return seat.rooms().room(room)
 
 
 def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
@@ -164,12 +157,15 @@ def space(scenario: Scenario) -> None:
     st.rerun()
 
 
+# The lead
+
+
 def lead(
-    room: str, name: str, text: str, beside: Callable[[bool], None] = lambda _: None
+    room: Room, name: str, text: str, beside: Callable[[bool], None] = lambda _: None
 ) -> Standing:
     """The lead's line and what the room says. `beside` draws what else stands in
     the line, before the reveal or after it."""
-    revealed = name in seat.rooms().room(room).revealed
+    revealed = name in room.revealed
     within = shell.presenting() or not revealed  # within the one line
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text)
@@ -182,19 +178,19 @@ def lead(
             seat.act(Rooms.hide if revealed else Rooms.reveal, name)
             st.rerun()
         beside(revealed)
-        here = elsewhere(room)
-        if within and not here:
+        elsewhere = _elsewhere(room)
+        if within and not elsewhere:
             news(room, "tally", name)
         plans.onward(name)
-    if not (within or here):
+    if not (within or elsewhere):
         news(room, "tally", name)
     return Standing(revealed, leads=True)
 
 
-def elsewhere(room: str) -> bool:
+def _elsewhere(room: Room) -> bool:
     """Says so where the lead leads in another tab of the browser."""
-    tab, own = seat.rooms().room(room).tab, keys.TAB.get()
-    if not own or tab in (None, own):  # the browser has not named its tab yet
+    tab = keys.TAB.get()
+    if not tab or room.tab in (None, tab):  # the browser has not named its tab yet
         return False
     st.markdown("You lead in another tab. What you do here moves nobody.")
     st.button(
@@ -208,10 +204,9 @@ def elsewhere(room: str) -> bool:
 
 def moved(page: str, draft: Draft) -> None:
     """Tells the room where its lead stands: case, edits, row and stage."""
-    if not seat.leads():
-        return
-    link = query_string(encode(draft.state, covered=True))
-    move(Position(page, draft.scenario.name, link, draft.stage))
+    if seat.leads():
+        link = query_string(encode(draft.state, covered=True))
+        move(Position(page, draft.scenario.name, link, draft.stage))
 
 
 def move(place: Position) -> None:
@@ -219,75 +214,59 @@ def move(place: Position) -> None:
     seat.act(Rooms.move, place, keys.TAB.get())
 
 
-def keeper(draft: Draft) -> Callable[[], None]:
-    """Keeps the learner's own draft in the room, from when it is too long for
-    the address. It needs no run of the page, so that it comes before the answer
-    to an edit."""
-    room, own, known = seat.code(), seat.seat(), keys.KEPT.get()
-    place = room, draft.scenario.name
-    if not room or draft is not drafts.own_of(draft.scenario):
-        return lambda: None
-
-    def keep() -> None:
-        query = encode(draft.state, covered=True)
-        link = query_string(query)
-        if link != known.get(place) and (known.get(place) or not fits(query)):
-            with suppress(GradebookError):  # closed meanwhile
-                seat.rooms().keep(room, own, draft.scenario.name, link)
-                known[place] = link
-
-    return keep
+# A learner
 
 
-def _restore(room: str, page: str) -> None:
-    """The draft that was too long for the address, after a reload. Only pages
-    of bugs have drafts in a room."""
-    if page not in BUGS:
-        return
-    scenario, known = address.case(page), keys.KEPT.get()
-    place = room, scenario.name
-    if place in known:
-        return
-    link = known[place] = seat.rooms().kept(room, seat.seat(), scenario.name)
-    if link:
-        state = decode(dict(parse_qsl(link, True)), default=page).state
-        drafts.own_of(scenario).become(state)
-
-
-def _learn(room: str, name: str, beside: Callable[[Position | None], None]) -> Standing:
-    known = seat.rooms().room(room)
-    vote, revealed, is_open = settled(room, seat.seat(), name)
-    place = known.position
+def line(
+    room: Room,
+    text: str,
+    name: str = "",
+    vote: int | None = None,
+    beside: Callable[[Position | None], None] = lambda place: None,
+) -> None:
+    """A learner's line in the room, with the votes on the question `name`."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Room **{room}**. {standing(name, vote, revealed)}")
-        follows = toggle()
+        st.markdown(f"Room **{room.code}**. {text}")
+        keys.show("room-follow", following())
+        st.toggle(
+            "Follow the lead",
+            key="room-follow",
+            on_change=_switch,
+            help="Takes you to the lead's question and stage. Your batch stays your"
+            " own.",
+        )
         leave_button()
-        follow.way_to(place, name)
-        beside(place)
-    watch(room, name, revealed, place, vote, follows=follows)
-    return Standing(is_open, vote)
+        way_to(room.position, name)
+        beside(room.position)
+    part = "" if not name else "split" if name in room.revealed else "so_far"
+    news(room, part, name, vote)
 
 
-def settled(room: str, own: str, name: str) -> tuple[int | None, bool, bool]:
-    """A learner's choice, whether the lead has revealed the answer, and whether
-    this learner may see it."""
-    vote = seat.rooms().choices(room, own).get(name)
-    revealed = name in seat.rooms().room(room).revealed
-    return vote, revealed, revealed or vote == LOOKED
+def _switch() -> None:
+    """The learner follows the lead from now on, or does not, on every page."""
+    seat.act(Rooms.follow, keys.widget("room-follow"))
+    keys.SEEN.drop()
 
 
-def settle(room: str, own: str, progress: Progress, name: str) -> None:
+def settled(room: Room, name: str) -> tuple[int | None, bool]:
+    """A learner's choice, and whether this learner may see the answer."""
+    vote = seat.rooms().choices(room.code, seat.seat()).get(name)
+    return vote, name in room.revealed or vote == LOOKED
+
+
+def settle(code: str, own: str, progress: Progress, name: str) -> None:
     """Uncovers the case once the lead has revealed it; the page's run follows.
     The board asks for it, outside of a session's run."""
-    if name in seat.rooms().room(room).revealed:
-        vote = seat.rooms().choices(room, own).get(name)
-        progress.answer(name, predict.SKIPPED if vote is None else vote)
+    room = seat.rooms().read(code)
+    if room and name in room.revealed:
+        vote = seat.rooms().choices(code, own).get(name, predict.SKIPPED)
+        progress.answer(name, vote)
 
 
-def standing(name: str, vote: int | None, revealed: bool) -> str:
+def standing(room: Room, name: str, vote: int | None) -> str:
     """Where a learner stands with a question, in words."""
     asked = question(name)
-    if revealed:
+    if name in room.revealed:
         return "The lead has revealed the answer."
     if vote == LOOKED:
         return "You looked at the answer, so you have no vote here."
@@ -297,41 +276,9 @@ def standing(name: str, vote: int | None, revealed: bool) -> str:
     return f"You said **{chosen}**. You can change it until the reveal."
 
 
-def toggle() -> bool:
-    """Follow the lead, or not. The choice holds on every page."""
-    keys.show("room-follow", follow.following())
-    return st.toggle(
-        "Follow the lead",
-        key="room-follow",
-        on_change=lambda: follow.switch(keys.widget("room-follow")),
-        help="Takes you to the lead's question and stage. Your batch stays your own.",
-    )
-
-
 def leave_button(label: str = "Leave the room") -> None:
     """The way out of the room."""
     st.button(label, key="room-leave", on_click=seat.leave, type="tertiary")
-
-
-def watch(
-    room: str,
-    name: str,
-    revealed: bool,
-    place: Position | None,
-    vote: int | None = None,
-    *,
-    follows: bool,
-) -> None:
-    """Draws the page again when the lead reveals or goes elsewhere.
-
-    name      of the question on the page, '' for none
-    revealed  its answer was revealed when the page was drawn
-    place     where the lead was then
-    vote      the learner's own choice
-    follows   the learner follows the lead
-    """
-    part = "silent" if not name else "split" if revealed else "so_far"
-    news(room, part, name, place, None if vote == LOOKED else vote, follows)
 
 
 # The vote of a plan's step that opens neither a case nor training runs: of the

@@ -1,4 +1,5 @@
-"""What a page shows of a room while the room changes.
+"""What a change of the room does to a page: it shows new counts, and takes
+followers to the lead's question and stage.
 
 The browser asks a small address of this server, which answers when the room
 has changed. It writes the counts itself, and tells the page only when the lead
@@ -14,25 +15,159 @@ import asyncio
 import hashlib
 import math
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
+from gradebook.cases.link import decode
+from gradebook.cases.reports import named
+from gradebook.cases.scenario import Scenario, load, names
+from gradebook.classroom.plan import CLOSING, OPENING, TRAINING, about_training
 from gradebook.classroom.room import MOST_CHOICES, SHARED
-from gradebook.classroom.snapshot import Position, Room
+from gradebook.classroom.store import LOOKED, Position, Room
 from gradebook.core.formatting import minus
+from gradebook.training.study import studied
 from gradebook.ui import keys
-from gradebook.ui.parts.words import safe
-from gradebook.ui.rooms import follow, questions, seat
-from gradebook.ui.rooms.questions import Question
+from gradebook.ui.board import lesson
+from gradebook.ui.parts import drafts, quiz, words
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
+from gradebook.ui.parts.shell import bug_files, page_files, page_title
+from gradebook.ui.rooms import seat
 from gradebook.ui.security import own_path, seat_of
+
+# What a room can be asked
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as it stands on its page; `answer` is the right choice, None
+    where there is none."""
+
+    text: str
+    choices: tuple[str, ...]
+    answer: int | None
+
+
+@lru_cache(maxsize=1024)
+def question(name: str) -> Question | None:
+    """The question of this name: of a case, a report of "Bug or not?", a training
+    run, or of how a plan opens and closes. None where there is none."""
+    if report := named(name):
+        return Question(report.claim, quiz.CHOICES, quiz.truth(report))
+    if name == OPENING.question:
+        return Question(OPENING.ask, OPENING.choices, 0)
+    if name == CLOSING.question:
+        return Question(CLOSING.ask, CLOSING.choices, None)
+    bug = name.removeprefix(TRAINING)
+    if bug != name and bug in studied():
+        return Question(*about_training(bug))
+    if name not in names():
+        return None
+    asked = load(name).prediction
+    return Question(asked.question, asked.choices, asked.answer)
+
+
+OF_A_DRAFT = ("epoch", "ack", "row", "lists", "history", "invite", "notes", "refused")
+"""Of a board's data, what belongs to one learner's draft."""
+
+
+@lru_cache(maxsize=512)
+def _revealed(name: str, vote: int | None) -> dict[str, Any] | None:
+    """What the board of the case shows after the reveal, on its original batch,
+    to a learner who voted so; None for a question without a board."""
+    if name not in names():
+        return None
+    progress = Progress({name: Guess(SKIPPED if vote is None else vote)})
+    board = lesson.shown(Draft(load(name)), progress)
+    return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
+
+
+# Following the lead. The batch there is the learner's own. The lead's is one click
+# away, in a draft of its own; the learner's draft and its history are left alone.
+
+
+def following() -> bool:
+    """The learner follows the lead; on until switched off, and kept over a
+    reload."""
+    room = seat.code()
+    return not room or seat.rooms().follows(room, seat.seat())
+
+
+def follow(page: str) -> dict[str, str] | None:
+    """Takes a learner to the lead's question and stage, before the page is drawn:
+    a follower once for each of the lead's moves, others when they ask. The lead's
+    link where that is on this page already."""
+    goes, room = keys.GO.get(), seat.here()
+    keys.GO.drop()
+    place = room.position if room and seat.learning() else None
+    if place is None:
+        return None
+    if not goes and (place.heading == keys.SEEN.get() or not following()):
+        return None
+    keys.SEEN.put(place.heading)
+    if place.page not in page_files():
+        return None
+    if place.page not in bug_files():
+        query = dict(parse_qsl(place.link, True))
+    else:  # shows the learner's own batch
+        query = {}
+        if place.question not in keys.FOLLOWED.get():
+            keys.FOLLOWED.drop()
+        keys.CASES.get()[place.page] = place.question
+        drafts.of(load(place.question)).stage = place.stage
+    if place.page != page:
+        st.switch_page(page_files()[place.page], query_params=query | seat.carried())
+    return query
+
+
+def way_to(place: Position | None, question: str) -> None:
+    """Where the lead is, with a way there, where that is elsewhere."""
+    if place is None or place.page not in page_files() or place.question == question:
+        return
+    title = page_title(page_files()[place.page])
+    if place.page in bug_files():
+        title = load(place.question).title
+    st.button(
+        f"The lead is at “{words.plain(title)}”. Go there",
+        key="room-way",
+        type="tertiary",
+        on_click=keys.GO.put,
+        args=(True,),
+    )
+
+
+def batch(place: Position | None, scenario: Scenario) -> None:
+    """The lead's batch and the learner's own, one click apart."""
+    if scenario.name in keys.FOLLOWED.get():
+        st.button("Back to my batch", key="room-own", on_click=keys.FOLLOWED.drop)
+    elif place is not None and place.question == scenario.name:
+        st.button("Open the lead's batch", key="room-batch", on_click=_open_batch)
+
+
+def _open_batch() -> None:
+    """The lead's batch as it stands now, in place of the learner's own."""
+    room = seat.here()
+    if room is None or room.position is None:
+        return
+    place = room.position
+    state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
+    draft = Draft(state.scenario)
+    draft.become(state)
+    draft.stage = place.stage
+    keys.FOLLOWED.put({place.question: draft})
+
+
+# The news
+
 
 PROGRAM = Path(__file__).with_name("news.js").read_text("utf-8")
 _mount = st.components.v2.component(
@@ -47,42 +182,36 @@ RUN = 0.04
 """Seconds that a server needs to draw one learner's page. The browsers choose
 their moments by chance, so that the pages are not all drawn at once."""
 CLOSED = {"draw": "closed", "said": "", "have": "closed"}
+PARTS = ("heads", "tally", "so_far")
+"""The learners who are here; for the lead, how many have answered; for those who
+wait, the same."""
 _next: dict[str, asyncio.Future[Room | None]] = {}
 """The next state of each room that browsers wait for."""
 
 
-def news(
-    room: str,
-    part: str = "silent",
-    name: str = "",
-    place: Position | None = None,
-    vote: int | None = None,
-    follows: bool = False,
-) -> None:
+def news(room: Room, part: str = "", name: str = "", vote: int | None = None) -> None:
     """Shows a part of the room's counts, and draws the page again when the
     room has gone on.
 
-    part   one of PARTS; "split", the answers to a question that was revealed;
-           "silent", no counts
-    name   of the question on the page, '' for none
-    place  where the lead was when the page was drawn
-    vote   the learner's own
-    follows  the learner is taken to where the lead goes
+    room  as it was when the page was drawn
+    part  one of PARTS; "split", the answers to a question that was revealed
+    name  of the question on the page, '' for none
+    vote  the learner's own
     """
-    known = replace(seat.rooms().room(room), position=place)
+    leads = room.led_by(seat.seat())
     asked = {
         "part": part,
         "question": name,
-        "follows": str(int(follows)),
-        "leads": str(int(seat.leading(room))),
-        "vote": "" if vote is None else str(vote),
+        "follows": str(int(not leads and following())),
+        "leads": str(int(leads)),
+        "vote": "" if vote in (None, LOOKED) else str(vote),
     }
-    path = own_path(f"/room-news/{quote(room)}?{urlencode(asked)}")
+    path = own_path(f"/room-news/{quote(room.code)}?{urlencode(asked)}")
     key = f"room-news-{part}"
     data = {"asked": path, "leads": asked["leads"], "tab": keys.TAB.get()}
     _mount(
         key=key,
-        data=[data | _told(known, asked)],
+        data=[data | _told(room, asked)],
         width="content" if part in PARTS else "stretch",
         on_draw_change=lambda: None,
         on_tab_change=lambda: keys.TAB.put(keys.widget(key).tab),
@@ -109,7 +238,7 @@ async def answer(request: Request) -> JSONResponse:
             break
         room = await _soon(code)
     if room and asked.get("part") == "so_far" and asked["question"] in room.revealed:
-        board = questions.revealed(asked["question"], _vote(asked))
+        board = _revealed(asked["question"], _vote(asked))
         return JSONResponse(told | {"reveal": board})
     return JSONResponse(told)
 
@@ -128,21 +257,17 @@ async def _later(code: str) -> Room | None:
 
 
 def _told(room: Room, asked: Mapping[str, str]) -> dict[str, Any]:
-    """What is told of the room to a browser that asked for it."""
-    told = {"draw": _drawn(room, asked), "said": _said(room, asked)}
-    have = f"{told['draw']}.{_short(told['said'])}"
-    return told | {"have": have, "within": round(RUN * room.here, 2)}
-
-
-def _drawn(room: Room, asked: Mapping[str, str]) -> str:
-    """Changes when a learner's page has to be drawn again; a lead's page
-    changes by the lead's own acts alone."""
-    if asked.get("leads") == "1":
-        return "lead"
-    follows, place = asked.get("follows") == "1", room.position
-    revealed = asked.get("question", "") in room.revealed
-    leads_to = follow.heading(place) if follows else follow.case(place)
-    return _short((revealed, leads_to))
+    """What is told of the room to a browser that asked for it. `draw` changes
+    when a learner's page has to be drawn again; a lead's page changes by the
+    lead's own acts alone."""
+    draw, said, place = "lead", _said(room, asked), room.position
+    if asked.get("leads") != "1":
+        # The stage concerns followers alone.
+        parts = 3 if asked.get("follows") == "1" else 2
+        heading = place.heading[:parts] if place else ()
+        draw = _short((asked.get("question", "") in room.revealed, heading))
+    have, within = f"{draw}.{_short(said)}", round(RUN * room.here, 2)
+    return {"draw": draw, "said": said, "have": have, "within": within}
 
 
 def _short(shown: object) -> str:
@@ -154,10 +279,22 @@ def _said(room: Room, asked: Mapping[str, str]) -> str:
     how the answers split."""
     part, name = asked.get("part", ""), asked.get("question", "")
     if name in room.revealed and part in ("tally", "so_far", "split"):
-        question = questions.question(name)
-        return split(question, room.counts.get(name, {}), _vote(asked))
-    write = PARTS.get(part)
-    return write(room, name) if write else ""
+        return _split(question(name), room.counts.get(name, {}), _vote(asked))
+    total, here, there = room.answers(name), room.here, room.present.get(name, 0)
+    answers = "1 answer" if total == 1 else f"{total} answers"
+    text = ""
+    if part == "heads":
+        verb = "learner is" if here == 1 else "learners are"
+        text = f"<b>{here} {verb} here</b>"
+    elif part == "tally":
+        verb = "is" if there == 1 else "are"
+        text = f"<b>{answers}</b>; {there} of {here} {verb} at this question."
+        if room.ends is not None:
+            left = math.ceil((room.ends - time.time()) / 60)
+            text += f" {left} min left." if left > 0 else " Time is up."
+    elif part == "so_far":
+        text = f"{answers} so far."
+    return text and f'<p class="gb-live">{text}</p>'
 
 
 def _vote(asked: Mapping[str, str]) -> int | None:
@@ -166,65 +303,17 @@ def _vote(asked: Mapping[str, str]) -> int | None:
     return int(vote) if vote.isdecimal() and int(vote) < MOST_CHOICES else None
 
 
-# The counts, as HTML
-
-
-def heads(room: Room, _question: str) -> str:
-    """How many learners are in the room."""
-    verb = "learner is" if room.here == 1 else "learners are"
-    return f'<p class="gb-live"><b>{room.here} {verb} here</b></p>'
-
-
-def tally(room: Room, question: str) -> str:
-    """How many have answered, and how many see this question."""
-    at = room.present.get(question, 0)
-    verb = "is" if at == 1 else "are"
-    return (
-        f'<p class="gb-live"><b>{_answers(room, question)}</b>;'
-        f" {at} of {room.here} {verb} at this question.{_timer(room)}</p>"
-    )
-
-
-def _timer(room: Room) -> str:
-    """The minutes that are left, where the lead set a timer."""
-    if room.ends is None:
-        return ""
-    left = math.ceil((room.ends - time.time()) / 60)
-    return f" {left} min left." if left > 0 else " Time is up."
-
-
-def so_far(room: Room, question: str) -> str:
-    """How many have answered, for those who wait."""
-    return f'<p class="gb-live">{_answers(room, question)} so far.</p>'
-
-
-PARTS: Mapping[str, Callable[[Room, str], str]] = {
-    "heads": heads,
-    "tally": tally,
-    "so_far": so_far,
-}
-
-
-def _answers(room: Room, question: str) -> str:
-    total = room.answers(question)
-    return "1 answer" if total == 1 else f"{total} answers"
-
-
-def split(
-    question: Question | None, counts: Mapping[int, int], vote: int | None
-) -> str:
+def _split(asked: Question | None, counts: Mapping[int, int], vote: int | None) -> str:
     """How the answers split, as numbers and as bars."""
-    if question is None:
+    if asked is None:
         return ""
     most = max([*counts.values(), 1])
     lines = []
-    for choice, text in enumerate(question.choices):
+    for choice, text in enumerate(asked.choices):
         count = counts.get(choice, 0)
-        marks = ", yours" * (choice == vote) + ", the answer" * (
-            choice == question.answer
-        )
+        marks = ", yours" * (choice == vote) + ", the answer" * (choice == asked.answer)
         lines.append(
-            f"<div>{safe(minus(text))}: <b>{count}</b>{marks}"
+            f"<div>{words.safe(minus(text))}: <b>{count}</b>{marks}"
             f'<i style="width:{7 * count / most:.2f}rem"></i></div>'
         )
     return f'<div class="gb-split">{"".join(lines)}</div>'

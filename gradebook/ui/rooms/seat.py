@@ -22,7 +22,7 @@ import streamlit as st
 
 from gradebook.classroom.codes import Slowdown, normal
 from gradebook.classroom.room import Rooms
-from gradebook.classroom.store import Store
+from gradebook.classroom.store import Room, Store
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import shell, words
@@ -31,8 +31,6 @@ from gradebook.ui.security import seat_of
 PARAMETER = "room"
 LEAD = "lead"
 """The parameter of the lead's own link: the lead key."""
-
-
 _opening = Lock()
 
 
@@ -67,7 +65,7 @@ def openings() -> Slowdown:
 
 
 def code() -> str:
-    """The room of this session, or ''."""
+    """The code of this session's room, or ''."""
     query, room = st.query_params.to_dict(), keys.ROOM.get()
     named, _, token = query.get(PARAMETER, "").partition(".")
     named = normal(named)
@@ -88,6 +86,24 @@ def code() -> str:
     return room
 
 
+def here() -> Room | None:
+    """This session's room as it stands; None for none, and for a closed one."""
+    room = code()
+    return rooms().read(room) if room else None
+
+
+def leads() -> bool:
+    """This browser leads the room that it is in."""
+    room = here()
+    return room is not None and room.led_by(seat())
+
+
+def learning() -> bool:
+    """This browser sits in a room that another one leads."""
+    room = here()
+    return room is not None and not room.led_by(seat())
+
+
 def client() -> str:
     """Who types a code: the address of the machine."""
     return str(st.context.ip_address or "this machine")
@@ -105,9 +121,8 @@ def admitted(room: str, token: str = "") -> bool:
     of_one, of_all = wrong_codes()
     pause = max(of_one.wait(client()), of_all.wait(""))
     if pause:
-        keys.ROOM_PROBLEM.put(
-            f"Too many wrong codes. Try again in {math.ceil(pause)} s."
-        )
+        seconds = math.ceil(pause)
+        keys.ROOM_PROBLEM.put(f"Too many wrong codes. Try again in {seconds} s.")
         return False
     if known:
         return True
@@ -119,27 +134,8 @@ def admitted(room: str, token: str = "") -> bool:
 
 def carried() -> dict[str, str]:
     """What every link passes on: the room, and the presenter view."""
-    found = {PARAMETER: code()} if code() else {}
-    return found | ({shell.PRESENT: "1"} if shell.presenting() else {})
-
-
-def leading(room: str) -> bool:
-    """This browser leads the room."""
-    known = rooms().read(room)
-    return known is not None and known.led_by(seat())
-
-
-def leads() -> bool:
-    """This browser leads the room that it is in."""
-    room = code()
-    return bool(room) and leading(room)
-
-
-def learning() -> bool:
-    """This browser sits in a room that another one leads."""
-    room = code()
-    known = rooms().read(room) if room else None
-    return known is not None and not known.led_by(seat())
+    room = {PARAMETER: code()} if code() else {}
+    return room | ({shell.PRESENT: "1"} if shell.presenting() else {})
 
 
 def seat() -> str:
@@ -180,12 +176,9 @@ def open_room() -> None:
         return
     openings().note(client())
     try:
-        room, key = rooms().open(seat())
+        enter(rooms().open(seat()))
     except GradebookError as error:
         keys.ROOM_PROBLEM.put(words.place(error))
-        return
-    keys.LEAD_KEY.put(key)
-    enter(room)
 
 
 def close() -> None:
@@ -206,11 +199,6 @@ def take_back(room: str, key: str) -> bool:
     return True
 
 
-def invitation(room: str) -> str:
+def invitation(room: Room) -> str:
     """The value of the address that joins the room without a typed code."""
-    return f"{room}.{rooms().room(room).token}"
-
-
-def new_key(room: str) -> None:
-    """Another lead key in place of the one that is no longer known."""
-    keys.LEAD_KEY.put(rooms().new_key(room, seat()))
+    return f"{room.code}.{room.token}"
