@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gradebook.analysis.comparison import Comparison, compared
-from gradebook.cases.columns import as_text, number, parts, whole
 from gradebook.cases.state import State
 from gradebook.cases.table import LISTS
+from gradebook.core.columns import as_text, number, parts, whole
 from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted

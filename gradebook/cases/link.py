@@ -13,17 +13,16 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
 from gradebook.bugs import BUGS
-from gradebook.cases.columns import column_of
 from gradebook.cases.scenario import Scenario, case, is_start, names, starts
 from gradebook.cases.state import FIELDS, State, start
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
-from gradebook.core.columns import COLUMNS
+from gradebook.core.columns import COLUMNS, TOKEN, is_flag
 from gradebook.core.errors import GradebookError, refuse, shown
 
 VERSION = "1"
@@ -58,10 +57,8 @@ KEYS = ("v", "s", "open", *FIELDS, "t")
 
 def keys_of(scenario: Scenario) -> tuple[str, ...]:
     """Every key that a link of the scenario's page may have."""
-    page = "sandbox" if is_start(scenario.name) else "bug"
-    others = {name for name, field in FIELDS.items() if field.page not in ("", page)}
-    others |= {"open"} if page == "sandbox" else set()
-    return tuple(key for key in KEYS if key not in others)
+    absent = "open" if is_start(scenario.name) else "bugs"
+    return tuple(key for key in KEYS if key != absent)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +71,8 @@ class Decoded:
     problems: tuple[str, ...] = ()
 
 
-# Writing
-
-
 def encode(state: State, covered: bool) -> dict[str, str]:
-    """The state's query parameters. A value of `typed` that the scenario's
-    settings do not have is not kept."""
+    """The state's query parameters."""
     origin = start(state.scenario)
     query = {"v": VERSION, "s": state.scenario.name}
     if not covered:
@@ -105,16 +98,13 @@ def fits(query: Mapping[str, str]) -> bool:
 
 def excess(query: Mapping[str, str]) -> str:
     """What to say of a link that does not fit; '' where it does."""
-    if fits(query):
+    length = len(query_string(query))
+    if length <= LIMIT:
         return ""
     return (
-        f"This batch makes a link of {len(query_string(query))} characters,"
-        f" and only {LIMIT} are safe to send. Take the scenario file or the"
-        " CSV instead."
+        f"This batch makes a link of {length} characters, and only {LIMIT} are safe"
+        " to send. Take the scenario file or the CSV instead."
     )
-
-
-# Reading
 
 
 def in_words(key: Any, expected: str, found: str, then: str) -> str:
@@ -123,9 +113,7 @@ def in_words(key: Any, expected: str, found: str, then: str) -> str:
 
 
 def decode(
-    query: Mapping[str, str],
-    default: str = "",
-    others: Collection[str] = (),
+    query: Mapping[str, str], default: str = "", others: Collection[str] = ()
 ) -> Decoded:
     """The state that a link's query parameters describe. Never raises.
 
@@ -143,7 +131,8 @@ def decode(
             link[name] = values.get(text, text)
     problems: list[str] = []
 
-    def wrong(key: str, expected: str, found: str, then: str) -> None:
+    def wrong(key: str, expected: str, then: str, found: str = "") -> None:
+        found = found or (shown(link[key]) if key in link else "not there")
         problems.append(in_words(key, expected, found, then))
 
     name = link.get("s", "")
@@ -151,43 +140,35 @@ def decode(
         bug = name.partition("-")[0]
         default = bug if bug in BUGS else default
         then = f"{shown(default)} is shown as it is, without the link's changes"
-        wrong("s", "the name of a scenario", _found(link, "s"), then)
+        wrong("s", "the name of a scenario", then)
     scenario = case(name if name in cases else default)
     keys = keys_of(scenario)
-    for key in link:
-        if key not in keys:
-            wrong(key, "a key of this page's links", "none", "it is left out")
+    for key in [key for key in link if key not in keys]:
+        wrong(key, "a key of this page's links", "it is left out", "none")
     if link.get("v") != VERSION:
-        wrong("v", VERSION, _found(link, "v"), "it is read as version 1")
-    covering = link.get("open", "0")
-    if covering not in ("0", "1"):
-        wrong("open", "0 or 1", shown(covering), "0 is taken")
+        wrong("v", VERSION, "it is read as version 1")
+    if link.get("open", "0") not in ("0", "1"):
+        wrong("open", "0 or 1", "0 is taken")
     state = start(scenario)
     if name in cases:
         keyed = {key: text for key, text in link.items() if key in keys}
         state = _state(keyed, state, wrong)
-    covered = covering != "1" or "open" not in keys
+    covered = "open" not in keys or link.get("open") != "1"
     return Decoded(state, covered, tuple(problems[:MOST_PROBLEMS]))
 
 
-def _found(link: Mapping[str, str], key: str) -> str:
-    return shown(link[key]) if key in link else "not there"
-
-
 def _state(
-    query: Mapping[str, str], origin: State, wrong: Callable[[str, str, str, str], None]
+    query: Mapping[str, str], origin: State, wrong: Callable[..., None]
 ) -> State:
     """The case's own state with the link's differences laid over; `wrong` notes
-    a key, what was expected and found there, and what is done about it."""
-    if query.keys() <= {"v", "s", "open"}:
-        return origin
+    a key, what was expected there, and what is done about it."""
     table = origin.table
     if "t" in query:
         try:
             table = unpack(query["t"], table)
         except GradebookError as error:
             then = "the scenario's cells are shown"
-            wrong(f"t{error.key}", error.expected, error.found, then)
+            wrong(f"t{error.key}", error.expected, then, error.found)
     rows = max(len(table), 1)
     values: dict[str, Any] = {"row": min(origin.row, rows - 1)}
     typed = dict(origin.typed)
@@ -201,20 +182,21 @@ def _state(
             place[name] = value
         except GradebookError as error:
             taken = shown(field.format(place.get(name, origin.get(name))))
-            wrong(name, error.expected, error.found, f"{taken} is taken")
+            wrong(name, error.expected, f"{taken} is taken", error.found)
     state = replace(origin, table=table, typed=typed, **values)
     try:
         state.batch()
     except GradebookError as error:
         then = "the case is shown as it is, without the link's changes"
-        wrong(f"t.{error.key}", error.expected, error.found, then)
+        wrong(f"t.{error.key}", error.expected, then, error.found)
         return origin
     return state
 
 
-# The table: {"n": rows, "k": [columns], "c": {header: cells}}, with cells as
-# {"row": cell}, as a list, or for flags as "0110". What is not there is the case's,
-# whose last row stands for the rows past its end.
+# The table: {"n": rows, "k": [columns], "c": {header: cells}}, with the number of
+# tokens as the mask's column, and cells as {"row": cell}, as a list, or for flags as
+# "0110". What is not there is the case's, whose last row stands for the rows past its
+# end.
 
 
 def pack(table: Table, original: Table) -> str:
@@ -228,39 +210,28 @@ def pack(table: Table, original: Table) -> str:
         differences["k"] = [
             table.width if name == "mask" else name for name in table.columns
         ]
-    base = _base(original, table.headers, len(table))
-    changed = {
-        header: _written(header, table[header], base[header])
-        for header in table.headers
-        if list(table[header]) != base[header]
-    }
+    changed = {}
+    for header, base in _base(original, table.headers, len(table)).items():
+        cells = table[header]
+        few = {str(row): c for row, c in enumerate(cells) if c != base[row]}
+        bits = "".join(str(int(cell)) for cell in cells) if is_flag(header) else cells
+        if few:
+            changed[header] = min(bits, few, key=lambda form: len(_json(form)))
     if changed:
         differences["c"] = changed
     packed = base64.urlsafe_b64encode(zlib.compress(_json(differences), 6))
     return packed.decode().rstrip("=")
 
 
-def _base(original: Table, headers: Sequence[str], rows: int) -> dict[str, list[Any]]:
+def _base(original: Table, headers: Iterable[str], rows: int) -> dict[str, list[Any]]:
     """The case's cells on another number of rows and columns."""
     places = [min(row, len(original) - 1) for row in range(rows)]
     base: dict[str, list[Any]] = {}
     for header in headers:
-        absent = (False if _is_flag(header) else "",) * len(original)
-        cells = original.get(header, absent)
+        empty = False if is_flag(header) else ""
+        cells = original.get(header, (empty,) * len(original))
         base[header] = [cells[place] for place in places]
     return base
-
-
-def _is_flag(header: str) -> bool:
-    return COLUMNS[column_of(header)].kind in ("flag", "tokens")
-
-
-def _written(header: str, cells: Sequence[Any], base: list[Any]) -> Any:
-    few = {str(row): cell for row, cell in enumerate(cells) if cell != base[row]}
-    every: Any = list(cells)
-    if _is_flag(header):
-        every = "".join("01"[cell] for cell in cells)
-    return min(every, few, key=lambda form: len(_json(form)))
 
 
 def _json(value: Any) -> bytes:
@@ -273,36 +244,7 @@ def unpack(text: str, original: Table) -> Table:
     did not write it, with its place in the table as key where a cell cannot be
     read."""
     try:
-        stream = zlib.decompressobj()
-        padded = text + "=" * (-len(text) % 4)
-        packed = base64.b64decode(padded, altchars=b"-_", validate=True)
-        value = json.loads(stream.decompress(packed, MOST_UNPACKED).decode())
-        _json(value).decode()  # no half of a surrogate pair, however written
-        rows, changes = value.pop("n", len(original)), value.pop("c", {})
-        headers: Sequence[str] = original.headers
-        if (columns := value.pop("k", None)) is not None:
-            lists = [
-                [f"t{t + 1}" for t in range(c)] if c in range(1, WIDEST + 1) else [c]
-                for c in columns
-            ]
-            headers = [header for names in lists for header in names]
-        whole = stream.eof and not stream.unused_data and not value
-        most = WIDEST + len(COLUMNS)
-        once = {"prompt", "reward"} <= {*headers} and len({*headers}) == len(headers)
-        if not (whole and once and "mask" not in headers and len(headers) <= most):
-            raise ValueError
-        if rows not in range(MOST_ROWS + 1):
-            raise ValueError
-        cells = _base(original, headers, rows)
-        for header, column in changes.items():
-            if _is_flag(header) and isinstance(column, str):
-                column = [("0", "1").index(mark) == 1 for mark in column]
-            if isinstance(column, list):
-                column = dict(zip(range(rows), column, strict=True))
-            for row, cell in column.items():
-                if int(row) < 0:
-                    raise ValueError
-                cells[header][int(row)] = cell
+        cells = _unpacked(text, original)
     except DAMAGED:
         damaged = "a table packed by Gradebook"
         raise GradebookError(expected=damaged, found="damaged") from None
@@ -310,3 +252,35 @@ def unpack(text: str, original: Table) -> Table:
         return Table.of_columns(cells)
     except GradebookError as error:
         raise error.at(key=f".c.{error.key}.{error.row}") from None
+
+
+def _unpacked(text: str, original: Table) -> dict[str, list[Any]]:
+    stream = zlib.decompressobj()
+    padded = text + "=" * (-len(text) % 4)
+    packed = base64.b64decode(padded, altchars=b"-_", validate=True)
+    value = json.loads(stream.decompress(packed, MOST_UNPACKED).decode())
+    _json(value).decode()  # no half of a surrogate pair, however written
+    rows, changes = value.pop("n", len(original)), value.pop("c", {})
+    headers: list[str] = []
+    for name in value.pop("k", original.headers):
+        tokens = range(1, name + 1) if name in range(1, WIDEST + 1) else ()
+        headers += [f"t{token}" for token in tokens] or [name]
+    known = {*headers} <= {*COLUMNS, *(h for h in headers if TOKEN.fullmatch(h))}
+    whole = stream.eof and not stream.unused_data and not value
+    if not (
+        (whole and known and {"prompt", "reward"} <= {*headers})
+        and ("mask" not in headers and len({*headers}) == len(headers))
+        and (len(headers) <= WIDEST + len(COLUMNS) and rows in range(MOST_ROWS + 1))
+    ):
+        raise ValueError("no table of this case")
+    cells = _base(original, headers, rows)
+    for header, column in changes.items():
+        if is_flag(header) and isinstance(column, str):
+            column = [("0", "1").index(mark) == 1 for mark in column]
+        if isinstance(column, list):
+            column = dict(zip(range(rows), column, strict=True))
+        for row, cell in column.items():
+            if int(row) < 0:
+                raise ValueError("no row of the table")
+            cells[header][int(row)] = cell
+    return cells

@@ -193,7 +193,7 @@ def read_document(part: type[T], document: dict[str, Any], **others: Any) -> T:
 
 
 # The rows of a file: one table per rollout, all with the same keys. A value is read
-# as a cell of the batch's table is (gradebook.cases.columns).
+# as a cell of the batch's table is (gradebook.core.columns).
 
 
 MOST_TOKENS = 64

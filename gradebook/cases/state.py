@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any
 
 from gradebook.bugs import BUGS
-from gradebook.cases.columns import as_text, number, titled, whole
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
+from gradebook.core.columns import as_text, number, titled, whole
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import (
     AT_LEAST_ONE,
@@ -135,7 +135,6 @@ class Field:
     default   what the field is in a case as it came
     options   of a choice: the value for each text in a link
     setting   the field is a setting of the engine
-    page      'bug' or 'sandbox' where only its links have the field
     """
 
     name: str
@@ -143,7 +142,6 @@ class Field:
     default: Callable[[Scenario], Any]
     options: Mapping[str, Any] = field(default_factory=dict)
     setting: bool = False
-    page: str = ""
 
     @property
     def title(self) -> str:
@@ -217,7 +215,7 @@ def _setting(name: str) -> Field:
 
 FIELDS: Mapping[str, Field] = MappingProxyType(
     {
-        "bugs": Field("bugs", "bugs", lambda case: case.bugs, page="sandbox"),
+        "bugs": Field("bugs", "bugs", lambda case: case.bugs),
         "row": Field("row", "row", lambda case: case.focus),
         **{each.name: _setting(each.name) for each in fields(Settings)},
     }

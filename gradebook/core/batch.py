@@ -21,6 +21,7 @@ from gradebook.core.tensors import (
     read_floats,
     read_labels,
     read_matrix,
+    read_numbers,
     read_whole,
     refuse_rows,
 )
@@ -77,41 +78,67 @@ class Batch:
     settings: Settings = field(default_factory=Settings)
 
     def __post_init__(self) -> None:
-        def put(name: str, value: object) -> None:
-            on_cpu = value.cpu() if isinstance(value, Tensor) else value
-            object.__setattr__(self, name, on_cpu)
-
         if not isinstance(self.settings, Settings):
             raise refuse("a gradebook.Settings", self.settings, "settings")
         reward = read_floats("reward", self.reward, dims=1)
         rows = reward.shape[0]
-        put("reward", reward)
-        put("prompt", read_labels("prompt", self.prompt, rows))
-        tokens = {
-            name: read_matrix(name, getattr(self, name), rows) for name in PER_TOKEN
-        }
-        for name in ("logp", "ref_logp"):
-            values = tokens[name]
-            if values is not None:
-                tokens[name] = values.to(reward.dtype)
-        if tokens["mask"] is None:
-            like = tokens["logp"]
-            shape = (rows, 1) if like is None else like.shape
-            tokens["mask"] = torch.ones(shape, dtype=torch.bool)
-        for name in PER_TOKEN:
-            put(name, tokens[name])
-        for name in of_kind("flag"):
-            put(name, read_flags(name, getattr(self, name), rows))
-        if self.settings.eos_by_width:  # as AReaL finds it
-            put("eos", self.tokens < self.mask.shape[-1])
-        put("step", read_whole("step", self.step, rows, default=0))
-        put("rank", read_whole("rank", self.rank, rows, default=0))
+        columns: dict[str, Tensor | None] = {"reward": reward}
         rollout = torch.arange(rows) if self.rollout is None else self.rollout
-        put("rollout", read_labels("rollout", rollout, rows))
         text = self.prompt if self.text is None else self.text
-        put("text", read_labels("text", text, rows))
-        _settle_steps(self, put, rows)
-        _check_tokens(self)
+        labels = {"prompt": self.prompt, "rollout": rollout, "text": text}
+        for name, values in labels.items():
+            columns[name] = read_labels(name, values, rows)
+        for name in ("logp", "ref_logp"):
+            values = getattr(self, name)
+            if values is not None:
+                values = read_numbers(name, values, 2, rows).to(reward.dtype)
+            columns[name] = values
+        logp = columns["logp"]
+        mask = read_matrix("mask", self.mask, rows)
+        if mask is None:
+            shape = (rows, 1) if logp is None else logp.shape
+            mask = torch.ones(shape, dtype=torch.bool)
+        columns["mask"] = mask
+        for name in of_kind("flag"):
+            columns[name] = read_flags(name, getattr(self, name), rows)
+        if self.settings.eos_by_width:  # as AReaL finds it
+            columns["eos"] = mask.sum(-1) < mask.shape[-1]
+        for name in ("step", "rank"):
+            columns[name] = read_whole(name, getattr(self, name), rows, default=0)
+        steps, kept = self.steps, self.kept_steps
+        if kept is not None:
+            kept = read_whole("kept_steps", kept, rows, default=1)
+            refuse_rows("kept_steps", kept < 0, kept, "0 or more")
+            steps = kept.clamp(min=1) if steps is None else steps
+        steps = read_whole("steps", steps, rows, default=1)
+        refuse_rows("steps", steps < 1, steps, "1 or more")
+        kept = steps if kept is None else kept
+        refuse_rows("kept_steps", kept > steps, kept, "at most the row's steps")
+        columns |= {"steps": steps, "kept_steps": kept}
+        for name, column in columns.items():
+            on_cpu = None if column is None else column.cpu()
+            object.__setattr__(self, name, on_cpu)
+        self._check_tokens()
+
+    def _check_tokens(self) -> None:
+        if self.ref_logp is not None and self.logp is None:
+            raise GradebookError(
+                key="logp", expected="values beside ref_logp", found="none"
+            )
+        if self.logp is not None and self.ref_logp is None and self.settings.beta:
+            raise GradebookError(
+                key="ref_logp", expected="values, since beta is not 0", found="none"
+            )
+        for name in ("logp", "ref_logp"):
+            values = getattr(self, name)
+            if values is None:
+                continue
+            if values.shape != self.mask.shape:
+                shape = f"the mask's shape {list(self.mask.shape)}"
+                found = str(list(values.shape))
+                raise GradebookError(key=name, expected=shape, found=found)
+            bad = (self.mask & ~values.isfinite()).any(-1)
+            refuse_rows(name, bad, values, "a finite number at every unmasked token")
 
     @property
     def rows(self) -> int:
@@ -128,10 +155,9 @@ class Batch:
         label) pairs appear: one label in two steps gets two numbers.
         int64 [R]."""
         places = _factorized(labels)
-        if self.step_count > 1:
-            many = int(places.max()) + 1
-            return _factorized(self.step_index * many + places)
-        return places
+        if self.step_count < 2:
+            return places
+        return _factorized(self.step_index * self.rows + places)
 
     @cached_property
     def prompt_index(self) -> Tensor:
@@ -192,12 +218,8 @@ class Batch:
         the settings name none, the prompts that the step has."""
         if self.settings.prompts_per_step is not None:
             return torch.full_like(self.step_rows, self.settings.prompts_per_step)
-        step = torch.zeros(
-            int(self.prompt_index.max()) + 1 if self.rows else 0,
-            dtype=torch.int64,
-        )
-        step[self.prompt_index] = self.step_index
-        return torch.bincount(step, minlength=self.step_count)
+        prompts = torch.stack([self.step_index, self.prompt_index]).unique(dim=1)
+        return torch.bincount(prompts[0], minlength=self.step_count)
 
     @cached_property
     def micro_batch(self) -> Tensor:
@@ -220,28 +242,17 @@ class Batch:
     def select(self, keep: Tensor) -> Batch:
         """The rows where `keep`, bool [R], is true, in order; or the rows
         with these numbers, int64."""
-        values = {name: getattr(self, name) for name in COLUMNS}
-        taken: dict[str, Any] = {
-            k: v if v is None else v[keep] for k, v in values.items()
-        }
-        return replace(self, **taken)
+        columns: dict[str, Any] = {name: getattr(self, name) for name in COLUMNS}
+        chosen = {n: None if c is None else c[keep] for n, c in columns.items()}
+        return replace(self, **chosen)
 
     def copies(self, times: int) -> Batch:
         """The batch `times` times over; each copy has steps of its own, so
-        no copy can touch another. What was checked and numbered here is
-        not checked and numbered again."""
-        copies = object.__new__(Batch)
-        values = vars(copies)
-        values["settings"] = self.settings
-        for name in COLUMNS:
-            value = getattr(self, name)
-            values[name] = value if value is None else _repeated(value, times)
+        no copy can touch another."""
+        rows = torch.arange(self.rows).repeat(times)
         copy = torch.arange(times).repeat_interleave(self.rows)
-        for name in ("step_index", "prompt_index", "rollout_index"):
-            count = int(getattr(self, name).max()) + 1 if self.rows else 0
-            values[name] = count * copy + _repeated(getattr(self, name), times)
-        values["step"] = values["step_index"]
-        return copies
+        step = copy * self.step_count + self.step_index[rows]
+        return replace(self.select(rows), step=step)
 
     def under(self, settings: Settings) -> Batch:
         """The same rollouts under other settings."""
@@ -251,49 +262,3 @@ class Batch:
 def _factorized(labels: Tensor) -> Tensor:
     """int64 [R] codes 0.. in order of first appearance."""
     return torch.from_numpy(codes(labels.numpy()))
-
-
-def _repeated(values: Tensor, times: int) -> Tensor:
-    """[R, ...] `times` times over, [times R, ...]."""
-    return values.expand(times, *values.shape).flatten(0, 1)
-
-
-def _settle_steps(batch: Batch, put: Any, rows: int) -> None:
-    kept = batch.kept_steps
-    if kept is not None:
-        kept = read_whole("kept_steps", kept, rows, default=1)
-        refuse_rows("kept_steps", kept < 0, kept, "0 or more")
-    steps = batch.steps
-    if steps is None and kept is not None:
-        steps = kept.clamp(min=1)
-    steps = read_whole("steps", steps, rows, default=1)
-    refuse_rows("steps", steps < 1, steps, "1 or more")
-    kept = steps if kept is None else kept
-    refuse_rows("kept_steps", kept > steps, kept, "at most the row's steps")
-    put("steps", steps)
-    put("kept_steps", kept)
-
-
-def _check_tokens(batch: Batch) -> None:
-    if batch.ref_logp is not None and batch.logp is None:
-        raise GradebookError(
-            key="logp", expected="values beside ref_logp", found="none"
-        )
-    for name in ("logp", "ref_logp"):
-        values = getattr(batch, name)
-        if values is None:
-            continue
-        if values.shape != batch.mask.shape:
-            raise GradebookError(
-                key=name,
-                expected=f"the mask's shape {list(batch.mask.shape)}",
-                found=str(list(values.shape)),
-            )
-        bad = (batch.mask & ~values.isfinite()).any(-1)
-        refuse_rows(name, bad, values, "a finite number at every unmasked token")
-    if batch.logp is not None and batch.ref_logp is None and batch.settings.beta:
-        raise GradebookError(
-            key="ref_logp",
-            expected="values, since beta is not 0",
-            found="none",
-        )

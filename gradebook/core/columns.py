@@ -1,16 +1,23 @@
 """The one table of columns: what a batch, a table on a page, a scenario file, a
-link, a recording and a log call a column, and what it holds.
+link, a recording and a log call a column, what it holds, and how a person types
+it.
 
-A column of a batch is also a field of `Batch`. One that logs and recordings
-have is also read in logs/read/canonical.py, logs/candidates/logged_steps.py and
-logs/recording/intake.py.
+A column of a batch is also a field of `Batch`. A cell is what a person typed:
+text for labels, numbers and lists, True or False for flags and tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
+
+from gradebook.core.errors import GradebookError, refuse
+
+Cell = str | bool
 
 
 @dataclass(frozen=True)
@@ -20,12 +27,12 @@ class Column:
     name     what a batch, a scenario, a link and a recording call it
     kind     label, number, whole, flag, list (a number a token) or tokens (a
              flag a token)
-    help     one sentence for a person who meets the column for the first time;
-             "" where only logs have the column
+    help     one sentence for a person; "" where only logs have the column
     aliases  what logs call it, likeliest first; the name first of all, unless it
              stands among them
     title    its heading; the name, unless it is another
-    default  what a missing cell is, where that does not depend on the row
+    default  the cell that changes nothing
+    like     the column whose cells do, where it is there
     """
 
     name: str
@@ -33,7 +40,8 @@ class Column:
     help: str = ""
     aliases: str = ""
     title: str = ""
-    default: str | bool = ""
+    default: Cell = ""
+    like: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,6 +94,8 @@ _TABLE = (
         "label",
         "What the prompt says, as the trainer sees it.",
         "prompt_text question_text",
+        default="A",
+        like="prompt",
     ),
     Column(
         "eos",
@@ -109,6 +119,8 @@ _TABLE = (
         "Transitions of the row's episode.",
         "num_steps n_steps episode_length episode_len episode_steps num_turns n_turns"
         " turns transitions",
+        default="1",
+        like="kept_steps",
     ),
     Column(
         "kept_steps",
@@ -116,6 +128,8 @@ _TABLE = (
         "Transitions that are left after subsampling.",
         "kept_transitions num_kept_steps subsampled_steps",
         title="kept",
+        default="1",
+        like="steps",
     ),
     Column(
         "mask",
@@ -123,6 +137,7 @@ _TABLE = (
         "The tokens that the row learns from.",
         "response_mask completion_mask loss_mask action_mask",
         title="response mask",
+        default=True,
     ),
     Column(
         "logp",
@@ -134,6 +149,7 @@ _TABLE = (
         "list",
         "Log-probability of each token under the reference model, separated by spaces.",
         title="ref logp",
+        like="logp",
     ),
     Column(
         "advantage",
@@ -171,3 +187,118 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
 def of_kind(*kinds: str) -> tuple[str, ...]:
     """The names of a batch's columns of these kinds."""
     return tuple(name for name, column in COLUMNS.items() if column.kind in kinds)
+
+
+TOKEN = re.compile(r"t[1-9][0-9]*")
+"""The header of one token of the response mask: t1, t2, .."""
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def column_of(header: str) -> str:
+    """The column under a header: 'mask' for t1, t2, .."""
+    return "mask" if TOKEN.fullmatch(header) else header
+
+
+def titled(header: str) -> str:
+    """A header's title on the screen; a token's header is its title."""
+    return COLUMNS[header].title if header in COLUMNS else header
+
+
+def is_flag(header: str) -> bool:
+    """The header's cells are True or False."""
+    return COLUMNS[column_of(header)].kind in ("flag", "tokens")
+
+
+def as_text(value: Any) -> str:
+    """A value as text: 2.0 as '2', a list as numbers separated by spaces,
+    None and NaN as ''."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(as_text, value))
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        whole = value.is_integer() and abs(value) < 1e15
+        return str(int(value)) if whole else repr(float(value))
+    return "" if value is None else str(value)
+
+
+def as_cell(header: str, value: Any, width: int) -> Cell:
+    """A value as a cell under the header. Raises GradebookError naming the
+    header where it cannot be read."""
+    cell = value if is_flag(header) else as_text(value)
+    checked = read(header, cell, width)
+    return checked if is_flag(header) else cell
+
+
+def read(header: str, cell: Cell, width: int) -> Any:
+    """The value of a cell: label str, number float, whole int, flag bool, list
+    tuple of float, of `width` numbers where the width is not 0.
+
+    Raises GradebookError naming the header.
+    """
+    try:
+        if is_flag(header):
+            return flag(cell)
+        return READERS[COLUMNS[header].kind](cell, width)
+    except GradebookError as error:
+        raise error.at(key=header) from None
+
+
+def number(cell: Any, width: int = 0) -> float:
+    """A finite number from a cell. Raises GradebookError saying why not."""
+    text = label(cell, kind="a number").replace("\u2212", "-")
+    if not NUMBER.fullmatch(text):
+        point = " with a decimal point" if "," in text else ""
+        raise refuse(f"a number{point}", as_text(cell))
+    value = float(text)
+    if not math.isfinite(value):
+        raise refuse("a number below 1.8e308", as_text(cell))
+    return value
+
+
+def whole(cell: Any, width: int = 0) -> int:
+    """A whole number of 0 or more. Raises GradebookError saying why not."""
+    value = number(cell)
+    if value != int(value) or not 0 <= value < 2**31:
+        raise refuse("a whole number of 0 or more", as_text(cell))
+    return int(value)
+
+
+def flag(cell: Any) -> bool:
+    """True or False from a cell. Raises GradebookError saying why not."""
+    if isinstance(cell, bool):
+        return cell
+    text = label(cell, kind="true or false").lower()
+    if text not in FLAGS:
+        raise refuse("true or false", as_text(cell))
+    return FLAGS[text]
+
+
+def label(cell: Any, width: int = 0, kind: str = "text") -> str:
+    """The cell's text. Raises GradebookError where it is empty."""
+    text = as_text(cell).strip()
+    if not text:
+        raise GradebookError(expected=kind, found="an empty cell")
+    return text
+
+
+def parts(cell: Cell) -> list[str]:
+    """The numbers of a list's cell, as typed."""
+    return str(cell).replace(";", " ").split()
+
+
+def numbers(cell: Cell, width: int) -> tuple[float, ...]:
+    """The numbers of a list's cell. Raises GradebookError where one cannot be
+    read, or there are not `width` of them."""
+    typed = parts(cell)
+    if width and len(typed) != width:
+        raise refuse(f"{width} numbers separated by spaces, one a token", len(typed))
+    return tuple(map(number, typed))
+
+
+FLAGS = {"true": True, "1": True, "1.0": True, "yes": True}
+FLAGS |= {"false": False, "0": False, "0.0": False, "no": False}
+READERS: Mapping[str, Callable[[Any, int], Any]] = MappingProxyType(
+    {"label": label, "number": number, "whole": whole, "list": numbers}
+)
+"""How a cell of each kind is read, given the number of tokens."""

@@ -10,23 +10,11 @@ from typing import Any
 
 from gradebook.core.errors import refuse
 
+BASELINES = ("group_mean", "batch_mean", "leave_one_out", "length_weighted_mean")
 CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
     {
-        "baseline": (
-            "group_mean",
-            "batch_mean",
-            "leave_one_out",
-            "length_weighted_mean",
-            "second_best",
-            "none",
-        ),
-        "scale": (
-            "group_std",
-            "batch_std",
-            "nonzero_share",
-            "others_std",
-            "none",
-        ),
+        "baseline": (*BASELINES, "second_best", "none"),
+        "scale": ("group_std", "batch_std", "nonzero_share", "others_std", "none"),
         "spread_about": ("mean", "baseline"),
         "ddof": (1, 0),
         "lone_row": ("zero", "raw"),
@@ -125,68 +113,53 @@ AT_LEAST_ONE = tuple(
 MAY_BE_NONE = tuple(name for name in TYPES if TYPES[name].endswith("None"))
 
 
-def check_setting(name: str, value: object) -> None:
+def check_setting(name: str, value: Any) -> None:
     """Raises GradebookError when `value` is not one `name` can take."""
     if value is None and name in MAY_BE_NONE:
         return
-    expected = _expected(name, value)
-    if expected:
+    expected = "a finite number"
+    if name in CHOICES:
+        fits = any(type(value) is type(one) and value == one for one in CHOICES[name])
+        expected = "one of " + ", ".join(map(str, CHOICES[name]))
+    elif name in FLAGS:
+        fits, expected = type(value) is bool, "true or false"
+    elif name in AT_LEAST_ONE:
+        fits = type(value) is int and 1 <= value < 2**31
+        expected = "a whole number from 1"
+    else:
+        real = isinstance(value, (int, float)) and not isinstance(value, bool)
+        fits = real and -MOST <= value <= MOST
+        if name in NOT_NEGATIVE and fits:
+            fits, expected = value >= 0, "a number of 0 or more"
+        if name == "reward_clip" and fits:
+            fits, expected = value > 0, "a number above 0"
+    if not fits:
         raise refuse(expected, value, name)
 
 
-def _expected(name: str, value: Any) -> str:
-    """What the setting wants, or "" when `value` will do."""
-    if name in CHOICES:
-        allowed = CHOICES[name]
-        fits = any(type(value) is type(a) and value == a for a in allowed)
-        return "" if fits else "one of " + ", ".join(map(str, allowed))
-    if name in FLAGS:
-        return "" if isinstance(value, bool) else "true or false"
-    if name in AT_LEAST_ONE:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        return "" if whole and 1 <= value < 2**31 else "a whole number from 1"
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not -MOST <= value <= MOST:
-        return "a finite number"
-    if name in NOT_NEGATIVE and value < 0:
-        return "a number of 0 or more"
-    if name == "reward_clip" and value <= 0:
-        return "a number above 0"
-    return ""
-
-
 _VERL = Settings(eps=1e-6, lone_row="raw")
+_UNSCALED = replace(_VERL, scale="none")
 
 ESTIMATORS: Mapping[str, Settings] = MappingProxyType(
     {
         "grpo": _VERL,
         "grpo_vectorized": _VERL,
-        "dr_grpo": replace(_VERL, scale="none"),
-        "rloo": replace(_VERL, baseline="leave_one_out", scale="none"),
+        "dr_grpo": _UNSCALED,
+        "rloo": replace(_UNSCALED, baseline="leave_one_out"),
         "rloo_vectorized": replace(
-            _VERL, baseline="leave_one_out", scale="none", lone_row="zero"
+            _UNSCALED, baseline="leave_one_out", lone_row="zero"
         ),
-        "opo": replace(_VERL, baseline="length_weighted_mean", scale="none"),
+        "opo": replace(_UNSCALED, baseline="length_weighted_mean"),
         "gpg": replace(_VERL, scale="nonzero_share"),
         "grpo_passk": replace(_VERL, baseline="second_best"),
-        "reinforce_plus_plus_baseline": replace(
-            _VERL, scale="none", whiten_tokens=True
-        ),
-        "none": replace(_VERL, baseline="none", scale="none"),
+        "reinforce_plus_plus_baseline": replace(_UNSCALED, whiten_tokens=True),
+        "none": replace(_UNSCALED, baseline="none"),
     }
 )
 """Settings of each estimator under verl's key: ddof 1, eps 1e-6, and a lone
 row keeps its raw score, except in rloo_vectorized (verl core_algos at
 265c92487; the difference is reported in verl PR 7150)."""
 
-OF_ESTIMATOR = (
-    "baseline",
-    "scale",
-    "spread_about",
-    "ddof",
-    "lone_row",
-    "eps",
-    "whiten_tokens",
-    "whiten_ddof",
-)
+OF_ESTIMATOR = ("baseline", "scale", "spread_about", "ddof", "lone_row", "eps")
+OF_ESTIMATOR += ("whiten_tokens", "whiten_ddof")
 """The settings that a named estimator decides."""

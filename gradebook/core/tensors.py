@@ -5,8 +5,6 @@ Every reader names the column and the row of what it cannot read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,19 +14,14 @@ from torch import Tensor
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 
-FLOATING = ("reward", "advantage", "logp", "ref_logp")
 UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 """Types that torch stores and does not compute with."""
 FEW = 4096
-"""Rows up to which Python itself numbers labels."""
+"""Rows up to which Python itself numbers labels: without the import of pandas."""
 
 
 def codes(labels: np.ndarray) -> np.ndarray:
-    """Labels numbered 0.. in order of first appearance. int64 [R].
-
-    pandas is faster for many rows, but its import takes longer than
-    numbering the few rows of a page.
-    """
+    """Labels numbered 0.. in order of first appearance. int64 [R]."""
     if len(labels) > FEW:
         return pd.factorize(labels)[0].astype("int64")
     seen: dict[Any, int] = {}
@@ -36,125 +29,74 @@ def codes(labels: np.ndarray) -> np.ndarray:
     return np.array(numbered, dtype="int64")
 
 
+def as_tensor(key: str, value: Any) -> Tensor:
+    """`value` as a tensor without its graph, on the device it is on."""
+    if isinstance(value, Tensor):
+        if value.is_meta or value.is_quantized:
+            kind = "a meta tensor" if value.is_meta else str(value.dtype)
+            raise GradebookError(
+                key=key, expected="a tensor with plain values", found=kind
+            )
+        value = value.detach()
+        if value.dtype not in UNSIGNED:
+            return value if value.layout == torch.strided else value.to_dense()
+        value = value.cpu().numpy()
+    array = _as_array(value)
+    if array.dtype == object:
+        array = _as_array(array.tolist())
+    if array.dtype.kind == "u":
+        small = array.size == 0 or array.max() < 2**63
+        array = array.astype("int64" if small else "float64")
+    try:
+        return torch.from_numpy(array)
+    except TypeError:
+        raise _unreadable(key, value) from None
+
+
+def _as_array(value: Any) -> np.ndarray:
+    try:
+        return np.array(value)
+    except (ValueError, TypeError):  # lists of different lengths
+        return np.array(None)
+
+
+def _unreadable(key: str, value: Any) -> GradebookError:
+    """Why the value is no tensor: the first row that holds no numbers, or has
+    another shape than row 0."""
+    rows = value.tolist() if hasattr(value, "tolist") else value
+    arrays = [_as_array(row) for row in rows] if isinstance(rows, (list, tuple)) else []
+    for row, array in enumerate(arrays):
+        if array.dtype.kind not in "biuf":
+            return refuse("numbers", rows[row], key, row=row)
+        if array.shape != arrays[0].shape:
+            as_first = f"shape {list(arrays[0].shape)}, as in row 0"
+            shape = f"shape {list(array.shape)}"
+            return GradebookError(key=key, row=row, expected=as_first, found=shape)
+    return refuse("numbers", value, key)
+
+
 def read_labels(key: str, labels: Any, rows: int) -> Tensor:
     """Labels as int64 [R]; strings are numbered as they appear."""
     cells = label_cells(key, labels, rows)
-    if cells.dtype == object:
-        cells = codes(cells)
-    return torch.from_numpy(cells)
+    return torch.from_numpy(codes(cells) if cells.dtype == object else cells)
 
 
 def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:
     """Labels as they are, [R]: whole numbers as int64, or strings as
     objects."""
-    is_array = isinstance(labels, np.ndarray)
-    whole = labels.dtype.kind in "iu" if is_array else isinstance(labels, Tensor)
-    if not whole:
-        cells = np.asarray(labels, dtype=object)
-        if cells.ndim != 1:
-            raise GradebookError(
-                key=key,
-                expected="a label a row, shape [R]",
-                found=f"shape {list(cells.shape)}",
-            )
-        kinds = set(map(type, cells))
-        if kinds and all(issubclass(kind, str) for kind in kinds):
-            _refuse_other_rows(key, len(cells), rows)
-            return cells
-        if any(k is bool or not issubclass(k, Real) for k in kinds):
-            expected = str if isinstance(cells[0], str) else Real
-            for row, label in enumerate(cells):
-                if not isinstance(label, expected) or isinstance(label, bool):
-                    raise refuse(
-                        "whole numbers, or strings in every row",
-                        label,
-                        key,
-                        row=row,
-                    )
-    return read_whole(key, labels, rows, default=0).numpy()
-
-
-def as_tensor(key: str, value: Any) -> Tensor:
-    """`value` as a tensor without its graph, on the device it is on."""
-    if isinstance(value, Tensor):
-        return _dense(key, value.detach())
-    try:
-        if hasattr(value, "__array__"):
-            value = np.array(value)
-            if value.dtype.kind == "u":  # torch computes with none but uint8
-                small = value.size == 0 or value.max() < 2**63
-                value = value.astype("int64" if small else "float64")
-            if value.dtype != object:
-                return torch.from_numpy(value)
-            value = value.tolist()
-        floating = key in FLOATING
-        tensor = torch.tensor(value, dtype=torch.float64 if floating else None)
-        if tensor.dtype == torch.float32:
-            tensor = torch.tensor(value, dtype=torch.float64)
-        if tensor.numel() or not any(map(np.size, value)):
-            return tensor
-        raise ValueError("torch reads [[], [1]] as two empty rows")
-    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise _unreadable(key, value) from error
-
-
-def _dense(key: str, tensor: Tensor) -> Tensor:
-    """The tensor with its values in rows and columns."""
-    if tensor.is_meta or tensor.is_quantized:
-        kind = "a meta tensor" if tensor.is_meta else str(tensor.dtype)
-        raise GradebookError(key=key, expected="a tensor with plain values", found=kind)
-    if tensor.dtype in UNSIGNED:
-        return as_tensor(key, tensor.cpu().numpy())
-    return tensor if tensor.layout == torch.strided else tensor.to_dense()
-
-
-def _unreadable(key: str, value: Any) -> GradebookError:
-    """Why a nested list is no tensor: the first row that differs."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        lengths = [
-            len(v) if isinstance(v, Sequence) and not isinstance(v, str) else -1
-            for v in value
-        ]
-        for row, length in enumerate(lengths):
-            if length != lengths[0]:
-                return GradebookError(
-                    key=key,
-                    row=row,
-                    expected=f"{_many(lengths[0])}, as in row 0",
-                    found=_many(length),
-                )
-        for row, item in enumerate(value):
-            cells = item if lengths[row] >= 0 else [item]
-            if not all(isinstance(c, (int, float)) for c in cells):
-                return refuse("numbers", item, key, row=row)
-            if not all(abs(c) < 2**63 for c in cells if isinstance(c, int)):
-                return refuse("whole numbers below 2**63", item, key, row=row)
-    return refuse("numbers", value, key)
-
-
-def _many(length: int) -> str:
-    """How many values a row of a nested list has; -1 for no list."""
-    return "a single value" if length < 0 else f"{length} values"
-
-
-def _length(key: str, tensor: Tensor, rows: int | None, dims: int) -> Tensor:
-    if tensor.numel() == 0 and tensor.dim() <= dims and not rows:
-        tail = tensor.shape[1:] if tensor.dim() == dims else (0,) * (dims - 1)
-        tensor = tensor.reshape(0, *tail)
-    if tensor.dim() != dims:
-        letters = "[R]" if dims == 1 else "[R, T]"
-        raise GradebookError(
-            key=key,
-            expected=f"shape {letters}",
-            found=f"shape {list(tensor.shape)}",
-        )
-    _refuse_other_rows(key, tensor.shape[0], rows)
-    return tensor
-
-
-def _refuse_other_rows(key: str, count: int, rows: int | None) -> None:
-    if rows is not None and count != rows:
-        raise refuse(f"{rows} rows, one for each reward", count, key)
+    if not isinstance(labels, Tensor):
+        cells = np.asarray(labels)
+        if cells.dtype.kind not in "iuf" and cells.ndim == 1:
+            cells = np.asarray(labels, dtype=object)
+            text = [isinstance(label, str) for label in cells]
+            if all(text) and text:
+                _refuse_other_rows(key, len(cells), rows)
+                return cells
+            if any(text):
+                row = text.index(not text[0])
+                expected = "whole numbers, or strings in every row"
+                raise refuse(expected, cells[row], key, row=row)
+    return read_whole(key, as_tensor(key, labels), rows, default=0).numpy()
 
 
 def read_floats(key: str, value: Any, dims: int, rows: int | None = None) -> Tensor:
@@ -172,35 +114,34 @@ def read_numbers(key: str, value: Any, dims: int, rows: int | None = None) -> Te
         raise GradebookError(key=key, expected="real numbers", found=str(tensor.dtype))
     if tensor.dtype not in (torch.float32, torch.float64):
         tensor = tensor.double()
-    return _length(key, tensor, rows, dims)
+    return _shaped(key, tensor, dims, rows)
 
 
 def read_matrix(key: str, value: Any, rows: int) -> Tensor | None:
-    if value is None:
-        return None
-    if key != "mask":
-        return read_floats(key, value, dims=2, rows=rows)
-    tensor = _length(key, as_tensor(key, value), rows, dims=2)
-    if tensor.dtype != torch.bool:
-        wrong = ((tensor != 0) & (tensor != 1)).any(-1)
-        refuse_rows(key, wrong, tensor, "0 or 1 in every cell")
-    return tensor.bool()
+    """A response mask as bool [R, T]."""
+    return None if value is None else _bits(key, value, rows, dims=2)
 
 
 def read_flags(key: str, value: Any, rows: int) -> Tensor:
+    """bool [R]; True where the column is not there."""
     if value is None:
         return torch.ones(rows, dtype=torch.bool)
-    tensor = _length(key, as_tensor(key, value), rows, dims=1)
-    if tensor.dtype != torch.bool:
-        wrong = (tensor != 0) & (tensor != 1)
-        refuse_rows(key, wrong, tensor, "true or false")
+    return _bits(key, value, rows, dims=1)
+
+
+def _bits(key: str, value: Any, rows: int, dims: int) -> Tensor:
+    tensor = _shaped(key, as_tensor(key, value), dims, rows)
+    wrong = (tensor != 0) & (tensor != 1)
+    expected = "true or false" if dims == 1 else "0 or 1 in every cell"
+    refuse_rows(key, wrong if dims == 1 else wrong.any(-1), tensor, expected)
     return tensor.bool()
 
 
 def read_whole(key: str, value: Any, rows: int, default: int) -> Tensor:
+    """int64 [R]; the default where the column is not there."""
     if value is None:
         return torch.full((rows,), default, dtype=torch.int64)
-    tensor = _length(key, as_tensor(key, value), rows, dims=1)
+    tensor = _shaped(key, as_tensor(key, value), 1, rows)
     if tensor.is_floating_point():
         whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
         refuse_rows(key, ~whole, tensor, "a whole number")
@@ -214,3 +155,22 @@ def refuse_rows(key: str, wrong: Tensor, values: Tensor, expected: str) -> None:
     if bool(wrong.any()):
         row = int(wrong.int().argmax())
         raise refuse(expected, values[row].tolist(), key, row=row)
+
+
+def _shaped(key: str, tensor: Tensor, dims: int, rows: int | None) -> Tensor:
+    """The tensor, where it has so many dimensions and rows. An empty list has
+    whatever shape is needed."""
+    if not tensor.numel() and tensor.dim() < dims and not rows:
+        tensor = tensor.reshape(0, *[0] * (dims - 1))
+    if tensor.dim() != dims:
+        letters = "shape [R]" if dims == 1 else "shape [R, T]"
+        raise GradebookError(
+            key=key, expected=letters, found=f"shape {list(tensor.shape)}"
+        )
+    _refuse_other_rows(key, tensor.shape[0], rows)
+    return tensor
+
+
+def _refuse_other_rows(key: str, count: int, rows: int | None) -> None:
+    if rows is not None and count != rows:
+        raise refuse(f"{rows} rows, one for each reward", count, key)

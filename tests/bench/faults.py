@@ -26,8 +26,8 @@ core/differences.py | SHOWS = 5e-4 | SHOWS = 5e-2 | core/test_differences.py
 core/differences.py | (a > DUST) & (b < -DUST) | (a > DUST) & (b < DUST) | core/test_differences.py
 core/formatting.py | if size >= 1e9 or | if size >= 1e5 or | core/test_formatting.py
 core/batch.py | self.prompt_index * (self.rows + 1) + rollout | self.prompt_index + rollout | core/test_batch.py
-core/batch.py | put("eos", self.tokens < self.mask.shape[-1]) | put("eos", self.tokens <= self.mask.shape[-1]) | core/test_batch.py
-core/settings.py | if name in NOT_NEGATIVE and value < 0: | if name in NOT_NEGATIVE and value < -1: | core/test_settings.py
+core/batch.py | mask.sum(-1) < mask.shape[-1] | mask.sum(-1) <= mask.shape[-1] | core/test_batch.py
+core/settings.py | fits, expected = value >= 0, "a number of 0 or more" | fits, expected = value >= -1, "a number of 0 or more" | core/test_settings.py
 engine/scales.py | (groups.n - s.ddof).clamp(min=1) | groups.n.clamp(min=1) | engine/test_engine.py
 engine/scales.py | spread = torch.where(groups.n <= 1, 1, spread) | spread = torch.where(groups.n <= 2, 1, spread) | engine/test_engine.py
 engine/baselines.py | rest.sum(score) / rest.n.clamp(min=1) | rest.sum(score) / (rest.n + 1) | engine/test_engine.py
@@ -42,7 +42,7 @@ bugs/missing_parentheses.py | credited, score - baseline / scale | credited, (sc
 bugs/padded_mean.py | (batch.step_rows * batch.width)[step] | (batch.step_rows * batch.width + 1)[step] | engine/test_golden.py
 bugs/double_normalization.py | (v.clamp(min=0).sqrt() + 1e-9) | (v.clamp(min=0).sqrt() + 1) | engine/test_trainer.py
 bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | cases/test_engines.py
-cases/table.py | token = int(header[1:]) - 1 | token = int(header[1:]) - 2 | cases/test_table.py
+cases/table.py | key=lambda header: int(header[1:]) | key=str | cases/test_table.py
 cases/edits.py | row=max(0, min(row, state.rows - 1)) | row=max(0, min(row, state.rows)) | cases/test_edits.py
 cases/link.py | if state.get(name) != origin.get(name): | if state.get(name) == origin.get(name): | cases/test_link.py
 cases/link.py | if field.kind == "row" and value >= rows: | if field.kind == "row" and value > rows: | cases/test_link.py

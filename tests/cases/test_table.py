@@ -213,7 +213,7 @@ def test_no_digit_of_a_reward_is_lost(value):
 
 def test_whole_numbers_stand_without_a_point():
     cells = Table.of([{"prompt": 3, "reward": 2.0, "step": 4}])
-    assert cells.rows[0] == ("3", "2", "4")
+    assert [cells[h][0] for h in cells.headers] == ["3", "2", "4"]
 
 
 def test_only_the_columns_that_rows_name_are_there():

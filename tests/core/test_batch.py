@@ -34,7 +34,7 @@ KINDS = {
     "tensor": torch.tensor,
     "array": np.array,
     "read-only array": frozen,
-    "series": pd.Series,
+    "array of objects": lambda v: np.array(v, dtype=object),
     "series with an index": lambda v: pd.Series(v, index=range(7, 7 + len(v))),
 }
 
@@ -42,41 +42,32 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_column_is_read(kind):
     of = KINDS[kind]
-    batch = Batch(
-        prompt=of([4, 9, 4]),
-        reward=of([1.5, -2.0, 0.0]),
-        eos=of([True, False, True]),
-        step=of([3, 3, 5]),
-        steps=of([2, 4, 6]),
-        kept_steps=of([2, 0, 1]),
-    )
-    assert batch.prompt.tolist() == [4, 9, 4]
-    assert batch.prompt.dtype == torch.int64
-    assert batch.reward.tolist() == [1.5, -2, 0]
-    assert batch.eos.tolist() == [True, False, True]
-    assert batch.step.tolist() == [3, 3, 5]
-    assert batch.steps.tolist() == [2, 4, 6]
-    assert batch.kept_steps.tolist() == [2, 0, 1]
-    assert batch.kept_steps.dtype == torch.int64
-
-
-@pytest.mark.parametrize(
-    "kind", [k for k in KINDS if "series" not in k and k != "tuple"]
-)
-@pytest.mark.parametrize("cell", [bool, int, float])
-def test_a_mask_is_read_from_bools_integers_and_floats(kind, cell):
-    cells = [[cell(1), cell(0)], [cell(0), cell(0)]]
-    batch = Batch(**TWO, mask=KINDS[kind](cells))
-    assert batch.mask.tolist() == [[True, False], [False, False]]
-    assert batch.mask.dtype == torch.bool
-    assert batch.tokens.tolist() == [1, 0]
-
-
-@pytest.mark.parametrize("cell", [bool, int, float])
-def test_eos_is_read_from_bools_integers_and_floats(cell):
-    batch = Batch(**TWO, eos=[cell(1), cell(0)])
-    assert batch.eos.tolist() == [True, False]
+    columns = {
+        "prompt": [4, 9, 4],
+        "reward": [1.5, -2.0, 0.0],
+        "eos": [True, False, True],
+        "step": [3, 3, 5],
+        "steps": [2, 4, 6],
+        "kept_steps": [2, 0, 1],
+        "rollout": [5, 5, 6],
+        "text": [7, 7, 7],
+    }
+    batch = Batch(**{name: of(values) for name, values in columns.items()})
+    for name, values in columns.items():
+        assert getattr(batch, name).tolist() == values
+    assert batch.prompt.dtype == batch.kept_steps.dtype == torch.int64
     assert batch.eos.dtype == torch.bool
+
+
+@pytest.mark.parametrize("kind", [list, np.array, torch.tensor])
+@pytest.mark.parametrize("cell", [bool, int, float])
+def test_flags_are_read_from_bools_integers_and_floats(kind, cell):
+    mask = kind([[cell(1), cell(0)], [cell(0), cell(0)]])
+    batch = Batch(**TWO, mask=mask, eos=kind([cell(1), cell(0)]))
+    assert batch.mask.tolist() == [[True, False], [False, False]]
+    assert batch.eos.tolist() == [True, False]
+    assert batch.mask.dtype == batch.eos.dtype == torch.bool
+    assert batch.tokens.tolist() == [1, 0]
 
 
 def test_what_is_absent_has_its_default():
@@ -158,8 +149,7 @@ def test_a_mask_without_columns_rejects_every_row():
     assert Batch(**TWO, mask=[[], []]).tokens.tolist() == [0, 0]
 
 
-ROWS, EACH = "2 rows, one for each reward", "2 values, as in row 0"
-LABEL, CELL = "a label a row, shape [R]", "0 or 1 in every cell"
+ROWS, CELL = "2 rows, one for each reward", "0 or 1 in every cell"
 REFUSED = {
     ("reward", FINITE): [([1, NAN], 1, "nan"), ([INF, 1], 0, "inf")],
     ("reward", "numbers"): [
@@ -173,17 +163,19 @@ REFUSED = {
         ([0, "a"], 1, "'a'"),
         (["a", 0], 1, "0"),
         (["a", NAN], 1, "nan"),
-        ([True, False], 0, "True"),
     ],
-    ("prompt", "a whole number"): [([0, NAN], 1, "nan"), ([1, 1.5], 1, "1.5")],
-    ("prompt", "whole numbers below 2**63"): [([1, 2**63], 1, str(2**63))],
-    ("prompt", "whole numbers"): [(torch.tensor([True, False]), None, "torch.bool")],
-    ("prompt", LABEL): [(None, None, "shape []")],
+    ("prompt", "a whole number"): [
+        ([0, NAN], 1, "nan"),
+        ([1, 1.5], 1, "1.5"),
+        ([1, 2**63], 1, "9.223372036854776e+18"),
+    ],
+    ("prompt", "whole numbers"): [([True, False], None, "torch.bool")],
+    ("prompt", "numbers"): [(None, None, "None"), ([0, None], 1, "None")],
     ("prompt", ROWS): [([0], None, "1"), (["a"], None, "1")],
-    ("mask", EACH): [([[1, 1], [1]], 1, "1 values")],
-    ("mask", EACH.replace("2", "1")): [
-        ([[1], []], 1, "0 values"),
-        ([[1], 1], 1, "a single value"),
+    ("mask", "shape [2], as in row 0"): [([[1, 1], [1]], 1, "shape [1]")],
+    ("mask", "shape [1], as in row 0"): [
+        ([[1], []], 1, "shape [0]"),
+        ([[1], 1], 1, "shape []"),
     ],
     ("mask", CELL): [([[1], [2]], 1, "[2]")],
     ("mask", "numbers"): [([["1"], ["0"]], 0, "['1']")],
@@ -253,17 +245,37 @@ def test_beta_without_any_logp_is_no_error():
 
 
 def test_places_run_within_each_step():
-    batch = Batch([0] * 5, [0] * 5, step=[4, 2, 4, 4, 2])
-    assert batch.step_index.tolist() == [0, 1, 0, 0, 1]
-    assert batch.step_rows.tolist() == [3, 2]
-    assert batch.place.tolist() == [0, 0, 1, 2, 1]
+    batch = Batch([0] * 6, [0] * 6, step=[4, 2, 4, 2, 4, 2])
+    assert batch.step_index.tolist() == [0, 1, 0, 1, 0, 1]
+    assert batch.step_rows.tolist() == [3, 3]
+    assert batch.place.tolist() == [0, 0, 1, 1, 2, 2]
+    chosen = torch.tensor([True, False, False, True, True, True])
+    assert batch.place_among(chosen).tolist() == [0, 0, 1, 0, 1, 1]
 
 
-def test_the_group_size_is_the_largest_group_of_the_step():
-    batch = Batch([0, 0, 0, 1, 0, 1], [0] * 6, step=[0, 0, 0, 0, 1, 1])
-    assert batch.group_size.tolist() == [3, 1]
-    five = batch.under(Settings(group_size=5))
-    assert five.group_size.tolist() == [5, 5]
+def test_labels_are_numbered_within_their_step():
+    batch = Batch([0] * 4, [0] * 4, step=[5, 5, 6, 6])
+    assert batch.within_step(torch.tensor([3, -1, 3, 3])).tolist() == [0, 1, 2, 2]
+
+
+def test_the_sizes_of_a_step_come_from_the_settings_or_the_step():
+    rows = {"prompt": [0, 1, 0, 2, 0], "reward": [0] * 5, "step": [0, 0, 1, 0, 0]}
+    batch = Batch(**rows)
+    assert batch.prompts_per_step.tolist() == [3, 1]
+    assert batch.micro_batch.tolist() == [4, 1]
+    assert batch.group_size.tolist() == [2, 1]
+    batch = batch.under(Settings(prompts_per_step=5, micro_batch=2, group_size=7))
+    assert batch.prompts_per_step.tolist() == [5, 5]
+    assert batch.micro_batch.tolist() == [2, 2]
+    assert batch.group_size.tolist() == [7, 7]
+
+
+def test_copies_have_steps_of_their_own():
+    batch = Batch([0, 1, 0], [1, 2, 3], step=[7, 7, 8], rollout=[1, 2, 1])
+    copies = batch.copies(2)
+    assert copies.reward.tolist() == [1, 2, 3, 1, 2, 3]
+    assert copies.step_index.tolist() == [0, 0, 1, 2, 2, 3]
+    assert copies.rollout_index.tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_a_row_as_long_as_the_padding_has_no_eos_where_width_decides():

@@ -35,10 +35,9 @@ import torch
 from torch import Tensor
 
 from gradebook.analysis.comparison import same
-from gradebook.cases.columns import number
 from gradebook.cases.record import bug
 from gradebook.core.batch import Batch
-from gradebook.core.columns import COLUMNS
+from gradebook.core.columns import COLUMNS, number
 from gradebook.core.differences import flips
 from gradebook.core.formatting import pair, settled
 from gradebook.core.settings import Settings

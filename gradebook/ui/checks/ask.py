@@ -12,8 +12,8 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.cases.columns import number, whole
 from gradebook.cases.record import bug
+from gradebook.core.columns import number, whole
 from gradebook.core.errors import GradebookError
 from gradebook.core.project import PROJECT
 from gradebook.core.settings import CHOICES, ESTIMATORS

@@ -10,8 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.bugs import BUGS, Swap, swaps
 from gradebook.cases import edits
-from gradebook.cases.columns import titled
 from gradebook.cases.scenario import SANDBOX, combinations, load, variants
+from gradebook.core.columns import titled
 from gradebook.core.errors import GradebookError
 from gradebook.output.panels import GRADIENT
 from gradebook.ui import keys

@@ -9,8 +9,8 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.cases.columns import number
 from gradebook.cases.link import VERSION, in_words
+from gradebook.core.columns import number
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.training.runs import Runs, Task
 from gradebook.training.study import OPTIMIZERS, SEEDS, Run, default_run, studied, study
