@@ -46,7 +46,7 @@ class Table:
     def of(cls, rows: Sequence[Mapping[str, Any]]) -> Table:
         """A table of rows that have a batch's names: prompt, reward, mask,
         .. A flag that a row does not name is true."""
-        columns: dict[str, list[Any]] = {
+        columns: dict[str, Sequence[Any]] = {
             name: [
                 row.get(name, True if column.kind == "flag" else None) for row in rows
             ]
@@ -237,10 +237,10 @@ class Table:
 
     def _resized(self, width: int) -> Table:
         masked = (False,) * len(self)
-        tokens = {
+        tokens: dict[str, Sequence[Cell]] = {
             f"t{t + 1}": self.cells.get(f"t{t + 1}", masked) for t in range(width)
         }
-        lists = {
+        lists: dict[str, Sequence[Cell]] = {
             name: [
                 " ".join([*parts(cell), *["-1"] * width][:width])
                 if len(parts(cell)) != width
@@ -287,6 +287,6 @@ def _check_width(mask: Sequence[Any], width: int, row: int) -> None:
         raise refuse(f"{width} flags, one a token", len(mask), "mask", row)
 
 
-def _tokens(masks: Sequence[Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
+def _tokens(masks: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
     """The columns t1 .. tT of masks, one a row."""
     return {f"t{t + 1}": flags for t, flags in enumerate(zip(*masks))}

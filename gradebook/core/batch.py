@@ -243,7 +243,9 @@ class Batch:
         """The rows where `keep`, bool [R], is true, in order; or the rows
         with these numbers, int64."""
         columns: dict[str, Any] = {name: getattr(self, name) for name in COLUMNS}
-        chosen = {n: None if c is None else c[keep] for n, c in columns.items()}
+        chosen: dict[str, Any] = {
+            n: None if c is None else c[keep] for n, c in columns.items()
+        }
         return replace(self, **chosen)
 
     def copies(self, times: int) -> Batch:

@@ -160,6 +160,6 @@ ESTIMATORS: Mapping[str, Settings] = MappingProxyType(
 row keeps its raw score, except in rloo_vectorized (verl core_algos at
 265c92487; the difference is reported in verl PR 7150)."""
 
-OF_ESTIMATOR = ("baseline", "scale", "spread_about", "ddof", "lone_row", "eps")
-OF_ESTIMATOR += ("whiten_tokens", "whiten_ddof")
+STATISTICS = ("baseline", "scale", "spread_about", "ddof", "lone_row", "eps")
+OF_ESTIMATOR = (*STATISTICS, "whiten_tokens", "whiten_ddof")
 """The settings that a named estimator decides."""
