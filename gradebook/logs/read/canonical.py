@@ -43,7 +43,10 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
             tokens = reward.astype(object).map(listed)
             totals = tokens.map(lambda t: t.sum() if len(t) else np.nan, "ignore")
             reward = totals.where(tokens.notna(), reward)
-        table[f"reward {at}"] = numbers(reward, broken, may_be_empty=several)
+        values = _numbers(reward)
+        wrong = ~np.isfinite(values) & ~(_empty(reward) & several)
+        _refuse(reward, wrong, "a number", broken)
+        table[f"reward {at}"] = values
     if "step" in of:
         table["step"] = _steps(of["step"], broken)
     for name in ("prompt", "rollout", "rank", "text"):
@@ -58,16 +61,14 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
         advantage = of["advantage"]
         if has_lists(advantage):
             advantage, table["length"] = _one_a_row(advantage, of.get("mask"), broken)
-        values, empty = _numbers(advantage)
+        table["advantage"] = _numbers(advantage)
         if advantage.dtype.kind not in "fiub":
             # NaN and infinity are numbers that a trainer may have computed.
-            spelled = advantage.map(lambda cell: str(cell).strip().lower())
-            nan = spelled.isin(["nan", "+nan", "-nan"]).to_numpy() & ~empty
-            wrong = np.isnan(values) & ~nan
-            if "kept_steps" in of:
-                wrong &= _numbers(of["kept_steps"])[0] != 0
+            words = advantage.map(lambda cell: str(cell).strip().lower())
+            nan = words.isin(["nan", "+nan", "-nan"]) & advantage.notna()
+            wrong = np.isnan(table["advantage"]) & ~nan.to_numpy()
+            wrong &= table.get("kept_steps", np.ones(len(frame))) != 0
             _refuse(advantage, wrong, "a number", broken)
-        table["advantage"] = values
     if "mask" in of:
         table["length"] = np.array([*map(_tokens, of["mask"])], dtype="float64")
         wrong = np.isnan(table["length"])
@@ -85,7 +86,7 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
     elif "truncated" in of:
         table["eos"] = 1 - _flags(of["truncated"], broken)
     elif "finish_reason" in of:
-        words = of["finish_reason"].map(lambda cell: str(cell).lower())
+        words = of["finish_reason"].astype(str).str.lower()
         table["eos"] = 1.0 - words.isin(CUT_SHORT).to_numpy()
     if "steps" in table and "kept_steps" in table:
         more = table["kept_steps"] > table["steps"]
@@ -95,41 +96,33 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
 
 def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> None:
     """Notes that the cells of `rows`, bool [R], are not what was expected."""
-    for row in np.flatnonzero(rows):
-        cell = column.iloc[row]
-        scalar = pd.api.types.is_scalar(cell)
-        empty = str(cell).strip() == "" or (scalar and pd.isna(cell))
-        content = EMPTY if empty else shown(cell, 40)
+    for row in np.flatnonzero(rows).tolist():
+        part = column.iloc[[row]]
+        content = EMPTY if _empty(part)[0] else shown(part.tolist()[0], 40)
         to.append(
             GradebookError(
-                key=str(column.name), row=int(row), expected=expected, found=content
+                key=str(column.name), row=row, expected=expected, found=content
             )
         )
 
 
-def _numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers float64 [R], NaN for what is none; bool [R] empty cells."""
+def _empty(column: pd.Series) -> np.ndarray:
+    """bool [R]: the cell is missing, or blank."""
     if column.dtype.kind in "fiub":
-        values = np.array(column, dtype="float64")
-        return values, np.isnan(values)
+        return column.isna().to_numpy()
+    blank = column.map(lambda cell: isinstance(cell, str) and not cell.strip())
+    return (column.isna() | blank.eq(True)).to_numpy()
+
+
+def _numbers(column: pd.Series) -> np.ndarray:
+    """float64 [R], NaN for what is no number; true is 1, false is 0."""
+    if column.dtype.kind in "fiub":
+        return np.array(column, dtype="float64")
     cells = column.astype(object)
     values = np.array(pd.to_numeric(cells, errors="coerce"), dtype="float64")
-    empty = cells.isna().to_numpy(copy=True)
-    texts = np.isnan(values) & ~empty
-    if texts.any():
-        words = cells[texts].map(lambda cell: str(cell).strip().lower())
-        empty[texts] = (words == "").to_numpy()
-        values[texts] = words.map({"true": 1.0, "false": 0.0})
-    return values, empty
-
-
-def numbers(
-    column: pd.Series, broken: Broken, may_be_empty: bool = False
-) -> np.ndarray:
-    """float64 [R], NaN where a cell is no finite number; such cells go to
-    `broken`, an empty one unless it may be."""
-    values, empty = _numbers(column)
-    _refuse(column, ~np.isfinite(values) & ~(empty & may_be_empty), "a number", broken)
+    rest = np.isnan(values)
+    words = cells[rest].map(lambda cell: str(cell).strip().lower())
+    values[rest] = words.map({"true": 1.0, "false": 0.0})
     return values
 
 
@@ -138,7 +131,7 @@ def _steps(column: pd.Series, broken: Broken) -> np.ndarray:
     UNKNOWN, or "", where a cell names none."""
     if column.dtype.kind in "iu":
         return column.to_numpy()
-    values, empty = _numbers(column)
+    values, empty = _numbers(column), _empty(column)
     with np.errstate(invalid="ignore"):
         whole = (values % 1 == 0) & (np.abs(values) < 2**53)
     if whole.sum() * 2 > (~empty).sum():
@@ -154,12 +147,11 @@ def is_unknown(steps: np.ndarray) -> np.ndarray:
 
 
 def _whole(column: pd.Series, broken: Broken, least: int) -> np.ndarray:
-    values = numbers(column, broken)
+    values = _numbers(column)
     with np.errstate(invalid="ignore"):
-        odd = (values % 1 != 0) | (values < least) | (values > 2**31)
-    odd &= np.isfinite(values)
-    _refuse(column, odd, f"a whole number from {least}", broken)
-    return np.where(odd, np.nan, values)
+        whole = (values % 1 == 0) & (values >= least) & (values <= 2**31)
+    _refuse(column, ~whole, f"a whole number from {least}", broken)
+    return np.where(whole, values, np.nan)
 
 
 def _labels(column: pd.Series, broken: Broken) -> np.ndarray:
@@ -193,8 +185,6 @@ def _kinds(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
 
 def _flags(column: pd.Series, broken: Broken) -> np.ndarray:
     """1 for true, 0 for false, [R]."""
-    if column.dtype.kind == "b":
-        return column.to_numpy(dtype="float64")
     codes, kinds = _kinds(column)
     words = [str(kind).strip().lower() for kind in kinds]
     flags = [float(w in TRUE) if w in TRUE + FALSE else np.nan for w in words]
@@ -219,14 +209,12 @@ def _one_a_row(
         count[row] = len(tokens)
         cells[row] = tokens[0] if len(tokens) else 0.0
         if len(tokens) and np.ptp(tokens) > SPREAD * max(1.0, np.abs(tokens).max()):
-            least, most = (shown(float(t)) for t in (tokens.min(), tokens.max()))
-            expected = "one advantage at all tokens of a row"
             broken.append(
                 GradebookError(
                     key=str(column.name),
                     row=row,
-                    expected=expected,
-                    found=f"{least} to {most}",
+                    expected="one advantage at all tokens of a row",
+                    found=f"{float(tokens.min())} to {float(tokens.max())}",
                 )
             )
     return pd.Series(cells, column.index, dtype=object, name=column.name), count
@@ -236,8 +224,7 @@ def has_lists(column: pd.Series) -> bool:
     """The cells are lists of numbers, as such or as text."""
     if column.dtype.kind != "O":
         return False
-    cells = column.dropna()
-    first = cells.iloc[0] if len(cells) else None
+    first = next(iter(column.dropna()), None)
     if isinstance(first, str):
         return first.lstrip().startswith("[")
     return isinstance(first, list | tuple | np.ndarray)
@@ -249,15 +236,10 @@ def listed(cell: object) -> np.ndarray | None:
     if isinstance(cell, str):
         for word, number in (("True", "1"), ("False", "0"), ("None", "NaN")):
             cell = cell.replace(word, number)
-        try:
-            cell = json.loads(cell)
-        except (ValueError, RecursionError):
-            return None
-    if not isinstance(cell, list | tuple | np.ndarray):
-        return None
     try:
+        cell = json.loads(cell) if isinstance(cell, str) else cell
         values = np.array(cell, dtype="float64")
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         return None
     return values if values.ndim == 1 else None
 
@@ -277,12 +259,11 @@ def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
     names, out = functions_of(table), unscored(table)
     total = np.zeros(len(table))
     for name, weight in zip(names, weights):
-        total = total + weight * np.nan_to_num(table[name].to_numpy())
+        total += weight * np.nan_to_num(table[name].to_numpy())
     table = table.drop(columns=names).assign(reward=total)
-    if not out.any():
-        return table
-    scored = table["scored"].to_numpy() if "scored" in table else 1.0
-    return table.assign(scored=np.where(out, 0.0, scored))
+    if out.any():
+        table["scored"] = np.where(out, 0.0, table.get("scored", 1.0))
+    return table
 
 
 def functions_of(table: pd.DataFrame) -> list[str]:

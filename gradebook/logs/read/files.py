@@ -6,27 +6,31 @@ the line in the file, from 1; in Parquet it is the row.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.sources import EXPANSION, TEXT_BYTES, Source, unique
+from gradebook.logs.read.columns import Columns
+from gradebook.logs.read.sources import EXPANSION, TEXT_BYTES, Source
 
 LOOK = 200
 """So many rows are looked at to see what the columns are."""
+COLUMNS = 512
 DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
 BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04")
 """How Parquet, zip, gzip and pickle files begin."""
+FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+
+Choose = Callable[[list[str], list[str]], Columns]
+"""From the names of all columns, and of those of numbers, to those that are read.
+Raises GradebookError."""
 
 
 @dataclass(eq=False)
@@ -45,35 +49,29 @@ class Rows:
     bad: dict[int, GradebookError] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class File:
-    """A file that was looked at.
-
-    names    all its columns
-    numbers  those with numbers
-    rows     reads all rows with some columns, of which others hold numbers.
-             Raises GradebookError
-    """
-
-    names: list[str]
-    numbers: list[str]
-    rows: Callable[[Sequence[str], Sequence[str]], Rows]
-
-
-def looked_at(source: Source) -> File:
-    """A file's columns, and how its rows are read. Raises GradebookError for what
-    is too large, empty, or no such file."""
-    reader = {"csv": _csv, "json": _json, "parquet": _parquet}.get(source.kind)
-    if reader is None:
+def read_rows(source: Source, choose: Choose) -> Rows:
+    """A file's rows, with the columns that `choose` takes. Raises GradebookError
+    for what is too large, empty, or no such file."""
+    if source.kind == "recording":
         raise GradebookError(
             expected="what a recorder wrote",
             found="a damaged file, or one whose first step is cut off",
         )
-    return reader(source)
+    return {"csv": _csv, "json": _json, "parquet": _parquet}[source.kind](
+        source, choose
+    )
 
 
-def _empty() -> GradebookError:
-    return GradebookError(expected="columns and rows", found="none")
+def _unique(names: Sequence[object]) -> list[str]:
+    """Column names. Raises GradebookError for none, too many, or one twice."""
+    columns = pd.Index(list(map(str, names)))
+    if not len(columns):
+        raise _nothing()
+    if len(columns) > COLUMNS:
+        raise refuse(f"at most {COLUMNS} columns", len(columns))
+    for name in columns[columns.duplicated() & (columns != "")]:
+        raise GradebookError(key=name, expected="one column of that name", found="two")
+    return columns.tolist()
 
 
 def _of_numbers(frame: pd.DataFrame) -> list[str]:
@@ -88,41 +86,35 @@ def _of_numbers(frame: pd.DataFrame) -> list[str]:
 
 
 def _text(source: Source) -> bytes:
-    """The file's text in UTF-8."""
-    with source.opened() as file:
-        data = file.read(TEXT_BYTES + 1)
-    if len(data) > TEXT_BYTES:
-        raise refuse(f"at most {TEXT_BYTES:,} bytes of text; split the log", "more")
+    """The file's text in UTF-8; what is no text becomes a question mark."""
+    data = source.read()
     if data.startswith(BINARY):
         raise GradebookError(expected="text", found="a binary file")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise GradebookError(expected="text in UTF-8", found="UTF-16")
-    data = data.removeprefix(b"\xef\xbb\xbf")
     try:
         data.decode()
-    except UnicodeDecodeError:  # what is no text becomes a question mark
+    except UnicodeDecodeError:
         data = data.decode("utf-8", errors="replace").encode()
-    return data
+    return data.removeprefix(b"\xef\xbb\xbf")
 
 
-def _csv(source: Source) -> File:
+def _csv(source: Source, choose: Choose) -> Rows:
+    """Columns of text: numbers where all cells are some, else categories."""
     import pyarrow as pa
     import pyarrow.csv as arrow
 
     data = _text(source)
     if not data.strip():
-        raise _empty()
-    first = data.split(b"\n", 1)[0].decode("utf-8", "replace")
-    mark = max("\t,;", key=first.count)
-    odd: dict[int, int] = {}  # row -> how many cells it has
+        raise _nothing()
+    mark = max("\t,;", key=data.split(b"\n", 1)[0].decode("utf-8", "replace").count)
+    odd: dict[int, int] = {}  # row, from 0 -> how many cells it has
 
     def skip(row: Any) -> str:
-        odd[row.number - 2] = row.actual_columns  # counted from the header, 1
+        odd[row.number - 2] = row.actual_columns  # the header is row 1
         return "skip"
 
     try:
-        text = io.TextIOWrapper(io.BytesIO(data), "utf-8", newline="")
-        names = unique(next(filter(None, csv.reader(text, delimiter=mark))))
         table = arrow.read_csv(
             io.BytesIO(data + b"\n"),  # one line without an end is no table to it
             read_options=arrow.ReadOptions(
@@ -134,55 +126,41 @@ def _csv(source: Source) -> File:
                 delimiter=mark, newlines_in_values=True, invalid_row_handler=skip
             ),
             convert_options=arrow.ConvertOptions(
-                column_types={f"f{i}": pa.string() for i in range(len(names))},
+                column_types={f"f{i}": pa.string() for i in range(COLUMNS)},
                 null_values=[""],
                 strings_can_be_null=True,
             ),
         )
-    except (pa.ArrowException, ValueError, csv.Error, StopIteration) as error:
-        if isinstance(error, GradebookError):
-            raise
+    except (pa.ArrowException, ValueError) as error:
         raise refuse("rows of cells", str(error)) from error
-    lines = _lines(data, table.num_rows + len(odd))[1:]
+    names = _unique([(column[0].as_py() or "").strip() for column in table.columns])
     table = table.slice(1).rename_columns(names)
-    if not len(lines):
-        raise _empty()
-    rows = partial(_of_text, table, lines, odd)
-    return File(names, _of_numbers(table.slice(0, LOOK).to_pandas()), rows)
-
-
-def _of_text(
-    table: Any,
-    lines: np.ndarray,
-    odd: dict[int, int],
-    use: Sequence[str],
-    numbers: Sequence[str],
-) -> Rows:
-    """Columns of text, null where a cell is empty, as numbers where all cells
-    are some, or as categories. `odd` rows are missing in the table."""
-    import pyarrow as pa
-
-    bad = {row: refuse(f"{table.num_columns} cells", n) for row, n in odd.items()}
+    rows = table.num_rows + len(odd)
+    if not rows:
+        raise _nothing()
+    columns = choose(names, _of_numbers(table.slice(0, LOOK).to_pandas()))
+    cells: dict[str, Any] = {}
     types: dict[str, str] = {}
-    columns: dict[str, Any] = {}
-    for name in use:
-        if name in table.column_names:
-            column = table[name]
-            values = column.dictionary_encode().combine_chunks()
-            if name in numbers:
-                try:
-                    as_numbers = column.cast(pa.float64())
-                except pa.ArrowException:
-                    pass  # some cell is no number: the text is read cell by cell
-                else:
-                    types[name] = _written(column)
-                    values = values if column.null_count else as_numbers
-            columns[name] = values.to_pandas()
-    whole = np.delete(np.arange(len(lines)), [*odd])
-    frame = pd.DataFrame(columns).set_axis(whole)
-    if odd:
-        frame = frame.reindex(range(len(lines)))
-    return Rows(frame.set_axis(lines), types, bad)
+    for name in columns.used:
+        column = table[name]
+        values = column.dictionary_encode().combine_chunks()
+        if name in columns.numbers:
+            try:
+                as_numbers = column.cast(pa.float64())
+            except pa.ArrowException:
+                pass  # some cell is no number: the text is read cell by cell
+            else:
+                types[name] = _written(column)
+                values = values if column.null_count else as_numbers
+        cells[name] = values.to_pandas()
+    frame = pd.DataFrame(cells).set_axis(np.delete(np.arange(rows), [*odd]))
+    frame = frame.reindex(range(rows)) if odd else frame
+    bad = {row: refuse(f"{len(names)} cells", count) for row, count in odd.items()}
+    return Rows(frame.set_axis(_lines(data, rows + 1)[1:]), types, bad)
+
+
+def _nothing() -> GradebookError:
+    return GradebookError(expected="columns and rows", found="none")
 
 
 def _written(column: Any) -> str:
@@ -191,14 +169,13 @@ def _written(column: Any) -> str:
 
     if column.null_count == len(column):
         return ""
-    if not pc.any(pc.match_substring_regex(column, "[eE.]")).as_py():
-        return "int"
     if pc.any(pc.match_substring_regex(column, "[eE]")).as_py():
         return "text"
-    point = pc.find_substring(column, ".")
-    after = pc.subtract(pc.subtract(pc.utf8_length(column), point), 1)
-    most = pc.max(pc.if_else(pc.equal(point, -1), 0, after)).as_py()
-    return f"text {most}" if most <= DECIMALS else "text"
+    behind = pc.replace_substring_regex(column, r"^[^.]*\.?", "")
+    decimals = pc.max(pc.utf8_length(behind)).as_py()
+    if decimals > DECIMALS:
+        return "text"
+    return f"text {decimals}" if decimals else "int"
 
 
 def _lines(data: bytes, rows: int) -> np.ndarray:
@@ -216,38 +193,41 @@ def _lines(data: bytes, rows: int) -> np.ndarray:
     return np.arange(1, rows + 1)
 
 
-def _json(source: Source) -> File:
+def _json(source: Source, choose: Choose) -> Rows:
     """JSON Lines, or one JSON value: an array of objects, or the table of
     `columns` and `data` as which W&B exports one."""
     data = _text(source)
-    table, lines = _one_value(data), enumerate(io.BytesIO(data), 1)
-    if table is not None:
-        numbered = [*enumerate(table, 1)]
+    value = _parsed(data)
+    if isinstance(value, dict) and isinstance(value.get("columns"), list):
+        names, table = _unique(value["columns"]), value.get("data")
+        rows = table if isinstance(table, list) else []
+        value = [
+            dict(zip(names, row)) if isinstance(row, list) else row for row in rows
+        ]
+    if isinstance(value, list):
+        numbered = [*enumerate(value, 1)]
     else:
+        lines = enumerate(io.BytesIO(data), 1)
         numbered = [(line, _parsed(text)) for line, text in lines if text.strip()]
+    index = [line for line, _ in numbered]
+    objects = [row if isinstance(row, dict) else {} for _, row in numbered]
     bad = {
         row: GradebookError(expected="a JSON object", found=shown(value, 40))
         for row, (_, value) in enumerate(numbered)
         if not isinstance(value, dict)
     }
-    index = [line for line, _ in numbered]
-    objects = [{} if row in bad else value for row, (_, value) in enumerate(numbered)]
-    names = [*dict.fromkeys(str(key) for value in objects[:LOOK] for key in value)]
+    names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
     if not names:
         raise GradebookError(
             expected="one JSON object a line", found="none in the first lines"
         )
-
-    def rows(use: Sequence[str], numbers: Sequence[str]) -> Rows:
-        cells = {name: [value.get(name) for value in objects] for name in use}
-        columns = {n: pd.Series(c, index, dtype=object) for n, c in cells.items()}
-        whole = {
-            n: c if c.isna().any() else c.infer_objects() for n, c in columns.items()
-        }
-        return Rows(pd.DataFrame(whole, index), bad=bad)
-
+    names = _unique(names)
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
-    return File(unique(names), _of_numbers(look), rows)
+    cells = {}
+    for name in choose(names, _of_numbers(look)).used:
+        column = pd.Series([row.get(name) for row in objects], index, dtype=object)
+        cells[name] = column if column.isna().any() else column.infer_objects()
+    return Rows(pd.DataFrame(cells, index), bad=bad)
 
 
 def _parsed(text: bytes) -> Any:
@@ -258,71 +238,46 @@ def _parsed(text: bytes) -> Any:
         return error
 
 
-def _one_value(data: bytes) -> list[Any] | None:
-    """The rows of a file that is one JSON value; None for JSON Lines."""
-    start = data[:2048].lstrip()
-    if not start.startswith(b"[") and b'"columns"' not in start:
-        return None
-    value = _parsed(data)
-    if isinstance(value, dict):
-        names, rows = value.get("columns"), value.get("data")
-        if not isinstance(names, list) or not isinstance(rows, list):
-            return None
-        names = unique([str(name) for name in names])
-        return [dict(zip(names, row)) if isinstance(row, list) else row for row in rows]
-    if isinstance(value, list) and any(isinstance(row, dict) for row in value[:100]):
-        return value
-    return None
-
-
-@contextmanager
-def _parquet_file(source: Source) -> Iterator[Any]:
-    """The file as pyarrow has it. Whatever it raises becomes a GradebookError."""
+def _parquet(source: Source, choose: Choose) -> Rows:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     limits = {"thrift_string_size_limit": 2**24, "thrift_container_size_limit": 2**20}
     try:
         with source.opened() as file:
-            yield pq.ParquetFile(file, **limits)
+            log = pq.ParquetFile(file, **limits)
+            names = _unique(log.schema_arrow.names)
+            _refuse_parquet(log, source)
+            types = {f.name: _number_type(f.type) for f in log.schema_arrow}
+            lists = {f.name for f in log.schema_arrow if "list" in str(f.type)}
+            columns = choose(names, [n for n in names if types[n] and n not in lists])
+            frame = to_frame(log.read(columns=[n for n in names if n in columns.used]))
     except GradebookError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
-        text = str(error).splitlines()[0] if str(error) else "no data"
+        raise refuse("a Parquet file", str(error)) from error
+    return Rows(frame.set_axis(np.arange(1, len(frame) + 1)), types)
+
+
+def _refuse_parquet(log: Any, source: Source) -> None:
+    """Raises GradebookError for a file that is no log, or unpacks to too much."""
+    meta = log.metadata
+    if b"gradebook" in (log.schema_arrow.metadata or {}):
         raise GradebookError(
-            expected="a Parquet file", found=shown(text, 160)
-        ) from error
-
-
-def _parquet(source: Source) -> File:
-    with _parquet_file(source) as log:
-        schema, meta = log.schema_arrow, log.metadata
-        if b"gradebook" in (schema.metadata or {}):
-            raise GradebookError(
-                expected="a recording in .arrows files",
-                found="one in Parquet, which earlier versions wrote and"
-                " this one does not read",
-            )
-        types = {name: _number_type(schema.field(name).type) for name in schema.names}
-        groups = [meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)]
-        names = unique(schema.names)
+            expected="a recording in .arrows files",
+            found="one in Parquet, which earlier versions wrote and"
+            " this one does not read",
+        )
+    groups = [meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)]
     for what, size, most in (
         ("bytes in a row group", max(groups, default=0), TEXT_BYTES),
         ("bytes when it is unpacked", sum(groups), source.most_unpacked),
         ("rows", meta.num_rows, max(10_000_000, source.size * EXPANSION)),
     ):
         if size > most:
-            raise GradebookError(expected=f"at most {most:,} {what}", found=f"{size:,}")
-    if not names or not meta.num_rows:
-        raise _empty()
-
-    def rows(use: Sequence[str], numbers: Sequence[str]) -> Rows:
-        with _parquet_file(source) as log:
-            frame = to_frame(log.read(columns=[n for n in names if n in use]))
-        return Rows(frame.set_axis(np.arange(1, len(frame) + 1)), types)
-
-    scalar = [n for n in names if types[n] and "list" not in str(schema.field(n).type)]
-    return File(names, scalar, rows)
+            raise refuse(f"at most {most:,} {what}", size)
+    if not meta.num_rows:
+        raise _nothing()
 
 
 def _number_type(kind: Any) -> str:
@@ -332,10 +287,7 @@ def _number_type(kind: Any) -> str:
         return _number_type(kind.value_type)
     if pa.types.is_decimal(kind):
         return f"text {kind.scale}"
-    if pa.types.is_integer(kind):
-        return "int"
-    sizes = {"halffloat": "float16", "float": "float32", "double": "float64"}
-    return sizes.get(str(kind), "")
+    return "int" if pa.types.is_integer(kind) else FLOATS.get(str(kind), "")
 
 
 def to_frame(table: Any) -> pd.DataFrame:
@@ -345,16 +297,15 @@ def to_frame(table: Any) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for name, column in zip(table.schema.names, table.columns):
         kind = column.type
-        inside = kind.value_type if pa.types.is_list(kind) else None
-        per_token = inside is not None and pa.types.is_primitive(inside)
-        if pa.types.is_nested(kind) and not per_token:
+        cell = getattr(kind, "value_type", kind)
+        if pa.types.is_nested(kind) and not pa.types.is_primitive(cell):
             cells = column.to_pylist()
-            column = pa.array([json.dumps(cell, default=str) for cell in cells])
+            column = pa.chunked_array(
+                [[json.dumps(cell, default=str) for cell in cells]]
+            )
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             column = column.dictionary_encode()
         elif pa.types.is_decimal(kind):
             column = column.cast(pa.float64())
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        columns[name] = column.to_pandas()
+        columns[name] = column.combine_chunks().to_pandas()
     return pd.DataFrame(columns)

@@ -13,8 +13,8 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.canonical import EMPTY, canonical, is_unknown
 from gradebook.logs.read.columns import Columns, guessed, recorded_columns
-from gradebook.logs.read.files import File, Rows, looked_at
-from gradebook.logs.read.sources import Source, number_in, sources
+from gradebook.logs.read.files import Rows, read_rows
+from gradebook.logs.read.sources import LOGS, Source, number_in, sources
 
 if TYPE_CHECKING:
     from gradebook.logs.recording.read import Recording
@@ -59,7 +59,7 @@ class Log:
     broken: list[GradebookError] = field(default_factory=list)
     broken_cells: int = 0
     broken_files: int = 0
-    broken_steps: dict[object, None] = field(default_factory=dict)
+    broken_steps: Sequence[object] = ()
     without: int = 0
     empty_advantages: int = 0
     rows: int = 0
@@ -71,41 +71,38 @@ class Log:
         """Rows of a file in canonical columns; `broken` marks those that
         cannot be used."""
         table, cells = canonical(rows.frame, self.columns)
-        bad = np.zeros(len(table), dtype=bool)
-        bad[[*rows.bad]] = True
         errors = [error.at(row=row) for row, error in rows.bad.items()]
-        for error in (*errors, *(cell for cell in cells if cell.row not in rows.bad)):
-            bad[error.row] = True
-            self.broken_cells += 1
-            unset = error.key == self.columns.role.get("advantage")
-            self.empty_advantages += unset and error.found == EMPTY
-            if len(self.broken) < NAMED:
-                line = int(rows.frame.index[error.row])
-                name = Path(file).name
-                self.broken.append(error.at(file=name, line=line, row=None))
+        errors += [cell for cell in cells if cell.row not in rows.bad]
+        bad = np.zeros(len(table), dtype=bool)
+        bad[[error.row for error in errors]] = True
+        for error in errors[: NAMED - len(self.broken)]:
+            line = int(rows.frame.index[error.row])
+            self.broken.append(error.at(file=file, line=line, row=None))
+        advantage = self.columns.role.get("advantage")
+        empty = [e for e in errors if e.key == advantage and e.found == EMPTY]
+        self.empty_advantages += len(empty)
+        self.broken_cells += len(errors)
+        self.rows += len(table)
         return table.reset_index(drop=True).assign(broken=bad)
 
     def _whole(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The table without steps that cannot be judged, rows of a step
-        together."""
-        bad, steps = table["broken"].to_numpy(), table["step"].to_numpy()
+        """The table without steps that cannot be judged, or, in a log without
+        steps, without such prompts."""
+        bad, step = table["broken"].to_numpy(), table["step"].to_numpy()
         table = table.drop(columns="broken")
         if not bad.any():
             return table
-        near = bad.copy()  # a broken row may not say whose it is
-        near[1:] |= bad[:-1]
-        near[:-1] |= bad[1:]
+        unknown = is_unknown(step)
+        near = bad | np.append(bad[1:], False) | np.append(False, bad[:-1])
         if "step" not in self.columns.role and "prompt" in table:
             prompt = table["prompt"].to_numpy()
             out = near | np.isin(prompt, prompt[near])
-            self.without += int(out.sum())
+            self.without = int(out.sum())
         else:
-            unknown = is_unknown(steps)
-            if not (bad & unknown).any():
-                near = bad
-            touched = pd.unique(steps[near & ~unknown])
-            self.broken_steps.update(dict.fromkeys(touched.tolist()))
-            out = np.isin(steps, touched) | unknown
+            # A broken row that names no step may be of the one before or after.
+            near = near if (bad & unknown).any() else bad
+            self.broken_steps = pd.unique(step[near & ~unknown]).tolist()
+            out = np.isin(step, self.broken_steps) | unknown
         return table[~out].reset_index(drop=True)
 
 
@@ -125,10 +122,8 @@ def read_files(
     paths = list(paths)
     files = sources(paths)
     if not files:
-        expected = "a .parquet, .csv, .tsv or .jsonl file"
-        raise GradebookError(
-            file=", ".join(map(str, paths)), expected=expected, found="none"
-        )
+        names = ", ".join(map(str, paths))
+        raise GradebookError(file=names, expected=LOGS, found="none")
     if any(source.kind == "recording" for source in files):
         from gradebook.logs.recording.read import recording
 
@@ -136,26 +131,35 @@ def read_files(
         if run is not None:
             return read_recording(run, columns, files)
     log: Log | None = None
+
+    def choose(names: list[str], numbers: list[str]) -> Columns:
+        nonlocal log
+        if log is None:
+            as_columns = guessed(names, numbers, columns, by_row)
+            log = Log(files, as_columns, header=(names, numbers), by_row=by_row)
+        for name in log.columns.used:
+            if name not in names:
+                raise GradebookError(
+                    key=name,
+                    expected="the columns of the first file",
+                    found="no such column",
+                )
+        return log.columns
+
     errors: list[GradebookError] = []
     total, read, tables = max(sum(s.size for s in files), 1), 0, []
     for at, source in enumerate(files):
         try:
-            file = looked_at(source)
+            rows = read_rows(source, choose)
         except GradebookError as error:
             errors.append(error.inside(source.name))
         else:
-            if log is None:
-                header = file.names, file.numbers
-                as_columns = guessed(*header, columns, by_row)
-                log = Log(files, as_columns, header=header, by_row=by_row)
-            try:
-                tables.append(_table(log, source, at, file))
-            except GradebookError as error:
-                errors.append(error.inside(source.name))
+            assert log is not None
+            tables.append(_table(log, rows, Path(source.name).name, at))
         read += source.size
         if progress is not None:
             progress(read / total)
-    if log is None or len(errors) == len(files):
+    if log is None or not tables:
         raise errors[0]
     log.broken_files = len(errors)
     log.broken += [e.at(file=Path(e.file).name) for e in errors[:NAMED]]
@@ -163,7 +167,7 @@ def read_files(
         tables = [t.assign(step=t["step"].astype(str)) for t in tables]
     table = log._whole(pd.concat(tables, ignore_index=True))
     table, log.repeated = told_apart(table)
-    step = pd.factorize(table["step"], use_na_sentinel=False)[0]
+    step = pd.factorize(table["step"])[0]
     if (np.diff(step) < 0).any():
         log.gathered = True
         table = table.iloc[np.argsort(step, kind="stable")].reset_index(drop=True)
@@ -172,6 +176,17 @@ def read_files(
     if more and table["prompt"].is_unique:
         return read_files(files, columns, progress, more)
     return log
+
+
+def _table(log: Log, rows: Rows, file: str, number: int) -> pd.DataFrame:
+    """The rows of a file, the `number`-th of the log, in canonical columns. Where
+    no column names steps, a file is one."""
+    log.types = _types(log.columns, rows.types, log.types)
+    table = log._marked(rows, file)
+    if "step" not in table:
+        named = number_in(file) if len(log.sources) > 1 else 0
+        table["step"] = number if named is None else named
+    return table
 
 
 def other_prompts(log: Log, columns: Mapping[str, str] | None) -> tuple[str, ...]:
@@ -184,25 +199,6 @@ def other_prompts(log: Log, columns: Mapping[str, str] | None) -> tuple[str, ...
     more = *log.by_row, prompt
     other = guessed(*log.header, columns, more).role["prompt"]
     return more if other not in more else ()
-
-
-def _table(log: Log, source: Source, at: int, file: File) -> pd.DataFrame:
-    """A file's rows in canonical columns. Raises GradebookError."""
-    for name in log.columns.used:
-        if name not in file.names:
-            raise GradebookError(
-                key=name,
-                expected="the columns of the first file",
-                found="no such column",
-            )
-    rows = file.rows(log.columns.used, log.columns.numbers)
-    log.rows += len(rows.frame)
-    log.types = _types(log.columns, rows.types, log.types)
-    table = log._marked(rows, source.name)
-    if "step" not in table:
-        number = number_in(source.name) if len(log.sources) > 1 else 0
-        table["step"] = at if number is None else number
-    return table
 
 
 def _types(
@@ -229,30 +225,29 @@ def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     once. Where no step stands once, the places have to be equal row for row:
     the same file was given twice.
     """
-    if "step" not in table or not len(table):
+    if "step" not in table or is_unknown(table["step"].to_numpy()).any():
         return table, 0
-    if is_unknown(table["step"].to_numpy()).any():
-        return table, 0
-    code = pd.factorize(table["step"], use_na_sentinel=False)[0]
+    code = pd.factorize(table["step"])[0]
     head = np.flatnonzero(np.diff(code, prepend=-1))
-    step, rows = code[head], np.diff(np.append(head, len(code)))
-    time = pd.Series(step).groupby(step).cumcount().to_numpy()
-    again = np.isin(step, step[time > 0])
-    if not again.any() or (rows == 1).all():
+    runs = pd.DataFrame({"step": code[head], "rows": np.diff([*head, len(code)])})
+    again = runs["step"].duplicated(keep=False)
+    if not again.any() or (runs["rows"] == 1).all():
         return table, 0
     marked = table.drop(columns="step")
     if not again.all():
         marked = marked[["prompt"]] if "prompt" in table else marked[[]]
-        if np.median(rows[again]) < WHOLE * np.median(rows[~again]):
+        size = runs["rows"].groupby(again).median()
+        if size[True] < WHOLE * size[False]:
             return table, 0
     marks = pd.util.hash_pandas_object(marked, index=False).to_numpy()
-    total = pd.Series(np.add.reduceat(marks, head))
-    if (total != total.groupby(step).transform("first")).any():
+    runs["mark"] = np.add.reduceat(marks, head)
+    if (runs.groupby("step")["mark"].nunique() > 1).any():
         return table, 0
-    ends = ["", " (again)", *(f" (again {at})" for at in range(2, time.max() + 1))]
-    names = table["step"].astype(str).to_numpy(dtype=object)
-    names = names + np.repeat(np.array(ends, dtype=object)[time], rows)
-    return table.assign(step=names), len(np.unique(step[time > 0]))
+    time = runs.groupby("step").cumcount()
+    ends = np.array(["", " (again)", *(f" (again {n})" for n in range(2, len(runs)))])
+    ends = ends[time].astype(object).repeat(runs["rows"])
+    names = table["step"].astype(str).to_numpy(dtype=object) + ends
+    return table.assign(step=names), runs["step"][time > 0].nunique()
 
 
 def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) -> Log:
@@ -276,15 +271,9 @@ def read_recording(
     files: Sequence[Source] = (),
 ) -> Log:
     """A recording, or a part of one, as a log."""
-    parts = [part for ranks in recording.parts.values() for part in ranks.values()]
-    log = Log(
-        files or [part.source for part in parts[:1]],
-        recorded_columns(recording.columns, columns),
-        dict(recording.types),
-        recording,
-        rows=sum(map(recording.rows, recording.steps)),
-    )
-    if log.rows:
-        rows = Rows(recording.frame()[[*log.columns.used]])
-        log.table = log._whole(log._marked(rows, str(Path(log.sources[0].name).parent)))
+    named = recorded_columns(recording.columns, columns)
+    log = Log(files, named, dict(recording.types), recording)
+    frame = recording.frame()
+    if len(frame):
+        log.table = log._whole(log._marked(Rows(frame[[*named.used]]), "the recording"))
     return log

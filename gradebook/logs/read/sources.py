@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,13 +25,13 @@ PACKED = {".gz": "gzip", ".zst": "zstd"}
 """Endings of compressed files, and how they are unpacked."""
 OF_LOGS = set(ENDINGS) - {".txt", ".json"}
 """What is taken for a log inside a folder, unasked."""
+LOGS = "a .parquet, .csv, .tsv or .jsonl file"
 TEXT_BYTES = 2**31 - 2
 """The largest text that pyarrow reads at once."""
 EXPANSION = 200
 """A file unpacks to at most so many times its size."""
 UPLOADED = 2**30
 """Bytes to which an upload unpacks at most."""
-COLUMNS = 512
 PASTED = 20_000_000
 """Characters of a pasted table."""
 
@@ -52,11 +50,8 @@ class Source:
         GradebookError for anything else."""
         kind = ENDINGS.get(_ending(self.name), "")
         if not kind:
-            raise GradebookError(
-                file=self.name,
-                expected="a .parquet, .csv, .tsv or .jsonl file",
-                found=shown(Path(self.name).suffix),
-            )
+            suffix = shown(Path(self.name).suffix)
+            raise GradebookError(file=self.name, expected=LOGS, found=suffix)
         return kind
 
     @property
@@ -72,50 +67,29 @@ class Source:
         most = max(2**26, self.size * EXPANSION)
         return most if self.data is None else min(most, UPLOADED)
 
-    @contextmanager
-    def opened(self) -> Iterator[BinaryIO]:
-        """The bytes as a file, unpacked. Raises GradebookError."""
+    def read(self) -> bytes:
+        """The file's bytes, unpacked. Raises GradebookError for a file that
+        cannot be read, is damaged, or has more bytes than the limits allow."""
+        import pyarrow as pa
+
         packed = PACKED.get(Path(self.name).suffix.lower())
-        with ExitStack() as stack:
-            file: BinaryIO = io.BytesIO(self.data or b"")
-            try:
-                if self.data is None:
-                    file = stack.enter_context(open(str(self.path), "rb"))
-            except OSError as error:
-                raise GradebookError(
-                    file=self.name, expected="a readable file", found=str(error)
-                ) from error
-            if packed is not None:
-                unpacked = stack.enter_context(tempfile.TemporaryFile())
-                _unpack(file, packed, unpacked, self)
-                file = unpacked
-            yield file
+        most = min(self.most_unpacked, TEXT_BYTES) if packed else TEXT_BYTES
+        data = bytearray()
+        try:
+            with self.opened() as file:
+                stream = pa.CompressedInputStream(file, packed) if packed else file
+                while (block := stream.read(2**20)) and len(data) <= most:
+                    data += block
+        except (pa.ArrowException, OSError) as error:
+            kind = f"a {packed} file" if packed else "a readable file"
+            raise refuse(kind, str(error)).inside(self.name) from error
+        if len(data) > most:
+            raise refuse(f"at most {most:,} bytes; split the log", "more")
+        return bytes(data)
 
-
-def _unpack(file: BinaryIO, packed: str, to: BinaryIO, source: Source) -> None:
-    """Unpacks a file as far as the limits allow. Raises GradebookError for
-    what is larger, or damaged."""
-    import pyarrow as pa
-
-    most = min(source.most_unpacked, TEXT_BYTES)
-    try:
-        with pa.CompressedInputStream(file, packed) as stream:
-            while block := stream.read(2**20):
-                if to.tell() + len(block) > most:
-                    raise GradebookError(
-                        "the file unpacks to far more than its size",
-                        file=source.name,
-                        expected=f"at most {most:,} bytes",
-                        found="more",
-                    )
-                to.write(block)
-    except (pa.ArrowException, OSError) as error:
-        raise GradebookError(
-            file=source.name,
-            expected=f"a {packed} file",
-            found=shown(str(error), 120),
-        ) from error
-    to.seek(0)
+    def opened(self) -> BinaryIO:
+        """The bytes as a file, as they are."""
+        return open(str(self.path), "rb") if self.data is None else BytesIO(self.data)
 
 
 def _ending(name: str) -> str:
@@ -148,8 +122,8 @@ def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
         if isinstance(path, Source):
             files.append(path)
         elif Path(path).is_dir():
-            inside = (p for p in Path(path).iterdir() if _ending(p.name) in OF_LOGS)
-            logs = sorted(filter(Path.is_file, inside), key=lambda p: natural(p.name))
+            logs = [p for p in Path(path).iterdir() if _ending(p.name) in OF_LOGS]
+            logs = sorted(filter(Path.is_file, logs), key=lambda p: natural(p.name))
             files += [Source(str(p), p) for p in logs]
         elif Path(path).is_file():
             files.append(Source(str(path), Path(path)))
@@ -170,16 +144,3 @@ def number_in(name: str) -> int | None:
     """The last number in a file's name: the step, where a log has none."""
     numbers = re.findall(r"[0-9]+", Path(name).stem)
     return int(numbers[-1]) if numbers and len(numbers[-1]) < 16 else None
-
-
-def unique(names: list[str]) -> list[str]:
-    """Column names. Raises GradebookError for too many, or one twice."""
-    names = [name.strip() for name in names]
-    if len(names) > COLUMNS:
-        raise refuse(f"at most {COLUMNS} columns", len(names))
-    for at, name in enumerate(names):
-        if name and name in names[:at]:
-            raise GradebookError(
-                key=name, expected="one column of that name", found="two"
-            )
-    return names
