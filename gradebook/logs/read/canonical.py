@@ -24,14 +24,15 @@ CUT_SHORT = ("length", "max_tokens", "max_length", "truncated", "overlong")
 SPREAD = 1e-6
 """One advantage stands at all tokens of a row, up to this."""
 
-Broken = list[GradebookError]
+Broken = dict[int, GradebookError]
+"""Rows with a cell that cannot be used, and the first such cell."""
 
 
 def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Broken]:
     """The canonical columns of a log's rows, with the reward functions as
     "reward 0", "reward 1", ..., and the cells that cannot be used; a row
     with such a cell is still there, with NaN."""
-    broken: Broken = []
+    broken: Broken = {}
     of = {role: frame[name] for role, name in columns.role.items()}
     # A row without a reward is no mistake where functions are summed, or
     # where the log says which rows were scored.
@@ -97,13 +98,10 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
 def _refuse(column: pd.Series, rows: np.ndarray, expected: str, to: Broken) -> None:
     """Notes that the cells of `rows`, bool [R], are not what was expected."""
     for row in np.flatnonzero(rows).tolist():
-        part = column.iloc[[row]]
-        content = EMPTY if _empty(part)[0] else shown(part.tolist()[0], 40)
-        to.append(
-            GradebookError(
-                key=str(column.name), row=row, expected=expected, found=content
-            )
-        )
+        cell = column.iloc[[row]]
+        content = EMPTY if _empty(cell)[0] else shown(cell.tolist()[0], 40)
+        error = GradebookError(key=str(column.name), expected=expected, found=content)
+        to.setdefault(row, error.at(row=row))
 
 
 def _empty(column: pd.Series) -> np.ndarray:
@@ -209,13 +207,11 @@ def _one_a_row(
         count[row] = len(tokens)
         cells[row] = tokens[0] if len(tokens) else 0.0
         if len(tokens) and np.ptp(tokens) > SPREAD * max(1.0, np.abs(tokens).max()):
-            broken.append(
-                GradebookError(
-                    key=str(column.name),
-                    row=row,
-                    expected="one advantage at all tokens of a row",
-                    found=f"{float(tokens.min())} to {float(tokens.max())}",
-                )
+            broken[row] = GradebookError(
+                key=str(column.name),
+                row=row,
+                expected="one advantage at all tokens of a row",
+                found=f"{float(tokens.min())} to {float(tokens.max())}",
             )
     return pd.Series(cells, column.index, dtype=object, name=column.name), count
 

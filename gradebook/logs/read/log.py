@@ -38,7 +38,7 @@ class Log:
     header         the names of the first file's columns, and of those of numbers
     by_row         columns that may name prompts, and were found not to
     broken         the first NAMED broken cells and files
-    broken_cells   how many broken cells there were
+    broken_cells   how many rows have a broken cell
     broken_files   how many files could not be read
     broken_steps   steps that are left out, since a row of theirs is broken
     without        rows left out for a broken row of their prompt, in a log
@@ -71,17 +71,15 @@ class Log:
         """Rows of a file in canonical columns; `broken` marks those that
         cannot be used."""
         table, cells = canonical(rows.frame, self.columns)
-        errors = [error.at(row=row) for row, error in rows.bad.items()]
-        errors += [cell for cell in cells if cell.row not in rows.bad]
-        bad = np.zeros(len(table), dtype=bool)
-        bad[[error.row for error in errors]] = True
-        for error in errors[: NAMED - len(self.broken)]:
-            line = int(rows.frame.index[error.row])
+        broken = dict(sorted({**cells, **rows.bad}.items()))
+        for row, error in [*broken.items()][: NAMED - len(self.broken)]:
+            line = int(rows.frame.index[row])
             self.broken.append(error.at(file=file, line=line, row=None))
         advantage = self.columns.role.get("advantage")
-        empty = [e for e in errors if e.key == advantage and e.found == EMPTY]
-        self.empty_advantages += len(empty)
-        self.broken_cells += len(errors)
+        empty = [e.key == advantage and e.found == EMPTY for e in broken.values()]
+        self.empty_advantages += sum(empty)
+        self.broken_cells += len(broken)
+        bad = np.isin(np.arange(len(table)), [*broken])
         self.rows += len(table)
         return table.reset_index(drop=True).assign(broken=bad)
 
@@ -101,8 +99,9 @@ class Log:
         else:
             # A broken row that names no step may be of the one before or after.
             near = near if (bad & unknown).any() else bad
-            self.broken_steps = pd.unique(step[near & ~unknown]).tolist()
-            out = np.isin(step, self.broken_steps) | unknown
+            touched = pd.unique(step[near & ~unknown])
+            self.broken_steps = touched.tolist()
+            out = np.isin(step, touched) | unknown
         return table[~out].reset_index(drop=True)
 
 
@@ -260,7 +259,7 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     log.types = _types(log.columns, {n: str(k) for n, k in kinds.items()}, {})
     table, broken = canonical(frame, log.columns)
     if broken:
-        raise broken[0]
+        raise broken[min(broken)]
     log.table, log.repeated = told_apart(table.reset_index(drop=True))
     return log
 
