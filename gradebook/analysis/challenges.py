@@ -29,8 +29,6 @@ from gradebook.cases.challenge import (
     Differ,
     Edits,
     Equal,
-    RemoveRow,
-    Setting,
 )
 from gradebook.cases.state import State, start, typed_setting
 from gradebook.core.batch import Batch
@@ -100,10 +98,10 @@ def apply_solution(state: State, changes: Sequence[Change]) -> State:
     """The state after the changes, in order. Raises GradebookError for a
     row that is not there."""
     for change in changes:
-        if isinstance(change, Setting):
+        if change.setting is not None:
             typed = typed_setting(change.setting, change.value)
             state = edits.set_setting(state, change.setting, typed)
-        elif isinstance(change, RemoveRow):
+        elif change.remove_row is not None:
             state = edits.remove_row(state, change.remove_row)
         else:
             state = replace(state, table=change.changed(state.table))

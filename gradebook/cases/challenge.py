@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, PlainValidator
+from pydantic import Field
 
 from gradebook.cases.schema import (
     Count,
@@ -20,13 +20,11 @@ from gradebook.cases.schema import (
     between,
     check_index,
     checked,
-    each_once,
     one_of,
-    read,
 )
 from gradebook.cases.table import Table
 from gradebook.core.columns import COLUMNS
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.settings import Settings, check_setting
 
 Column = Annotated[str, one_of(*COLUMNS)]
@@ -54,19 +52,11 @@ class Edits(Part):
     reorder: Flag = False
 
 
-# Conditions
-
-OF_ENGINES = (
-    "correct",
-    "faulty",
-    "correct size",
-    "faulty size",
-    "correct shift",
-    "faulty shift",
-    "ratio",
-)
-"""Advantages of a row: in each engine, without the sign, how far they moved
-from the case as it came, and the faulty one divided by the correct one."""
+OF_ENGINES = ("correct", "faulty", "correct size", "faulty size")
+"""Advantages of a row in each engine, and without the sign."""
+OF_MOVES = ("correct shift", "faulty shift", "ratio")
+"""How far they moved from the case as it came; the faulty one divided by the
+correct one."""
 OF_ROWS = ("reward", "tokens", "eos", "kept_steps", "pieces")
 """A row's value in a column, a flag as 1 or 0; the rows of its rollout."""
 OF_BATCH = ("rows", "correct trains", "loss ratio")
@@ -84,7 +74,7 @@ class Bounds(Part):
     most `most`, or one of `among`. Rows without the number are left out."""
 
     kind: Literal["bounds"]
-    of: Annotated[str, one_of(*OF_ENGINES, *OF_ROWS, *OF_BATCH)]
+    of: Annotated[str, one_of(*OF_ENGINES, *OF_MOVES, *OF_ROWS, *OF_BATCH)]
     some: Rows | None = None
     every: Rows | None = None
     least: Number | None = None
@@ -92,9 +82,10 @@ class Bounds(Part):
     among: tuple[Number, ...] = ()
 
     def __post_init__(self) -> None:
-        if (self.some is None) == (self.every is None):
-            both = "neither" if self.some is None else "both"
-            raise GradebookError(expected="either some or every", found=both)
+        named = [key for key in ("some", "every") if getattr(self, key) is not None]
+        if len(named) != 1:
+            found = " and ".join(named) or "neither"
+            raise GradebookError(expected="either some or every", found=found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,94 +130,47 @@ Condition = Annotated[
 ]
 
 
-# A solution
+@dataclass(frozen=True, kw_only=True)
+class Change(Part):
+    """A step of a solution: a cell of a row and column has another value, or a
+    setting has; a row is added at the end, or removed; or the rows are in
+    another order, each by its number before."""
 
-
-@dataclass(frozen=True)
-class Cell(Part):
-    """A change of a solution: one row's value, as a row gives it."""
-
-    row: Count
-    column: Column
-    value: Any
-
-    def changed(self, table: Table) -> Table:
-        """The table with the cell. Raises GradebookError with its key."""
-        check_index("row", self.row, len(table), "rows")
-        if self.column not in table.columns:
-            columns = ", ".join(table.columns)
-            raise refuse(f"one of {columns}", self.column, "column")
-        return table.with_cell(self.row, self.column, self.value)
-
-
-@dataclass(frozen=True)
-class Setting(Part):
-    """A change of a solution: one setting."""
-
-    setting: SettingName
-    value: Any
+    row: int = -1
+    column: Column | None = None
+    setting: SettingName | None = None
+    value: Any = None
+    add_row: dict[str, Any] | None = None
+    remove_row: int | None = None
+    order: tuple[Count, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_setting(self.setting, self.value)
-
-
-@dataclass(frozen=True)
-class AddRow(Part):
-    """A change of a solution: a row at the end."""
-
-    add_row: dict[str, Any]
-
-    def changed(self, table: Table) -> Table:
-        """The table with the row. Raises GradebookError with its key."""
-        return table.joined(Table.of(checked((self.add_row,))))
-
-
-@dataclass(frozen=True)
-class RemoveRow(Part):
-    """A change of a solution: a row taken out; those below move up."""
-
-    remove_row: Count
+        kinds = ("column", "setting", "add_row", "remove_row", "order")
+        named = [kind for kind in kinds if getattr(self, kind) is not None]
+        if len(named) != 1:
+            expected = "one of " + ", ".join(kinds)
+            raise GradebookError(expected=expected, found=" and ".join(named) or "none")
+        if self.setting is not None:
+            check_setting(self.setting, self.value)
 
     def changed(self, table: Table) -> Table:
-        """The table without the row. Raises GradebookError with its key."""
-        check_index("remove_row", self.remove_row, len(table), "rows")
-        return table.take(r for r in range(len(table)) if r != self.remove_row)
-
-
-@dataclass(frozen=True)
-class Order(Part):
-    """A change of a solution: the rows in another order, each by its number
-    before."""
-
-    order: Annotated[tuple[Count, ...], between(1, 1000), each_once]
-
-    def changed(self, table: Table) -> Table:
-        """The table in this order. Raises GradebookError with its key."""
-        if sorted(self.order) != [*range(len(table))]:
-            numbers = f"each of 0 to {len(table) - 1} once"
-            raise refuse(numbers, self.order, "order")
-        return table.take(self.order)
-
-
-CHANGES = {
-    "row": Cell,
-    "setting": Setting,
-    "add_row": AddRow,
-    "remove_row": RemoveRow,
-    "order": Order,
-}
-"""The changes of a solution, by the key that tells them apart."""
-
-
-def _change(value: Any) -> Any:
-    keys = value if isinstance(value, dict) else getattr(value, "__dict__", {})
-    for key, change in CHANGES.items():
-        if key in keys:
-            return read(change, value)
-    raise refuse("a table with one of " + ", ".join(CHANGES), value)
-
-
-Change = Annotated[Cell | Setting | AddRow | RemoveRow | Order, PlainValidator(_change)]
+        """The table after the change; a setting leaves it as it is. Raises
+        GradebookError with its key."""
+        rows = list(range(len(table)))
+        if self.column is not None:
+            check_index("row", self.row, len(rows), "rows")
+            choice(self.column, table.columns, "column")
+            return table.with_cell(self.row, self.column, self.value)
+        if self.add_row is not None:
+            return table.joined(Table.of(checked((self.add_row,))))
+        if self.remove_row is not None:
+            check_index("remove_row", self.remove_row, len(rows), "rows")
+            rows.remove(self.remove_row)
+        if self.order is not None:
+            if sorted(self.order) != rows:
+                raise refuse(f"each of 0 to {rows[-1]} once", self.order, "order")
+            rows = list(self.order)
+        return table.take(rows)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from gradebook.bugs import BUGS, several
 from gradebook.cases.case import FROM_MAIN, KINDS, Case, SettingsTable
-from gradebook.cases.challenge import Change, Setting
+from gradebook.cases.challenge import Change
 from gradebook.cases.schema import (
     Count,
     Part,
@@ -182,11 +182,10 @@ def solved(scenario: Scenario, changes: Sequence[Change]) -> Batch:
     table, settings = Table.of(scenario.rows), scenario.settings
     for place, change in enumerate(changes):
         try:
-            if isinstance(change, Setting):
+            table = change.changed(table)
+            if change.setting is not None:
                 value = {change.setting: change.value}
                 settings = dataclasses.replace(settings, **value)
-            else:
-                table = change.changed(table)
         except GradebookError as error:
             raise under(error, f"[{place}]") from None
     return table.batch(settings)

@@ -14,12 +14,8 @@ from gradebook.analysis.challenges import (
     judge,
 )
 from gradebook.cases.challenge import (
-    AddRow,
-    Cell,
+    Change,
     Edits,
-    Order,
-    RemoveRow,
-    Setting,
 )
 from gradebook.cases.scenario import names
 
@@ -75,22 +71,22 @@ ALWAYS = {"kind": "bounds", "of": "rows", "every": "all", "least": 0}
 @pytest.mark.parametrize(
     "edits, made, missing",
     [
-        ({"settings": ["any"]}, [Setting("ddof", 0)], ""),
-        ({"settings": ["eps"]}, [Setting("ddof", 0)], ELSE),
+        ({"settings": ["any"]}, [Change(setting="ddof", value=0)], ""),
+        ({"settings": ["eps"]}, [Change(setting="ddof", value=0)], ELSE),
         ({"settings": ["eps"]}, [reward(0, 2.0)], ELSE),
-        ({"columns": ["any"]}, [Cell(1, "eos", True)], ""),
-        ({"columns": ["any"]}, [AddRow(A_ROW)], ELSE),
+        ({"columns": ["any"]}, [Change(row=1, column="eos", value=True)], ""),
+        ({"columns": ["any"]}, [Change(add_row=A_ROW)], ELSE),
         ({"columns": ["eos", "mask"]}, [reward(0, 2.0)], ELSE),
         ({"columns": ["reward"], "rows": [1]}, [reward(1, 2.0)], ""),
         ({"columns": ["reward"], "rows": [1]}, [reward(0, 2.0)], ELSE),
-        ({"add": True}, [AddRow(A_ROW)], ""),
-        ({"add": True}, [RemoveRow(0)], ELSE),
-        ({"add": True, "most": 1}, [AddRow(A_ROW)] * 2, "There are 2 edits."),
-        ({"remove": True}, [RemoveRow(0)], ""),
-        ({"remove": True}, [AddRow(A_ROW)], ELSE),
-        ({"reorder": True}, [Order((1, 0))], ""),
+        ({"add": True}, [Change(add_row=A_ROW)], ""),
+        ({"add": True}, [Change(remove_row=0)], ELSE),
+        ({"add": True, "most": 1}, [Change(add_row=A_ROW)] * 2, "There are 2 edits."),
+        ({"remove": True}, [Change(remove_row=0)], ""),
+        ({"remove": True}, [Change(add_row=A_ROW)], ELSE),
+        ({"reorder": True}, [Change(order=(1, 0))], ""),
         ({"reorder": True}, [reward(0, 2.0)], ELSE),
-        ({"add": True}, [Order((1, 0))], ELSE),
+        ({"add": True}, [Change(order=(1, 0))], ELSE),
     ],
 )
 def test_what_may_not_be_edited_is_said(edits, made, missing):
@@ -178,7 +174,10 @@ def test_a_shift_follows_its_row_through_edits():
     assert judged("partial_groups", lower, moved) == ""
     still = bounds("correct shift", every="all", most=0)
     assert judged("partial_groups", lower, still) == ""
-    first = [AddRow({"prompt": "E", "reward": 0.0}), Order((12, *range(12)))]
+    first = [
+        Change(add_row={"prompt": "E", "reward": 0.0}),
+        Change(order=(12, *range(12))),
+    ]
     assert judged("partial_groups", first, still) == ""
     new = bounds("faulty shift", every=[0], least=0)
     assert "No row has" in judged("partial_groups", first, new)
@@ -196,26 +195,29 @@ def test_a_whole_prompt_has_lost_no_row():
         (
             "rejected_rows",
             "An estimator that does not leak",
-            [Setting("baseline", "none"), Setting("scale", "none")],
+            [
+                Change(setting="baseline", value="none"),
+                Change(setting="scale", value="none"),
+            ],
             "The correct advantage of row 1 is 1; the goal is at most 0.",
         ),
         (
             "rejected_rows",
             "Into another prompt",
-            [AddRow({"prompt": "B", "reward": 0.0, "mask": [1, 1, 1]})],
+            [Change(add_row={"prompt": "B", "reward": 0.0, "mask": [1, 1, 1]})],
             "No row of a whole prompt has another faulty advantage.",
         ),
         (
             "swapped_scale",
             "The other setting",
-            [Setting("scale", "nonzero_share")],
+            [Change(setting="scale", value="nonzero_share")],
             "The faulty advantage of row 0 is 2; the goal is at least 1.49 and at"
             " most 1.51.",
         ),
         (
             "micro_batch_means",
             "Turn the sign of the loss",
-            [Setting("micro_batch", 3)],
+            [Change(setting="micro_batch", value=3)],
             "The ratio of the faulty loss to the correct one is 1.111; the goal is at"
             " most −0.001.",
         ),
@@ -228,21 +230,26 @@ def test_a_near_miss_of_a_shipped_challenge(name, title, made, missing):
 
 
 def test_three_means_three_though_eps_takes_a_hair_of_it():
-    longer = [Cell(1, "steps", 18), Cell(1, "kept_steps", 18)]
+    longer = [
+        Change(row=1, column="steps", value=18),
+        Change(row=1, column="kept_steps", value=18),
+    ]
     assert tried("double_normalization", "Three times too large", *longer).solved
 
 
 def test_a_tail_or_a_longer_row_solves_it_another_way():
     plain = {"prompt": "D", "reward": 0.0}
-    assert tried("partial_groups", "Past the guard", *[AddRow(plain)] * 4).solved
-    tail = [AddRow(plain), AddRow(plain | {"reward": 5.0})]
+    assert tried(
+        "partial_groups", "Past the guard", *[Change(add_row=plain)] * 4
+    ).solved
+    tail = [Change(add_row=plain), Change(add_row=plain | {"reward": 5.0})]
     assert tried("partial_groups", "Blow it up", *tail).solved
 
 
 def test_an_empty_batch_solves_nothing():
     for name, challenge in ALL:
         now = state(name)
-        now = apply_solution(now, [RemoveRow(0)] * now.rows)
+        now = apply_solution(now, [Change(remove_row=0)] * now.rows)
         assert judge(challenge, now) == Verdict(False, "There are no rows.")
 
 
@@ -255,7 +262,9 @@ def test_edits_are_counted_by_value():
     assert changes(before, same).count == 0
     found = changes(before, apply_solution(before, [reward(3, 7.0)]))
     assert found.cells == {(3, "reward"): (-1.0, 7.0)} and found.count == 1
-    now = apply_solution(before, [Setting("ddof", 0), RemoveRow(11)])
+    now = apply_solution(
+        before, [Change(setting="ddof", value=0), Change(remove_row=11)]
+    )
     found = changes(before, now)
     assert found.settings == {"ddof"} and found.removed == 1
     assert not found.cells and found.count == 2
@@ -263,14 +272,14 @@ def test_edits_are_counted_by_value():
 
 def test_a_mask_is_one_column():
     before = state("rejected_rows")
-    now = apply_solution(before, [Cell(0, "mask", [1, 0, 1])])
+    now = apply_solution(before, [Change(row=0, column="mask", value=[1, 0, 1])])
     assert {*changes(before, now).cells} == {(0, "mask")}
     assert now.batch().mask[0].tolist() == [True, False, True]
 
 
 def test_rows_in_another_order_are_no_changed_cells():
     before = state("rejected_rows")
-    found = changes(before, apply_solution(before, [Order((2, 0, 1))]))
+    found = changes(before, apply_solution(before, [Change(order=(2, 0, 1))]))
     assert found.reordered and not found.cells
     assert found.came_from == (2, 0, 1)
 

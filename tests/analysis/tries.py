@@ -2,7 +2,7 @@
 
 import gradebook
 from gradebook.analysis.challenges import apply_solution, judge
-from gradebook.cases.challenge import Cell, Challenge
+from gradebook.cases.challenge import Challenge, Change
 from gradebook.cases.schema import read
 from gradebook.cases.state import start
 
@@ -34,4 +34,4 @@ def judged(name, changes, *conditions, edits=None):
 
 
 def reward(row, value):
-    return Cell(row, "reward", value)
+    return Change(row=row, column="reward", value=value)
