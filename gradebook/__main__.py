@@ -181,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: argparse.Namespace) -> int:
     if given.command == "app":
-        return start_app(given.options)
+        start_app(given.options)
     if given.command == "check":
         return _check(given)
     if given.command == "probe":

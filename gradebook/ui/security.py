@@ -10,12 +10,12 @@ import re
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import urlsplit
 
 import streamlit as st
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,7 +30,7 @@ A_DAY = 24 * 3600
 MB = 1024 * 1024
 MOST_BODY = MB
 """Bytes of a request that is no upload."""
-MOST_PARKED = {"session": 200 * MB, "server": 1024 * MB}
+MOST_OF_SESSION, MOST_OF_SERVER = 200 * MB, 1024 * MB
 """Bytes of uploads that are held at a time."""
 FILES_OF_ONE = 4
 """File descriptors that a learner's session takes, at most."""
@@ -90,30 +90,30 @@ class Security:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
-        headers = Headers(scope=scope)
-        if self._is_foreign(headers, scope):
+        asked = HTTPConnection(scope)
+        if self._is_foreign(asked):
             return await _refuse(scope, receive, send, 403, "another site's request")
         if scope["type"] == "websocket":
             return await self._socket(scope, receive, send)
-        path = scope["path"]
-        if path == own_path("/_stcore/metrics"):
+        if scope["path"] == own_path("/_stcore/metrics"):
             return await _refuse(scope, receive, send, 404, "not found")
-        if "text/html" in headers.get("accept", "") and self._is_full():
+        if "text/html" in asked.headers.get("accept", "") and self._is_full():
             page = HTMLResponse(FULL, 503, headers=HEADERS | {"Retry-After": "60"})
             return await page(scope, receive, send)
-        answer = _with_headers(scope, headers, send)
-        if path.startswith(own_path("/_stcore/upload_file/")):
-            await self._upload(scope, headers, receive, answer)
+        uploads, answer = own_path("/_stcore/upload_file/"), _with_headers(asked, send)
+        if scope["method"] == "PUT" and scope["path"].startswith(uploads):
+            session = scope["path"].removeprefix(uploads).split("/")[0]
+            await self._upload(scope, receive, answer, session)
         else:
-            await self._bounded(scope, headers, receive, answer)
+            await self._bounded(scope, receive, answer, MOST_BODY)
 
-    def _is_foreign(self, headers: Headers, scope: Scope) -> bool:
+    def _is_foreign(self, asked: HTTPConnection) -> bool:
         """A page of another site asks: a browser says so in Origin."""
-        origin = headers.get("origin")
-        reads = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        origin = asked.headers.get("origin")
+        reads = asked["type"] == "http" and asked["method"] in ("GET", "HEAD")
         if origin is None or reads:
             return False
-        same = urlsplit(origin).netloc == headers.get("host")
+        same = urlsplit(origin).netloc == asked.headers.get("host")
         return not same and origin not in self._origins()
 
     def _is_full(self) -> bool:
@@ -129,36 +129,28 @@ class Security:
             self._sockets -= 1
 
     async def _upload(
-        self, scope: Scope, headers: Headers, receive: Receive, send: Send
+        self, scope: Scope, receive: Receive, send: Send, session: str
     ) -> None:
         """An upload says how long it is, and both limits hold while others
         are on their way."""
-        if scope["method"] != "PUT":
-            return await self.app(scope, receive, send)
-        length = _length(headers)
+        length = _length(scope)
         if length is None:
             return await _refuse(scope, receive, send, 411, "no length")
-        session = scope["path"].split("/upload_file/")[1].split("/")[0]
         held = Counter(self._parked()) + self._coming
-        total = {"session": held[session], "server": held.total()}
-        if any(total[part] + length > most for part, most in MOST_PARKED.items()):
+        of_session, of_server = held[session] + length, held.total() + length
+        if of_session > MOST_OF_SESSION or of_server > MOST_OF_SERVER:
             return await _refuse(scope, receive, send, 413, "too many uploads")
         self._coming[session] += length
         try:
-            await self._bounded(scope, headers, receive, send, length)
+            await self._bounded(scope, receive, send, length)
         finally:
             self._coming[session] -= length
 
     async def _bounded(
-        self,
-        scope: Scope,
-        headers: Headers,
-        receive: Receive,
-        send: Send,
-        most: int = MOST_BODY,
+        self, scope: Scope, receive: Receive, send: Send, most: int
     ) -> None:
         """The application, which reads at most so many bytes."""
-        if (_length(headers) or 0) > most:
+        if (_length(scope) or 0) > most:
             return await _refuse(scope, receive, send, 413, "too large")
         came, began = 0, False
 
@@ -197,20 +189,25 @@ def seat_of(cookies: Mapping[str, str]) -> str:
     return seat if TOKEN.fullmatch(seat) else ""
 
 
-def _with_headers(scope: Scope, headers: Headers, send: Send) -> Send:
+def _with_headers(asked: HTTPConnection, send: Send) -> Send:
     """Sends the headers of every answer, and with a page the seat."""
 
     async def answer(message: Message) -> None:
         if message["type"] == "http.response.start":
-            given = MutableHeaders(scope=message)
+            headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
-                given.setdefault(name, value)
-            is_page = given.get("content-type", "").startswith("text/html")
-            if is_page and not seat_of(_cookies(headers)):
-                given.append("Set-Cookie", _seat(scope["scheme"] == "https"))
+                headers.setdefault(name, value)
+            is_page = headers.get("content-type", "").startswith("text/html")
+            if is_page and not seat_of(asked.cookies):
+                seat = f"{SEAT_COOKIE}={secrets.token_urlsafe(18)}; Max-Age={A_DAY}"
+                secure = "; Secure" * (asked.scope["scheme"] == "https")
+                headers.append("Set-Cookie", seat + COOKIE_RULES + secure)
         await send(message)
 
     return answer
+
+
+COOKIE_RULES = "; Path=/; HttpOnly; SameSite=Lax"
 
 
 def _with_route(send: Send) -> Send:
@@ -219,29 +216,16 @@ def _with_route(send: Send) -> Send:
 
     async def answer(message: Message) -> None:
         if message["type"] == "websocket.accept" and NAME.fullmatch(name):
-            cookie = f"{ROUTE_COOKIE}={name}; Path=/; HttpOnly; SameSite=Lax"
-            headers = [*message.get("headers", ()), (b"set-cookie", cookie.encode())]
-            message = {**message, "headers": headers}
+            message.setdefault("headers", [])
+            headers = MutableHeaders(scope=message)
+            headers.append("Set-Cookie", f"{ROUTE_COOKIE}={name}{COOKIE_RULES}")
         await send(message)
 
     return answer
 
 
-def _seat(is_secure: bool) -> str:
-    parts = f"{SEAT_COOKIE}={secrets.token_urlsafe(18)}; Path=/; Max-Age={A_DAY}"
-    return parts + "; HttpOnly; SameSite=Lax" + "; Secure" * is_secure
-
-
-def _cookies(headers: Headers) -> dict[str, str]:
-    try:
-        cookies = SimpleCookie(headers.get("cookie", ""))
-    except CookieError:
-        return {}
-    return {name: morsel.value for name, morsel in cookies.items()}
-
-
-def _length(headers: Headers) -> int | None:
-    length = headers.get("content-length", "")
+def _length(scope: Scope) -> int | None:
+    length = HTTPConnection(scope).headers.get("content-length", "")
     return int(length) if length.isdecimal() else None
 
 
@@ -251,9 +235,8 @@ async def _refuse(
     answer: Response = PlainTextResponse(why, status, headers=HEADERS)
     if scope["type"] == "websocket":  # before it is accepted: an HTTP answer
         await receive()
-        if "websocket.http.response" in scope.get("extensions", {}):
-            return await answer(scope, receive, send)
-        return await send({"type": "websocket.close", "code": 1008})
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            return await send({"type": "websocket.close", "code": 1008})
     await answer(scope, receive, send)
 
 

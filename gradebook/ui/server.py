@@ -6,12 +6,10 @@ without it (tests/ui/test_streamlit_inside.py has a test of each):
 
 runtime.get_instance  (ui/security) how much each session uploaded: without it
                       sessions can fill the memory
-_stcore/upload_file   (ui/security) the path of uploads: elsewhere they would have
-                      the limit of other requests, 1 MB
-_stcore/metrics       (ui/security) the path of metrics: elsewhere all could read them
-web.cli.main          (ui/launch) `gradebook app`; `streamlit run app.py` still works
+_stcore/ paths        (ui/security) of uploads and metrics: elsewhere uploads would
+                      have the limit of other requests, 1 MB, and all could read
+                      the metrics
 DeltaGenerator        (annotations) its modules could not be imported
-StreamlitPage         (annotations) the same for the navigation
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Event, Lock
+from threading import Semaphore
 from typing import Any
 
 import streamlit as st
@@ -103,51 +101,23 @@ async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     task.cancel()
 
 
-# How many pages the server draws at a time, and who waits
+# How many pages the server draws at a time
 
 
-AT_A_TIME = 2
-"""Pages. They share one interpreter: a hundred at once take longer than a hundred
-one after the other, and the first of them is done last."""
-PAUSES = (1, 2, 4, 8, 5)
-"""Seconds after each of which a page that waits says so; after the last one it is
-drawn whatever the others do."""
+PAGES = Semaphore(2)
+"""They share one interpreter: a hundred at once take longer than a hundred one
+after the other, and the first of them is done last."""
+PATIENCE = 20.0
+"""Seconds after which a page is drawn whatever the others do."""
 
 
-class Turns:
-    """Who came first is drawn first, `at_a_time` together."""
-
-    def __init__(self, at_a_time: int = AT_A_TIME) -> None:
-        self._at_a_time = at_a_time
-        self._line: list[Event] = []
-        self._lock = Lock()
-
-    @contextmanager
-    def turn(self, waits: Callable[[int], object]) -> Iterator[None]:
-        """Waits until this page may be drawn.
-
-        waits  is told again and again how many pages come before it
-        """
-        mine = Event()
-        with self._lock:
-            self._line.append(mine)
-            self._call()
-        try:
-            for pause in PAUSES:
-                if mine.wait(pause):
-                    break
-                waits(self._line.index(mine) + 1 - self._at_a_time)
-            yield
-        finally:
-            with self._lock:
-                self._line.remove(mine)
-                self._call()
-
-    def _call(self) -> None:
-        for one in self._line[: self._at_a_time]:
-            one.set()
-
-
-TURNS = Turns()
-"""The pages of bugs. Others have no such crowds, and may wait for a check or a
-training run."""
+@contextmanager
+def turn() -> Iterator[None]:
+    """Waits until this page may be drawn. It is for the pages of bugs: others have
+    no such crowds, and may wait for a check or a training run."""
+    came = PAGES.acquire(timeout=PATIENCE)
+    try:
+        yield
+    finally:
+        if came:
+            PAGES.release()

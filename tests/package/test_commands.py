@@ -40,8 +40,9 @@ def test_an_unknown_bug_is_an_error_that_lists_the_known_ones(capsys):
 
 
 SHOWN = """
+import os
 from streamlit import config
-from streamlit.web import bootstrap
+from streamlit.web import bootstrap, cli
 from gradebook.ui.launch import start_app
 
 def shown(*_):
@@ -49,6 +50,7 @@ def shown(*_):
         print(config.get_option(name))
 
 bootstrap.run = bootstrap.run_asgi_app = shown
+os.execv = lambda _, command: cli.main(command[3:], prog_name="streamlit")
 start_app(["--server.port", "8777"])
 """
 

@@ -6,9 +6,9 @@ import ast
 from copy import copy
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
-from streamlit.navigation.page import StreamlitPage
 
 from gradebook.bugs import BUGS
 from gradebook.core.project import PROJECT
@@ -49,7 +49,7 @@ def navigation() -> dict[str, list]:
 
 
 @cache
-def _pages() -> dict[str, list[StreamlitPage]]:
+def _pages() -> dict[str, list[Any]]:
     home = st.Page(page_files()["home"], title="Home", default=True)
     bugs, tools = (
         [

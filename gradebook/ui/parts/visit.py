@@ -6,25 +6,14 @@ import streamlit as st
 
 from gradebook.bugs import BUGS
 from gradebook.ui.parts import address, shell
-from gradebook.ui.server import TURNS
+from gradebook.ui.server import turn
 
 shell.configure()
 page = st.navigation(shell.navigation(), position="top")
 st.html(shell.STYLE)
-queue = st.empty()
 shell.present()
 address.elsewhere(page.url_path)
 address.keep_room()
-
-
-def waits(before: int) -> None:
-    """Says that the page waits for its turn."""
-    pages = "page is" if before == 1 else "pages are"
-    text = f"The server is busy: {before} {pages} before yours."
-    queue.html(f'<p class="gb-queue" role="status">{text}</p>')
-
-
-with TURNS.turn(waits) if page.url_path in BUGS else nullcontext():
-    queue.empty()
+with turn() if page.url_path in BUGS else nullcontext():
     page.run()
 shell.present_foot()

@@ -1,4 +1,3 @@
-// What Streamlit holds of a component: it loads the program, whose address the server
-// puts in, and calls its module.
-const program = import(new URL("/PROGRAM", location.origin).href);
-export default async (component) => (await program).MODULE.draw(component);
+// What Streamlit holds of a component: it loads a module, whose address the server puts in.
+const module = import(new URL("/MODULE", location.origin).href);
+export default async (component) => (await module).draw(component);

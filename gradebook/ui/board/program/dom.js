@@ -1,7 +1,7 @@
 // Short ways to make elements.
 
-import sheet from "./board.css" with { type: "css" };
-
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(await (await fetch(new URL("board.css", import.meta.url))).text());
 const SVG = "http://www.w3.org/2000/svg";
 
 const maker =
