@@ -31,7 +31,7 @@ from gradebook.logs.judging.judge import Judgement, judge
 from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.sentences import sentence_of
 from gradebook.logs.judging.suspects import trace
-from gradebook.logs.recording.intake import StepReader, StepRows
+from gradebook.logs.recording.intake import StepRows, step_rows
 
 ACTIONS = ("warn", "raise")
 
@@ -133,7 +133,6 @@ class Guard:
         self.action = action
         self.finding: Finding | None = None
         self._asked = asked_of(self.declared, None, frozenset(CANONICAL))
-        self._reader = StepReader()
         self._fitted: tuple[Reading, ...] = ()
         self._warned = False
 
@@ -143,10 +142,10 @@ class Guard:
         if self.finding is not None:
             return self.finding
         try:
-            number, rows = self._reader.read(step, columns)
+            rows = step_rows(step, columns)
             if not rows.rows:
                 return None
-            self.finding = self._judged(number, rows)
+            self.finding = self._judged(rows)
         except Exception as error:
             self._note(step, error)
             return None
@@ -173,11 +172,11 @@ class Guard:
                 stacklevel=3,
             )
 
-    def _judged(self, step: int, rows: StepRows) -> Finding | None:
+    def _judged(self, rows: StepRows) -> Finding | None:
         columns = {n: v for n, v in rows.columns.items() if n in CANONICAL}
         # A row without a reward is not scored.
         columns["reward"] = np.nan_to_num(columns["reward"])
-        steps, kinds = one_step(step, columns), rows.types
+        steps, kinds = one_step(rows.step, columns), rows.types
         ruler = Ruler(
             steps,
             _rounding(steps.advantage, kinds["advantage"]),

@@ -4,7 +4,7 @@
 
 Prints the ratio of Recorder.step to DataFrame.to_parquet of the same columns,
 in seconds of CPU in one run. The aim is at most 0.5 with one advantage a row.
-Advantages by token are printed beside it.
+Advantages by token, of which the mean is written, are printed beside it.
 """
 
 import sys

@@ -178,14 +178,6 @@ def test_bad_arguments_are_raised_or_warned_of_once():
         gradebook.Guard(declared={"estimator": "grop"})
 
 
-def test_a_label_that_changes_its_kind_is_a_bad_argument():
-    guard = gradebook.Guard(declared=DR_GRPO, action="raise")
-    guard.step(0, **ROWS, advantage=CENTRED)
-    numbers = ROWS | {"prompt": [0, 0, 1, 1], "advantage": CENTRED}
-    with pytest.raises(gradebook.GradebookError, match="strings, as in"):
-        guard.step(1, **numbers)
-
-
 def test_a_healthy_step_needs_neither_pandas_nor_pyarrow_nor_streamlit():
     program = f"""
 import sys, gradebook

@@ -40,18 +40,17 @@ COLUMNS = ("reward", "advantage", "mask", *LABELS, *FLAGS, *WHOLE)
 class StepRows:
     """The rows of one training step as columns.
 
-    columns     name -> array [R]; reward and advantage are float32 or
-                float64 and NaN where a row has none; labels are int64 or
-                strings; flags are bool; the others int64
-    by_token    the advantages of the unmasked tokens, row after row, where
-                some row has more than one value; else none. `length` says
-                how many are a row's, and `columns["advantage"]` is their
-                mean
-    types       name -> the float type that the trainer handed over
+    step      its number
+    columns   name -> array [R]; reward and advantage are float32 or
+              float64 and NaN where a row has none; labels are int64 or
+              strings; flags are bool; the others int64
+    by_token  some row's tokens have different advantages: the row has their mean
+    types     name -> the float type that the trainer handed over
     """
 
+    step: int
     columns: Mapping[str, np.ndarray]
-    by_token: np.ndarray | None
+    by_token: bool
     types: Mapping[str, str]
 
     @property
@@ -60,49 +59,23 @@ class StepRows:
         return len(self.columns["reward"])
 
 
-class StepReader:
-    """Checks one step after another. Each label stays a number or a string,
-    as the first step has it."""
-
-    def __init__(self) -> None:
-        self._kinds: dict[str, str] = {}
-
-    def read(self, step: Any, arguments: Mapping[str, Any]) -> tuple[int, StepRows]:
-        """The step's number and its rows. Raises GradebookError where one
-        of them is not what it must be."""
-        whole = isinstance(step, Integral) and not isinstance(step, bool)
-        if not whole or abs(int(step)) >= 2**53:
-            raise refuse("a whole number below 2**53", step, "step")
-        rows = step_rows(arguments)
-        for name in LABELS if rows.rows else ():
-            if name not in rows.columns:
-                continue
-            text = rows.columns[name].dtype == object
-            kind = "strings" if text else "whole numbers"
-            before = self._kinds.setdefault(name, kind)
-            if kind != before:
-                raise refuse(
-                    f"{before}, as in the steps before",
-                    rows.columns[name].tolist()[0],
-                    name,
-                    row=0,
-                )
-        return int(step), rows
-
-
-def step_rows(arguments: Mapping[str, Any]) -> StepRows:
+def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
     """Checks what a trainer handed over for one step.
 
-    Raises GradebookError naming the argument and the row: columns of
-    different lengths, an infinite reward, a mask of another shape, a label
-    that is neither a whole number nor a string, an unknown argument.
+    Raises GradebookError naming the argument and the row: a step that is no
+    number, columns of different lengths, an infinite reward, a mask of another
+    shape, a label that is neither a whole number nor a string, an unknown
+    argument.
     """
-    cells = {k: v for k, v in arguments.items() if v is not None}
+    whole = isinstance(step, Integral) and not isinstance(step, bool)
+    if not whole or abs(int(step)) >= 2**53:
+        raise refuse("a whole number below 2**53", step, "step")
+    cells = {name: cell for name, cell in arguments.items() if cell is not None}
     for name in cells:
         if name not in COLUMNS:
             near = get_close_matches(name, COLUMNS, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            expected = "one of " + ", ".join(COLUMNS) + hint
+            expected = f"one of {', '.join(COLUMNS)}{hint}"
             raise GradebookError(
                 key=name, expected=expected, found="an unknown argument"
             )
@@ -116,32 +89,28 @@ def step_rows(arguments: Mapping[str, Any]) -> StepRows:
     refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
     mask = read_matrix("mask", cells.get("mask"), rows)
     advantage, advantage_type = _floats("advantage", cells["advantage"], rows)
-    by_token = None
+    by_token = False
     if advantage.dim() == 2:
         advantage, by_token = _by_row(advantage, mask)
-    columns: dict[str, np.ndarray] = {"reward": reward.cpu().numpy()}
+    columns = {"reward": reward.cpu().numpy(), "advantage": advantage.cpu().numpy()}
     if mask is not None:
         columns["length"] = mask.sum(-1).cpu().numpy()
-    columns["advantage"] = advantage.cpu().numpy()
-    for name in LABELS:
-        if name in cells:
-            columns[name] = _encodable(label_cells(name, cells[name], rows))
-    for name in FLAGS:
-        if name in cells:
-            columns[name] = read_flags(name, cells[name], rows).cpu().numpy()
-    for name in WHOLE:
-        if name in cells:
-            whole = as_tensor(name, cells[name])
-            whole = whole.expand(rows) if whole.dim() == 0 else whole
-            whole = read_whole(name, whole, rows, default=0)
-            refuse_rows(name, whole < 0, whole, "0 or more")
-            columns[name] = whole.numpy()
+    for name, cell in cells.items():
+        if name in LABELS:
+            columns[name] = _encodable(label_cells(name, cell, rows))
+        elif name in FLAGS:
+            columns[name] = read_flags(name, cell, rows).cpu().numpy()
+        elif name in WHOLE:
+            numbers = as_tensor(name, cell)
+            numbers = numbers.expand(rows) if numbers.dim() == 0 else numbers
+            numbers = read_whole(name, numbers, rows, default=0)
+            refuse_rows(name, numbers < 0, numbers, "0 or more")
+            columns[name] = numbers.numpy()
     missing = np.isnan(columns["reward"])
     if missing.any():
-        scored = columns.get("scored", np.ones(rows, dtype=bool))
-        columns["scored"] = scored & ~missing
+        columns["scored"] = columns.get("scored", True) & ~missing
     types = {"reward": reward_type, "advantage": advantage_type}
-    return StepRows(columns, by_token, types)
+    return StepRows(int(step), columns, by_token, types)
 
 
 def _floats(key: str, value: Any, rows: int | None = None) -> tuple[Tensor, str]:
@@ -162,17 +131,15 @@ def _floats(key: str, value: Any, rows: int | None = None) -> tuple[Tensor, str]
 
 def _encodable(labels: np.ndarray) -> np.ndarray:
     """The labels without half characters, which no file can hold."""
-    try:
-        "".join(labels if labels.dtype == object else "").encode()
-    except UnicodeEncodeError:
-        whole = [label.encode("utf-8", "backslashreplace") for label in labels]
-        return np.array([label.decode() for label in whole], dtype=object)
-    return labels
+    if labels.dtype != object:
+        return labels
+    texts = [label.encode("utf-8", "backslashreplace").decode() for label in labels]
+    return np.array(texts, dtype=object)
 
 
-def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, np.ndarray | None]:
+def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, bool]:
     """Advantages a token, [R, T], as one a row: the mean over the unmasked
-    tokens, 0 for a row without any; and by token where a row has several."""
+    tokens, 0 for a row without any; and whether some row has several."""
     if mask is None or advantage.shape != mask.shape:
         shape = "the response mask's shape"
         shape += f" {list(mask.shape)}" if mask is not None else " (a mask)"
@@ -181,13 +148,11 @@ def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, np.ndarray 
         )
     mask = mask.to(advantage.device)
     if mask.shape[1] == 0:
-        return advantage.new_zeros(len(mask)), None
+        return advantage.new_zeros(len(mask)), False
     first = advantage.gather(1, mask.int().argmax(-1, keepdim=True))
     same = (advantage == first) | (advantage.isnan() & first.isnan()) | ~mask
-    single = torch.where(mask.any(-1), first[:, 0], 0)
-    if bool(same.all()):
-        return single, None
+    same = same.all(-1)
     total = torch.where(mask, advantage, 0).double().sum(-1)
     mean = (total / mask.sum(-1).clamp(min=1)).to(advantage.dtype)
-    by_token = advantage[mask].cpu().numpy()
-    return torch.where(same.all(-1), single, mean), by_token
+    single = torch.where(mask.any(-1), first[:, 0], 0)
+    return torch.where(same, single, mean), not bool(same.all())

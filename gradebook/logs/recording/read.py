@@ -11,37 +11,38 @@ from typing import Any
 
 import pyarrow as pa
 
+from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.files import to_frame
 from gradebook.logs.read.sources import Source, sources
-from gradebook.logs.recording.intake import FLAGS, LABELS, WHOLE
-from gradebook.logs.recording.recorder import BY_TOKEN, FORMAT, KEY
+from gradebook.logs.recording.intake import COLUMNS
+from gradebook.logs.recording.recorder import FORMAT, KEY
 
 COARSE = ("float64", "float32", "float16", "bfloat16")
 """Float types, the finest first."""
+KNOWN = {"step", *COLUMNS} - {"mask"}
+"""Columns that a recorder writes."""
 NEEDED = {"step", "prompt", "reward", "advantage", "rank", "scored"}
 """Columns that every recorder writes."""
-_FLOAT = (pa.float32(), pa.float64())
-_LABEL = (pa.int64(), pa.string())
 TYPES: Mapping[str, Sequence[pa.DataType]] = {
-    **dict.fromkeys(("step", *WHOLE), (pa.int64(),)),
-    **dict.fromkeys(FLAGS, (pa.bool_(),)),
-    **dict.fromkeys(LABELS, _LABEL),
-    **dict.fromkeys(("reward", "advantage"), _FLOAT),
-    BY_TOKEN: [pa.list_(kind) for kind in _FLOAT],
+    "whole": (pa.int64(),),
+    "flag": (pa.bool_(),),
+    "label": (pa.int64(), pa.string()),
+    "number": (pa.float32(), pa.float64()),
 }
-"""The types in which a recorder writes a column."""
+"""The types in which a recorder writes a column, by its kind."""
 
 
 @dataclass(frozen=True)
 class Part:
     """One rank's rows of one step: where they stand.
 
-    batch    the number of their batch in the stream
-    rank     the process that recorded them; `ranks` is how many there were
-    session  when that recorder started: the latest one counts
-    written  when the step was recorded
+    batch     the number of their batch in the stream
+    rank      the process that recorded them; `ranks` is how many there were
+    session   when that recorder started: the latest one counts
+    written   when the step was recorded
+    by_token  some row's advantages differ between its tokens
     """
 
     source: Source
@@ -51,6 +52,7 @@ class Part:
     ranks: int
     session: int
     written: int
+    by_token: bool
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class Recording:
     @property
     def by_token(self) -> bool:
         """Some row's advantages differ between its tokens."""
-        return BY_TOKEN in self.columns
+        return any(p.by_token for ranks in self.parts.values() for p in ranks.values())
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -84,22 +86,19 @@ class Recording:
         absent = self.missing()
         return tuple(step for step in self.parts if step not in absent)
 
-    def rows(self, step: int) -> int:
-        """How many rows the step has, on all ranks."""
-        return sum(part.rows for part in self.parts[step].values())
-
     def split(self, count: int) -> list[Recording]:
         """At most `count` recordings of whole steps, one after the other,
         of about as many rows each. Raises GradebookError for a count below
         1."""
         if count < 1:
             raise refuse("1 or more", count, "count")
-        share = max(-(-sum(map(self.rows, self.steps)) // count), 1)
+        rows = {s: sum(p.rows for p in self.parts[s].values()) for s in self.steps}
+        share = max(-(-sum(rows.values()) // count), 1)
         chunks: dict[int, dict[int, Mapping[int, Part]]] = {}
         before = 0
         for step in self.steps:
             chunks.setdefault(before // share, {})[step] = self.parts[step]
-            before += self.rows(step)
+            before += rows[step]
         return [replace(self, parts=chunk, problems=()) for chunk in chunks.values()]
 
     def missing(self) -> dict[int, tuple[int, ...]]:
@@ -116,58 +115,54 @@ class Recording:
         """The rows of the whole steps, steps in order, ranks in order within a
         step. Raises GradebookError for a file that was deleted meanwhile, or is
         damaged."""
-        streams: dict[Source, list[pa.RecordBatch]] = {}
-        batches: list[pa.RecordBatch] = []
+        tables = [pa.table({name: [] for name in self.columns})]
+        streams: dict[Source, list[Any]] = {}
         for step in self.steps:
             for _, part in sorted(self.parts[step].items()):
-                with _naming(part.source):
+                with _naming(part.source.name):
                     if part.source not in streams:
-                        streams[part.source] = self._batches(part.source)
-                    batches.append(streams[part.source][part.batch])
-                    batches[-1].validate(full=True)
-        if not batches:
-            return pa.table({name: [] for name in self.columns})
-        # What only some of the batches have is null elsewhere.
-        full = [batch for batch in batches if batch.num_rows] or batches[:1]
-        with _naming(part.source):
-            tables = [pa.Table.from_batches([batch]) for batch in full]
+                        streams[part.source] = _batches(part.source)[1]
+                    batch, _ = streams[part.source][part.batch]
+                    batch.validate(full=True)
+                if batch.num_rows:
+                    tables.append(pa.Table.from_batches([batch]))
+        with _naming("the recording"):
+            # What only some of the batches have is null elsewhere.
             table = pa.concat_tables(tables, promote_options="permissive")
         return table.replace_schema_metadata(None)
 
-    def _batches(self, source: Source) -> list[pa.RecordBatch]:
-        """The file's batches up to the last one that is a part, mapped into
-        memory."""
-        parts = (part for ranks in self.parts.values() for part in ranks.values())
-        last = max(part.batch for part in parts if part.source == source)
-        stream = _opened(source)
-        return [stream.read_next_batch() for _ in range(last + 1)]
-
     def frame(self) -> pd.DataFrame:
-        """The same as a data frame, with the columns that every step has;
-        advantages by token are left out."""
-        names = [name for name in self.columns if name != BY_TOKEN]
-        return to_frame(self.table().select(names))
+        """The same as a data frame, with the columns that every step has."""
+        return to_frame(self.table().select(self.columns))
 
 
 @contextmanager
-def _naming(source: Source) -> Iterator[None]:
+def _naming(file: str) -> Iterator[None]:
     """Whatever is raised here, errors being as varied as the damage, names
     the file."""
     try:
         yield
     except Exception as error:
         raise GradebookError(
-            file=Path(source.name).name,
+            file=Path(file).name,
             expected="what the recorder wrote",
             found=shown(str(error), 120),
         ) from error
 
 
-def _opened(source: Source) -> Any:
-    """A file as a stream of batches, mapped into memory."""
-    if source.data is not None:
-        return pa.ipc.open_stream(pa.BufferReader(source.data))
-    return pa.ipc.open_stream(pa.memory_map(str(source.path)))
+def _batches(source: Source) -> tuple[pa.Schema, list[Any], bool]:
+    """A file's schema, its whole batches, mapped into memory, each with what
+    the recorder says of it, and whether the file is cut off behind them."""
+    data = source.data
+    file = pa.memory_map(str(source.path)) if data is None else pa.BufferReader(data)
+    stream, batches = pa.ipc.open_stream(file), []
+    while True:
+        try:
+            batches.append(stream.read_next_batch_with_custom_metadata())
+        except StopIteration:
+            return stream.schema, batches, False
+        except (pa.ArrowException, OSError):
+            return stream.schema, batches, True
 
 
 def recording(
@@ -200,11 +195,11 @@ def recording(
             problems.append(f"{name}: not of the recording")
             continue
         try:
-            facts, names, steps, end = _contents(source)
+            facts, names, steps, cut = _contents(source)
         except Exception:  # as varied as the damage
             problems.append(f"{name}: damaged, or its first step is cut off")
             continue
-        if end:
+        if cut:
             problems.append(
                 f"{name}: cut off behind its first {len(steps)} steps (the run was"
                 " killed, or is writing the next one now)"
@@ -238,30 +233,25 @@ def _notes_beside(sources: Sequence[Source]) -> list[str]:
 def _contents(
     source: Source,
 ) -> tuple[dict[str, Any], tuple[str, ...], list[tuple[int, Part]], bool]:
-    """A stream's facts, its columns, step and place of each batch, and
-    whether it is cut off. Raises whatever Arrow does where the file is
-    damaged."""
-    stream = _opened(source)
-    schema = stream.schema
+    """A stream's facts, its columns, step and place of each batch, and whether it
+    is cut off. Raises whatever Arrow does where the file is damaged."""
+    schema, batches, cut = _batches(source)
     facts = json.loads((schema.metadata or {})[KEY.encode()])
-    whole = {*schema.names} >= NEEDED and {*facts["types"].values()} <= {*COARSE}
-    typed = all(column.type in TYPES[column.name] for column in schema)
+    names = tuple(name for name in schema.names if name in KNOWN)
+    typed = all(schema.field(n).type in TYPES[ALL[n].kind] for n in names)
+    floats = {*facts["types"].values()} <= {*COARSE}
     declared = isinstance(facts["declared"], dict) and "format" in facts
-    if not (whole and typed and declared):
+    if not ({*names} >= NEEDED and typed and floats and declared):
         raise ValueError("not what a recorder writes")
     rank, ranks, session = (int(facts[n]) for n in ("rank", "ranks", "session"))
     steps: list[tuple[int, Part]] = []
-    while True:
-        try:
-            batch, metadata = stream.read_next_batch_with_custom_metadata()
-        except StopIteration:
-            return facts, tuple(schema.names), steps, False
-        except (pa.ArrowException, OSError):
-            return facts, tuple(schema.names), steps, True
+    for number, (batch, metadata) in enumerate(batches):
         step = json.loads(metadata[KEY])
-        number, rows, written = len(steps), batch.num_rows, int(step["written"])
-        part = Part(source, number, rows, rank, ranks, session, written)
+        written, by_token = int(step["written"]), bool(step.get("by_token"))
+        run = rank, ranks, session
+        part = Part(source, number, batch.num_rows, *run, written, by_token)
         steps.append((int(step["step"]), part))
+    return facts, names, steps, cut
 
 
 def _latest(

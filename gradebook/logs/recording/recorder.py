@@ -27,13 +27,10 @@ import pyarrow as pa
 
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.logs.judging.declared import asked_of
-from gradebook.logs.recording.intake import StepReader, StepRows
+from gradebook.logs.recording.intake import LABELS, StepRows, step_rows
 
 KEY = "gradebook"
 """The key of a stream's facts, and of a step's, in the Arrow metadata."""
-ENDING = ".arrows"
-BY_TOKEN = "advantage_by_token"
-"""The column with the advantages of each row's unmasked tokens."""
 FORMAT = 2
 """1 was a folder of Parquet files."""
 PROMPTS = ("global", "per rank")
@@ -90,7 +87,7 @@ class Recorder:
         self.prompts = prompts
         self.strict = strict
         self.session = time.time_ns()
-        self._reader = StepReader()
+        self._labels: dict[str, pa.DataType] = {}
         self._schema: pa.Schema | None = None  # of the stream that is open
         self._writer: Any = None
         self._file: pa.OSFile | None = None
@@ -119,8 +116,8 @@ class Recorder:
                 raise GradebookError(
                     key="step", expected="an open recorder", found="a closed one"
                 )
-            number, rows = self._reader.read(step, columns)
-            self._write(self._batch(number, rows), number)
+            rows = step_rows(step, columns)
+            self._write(self._batch(rows), rows)
         except Exception as error:
             if self.strict:
                 raise
@@ -142,7 +139,7 @@ class Recorder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _batch(self, step: int, rows: StepRows) -> pa.RecordBatch:
+    def _batch(self, rows: StepRows) -> pa.RecordBatch:
         """The rows with the step in every row, and the stream's facts."""
         columns: dict[str, Any] = dict(rows.columns)
         if self.prompts == "per rank":
@@ -150,15 +147,18 @@ class Recorder:
             columns["prompt"] = [f"{self.rank}/{label}" for label in labels]
         columns.setdefault("scored", np.ones(rows.rows, dtype=bool))
         columns.setdefault("rank", np.full(rows.rows, self.rank))
-        arrays: dict[str, Any] = {"step": np.full(rows.rows, step)}
+        arrays: dict[str, Any] = {"step": np.full(rows.rows, rows.step)}
         for name, values in columns.items():
             # from_pandas: a NaN reward is a null; a NaN advantage stays.
             arrays[name] = pa.array(values, from_pandas=name == "reward")
-        if rows.by_token is not None:
-            ends = np.append(0, rows.columns["length"].cumsum())
-            arrays[BY_TOKEN] = pa.ListArray.from_arrays(
-                pa.array(ends, pa.int32()), pa.array(rows.by_token)
-            )
+        for name in LABELS if rows.rows else ():
+            if name not in arrays:
+                continue
+            before = self._labels.setdefault(name, arrays[name].type)
+            if arrays[name].type != before:
+                kind = "strings" if before == pa.string() else "whole numbers"
+                found = arrays[name][0].as_py()
+                raise refuse(f"{kind}, as in the steps before", found, name, row=0)
         facts = {
             "format": FORMAT,
             "session": self.session,
@@ -169,22 +169,23 @@ class Recorder:
         }
         return pa.record_batch(arrays).replace_schema_metadata({KEY: json.dumps(facts)})
 
-    def _write(self, batch: pa.RecordBatch, step: int) -> None:
+    def _write(self, batch: pa.RecordBatch, rows: StepRows) -> None:
         """Writes a batch to the stream; to a new one where its columns are
         others, or where the last write failed."""
         same = self._schema and self._schema.equals(batch.schema, check_metadata=True)
         if not same:
             self._end_stream()
             self.folder.mkdir(parents=True, exist_ok=True)
-            name = f"rank{self.rank:05d}-{self.session}-{self._streams:05d}{ENDING}"
+            name = f"rank{self.rank:05d}-{self.session}-{self._streams:05d}.arrows"
             self._streams += 1
             # An OSFile has no buffer: what is written survives the process.
             self._file = pa.OSFile(str(self.folder / name), "wb")
             self._writer = pa.ipc.new_stream(self._file, batch.schema)
             self._schema = batch.schema
-        facts = {"step": step, "written": time.time_ns()}
+        facts = {"step": rows.step, "by_token": rows.by_token}
+        text = json.dumps(facts | {"written": time.time_ns()})
         try:
-            self._writer.write_batch(batch, custom_metadata={KEY: json.dumps(facts)})
+            self._writer.write_batch(batch, custom_metadata={KEY: text})
         except BaseException:
             self._writer = None  # the file ends in the middle of a batch
             self._end_stream()

@@ -78,17 +78,16 @@ def test_advantages_that_are_constant_in_a_row_are_stored_once(tmp_path):
     rows = read(tmp_path)
     assert rows["advantage"] == [0.5, -0.5, 0.0]
     assert rows["length"] == [2, 1, 0]
-    assert "advantage_by_token" not in rows
+    assert not recording([tmp_path]).by_token
 
 
-def test_advantages_that_differ_within_a_row_are_stored_by_token(tmp_path):
+def test_of_advantages_that_differ_within_a_row_the_mean_is_stored(tmp_path):
     mask = [[1, 1, 0], [1, 1, 1]]
     tokens = [[0.25, 0.75, 9.0], [1.0, 1.0, 1.0]]
     with Recorder(tmp_path, strict=True) as recorder:
         recorder.step(0, **ROWS | {"advantage": tokens, "mask": mask})
-    rows = read(tmp_path)
-    assert rows["advantage_by_token"] == [[0.25, 0.75], [1.0, 1.0, 1.0]]
-    assert rows["advantage"] == [0.5, 1.0]
+    assert read(tmp_path)["advantage"] == [0.5, 1.0]
+    assert recording([tmp_path]).by_token
 
 
 @pytest.mark.parametrize("missing", [None, float("nan")])
@@ -166,7 +165,7 @@ def test_a_step_may_have_no_rows_on_a_rank(tmp_path):
 BAD = [
     ("reward", [1.0, float("inf")], 1, "a finite number, NaN or None"),
     ("reward", [[1.0, 2.0]], None, "shape [R]"),
-    ("advantage", [[1.0, 2.0], [1.0]], 1, "2 values, as in row 0"),
+    ("advantage", [[1.0, 2.0], [1.0]], 1, "shape [2], as in row 0"),
     ("prompt", [0], None, "2 rows, one for each reward"),
     ("prompt", ["a", 1], 1, "whole numbers, or strings in every row"),
     ("mask", [[1, 2], [1, 1]], 0, "0 or 1 in every cell"),
@@ -181,6 +180,13 @@ def test_a_bad_argument_is_named_with_its_row(tmp_path, key, value, row, expecte
         Recorder(tmp_path, strict=True).step(0, **ROWS | {key: value})
     assert (error.value.key, error.value.row) == (key, row)
     assert error.value.expected == expected and error.value.found
+
+
+def test_a_label_that_changes_its_kind_is_a_bad_argument(tmp_path):
+    recorder = Recorder(tmp_path, strict=True)
+    recorder.step(0, **ROWS)
+    with pytest.raises(GradebookError, match="whole numbers, as in the steps before"):
+        recorder.step(1, **ROWS | {"prompt": ["a", "a"]})
 
 
 def test_an_unknown_argument_names_the_nearest(tmp_path):
