@@ -368,15 +368,14 @@ def pytest_collection_modifyitems(config, items):
             is_hypothesis_test(getattr(item, "obj", None))
         ):
             item.add_marker(pytest.mark.long)
-        if set(EVERY_BUG) & set(item.path.parts):
+        room = item.path.relative_to(ROOT / "tests").parts[0]
+        if room in EVERY_BUG:
             continue
         values = getattr(item, "callspec", None)
         named = (
-            [v for v in values.params.values() if isinstance(v, str)]
-            if (values)
-            else []
+            [v for v in values.params.values() if isinstance(v, str)] if values else []
         )
-        if set(MAIN_CASE) & set(item.path.parts) and variants & set(named):
+        if room in MAIN_CASE and variants & set(named):
             item.add_marker(pytest.mark.long)
         if any(v.removeprefix("sandbox-").split("-")[0] in others for v in named):
             item.add_marker(pytest.mark.long)

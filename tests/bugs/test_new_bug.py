@@ -1,11 +1,13 @@
-"""A bug costs three files: a module, a scenario, a page. Two made-up bugs
-are dropped into a copy of the project, and are then complete in every place.
+"""A bug costs three files, as README's "Add a bug" says: a module, a scenario, a
+page. Two made-up bugs are dropped into a copy of the project, and are then
+complete in every place.
 
 `distinct_mean` sits in the stage baseline.
 `padded_loss` sits in the loss and leaves no trace in advantages.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -202,98 +204,72 @@ BUGS = {
     "padded_loss": ("Padded loss", "loss", PADDED_LOSS, LOSS_SCENARIO),
 }
 
-# Everything below runs in the copy, in one process of its own, since this
-# one knows the old bugs.
-LIBRARY = """
-import json
+# Runs in the copy, in a process of its own, since this one knows the old bugs.
+CODE = """
+import json, sys
+import numpy as np, pandas as pd
 import gradebook
 from gradebook.analysis.challenges import apply_solution, judge
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import worked
-from gradebook.analysis.laws import LAWS
 from gradebook.cases.link import decode, encode
 from gradebook.cases.scenario import starts
 from gradebook.cases.state import start
 from gradebook.classroom.plan import plan
+from gradebook.logs.log import check_log
+from gradebook.logs.read.sources import Source
 from gradebook.output.handout import handout
 from gradebook.output.pytest_file import pytest_file
 from gradebook.output.scenario_file import scenario_file
 from gradebook.output.tables import csv
 
+sys.path.insert(0, "tests")
+from conftest import Visit
+
+def log(engine):
+    row = np.arange(200)
+    frame = pd.DataFrame({"step": row // 20, "prompt": row // 4})
+    frame["reward"] = np.random.default_rng(0).integers(0, 3, len(row)) / 2
+    columns = {name: frame[name].to_list() for name in frame}
+    batch = gradebook.Batch(**columns, settings=gradebook.ESTIMATORS["grpo"])
+    frame["advantage"] = gradebook.run(engine, batch).advantage.numpy()
+    return Source("log.csv", data=frame.to_csv(index=False).encode())
+
 def told(name):
     case = gradebook.load(name)
     bug, state = gradebook.bug(name), start(case)
-    traces = [
-        gradebook.run(engine, case.batch())
-        for engine in (gradebook.CORRECT, bug.engine)
-    ]
+    both = compare(bug, case.batch())
+    traces = both.correct, both.faulty
+    verdict = check_log([log(bug.engine)])
     return {
         "stage": bug.stage,
-        "title": bug.title,
-        "phrase": bug.phrase,
-        "columns": bug.columns,
-        "laws": [law for law in bug.laws if law in LAWS],
         "advantages": [trace.advantage.tolist() for trace in traces],
         "losses": [trace.loss and float(trace.loss) for trace in traces],
-        "sandbox": f"sandbox-{name}" in starts(),
-        "plan": [s.minutes for s in plan([name]) if s.scenario == name],
-        "past the hour": [s.bug for s in plan() if s.begin < 0],
-        "handout": handout(name),
-        "csv": csv(state),
-        "scenario file": scenario_file(state),
-        "pytest": pytest_file(state, "https://example.org").text,
-        "formula": "\\n".join(
-            "".join(part.text for part in line)
-            for line in worked(compare(bug, case.batch()), case.focus)[1]
-        ),
-        "link": decode(encode(state, True)).state.same(state),
+        "formula": [
+            "".join(part.text for part in line) for line in worked(both, case.focus)[1]
+        ],
         "solved": [
             judge(one, apply_solution(state, one.solution)).solved
             for one in case.challenges
         ],
+        "sandbox": f"sandbox-{name}" in starts(),
+        "link": decode(encode(state, True)).state.same(state),
+        "plan": [s.minutes for s in plan([name]) if s.scenario == name],
+        "past the hour": name in [s.bug for s in plan() if s.begin < 0],
+        "csv": csv(state),
+        "scenario file": scenario_file(state),
+        "pytest": pytest_file(state, "https://example.org").text,
+        "handout": handout(name),
+        "check": [verdict.verdict, verdict.bug, verdict.sentence, *verdict.notes],
+        "page": Visit(name).text,
     }
 
-names = ("distinct_mean", "padded_loss")
-print(json.dumps({name: told(name) for name in names}))
-"""
-LOGS = """
-import io, json
-import numpy as np, pandas as pd, torch
-import gradebook
-from gradebook.logs.log import check_log
-from gradebook.logs.read.sources import Source
-
-def verdict(name, rows, of_a_step):
-    row = np.arange(rows)
-    frame = pd.DataFrame({"step": row // of_a_step, "prompt": row // 4})
-    frame["reward"] = np.random.default_rng(0).integers(0, 3, rows) / 2
-    columns = {n: torch.from_numpy(frame[n].to_numpy()) for n in frame}
-    batch = gradebook.Batch(**columns, settings=gradebook.ESTIMATORS["grpo"])
-    engine = gradebook.bug(name).engine
-    frame["advantage"] = gradebook.run(engine, batch).advantage.numpy()
-    frame = frame.drop(columns="step") if of_a_step == rows else frame
-    file = io.BytesIO()
-    frame.to_parquet(file)
-    found = check_log([Source("log.parquet", data=file.getvalue())])
-    return [found.verdict, found.bug, found.sentence, *found.notes]
-
-print(json.dumps([
-    [verdict(name, *size) for size in SIZES]
-    for name in ("distinct_mean", "padded_loss")
-]))
-"""
-PAGES = """
-import json, sys
-sys.path.insert(0, "tests")
-from conftest import Visit
-said = {"home": Visit().text}
-for name in ("distinct_mean", "padded_loss"):
-    said[name] = Visit(name).text
-page = Visit("sandbox")
-page.choose("sandbox-distinct_mean")
+answers = {name: told(name) for name in ("distinct_mean", "padded_loss")}
+answers["home"] = Visit().text
+page = Visit("sandbox").choose("sandbox-distinct_mean")
 page.put("bugs-sandbox-distinct_mean", ["padded_loss", "distinct_mean"])
-said["sandbox"] = page.text
-print(json.dumps(said))
+answers["sandbox"] = page.text
+print(json.dumps(answers))
 """
 
 
@@ -310,97 +286,69 @@ def copy(tmp_path_factory):
     return there
 
 
-def printed(folder, code):
-    """What the code prints as JSON, run in the folder."""
+@pytest.fixture(scope="module")
+def told(copy):
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        capture_output=True,
-        text=True,
+        [sys.executable, "-c", CODE], cwd=copy, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.fixture(scope="module")
-def library(copy):
-    return printed(copy, LIBRARY)
+@pytest.mark.long
+def test_readmes_test_command_passes_beside_them(copy):
+    text = (ROOT / "README.md").read_text("utf-8")
+    command = re.search(r"## Test\n.*?/python (-m pytest [^\n]*)\n", text, re.S)[1]
+    done = subprocess.run(
+        [sys.executable, *command.split()], cwd=copy, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
 
 
-def test_the_files_are_short():
-    for _, _, module, _ in BUGS.values():
-        lines = module.partition('"""\n\n')[2].splitlines()
-        assert len([line for line in lines if line.strip()]) <= 15
-    assert len(PAGE.splitlines()) == 5
-
-
-def test_the_library_knows_both(library):
-    for name, (title, stage, _, _) in BUGS.items():
-        assert library[name]["stage"] == stage
-        assert library[name]["title"] == title
-        assert library[name]["link"] and library[name]["sandbox"]
-    assert library["distinct_mean"]["phrase"] == "a mean over distinct rewards"
-    assert library["distinct_mean"]["laws"] == ["zero_sum"]
-    assert library["padded_loss"]["laws"] == ["micro_batch"]
-
-
-def test_their_numbers_are_those_of_a_hand(library):
-    correct, faulty = library["distinct_mean"]["advantages"]
+def test_their_numbers_are_those_of_a_hand(told):
+    assert {name: told[name]["stage"] for name in BUGS} == {
+        name: stage for name, (_, stage, *_) in BUGS.items()
+    }
+    correct, faulty = told["distinct_mean"]["advantages"]
     assert correct == pytest.approx([0.5, 0.5, 0.5, -1.5])
     assert faulty == pytest.approx([1, 1, 1, -1])
-    first, second = library["padded_loss"]["advantages"]
+    first, second = told["padded_loss"]["advantages"]
     assert first == second
-    losses = library["padded_loss"]["losses"]
-    assert losses == pytest.approx([0.2357023, 0.1767767])
+    assert told["padded_loss"]["losses"] == pytest.approx([0.2357023, 0.1767767])
+    assert told["distinct_mean"]["solved"] == [True]
 
 
-def test_a_faulty_baseline_is_not_explained_by_the_setting(library):
+def test_a_faulty_baseline_is_not_explained_by_the_setting(told):
     """The mean of the rows, 0.75, is not what the faulty stage gives."""
-    told = library["distinct_mean"]
-    assert "(1.000 − 0.500) / 0.500 = +1.000" in told["formula"]
-    assert "from the faulty stage; the setting would give +0.750" in told["formula"]
-    assert "mean of" not in told["formula"]
+    formula = "\n".join(told["distinct_mean"]["formula"])
+    assert "(1.000 − 0.500) / 0.500 = +1.000" in formula
+    assert "from the faulty stage; the setting would give +0.750" in formula
+    assert "mean of" not in formula
 
 
-def test_both_are_in_a_plan_and_past_the_default_hour(library):
-    for name in BUGS:
-        (minutes,) = library[name]["plan"]
-        assert minutes == 60 - 4 - 5
-        assert name in library[name]["past the hour"]
+def test_what_is_taken_home_is_of_the_new_bug(told):
+    mean = told["distinct_mean"]
+    assert "faulty_baseline" in mean["csv"].splitlines()[0]
+    assert 'bug = "distinct_mean"' in mean["scenario file"]
+    assert "def zero_sum(" in mean["pytest"]
+    assert "groups.at_rows(groups.mean(score))" in mean["handout"]
+    assert "rows times width" in told["padded_loss"]["handout"]
 
 
-def test_what_is_taken_home_is_of_the_new_bug(library):
-    told = library["distinct_mean"]
-    assert "faulty_baseline" in told["csv"].splitlines()[0]
-    assert 'bug = "distinct_mean"' in told["scenario file"]
-    assert "def zero_sum(" in told["pytest"]
-    assert "groups.at_rows(groups.mean(score))" in told["handout"]
-    assert "rows times width" in library["padded_loss"]["handout"]
+def test_the_check_knows_both(told):
+    verdict, bug, sentence, *_ = told["distinct_mean"]["check"]
+    assert (verdict, bug) == ("asks", "distinct_mean")
+    assert "a mean over distinct rewards" in sentence
+    verdict, bug, _, *notes = told["padded_loss"]["check"]
+    assert (verdict, bug) == ("correct", "")
+    assert any("Not checked: Padded loss" in note for note in notes)
 
 
-def test_the_solution_of_a_new_challenge_solves_it(library):
-    assert library["distinct_mean"]["solved"] == [True]
-
-
-def test_the_check_knows_both_in_small_and_large_logs(copy):
-    """Rows of the log, and of each of its steps."""
-    sizes = [(100, 20), (100_000, 500)]
-    baseline, loss = printed(copy, f"SIZES = {sizes}\n{LOGS}")
-    for verdict, bug, sentence, *_ in baseline:
-        assert (verdict, bug) == ("asks", "distinct_mean")
-        assert "a mean over distinct rewards" in sentence
-    for verdict, bug, _, *notes in loss:
-        assert (verdict, bug) == ("correct", "")
-        assert any(
-            note.startswith("Not checked: Padded loss. It leaves no trace")
-            for note in notes
-        )
-
-
-def test_pages_home_and_sandbox_show_both(copy):
-    said = printed(copy, PAGES)
+def test_plans_links_pages_home_and_sandbox_have_both(told):
     for name, (title, *_) in BUGS.items():
-        assert title in said["home"] and title in said[name]
-    assert "groups.at_rows(groups.mean(score))" in said["distinct_mean"]
-    assert "weighted_loss" in said["padded_loss"]
-    assert "`baseline`, `loss`" in said["sandbox"]
+        assert told[name]["plan"] == [60 - 4 - 5] and told[name]["past the hour"]
+        assert told[name]["link"] and told[name]["sandbox"]
+        assert title in told["home"] and title in told[name]["page"]
+    assert "groups.at_rows(groups.mean(score))" in told["distinct_mean"]["page"]
+    assert "weighted_loss" in told["padded_loss"]["page"]
+    assert "`baseline`, `loss`" in told["sandbox"]
