@@ -11,12 +11,11 @@ both together drop the conditions of both.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
 
 import numpy as np
 
@@ -78,63 +77,43 @@ def swap(name: str) -> Swap:
     )
 
 
-# Several bugs at once
-
-
 NO_BUG = Swap("", "", CORRECT.score, CORRECT.score, CORRECT)
 """Stands for the bugs where none is chosen."""
 
 
-def several(bug_names: Iterable[str]) -> Engine:
-    """CORRECT with the faulty stage of every named bug.
+def swaps(bug_names: Iterable[str]) -> tuple[Swap, ...]:
+    """One Swap for each stage that the named bugs change, in the order of
+    the stages; each holds the whole engine.
 
     Raises GradebookError for an unknown name, and for bugs that exclude
     each other.
     """
-    faulty: dict[str, Any] = {}
-    for stage, together in _by_stage(bug_names).items():
-        faulty[stage] = together[0].faulty
-        if len(together) > 1:
-            if not all(each.drops for each in together):
-                raise GradebookError(
-                    key="bugs",
-                    expected=f"one bug in the stage {stage}",
-                    found=" and ".join(each.name for each in together),
-                )
-            faulty[stage] = counted_without(frozenset(_dropped(together)))
-    return replace(CORRECT, **faulty)
-
-
-def swaps(bug_names: Iterable[str]) -> tuple[Swap, ...]:
-    """One Swap for each stage that the named bugs change, in the order of
-    the stages; each holds the whole engine. Raises as `several`."""
-    named = _by_stage(bug_names)
-    engine = several(each.name for together in named.values() for each in together)
-    return tuple(
-        replace(
-            named[stage][0],
-            name=" and ".join(each.name for each in named[stage]),
-            faulty=getattr(engine, stage),
-            engine=engine,
-            drops=_dropped(named[stage]),
-        )
-        for stage in STAGES
-        if stage in named
-    )
+    named = [swap(name) for name in dict.fromkeys(bug_names)]
+    by_stage = {stage: [s for s in named if s.stage == stage] for stage in STAGES}
+    joined = [_joined(together) for together in by_stage.values() if together]
+    engine = replace(CORRECT, **{each.stage: each.faulty for each in joined})
+    return tuple(replace(each, engine=engine) for each in joined)
 
 
 def swapped(bug_names: Iterable[str]) -> Swap:
     """The engine with every named bug, as the first stage that it swaps.
-    Raises as `several`."""
+    Raises as `swaps`."""
     return next(iter(swaps(bug_names)), NO_BUG)
 
 
-def _by_stage(bug_names: Iterable[str]) -> dict[str, list[Swap]]:
-    by_stage: dict[str, list[Swap]] = {}
-    for name in dict.fromkeys(bug_names):
-        by_stage.setdefault(swap(name).stage, []).append(swap(name))
-    return by_stage
+def several(bug_names: Iterable[str]) -> Engine:
+    """CORRECT with the faulty stage of every named bug. Raises as `swaps`."""
+    return swapped(bug_names).engine
 
 
-def _dropped(together: Sequence[Swap]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(c for each in together for c in each.drops))
+def _joined(together: list[Swap]) -> Swap:
+    """The bugs of one stage as one: what each of them drops is dropped."""
+    if len(together) == 1:
+        return together[0]
+    names = " and ".join(each.name for each in together)
+    if not all(each.drops for each in together):
+        expected = f"one bug in the stage {together[0].stage}"
+        raise GradebookError(key="bugs", expected=expected, found=names)
+    drops = tuple(dict.fromkeys(c for each in together for c in each.drops))
+    faulty = counted_without(frozenset(drops))
+    return replace(together[0], name=names, faulty=faulty, drops=drops)

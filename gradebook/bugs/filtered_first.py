@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.grouping import credited, divisible
+from gradebook.core.errors import StepsError
+from gradebook.engine.grouping import credited
 
 
 def group(batch: Batch) -> Tensor:
@@ -17,8 +18,16 @@ def group(batch: Batch) -> Tensor:
     Raises GradebookError, as the trainer stops, where the rows that are
     left do not divide by the group size.
     """
-    left = credited(batch)
-    divisible(batch, left)
-    stride = batch.place_among(left) // batch.group_size[batch.step_index]
-    group = batch.within_step(torch.where(left, stride, -1))
-    return torch.where(left, group, -1)
+    left, size = credited(batch), batch.group_size
+    step = batch.step_index
+    rows = torch.bincount(step[left], minlength=batch.step_count)
+    uneven = rows % size != 0
+    if bool(uneven.any()):
+        at = int(uneven.int().argmax())
+        raise StepsError(
+            uneven,
+            f"step {int(batch.step[step == at][0])}: {int(rows[at])} rows"
+            f" do not divide by the group size {int(size[at])}",
+        )
+    stride = batch.place_among(left) // size[step]
+    return torch.where(left, batch.within_step(stride), -1)

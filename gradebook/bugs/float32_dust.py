@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.engine import grouping
+from gradebook.engine.segments import by_group
 
 
 def score(batch: Batch) -> Tensor:
@@ -21,11 +23,10 @@ def score(batch: Batch) -> Tensor:
 def unexplained(reward: np.ndarray, prompt: np.ndarray) -> np.ndarray:
     """The rewards of the row's group, of two or more rows, are equal: no exact
     formula leaves an advantage there. bool [R]."""
-    size = np.bincount(prompt)
-    first = np.empty(len(size))
-    first[prompt[::-1]] = reward[::-1]
-    differs = np.bincount(prompt, reward != first[prompt])
-    return (differs == 0)[prompt] & (size > 1)[prompt]
+    x, group = torch.from_numpy(reward), torch.from_numpy(prompt)
+    groups = by_group(group, torch.ones_like(group, dtype=torch.bool))
+    flat = (groups.max(x) == -groups.max(-x)) & (groups.n > 1)
+    return groups.at_rows(flat).numpy()
 
 
 def evidence(
@@ -41,18 +42,15 @@ def evidence(
     q / (q c + eps), with q a multiple of the rewards' spacing and c what the
     deviation makes of it; else 0. int [R]. `ddof` is None where nothing
     divides."""
-    places = np.flatnonzero(rows)
-    n = np.bincount(prompt)[prompt[places]].astype("float64")
-    score, size = np.abs(reward[places]).astype("float32"), np.abs(advantage[places])
-    spacing = np.spacing(score).astype("float64")
-    near = np.zeros(len(places), dtype=bool)
-    for multiple in (0.25, 0.5, *range(1, 33)):
-        q = multiple * spacing
-        spreads = (q, q * np.sqrt(n / (n - 1)), np.zeros(len(places)))
-        for spread in spreads if ddof is not None else (np.ones(len(places)),):
-            with np.errstate(divide="ignore"):
-                left = q / (spread + (0 if ddof is None else eps))
-            near |= np.isfinite(left) & (np.abs(size - left) <= 0.02 * left)
+    n = np.bincount(prompt)[prompt[rows], None].astype("float64")
+    score = np.abs(reward[rows, None]).astype("float32")
+    size = np.abs(advantage[rows, None])
+    q = np.spacing(score).astype("float64") * [0.25, 0.5, *range(1, 33)]
+    # The deviation is about the rounded mean, with ddof 0 or 1, or the exact one.
+    spreads = (q, q * np.sqrt(n / (n - 1)), 0 * q)
+    left = [q] if ddof is None else [q / (spread + eps) for spread in spreads]
+    near = np.abs(size - np.hstack(left)) <= 0.02 * size
+    inexact = score[:, 0] * 1024 != np.round(score[:, 0] * 1024)
     shown = np.zeros(len(rows), dtype="int64")
-    shown[places[near & (score * 1024 != np.round(score * 1024))]] = 2
+    shown[rows] = 2 * (near.any(1) & inexact)
     return shown

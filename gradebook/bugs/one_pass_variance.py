@@ -40,26 +40,28 @@ def scale(
 READING = {"baseline": "leave_one_out", "scale": "others_std"}
 """The only computation in which the others' deviation takes part."""
 
-NEAR = 1e-3
-"""Rewards are nearly equal that differ by this much of the largest."""
+
+def _siblings(
+    reward: np.ndarray, prompt: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How many siblings each row has, the variance of their rewards, and whether
+    these differ by about a thousandth or less. [R] each."""
+    batch = Batch(prompt, reward)
+    rest = others(batch, by_group(batch.prompt_index, batch.scored))
+    n, x = rest.n, batch.reward
+    mean, square = rest.sum(x) / n, rest.sum(x * x) / n
+    variance = (square - mean * mean).clamp(min=0)
+    near = (n >= 2) & (variance <= 2.5e-7 * square)
+    return n.numpy(), variance.nan_to_num(0).numpy(), near.numpy()
 
 
 def unexplained(reward: np.ndarray, prompt: np.ndarray) -> np.ndarray:
     """Rows whose siblings' rewards are nearly equal, and, unless that is every
     row, their siblings where float32 cannot hold the rewards. bool [R]."""
-    size, order = np.bincount(prompt), np.lexsort((reward, prompt))
-    last = np.cumsum(size) - 1
-    first = last - size + 1
-    x, out = reward[order], np.zeros(len(reward), dtype=bool)
-    near = NEAR * np.maximum(np.maximum(np.abs(x[first]), np.abs(x[last])), 1e-12)
-    several = size >= 3
-    second, before = np.minimum(first + 1, last), np.maximum(last - 1, first)
-    out[order[first[several & (x[last] - x[second] <= near)]]] = True
-    out[order[last[several & (x[before] - x[first] <= near)]]] = True
-    out |= (several & (x[last] - x[first] <= near))[prompt]
-    inexact = np.bincount(prompt, reward * 1024 != np.round(reward * 1024))
-    whole = out | (inexact * np.bincount(prompt, out) > 0)[prompt]
-    return out if whole.all() else whole
+    near = _siblings(reward, prompt)[2]
+    inexact = np.bincount(prompt, reward * 1024 != np.round(reward * 1024)) > 0
+    touched = near | (inexact & (np.bincount(prompt, near) > 0))[prompt]
+    return near if touched.all() else touched
 
 
 def evidence(
@@ -71,44 +73,20 @@ def evidence(
     ddof: int | None,
     eps: float,
 ) -> np.ndarray:
-    """For those of `rows`, bool [R]: 2 where the siblings are nearly equal, and
-    a float32 order of summation gives the logged deviation within 4 units in
-    the last place and nearer than the exact one, in two groups or more; 1
-    inside the bound of a one-pass variance; else 0. int [R]."""
-    shown = np.zeros(len(rows), dtype="int64")
-    for row in np.flatnonzero(rows):
-        mates = np.flatnonzero(prompt == prompt[row])
-        others, score = reward[mates[mates != row]], reward[row]
-        away, logged, n = score - baseline[row], advantage[row], len(others)
-        if away == 0 or not logged or n < 2:
-            continue
-        undivided = abs(away - logged) <= 1e-4 * abs(away)
-        spread = away / logged - eps
-        variance = max(spread, 0) ** 2 * (n - (ddof or 0)) / n
-        bound = 8 * 2.0**-24 * float((reward[mates] ** 2).sum())
-        shown[row] = abs(variance - others.var()) <= bound or undivided
-        if np.ptp(others) > NEAR * np.abs(others).max():
-            continue
-        for each in _variances(others.astype("float32"), np.float32(score)):
-            unit = float(np.spacing(np.float32((others**2).mean())))
-            swallowed = undivided and not each > 0
-            near = abs(variance - each) < min(4 * unit, abs(variance - others.var()))
-            if swallowed or not undivided and near:
-                shown[row] = 2
-    if len(np.unique(prompt[shown == 2])) < 2:
-        shown = np.minimum(shown, 1)
-    return shown
-
-
-def _variances(x: np.ndarray, reward: np.float32) -> list[float]:
-    """E[x^2] - E[x]^2 in float32, summed in the orders that trainers use."""
-    n, double = np.float32(len(x)), x.astype("float64")
-    whole = np.append(x, reward)
-    sums = (
-        (double.sum(), (x * x).astype("float64").sum()),
-        (np.add.accumulate(x)[-1], np.add.accumulate(x * x)[-1]),
-        (x.sum(), (x * x).sum()),
-        (whole.sum() - reward, (whole * whole).sum() - reward * reward),
-    )
-    means = [(np.float32(first) / n, np.float32(square) / n) for first, square in sums]
-    return [float(square - mean * mean) for mean, square in means]
+    """For those of `rows`, bool [R]: 1 where the logged deviation is within the
+    rounding error of a one-pass variance in float32; 2 where the siblings are
+    nearly equal as well and the deviation is off by that rounding, in two
+    groups or more; else 0. int [R]."""
+    n, variance, near = _siblings(reward, prompt)
+    away, square = reward - baseline, np.bincount(prompt, reward**2)[prompt]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.maximum(away / advantage - eps, 0)
+        gap = np.abs(spread**2 * (n - (ddof or 0)) / n - variance)
+    undivided = np.abs(away - advantage) <= 1e-4 * np.abs(away)
+    explained = rows & (n >= 2) & (away != 0) & (advantage != 0)
+    explained &= undivided | (gap <= 8 * 2.0**-24 * square)
+    # One pass gives multiples of the mean square's spacing.
+    unit = np.spacing((square / (n + 1)).astype("float32"))
+    proof = explained & near & (undivided | (gap > unit / 4))
+    proves = len(np.unique(prompt[proof])) > 1
+    return explained.astype("int64") + (proof & proves)

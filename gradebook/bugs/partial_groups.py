@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.grouping import across_steps
 
 
 def group(batch: Batch) -> Tensor:
@@ -15,6 +15,7 @@ def group(batch: Batch) -> Tensor:
     The trainer sees rollouts scored against another prompt's rewards, and
     a tail of advantages near reward / eps.
     """
-    size = batch.group_size
-    stride = batch.place // size[batch.step_index]
-    return across_steps(batch, stride, batch.step_rows // size)
+    size, step = batch.group_size, batch.step_index
+    stride = batch.place // size[step]
+    full = stride < (batch.step_rows // size)[step]
+    return torch.where(full, batch.within_step(stride), -1)

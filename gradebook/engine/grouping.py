@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.core.errors import StepsError
 from gradebook.engine.segments import is_first
 
 
@@ -90,34 +88,3 @@ def group(batch: Batch) -> Tensor:
     The same prompt in two training steps makes two groups.
     """
     return batch.prompt_index
-
-
-def across_steps(batch: Batch, group: Tensor, groups: Tensor) -> Tensor:
-    """Groups numbered 0.. in each step, numbered on over the whole batch.
-
-    group int64 [R], groups int64 [S] how many the step has; a number past
-    them becomes -1, in no group. int64 [R].
-    """
-    inside = group < groups[batch.step_index]
-    first = (groups.cumsum(0) - groups)[batch.step_index]
-    return torch.where(inside, first + group, -1)
-
-
-def divisible(batch: Batch, kept: Tensor | None = None) -> None:
-    """Passes when the rows of every step, or those `kept`, bool [R], divide
-    by the group size. It says nothing about which rows form a group.
-
-    Raises StepsError naming the first step that does not divide.
-    """
-    of = batch.step_index if kept is None else batch.step_index[kept]
-    rows = torch.bincount(of, minlength=batch.step_count)
-    size = batch.group_size
-    uneven = rows % size != 0
-    if bool(uneven.any()):
-        first = int(uneven.int().argmax())
-        step = int(batch.step[batch.step_index == first][0])
-        raise StepsError(
-            uneven,
-            f"step {step}: {int(rows[first])} rows do not divide"
-            f" by the group size {int(size[first])}",
-        )

@@ -32,21 +32,21 @@ engine/scales.py | (groups.n - s.ddof).clamp(min=1) | groups.n.clamp(min=1) | en
 engine/scales.py | spread = torch.where(groups.n <= 1, 1, spread) | spread = torch.where(groups.n <= 2, 1, spread) | engine/test_engine.py
 engine/baselines.py | rest.sum(score) / rest.n.clamp(min=1) | rest.sum(score) / (rest.n + 1) | engine/test_engine.py
 engine/grouping.py | return is_first(batch.rollout_index, credited) | return credited | engine/test_votes.py
-engine/grouping.py | return enough & is_first(batch.prompt_index, enough) | return enough | engine/test_trainer.py
-engine/advantages.py | (variance + 1e-8).sqrt() | (variance + 1e-4).sqrt() | engine/test_whitening.py
+engine/grouping.py | return enough & is_first(batch.prompt_index, enough) | return enough | engine/test_engine.py
+engine/advantages.py | (variance + 1e-8).sqrt() | (variance + 1e-4).sqrt() | engine/test_engine.py
 engine/loss.py | return gap.exp() - gap - 1 | return gap.exp() - gap | engine/test_loss.py
-engine/loss.py | s.skip_flat == "training" and s.evaluation | s.skip_flat == "training" | engine/test_trainer.py
+engine/loss.py | s.skip_flat == "training" and s.evaluation | s.skip_flat == "training" | engine/test_loss.py
 engine/loss.py | share = share * learns.sum(-1).clamp(min=1) | share = share * batch.mask.shape[-1] | engine/test_loss.py
-bugs/partial_groups.py | batch.step_rows // size) | batch.step_rows // size + 1) | bugs/test_bugs.py
+bugs/partial_groups.py | (batch.step_rows // size)[step] | (batch.step_rows // size + 1)[step] | bugs/test_bugs.py
 bugs/missing_parentheses.py | credited, score - baseline / scale | credited, (score - baseline) / scale | engine/test_golden.py
 bugs/padded_mean.py | (batch.step_rows * batch.width)[step] | (batch.step_rows * batch.width + 1)[step] | engine/test_golden.py
-bugs/double_normalization.py | (v.clamp(min=0).sqrt() + 1e-9) | (v.clamp(min=0).sqrt() + 1) | engine/test_trainer.py
+bugs/double_normalization.py | (v.clamp(min=0).sqrt() + 1e-9) | (v.clamp(min=0).sqrt() + 1) | engine/test_engine.py
 bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | cases/test_engines.py
 cases/table.py | key=lambda header: int(header[1:]) | key=str | cases/test_table.py
 cases/edits.py | row=max(0, min(row, state.rows - 1)) | row=max(0, min(row, state.rows)) | cases/test_edits.py
 cases/link.py | if state.get(name) != origin.get(name): | if state.get(name) == origin.get(name): | cases/test_link.py
 cases/link.py | if field.kind == "row" and value >= rows: | if field.kind == "row" and value > rows: | cases/test_link.py
-bugs/__init__.py | faulty[stage] = counted_without(frozenset(_dropped(together))) | pass | cases/test_engines.py
+bugs/__init__.py | faulty = counted_without(frozenset(drops)) | faulty = together[0].faulty | cases/test_engines.py
 analysis/influence.py | gap = (self.faulty - self.correct) | gap = (self.correct - self.faulty) | analysis/test_influence.py
 analysis/influence.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
 analysis/comparison.py | peers = peers & (torch.arange(batch.rows) != row) | peers = peers & (torch.arange(batch.rows) > row) | analysis/test_comparison.py

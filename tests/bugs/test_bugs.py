@@ -135,3 +135,13 @@ def test_an_unknown_bug_is_refused_naming_the_known_ones(name):
     assert caught.value.key == "bug"
     assert caught.value.expected == "one of " + ", ".join(BUGS)
     assert caught.value.found == repr(name)
+
+
+def test_filtered_first_stops_at_the_first_step_that_does_not_divide():
+    # Steps 9 and 5 hold 4 and 2 rows: six rows divide by 3, neither step does.
+    batch = Batch([0] * 6, [0] * 6, step=[9, 9, 5, 9, 5, 9])
+    engine = gradebook.bug("filtered_first").engine
+    gradebook.run(engine, batch)
+    for size, said in ((3, "step 9: 4 rows do not"), (4, "step 5: 2 rows do not")):
+        with pytest.raises(GradebookError, match=said):
+            gradebook.run(engine, batch.under(Settings(group_size=size)))

@@ -5,7 +5,8 @@ import math
 import pytest
 from engine.traces import OFF, ON, close, trace
 
-from gradebook import ESTIMATORS, GradebookError
+from gradebook import ESTIMATORS, Batch, GradebookError, Settings
+from gradebook.engine.grouping import present
 
 # score
 
@@ -25,6 +26,17 @@ def test_the_clip_comes_last_and_cuts_both_ends():
 
 def test_without_settings_the_score_is_the_reward():
     close(trace([0, 0], [1e6, -2.5]).score, [1e6, -2.5])
+
+
+# present
+
+
+def test_an_evaluation_takes_each_prompts_first_row_of_each_step():
+    evaluation = Settings(evaluation=True)
+    batch = Batch(list("ABABC"), [1.0, 2, 3, 4, 5], settings=evaluation)
+    assert present(batch).tolist() == [True, True, False, False, True]
+    batch = Batch(list("AAA"), [1.0, 2, 3], step=[0, 1, 1], settings=evaluation)
+    assert present(batch).tolist() == [True, True, False]
 
 
 # credited and counted
@@ -279,19 +291,6 @@ def test_whitening_leaves_uncredited_rows_out_and_at_zero():
     close(found.advantage, [-0.5 / root, 0.5 / root, 0])
 
 
-def test_whitening_leaves_the_tokens_of_rows_without_eos_out():
-    # With the third row's token the variance would be 0.5/3 * 3/2 = 0.25.
-    found = trace(
-        [0] * 3,
-        [0, 1, 50],
-        eos=[1, 1, 0],
-        settings=WHITE,
-        mask_no_eos=True,
-    )
-    root = math.sqrt(0.5 + 1e-8)
-    close(found.advantage, [-0.5 / root, 0.5 / root, 0])
-
-
 @pytest.mark.parametrize("ddof, least, tokens", [(1, "two", 1), (0, "one", 0)])
 def test_too_few_tokens_cannot_be_whitened(ddof, least, tokens):
     rows = {"mask": [[tokens], [0]], "step": [4, 4], "whiten_ddof": ddof}
@@ -300,6 +299,20 @@ def test_too_few_tokens_cannot_be_whitened(ddof, least, tokens):
     said = f"{least} unmasked token{'s' * ddof} or more, found {tokens}"
     message = "key 'mask': step 4 cannot be whitened: expected "
     assert str(caught.value) == message + said
+
+
+@pytest.mark.parametrize("ddof, variance", [(1, 12 / 3), (0, 12 / 4)])
+def test_the_variance_over_tokens(ddof, variance):
+    # Tokens 4, 0, 0, 0: mean 1, squares 9 + 1 + 1 + 1 = 12.
+    rows = {"mask": [[1, 0, 0], [1, 1, 1]], "baseline": "none", "whiten_ddof": ddof}
+    root = math.sqrt(variance + 1e-8)
+    found = trace([0, 0], [4, 0], settings=WHITE, **rows)
+    close(found.advantage, [3 / root, -1 / root])
+
+
+def test_one_token_is_enough_without_the_factor():
+    rows = {"mask": [[1], [0]], "baseline": "none", "whiten_ddof": 0}
+    close(trace([0, 0], [3, 5], settings=WHITE, **rows).advantage, [0, 0])
 
 
 # kept_steps
@@ -315,6 +328,29 @@ def test_a_row_without_transitions_still_shapes_its_group():
     # All three are in the mean of 2: subsampling comes after it.
     found = trace([0] * 3, [1, 2, 3], kept_steps=[1, 0, 1], scale="none")
     close(found.advantage, [-1, math.nan, 1])
+
+
+@pytest.mark.parametrize(
+    "over, values",
+    [
+        # Over two rows, over 2 and 10 transitions (m = -2/3, s = sqrt(5)/3),
+        # over 2 and 2 of them.
+        ("rows", [1, -1]),
+        ("steps", [2.236068, -0.447214]),
+        ("kept_steps", [1, -1]),
+        ("none", [1, -1]),
+    ],
+)
+def test_what_the_second_normalization_runs_over(over, values):
+    for kept in (2, 0):
+        rows = {"steps": [2, 10], "kept_steps": [2, kept], "ddof": 0, "eps": 1e-9}
+        engine = "double_normalization"
+        found = trace([0, 0], [4, 2], engine, second_over=over, **rows)
+        advantage = found.advantage
+        if kept:
+            assert advantage.tolist() == pytest.approx(values, abs=1e-6)
+        else:
+            assert advantage.isnan().tolist() == [False, True]
 
 
 # rows in no group

@@ -4,6 +4,7 @@ gradient 1 - 2 = -1; at -ln 2 they are ln 2 - 1/2 and 1 - 1/2 = 1/2.
 """
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -158,6 +159,30 @@ def test_a_spread_of_at_most_1e_8_is_zero(std, kept, scale):
     rows = {"prompt": [0, 0], "reward": [s, -s]}
     found = trace(rows=rows, scale=scale, ddof=0, beta=0)
     assert found.trained.tolist() == [kept, kept]
+
+
+@pytest.mark.parametrize(
+    "evaluation, skip, correct",
+    [
+        # Prompt A is flat: 6 of 10 tokens are left. 0.04 (exp(ln 2) - ln 2 - 1)
+        # is 0.0122741, whatever the number of tokens; 6 / 10 of it 0.0073645.
+        (False, "always", 0.0073645),
+        (False, "training", 0.0073645),
+        (False, "never", 0.0122741),
+        # One row a prompt: every group is a lone row, so nothing is left.
+        (True, "always", 0.0),
+        (True, "training", 0.0122741),
+        (True, "never", 0.0122741),
+    ],
+)
+def test_when_flat_groups_leave_the_loss(evaluation, skip, correct):
+    batch = gradebook.load("zero_std_kl").batch()
+    batch = batch.under(replace(batch.settings, evaluation=evaluation, skip_flat=skip))
+    right = gradebook.run(gradebook.CORRECT, batch)
+    wrong = gradebook.run(gradebook.bug("zero_std_kl").engine, batch)
+    assert float(right.loss) == pytest.approx(correct, abs=1e-7)
+    assert float(wrong.loss) == pytest.approx(0.0122741, abs=1e-7)
+    assert wrong.advantage.isnan().tolist() == [False, evaluation] * 2
 
 
 def test_equal_rewards_with_rounding_are_flat():

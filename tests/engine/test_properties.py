@@ -1,7 +1,5 @@
 """What must hold whatever the batch, with drawn batches and settings."""
 
-import itertools
-
 import pytest
 import torch
 from drawn import TOKENS, any_settings, columns, rewards, taken
@@ -14,8 +12,6 @@ from gradebook import CORRECT, ESTIMATORS, Batch, Settings
 from gradebook.core.settings import CHOICES
 
 REPLICAS = {name: gradebook.bug(name).engine for name in gradebook.BUGS}
-BREAKS = {name: gradebook.bug(name).breaks for name in gradebook.BUGS}
-COUPLED = ("batch_std", "nonzero_share")
 ONE_VOTER = ("length_weighted_mean", "second_best")
 """Baselines that look at the voting row of a rollout alone."""
 
@@ -47,7 +43,9 @@ def own_rollouts(rows, settings):
     return {**rows, "rollout": list(range(len(rows["reward"])))}
 
 
-UNORDERED = [n for n in REPLICAS if "permutation" not in BREAKS[n]]
+BY_PLACE = ("group", "loss")
+"""Stages whose bugs may look at a row's position."""
+UNORDERED = [n for n in REPLICAS if gradebook.bug(n).stage not in BY_PLACE]
 
 
 @given(
@@ -76,82 +74,6 @@ def test_row_order_does_not_matter(engine, rows, settings, random):
             assume(bool((a - b).nan_to_num().abs().max() < 1e-7))
         near(b, a)
     near(shuffled.loss, straight.loss)
-
-
-def of_case(name):
-    """The rows and the settings of a shipped case."""
-    case = gradebook.load(name)
-    columns = {key: [row[key] for row in case.rows] for key in case.rows[0]}
-    return columns, case.settings
-
-
-def differ(a, b):
-    return bool(((a - b).nan_to_num().abs() > 1e-3).any())
-
-
-def reordered(engine, rows, settings):
-    """The engine gives some row another advantage or gradient when the
-    rows come in some other order."""
-    straight = traced(rows, settings, engine)
-    count = len(rows["reward"])
-    for first, second in itertools.combinations(range(count), 2):
-        order = list(range(count))
-        order[first], order[second] = second, first
-        found = traced(taken(rows, order), settings, engine)
-        for name in ("advantage", "gradient"):
-            a, b = getattr(straight, name), getattr(found, name)
-            if a is not None and differ(a[order], b):
-                return True
-    return False
-
-
-def shifted(engine, rows, settings):
-    """A constant added to one prompt's rewards moves a row of it."""
-    return any(
-        differ(a, b)
-        for prompt, a, b in changed_prompts(engine, rows, settings, own=True)
-    )
-
-
-def coupled(engine, rows, settings):
-    """Another reward in one prompt moves a row of another prompt."""
-    return any(
-        differ(a, b)
-        for prompt, a, b in changed_prompts(engine, rows, settings, own=False)
-    )
-
-
-def changed_prompts(engine, rows, settings, own):
-    """For each prompt: the advantages of its own rows, or of all others,
-    before and after 100 was taken from each of its rewards."""
-    before = traced(rows, settings, engine).advantage
-    for prompt in dict.fromkeys(rows["prompt"]):
-        of = torch.tensor([p == prompt for p in rows["prompt"]])
-        reward = [r - 100 * p for r, p in zip(rows["reward"], of.tolist())]
-        after = traced({**rows, "reward": reward}, settings, engine).advantage
-        looked_at = of if own else ~of
-        yield prompt, before[looked_at], after[looked_at]
-
-
-PROOFS = {
-    "permutation": reordered,
-    "shift": shifted,
-    "other prompts": coupled,
-}
-
-
-@pytest.mark.parametrize(
-    "name, broken, case",
-    [
-        (name, broken, case)
-        for name, breaks in BREAKS.items()
-        for broken, case in breaks.items()
-    ],
-)
-def test_a_case_proves_each_property_that_a_bug_breaks(name, broken, case):
-    rows, settings = of_case(case)
-    assert PROOFS[broken](REPLICAS[name], rows, settings)
-    assert not PROOFS[broken](CORRECT, rows, settings)
 
 
 # A constant falls out where the score itself is compared only with its own
@@ -303,9 +225,8 @@ def exactly(found, expected):
     assert found.nan_to_num().equal(expected.nan_to_num())
 
 
-@pytest.mark.parametrize("engine", ["correct", *REPLICAS])
-@trying(max_examples=25)
-@given(columns(most=12), any_settings)
+@trying(max_examples=100)
+@given(st.sampled_from(["correct", *REPLICAS]), columns(most=12), any_settings)
 def test_many_steps_in_one_call_give_exactly_what_each_gives_alone(
     engine, rows, settings
 ):
