@@ -39,10 +39,6 @@ TELLTALES = ("sign", "scale", "influence", "gradient")
 SPECIAL_CONTROLS = ("padded_width",)
 """Controls of a page that are no field of Settings."""
 CONTROLS = (*Settings().keys(), "estimator", *SPECIAL_CONTROLS)
-PROPERTIES = ("steps", "permutation", "shift", "other prompts")
-"""Properties of an engine that a bug can break: many steps in one call,
-rows in another order, all rewards of a prompt shifted, rewards of another
-prompt changed."""
 
 BugName = Annotated[str, one_of(*BUGS)]
 
@@ -181,8 +177,6 @@ class Record(Part):
                      "prompts" stand for the group sizes and the prompts of a
                      step that the rows of a log suggest
     laws             names of laws in analysis/laws, the first to show first
-    breaks           property, one of PROPERTIES -> the case that proves
-                     that the faulty engine breaks it
     """
 
     columns: tuple[Text | Annotated[tuple[Text, ...], between(2)], ...]
@@ -196,9 +190,6 @@ class Record(Part):
     proof: Annotated[str, one_of(*PROOFS)] = "declaration"
     loses: Annotated[str, one_of(*LOST)] = ""
     guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = field(
-        default_factory=dict
-    )
-    breaks: Mapping[Annotated[str, one_of(*PROPERTIES)], Text] = field(
         default_factory=dict
     )
 
