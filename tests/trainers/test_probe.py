@@ -55,7 +55,9 @@ def test_groups_cut_by_position_are_partial_groups():
 
 
 def test_a_missing_reward_that_counts_as_0_is_unscored_rows():
-    found = gradebook.probe(advantages.missing_is_zero)
+    found = gradebook.probe(advantages.missing_is_zero, {"estimator": "grpo"})
+    assert found.matches is False
+    assert "is not what was declared" in str(found)
     assert list(found.bugs) == ["unscored_rows"]
     assert found.laws["missing"] == "broken"
     assert found.convention["missing"] == "counts as 0"
@@ -74,10 +76,7 @@ def test_maxrl_breaks_the_shift_by_convention_and_refuses_missing_rewards():
     assert not found.bugs
 
 
-def test_another_computation_than_declared_is_said():
-    found = gradebook.probe(advantages.missing_is_zero, {"estimator": "grpo"})
-    assert found.matches is False
-    assert "is not what was declared" in str(found)
+def test_a_declaration_that_nobody_knows_is_refused():
     with pytest.raises(GradebookError, match="estimator"):
         gradebook.probe(advantages.grpo, {"estimator": "grppo"})
 
