@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 import numpy as np
 
@@ -91,7 +92,8 @@ def swaps(bug_names: Iterable[str]) -> tuple[Swap, ...]:
     named = [swap(name) for name in dict.fromkeys(bug_names)]
     by_stage = {stage: [s for s in named if s.stage == stage] for stage in STAGES}
     joined = [_joined(together) for together in by_stage.values() if together]
-    engine = replace(CORRECT, **{each.stage: each.faulty for each in joined})
+    faulty: dict[str, Any] = {each.stage: each.faulty for each in joined}
+    engine = replace(CORRECT, **faulty)
     return tuple(replace(each, engine=engine) for each in joined)
 
 
