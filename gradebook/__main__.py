@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,6 +25,7 @@ from gradebook.output.bug_text import bug_list, explain
 from gradebook.ui.launch import start_app
 
 WRONG = 2
+FORMATS = ("text", "json", "github", "junit")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -34,163 +35,118 @@ class _Parser(argparse.ArgumentParser):
         self.exit(WRONG, f"{self.prog}: {message}\n")
 
 
+def pair(text: str) -> tuple[str, str]:
+    """NAME=VALUE. Raises ValueError for anything else."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise ValueError(text)
+    return name.strip(), value.strip()
+
+
+def pairs(text: str) -> dict[str, str]:
+    """NAME=VALUE,... Raises ValueError for anything else."""
+    return dict(pair(part) for part in text.strip(", ").split(","))
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """A,B,... Raises ValueError for anything else."""
+    weights = tuple(float(part) for part in text.split(","))
+    if not all(abs(weight) < 1e300 for weight in weights):
+        raise ValueError(text)
+    return weights
+
+
+def size(text: str) -> int:
+    """1 or more. Raises ValueError for anything else."""
+    if not 1 <= int(text) < 2**31:
+        raise ValueError(text)
+    return int(text)
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = _Parser(prog="gradebook", allow_abbrev=False)
     commands = top.add_subparsers(dest="command", parser_class=_Parser)
-    check = commands.add_parser(
+    settings = {"type": pairs, "metavar": "NAME=VALUE,..."}
+
+    def command(name: str, text: str) -> Callable[..., argparse.Action]:
+        return commands.add_parser(name, help=text, allow_abbrev=False).add_argument
+
+    add = command(
         "check",
-        help="say whether a log's advantages are correct, or which bug computes them",
-        allow_abbrev=False,
+        "say whether a log's advantages are correct, or which bug computes them",
     )
-    check.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help="a .parquet, .csv, .tsv or .jsonl file, or a directory of them",
-    )
-    check.add_argument(
-        "--format",
-        choices=FORMATS,
-        default="text",
-        help="text; json; github, as annotations; or junit, as a report",
-    )
-    check.add_argument(
-        "--json",
-        action="store_const",
-        dest="format",
-        const="json",
-        help="the same as --format json",
-    )
-    check.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        type=_column,
-        metavar="NAME=THEIRS",
-        help="which column is what: reward=score, or prompt= for none",
-    )
-    check.add_argument(
-        "--weights",
-        type=_weights,
-        metavar="A,B",
-        help="one weight for each reward function",
-    )
-    check.add_argument("--group-size", type=_size, metavar="N", help="rows per prompt")
-    check.add_argument(
-        "--declared",
-        type=_declared,
-        metavar="NAME=VALUE,...",
-        help="what the trainer was asked for: estimator=grpo,scale=group",
-    )
-    check.add_argument(
-        "--places",
-        type=_places,
-        metavar="N",
-        help="decimals that advantages were rounded to",
-    )
-    check.add_argument(
-        "--verbose",
-        action="store_true",
-        help="tell everything: worst steps, ties, notes, what was not checked",
-    )
-    check.add_argument("--html", metavar="OUT", help="write a report")
-    check.add_argument(
-        "--test",
-        metavar="OUT",
-        help="write the smallest failing step as a pytest file",
-    )
-    app = commands.add_parser(
-        "app", help="start the app; options after -- go to Streamlit"
-    )
-    app.add_argument("options", nargs="*", help=argparse.SUPPRESS)
-    commands.add_parser("bugs", help="list the bugs and whom they affect")
-    probed = commands.add_parser(
-        "probe",
-        help="say what a function from rewards to advantages computes",
-        allow_abbrev=False,
-    )
-    probed.add_argument("function", nargs="?", metavar="MODULE:FUNCTION")
-    probed.add_argument("--trainer", metavar="PACKAGE", help="what is installed here")
-    probed.add_argument("--declared", type=_declared, metavar="NAME=VALUE,...")
-    probed.add_argument("--format", choices=("text", "json", "github"), default="text")
-    explain = commands.add_parser(
-        "explain", help="show one bug's numbers, and how to find it"
-    )
-    explain.add_argument("bug", metavar="BUG")
+    files = "a .parquet, .csv, .tsv or .jsonl file, or a directory of them"
+    add("files", nargs="+", metavar="FILE", help=files)
+    formats = "text; json; github, as annotations; or junit, as a report"
+    add("--format", choices=FORMATS, default="text", help=formats)
+    same = "the same as --format json"
+    add("--json", action="store_const", dest="format", const="json", help=same)
+    theirs = {"type": pair, "metavar": "NAME=THEIRS", "action": "append", "default": []}
+    columns = "which column is what: reward=score, or prompt= for none"
+    add("--column", **theirs, help=columns)
+    weights = "one weight for each reward function"
+    add("--weights", type=numbers, metavar="A,B", help=weights)
+    add("--group-size", type=size, metavar="N", help="rows per prompt")
+    declared = "what the trainer was asked for: estimator=grpo,scale=group"
+    add("--declared", **settings, help=declared)
+    places = "decimals that advantages were rounded to"
+    add("--places", type=int, choices=range(16), metavar="N", help=places)
+    verbose = "tell everything: worst steps, ties, notes, what was not checked"
+    add("--verbose", action="store_true", help=verbose)
+    add("--html", metavar="OUT", help="write a report")
+    test = "write the smallest failing step as a pytest file"
+    add("--test", metavar="OUT", help=test)
+
+    add = command("app", "start the app; options after -- go to Streamlit")
+    add("options", nargs="*", help=argparse.SUPPRESS)
+
+    command("bugs", "list the bugs and whom they affect")
+
+    add = command("probe", "say what a function from rewards to advantages computes")
+    add("function", nargs="?", metavar="MODULE:FUNCTION")
+    add("--trainer", metavar="PACKAGE", help="what is installed here")
+    add("--declared", **settings)
+    add("--format", choices=("text", "json", "github"), default="text")
+
+    add = command("explain", "show one bug's numbers, and how to find it")
+    add("bug", metavar="BUG")
     return top
-
-
-def _column(text: str) -> tuple[str, str]:
-    name, equals, theirs = text.partition("=")
-    if not equals or not name:
-        raise argparse.ArgumentTypeError(f"expected NAME=THEIRS: {text!r}")
-    return name.strip(), theirs.strip()
-
-
-def _declared(text: str) -> dict[str, str]:
-    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-    if not pairs or not all(name.strip() and mark for name, mark, _ in pairs):
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE: {text!r}")
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def _weights(text: str) -> tuple[float, ...]:
-    try:
-        found = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        found = ()
-    if not found or not all(abs(w) < 1e300 for w in found):
-        raise argparse.ArgumentTypeError(f"expected numbers: {text!r}")
-    return found
-
-
-def _size(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) < 2**31:
-        raise argparse.ArgumentTypeError(f"expected 1 or more: {text!r}")
-    return int(text)
-
-
-def _places(text: str) -> int:
-    if not text.isdecimal() or int(text) > 15:
-        raise argparse.ArgumentTypeError(f"expected 0 to 15: {text!r}")
-    return int(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; the exit code."""
     top = parser()
-    given = top.parse_args(arguments)
-    if not given.command:
+    options = top.parse_args(arguments)
+    if not options.command:
         top.print_usage(sys.stderr)
         return WRONG
     try:
-        return _run(given)
+        return _run(options)
     except GradebookError as error:
-        return _failed(str(error))
+        reason = str(error)
     except KeyboardInterrupt:
-        return _failed("cancelled")
+        reason = "cancelled"
     except OSError as error:
-        return _failed(f"{error.filename or 'output'}: {error.strerror}")
-    except MemoryError:
-        return _failed("not enough memory for this log")
+        reason = f"{error.filename or 'output'}: {error.strerror}"
     except Exception as error:  # exit code 1 would mean "suspect"
-        kind = type(error).__name__
-        return _failed(f"unexpected error, please report it: {kind}: {error}")
+        reason = f"unexpected error, please report it: {type(error).__name__}: {error}"
+    print(_printable(f"gradebook: {' '.join(reason.split())}"), file=sys.stderr)
+    return WRONG
 
 
-def _run(given: argparse.Namespace) -> int:
-    if given.command == "app":
-        start_app(given.options)
-    if given.command == "check":
-        return _check(given)
-    if given.command == "probe":
+def _run(options: argparse.Namespace) -> int:
+    if options.command == "app":
+        return start_app(options.options)
+    if options.command == "check":
+        return _check(options)
+    if options.command == "probe":
         from gradebook.trainers.command import probe_command
 
         return probe_command(
-            given.function, given.trainer, given.declared, given.format
+            options.function, options.trainer, options.declared, options.format
         )
-    print(bug_list() if given.command == "bugs" else explain(given.bug))
+    print(bug_list() if options.command == "bugs" else explain(options.bug))
     return 0
 
 
@@ -199,45 +155,37 @@ def entry() -> NoReturn:
     sys.exit(main())
 
 
-def _failed(says: str) -> int:
-    print(_printable(f"gradebook: {' '.join(says.split())}"), file=sys.stderr)
-    return WRONG
-
-
-def _check(given: argparse.Namespace) -> int:
-    told = _progress if sys.stderr.isatty() else None
+def _check(options: argparse.Namespace) -> int:
+    terminal = sys.stderr.isatty()
     try:
         verdict = check_log(
-            given.files,
-            columns=dict(given.column),
-            weights=given.weights,
-            group_size=given.group_size,
-            places=given.places,
-            declared=given.declared,
-            progress=told,
+            options.files,
+            columns=dict(options.column),
+            weights=options.weights,
+            group_size=options.group_size,
+            places=options.places,
+            declared=options.declared,
+            progress=_progress if terminal else None,
         )
     finally:
-        if told:
+        if terminal:
             print(file=sys.stderr)
-    if given.format == "text":
-        print(_text(verdict, given.verbose))
+    first, *others = options.files
+    place = _printable(first) + (f" and {len(others)} more" if others else "")
+    if options.format == "json":
+        print(verdict.to_json())
+    elif options.format == "text":
+        print(_text(verdict, options.verbose))
     else:
-        print(FORMATS[given.format](verdict, _place(given.files)))
-    if given.html:
-        Path(given.html).write_text(report(verdict), encoding="utf-8", errors="replace")
-    if given.test:
-        if verdict.verdict != "suspect":
-            print("gradebook: no suspect, so no test", file=sys.stderr)
-        else:
-            found = failing_test(given.files, verdict)
-            Path(given.test).write_text(found.text, encoding="utf-8", errors="replace")
+        print((github if options.format == "github" else junit)(verdict, place))
+    texts = {options.html: report(verdict)} if options.html else {}
+    if options.test and verdict.verdict == "suspect":
+        texts[options.test] = failing_test(options.files, verdict).text
+    elif options.test:
+        print("gradebook: no suspect, so no test", file=sys.stderr)
+    for path, text in texts.items():
+        Path(path).write_text(text, encoding="utf-8", errors="replace")
     return verdict.exit_code
-
-
-def _place(files: Sequence[str]) -> str:
-    """What was checked, for a title."""
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return _printable(files[0]) + more
 
 
 def _progress(share: float, steps: int) -> None:
@@ -264,24 +212,14 @@ def _text(verdict: Verdict, verbose: bool) -> str:
         )
     lines += sentences(verdict.what_if)[: None if verbose else 1]
     lines.append(f"Columns: {columns}.")
-    if verdict.broken and not verbose:
-        lines.append(f"Left out: {verdict.broken[0]} (--verbose shows all)")
-    if verdict.unchecked and not verbose:
-        lines.append(verdict.unchecked)
     if verbose:
         lines += [f"Not told apart from {t.title}. {t.why}" for t in verdict.ties]
         lines += [*verdict.notes, *verdict.broken]
-    shown = lines if verbose else lines[:SHORT]
-    return "\n".join(map(_printable, [verdict.sentence, *shown]))
-
-
-FORMATS: Mapping[str, Callable[[Verdict, str], str]] = {
-    "text": lambda verdict, _: _text(verdict, False),
-    "json": lambda verdict, _: verdict.to_json(),
-    "github": github,
-    "junit": junit,
-}
-"""How the verdict is printed. Exit codes are the same in every format."""
+    else:
+        broken = [f"Left out: {b} (--verbose shows all)" for b in verdict.broken[:1]]
+        unchecked = [verdict.unchecked] if verdict.unchecked else []
+        lines = [*lines, *broken, *unchecked][:SHORT]
+    return "\n".join(map(_printable, [verdict.sentence, *lines]))
 
 
 def _printable(line: str) -> str:

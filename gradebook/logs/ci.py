@@ -52,11 +52,8 @@ def junit(verdict: Verdict, place: str) -> str:
     """A JUnit report with one test, which fails with exit code 1, is skipped
     where the log asks or cannot tell, and is an error where it was only
     partly read."""
-    failed = verdict.verdict in ("suspect", "other")
-    partly = verdict.verdict == "correct" and verdict.exit_code != 0
-    kind = "failure" if failed else "error" if partly else "skipped"
-    if verdict.exit_code == 0:
-        kind = ""
+    partly = "error" if verdict.verdict == "correct" else "skipped"
+    kind = {0: "", 1: "failure", 2: partly}[verdict.exit_code]
     names = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     counts = {name: str(int(kind == tag)) for name, tag in names.items()}
     suites = Element("testsuites", name="gradebook")

@@ -67,7 +67,7 @@ output/rendering.py | if letter in '"\\\\': | if letter in '"': | output/test_ex
 output/scenario_file.py | [wrong, right] if differs else [right, wrong] | [right, wrong] if differs else [wrong, right] | output/test_export.py
 output/pytest_file.py | tolerance = min(LOOSE, wrong / 10) if catches else LOOSE | tolerance = LOOSE | output/test_pytest_file.py
 logs/ci.py | f"%{ord(c):02X}" | f"%{ord(c):03X}" | logs/test_ci_formats.py
-logs/ci.py | kind = "failure" if failed else "error" | kind = "error" if failed else "failure" | logs/test_ci_formats.py
+logs/ci.py | {0: "", 1: "failure", 2: partly} | {0: "", 1: partly, 2: "failure"} | logs/test_ci_formats.py
 logs/guard.py | return j.verdict in ("other", "suspect", "none fits") | return j.verdict in ("other", "suspect") | logs/test_guard.py
 logs/judging/declared.py | "scale": r.scale, | "scale": r.baseline, | logs/test_asks.py
 logs/judging/proof.py | if record.proof == "declaration": | if record.proof == "nothing": | logs/test_asks.py
