@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import textwrap
 
-from torch import Tensor
+import pandas as pd
 
-from gradebook.analysis.comparison import Comparison, compare
+from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import worked
 from gradebook.cases.record import BUGS, bug
-from gradebook.cases.scenario import Scenario, load
+from gradebook.cases.scenario import load
 from gradebook.core.formatting import signed
-
-WIDTH = 78
+from gradebook.output.panels import kind_of, panels, telling
 
 
 def bug_list() -> str:
@@ -30,9 +29,17 @@ def explain(name: str) -> str:
 
     Raises GradebookError for a name that is not in BUGS.
     """
-    record = bug(name)
-    case = load(name)
+    record, case = bug(name), load(name)
     comparison = compare(record, case.batch())
+    panel = telling(panels(comparison, kind_of(comparison)))
+    right, wrong = case.engine_names
+    columns = {
+        "row": range(len(case.rows)),
+        "prompt": [row["prompt"] for row in case.rows],
+        "reward": [f"{value:g}" for value in comparison.batch.reward.tolist()],
+        right: map(signed, panel.correct),
+        wrong: map(signed, panel.faulty),
+    }
     formula = []
     for engine, lines in zip(case.engine_names, worked(comparison, case.focus)):
         formula.append(f"Row {case.focus}, {engine}:")
@@ -41,7 +48,8 @@ def explain(name: str) -> str:
         f"{record.title} ({record.standing})",
         _wrapped(case.claim),
         _wrapped(case.status_note),
-        _table(case, comparison),
+        f"The {panel.title}:",
+        pd.DataFrame(columns).to_string(index=False),
         "\n".join(formula),
         _wrapped(case.telltale.text, "Tell-tale: "),
         _wrapped(case.rule, "Rule: "),
@@ -53,34 +61,5 @@ def explain(name: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _table(case: Scenario, comparison: Comparison) -> str:
-    """Row, prompt, reward and both engines' advantages, and the gradients
-    where the advantages agree."""
-    batch, (right, wrong) = comparison.batch, case.engine_names
-    columns = {
-        "row": [str(row) for row in range(batch.rows)],
-        "prompt": [str(row["prompt"]) for row in case.rows],
-        "reward": [f"{value:g}" for value in batch.reward.tolist()],
-        right: _numbers(comparison.correct.advantage),
-        wrong: _numbers(comparison.faulty.advantage),
-    }
-    if not bool(comparison.differs("advantage").any()):
-        for name, trace in (
-            (right, comparison.correct),
-            (wrong, comparison.faulty),
-        ):
-            if trace.gradient is not None:
-                columns[f"gradient, {name}"] = _numbers(trace.gradient.sum(-1))
-    widths = [max(len(name), *map(len, cells)) for name, cells in columns.items()]
-    lines = [list(columns), *zip(*columns.values())]
-    return "\n".join(
-        "  ".join(cell.rjust(w) for cell, w in zip(line, widths)) for line in lines
-    )
-
-
-def _numbers(values: Tensor) -> list[str]:
-    return [signed(value) for value in values.tolist()]
-
-
 def _wrapped(text: str, lead: str = "") -> str:
-    return textwrap.fill(lead + text, WIDTH, subsequent_indent=" " * len(lead))
+    return textwrap.fill(lead + text, 78, subsequent_indent=" " * len(lead))

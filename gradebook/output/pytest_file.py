@@ -9,19 +9,16 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from gradebook.analysis import laws
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.law_check import convention, on_engine, steps_of, words
-from gradebook.analysis.laws import GRADIENT, LAWS, Law, Step, worst
+from gradebook.analysis.laws import GRADIENT, LAWS, Law, worst
 from gradebook.cases.record import Bug, bug
 from gradebook.cases.scenario import load
 from gradebook.cases.state import State, start
-from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
-from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.rendering import rendered
 
@@ -29,49 +26,12 @@ HIDES = "hides the bug: both engines agree on it"
 LOOSE = 1e-4
 """A correct trainer in float32 stays within this."""
 
-POLICIES = ("logp", "ref_logp")
-ALWAYS = (
-    *("prompt", "reward", "eos", "step", "steps", "kept_steps", "mask"),
-    *POLICIES,
-)
-EXTRA = ("scored", "rollout", "rank", "text")
-"""Columns that a trainer is given only where the batch or the bug needs
-them."""
 
-
-@dataclass(frozen=True)
-class PytestFile:
+class PytestFile(NamedTuple):
     """A test file, and what to say beside it."""
 
     text: str
     note: str
-
-
-class _Test(NamedTuple):
-    """A law as it is called, with the tolerance that tells the engines apart;
-    `catches` says that the faulty engine breaks it."""
-
-    name: str
-    says: str
-    law: str
-    tolerance: float
-    catches: bool
-
-
-class _Case(NamedTuple):
-    """A batch of the file, step by step; `agree` is as in Comparison."""
-
-    name: str
-    extra: list[str]
-    steps: list[Step]
-    settings: Settings
-    agree: bool
-    tests: list[_Test]
-
-    @property
-    def tells(self) -> bool:
-        """The batch shows the bug, and a test catches it."""
-        return not self.agree and any(test.catches for test in self.tests)
 
 
 def pytest_file(state: State, link: str) -> PytestFile:
@@ -85,131 +45,93 @@ def pytest_file(state: State, link: str) -> PytestFile:
     the faulty engine has not exactly one bug.
     """
     record = bug(state.bug)
-    cases, note = [_case("edited", state, record)], ""
-    if not cases[0].tells:
-        shipped = _case(state.scenario.name, start(state.scenario), record)
-        main = start(load(record.name))
-        cases.append(shipped if shipped.tells else _case(record.name, main, record))
-        why = HIDES if cases[0].agree else "cannot tell a faulty trainer"
-        note = (
-            f"This batch {why}. The rows of the case '{cases[1].name}' are"
-            " in the test as well."
-        )
-    cases = [case for case in cases if case.steps]
-    case = state.scenario if state.scenario.bug == state.bug else load(state.bug)
-    return PytestFile(_written(record, cases, link, case.rule), note)
-
-
-def _is_about_gradients(record: Bug) -> bool:
-    return any(LAWS[name] in GRADIENT for name in record.laws)
-
-
-def _case(name: str, state: State, record: Bug) -> _Case:
-    batch, labels = state.batch(), state.table.values()["prompt"]
-    plain = Batch(**{column: getattr(batch, column) for column in ALWAYS})
-    extra = [
-        column
-        for column in EXTRA
-        if not getattr(batch, column).equal(getattr(plain, column))
-    ]
-    steps = [
-        {**step, "prompt": [labels[row] for row in step["row"]]}
-        for step in steps_of(batch)
-    ]
-    gradient = _is_about_gradients(record)
-    testable = batch.rows and (batch.logp is not None or not gradient)
-    tests = _tests(record, batch, steps, gradient) if testable else []
-    agree = compare(record, batch).agree
-    return _Case(name, extra, steps, batch.settings, agree, tests)
-
-
-def _tests(record: Bug, batch: Batch, steps: list[Step], gradient: bool) -> list[_Test]:
-    """The laws of the bug, and the numbers of the correct engine where no
-    law tells the engines apart."""
-    engines = [on_engine(e, batch, gradient) for e in (CORRECT, record.engine)]
-    settings = batch.settings
-
-    def test(name: str, says: str, called: str, law: Law) -> list[_Test]:
-        """None where the correct engine's own rounding would break it."""
-        try:
-            right, wrong = (worst(law, e, steps, settings)[0] for e in engines)
-        except GradebookError:
-            return []
-        catches = wrong > 1e-7 and right <= wrong / 1000
-        tolerance = min(LOOSE, wrong / 10) if catches else LOOSE
-        if right > tolerance / 10:
-            return []
-        return [_Test(name, says, called, float(f"{tolerance:.0e}"), catches)]
-
-    tests = [
-        each
-        for name in record.laws
-        if not convention(name, settings)
-        for each in test(name, words(name), name, LAWS[name])
-    ]
-    if any(each.catches for each in tests):
-        return tests
-    trace = run(CORRECT, batch)
-    values = trace.gradient if gradient else trace.advantage
-    expected = values.tolist() if values is not None else []
-    numbers = test(
-        "the_correct_numbers",
-        "The numbers of the correct engine, under the batch's settings.",
-        f"the_correct_numbers({_literal(expected)})",
-        laws.the_correct_numbers(expected),
-    )
-    return tests + [each for each in numbers if each.catches]
-
-
-# The file's text
-
-
-def _written(record: Bug, cases: list[_Case], link: str, rule: str) -> str:
-    gradient = _is_about_gradients(record)
-    used = {name for case in cases for name in case.extra}
-    extra = [n for n in EXTRA if n in used or n in str(record.columns)]
-    arguments = ["rewards", "prompt_ids", "response_mask", "eos", "steps"]
-    arguments = [*arguments, "kept_steps", *extra, "settings"]
-    policies = [n for n in POLICIES if any(n in case.steps[0] for case in cases)]
-    if gradient:
-        arguments = [*policies, *arguments]
-    asked = {test.name for case in cases for test in case.tests}
+    main = load(record.name)
+    gradient = any(LAWS[name] in GRADIENT for name in record.laws)
+    cases, note = [_case("edited", state, record, gradient)], ""
+    if not cases[0]["tells"]:
+        shipped = state.scenario
+        case = _case(shipped.name, start(shipped), record, gradient)
+        if not case["tells"]:
+            case = _case(main.name, start(main), record, gradient)
+        why = HIDES if cases[0]["agree"] else "cannot tell a faulty trainer"
+        note = f"This batch {why}. The rows of the case '{case['name']}' are"
+        note += " in the test as well."
+        cases.append(case)
+    cases = [case for case in cases if case["steps"]]
+    asked = {test["name"] for case in cases for test in case["tests"]}
     parts = [
         value
         for name, value in vars(laws).items()
         if getattr(value, "__module__", "") == laws.__name__
         and (name in asked or value not in LAWS.values())
     ]
-    return rendered(
+    rule = state.scenario.rule if state.scenario.bug == state.bug else main.rule
+    policies = {"logp", "ref_logp"} & {name for case in cases for name in case["names"]}
+    text = rendered(
         "pytest_file.py.jinja",
         bug=record.name,
         link=_text(link),
         rule=_text(rule),
-        function="loss" if gradient else "advantages",
         gradient=gradient,
-        arguments=arguments,
-        policies=policies,
-        extra=extra,
+        policies=sorted(policies),
         sources="\n\n".join(map(inspect.getsource, parts)).strip(),
-        cases=[_batch(number, case) for number, case in enumerate(cases, 1)],
+        cases=cases,
     )
+    return PytestFile(text, note)
 
 
-def _batch(number: int, case: _Case) -> dict[str, Any]:
-    """What the template writes of a case: literals, row by row."""
+def _case(name: str, state: State, record: Bug, gradient: bool) -> dict[str, Any]:
+    """A batch, step by step, with its tests: what the template writes of it. It
+    `tells` where it shows the bug and a test catches it; `agree` is as in
+    Comparison."""
+    batch, labels = state.batch(), state.table.values()["prompt"]
     steps = [
-        [", ".join(map(_literal, cells)) for cells in zip(*step.values())]
-        for step in case.steps
+        {**step, "prompt": [labels[row] for row in step["row"]]}
+        for step in steps_of(batch)
     ]
+    engines = [on_engine(e, batch, gradient) for e in (CORRECT, record.engine)]
+    tests: list[dict[str, Any]] = []
+
+    def ask(name: str, says: str, call: str, law: Law) -> bool:
+        """Adds a test, with a tolerance that tells the engines apart, unless the
+        correct engine's own rounding would break it. Whether it catches the bug."""
+        try:
+            right, wrong = (worst(law, e, steps, batch.settings)[0] for e in engines)
+        except GradebookError:
+            return False
+        catches = wrong > 1e-7 and right <= wrong / 1000
+        tolerance = min(LOOSE, wrong / 10) if catches else LOOSE
+        if right <= tolerance / 10:
+            test = {"name": name, "says": says, "law": call}
+            tests.append(test | {"tolerance": float(f"{tolerance:.0e}")})
+        return catches
+
+    testable = batch.rows and (batch.logp is not None or not gradient)
+    asked = [law for law in record.laws if not convention(law, batch.settings)]
+    caught = testable and sum(ask(n, words(n), n, LAWS[n]) for n in asked) > 0
+    if testable and not caught:
+        trace = run(CORRECT, batch)
+        values = trace.gradient if gradient else trace.advantage
+        expected = [] if values is None else values.tolist()
+        says = "The numbers of the correct engine, under the batch's settings."
+        call = f"the_correct_numbers({literal(expected)})"
+        law = laws.the_correct_numbers(expected)
+        caught = ask("the_correct_numbers", says, call, law)
+        if not caught:
+            tests = [test for test in tests if test["law"] != call]
+    agree = compare(record, batch).agree
     return {
-        "number": number,
-        "label": re.sub(r"\W", "_", case.name),
-        "settings": [
-            (repr(name), _literal(case.settings[name])) for name in case.settings
+        "name": name,
+        "label": re.sub(r"\W", "_", name),
+        "settings": [(repr(n), literal(batch.settings[n])) for n in batch.settings],
+        "names": list(steps[0]) if steps else [],
+        "steps": [
+            [", ".join(map(literal, cells)) for cells in zip(*step.values())]
+            for step in steps
         ],
-        "names": list(case.steps[0]),
-        "steps": steps,
-        "tests": case.tests,
+        "tests": tests,
+        "agree": agree,
+        "tells": caught and not agree,
     }
 
 
@@ -217,17 +139,13 @@ def _text(value: str) -> str:
     """A Python literal, in pieces that fit a line; `repr` lets no control
     or direction mark through."""
     pieces = [value[start : start + 60] for start in range(0, len(value), 60)]
-    if len(pieces) < 2:
-        return repr(value)
-    return "\n    ".join(("(", *map(repr, pieces))) + "\n)"
+    return "\n    ".join(("(", *map(repr, pieces or [""]))) + "\n)"
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
     """A Python literal; NAN and INF stand at the head of the file."""
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_literal, value))}]"
+        return f"[{', '.join(map(literal, value))}]"
     if isinstance(value, float) and not math.isfinite(value):
-        if math.isnan(value):
-            return "NAN"
-        return "INF" if value > 0 else "-INF"
+        return repr(value).replace("nan", "NAN").replace("inf", "INF")
     return repr(value)

@@ -7,34 +7,25 @@ or SVG template is escaped by itself.
 
 from __future__ import annotations
 
+import json
 import textwrap
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import (
-    Environment,
-    FileSystemLoader,
-    StrictUndefined,
-    select_autoescape,
-)
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import refuse
 from gradebook.core.formatting import minus
 
 FOLDER = Path(__file__).parent / "templates"
 
 
-def rendered(template: str, **values: Any) -> str:
-    """The template of that name, filled in. A name that the template uses
-    and `values` lacks is an error."""
-    return _environment().get_template(template).render(**values)
-
-
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates. A name that one uses and is not given is an error."""
+    templates = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=select_autoescape(["html.jinja", "svg.jinja"]),
         undefined=StrictUndefined,
@@ -42,13 +33,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
+    templates.filters |= {
         "px": lambda value: f"{value:.1f}",
         "rich": rich,
         "toml": toml,
         "wrapped": lambda text, width: textwrap.wrap(text, int(width)),
     }
-    return environment
+    return templates
+
+
+def rendered(template: str, **values: Any) -> str:
+    """The template of that name, filled in."""
+    return environment().get_template(template).render(**values)
 
 
 def rich(text: object) -> Markup:
@@ -64,24 +60,11 @@ def rich(text: object) -> Markup:
 
 
 def toml(value: Any) -> str:
-    """A value as TOML writes it. Raises GradebookError for what is no
-    Unicode text."""
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(toml, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if not isinstance(value, str):
-        return repr(value)
+    """A value as TOML writes it: as JSON does, but with escapes for what cannot be
+    seen. Raises GradebookError for what is no Unicode text."""
+    text = json.dumps(value, ensure_ascii=False)
     try:
-        value.encode()
+        text.encode()
     except UnicodeEncodeError:
-        raise GradebookError(
-            key="text", expected="Unicode characters", found=ascii(value)[:60]
-        ) from None
-    return '"' + "".join(map(_toml_letter, value)) + '"'
-
-
-def _toml_letter(letter: str) -> str:
-    if letter in '"\\':
-        return "\\" + letter
-    return letter if letter.isprintable() else f"\\U{ord(letter):08X}"
+        raise refuse("Unicode characters", ascii(value)[:60], "text") from None
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in text)

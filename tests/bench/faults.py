@@ -63,7 +63,7 @@ training/train.py | .abs() <= math.log(REJECTED) | .abs() >= math.log(REJECTED) 
 output/panels.py | sizes[-1] > SQUASHED * sizes[len(sizes) // 2] | sizes[-1] > SQUASHED * sizes[0] | output/test_figures.py
 output/panels.py | math.copysign(math.log10(1 + abs(value)), value) | math.log10(1 + abs(value)) | output/test_figures.py
 output/tables.py | return FORMULA.sub | return re.compile("$^").sub | output/test_export.py
-output/rendering.py | if letter in '"\\\\': | if letter in '"': | output/test_export.py
+output/rendering.py | text = json.dumps(value, ensure_ascii=False) | text = json.dumps(value) | output/test_export.py
 output/scenario_file.py | [wrong, right] if differs else [right, wrong] | [right, wrong] if differs else [wrong, right] | output/test_export.py
 output/pytest_file.py | tolerance = min(LOOSE, wrong / 10) if catches else LOOSE | tolerance = LOOSE | output/test_pytest_file.py
 logs/ci.py | f"%{ord(c):02X}" | f"%{ord(c):03X}" | logs/test_ci_formats.py

@@ -290,14 +290,6 @@ def test_a_law_that_the_settings_break_is_not_asked():
     assert "other_prompts" not in {getattr(f, "id", "") for f in calls}
 
 
-def test_a_file_says_which_columns_the_batch_needs():
-    state = opened("rejected_rows")
-    assert "    rollout,\n" not in pytest_file(state, LINK).text
-    cut = state.table.with_column("rollout", ["0", "1", "1"])
-    text = pytest_file(replace(state, table=cut), LINK).text
-    assert "    rollout,\n" in text and "    rank,\n" not in text
-
-
 def test_the_tolerance_lies_below_a_small_difference():
     # beta / 10 * (1 - exp(ln 2)) = -5e-5 on a token of a flat group
     text = pytest_file(opened("zero_std_kl", beta="5e-4"), LINK).text
