@@ -8,16 +8,16 @@ diamond is a bug. Numbers under the stages are one rollout's, live.
 from __future__ import annotations
 
 import textwrap
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from gradebook.cases.record import BUGS, Bug, bug, by_stage, by_trainer
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import plain, signed
 from gradebook.engine.pipeline import CORRECT, STAGES, run
+from gradebook.output.panels import written
 from gradebook.output.rendering import rendered
 
-TITLE = "Where advantage normalization goes wrong"
 REWARDS = (1.0, 0.0, 0.0, 1.0)
 """Four answers to one prompt. The numbers under the stages are the first
 answer's."""
@@ -46,32 +46,35 @@ def stops() -> dict[str, list[Bug]]:
     return {stage: [bug(name) for name in names] for stage, names in by_stage().items()}
 
 
-def subtitle() -> str:
-    """How many bugs of how many trainers the map shows."""
-    return (
-        f"{len(BUGS)} bugs that were found in {len(by_trainer())}"
-        " trainers for language models, each at the stage that it breaks"
-    )
-
-
 def map_file(base: str) -> str:
     """The map as a file: the stages from left to right, with addresses of bugs
     that begin with `base`."""
-    stages = _stages(base)
-    heights = [sum(tile["height"] for tile in s["tiles"]) for s in stages]
-    pipe = HEAD + max(heights) + FLOOR
-    for number, stage in enumerate(stages):
-        stage["at"] = EDGE + COLUMN * number
-        stage["tiles"].reverse()
+    stages: list[dict[str, Any]] = []
+    for stage, bugs in stops().items():
+        tiles = []
+        for record in bugs:
+            long = len(record.standing) > 17
+            facts = record.standing.split(" · ") if long else [record.standing]
+            title = textwrap.wrap(record.title, 12, break_long_words=False)
+            tile = {"bug": record, "title": title, "facts": facts}
+            height = 17 * len(title) + 15 * len(facts) + 17
+            tiles.append(tile | {"href": f"{base}/{record.name}", "height": height})
+        at = EDGE + COLUMN * len(stages)
+        stages.append({"name": stage, "asks": ASKS[stage], "tiles": tiles, "at": at})
+        stages[-1]["number"] = numbers()[stage]
+    pipe = HEAD + FLOOR + max(sum(t["height"] for t in s["tiles"]) for s in stages)
+    for column in stages:
+        column["tiles"].reverse()
         top = pipe - FLOOR
-        for tile in stage["tiles"]:
+        for tile in column["tiles"]:
             top -= tile["height"]
             tile["at"] = top
     rewards = ", ".join(f"{reward:g}" for reward in REWARDS[:-1])
     return rendered(
         "map.svg.jinja",
-        title=TITLE,
-        subtitle=subtitle(),
+        title="Where advantage normalization goes wrong",
+        subtitle=f"{len(BUGS)} bugs that were found in {len(by_trainer())} trainers for"
+        " language models, each at the stage that it breaks",
         stages=stages,
         width=2 * EDGE + COLUMN * len(stages),
         height=pipe + 162,
@@ -79,59 +82,22 @@ def map_file(base: str) -> str:
         column=COLUMN,
         pipe=pipe,
         legend=[
-            "● a stage of the correct computation, the same on every page",
-            "◇ a bug: the trainer computed this stage otherwise, usually without a"
-            " crash",
+            "a stage of the correct computation, the same on every page",
+            "a bug: the trainer computed this stage otherwise, usually without a crash",
             f"Numbers: the first of four answers with rewards {rewards} and"
             f" {REWARDS[-1]:g}",
         ],
     )
 
 
-def _stages(base: str) -> list[dict[str, Any]]:
-    """The stages with their numbers and the bugs that break them."""
-    numbers = _numbers()
-    return [
-        {
-            "name": stage,
-            "asks": ASKS[stage],
-            "number": numbers[stage],
-            "tiles": [_tile(base, bug) for bug in bugs],
-        }
-        for stage, bugs in stops().items()
-    ]
-
-
-def _tile(base: str, bug: Bug) -> dict[str, Any]:
-    """A bug with its title and its trainers' status in lines, and the
-    height that they take on the wide map."""
-    long = len(bug.standing) > 17
-    facts = bug.standing.split(" · ") if long else [bug.standing]
-    title = textwrap.wrap(bug.title, 12, break_long_words=False)
-    return {
-        "bug": bug,
-        "href": f"{base}/{bug.name}",
-        "title": title,
-        "facts": facts,
-        "height": 17 * len(title) + 15 * len(facts) + 17,
-    }
-
-
-@lru_cache
-def _numbers() -> dict[str, str]:
+@cache
+def numbers() -> dict[str, str]:
     """Stage -> its result for the first of the answers."""
     rows = len(REWARDS)
-    logp = [[-0.5]] * rows
-    trace = run(CORRECT, Batch([0] * rows, REWARDS, logp=logp))
+    trace = run(CORRECT, Batch([0] * rows, REWARDS, logp=[[-0.5]] * rows))
     texts = {}
     for stage in STAGES:
-        value = getattr(trace, stage)
-        value = value if value.ndim == 0 else value[0]
-        if value.dtype.is_floating_point:
-            show = signed if stage in ("standardized", "advantage") else plain
-            texts[stage] = show(float(value))
-        elif stage == "group":
-            texts[stage] = "rows 0 to 3"
-        else:
-            texts[stage] = "yes" if value else "no"
-    return texts
+        value = getattr(trace, stage).reshape(-1)[0].item()
+        write = signed if stage in ("standardized", "advantage") else plain
+        texts[stage] = written(value, value, write=write)[0]
+    return texts | {"group": f"rows 0 to {rows - 1}"}
