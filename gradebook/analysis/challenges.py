@@ -54,10 +54,9 @@ class Attempt:
     def __init__(self, now: State, comparison: Comparison | None):
         self.bug = swap(now.scenario.bug)
         self.before, self.now = start(now.scenario), now
-        if comparison is None:
-            self.batch = now.batch()
-        else:
-            self.comparison, self.batch = comparison, comparison.batch
+        if comparison is not None:
+            self.comparison = comparison
+        self.batch: Batch = now.batch() if comparison is None else comparison.batch
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -65,14 +64,30 @@ class Attempt:
         return compare(self.bug, self.batch)
 
     @cached_property
-    def at_start(self) -> Comparison:
-        """Both engines on the batch as it came."""
-        return compare(self.bug, self.before.batch())
-
-    @cached_property
     def changes(self) -> Changes:
         """What was edited."""
         return changes(self.before, self.now)
+
+    def shift(self, side: str) -> Tensor:
+        """How far an engine's advantages moved from the case as it came."""
+        now = getattr(self.comparison, side).advantage
+        before = compare(self.bug, self.before.batch())
+        then = getattr(before, side).advantage.tolist()
+        came_from = [math.nan if r is None else then[r] for r in self.changes.came_from]
+        return (now - torch.tensor(came_from, dtype=now.dtype)).abs()
+
+    def ratio(self) -> Tensor:
+        """Each faulty advantage divided by the correct one."""
+        correct, faulty = self.comparison.correct, self.comparison.faulty
+        divides = sign(correct.advantage) != 0
+        return torch.where(divides, faulty.advantage / correct.advantage, torch.nan)
+
+    def loss_ratio(self) -> float:
+        """The faulty loss divided by the correct one."""
+        correct, faulty = self.comparison.correct.loss, self.comparison.faulty.loss
+        if correct is None or faulty is None:
+            return math.nan
+        return float(faulty / correct)
 
 
 def judge(
@@ -111,7 +126,7 @@ def apply_solution(state: State, changes: Sequence[Change]) -> State:
 # The five kinds of conditions
 
 
-def _rows(rows: tuple[int, ...] | str, batch: Batch) -> list[int]:
+def rows_of(rows: tuple[int, ...] | str, batch: Batch) -> list[int]:
     """The numbers of the named rows that the batch has."""
     if not isinstance(rows, str):
         return [row for row in rows if row < batch.rows]
@@ -125,106 +140,85 @@ def _rows(rows: tuple[int, ...] | str, batch: Batch) -> list[int]:
     return named[rows].nonzero().flatten().tolist()
 
 
-WORDS: Mapping[str, str] = {
-    "correct": "correct advantage",
-    "faulty": "faulty advantage",
-    "correct trains": "number of rows that the correct engine trains",
-    "loss ratio": "ratio of the faulty loss to the correct one",
-    "ratio": "ratio of faulty to correct",
-    "eos": "EOS",
-    "pieces": "number of rows of the rollout",
-    **{name: f"number of {name}" for name in ("rows", "tokens", "kept_steps")},
+QUANTITIES: Mapping[str, tuple[str, Callable[[Attempt], Tensor | float]]] = {
+    "correct": ("correct advantage", lambda a: a.comparison.correct.advantage),
+    "faulty": ("faulty advantage", lambda a: a.comparison.faulty.advantage),
+    "correct size": ("correct size", lambda a: a.comparison.correct.advantage.abs()),
+    "faulty size": ("faulty size", lambda a: a.comparison.faulty.advantage.abs()),
+    "correct shift": ("correct shift", lambda a: a.shift("correct")),
+    "faulty shift": ("faulty shift", lambda a: a.shift("faulty")),
+    "ratio": ("ratio of faulty to correct", Attempt.ratio),
+    "reward": ("reward", lambda a: a.batch.reward),
+    "tokens": ("number of tokens", lambda a: a.batch.tokens),
+    "eos": ("EOS", lambda a: a.batch.eos.double()),
+    "kept_steps": ("number of kept_steps", lambda a: a.batch.kept_steps),
+    "pieces": (
+        "number of rows of the rollout",
+        lambda a: torch.bincount(a.batch.rollout_index)[a.batch.rollout_index],
+    ),
+    "rows": ("number of rows", lambda a: a.batch.rows),
+    "correct trains": (
+        "number of rows that the correct engine trains",
+        lambda a: int(a.comparison.correct.trained.sum()),
+    ),
+    "loss ratio": ("ratio of the faulty loss to the correct one", Attempt.loss_ratio),
 }
-"""What bounds are about, where its name does not read as a noun."""
-
-
-def _number(of: str, attempt: Attempt) -> Tensor:
-    """What bounds are about, for each row; NaN for a row without it."""
-    both, batch = attempt.comparison, attempt.batch
-    correct, faulty = both.correct, both.faulty
-    side, _, measure = of.partition(" ")
-    if side in ("correct", "faulty") and measure != "trains":
-        now = getattr(both, side).advantage
-        if measure == "shift":
-            came_from = attempt.changes.came_from
-            before = getattr(attempt.at_start, side).advantage.tolist()
-            then = [math.nan if row is None else before[row] for row in came_from]
-            now = now - torch.tensor(then, dtype=now.dtype)
-        return now.abs() if measure else now
-    if of == "ratio":
-        divides = sign(correct.advantage) != 0
-        return torch.where(divides, faulty.advantage / correct.advantage, torch.nan)
-    if of == "pieces":
-        return torch.bincount(batch.rollout_index)[batch.rollout_index]
-    if of not in OF_BATCH:
-        return getattr(batch, of).double()
-    if of == "loss ratio":
-        value = torch.tensor(math.nan)
-        if correct.loss is not None and faulty.loss is not None:
-            value = faulty.loss / correct.loss
-    else:
-        count = batch.rows if of == "rows" else int(correct.trained.sum())
-        value = torch.tensor(float(count))
-    return value.expand(batch.rows)
+"""What bounds are about: in words, and its value for each row or for the batch; NaN
+for a row without it."""
 
 
 def _bounds(condition: Bounds, attempt: Attempt) -> str:
-    of = WORDS.get(condition.of, condition.of)
-    values = _number(condition.of, attempt).tolist()
+    words, measure = QUANTITIES[condition.of]
+    values = torch.as_tensor(measure(attempt)).expand(attempt.batch.rows).tolist()
     rows = condition.some if condition.every is None else condition.every
     assert rows is not None  # one of them, as the file was checked
-    outside = [
-        (_outside(condition, values[row]), row)
-        for row in _rows(rows, attempt.batch)
+    least, most = condition.least, condition.most
+
+    def outside(value: float) -> float:
+        """How far the value lies outside the bounds; 0 inside."""
+        low = value if least is None else least
+        high = value if most is None else most
+        gap = max(low - value, value - high)
+        if condition.among:
+            gap = max(gap, min(abs(value - target) for target in condition.among))
+        return gap if gap > DUST * max(1.0, abs(low), abs(high)) else 0.0
+
+    distances = [
+        (outside(values[row]), row)
+        for row in rows_of(rows, attempt.batch)
         if not math.isnan(values[row])
     ]
-    if not outside:
-        return f"No row has a {of}."
-    distance, row = min(outside) if condition.every is None else max(outside)
+    if not distances:
+        return f"No row has a {words}."
+    distance, row = min(distances) if condition.every is None else max(distances)
     if distance <= 0:
         return ""
     where = "" if condition.of in OF_BATCH else f" of row {row}"
-    least, most = condition.least, condition.most
     ends = [] if least is None else [f"at least {least:g}"]
     ends += [] if most is None else [f"at most {most:g}"]
     goal = " and ".join(ends) or " or ".join(f"{v:g}" for v in condition.among)
     value = f"{settled(values[row]):.4g}"
-    return minus(f"The {of}{where} is {value}; the goal is {goal}.")
-
-
-def _outside(condition: Bounds, value: float) -> float:
-    """How far the value lies outside the bounds; 0 inside."""
-    least, most = condition.least, condition.most
-    low = value if least is None else least
-    high = value if most is None else most
-    gap = max(low - value, value - high)
-    if condition.among:
-        gap = max(gap, min(abs(value - target) for target in condition.among))
-    return gap if gap > DUST * max(1.0, abs(low), abs(high)) else 0.0
+    return minus(f"The {words}{where} is {value}; the goal is {goal}.")
 
 
 def _agree(condition: Agree, attempt: Attempt) -> str:
     both = attempt.comparison
-    gap = both.gap("advantage")
-    near = condition.within is not None and gap <= condition.within
+    near = condition.within is not None and both.gap("advantage") <= condition.within
     if near or both.agree:
         return ""
-    for stage in ("advantage", "loss"):
-        if bool(both.differs(stage).any()):
-            apart = f", by up to {gap:.3g}" if stage == "advantage" else ""
-            return f"The engines still differ in the {stage}{apart}."
-    return "The engines still differ in the gradient."
+    rows = bool(both.differs("advantage").any())
+    return f"The engines still differ in the {'advantage' if rows else 'gradient'}."
 
 
 def _differ(condition: Differ, attempt: Attempt) -> str:
     both = attempt.comparison
     gradient = condition.of == "gradient"
     differs = both.gradient_differs if gradient else both.differs("advantage")
-    if any(differs[row] for row in _rows(condition.some, attempt.batch)):
+    if any(differs[row] for row in rows_of(condition.some, attempt.batch)):
         return ""
-    which = {"all": "No row", "whole": "No row of a whole prompt"}
-    row = which.get(str(condition.some), "None of these rows")
-    return f"{row} has another faulty {condition.of}."
+    whole = condition.some == "whole"
+    rows = "No row of a whole prompt" if whole else "None of these rows"
+    return f"{rows} has another faulty {condition.of}."
 
 
 def _equal(condition: Equal, attempt: Attempt) -> str:
@@ -235,7 +229,7 @@ def _equal(condition: Equal, attempt: Attempt) -> str:
         "rollout": batch.rollout_index,
     }[condition.within].tolist()
     values = getattr(batch, condition.column).tolist()
-    rows = _rows(condition.rows, batch)
+    rows = rows_of(condition.rows, batch)
     pairs = {(places[row], values[row]) for row in rows}
     if (len(pairs) == len({places[row] for row in rows})) == condition.equal:
         return ""
@@ -273,13 +267,13 @@ class Changes:
     """What differs between two states of one scenario, by value: 100 and
     100.0 are the same.
 
-    cells      (row, column) -> the value before and now
+    cells      (row, column) of each cell that changed
     settings   names of settings that changed
     came_from  the number that each row had before, None for a new row
     removed    how many rows are gone
     """
 
-    cells: Mapping[tuple[int, str], tuple[Any, Any]]
+    cells: frozenset[tuple[int, str]]
     settings: frozenset[str]
     came_from: tuple[int | None, ...]
     removed: int
@@ -298,49 +292,45 @@ class Changes:
     @property
     def count(self) -> int:
         """How many edits there are."""
-        rows = self.added + self.removed
-        return len(self.cells) + len(self.settings) + rows
+        return len(self.cells) + len(self.settings) + self.added + self.removed
 
 
 def changes(before: State, now: State) -> Changes:
     """What was edited. Raises GradebookError where a cell is unreadable."""
-    old, new = _cells(before), _cells(now)
-    came_from = _matched([*map(str, old)], [*map(str, new)])
+    old, new = (
+        [dict(zip(columns, cells)) for cells in zip(*columns.values())]
+        for columns in (before.table.values(), now.table.values())
+    )
+    came_from = matched([*map(str, old)], [*map(str, new)])
     cells = {
-        (row, name): (old[origin].get(name), new[row].get(name))
+        (row, name)
         for row, origin in enumerate(came_from)
         if origin is not None
         for name in {**old[origin], **new[row]}
         if old[origin].get(name) != new[row].get(name)
     }
     then, today = before.settings(), now.settings()
-    return Changes(
-        cells,
-        frozenset(n for n in today if then[n] != today[n]),
-        came_from,
-        len(old) - sum(row is not None for row in came_from),
-    )
+    settings = {name for name in today if then[name] != today[name]}
+    removed = len(old) - len(new) + came_from.count(None)
+    return Changes(frozenset(cells), frozenset(settings), came_from, removed)
 
 
-def _cells(state: State) -> list[dict[str, Any]]:
-    columns = state.table.values()
-    return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
-
-
-def _matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
+def matched(old: list[str], new: list[str]) -> tuple[int | None, ...]:
     """The place that each new row had among the old ones: by value in another
     order, by position where cells changed, and else by the longest runs of
     rows that stayed."""
+    came: list[int | None] = [*range(len(new))]
     if sorted(old) == sorted(new):
-        places: dict[str, list[int]] = {}
-        for place, row in enumerate(old):
-            places.setdefault(row, []).append(place)
-        return tuple(places[row].pop(0) for row in new)
-    if len(old) == len(new):
-        return tuple(range(len(new)))
-    came: list[int | None] = [None] * len(new)
-    for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks():
-        came[block.b : block.b + block.size] = range(block.a, block.a + block.size)
+        left: list[str | None] = [*old]
+        for place, row in enumerate(new):
+            came[place] = origin = left.index(row)
+            left[origin] = None
+    elif len(old) != len(new):
+        came = [None] * len(new)
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        for block in matcher.get_matching_blocks():
+            kept = range(block.a, block.a + block.size)
+            came[block.b : block.b + block.size] = kept
     return tuple(came)
 
 
@@ -363,17 +353,18 @@ def overstepped(edits: Edits, made: Changes) -> str:
 
 def allowed(edits: Edits) -> str:
     """What may be edited, as a list after "Allowed:"."""
-    ways = []
-    if edits.columns:
+    cells = " and ".join(edits.columns).replace("any", "any cell")
+    if edits.columns and edits.rows:
         rows = " and ".join(", ".join(map(str, edits.rows)).rsplit(", ", 1))
-        of = f" of {'row' if len(edits.rows) == 1 else 'rows'} {rows}"
-        cells = " and ".join(edits.columns).replace("any", "any cell")
-        ways.append(cells + (of if edits.rows else ""))
-    if edits.settings:
-        some = f"the setting {' or '.join(edits.settings)}"
-        ways.append("any setting" if "any" in edits.settings else some)
-    ways += ["adding rows"] * edits.add + ["removing rows"] * edits.remove
-    ways += ["another order of the rows"] * edits.reorder
-    ways += ["one edit at most"] * (edits.most == 1)
-    ways += [f"{edits.most} edits at most"] * (edits.most > 1)
-    return f"Allowed: {', '.join(ways)}."
+        cells += f" of {'row' if len(edits.rows) == 1 else 'rows'} {rows}"
+    setting = f"the setting {' or '.join(edits.settings)}" * bool(edits.settings)
+    most = "one edit" if edits.most == 1 else f"{edits.most} edits"
+    ways = [
+        cells,
+        "any setting" if "any" in edits.settings else setting,
+        "adding rows" * edits.add,
+        "removing rows" * edits.remove,
+        "another order of the rows" * edits.reorder,
+        f"{most} at most" * bool(edits.most),
+    ]
+    return f"Allowed: {', '.join(filter(None, ways))}."

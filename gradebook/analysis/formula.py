@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import torch
-
 from gradebook.analysis.comparison import Comparison, same, voters
+from gradebook.core import differences
 from gradebook.core.batch import Batch
 from gradebook.core.differences import DUST
 from gradebook.core.formatting import digits_apart, plain, settled, short, signed
@@ -27,6 +26,22 @@ class Part:
 
 
 Line: TypeAlias = tuple[Part, ...]
+BASELINES = {
+    "group_mean": "mean of {rows}",
+    "batch_mean": "mean of {rows}",
+    "leave_one_out": "mean of the others, {rows}",
+    "length_weighted_mean": "mean of {rows}, weighted by tokens",
+    "second_best": "the runner-up for the best of {rows}, else the row itself",
+    "none": "none",
+}
+SCALES = {
+    "group_std": "standard deviation (ddof {ddof}) of the group's rows + {eps}",
+    "batch_std": "standard deviation (ddof {ddof}) of the batch's rows + {eps}",
+    "others_std": "standard deviation (ddof {ddof}) of the other rows + {eps}, or 1 if"
+    " they are equal",
+    "nonzero_share": "share of non-zero scores among the counted rows",
+    "none": "1 (no division)",
+}
 
 
 def worked(
@@ -42,14 +57,16 @@ def worked(
 
 def _side(comparison: Comparison, trace: Trace, row: int) -> tuple[Line, ...]:
     batch = comparison.batch
-    lines = [_standardized(comparison, trace, row)]
     if bool(trace.credited[row]):
-        heard = voters(batch, trace, row)
-        lines.append(_baseline(comparison, trace, heard, row))
-        lines.append(_scale(comparison, trace, row))
-    if batch.settings.whiten_tokens or not bool(
-        same(trace.advantage, trace.standardized)[row]
-    ):
+        lines = [
+            _quotient(comparison, trace, row),
+            (_baseline(batch, trace, row),),
+            (_scale(batch, trace, row),),
+        ]
+    else:
+        lines = [(Part(_no_advantage(batch, trace, row)),)]
+    second = not bool(same(trace.advantage, trace.standardized)[row])
+    if batch.settings.whiten_tokens or second:
         lines.append(_advantage(comparison, trace, row))
     return tuple(lines)
 
@@ -59,53 +76,38 @@ def _number(
     trace: Trace,
     stage: str,
     row: int,
-    lead: str = "",
     least: int = 3,
 ) -> Part:
+    """A stage's number, with the digits that tell it from the other engine's."""
     a = float(getattr(comparison.correct, stage)[row])
     b = float(getattr(comparison.faulty, stage)[row])
-    value = float(getattr(trace, stage)[row])
-    if stage != "scale":
-        value = settled(value)
-    digits = digits_apart(a, b, least)
-    text = signed(value, digits) if lead else plain(value, digits)
-    differs = not bool(same(torch.tensor(a), torch.tensor(b)))
-    return Part(text, differs)
+    value, digits = float(getattr(trace, stage)[row]), digits_apart(a, b, least)
+    differs = not bool(differences.same(a, b))
+    if stage in ("standardized", "advantage"):
+        return Part(signed(settled(value), digits), differs)
+    return Part(plain(value if stage == "scale" else settled(value), digits), differs)
 
 
-def _standardized(comparison: Comparison, trace: Trace, row: int) -> Line:
-    batch = comparison.batch
-    if not bool(trace.credited[row]):
-        return (Part(_no_advantage(batch, trace, row)),)
-    score, baseline, scale, standardized = (
-        float(getattr(trace, stage)[row])
-        for stage in ("score", "baseline", "scale", "standardized")
-    )
-    least = _decimals(score, baseline)
-    parts = [
-        _number(comparison, trace, "score", row, least=least),
-        _number(comparison, trace, "baseline", row, least=least),
-        _number(comparison, trace, "scale", row),
-        _number(comparison, trace, "standardized", row, lead="+"),
-    ]
-    # A faulty stage may combine the three in another way.
-    if scale and bool(same(*torch.tensor([(score - baseline) / scale, standardized]))):
-        opening, close = ("(", ")") if baseline < 0 else ("", "")
-        around = ("(", f" − {opening}", f"{close}) / ", " = ")
-    else:
-        around = ("score ", ", baseline ", ", scale ", " give ")
-    return tuple(x for pair in zip(map(Part, around), parts) for x in pair)
-
-
-def _decimals(score: float, baseline: float) -> int:
-    """Decimals with which the distance of the two, as printed, is right to a
-    tenth; 3 where no number of decimals would do."""
-    far = score - baseline
-    for digits in range(3, 9):
+def _quotient(comparison: Comparison, trace: Trace, row: int) -> Line:
+    """(score - baseline) / scale = standardized."""
+    stages = ("score", "baseline", "scale", "standardized")
+    score, baseline, scale, result = (float(getattr(trace, s)[row]) for s in stages)
+    # As many decimals as keep the distance, as printed, right to a tenth.
+    far, least = score - baseline, 3
+    for digits in range(8, 2, -1):
         printed = round(score, digits) - round(baseline, digits)
         if abs(printed - far) <= abs(far) / 10:
-            return digits
-    return 3
+            least = digits
+    # A faulty stage may combine the three in another way.
+    around = ("score ", ", baseline ", ", scale ", " give ")
+    if scale and bool(differences.same(far / scale, result)):
+        opening, close = ("(", ")") if baseline < 0 else ("", "")
+        around = ("(", f" − {opening}", f"{close}) / ", " = ")
+    parts = [
+        _number(comparison, trace, stage, row, digits)
+        for stage, digits in zip(stages, (least, least, 3, 3))
+    ]
+    return tuple(x for pair in zip(map(Part, around), parts) for x in pair)
 
 
 def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
@@ -124,107 +126,65 @@ def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
     return f"0: the row earns no advantage, since {why}"
 
 
-BASELINES = {
-    "group_mean": "mean of {rows}",
-    "batch_mean": "mean of {rows}",
-    "leave_one_out": "mean of the others, {rows}",
-    "length_weighted_mean": "mean of {rows}, weighted by tokens",
-    "second_best": "the runner-up for the best of {rows}, else the row itself",
-    "none": "none",
-}
-
-SCALES = {
-    "group_std": "standard deviation (ddof {ddof}) of the group's rows + {eps}",
-    "batch_std": "standard deviation (ddof {ddof}) of the batch's rows + {eps}",
-    "others_std": "standard deviation (ddof {ddof}) of the other rows + {eps}, or 1 if"
-    " they are equal",
-    "nonzero_share": "share of non-zero scores among the counted rows",
-    "none": "1 (no division)",
-}
-
-
-def _baseline(comparison: Comparison, trace: Trace, heard: list[int], row: int) -> Line:
-    batch = comparison.batch
+def _baseline(batch: Batch, trace: Trace, row: int) -> Part:
     by_setting = baseline(batch, trace.score, trace.counted, trace.group)
     if not bool(same(trace.baseline, by_setting)[row]):
         value = signed(settled(float(by_setting[row])))
         text = f"baseline: from the faulty stage; the setting would give {value}"
-        return (Part(text, True),)
-    kind = batch.settings.baseline
+        return Part(text, True)
+    kind, heard = batch.settings.baseline, voters(batch, trace, row)
     sentence = BASELINES[kind].format(rows=_rows(heard))
-    if kind == "group_mean" and not heard:
-        sentence = "0, the row is in no group"
     if kind in ("group_mean", "batch_mean") and 1 < len(heard) <= 6:
         scores = [short(float(trace.score[r])) for r in heard]
         total = " + ".join(f"({x})" if x[0] == "−" else x for x in scores)
         sentence += f" = ({total}) / {len(heard)}"
-    lone = kind in ("group_mean", "leave_one_out") and len(heard) <= 1
-    raw = batch.settings.lone_row == "raw"
-    if lone and heard and raw and kind == "group_mean":
+    if kind == "group_mean" and not heard:
+        sentence = "0, the row is in no group"
+    elif kind == "group_mean" and len(heard) == 1 and batch.settings.lone_row == "raw":
         sentence = f"0, {_rows(heard)} is alone and keeps its raw score"
-    return (Part(f"baseline: {sentence}"),)
+    return Part(f"baseline: {sentence}")
 
 
-def _scale(comparison: Comparison, trace: Trace, row: int) -> Line:
+def _scale(batch: Batch, trace: Trace, row: int) -> Part:
     """The divisor in words, true of a faulty stage, too: it may compute the
     divisor of another setting, or none that a setting stands for."""
-    batch = comparison.batch
-    eps = short(batch.settings.eps)
-    asked = batch.settings.scale
-    divisor = _divisor(batch, trace, asked)
-    kinds = [asked, *(kind for kind in SCALES if kind != asked)]
-    for kind in kinds:
-        if bool(same(_divisor(batch, trace, kind), trace.scale)[row]):
-            sentence = SCALES[kind].format(eps=eps, ddof=batch.settings.ddof)
-            groups = by_group(trace.group, trace.counted)
-            single = int(groups.n[groups.of[row]]) == 1
-            if kind == "group_std" and single and batch.settings.ddof == 1:
-                sentence = f"1 (one counted row has no deviation) + {eps}"
-            break
-    else:
-        usual = SCALES[asked].format(eps=eps, ddof=batch.settings.ddof)
-        sentence = f"not the {usual}, which is {plain(float(divisor[row]))}"
+    asked, eps = batch.settings.scale, short(batch.settings.eps)
     if asked == "group_std" and int(trace.group[row]) < 0:
-        sentence = f"0, the row is in no group, + {eps}"
-    return (Part(f"scale: {sentence}"),)
-
-
-def _divisor(batch: Batch, trace: Trace, kind: str) -> torch.Tensor:
+        return Part(f"scale: 0, the row is in no group, + {eps}")
     groups = by_group(trace.group, trace.counted)
-    return DIVISORS[kind](batch, trace.score, groups, trace.baseline)
+    names = {n: s.format(eps=eps, ddof=batch.settings.ddof) for n, s in SCALES.items()}
+    if int(groups.n[groups.of[row]]) == 1 and batch.settings.ddof == 1:
+        names["group_std"] = f"1 (one counted row has no deviation) + {eps}"
+    divisors = {
+        kind: DIVISORS[kind](batch, trace.score, groups, trace.baseline)[row]
+        for kind in (asked, *(kind for kind in SCALES if kind != asked))
+    }
+    for kind, divisor in divisors.items():
+        if bool(same(divisor, trace.scale[row])):
+            return Part(f"scale: {names[kind]}")
+    usual = plain(float(divisors[asked]))
+    return Part(f"scale: not the {names[asked]}, which is {usual}")
 
 
 def _advantage(comparison: Comparison, trace: Trace, row: int) -> Line:
-    """The second step from standardized to advantage, which is the same
-    straight line for every row of the step."""
-    line = _straight_line(comparison.batch, trace, row)
-    before = _number(comparison, trace, "standardized", row, lead="+")
-    after = _number(comparison, trace, "advantage", row, lead="+")
-    if line is None:
-        return (Part("then "), before, Part(" becomes "), after)
-    m, s = line
-    if abs(s) < DUST:  # then it divides dust, which it is all about
-        before = Part(signed(float(trace.standardized[row])), before.differs)
-    less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
-    return (
-        Part("then ("),
-        before,
-        Part(f" {less}) / {plain(s)} = "),
-        after,
-    )
-
-
-def _straight_line(batch: Batch, trace: Trace, row: int) -> tuple[float, float] | None:
-    """m and s with advantage = (standardized - m) / s over the row's step,
-    read off the two rows farthest apart; None where rows do not tell."""
+    """The second step from standardized to advantage: the same straight line,
+    (standardized - m) / s, for every row of the step, read off the two rows that
+    are farthest apart; without it where rows do not tell."""
+    batch = comparison.batch
+    before = _number(comparison, trace, "standardized", row)
+    after = _number(comparison, trace, "advantage", row)
     rows = (batch.step_index == batch.step_index[row]) & trace.credited
     rows &= trace.advantage.isfinite()
     x, y = trace.standardized[rows].double(), trace.advantage[rows].double()
     if not len(x) or float(y.max() - y.min()) <= 1e-9:
-        return None
+        return (Part("then "), before, Part(" becomes "), after)
     low, high = int(y.argmin()), int(y.argmax())
     s = float((x[high] - x[low]) / (y[high] - y[low]))
-    return float(x[high] - s * y[high]), s
+    m = float(x[high]) - s * float(y[high])
+    if abs(s) < DUST:  # then it divides dust, which it is all about
+        before = Part(signed(float(trace.standardized[row])), before.differs)
+    less = f"− {plain(m)}" if m >= 0 else f"− ({plain(m)})"
+    return (Part("then ("), before, Part(f" {less}) / {plain(s)} = "), after)
 
 
 def _rows(rows: list[int]) -> str:

@@ -5,7 +5,7 @@ check compares two engines.
 
     step = step_of([[1.0, 0.0], [1.0, None]])        # groups of rewards
     values = on_groups(function)                     # groups in, groups out
-    judge("shift", values, step, Settings(), 1e-5).answer    # 'holds'
+    judge("shift", values, step, Settings()).answer  # 'holds'
 """
 
 from __future__ import annotations
@@ -39,17 +39,12 @@ HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
 BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
 CLEAREST = (BROKEN, HOLDS, REFUSED, BY_CONVENTION, NOT_MEASURED)
 """The answers of a law, the clearest first."""
-
-COLUMNS = tuple(
-    field.name for field in fields(Batch) if field.name not in ("step", "settings")
-)
+COLUMNS = {field.name for field in fields(Batch)} - {"step", "settings"}
 """The columns of a step that make a batch."""
-
 LARGEST_ROUNDING = 0.01
 """Where rounding may move an advantage by more, a law cannot be tested."""
 
 Groups = Sequence[Sequence[float | None]]
-Allowed = float | Callable[[Step], list[float]]
 
 
 @dataclass(frozen=True)
@@ -70,20 +65,20 @@ class Outcome:
     change: Change | None = None
 
 
+def paragraphs(name: str) -> list[str]:
+    """What the law of that name says, and what a step must have to test it.
+    Raises GradebookError for a name not in LAWS."""
+    doc = getdoc(LAWS[choice(name, LAWS, "laws")]) or ""
+    return [" ".join(paragraph.split()) for paragraph in doc.split("\n\n")]
+
+
 def words(name: str) -> str:
-    """The law of that name in words. Raises GradebookError for a name not in
-    LAWS.
+    """The law of that name in words.
 
     >>> words("shift")
     'The same number added to all rewards of a prompt changes no advantage.'
     """
-    return _paragraphs(name)[0]
-
-
-def _paragraphs(name: str) -> list[str]:
-    """What the law says, and what a step must have to test it."""
-    paragraphs = (getdoc(LAWS[choice(name, LAWS, "laws")]) or "").split("\n\n")
-    return [" ".join(paragraph.split()) for paragraph in paragraphs]
+    return paragraphs(name)[0]
 
 
 def couples_prompts(settings: Mapping[str, Any]) -> str:
@@ -99,34 +94,27 @@ def couples_prompts(settings: Mapping[str, Any]) -> str:
 def convention(name: str, settings: Mapping[str, Any]) -> str:
     """The setting by which a trainer breaks the law by design, or ''."""
     baseline, scale = settings["baseline"], settings["scale"]
-    whitens = "whiten_tokens" if settings["whiten_tokens"] else ""
-    if name == "padding" and settings["eos_by_width"]:
-        return "eos_by_width"
-    evaluated = settings["skip_flat"] == "training" and settings["evaluation"]
-    if name == "flat_gradient" and (evaluated or settings["skip_flat"] == "never"):
-        return f"skip_flat {settings['skip_flat']}"
-    if name in ("order", "missing") and settings["evaluation"]:
-        return "evaluation takes each prompt's first row"
-    if name in ("other_prompts", "lost_row"):
-        return couples_prompts(settings)
-    if name == "shift":
-        if baseline == "none":
-            return "baseline none"
-        return couples_prompts(settings)
-    if name == "scale":
-        if settings["reward_bias"] or settings["reward_clip"] is not None:
-            return "reward_bias" if settings["reward_bias"] else "reward_clip"
-        by_size = scale not in ("group_std", "none")
-        return couples_prompts(settings) or (f"scale {scale}" if by_size else "")
-    if name == "zero_sum":
-        if baseline not in ("group_mean", "leave_one_out"):
-            return f"baseline {baseline}"
-        return "scale others_std" if scale == "others_std" else whitens
-    if name == "flat":
-        if baseline in ("none", "batch_mean"):
-            return f"baseline {baseline}"
-        no_eps = scale.endswith("_std") and not settings["eps"]
-        return "eps 0" if no_eps else whitens
+    skips, evaluation = settings["skip_flat"], settings["evaluation"]
+    couples = couples_prompts(settings)
+    trains_flat = skips == "never" or (skips == "training" and evaluation)
+    own_mean = baseline in ("group_mean", "leave_one_out")
+    for laws, reason, applies in (
+        ("order missing", "evaluation takes each prompt's first row", evaluation),
+        ("padding", "eos_by_width", settings["eos_by_width"]),
+        ("flat_gradient", f"skip_flat {skips}", trains_flat),
+        ("shift", "baseline none", baseline == "none"),
+        ("scale", "reward_bias", settings["reward_bias"]),
+        ("scale", "reward_clip", settings["reward_clip"] is not None),
+        ("other_prompts lost_row shift scale", couples, couples),
+        ("scale", f"scale {scale}", scale not in ("group_std", "none")),
+        ("zero_sum", f"baseline {baseline}", not own_mean),
+        ("flat", f"baseline {baseline}", baseline in ("none", "batch_mean")),
+        ("zero_sum", "scale others_std", scale == "others_std"),
+        ("flat", "eps 0", scale.endswith("_std") and not settings["eps"]),
+        ("zero_sum flat", "whiten_tokens", settings["whiten_tokens"]),
+    ):
+        if applies and name in laws.split():
+            return reason
     return ""
 
 
@@ -135,26 +123,21 @@ def judge(
     values: Values,
     step: Step,
     settings: Mapping[str, Any],
-    allowed: Allowed = 0.0,
-    conventions: Mapping[str, str] | None = None,
+    allowed: Callable[[Step], Sequence[float]] | None = None,
+    by_design: str = "",
 ) -> Outcome:
     """Whether a trainer keeps the law on a training step.
 
-    values       the trainer: a number (or a list of numbers) a row, by step
-                 and settings; a GradebookError is a refusal
-    settings     its convention, all keys of Settings
-    allowed      how far rounding may move a value: a number, or a function
-                 from the step to a number a row
-    conventions  laws that it breaks by design, with the reason; default: as
-                 `convention` finds them in the settings
+    values     the trainer: a number (or a list of numbers) a row, by step
+               and settings; a GradebookError is a refusal
+    settings   its convention, all keys of Settings
+    allowed    how far rounding may move the value of each row of a step
+    by_design  why it breaks the law by design, where it does
 
     Where several changes break the law, the largest violation is told.
     """
-    by_design = (
-        {name: convention(name, settings)} if conventions is None else conventions
-    )
-    if by_design.get(name):
-        return Outcome(BY_CONVENTION, f"Broken by design: {by_design[name]}.")
+    if by_design:
+        return Outcome(BY_CONVENTION, f"Broken by design: {by_design}.")
     refusals: list[str] = []
 
     def safe(step: Step, settings: Mapping[str, Any]) -> list[Any] | None:
@@ -164,41 +147,36 @@ def judge(
             refusals.append(str(error))
             return None
 
-    ways, largest, worst = 0, 0.0, None
+    ways, largest, broken = 0, 0.0, None
     for change, compared in tried(LAWS[name], safe, step, settings):
         rows = change.step["row"]
-        noise = dict(zip(rows, allowed(change.step))) if callable(allowed) else {}
-        certain = False
-        for row, due, value, size in compared:
-            rounding = noise.get(row, 0.0) if callable(allowed) else allowed
-            if rounding > LARGEST_ROUNDING:
-                continue
-            certain = True
+        noise = dict(zip(rows, allowed(change.step) if allowed else [0.0] * len(rows)))
+        certain = [line for line in compared if noise[line[0]] <= LARGEST_ROUNDING]
+        ways += bool(certain)
+        for row, due, value, size in certain:
+            rounding = noise[row] + size * change.slack
             if change.total:  # as much as the sum of what is printed
-                rounding = sum(noise.get(r, rounding) for r in change.rows)
-            rounding += size * (SHOWS if change.total else change.slack)
+                rounding = sum(noise[r] for r in change.rows) + size * SHOWS
             distance = abs(due - value)
             if same(due, value) or distance <= rounding:
                 continue
-            if worst is None or distance > largest:
-                largest, worst = distance, (change, row, due, value)
-        ways += certain
-    if worst is not None:
-        return _broken(*worst, name)
+            if broken is None or distance > largest:
+                largest, broken = distance, (change, row, due, value)
+    if broken is not None:
+        return _broken(*broken, 5 if LAWS[name] in GRADIENT else 3)
     if ways:
         return Outcome(HOLDS, f"Tried in {counted(ways, 'way')}.")
     if refusals:
         return Outcome(REFUSED, refusals[0])
-    return Outcome(NOT_MEASURED, _paragraphs(name)[-1])
+    return Outcome(NOT_MEASURED, paragraphs(name)[-1])
 
 
-def _broken(change: Change, row: int, due: float, value: float, name: str) -> Outcome:
+def _broken(change: Change, row: int, due: float, value: float, least: int) -> Outcome:
     """The counterexample in words."""
     due, value = settled(due), settled(value)
-    gradient = LAWS[name] in GRADIENT
-    digits = digits_apart(due, value, 5 if gradient else 3)
+    digits = digits_apart(due, value, least)
     asked, got = signed(due, digits), signed(value, digits)
-    what = f"the {'gradient at a token' if gradient else 'advantage'} of row {row}"
+    what = f"the {'advantage' if least == 3 else 'gradient at a token'} of row {row}"
     sentence = f"{what} is {got}, and must be {asked}"
     if change.total:
         sentence = f"the advantages of row {row}'s prompt add up to {got}"
@@ -246,13 +224,12 @@ def on_groups(
     of advantages."""
 
     def values(step: Step, settings: Mapping[str, Any]) -> list[float]:
-        advantages = function(groups_of(step))
-        by_place = {
-            place: float(value)
-            for places, group in zip(grouped(step["prompt"]), advantages, strict=True)
-            for place, value in zip(places, group, strict=True)
-        }
-        return [by_place[place] for place in range(len(by_place))]
+        advantages = [0.0] * len(step["row"])
+        groups = function(groups_of(step))
+        for places, group in zip(grouped(step["prompt"]), groups, strict=True):
+            for place, value in zip(places, group, strict=True):
+                advantages[place] = float(value)
+        return advantages
 
     return values
 
@@ -267,11 +244,8 @@ def steps_of(batch: Batch) -> list[Step]:
     batch has them.
     """
     credited = CORRECT.credited(batch)
-    columns = {
-        name: value.tolist()
-        for name in COLUMNS
-        if (value := getattr(batch, name)) is not None
-    }
+    values = {name: getattr(batch, name) for name in sorted(COLUMNS)}
+    columns = {name: v.tolist() for name, v in values.items() if v is not None}
     columns |= {
         "row": list(range(batch.rows)),
         "mask": batch.mask.int().tolist(),
@@ -279,11 +253,7 @@ def steps_of(batch: Batch) -> list[Step]:
         "counted": CORRECT.counted(batch, credited).tolist(),
         "valued": ((batch.kept_steps > 0) & present(batch)).tolist(),
     }
-    of = batch.step_index.tolist()
-    return [
-        picked(columns, [row for row, row_step in enumerate(of) if row_step == step])
-        for step in range(batch.step_count)
-    ]
+    return [picked(columns, rows) for rows in grouped(batch.step_index.tolist())]
 
 
 def on_engine(engine: Engine, batch: Batch, gradient: bool = False) -> Values:
@@ -299,11 +269,11 @@ def on_engine(engine: Engine, batch: Batch, gradient: bool = False) -> Values:
 
 
 def batch_of(
-    step: Step, like: Batch, settings: Mapping[str, Any], policies: bool = True
+    step: Step, like: Batch, settings: Mapping[str, Any], policies: bool
 ) -> Batch:
     """A training step as a batch; without `policies`, no log-probabilities."""
-    left_out = ("reward",) if policies else ("reward", "logp", "ref_logp")
-    columns = {n: step[n] for n in COLUMNS if n in step and n not in left_out}
+    left_out = {"reward"} if policies else {"reward", "logp", "ref_logp"}
+    columns = {n: step[n] for n in COLUMNS - left_out if n in step}
     reward = torch.tensor(step["reward"], dtype=like.reward.dtype)
     return Batch(reward=reward, **columns, settings=Settings(**settings))
 
@@ -330,12 +300,12 @@ def check(name: str, engine: Engine, batch: Batch) -> Outcome:
             noise = noise * 1e4  # a variance of 0 is divided by the root of 1e-8
         return noise.nan_to_num(0, 0, 0).tolist()
 
-    outcomes = [
-        judge(name, values, step, batch.settings, allowed) for step in steps_of(batch)
-    ]
-    empty = Outcome(NOT_MEASURED, _paragraphs(name)[-1])
+    by_design = convention(name, batch.settings)
     return min(
-        outcomes,
+        (
+            judge(name, values, step, batch.settings, allowed, by_design)
+            for step in steps_of(batch)
+        ),
         key=lambda o: (CLEAREST.index(o.answer), -abs(o.due - o.value)),
-        default=empty,
+        default=Outcome(NOT_MEASURED, paragraphs(name)[-1]),
     )

@@ -9,9 +9,9 @@ shows the bug in the same way.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
 from gradebook.analysis.comparison import Comparison, compared
 from gradebook.cases.state import State
@@ -27,12 +27,9 @@ millisecond on a dozen rows."""
 EXPLOSION = 100.0
 """A faulty advantage so many times the correct one is a way of its own."""
 
-Candidates: TypeAlias = Iterator[tuple[State, str]]
 
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One accepted reduction: the state after it, and what was done."""
+class Step(NamedTuple):
+    """A reduction: the state after it, and what was done."""
 
     state: State
     sentence: str
@@ -55,15 +52,15 @@ def shrink(state: State) -> Iterator[Step]:
     row = state.row if state.row in telling else max(telling, key=sizes.__getitem__)
     state, direction, runs = replace(state, row=row), way(comparison, row), 0
 
-    def first(candidates: Candidates) -> Step | None:
+    def first(candidates: Iterator[Step]) -> Step | None:
         nonlocal runs
-        for candidate, sentence in candidates:
+        for step in candidates:
             if runs >= MOST_RUNS:
                 return None
             runs += 1
             try:
-                if way(compared(candidate), candidate.row) == direction:
-                    return Step(candidate, sentence)
+                if way(compared(step.state), step.state.row) == direction:
+                    return step
             except GradebookError:
                 pass
         return None
@@ -71,7 +68,7 @@ def shrink(state: State) -> Iterator[Step]:
     smaller = True
     while smaller:
         smaller = False
-        for reduction in REDUCTIONS:
+        for reduction in (fewer_rows, plainer_rows, rounder_numbers):
             while step := first(reduction(state)):
                 state, smaller = step.state, True
                 yield step
@@ -82,73 +79,62 @@ def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
     faulty one explodes or is the larger, and whether the row is compared with
     another one. Where the advantages agree, whether each engine has a
     gradient there. None where the row does not show the bug."""
-    correct, faulty = (
-        float(trace.advantage[row]) for trace in (comparison.correct, comparison.faulty)
-    )
+    traces = comparison.correct, comparison.faulty
+    correct, faulty = (float(trace.advantage[row]) for trace in traces)
     group = comparison.correct.group
-    peers = (group == group[row]) & comparison.correct.counted
-    company = int(peers.sum()) > 1
+    company = int(((group == group[row]) & comparison.correct.counted).sum()) > 1
     if bool(comparison.differs("advantage")[row]):
+        signs = [(x > DUST) - (x < -DUST) for x in (correct, faulty)]
         explodes = not abs(faulty) <= EXPLOSION * max(1.0, abs(correct))
-        larger = abs(faulty) > abs(correct)
-        return _sign(correct), _sign(faulty), explodes, larger, company
-    if comparison.correct.gradient is None or not comparison.gradient_differs[row]:
+        return *signs, explodes, abs(faulty) > abs(correct), company
+    if not bool(comparison.gradient_differs[row]):
         return None
-    gradients = comparison.correct.gradient, comparison.faulty.gradient
-    learns = [bool((g[row].abs() > 1e-9).any()) for g in gradients if g is not None]
-    return *learns, company
-
-
-def _sign(value: float) -> int:
-    return 0 if abs(value) <= DUST or math.isnan(value) else 1 if value > 0 else -1
+    gradients = [t.gradient[row] for t in traces if t.gradient is not None]
+    return *(bool((g.abs() > 1e-9).any()) for g in gradients), company
 
 
 # Reductions: states that have a little less, with a sentence that says what
 
 
-def fewer_rows(state: State) -> Candidates:
-    """A training step or a prompt less; then blocks of rows: halves, quarters, ..
-    single ones, from the end. Where fewer rows are left than a group has, groups
-    of that many too."""
-    for name in [name for name in ("step", "prompt") if name in state.table]:
-        labels = [str(cell).strip() for cell in state.table[name]]
+def fewer_rows(state: State) -> Iterator[Step]:
+    """The rows of a training step or a prompt less; then blocks of rows: halves,
+    quarters, .. single ones. Where fewer rows are left than a group has, groups of
+    that many too."""
+    blocks: list[list[int]] = []
+    for name in ("step", "prompt"):
+        labels = [str(cell).strip() for cell in state.table.get(name, ())]
         for label in reversed(dict.fromkeys(labels)):
-            kept = [row for row, other in enumerate(labels) if other != label]
-            if label != labels[state.row]:
-                rows = counted(state.rows - len(kept), "row")
-                sentence = f"{name.capitalize()} {label} is removed, with {rows}."
-                yield _with_rows(state, kept), sentence
-    block = state.rows // 2
-    while block:
-        for start in reversed(range(0, state.rows, block)):
-            kept = [r for r in range(state.rows) if not start <= r < start + block]
-            if state.row not in kept:
-                continue
-            left, rows = _with_rows(state, kept), counted(state.rows - len(kept), "row")
-            sentence = f"{rows.capitalize()} removed: {len(kept)} are enough."
-            yield left, sentence
-            size = str(state.typed.get("group_size", ""))
-            if size.strip() and 1 < len(kept) < whole(size):
-                typed = {**state.typed, "group_size": str(len(kept))}
-                yield replace(left, typed=typed), f"{sentence[:-1]}, as one group."
-        block //= 2
+            blocks.append([row for row, other in enumerate(labels) if other == label])
+    size = state.rows // 2
+    while size:
+        starts = reversed(range(0, state.rows, size))
+        blocks += [list(range(start, start + size)) for start in starts]
+        size //= 2
+    for block in blocks:
+        kept = sorted({*range(state.rows)} - {*block})
+        if state.row not in kept:
+            continue
+        table, row = state.table.take(kept), kept.index(state.row)
+        left = replace(state, table=table, row=row)
+        gone = counted(state.rows - len(kept), "row").capitalize()
+        sentence = f"{gone} removed: {len(kept)} are enough"
+        yield Step(left, f"{sentence}.")
+        group = str(state.typed.get("group_size", ""))
+        if group.strip() and 1 < len(kept) < whole(group):
+            typed = {**state.typed, "group_size": str(len(kept))}
+            yield Step(replace(left, typed=typed), f"{sentence}, as one group.")
 
 
-def _with_rows(state: State, kept: list[int]) -> State:
-    table = state.table.take(kept)
-    return replace(state, table=table, row=kept.index(state.row))
-
-
-def plainer_rows(state: State) -> Candidates:
+def plainer_rows(state: State) -> Iterator[Step]:
     """Fewer tokens, one training step, every row finished, and short episodes."""
     table, width = state.table, state.table.width
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
         narrow = table.with_column("mask", [mask[:tokens] for mask in table["mask"]])
         sentence = f"The response mask narrows to {counted(tokens, 'token')}."
-        yield replace(state, table=narrow), sentence
+        yield Step(replace(state, table=narrow), sentence)
     if "step" in table and any(str(cell).strip() != "0" for cell in table["step"]):
         joined = table.with_column("step", ["0"] * len(table))
-        yield replace(state, table=joined), "All rows are in one step."
+        yield Step(replace(state, table=joined), "All rows are in one step.")
     lengths = [name for name in ("steps", "kept_steps") if name in table]
     for row in range(len(table)):
         mask = table["mask"][row] if width else ()
@@ -156,47 +142,40 @@ def plainer_rows(state: State) -> Candidates:
             cut = tuple(t < tokens for t in range(width))
             if cut != mask:
                 sentence = f"Row {row} is cut to {counted(tokens, 'token')}."
-                yield _with(state, row, mask=cut), sentence
+                yield _with(state, row, sentence, mask=cut)
         if "eos" in table and not table["eos"][row]:
-            yield _with(state, row, eos=True), f"Row {row} ends with EOS."
+            yield _with(state, row, f"Row {row} ends with EOS.", eos=True)
         for most in (1, 2, 3):
             now = {name: whole(table[name][row]) for name in lengths}
-            shorter = {name: min(length, most) for name, length in now.items()}
-            if shorter != now:
+            cells = {name: str(min(length, most)) for name, length in now.items()}
+            if max(now.values(), default=0) > most:
                 sentence = f"Row {row} has at most {counted(most, 'transition')}."
-                cells = {name: str(length) for name, length in shorter.items()}
-                yield _with(state, row, **cells), sentence
+                yield _with(state, row, sentence, **cells)
 
 
-def rounder_numbers(state: State) -> Candidates:
+def rounder_numbers(state: State) -> Iterator[Step]:
     """Rewards as round as can be, and one log-probability for all tokens of
     a row."""
+    halves = [sign * n / 2 for n in range(11) for sign in (1, -1)]
     for name in ("reward", *LISTS):
         for row, cell in enumerate(state.table.get(name, ())):
             numbers = parts(str(cell))
             if not numbers:
                 continue
-            now = max(map(_roundness, numbers)), len(set(numbers))
+            now = max(map(roundness, numbers)), len(set(numbers))
             value = number(numbers[0])
-            values = [
-                float(f"{value:.0e}"),
-                float(f"{value:.1e}"),
-                round(value * 2) / 2,
-            ]
-            if name == "reward":
-                values += [sign * n / 2 for n in range(11) for sign in (1, -1)]
-            else:
-                values += [-1, -2, -3, -0.5]
+            rounded = float(f"{value:.0e}"), float(f"{value:.1e}"), round(value * 2) / 2
+            values = [*rounded, *(halves if name == "reward" else (-1, -2, -3, -0.5))]
             texts = {as_text(v + 0.0) for v in values if math.isfinite(v)}
-            for choice in sorted(texts, key=lambda text: (_roundness(text), text)):
-                if (_roundness(choice), 1) < now:
-                    what = f"Every {name}" if name != "reward" else "The reward"
-                    cells = {name: " ".join([choice] * len(numbers))}
+            for choice in sorted(texts, key=lambda text: (roundness(text), text)):
+                if (roundness(choice), 1) < now:
+                    what = "The reward" if name == "reward" else f"Every {name}"
                     sentence = f"{what} of row {row} becomes {choice}."
-                    yield _with(state, row, **cells), sentence
+                    cells = {name: " ".join([choice] * len(numbers))}
+                    yield _with(state, row, sentence, **cells)
 
 
-def _roundness(text: str) -> tuple[float, ...]:
+def roundness(text: str) -> tuple[float, ...]:
     """Smaller is rounder: 0, 1, -1, 2, small whole numbers, halves, few
     digits."""
     value = number(text)
@@ -206,14 +185,6 @@ def _roundness(text: str) -> tuple[float, ...]:
     return (2, len(text.strip().lstrip("+-")), abs(value), value < 0)
 
 
-def _with(state: State, row: int, **cells: object) -> State:
+def _with(state: State, row: int, sentence: str, **cells: object) -> Step:
     changes = {(row, name): cell for name, cell in cells.items()}
-    return replace(state, table=state.table.with_cells(changes))
-
-
-REDUCTIONS: tuple[Callable[[State], Candidates], ...] = (
-    fewer_rows,
-    plainer_rows,
-    rounder_numbers,
-)
-"""In the order in which they are tried."""
+    return Step(replace(state, table=state.table.with_cells(changes)), sentence)

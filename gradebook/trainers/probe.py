@@ -299,7 +299,9 @@ def _laws(
             return rounding(groups_of(step), law == "flat", settings)
 
         step = step_of(rewards)
-        return judge(law, on_groups(calls), step, settings, allowed, designed)
+        return judge(
+            law, on_groups(calls), step, settings, allowed, designed.get(law, "")
+        )
 
     def breaks(law: str, rewards: Rewards) -> bool:
         return outcome(law, rewards).answer == BROKEN

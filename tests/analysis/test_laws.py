@@ -296,7 +296,8 @@ GAPS = [[-1.0, -1.0, -1.0, None]]
 )
 def test_a_function_of_groups_is_judged(name, function, groups, answer):
     step, values = step_of(groups), on_groups(function)
-    assert judge(name, values, step, DR_GRPO, 1e-9).answer == answer
+    outcome = judge(name, values, step, DR_GRPO, lambda s: [1e-9] * len(s["row"]))
+    assert outcome.answer == answer
 
 
 def test_a_broken_law_shows_the_groups_and_the_numbers():
@@ -309,8 +310,8 @@ def test_a_broken_law_shows_the_groups_and_the_numbers():
 
 
 def test_a_law_that_the_caller_knows_to_break_by_design_is_not_tried():
-    reason = {"shift": "MaxRL divides by the mean"}
+    reason = "MaxRL divides by the mean"
     step, values = step_of(GROUPS), on_groups(one_mean)
-    outcome = judge("shift", values, step, DR_GRPO, conventions=reason)
+    outcome = judge("shift", values, step, DR_GRPO, by_design=reason)
     assert outcome.answer == BY_CONVENTION
     assert outcome.sentence == "Broken by design: MaxRL divides by the mean."

@@ -44,7 +44,7 @@ def size(state):
         int(cell) for name in ("steps", "kept_steps") for cell in table.get(name, ())
     ]
     numbers = [
-        shrinking._roundness(part)
+        shrinking.roundness(part)
         for name in ("reward", "logp", "ref_logp")
         for cell in table.get(name, ())
         for part in str(cell).split()
