@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, PlainValidator
@@ -25,7 +25,6 @@ from gradebook.cases.schema import (
     Whole,
     between,
     check_index,
-    each_once,
     one_of,
     read,
 )
@@ -34,21 +33,13 @@ from gradebook.core.settings import Settings, check_setting
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
-STATUSES = ("fixed", "open", "disputed", "by design", "not confirmed")
+STATUSES = ("fixed", "open", "closed", "disputed", "by design", "not confirmed")
 TELLTALES = ("sign", "scale", "influence", "gradient")
 SPECIAL_CONTROLS = ("padded_width",)
 """Controls of a page that are no field of Settings."""
 CONTROLS = (*Settings().keys(), "estimator", *SPECIAL_CONTROLS)
 
 BugName = Annotated[str, one_of(*BUGS)]
-
-
-def standing(trainer: str, status: str, statuses: tuple[str, ...]) -> str:
-    """Where a report stands: 'AReaL · fixed', or each trainer with its own
-    status, 'slime fixed · miles open'."""
-    if not statuses:
-        return f"{trainer} · {status}"
-    return " · ".join(map(" ".join, zip(trainer.split(", "), statuses)))
 
 
 @dataclass(frozen=True)
@@ -59,6 +50,35 @@ class Source(Part):
     url: Url = ""
     commit: Commit = ""
     note: Text = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reported(Part):
+    """What a report is about.
+
+    trainer   the trainers that it is about, joined by ", "
+    status    of the report, one of STATUSES
+    statuses  the status in each of these trainers, where they differ
+    """
+
+    title: Text
+    trainer: Text
+    status: Annotated[str, one_of(*STATUSES)]
+    statuses: tuple[Annotated[str, one_of(*STATUSES)], ...] = ()
+    sources: Annotated[tuple[Source, ...], between(1)]
+
+    @property
+    def trainers(self) -> tuple[str, ...]:
+        """The trainers that the report is about."""
+        return tuple(self.trainer.split(", "))
+
+    @property
+    def standing(self) -> str:
+        """Where the report stands: 'AReaL · fixed', or each trainer with its
+        own status, 'slime fixed · miles open'."""
+        if not self.statuses:
+            return f"{self.trainer} · {self.status}"
+        return " · ".join(map(" ".join, zip(self.trainers, self.statuses)))
 
 
 @dataclass(frozen=True)
@@ -76,7 +96,7 @@ class Affected(Part):
 
     trainer: Text
     versions: Text
-    keys: Annotated[tuple[Text, ...], between(1), each_once]
+    keys: Annotated[tuple[Text, ...], between(1)]
     look: Text
     workaround: Text
 
@@ -102,7 +122,7 @@ class Prediction(Part):
     """
 
     question: Text
-    choices: Annotated[tuple[Text, ...], between(2, 4), each_once]
+    choices: Annotated[tuple[Text, ...], between(2, 4)]
     answer: Whole
     why: Text
     said: tuple[Text, ...]
@@ -115,12 +135,6 @@ class Prediction(Part):
             values = getattr(self, key)
             if (values or key == "said") and len(values) != len(self.choices):
                 raise refuse(f"{len(self.choices)} values", len(values), key)
-        for place, (low, high) in enumerate(self.regions):
-            if low > high:
-                key = f"regions[{place}]"
-                raise refuse("the lower limit first", [low, high], key)
-        if self.regions and not self.places:
-            raise GradebookError(key="places", expected="a list", found="nothing")
 
 
 @dataclass(frozen=True)
@@ -186,7 +200,7 @@ class Record(Part):
     correct_phrase: Text
     tells: Text
     would_tell: Text
-    laws: Annotated[tuple[Text, ...], between(1), each_once]
+    laws: Annotated[tuple[Text, ...], between(1)]
     proof: Annotated[str, one_of(*PROOFS)] = "declaration"
     loses: Annotated[str, one_of(*LOST)] = ""
     guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = field(
@@ -218,98 +232,67 @@ def _checked(settings: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
+def _settings(value: Any) -> Settings:
+    if isinstance(value, Settings):
+        return value
+    return Settings(**read(SomeSettings, value))
+
+
 SomeSettings = Annotated[dict[SettingName, Any], AfterValidator(_checked)]
 """A table of settings, each with a value that it can take."""
-SettingsTable = Annotated[
-    Settings,
-    PlainValidator(
-        lambda value: (
-            value
-            if isinstance(value, Settings)
-            else Settings(**read(SomeSettings, value))
-        )
-    ),
-]
+SettingsTable = Annotated[Settings, PlainValidator(_settings)]
 """The same as Settings, the others at their defaults."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Case(Part):
-    """The keys of a scenario file.
+class BugReport(Reported):
+    """What a variant may leave to its bug's main file.
 
-    trainer       the trainers that had the bug, joined by ", "
-    statuses      the status in each of these trainers, where they differ
-    teaser        one sentence that sets the scene, shown before the answer
-    claim         one sentence that says what goes wrong, shown after it
     engine_names  what the two engines are called where "correct" and
                   "faulty" would take a side
-    also          bugs that are on together with `bug`: a combination
     kin           relatives of the bug that have no page
     """
 
+    status_note: Text
+    affected: Affected
+    rule: Text
+    controls: Annotated[tuple[Annotated[str, one_of(*CONTROLS)], ...], between(1)]
+    telltale: Telltale
+    record: Record
+    engine_names: Annotated[tuple[Text, ...], between(2, 2)] = ("correct", "faulty")
+    dispute: Dispute | None = None
+    kin: tuple[Kin, ...] = ()
+
+
+FROM_MAIN = tuple(field.name for field in fields(BugReport) if field.name != "title")
+"""The keys that a variant need not have; settings are its own."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Case(BugReport):
+    """The keys of a scenario file.
+
+    teaser  one sentence that sets the scene, shown before the answer
+    claim   one sentence that says what goes wrong, shown after it
+    also    bugs that are on together with `bug`: a combination
+    """
+
     bug: BugName
-    title: Text
     kind: Annotated[str, one_of(*KINDS)]
     claim: Text
     story: Text
     lesson: Text
-    trainer: Text
-    status: Annotated[str, one_of(*STATUSES)]
-    status_note: Text
-    sources: Annotated[tuple[Source, ...], between(1)]
-    affected: Affected
-    rule: Text
     settings: SettingsTable
-    controls: Annotated[
-        tuple[Annotated[str, one_of(*CONTROLS)], ...], between(1), each_once
-    ]
     rows: Rows
     focus: Whole
     prediction: Prediction
-    telltale: Telltale
-    record: Record
     expected: Expected
-    statuses: tuple[Annotated[str, one_of(*STATUSES)], ...] = ()
     teaser: Text = ""
-    engine_names: Annotated[tuple[Text, ...], between(2, 2), each_once] = (
-        "correct",
-        "faulty",
-    )
-    also: Annotated[tuple[BugName, ...], between(1), each_once] = ()
+    also: Annotated[tuple[BugName, ...], between(1)] = ()
     plan: Lesson | None = None
-    dispute: Dispute | None = None
-    kin: tuple[Kin, ...] = ()
     challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
-
-    @property
-    def trainers(self) -> tuple[str, ...]:
-        """The trainers that had the bug."""
-        return tuple(self.trainer.split(", "))
-
-    @property
-    def standing(self) -> str:
-        """Where the report stands."""
-        return standing(self.trainer, self.status, self.statuses)
 
     @property
     def bugs(self) -> tuple[str, ...]:
         """What the faulty engine has."""
         return (self.bug, *self.also)
-
-
-FROM_MAIN = (
-    "trainer",
-    "status",
-    "statuses",
-    "status_note",
-    "sources",
-    "dispute",
-    "affected",
-    "rule",
-    "controls",
-    "telltale",
-    "record",
-    "engine_names",
-    "kin",
-)
-"""What a variant may leave to its bug's main file; settings are its own."""

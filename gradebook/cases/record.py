@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any
 
 from gradebook.bugs import BUGS, Swap, swap
-from gradebook.cases.case import Record
+from gradebook.cases.case import Record, Reported
 from gradebook.cases.scenario import load
 from gradebook.engine.pipeline import STAGES
 
@@ -19,22 +18,10 @@ __all__ = ["BUGS", "Bug", "bug"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Bug(Swap, Record):
-    """A bug: its stage, both functions, its engine and what is known of it.
+class Bug(Swap, Record, Reported):
+    """A bug: its stage, both functions, its engine and what is known of it;
+    `controls` are the settings on its page."""
 
-    title     of the bug, as verdicts and cards say it
-    trainer   the trainers that had it, joined by ", "
-    status    of the report, one of scenario.STATUSES
-    statuses  the status in each trainer, where they differ
-    standing  trainers and status as a card says them
-    controls  the settings on its page
-    """
-
-    title: str
-    trainer: str
-    status: str
-    statuses: tuple[str, ...]
-    standing: str
     controls: tuple[str, ...]
 
 
@@ -50,25 +37,17 @@ def bug(name: str) -> Bug:
     >>> bug("partial_groups").stage, bug("partial_groups").title
     ('group', 'Partial groups')
     """
-    stage = swap(name)
-    main = load(name)
-    return Bug(
-        **_fields(stage),
-        **_fields(main.record),
-        title=main.title,
-        trainer=main.trainer,
-        status=main.status,
-        statuses=main.statuses,
-        standing=main.standing,
-        controls=main.controls,
-    )
+    stage, main = swap(name), load(name)
+    reported = {field.name: getattr(main, field.name) for field in fields(Reported)}
+    known = vars(stage) | vars(main.record) | reported
+    return Bug(**known, controls=main.controls)
 
 
 @lru_cache
 def by_trainer() -> dict[str, tuple[str, ...]]:
     """The bugs of each trainer that had some, by trainer in the alphabet's
     order."""
-    trainers = {name: bug(name).trainer.split(", ") for name in BUGS}
+    trainers = {name: bug(name).trainers for name in BUGS}
     each = sorted({t for names in trainers.values() for t in names}, key=str.lower)
     return {t: tuple(n for n in BUGS if t in trainers[n]) for t in each}
 
@@ -78,7 +57,3 @@ def by_stage() -> dict[str, tuple[str, ...]]:
     """The bugs of each stage, in the order of the stages; of some none."""
     stages = {name: bug(name).stage for name in BUGS}
     return {s: tuple(name for name in BUGS if stages[name] == s) for s in STAGES}
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in fields(value)}

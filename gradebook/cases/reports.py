@@ -10,18 +10,17 @@ which report is a bug.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
 from gradebook.bugs import BUGS
 from gradebook.cases.case import (
     BugName,
+    Reported,
     SettingsTable,
     SomeSettings,
-    Source,
-    standing,
 )
 from gradebook.cases.scenario import FOLDER as SCENARIOS
 from gradebook.cases.scenario import PlainCase, Scenario, load
@@ -36,7 +35,6 @@ from gradebook.cases.schema import (
     check_index,
     one_of,
     read_part,
-    under,
 )
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
@@ -81,16 +79,14 @@ class Report:
     @property
     def scene(self) -> str:
         """The sentence before the claim."""
-        if isinstance(self.source, Scenario):
-            return self.source.teaser
-        return self.source.scene
+        source = self.source
+        return source.teaser if isinstance(source, Scenario) else source.scene
 
     @property
     def picture(self) -> str:
         """What the board shows (Telltale.kind): advantages or gradients."""
-        if isinstance(self.source, Scenario):
-            return self.source.telltale.kind
-        return self.source.picture
+        source = self.source
+        return source.telltale.kind if isinstance(source, Scenario) else source.picture
 
     @property
     def question(self) -> str:
@@ -101,24 +97,28 @@ class Report:
     def case(self, answered: bool) -> PlainCase:
         """The report's batch for a draft and a board. Before the answer it
         names no bug, and a bug's batch is like any other."""
-        keys: dict[str, Any] = {
-            "name": self.question,
-            "title": f"Report {self.number + 1}",
-            "rows": self.source.rows,
-            "settings": self.source.settings,
-            "focus": self.source.focus,
-        }
-        if answered and isinstance(self.source, Scenario):
-            keys["name"] += "-answered"
-            keys["title"] = self.source.title
-            keys["bugs"] = self.source.bugs
-            keys["engine_names"] = self.source.engine_names
-        return PlainCase(**keys)
+        source = self.source
+        plain = PlainCase(
+            name=self.question,
+            title=f"Report {self.number + 1}",
+            rows=source.rows,
+            settings=source.settings,
+            focus=source.focus,
+        )
+        if not answered or isinstance(source, Alarm):
+            return plain
+        return replace(
+            plain,
+            name=f"{self.question}-answered",
+            title=source.title,
+            bugs=source.bugs,
+            engine_names=source.engine_names,
+        )
 
 
 def real() -> tuple[Scenario, ...]:
     """The bugs that nobody disputes."""
-    cases = (load(name) for name in BUGS)
+    cases = map(load, BUGS)
     return tuple(case for case in cases if case.status in AGREED)
 
 
@@ -128,16 +128,16 @@ def game(seed: str, every: bool = False) -> tuple[Report, ...]:
     every  with every false alarm and as many bugs; otherwise ROUNDS reports,
            of which about half are bugs
     """
-    lures, bugs = list(alarms()), list(real())
-    lures.sort(key=lambda source: _draw(seed, "alarm", source.name))
-    bugs.sort(key=lambda source: _draw(seed, "bug", source.name))
+
+    def shuffled(kind: str, sources: Iterable[Scenario | Alarm]) -> list[Any]:
+        return sorted(sources, key=lambda source: _draw(seed, kind, source.name))
+
+    lures = shuffled("alarm", alarms())
     taken = len(lures)
     if not every:
-        spread = int(_draw(seed, "share"), 16) % 3 - 1
-        taken = ROUNDS // 2 + spread
+        taken = ROUNDS // 2 + int(_draw(seed, "share"), 16) % 3 - 1
         lures = lures[: ROUNDS - taken]
-    chosen: list[Scenario | Alarm] = [*lures, *bugs[:taken]]
-    chosen.sort(key=lambda source: _draw(seed, "order", source.name))
+    chosen = shuffled("order", [*lures, *shuffled("bug", real())[:taken]])
     return tuple(
         Report(number, seed, source, every) for number, source in enumerate(chosen)
     )
@@ -163,17 +163,8 @@ def _draw(*parts: str) -> str:
 
 
 FOLDER = SCENARIOS / "alarms"
-STATUSES = ("open", "closed", "disputed")
-PICTURES = ("advantage", "gradient")
-BY_ENGINE = (
-    *STAGES[:-1],
-    "loss",
-    "gradient",
-    "kl_gradient",
-    "batch_scale",
-    "mean_over_rows",
-    "mean_over_tokens",
-)
+OF_STEP = ("batch_scale", "mean_over_rows", "mean_over_tokens")
+BY_ENGINE = (*STAGES[:-1], "loss", "gradient", "kl_gradient", *OF_STEP)
 """What the engine can show of a batch: a stage's results, or numbers made of
 them."""
 BY_FORMULA = (
@@ -214,7 +205,7 @@ class Evidence(Part):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Alarm(Part):
+class Alarm(Reported):
     """A report that looked like a bug and was none: the keys of its file,
     and the file's name.
 
@@ -230,10 +221,6 @@ class Alarm(Part):
     """
 
     name: Text
-    title: Text
-    trainer: Text
-    status: Annotated[str, one_of(*STATUSES)]
-    sources: Annotated[tuple[Source, ...], between(1)]
     scene: Text
     claim: Text
     verdict: Text
@@ -241,9 +228,8 @@ class Alarm(Part):
     settings: SettingsTable
     rows: Rows
     evidence: Annotated[tuple[Evidence, ...], between(1)]
-    statuses: tuple[Annotated[str, one_of(*STATUSES)], ...] = ()
     focus: Count = 0
-    picture: Annotated[str, one_of(*PICTURES)] = "advantage"
+    picture: Annotated[str, one_of("advantage", "gradient")] = "advantage"
     note: Text = ""
 
     def __post_init__(self) -> None:
@@ -252,25 +238,16 @@ class Alarm(Part):
             try:
                 evidence.batch(self.batch())
             except GradebookError as error:
-                raise under(error, f"evidence[{place}]") from None
-
-    @property
-    def standing(self) -> str:
-        """Where the report stands."""
-        return standing(self.trainer, self.status, self.statuses)
+                raise error.at(key=f"evidence[{place}].{error.key}") from None
 
     def batch(self) -> Batch:
         """The report's batch."""
         return Table.of(self.rows).batch(self.settings)
 
 
-def load_alarm(path: Path) -> Alarm:
-    """The false alarm in the file. Raises GradebookError with file, key,
-    row, expected and found."""
-    return read_part(Alarm, path, name=path.stem)
-
-
 @cache
 def alarms() -> tuple[Alarm, ...]:
-    """Every false alarm that is shipped, by its file's name."""
-    return tuple(load_alarm(path) for path in sorted(FOLDER.glob("*.toml")))
+    """Every false alarm that is shipped, by its file's name. Raises
+    GradebookError with file, key and row."""
+    paths = sorted(FOLDER.glob("*.toml"))
+    return tuple(read_part(Alarm, path, name=path.stem) for path in paths)

@@ -24,7 +24,6 @@ from gradebook.cases.schema import (
     check_index,
     read_document,
     read_toml,
-    under,
 )
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
@@ -57,26 +56,32 @@ class Scenario(Case):
     def __post_init__(self) -> None:
         self.batch()
         check_index("focus", self.focus, len(self.rows), "rows")
-        for side in ("correct", "faulty"):
-            values = getattr(self.expected, side)
-            if values is not None and len(values) != len(self.rows):
-                count = f"{len(self.rows)} values, one per row"
-                raise refuse(count, len(values), f"expected.{side}")
-        if self.statuses and len(self.statuses) != len(self.trainers):
-            count = f"{len(self.trainers)} of them, one per trainer"
-            raise refuse(count, len(self.statuses), "statuses")
-        if self.also:
-            several(self.bugs)
+        counts = {"rows": len(self.rows), "trainers": len(self.trainers)}
+        lists = {
+            "expected.correct": (self.expected.correct, "rows"),
+            "expected.faulty": (self.expected.faulty, "rows"),
+            "statuses": (self.statuses, "trainers"),
+        }
+        for key, (values, of) in lists.items():
+            if values and len(values) != counts[of]:
+                raise refuse(f"{counts[of]} values, as {of}", len(values), key)
+        several(self.bugs)
         if not self.variant and self.plan is None:
             raise GradebookError("Field required", key="plan")
         if self.plan is not None:
             choices = len(self.prediction.choices)
             check_index("plan.usual", self.plan.usual, choices, "choices")
         for place, challenge in enumerate(self.challenges):
+            self._check_solution(f"challenges[{place}].solution", challenge.solution)
+
+    def _check_solution(self, key: str, changes: Sequence[Change]) -> None:
+        table = Table.of(self.rows)
+        for place, change in enumerate(changes):
             try:
-                solved(self, challenge.solution)
+                table = change.changed(table)
+                table.batch(self.settings)
             except GradebookError as error:
-                raise under(error, f"challenges[{place}].solution") from None
+                raise error.at(key=f"{key}[{place}].{error.key}") from None
 
     def table(self) -> DataFrame:
         """The rows as a data frame to edit: text, and flags as booleans."""
@@ -121,9 +126,9 @@ def names() -> tuple[str, ...]:
     return _listed(FOLDER, FOLDER.stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=1)
 def _listed(folder: Path, changed: int) -> tuple[str, ...]:
-    """The folder's scenarios as of its last change: a page asks often."""
+    # As of the folder's last change: a page asks often.
     stems = [path.stem for path in folder.glob("*.toml")]
     return tuple(sorted(stems, key=lambda stem: (stem not in BUGS, stem)))
 
@@ -132,18 +137,12 @@ def variants(bug: str) -> tuple[Scenario, ...]:
     """The bug's scenarios: the main one, more that show it, other faces,
     and those that hide it.
 
-    Raises GradebookError when two of them share a title.
+    Raises GradebookError where there is no such bug.
     """
     choice(bug, BUGS, "bug")
     cases = [load(n) for n in names() if n.partition("-")[0] == bug]
     cases = [case for case in cases if not case.also]
     cases.sort(key=lambda case: (case.variant, KINDS.index(case.kind), case.name))
-    titles = [case.title for case in cases]
-    for place, case in enumerate(cases):
-        if case.title in titles[:place]:
-            other = cases[titles.index(case.title)].path.name
-            expected = f"another title than {other} has"
-            raise refuse(expected, case.title, "title").inside(str(case.path))
     return tuple(cases)
 
 
@@ -163,32 +162,16 @@ def _shipped(path: Path) -> Scenario:
 def _read(path: Path) -> Scenario:
     try:
         document = read_toml(path)
-        bug, named = document.get("bug"), path.stem.partition("-")[0]
-        if named in BUGS and bug not in (named, None):
-            raise refuse(f"'{named}', as the file's name says", bug, "bug")
+        bug, named = document.get("bug", ""), path.stem.partition("-")[0]
+        choice(bug, [named] if named in BUGS else BUGS, "bug")
         variant = path.stem != bug
-        if variant and bug in BUGS:
+        if variant:
             main = load(bug)
             document = {n: getattr(main, n) for n in FROM_MAIN} | document
         keys = {"name": path.stem, "path": path, "variant": variant}
         return read_document(Scenario, document, **keys)
     except GradebookError as error:
-        raise error.inside(str(path)) from error.__cause__
-
-
-def solved(scenario: Scenario, changes: Sequence[Change]) -> Batch:
-    """The scenario's batch after the changes, in order. Raises GradebookError
-    where they do not fit its rows, or leave no batch."""
-    table, settings = Table.of(scenario.rows), scenario.settings
-    for place, change in enumerate(changes):
-        try:
-            table = change.changed(table)
-            if change.setting is not None:
-                value = {change.setting: change.value}
-                settings = dataclasses.replace(settings, **value)
-        except GradebookError as error:
-            raise under(error, f"[{place}]") from None
-    return table.batch(settings)
+        raise error.inside(str(path)) from None
 
 
 # What a draft, the board and a link need of a case that is no bug's scenario
@@ -211,7 +194,7 @@ class PlainCase(Part):
     focus: Count = 0
     bugs: tuple[Text, ...] = ()
     controls: tuple[Text, ...] = ()
-    engine_names: tuple[Text, Text] = ("correct", "faulty")
+    engine_names: tuple[Text, ...] = ("correct", "faulty")
 
     def as_scenario(self) -> Scenario:
         """The same case for functions that take a scenario but read only
@@ -242,13 +225,15 @@ def is_start(name: str) -> bool:
 
 @cache
 def start_case(name: str) -> Scenario:
-    """The start of that name. Raises GradebookError as `load` does."""
+    """The start of that name: two prompts with four rows each, rewards 0 and 1,
+    every column; or a scenario. Raises GradebookError as `load` does."""
     if name == SANDBOX:
-        return blank()
-    shipped = name.removeprefix(f"{SANDBOX}-")
-    together = {case.name: case for case in combinations()}
-    case = together.get(shipped) or load(shipped)
-    return dataclasses.replace(case, name=name, controls=SETTINGS)
+        shipped = load(FOLDER / SANDBOX / "blank.toml")
+    else:
+        together = {case.name: case for case in combinations()}
+        shipped_name = name.removeprefix(f"{SANDBOX}-")
+        shipped = together.get(shipped_name) or load(shipped_name)
+    return dataclasses.replace(shipped, name=name, controls=SETTINGS)
 
 
 def case(name: str) -> Scenario:
@@ -260,10 +245,3 @@ def case(name: str) -> Scenario:
 def page_of(scenario: Scenario) -> str:
     """The page that shows the scenario: the sandbox, or the bug's."""
     return SANDBOX if is_start(scenario.name) else scenario.bug
-
-
-@cache
-def blank() -> Scenario:
-    """Two prompts with four rows each, rewards 0 and 1, every column."""
-    shipped = load(FOLDER / SANDBOX / "blank.toml")
-    return dataclasses.replace(shipped, name=SANDBOX, controls=SETTINGS)

@@ -29,8 +29,6 @@ from gradebook.cases.table import MOST_ROWS, Table
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, refuse, shown
 
-MOST_ITEMS = 100
-
 
 class Part:
     """A table of a scenario file, as a dataclass. Unknown keys are errors."""
@@ -65,20 +63,9 @@ def one_of(*options: str) -> GetPydanticSchema:
     )
 
 
-def between(least: int, most: int = MOST_ITEMS) -> Any:
+def between(least: int, most: int = 100) -> Any:
     """For a list of `least` to `most` items."""
     return Field(min_length=least, max_length=most)
-
-
-def _each_once(items: tuple[Any, ...]) -> tuple[Any, ...]:
-    for place, item in enumerate(items):
-        if item in items[:place]:
-            raise refuse("each value once", item, f"[{place}]")
-    return items
-
-
-each_once = AfterValidator(_each_once)
-"""For a list in which nothing comes twice."""
 
 
 def check_index(key: str, index: int, count: int, of: str) -> None:
@@ -87,7 +74,42 @@ def check_index(key: str, index: int, count: int, of: str) -> None:
         raise refuse(f"0 to {count - 1}, an index into {of}", index, key)
 
 
+# The rows of a file: one table per rollout, all with the same keys. A value is read
+# as a cell of the batch's table is (gradebook.core.columns).
+
+
+MOST_TOKENS = 64
+
+
+def checked(rows: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+    """The rows as they are. Raises GradebookError with column and row."""
+    columns = [column for column in COLUMNS if column in rows[0]]
+    for number, row in enumerate(rows):
+        for name, value in row.items():
+            if name not in columns:
+                raise refuse("one of " + ", ".join(columns), name, name, number)
+            if not isinstance(value, (list, str, int, float)):
+                raise refuse("a value of this column", value, name, number)
+        for name in ("prompt", "reward", *columns):
+            if name not in row:
+                raise GradebookError("Field required", key=name, row=number)
+    width = Table.of(rows).width
+    if width > MOST_TOKENS:
+        raise refuse(f"at most {MOST_TOKENS} tokens", width, "mask")
+    return rows
+
+
+Rows = Annotated[
+    tuple[dict[str, Any], ...], between(1, MOST_ROWS), AfterValidator(checked)
+]
+
+
 # Reading
+
+
+T = TypeVar("T")
+UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
+"""What pydantic calls an unknown key."""
 
 
 def read(kind: Any, value: Any) -> Any:
@@ -106,10 +128,6 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
-"""What pydantic calls an unknown key."""
-
-
 def _first(error: ValidationError) -> GradebookError:
     """The first error, or the first unknown key, which is often misspelt and
     then missing under its right name."""
@@ -118,106 +136,44 @@ def _first(error: ValidationError) -> GradebookError:
     key = ""
     for place in problem["loc"]:
         if place != "[key]":  # pydantic names a wrong key of a table twice
-            key = join(key, f"[{place}]" if isinstance(place, int) else place)
+            key += f"[{place}]" if isinstance(place, int) else f".{place}"
+    key = key.removeprefix(".")
     inner = problem.get("ctx", {}).get("error")
     if isinstance(inner, GradebookError):
-        return under(inner, key)
+        # An error in the file's own rows is named by its column alone.
+        in_rows = key == "rows" and inner.row is not None
+        return inner if in_rows else inner.at(key=f"{key}.{inner.key}".strip("."))
     message = problem["msg"]
     if problem["type"] not in ("missing", *UNKNOWN):
         message += f", found {shown(problem['input'])}"
     return GradebookError(message, key=key)
 
 
-# Places in messages
-
-
-def join(key: str, name: str) -> str:
-    """The key of `name` in the table `key`."""
-    if not key or not name or name.startswith("["):
-        return key + name
-    return f"{key}.{name}"
-
-
-def under(error: GradebookError, key: str) -> GradebookError:
-    """The same error, its key put under `key`. An error in the file's own
-    rows is named by its column alone."""
-    if key == "rows" and error.row is not None:
-        return error
-    return error.at(key=join(key, error.key))
-
-
-# Files
-
-
-T = TypeVar("T")
-
-LARGEST_FILE = 1_000_000
-"""Bytes of a file, at most."""
-
-
 def read_toml(path: Path) -> dict[str, Any]:
     """The file's keys and values, as TOML reads them. Raises GradebookError
-    where it cannot be read, is too large or is no TOML."""
+    where it cannot be read, or is no TOML."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise GradebookError(expected=f"at most {LARGEST_FILE} bytes", found="more")
-        return tomllib.loads(content.decode())
+        return tomllib.loads(path.read_bytes().decode())
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise GradebookError(
-            expected="a file that can be read", found=reason.lower()
-        ) from None
-    except GradebookError:
-        raise
+        reason = (error.strerror or str(error)).lower()
+        raise GradebookError(expected="a file that can be read", found=reason) from None
     except (ValueError, RecursionError) as error:
         raise GradebookError(expected="TOML in UTF-8", found=str(error)) from None
 
 
-def read_part(part: type[T], path: Path, **others: Any) -> T:
-    """The file as a part; `others` are fields that no file has. Raises
-    GradebookError with file, key and row."""
-    try:
-        return read_document(part, read_toml(path), **others)
-    except GradebookError as error:
-        raise error.inside(str(path)) from error.__cause__
-
-
 def read_document(part: type[T], document: dict[str, Any], **others: Any) -> T:
-    """The keys and values of a file as a part. Raises GradebookError."""
+    """The keys and values of a file as a part; `others` are fields that no file
+    has. Raises GradebookError."""
     for key in others:
         if key in document:
             raise GradebookError("Unexpected keyword argument", key=key)
     return read(part, document | others)
 
 
-# The rows of a file: one table per rollout, all with the same keys. A value is read
-# as a cell of the batch's table is (gradebook.core.columns).
-
-
-MOST_TOKENS = 64
-NEEDED = ("prompt", "reward")
-
-
-def checked(rows: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
-    """The rows as they are. Raises GradebookError with column and row."""
-    for number, row in enumerate(rows):
-        for name, value in row.items():
-            if name not in COLUMNS or name not in rows[0]:
-                columns = [column for column in COLUMNS if column in rows[0]]
-                raise refuse("one of " + ", ".join(columns), name, name, number)
-            if not isinstance(value, (list, str, int, float)):
-                raise refuse("a value of this column", value, name, number)
-        for name in (*NEEDED, *rows[0]):
-            if name not in row:
-                raise GradebookError("Field required", key=name, row=number)
-    width = Table.of(rows).width
-    if width > MOST_TOKENS:
-        raise refuse(f"at most {MOST_TOKENS} tokens", width, "mask")
-    return rows
-
-
-Rows = Annotated[
-    tuple[dict[str, Any], ...], between(1, MOST_ROWS), AfterValidator(checked)
-]
+def read_part(part: type[T], path: Path, **others: Any) -> T:
+    """The file as a part, as `read_document` does. Raises GradebookError with
+    file, key and row."""
+    try:
+        return read_document(part, read_toml(path), **others)
+    except GradebookError as error:
+        raise error.inside(str(path)) from None

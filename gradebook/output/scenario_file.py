@@ -7,7 +7,7 @@ import math
 
 from gradebook.analysis.comparison import compare
 from gradebook.cases.record import bug
-from gradebook.cases.schema import LARGEST_FILE, MOST_ROWS, MOST_TOKENS
+from gradebook.cases.schema import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.state import State, start
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import refuse
@@ -73,7 +73,4 @@ def scenario_file(state: State) -> str:
         advantages=advantages,
         losses=losses,
     )
-    if len(text.encode()) > LARGEST_FILE:
-        limit = f"a batch of at most {LARGEST_FILE} bytes"
-        raise refuse(limit, len(text.encode()), "rows")
     return text

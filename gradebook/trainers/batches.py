@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradebook.cases.link import encode, query_string
-from gradebook.cases.scenario import blank
+from gradebook.cases.scenario import SANDBOX, case
 from gradebook.cases.state import start
 from gradebook.cases.table import Table
 from gradebook.core.settings import Settings
@@ -122,8 +122,8 @@ TYPED = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
 
 def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
     """The sandbox's address with the batch, the settings and the bug."""
-    first = start(blank())
-    cells = dict(blank().rows[0])
+    first = start(case(SANDBOX))
+    cells = dict(first.scenario.rows[0])
     rows = [
         cells
         | {"prompt": chr(65 + number), "reward": r or 0.0, "scored": r is not None}

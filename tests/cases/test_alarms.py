@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 import gradebook
-from gradebook.cases.reports import AGREED, FOLDER, ROUNDS, alarms, game, load_alarm
+from gradebook.cases.reports import AGREED, FOLDER, ROUNDS, Alarm, alarms, game
+from gradebook.cases.schema import read_part
 from gradebook.core.errors import GradebookError
 
 SEEDS = [f"seed{n}" for n in range(40)]
 WRONG = {
     "claimed = 'x'": "key 'claimed': Unexpected keyword",
-    "status = 'maybe'": "key 'status': Input should be 'open', 'closed'",
+    "status = 'maybe'": "key 'status': Input should be 'fixed', 'open'",
     "focus = 9": "key 'focus': expected 0 to 4",
     "settings = {eps = -1}": "key 'settings.eps': expected a number of 0",
 }
@@ -53,7 +54,7 @@ def test_a_wrong_file_is_refused_with_its_place(tmp_path, line):
     path = tmp_path / "wrong.toml"
     path.write_text(f"{line}\n{without(document, key)}", "utf-8")
     with pytest.raises(GradebookError) as told:
-        load_alarm(path)
+        read_part(Alarm, path, name="wrong")
     assert WRONG[line] in str(told.value) and str(path) in str(told.value)
 
 
@@ -64,7 +65,7 @@ def test_wrong_evidence_is_refused_with_its_place(tmp_path, line):
     assert line in text()
     path.write_text(text().replace(line, f"{line}\n{more}", 1), "utf-8")
     with pytest.raises(GradebookError, match=re.escape(place)):
-        load_alarm(path)
+        read_part(Alarm, path, name="wrong")
 
 
 def test_a_seed_deals_the_same_game_and_another_seed_another_one():

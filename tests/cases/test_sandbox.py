@@ -9,7 +9,7 @@ import gradebook
 import gradebook.cases.state
 from gradebook import bugs as engines
 from gradebook.bugs import swap
-from gradebook.cases.scenario import SETTINGS, blank
+from gradebook.cases.scenario import SETTINGS, case
 from gradebook.cases.table import Table
 
 STARTS = [
@@ -48,7 +48,7 @@ def test_the_blank_batch_has_every_column_and_says_its_advantages(page):
     assert table["steps"] == table["kept_steps"] == ["1"] * 8
     assert all(all(table[t]) for t in tokens)
     assert page.marks()[0] == pytest.approx(
-        dict(enumerate(blank().expected.correct)), abs=1e-6
+        dict(enumerate(case("sandbox").expected.correct)), abs=1e-6
     )
 
 

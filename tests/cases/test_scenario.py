@@ -8,8 +8,7 @@ import pytest
 from one_a_stage import SHIPPED
 
 import gradebook
-from gradebook.cases import scenario as module
-from gradebook.cases.case import KINDS
+from gradebook.cases.case import FROM_MAIN, KINDS
 from gradebook.cases.scenario import names, variants
 from gradebook.cases.table import Table
 
@@ -83,6 +82,7 @@ def test_every_bug_is_shown_hidden_and_has_another_face(bug):
     found = variants(bug)
     assert found[0] is gradebook.load(bug)
     assert {s.kind for s in found} == set(KINDS)
+    assert len({s.title for s in found}) == len(found)
     order = [KINDS.index(s.kind) for s in found]
     assert order == sorted(order)
     assert [s.name for s in found if s.variant] == [s.name for s in found[1:]]
@@ -95,23 +95,15 @@ def test_names_lists_every_file_main_ones_first():
     assert {n.partition("-")[0] for n in ALL} == set(gradebook.BUGS)
 
 
-@pytest.mark.parametrize("name", [n for n in ALL if "-" in n])
-def test_a_variant_takes_the_report_from_the_main_file(name):
-    scenario = gradebook.load(name)
-    main = gradebook.load(scenario.bug)
-    for key in module.FROM_MAIN:
-        assert getattr(scenario, key) == getattr(main, key)
-    assert scenario.prediction != main.prediction
-
-
 def test_a_variant_in_another_folder_takes_from_the_shipped_main(tmp_path):
     copy = tmp_path / "partial_groups-mine.toml"
     copy.write_text((FOLDER / "partial_groups-tail.toml").read_text())
-    found = gradebook.load(copy)
+    found, main = gradebook.load(str(copy)), gradebook.load("partial_groups")
     assert found.variant and found.path == copy
-    assert found.trainer == "AReaL"
+    for key in FROM_MAIN:
+        assert getattr(found, key) == getattr(main, key)
     assert found.rows == gradebook.load("partial_groups-tail").rows
-    assert gradebook.load(str(copy)).title == found.title
+    assert found.prediction != main.prediction
 
 
 def test_a_file_is_read_anew_and_a_shipped_one_once(tmp_path):
@@ -151,12 +143,13 @@ def choice_at(prediction, value):
 def test_every_guess_has_its_sentence_and_its_place(name):
     scenario = gradebook.load(name)
     question = scenario.prediction
-    assert len({*question.said}) == len(question.choices)
+    assert len({*question.said}) == len({*question.choices}) == len(question.choices)
     assert all(text.endswith(".") for text in question.said)
     assert question.said[question.answer].startswith("Right: ")
     assert all(one.insight.endswith(".") for one in scenario.challenges)
+    assert question.places or not question.regions
+    assert all(low <= high for low, high in question.regions)
     if not question.places:
-        assert not question.regions
         return
     correct, faulty = (float(one.advantage[scenario.focus]) for one in both(name))
     assert choice_at(question, faulty) == question.answer
@@ -175,22 +168,6 @@ def test_titles_are_short_and_sentences_end():
         assert 3 <= scenario.story.count(". ") + 1 <= 4, name
         assert scenario.prediction.question.endswith("?"), name
         assert "!" not in scenario.path.read_text(), name
-
-
-def test_two_titles_alike_in_one_bug_name_both_files(tmp_path, monkeypatch):
-    for name in ("partial_groups", "partial_groups-tail"):
-        text = (FOLDER / f"{name}.toml").read_text()
-        (tmp_path / f"{name}.toml").write_text(text)
-    text = (FOLDER / "partial_groups-tail.toml").read_text()
-    (tmp_path / "partial_groups-twin.toml").write_text(text)
-    monkeypatch.setattr(module, "FOLDER", tmp_path)
-    with pytest.raises(gradebook.GradebookError) as caught:
-        variants("partial_groups")
-    message = str(caught.value)
-    assert "partial_groups-tail.toml" in message
-    assert "partial_groups-twin.toml" in message
-    assert caught.value.key == "title"
-    assert "A short tail explodes" in caught.value.found
 
 
 # The numbers of the reports, as they stand there
