@@ -25,7 +25,7 @@ from streamlit.util import calc_hash
 
 import gradebook
 from gradebook.cases.scenario import names
-from gradebook.ui.board.component import taken
+from gradebook.ui.board.component import OPEN, taken
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 from gradebook.ui.server import VISIT
 
@@ -212,7 +212,7 @@ class Visit:
     def send_message(self, message):
         """A message of the board, whatever it holds; then the page follows,
         as when the edit is finished."""
-        taken(self.board["epoch"], message)
+        taken(OPEN[self.board["epoch"]], message)
         return self.run()
 
     def send(self, widget, value):

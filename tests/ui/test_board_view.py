@@ -6,8 +6,7 @@ import pytest
 
 from gradebook.cases.record import BUGS
 from gradebook.cases.scenario import load
-from gradebook.core.errors import GradebookError
-from gradebook.ui.board.view import drawing, view
+from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
 
 
@@ -96,11 +95,6 @@ def test_a_bug_in_the_trained_rows_shows_the_gradients_parts():
     assert data["panels"][1]["engines"][0][:2] == [0, 0]
 
 
-def test_every_bug_has_a_drawing_by_its_stage():
-    for name in BUGS:
-        assert drawing((name,)).hollow
-
-
 @pytest.mark.parametrize("name", BUGS)
 def test_while_covered_nothing_faulty_is_in_the_data(name):
     seen, shut = drawn(name), drawn(name, covered=True)
@@ -169,5 +163,3 @@ def test_the_summary_says_what_differs_and_what_flips():
     assert drawn("partial_groups")["summary"] == (
         "4 of 12 rows differ in advantage; the sign flips on row 10."
     )
-    with pytest.raises(GradebookError):
-        drawing(("no_such_bug",))

@@ -170,7 +170,7 @@ def edits(epoch, body):
 
 def test_a_board_takes_no_deep_nesting_and_no_20_000_edits():
     draft = Draft(load("partial_groups"))
-    component._open[draft.epoch] = draft
+    component.OPEN[draft.epoch] = draft
     paste = {"n": 1, "do": "paste", "row": 0, "column": "reward", "text": "1"}
     many = json.dumps({"edits": [paste] * 20_000}).encode()
     assert edits("no such epoch", b"[" * 100_000) == 404

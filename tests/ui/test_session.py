@@ -532,10 +532,10 @@ def test_a_board_that_is_edited_after_the_reveal_is_open_before_its_page(visit, 
     assert page.board["covered"]
     draft = page.app.session_state["drafts"][Q]
     edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "7"}
-    board = json.loads(taken(draft.epoch, {"epoch": draft.epoch, "edits": [edit]}))
+    board = taken(draft, {"epoch": draft.epoch, "edits": [edit]})
     assert board["covered"] and len(board["panels"][0]["engines"]) == 1
     lead.press("room-reveal")
-    board = json.loads(taken(draft.epoch, {"epoch": draft.epoch, "edits": []}))
+    board = taken(draft, {"epoch": draft.epoch, "edits": []})
     assert not board["covered"] and len(board["panels"][0]["engines"]) == 2
 
 

@@ -7,17 +7,15 @@ the edit is finished, the rest of the page follows in a run (`shortcuts`).
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.core.formatting import minus
@@ -32,7 +30,7 @@ from gradebook.ui.parts.predict import SKIPPED
 _mount = st.components.v2.component("gradebook_board", js=stub("main"))
 MOST_EDITS = 200
 """Edits of one message. A browser sends what was made while one was on its way."""
-_open: WeakValueDictionary[str, Draft] = WeakValueDictionary()
+OPEN: WeakValueDictionary[str, Draft] = WeakValueDictionary()
 """The drafts on boards, by epoch, while their sessions live."""
 
 
@@ -48,7 +46,7 @@ def board(
               and where it was put on the axis
     """
     draft.seen = seen
-    _open[draft.epoch] = draft
+    OPEN[draft.epoch] = draft
     key = f"board-{draft.scenario.name}"
 
     def heard() -> None:
@@ -82,22 +80,15 @@ def _data(draft: Draft) -> dict[str, Any]:
         return draft.seen() | {"made": draft.made}
 
 
-def taken(epoch: str, message: Any) -> str | None:
-    """Carries out a browser's message; what its board shows next, as JSON.
-    None where no session has this draft any more."""
-    draft = _open.get(epoch)
-    if draft is None:
-        return None
+def taken(draft: Draft, message: Any) -> dict[str, Any]:
+    """Carries out a browser's message. What its board shows next."""
     draft.apply(message)
-    return json.dumps(_data(draft), separators=(",", ":"))
+    return _data(draft)
 
 
-def drawn(epoch: str, link: str) -> str | None:
+def _drawn(draft: Draft, link: str) -> str:
     """What the board shows now, as SVG: while the question is covered, nothing of
-    the faulty engine. None where no session has this draft any more."""
-    draft = _open.get(epoch)
-    if draft is None:
-        return None
+    the faulty engine."""
     with draft.lock:
         data, table = draft.seen(), draft.table
     prompts, rewards = table["prompt"], [minus(str(cell)) for cell in table["reward"]]
@@ -115,13 +106,13 @@ def drawn(epoch: str, link: str) -> str | None:
 async def answer(request: Request) -> Response:
     """The answer to a message of a browser's board; to a request without one, its
     picture."""
-    epoch = request.path_params["epoch"]
-    if epoch not in _open:
+    draft = OPEN.get(request.path_params["epoch"])
+    if draft is None:
         return PlainTextResponse("no such draft", 404)
     if request.method == "GET":
         link = request.query_params.get("link", "")
-        text = await run_in_threadpool(drawn, epoch, link)
-        return Response(text or "", media_type="image/svg+xml")
+        text = await run_in_threadpool(_drawn, draft, link)
+        return Response(text, media_type="image/svg+xml")
     try:
         message = await request.json()
     except (ValueError, RecursionError):
@@ -129,45 +120,30 @@ async def answer(request: Request) -> Response:
     edits = message.get("edits") if isinstance(message, dict) else None
     if isinstance(edits, list) and len(edits) > MOST_EDITS:
         return PlainTextResponse(f"at most {MOST_EDITS} edits", 413)
-    said = await run_in_threadpool(taken, epoch, message)
-    if said is None:
-        return PlainTextResponse("no such draft", 404)
-    return Response(said, media_type="application/json")
+    return JSONResponse(await run_in_threadpool(taken, draft, message))
 
 
 # The board with its batch and both engines' results
 
 
-def picture(
-    draft: Draft,
-    kind: str,
-    covered: bool,
-    invite: int | None = None,
-    said: str = "",
-) -> None:
+def picture(draft: Draft, kind: str, covered: bool, said: str = "") -> None:
     """The board of the draft.
 
     kind     what the results are: the tell-tale of the case
     covered  True keeps everything faulty out of what is sent
-    invite   the row whose handle asks to be dragged
     said     the picture in one sentence, where the board's own will not do
     """
-    board(draft, partial(_seen, draft, kind, covered, invite, said))
+
+    def seen() -> dict[str, Any]:
+        data = view(draft, kind=kind, covered=covered)
+        return data | {"summary": said or data["summary"]}
+
+    board(draft, seen)
 
 
 heart = st.fragment(key="heart")(picture)
 """The picture as the page's own board. A second board on the page stands in
 another fragment."""
-
-
-def _seen(
-    draft: Draft, kind: str, covered: bool, invite: int | None, said: str
-) -> dict[str, Any]:
-    """The board's data, from the draft as it stands (see `picture`)."""
-    data = view(draft, kind=kind, covered=covered, invite=invite)
-    if said:
-        data["summary"] = said
-    return data
 
 
 def below(draft: Draft, name: str = "below") -> DeltaGenerator:

@@ -8,13 +8,12 @@ the faulty engine is in what they give.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from torch import Tensor
 
 from gradebook.analysis.challenges import allowed, judge
-from gradebook.cases.challenge import Agree, Bounds, Challenge, Differ
+from gradebook.cases.challenge import OF_ENGINES, Agree, Bounds, Challenge, Differ
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.panels import panels, telling, written
@@ -46,6 +45,10 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
     """The question; with a guess, the verdict on it."""
     scenario = draft.scenario
     asked, places = scenario.prediction, scenario.prediction.places
+    regions = [  # JSON has no infinity
+        [limit if math.isfinite(limit) else None for limit in region]
+        for region in asked.regions
+    ]
     question = {
         "question": minus(asked.question),
         "row": scenario.focus,
@@ -53,7 +56,7 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
             {
                 "text": minus(text),
                 "place": places[n] if places else None,
-                "region": _limits(asked.regions[n]) if asked.regions else None,
+                "region": regions[n] if regions else None,
             }
             for n, text in enumerate(asked.choices)
         ],
@@ -74,11 +77,6 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
             "rule": minus(scenario.rule),
         },
     }
-
-
-def _limits(region: Iterable[float]) -> list[float | None]:
-    """A region's limits, with None for infinity, which JSON does not have."""
-    return [limit if math.isfinite(limit) else None for limit in region]
 
 
 def _said(draft: Draft, choice: int) -> str:
@@ -122,6 +120,10 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
     }
 
 
+ADVANTAGES = (*OF_ENGINES, "correct shift", "faulty shift")
+"""Numbers of conditions that are read off an engine's advantage."""
+
+
 def _live(draft: Draft, task: Challenge) -> str:
     """The number that decides the challenge, in a few words; "" where it is
     no advantage."""
@@ -130,31 +132,20 @@ def _live(draft: Draft, task: Challenge) -> str:
         match condition:
             case Agree() | Differ():
                 differs = both.differs("advantage") | both.gradient_differs
-                rows = int(differs.sum())
-                return f"{counted(rows, 'row')} {'differs' if rows == 1 else 'differ'}"
-            case Bounds() if condition.of in ADVANTAGES:
-                return _of_row(draft, condition)
+                count = int(differs.sum())
+                verb = "differs" if count == 1 else "differ"
+                return f"{counted(count, 'row')} {verb}"
+            case Bounds(of=number) if number in ADVANTAGES:
+                row, rows = draft.scenario.focus, condition.some or condition.every
+                if isinstance(rows, tuple):
+                    row = rows[0]
+                if row >= both.batch.rows:
+                    return f"no row {row}"
+                traces = both.correct, both.faulty
+                correct, faulty = (float(trace.advantage[row]) for trace in traces)
+                texts = pair(correct, faulty)
+                return f"row {row}: {texts[number.startswith('faulty')]}"
     return ""
-
-
-ADVANTAGES = {
-    f"{side}{what}": side
-    for side in ("correct", "faulty")
-    for what in ("", " size", " shift")
-}
-"""Numbers of conditions that are read off an engine's advantage."""
-
-
-def _of_row(draft: Draft, condition: Bounds) -> str:
-    """The advantage of the row that a condition is about, else of the row of
-    the question."""
-    both = draft.comparison
-    named = condition.some or condition.every
-    row = named[0] if isinstance(named, tuple) and named else draft.scenario.focus
-    if row >= both.batch.rows:
-        return f"no row {row}"
-    texts = pair(float(both.correct.advantage[row]), float(both.faulty.advantage[row]))
-    return f"row {row}: {texts[ADVANTAGES[condition.of] == 'faulty']}"
 
 
 def path(draft: Draft, covered: bool) -> dict[str, Any] | None:

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -40,40 +39,21 @@ from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
 from gradebook.core.differences import flips
 from gradebook.core.formatting import pair, settled
-from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import Trace
-from gradebook.output.panels import Pair, in_words, results
+from gradebook.output.panels import in_words, results
 from gradebook.ui.parts.drafts import Draft
 
-
-@dataclass(frozen=True)
-class Drawing:
-    """How the board draws the cause of a bug in one stage.
-
-    say     the trace's field that is false for rows drawn hollow
-    hollow  what such a row is called
-    scale   the divisor is drawn as a bar
-    second  the way from `standardized` to `advantage` is drawn as an arrow
-    """
-
-    say: str = "counted"
-    hollow: str = "row that does not count"
-    scale: bool = False
-    second: bool = False
-
-
-UNTRAINED = Drawing("trained", "row whose tokens are not trained")
-
-DRAWINGS = {
-    "score": Drawing(scale=True),
-    "credited": Drawing("credited", "row that earns no advantage"),
-    "scale": Drawing(scale=True),
-    "standardized": Drawing(scale=True),
-    "advantage": Drawing(second=True),
-    "trained": UNTRAINED,
-    "loss": UNTRAINED,
+HOLLOW = {
+    "credited": ("credited", "row that earns no advantage"),
+    "trained": ("trained", "row whose tokens are not trained"),
+    "loss": ("trained", "row whose tokens are not trained"),
 }
-"""By stage. The other stages need only what every board draws: the groups
+"""By a bug's stage, the trace's field that is false for rows drawn hollow, and
+what such a row is called."""
+COUNTED = ("counted", "row that does not count")
+"""The same for the other stages."""
+SCALED = {"score", "scale", "standardized"}
+"""Stages for whose bugs the divisor is drawn as a bar. Every board draws the groups
 with their baselines, and which rows count."""
 
 BASELINES = {
@@ -85,25 +65,12 @@ BASELINES = {
 }
 
 
-def drawing(bugs: Sequence[str]) -> Drawing:
-    """How the causes of these bugs are drawn together."""
-    found = [DRAWINGS.get(bug(name).stage, Drawing()) for name in bugs]
-    say = next((d for d in found if d.say != Drawing.say), Drawing())
-    return Drawing(
-        say=say.say,
-        hollow=say.hollow,
-        scale=any(d.scale for d in found),
-        second=any(d.second for d in found),
-    )
-
-
 def view(
     draft: Draft,
     *,
     kind: str,
     covered: bool,
     names: tuple[str, str] | None = None,
-    invite: int | None = None,
     places: Sequence[float] = (),
 ) -> dict[str, Any]:
     """The board's data, from the draft as it stands.
@@ -111,54 +78,37 @@ def view(
     kind     the tell-tale: GRADIENT shows the gradient's parts
     covered  True keeps everything faulty out
     names    what the two engines are called, where the case says otherwise
-    invite   the row whose handle moves a little until the first edit
     places   where the question's choices lie on the axis of the result
     """
     state, table = draft.state, draft.table
-    comparison, wrong = draft.comparison, draft.faults
     names = names or state.engine_names
-    rows = len(table)
-    drawn = drawing(state.bugs)
-    shown = [comparison.correct, comparison.faulty][: 1 if covered else 2]
-    good = comparison.batch
-    if good.rows == rows:
-        causes = [_cause(good, trace, drawn) for trace in shown]
-        panels = [_panel(*one, covered) for one in results(comparison, kind)]
-    else:
-        causes = [no_cause(rows) for _ in shown]
-        panels = [
-            {
-                "title": title,
-                "engines": [[None] * rows for _ in shown],
-                "text": [[""] * rows for _ in shown],
-                "differ": [],
-                "flips": [],
-            }
-            for title, _ in results(comparison, kind)
-        ]
+    rows, columns = len(table), [COLUMNS[name] for name in table.columns]
+    stages = {bug(name).stage for name in state.bugs}
+    say, hollow = next((HOLLOW[s] for s in sorted(stages & {*HOLLOW})), COUNTED)
+    batch, known = draft.comparison.batch, draft.comparison.batch.rows == rows
+    traces = [draft.comparison.correct]
+    if not covered:
+        traces.append(draft.comparison.faulty)
+    causes = [no_cause(rows) for _ in traces]
+    if known:
+        scaled = not stages.isdisjoint(SCALED)
+        causes = [_cause(batch, trace, say, scaled) for trace in traces]
+    panels = _panels(draft, kind, covered)
     # The panel whose numbers stand beside the picture: the first that differs.
     numbered = next((at for at, panel in enumerate(panels) if panel["differ"]), 0)
-    stood: list[float | int | None] = []
-    before = draft.original
-    if draft.edited and before.batch.rows == rows:
-        for panel, (_, values) in zip(panels, results(before, kind)):
-            panel["ghosts"] = [_values(one) for one in values[: len(shown)]]
-        stood = [_short(x) for x in before.batch.reward.tolist()]
-    for panel, (_, values) in zip(panels, results(before, kind)):
-        start = covered_reach(
-            map(settled, values[0].tolist()),
-            places if panel is panels[numbered] else (),
-        )
-        sides = [panel.get(key, ()) for key in ("engines", "ghosts")]
-        numbers = [x for side in chain(*sides) for x in side if x is not None]
-        panel["reach"] = [start, widened(start, numbers)]
-    data = {
+    for panel, (_, values) in zip(panels, results(draft.original, kind)):
+        asked = places if panel is panels[numbered] else ()
+        start = covered_reach(map(settled, values[0].tolist()), asked)
+        drawn = chain(*panel["engines"], *panel.get("ghosts", ()))
+        panel["reach"] = [start, widened(start, (x for x in drawn if x is not None))]
+    came, shown = draft.original.batch, panels[numbered]
+    same_rows = draft.edited and came.rows == rows
+    data: dict[str, Any] = {
         "name": draft.scenario.name,
         "title": draft.scenario.title,
         "epoch": draft.epoch,
         "ack": draft.ack,
         "row": draft.row,
-        "invite": None if draft.edited else invite,
         "history": [draft.at, len(draft.states)],
         "edited": draft.edited,
         "notes": list(
@@ -166,68 +116,63 @@ def view(
         ),
         "covered": covered,
         "names": list(names),
-        "stale": _stale(wrong),
+        "stale": " ".join(draft.faults),
         "tokens": table.width,
         "locked": ["eos"] if state.get("eos_by_width") else [],
-        "columns": [
-            [c.name, c.title, c.kind, c.help]
-            for c in (COLUMNS[name] for name in table.columns)
-        ],
-        "rows": _rows(draft),
+        "columns": [[c.name, c.title, c.kind, c.help] for c in columns],
+        "rows": _rows(draft, batch if known else None),
         "lists": {
-            name: table[name][draft.row]
-            for name in table.columns
-            if COLUMNS[name].kind == "list" and draft.row < rows
+            column.name: table[column.name][draft.row]
+            for column in columns
+            if column.kind == "list" and draft.row < rows
         },
         "refused": dict(draft.refused),
         "rewards": [_short(number(cell)) for cell in table["reward"]],
-        "stood": stood,
+        "stood": [_short(x) for x in came.reward.tolist()] if same_rows else [],
         "panels": panels,
         "numbers": numbered,
-        "baseline": BASELINES.get(good.settings.baseline, ""),
-        "hollow": drawn.hollow,
+        "baseline": BASELINES.get(batch.settings.baseline, ""),
+        "hollow": hollow,
         "causes": causes,
-        "summary": summary(panels[numbered], names, covered, draft.edited),
+        "summary": in_words(shown["title"], rows, shown["differ"], shown["flips"]),
     }
-    if drawn.second and good.rows == rows:
-        data["second"] = [_values(trace.standardized) for trace in shown]
+    if not rows:
+        data["summary"] = "The batch has no rows."
+    elif covered:
+        data["summary"] = f"Shown: {names[0]}. Hidden: {names[1]}."
+        if draft.edited:
+            data["summary"] += " The question is about the original batch."
+    if "advantage" in stages and known:
+        data["second"] = [_values(trace.standardized) for trace in traces]
     return data
 
 
-def summary(
-    panel: dict[str, Any],
-    names: tuple[str, str],
-    covered: bool,
-    edited: bool,
-) -> str:
-    """The picture in one sentence."""
-    count = len(panel["engines"][0])
-    if not count:
-        return "The batch has no rows."
-    if covered:
-        said = f"Shown: {names[0]}. Hidden: {names[1]}."
-        asked = " The question is about the original batch."
-        return said + asked if edited else said
-    return in_words(panel["title"], count, panel["differ"], panel["flips"])
+def _panels(draft: Draft, kind: str, covered: bool) -> list[dict[str, Any]]:
+    """One axis each, without its reach. There are no values where the last good
+    batch had other rows."""
+    rows, sides = len(draft.table), 1 if covered else 2
+    came, panels = draft.original, []
+    for title, values in results(draft.comparison, kind):
+        if len(values[0]) != rows:
+            values = (torch.full((rows,), math.nan),) * 2
+        correct, faulty = values[0].tolist(), values[sides - 1].tolist()
+        texts = [pair(*both)[:sides] for both in zip(correct, faulty)]
+        panel = {
+            "title": title,
+            "engines": [_values(side) for side in values[:sides]],
+            "text": [list(side) for side in zip(*texts)] or [[]] * sides,
+            "differ": [] if covered else _where(~same(*values)),
+            "flips": [] if covered else _where(flips(*values)),
+        }
+        panels.append(panel)
+    if draft.edited and came.batch.rows == rows:
+        for panel, (_, values) in zip(panels, results(came, kind)):
+            panel["ghosts"] = [_values(side) for side in values[:sides]]
+    return panels
 
 
-def _panel(title: str, values: Pair, covered: bool) -> dict[str, Any]:
-    correct, faulty = values
-    texts = [
-        pair(a, a if covered else b) for a, b in zip(correct.tolist(), faulty.tolist())
-    ]
-    sides = 1 if covered else 2
-    differ, flipped = (
-        [] if covered else found.nonzero().flatten().tolist()
-        for found in (~same(*values), flips(*values))
-    )
-    return {
-        "title": title,
-        "engines": [_values(one) for one in values[:sides]],
-        "text": [[both[side] for both in texts] for side in range(sides)],
-        "differ": differ,
-        "flips": flipped,
-    }
+def _where(rows: Tensor) -> list[int]:
+    return rows.nonzero().flatten().tolist()
 
 
 def _values(values: Tensor) -> list[float | int | None]:
@@ -248,70 +193,41 @@ def no_cause(rows: int) -> dict[str, Any]:
     return {"group": [-1] * rows, "at": [None] * rows, "say": "1" * rows}
 
 
-def _cause(batch: Batch, trace: Trace, drawn: Drawing) -> dict[str, Any]:
+def _cause(batch: Batch, trace: Trace, say: str, scaled: bool) -> dict[str, Any]:
     """One engine's groups, baselines and rows with a say."""
     settings = batch.settings
-    group = trace.group
-    if settings.baseline == "batch_mean":
-        group = batch.step_index
+    group = batch.step_index if settings.baseline == "batch_mean" else trace.group
     at: list[float | int | None] = [None] * batch.rows
     if settings.baseline != "none" and settings.reward_scaling:
-        reward = trace.baseline / settings.reward_scaling
-        at = [_short(x) for x in (reward - settings.reward_bias).tolist()]
-    found = {
-        "group": group.tolist(),
-        "at": at,
-        "say": _flags(getattr(trace, drawn.say)),
-    }
-    if drawn.say != Drawing.say:
-        found["counts"] = _flags(trace.counted)
-    if drawn.scale and settings.reward_scaling:
+        reward = trace.baseline / settings.reward_scaling - settings.reward_bias
+        at = [_short(x) for x in reward.tolist()]
+    cause = {"group": group.tolist(), "at": at, "say": _bits(getattr(trace, say))}
+    if say != "counted":
+        cause["counts"] = _bits(trace.counted)
+    if scaled and settings.reward_scaling:
         size = trace.scale / abs(settings.reward_scaling)
-        found["scale"] = [_short(x) for x in size.tolist()]
-    return found
+        cause["scale"] = [_short(x) for x in size.tolist()]
+    return cause
 
 
-def _flags(values: Tensor) -> str:
-    return "".join("01"[x] for x in values.tolist())
+def _bits(flags: Iterable[Any]) -> str:
+    return "".join("1" if flag else "0" for flag in flags)
 
 
-def _rows(draft: Draft) -> list[list[Any]]:
-    """The cells as typed; lists of numbers are left out."""
-    table = draft.table
+def _rows(draft: Draft, batch: Batch | None) -> list[list[Any]]:
+    """The cells as typed; lists of numbers are left out, and EOS is as the batch
+    has it where it is found by the padded width."""
     columns: list[Sequence[Any]] = []
-    for name in table.columns:
-        kind = COLUMNS[name].kind
-        if kind == "tokens":
-            columns.append([_bits(mask) for mask in table[name]])
-        elif kind == "list":
-            columns.append([None] * len(table))
-        elif name == "eos" and draft.state.get("eos_by_width"):
-            columns.append(_detected(table["mask"]))
-        else:
-            columns.append(table[name])
+    for name in draft.table.columns:
+        cells: Sequence[Any] = draft.table[name]
+        if COLUMNS[name].kind == "tokens":
+            cells = [_bits(bit is True for bit in mask) for mask in cells]
+        elif COLUMNS[name].kind == "list":
+            cells = [None] * len(cells)
+        elif name == "eos" and draft.state.get("eos_by_width") and batch:
+            cells = batch.eos.tolist()
+        columns.append(cells)
     return [list(row) for row in zip(*columns)]
-
-
-def _bits(mask: Sequence[Any]) -> str:
-    return "".join("1" if bit is True else "0" for bit in mask)
-
-
-def _detected(masks: Sequence[Sequence[Any]]) -> list[bool]:
-    """Whether EOS is found by the padded width, row by row."""
-    flags = torch.tensor([[bit is True for bit in mask] for mask in masks])
-    batch = Batch(
-        prompt=torch.zeros(len(flags), dtype=torch.long),
-        reward=torch.zeros(len(flags)),
-        mask=flags,
-        settings=Settings(eos_by_width=True),
-    )
-    return batch.eos.tolist()
-
-
-def _stale(said: Sequence[str]) -> str:
-    """What is wrong, in one line; '' where nothing is."""
-    more = f" And {len(said) - 3} more." if len(said) > 3 else ""
-    return " ".join(said[:3]) + more
 
 
 # How far the axis of a result reaches: as far to the left as to the right of 0

@@ -76,7 +76,7 @@ def question(name: str) -> Question | None:
     return Question(asked.question, asked.choices, asked.answer)
 
 
-OF_A_DRAFT = ("epoch", "ack", "row", "lists", "history", "invite", "notes", "refused")
+OF_A_DRAFT = ("epoch", "ack", "row", "lists", "history", "notes", "refused")
 """Of a board's data, what belongs to one learner's draft."""
 
 

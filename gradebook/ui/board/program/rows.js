@@ -223,7 +223,6 @@ export class Rows {
         state.say.length > 1 && state.say[0] !== state.say[1] && "unlike",
         bad && "bad",
         board.held?.row === row && "held",
-        data.invite === row && "invite",
       ],
       tabindex: state.open && (state.selected || !row) ? 0 : -1,
       "aria-label": `Reward of row ${row}, prompt ${prompt}`,
