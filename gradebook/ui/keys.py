@@ -76,8 +76,6 @@ SHORTCUTS: Key[dict[str, Any]] = Key(
 OPENED: Key[str] = Key("opened", str)
 """What another page has just opened on a bug's page, to be seen from its
 top; "" once the page has said so."""
-UNFOLDED: Key[set[str]] = Key("unfolded", set)
-"""Folded parts that were open when they were drawn last."""
 QUIZ: Key[Any] = Key("quiz", lambda: None)
 """The visitor's own game of "Bug or not?"."""
 BALLOT: Key[Any] = Key("ballot", lambda: None)

@@ -38,7 +38,6 @@ VISIT = Path(__file__).parent / "parts" / "visit.py"
 ENDPOINTS = {
     "/board-edits/{epoch}": "gradebook.ui.board.component",
     "/board-program/{version}/{name}": "gradebook.ui.board.program",
-    "/card-pictures/{version}/{name}": "gradebook.ui.pages.home",
     "/room-news/{room}": "gradebook.ui.rooms.news",
 }
 """Path -> the module whose `answer` answers there."""

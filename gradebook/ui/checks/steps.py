@@ -45,7 +45,6 @@ def picture(verdict: Verdict, answered: bool) -> None:
         key=CHART,
         on_select=lambda: _clicked(steps),
         selection_mode="points",
-        config={"displayModeBar": False},
         alt="Each step's verdict and its distance from the correct numbers",
     )
     counts = frame["verdict"].value_counts()
@@ -55,7 +54,9 @@ def picture(verdict: Verdict, answered: bool) -> None:
         f"Steps: {said}. Rows whose sign flips: {int(flips):,}. Groups that"
         f" are off: {int(groups):,}. A click on a mark opens its step below."
     )
-    tables.offered("the timeline's numbers", CHART, lambda: tables.of_timeline(drawn))
+    columns = ["step", "verdict", "correct_residual", "flips"]
+    numbers = frame[columns].rename(columns={"correct_residual": "off by"})
+    tables.offered("the timeline's numbers", CHART, lambda: {"The steps": numbers})
 
 
 def would_compute(verdict: Verdict) -> None:

@@ -23,7 +23,6 @@ from gradebook.ui.parts import (
     drafts,
     predict,
     report,
-    shell,
     stages,
     takehome,
     words,
@@ -32,8 +31,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import Progress
 from gradebook.ui.parts.shell import bug_files, tool_files
 from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.stages import workings
-from gradebook.ui.parts.widget import picking
+from gradebook.ui.parts.widget import showing
 from gradebook.ui.parts.words import terms
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
@@ -47,21 +45,19 @@ def bug_page(name: str) -> None:
     draft = drafts.of(scenario)
     room.bar(name, scenario)
     covered = predict.covered(scenario.name)
-    settings = _title(draft, covered)
+    settings = _title(scenario)
     lesson(draft)
     stage = st.container(key="stage")
-    formulas = st.container()
-    if not covered:
-        formulas = _story(draft)
+    formulas = st.container() if covered else _story(draft)
     rest(name, draft, covered, settings, stage, formulas)
     if not covered:
         _end(name)
 
 
-def _title(draft: Draft, covered: bool) -> DeltaGenerator:
+def _title(scenario: Scenario) -> DeltaGenerator:
     """The title line: the bug, its report, and, once the report is
     uncovered, the cases. The place for the settings."""
-    scenario, main = draft.scenario, load(draft.scenario.bug)
+    main = load(scenario.bug)
     address.problems()
     with st.container(horizontal=True, key="title-line", vertical_alignment="bottom"):
         st.title(words.plain(main.title), anchor=False, width="content")
@@ -75,31 +71,26 @@ def _title(draft: Draft, covered: bool) -> DeltaGenerator:
 
 def _cases(scenario: Scenario) -> None:
     """The menu of the bug's cases."""
-    among = {s.name: s for s in variants(scenario.bug)}
-    menu = st.popover(
-        f"Case: {words.plain(_case(scenario))}",
-        key=f"cases-{scenario.bug}",
-        type="tertiary",
-        on_change="rerun",
-    )
+    titles = {
+        case.name: words.plain(case.title) if case.variant else "The report"
+        for case in variants(scenario.bug)
+    }
 
     def pick(name: str) -> None:
         keys.CASES.get()[scenario.bug] = name
         st.rerun()
 
+    label, key = f"Case: {titles[scenario.name]}", f"cases-{scenario.bug}"
+    menu = st.popover(label, key=key, type="tertiary", on_change="rerun")
     if menu.open:
         menu.pills(
             "Case",
-            list(among),
-            format_func=lambda n: words.plain(_case(among[n])),
+            list(titles),
+            format_func=titles.__getitem__,
             required=True,
             label_visibility="collapsed",
-            **picking(f"case-{scenario.bug}", scenario.name, pick),
+            **showing(f"case-{scenario.bug}", scenario.name, pick, "default"),
         )
-
-
-def _case(scenario: Scenario) -> str:
-    return scenario.title if scenario.variant else "The report"
 
 
 def _story(draft: Draft) -> DeltaGenerator:
@@ -108,11 +99,10 @@ def _story(draft: Draft) -> DeltaGenerator:
     left, right = st.columns([9, 10], gap="large")
     with left:
         where = "this case's batch" if scenario.variant else "the report's batch"
-        text = f"What happened in {where}"
-        st.markdown(
-            words.titled(text, words.plain(scenario.story), level=3),
-            help=terms(scenario.story),
+        story = words.titled(
+            f"What happened in {where}", words.plain(scenario.story), level=3
         )
+        st.markdown(story, help=terms(scenario.story))
         st.markdown(words.plain(scenario.lesson), help=terms(scenario.lesson))
         place = st.container()
     with right:
@@ -135,26 +125,28 @@ def rest(
         if not covered:
             with settings:
                 _settings(draft)
-            row = min(draft.row, draft.comparison.batch.rows - 1)
-            if row >= 0:
+            if draft.shown_row >= 0:
                 with stage, below(draft, "opened-stage"):
                     stages.opened(draft)
                 if not draft.stage:
                     with formulas:
-                        workings(draft, row)
+                        stages.workings(draft)
             _more(draft)
-        _keys(draft)
+        top = keys.OPENED.get()
+        keys.OPENED.drop()
+        acts = {
+            "back": partial(stages.step, draft, -1),
+            "on": partial(stages.step, draft, 1),
+            "reveal": partial(room.space, draft.scenario),
+        }
+        shortcuts(draft, acts, top=top)
         room.moved(name, draft)
         address.depart(name)
 
 
 def _settings(draft: Draft) -> None:
-    menu = st.popover(
-        "Settings",
-        key=f"settings-{draft.scenario.bug}",
-        type="tertiary",
-        on_change="rerun",
-    )
+    key = f"settings-{draft.scenario.bug}"
+    menu = st.popover("Settings", key=key, type="tertiary", on_change="rerun")
     if menu.open:
         with menu:
             controls.switches(draft)
@@ -164,7 +156,7 @@ def _more(draft: Draft) -> None:
     """Four parts that open in place, one at a time."""
     parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
         "affected": ("Am I affected?", _affected),
-        "matter": ("Does it matter?", lambda d: desk.matter(d.scenario.bug)),
+        "matter": ("Does it matter?", lambda draft: desk.matter(draft.scenario.bug)),
         "home": ("Take it home", takehome.take_home),
         "deeper": ("Go deeper", deeper.deeper),
     }
@@ -174,15 +166,10 @@ def _more(draft: Draft) -> None:
 
     with st.container(horizontal=True, gap="medium", key="more"):
         for part, (label, _) in parts.items():
-            mark = " ▾" if draft.opened == part else ""
-            st.button(
-                label + mark,
-                key=f"more-{part}",
-                type="tertiary",
-                on_click=turn,
-                args=(part,),
-            )
-    if draft.opened in parts:
+            label += " ▾" if draft.opened == part else ""
+            act = partial(turn, part)
+            st.button(label, key=f"more-{part}", type="tertiary", on_click=act)
+    if draft.opened:
         with st.container(key="opened"):
             parts[draft.opened][1](draft)
 
@@ -192,29 +179,13 @@ def _affected(draft: Draft) -> None:
     report.dispute(load(draft.scenario.bug))
 
 
-def _keys(draft: Draft) -> None:
-    """The page's keys: undo, redo, and the presenter's."""
-    top = keys.OPENED.get()
-    keys.OPENED.drop()
-    shortcuts(
-        draft,
-        {
-            "back": partial(stages.step, draft, -1),
-            "on": partial(stages.step, draft, 1),
-            "reveal": partial(room.space, draft.scenario),
-        },
-        presenter=shell.presenting(),
-        top=top,
-    )
-
-
 # The board, with its box, its challenge and its path
 
 
 @st.fragment(key="heart")
 def lesson(draft: Draft) -> None:
     """The board of the draft. An answer draws the whole page again."""
-    progress = predict.progress()
+    progress, name = predict.progress(), draft.scenario.name
     draft.acts = {
         "next": partial(_next, draft, progress),
         "solution": partial(_solve, draft, progress),
@@ -229,7 +200,6 @@ def lesson(draft: Draft) -> None:
     leads = seat.leads()
 
     def seen() -> dict[str, Any]:
-        name = draft.scenario.name
         if learns and progress.covered(name):  # the lead may have revealed it
             learns(progress, name)
         # Who leads a room has no vote.
@@ -246,47 +216,39 @@ def _next(draft: Draft, progress: Progress, _: Mapping[str, Any]) -> None:
     count = len(draft.scenario.challenges)
     solved = progress.solved.get(draft.scenario.name, set())
     after = [(draft.challenge + by) % count for by in range(1, count + 1)]
-    draft.challenge = next((at for at in after if at not in solved), after[0])
+    draft.challenge = next((task for task in after if task not in solved), after[0])
     draft.reset()
 
 
 def _solve(draft: Draft, progress: Progress, _: Mapping[str, Any]) -> None:
     """Shows a solution. Each of its changes is an edit that can be undone."""
-    name, at = draft.scenario.name, draft.challenge
-    if at not in progress.solved.get(name, ()):
-        progress.shown.setdefault(name, set()).add(at)
+    name, task = draft.scenario.name, draft.challenge
+    if task not in progress.solved.get(name, ()):
+        progress.shown.setdefault(name, set()).add(task)
     state = draft.origin
-    for change in draft.scenario.challenges[at].solution:
+    for change in draft.scenario.challenges[task].solution:
         state = apply_solution(state, [change])
         draft.become(state)
 
 
-# The end: how far the learner is, and the next bug
-
-
 def _end(here: str) -> None:
-    """Progress, and one button."""
-    done, following = set(predict.progress().uncovered()), predict.next_bug(here)
+    """Progress, a diamond for each bug along the pipe, and the next bug."""
+    done, following = predict.progress().uncovered(), predict.next_bug(here)
+    stops = ""
+    for name in bug_files():
+        label = "here" if name == here else "next" if name == following else ""
+        look = "done" if name in done else "open"
+        stops += f'<i class="{look}"><span>{label}</span></i>'
+    label, page = "Check your own run", tool_files()["check"]
+    if following is not None:
+        label = f"Next bug: {words.plain(load(following).title)}"
+        page = bug_files()[following]
     with st.container(horizontal=True, key="the-end", vertical_alignment="center"):
         st.html(
             f'<div class="gb-count"><b>{len(done)} of {len(BUGS)}</b>uncovered</div>',
             width="content",
         )
-        st.html(_bugs_line(here, following, done), width="stretch")
-        if following is None:
-            label, page = "Check your own run", tool_files()["check"]
-        else:
-            label = f"Next bug: {words.plain(load(following).title)}"
-            page = bug_files()[following]
+        line = f'<div class="gb-line" aria-hidden="true">{stops}</div>'
+        st.html(line, width="stretch")
         if st.button(label, type="primary", key="next-bug"):
             st.switch_page(page)
-
-
-def _bugs_line(here: str, following: str | None, done: set[str]) -> str:
-    """A diamond for each bug along the pipe, filled in as it is uncovered."""
-    stops = []
-    for name in bug_files():
-        label = "here" if name == here else "next" if name == following else ""
-        look = "done" if name in done else "open"
-        stops.append(f'<i class="{look}"><span>{label}</span></i>')
-    return f'<div class="gb-line" aria-hidden="true">{"".join(stops)}</div>'

@@ -7,7 +7,6 @@ import time
 import streamlit as st
 
 from gradebook.core.errors import GradebookError
-from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
 from gradebook.ui import keys
 from gradebook.ui.checks import ask, card, steps
@@ -32,19 +31,20 @@ def check_page() -> None:
         if checking.waiting:
             _check(checking)
         _verdict(checking)
-    if checking is not None and checking.verdict is not None:
-        _evidence(checking, checking.verdict)
     ask.more()
 
 
 def _check(checking: Checking) -> None:
     """Runs the check. A press of Cancel ends it: Streamlit takes it where
     the bar is drawn."""
+
+    def cancel() -> None:
+        checking.cancelled = True
+
     work = st.empty()
     with work.container(key="check-work"):
         bar = st.progress(0.0, f"Reading {words.plain(checking.title)}")
-        st.button("Cancel", key="check-cancel", on_click=_cancel)
-
+        st.button("Cancel", key="check-cancel", on_click=cancel)
     drawn = time.monotonic()
 
     def draw(share: float, steps: int) -> None:
@@ -54,21 +54,15 @@ def _check(checking: Checking) -> None:
             bar.progress(share, f"{steps:,} steps checked")
 
     try:
-        found = check_log(checking.files, progress=draw, **checking.options)
-        checking.verdict = found
+        verdict = check_log(checking.files, progress=draw, **checking.options)
+        checking.verdict = verdict
     except GradebookError as error:
         checking.error = str(error)
     work.empty()
 
 
-def _cancel() -> None:
-    held = keys.CHECKING.get()
-    if held is not None:
-        held.cancelled = True
-
-
 def _verdict(checking: Checking) -> None:
-    """The card and the timeline, or why there is none."""
+    """The card, the timeline and the steps, or why there is no verdict."""
     verdict = checking.verdict
     if checking.cancelled and verdict is None:
         st.warning("The check was cancelled, so there is no verdict.")
@@ -80,17 +74,13 @@ def _verdict(checking: Checking) -> None:
         return
     st.markdown(words.titled(f"The verdict on {words.plain(checking.title)}"))
     card.card(checking, verdict)
-    if len(verdict.frame) and not len(verdict.what_if):
-        steps.picture(verdict, ask.answered())
-
-
-def _evidence(checking: Checking, verdict: Verdict) -> None:
-    """Step by step, and everything else that the check knows."""
     if len(verdict.what_if):
         steps.would_compute(verdict)
+    elif len(verdict.frame):
+        steps.picture(verdict, ask.answered())
     left, right = st.columns([7, 5], gap="large")
+    with right if len(verdict.frame) else left:
+        card.evidence(checking, verdict)
     if len(verdict.frame):
         with left:
             steps.steps(checking, verdict)
-    with right if len(verdict.frame) else left:
-        card.evidence(checking, verdict)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import secrets
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import Any
+from urllib.parse import quote
 
 import streamlit as st
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
 
-from gradebook.analysis.comparison import Comparison, compare
+from gradebook.analysis.comparison import compare
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.record import bug
-from gradebook.cases.scenario import Scenario, load
+from gradebook.cases.scenario import load
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
@@ -32,13 +30,10 @@ from gradebook.training.shipped import BUG, STOPS, curves
 from gradebook.training.study import study
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import predict
-from gradebook.ui.parts.predict import next_bug
 from gradebook.ui.parts.report import affected_bugs, last_seen
 from gradebook.ui.parts.shell import page_files, tool_files
-from gradebook.ui.parts.widget import download, folded
-from gradebook.ui.parts.widget import markup as show
+from gradebook.ui.parts.widget import download, folded, markup
 from gradebook.ui.parts.words import safe
-from gradebook.ui.security import own_path
 
 ALSO = {
     "primer": "What an advantage is, in one minute",
@@ -70,19 +65,27 @@ def home() -> None:
         " its reward still counts in the group's mean. **Drag that reward below 1, and"
         " the policy no longer collapses.**"
     )
-    _frame()
-    chosen = _index(next_bug())
+    # The frame holds every setting, so a drag runs nothing here.
+    progress = {"progress": predict.progress().text()}
+    _mount(key="home-frame", data=[frame_data() | progress])
+    chosen = markup(_index(predict.next_bug()), key="index")
     if chosen in page_files():
         st.switch_page(page_files()[chosen])
     title = "Am I affected? Choose your trainer and its version"
     folded(title, "affected-bugs", affected_bugs)
-    _foot()
-
-
-def _frame() -> None:
-    """The frame. It holds every setting, so a drag runs nothing here."""
-    progress = {"progress": predict.progress().text()}
-    _mount(key="home-frame", data=[frame_data() | progress])
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        server = (st.context.url or "").split("?")[0].rstrip("/").removesuffix("/home")
+        drawing = partial(map_file, server)
+        download("The map as SVG", "gradebook-map.svg", drawing, type="tertiary")
+        if predict.progress().guesses:
+            st.button(
+                "Start over",
+                key="start-over",
+                type="tertiary",
+                on_click=predict.start_over,
+                help="Covers every bug again.",
+            )
+    st.markdown("Nothing you type leaves the machine that serves this page.")
 
 
 @cache
@@ -122,151 +125,76 @@ def frame_data() -> dict[str, Any]:
 
 
 def _index(following: str | None) -> str:
-    """What stands below the frame, in one element; the page that was chosen,
-    or ''.
-
-    following  the bug that is marked as the next
-    """
+    """What stands below the frame, as HTML; the bug `following` is marked as
+    the next."""
     done = predict.progress().uncovered()
-    stages = "".join(
-        f'<section><div class="tiles">{"".join(_tile(b.name, following) for b in bugs)}'
-        f"</div><h3><code>{stage}</code></h3><p>{safe(ASKS[stage])}</p></section>"
-        for stage, bugs in stops().items()
-    )
-    also = "".join(_link(*one) for one in ALSO.items() if one[0] in tool_files())
-    return show(
-        f'<p class="gb-ways">{_ways(following)}</p>{NOTE}'
+    stages = ""
+    for stage, bugs in stops().items():
+        tiles = "".join(_tile(record.name, following) for record in bugs)
+        stages += f'<section><div class="tiles">{tiles}</div>'
+        stages += f"<h3><code>{stage}</code></h3><p>{safe(ASKS[stage])}</p></section>"
+    ways = {BUG: f"The bug in this picture: {load(BUG).title}"}
+    if following is not None and following != BUG:
+        which = "next" if done else "first"
+        title = f"Predict the {which} bug: {load(following).title}"
+        ways = {following: title, **ways}
+    ways["check"] = "Check your own run"
+    also = {page: label for page, label in ALSO.items() if page in tool_files()}
+    return (
+        f"{_links(ways)}{NOTE}"
         '<div class="gb-index"><header>'
         f"<h2>{len(BUGS)} bugs, each at the stage that it breaks</h2>"
         f"<p><b>{len(done)}</b> of {len(BUGS)} uncovered</p>"
         "<p>Predict what a bug does to the blue dots, and its picture fills in.</p>"
         '<input type="search" placeholder="Trainer, bug or stage"'
         ' aria-label="Find a bug by trainer, bug or stage">'
-        f'</header><div class="stages">{stages}</div></div>'
-        f'<p class="gb-ways">{also}</p>',
-        key="index",
+        f'</header><div class="stages">{stages}</div></div>{_links(also)}'
     )
 
 
-def _ways(following: str | None) -> str:
-    """The next bug, the one in the picture, and the check, as links."""
-    started = "next" if predict.progress().uncovered() else "first"
-    links = {BUG: f"The bug in this picture: {load(BUG).title}"}
-    if following is not None and following != BUG:
-        title = f"Predict the {started} bug: {load(following).title}"
-        links = {following: title, **links}
-    links["check"] = "Check your own run"
-    return "".join(_link(*one) for one in links.items())
-
-
-def _link(page: str, label: str) -> str:
-    return f'<a href="{page}" data-name="{page}">{safe(label)}</a>'
+def _links(pages: dict[str, str]) -> str:
+    links = "".join(
+        f'<a href="{page}" data-name="{page}">{safe(label)}</a>'
+        for page, label in pages.items()
+    )
+    return f'<p class="gb-ways">{links}</p>'
 
 
 def _tile(name: str, following: str | None) -> str:
     main, covered = load(name), predict.covered(name)
     mark = "\u00a0←\u00a0next" if name == following else ""
-    state = "not predicted yet" if covered else "uncovered"
-    found = f"{main.title} {main.standing} {main.trainer} {name} {last_seen(name)}"
+    look, state = "open", "uncovered"
+    if covered:
+        look, state = "covered", "not predicted yet"
+    text = f"{main.title} {main.standing} {main.trainer} {name} {last_seen(name)}"
+    picture, alt = thumbnail(name, covered)
     return (
-        f'<a href="{name}" data-name="{name}" data-find="{safe(found.lower())}"'
-        f' class="{"covered" if covered else "open"}">'
-        f"{thumbnail(main, covered)}<b>{safe(main.title)}{mark}</b>"
+        f'<a href="{name}" data-name="{name}" data-find="{safe(text.lower())}"'
+        f' class="{look}"><img alt="{safe(f"{main.title}: {alt}")}"'
+        f' src="data:image/svg+xml,{quote(picture)}"><b>{safe(main.title)}{mark}</b>'
         f'<small>{safe(main.standing)}</small><span class="seen-not">{state}</span></a>'
     )
 
 
-def _foot() -> None:
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
-        made = partial(map_file, _server())
-        download("The map as SVG", "gradebook-map.svg", made, type="tertiary")
-        if predict.progress().guesses:
-            st.button(
-                "Start over",
-                key="start-over",
-                type="tertiary",
-                on_click=predict.start_over,
-                help="Covers every bug again.",
-            )
-    st.markdown("Nothing you type leaves the machine that serves this page.")
-
-
-def _server() -> str:
-    """The address that the pages' names are put behind."""
-    here = (st.context.url or "").split("?")[0].rstrip("/")
-    return here.removesuffix("/home")
-
-
-# A small picture of a case for its card: one line a row, as an image
-
-
-PLACE = "card-pictures"
-VERSION = secrets.token_hex(4)
-"""Of this server's pictures: a browser keeps them until the next start."""
-WIDTH, HEIGHT = 320, 120
-COVERED = "The correct engine's numbers. Predict the faulty ones."
-STOPPED = "The faulty trainer stops with an error on this batch."
-
-
-def thumbnail(scenario: Scenario, covered: bool) -> str:
-    """The picture of the case as it came, as an HTML image.
-
-    covered  True leaves everything faulty out
-    """
-    said = COVERED if covered else told(scenario)
-    side = "covered" if covered else "whole"
-    file = own_path(f"/{PLACE}/{VERSION}/{scenario.bug}-{side}.svg")
-    return (
-        f'<img alt="{safe(f"{scenario.title}: {said}")}" loading="lazy"'
-        f' width="{WIDTH}" height="{HEIGHT}"'
-        f' src="{file}">'
-    )
-
-
 @lru_cache(maxsize=256)
-def told(scenario: Scenario) -> str:
-    """What the picture shows, in a sentence."""
-    found = _compared(scenario)
-    kind = scenario.telltale.kind
-    return STOPPED if found is None else summary(found, kind)
-
-
-async def answer(request: Request) -> Response:
-    """The file that a browser asks for."""
-    return file(request.path_params["name"])
-
-
-def file(name: str) -> Response:
-    """A picture by its file's name."""
-    case, _, side = name.removesuffix(".svg").rpartition("-")
-    if case not in BUGS or side not in ("covered", "whole"):
-        return PlainTextResponse("not found", 404)
-    return Response(
-        drawn(case, side == "covered"),
-        media_type="image/svg+xml",
-        headers={"Cache-Control": "public, max-age=31536000, immutable"},
-    )
-
-
-@lru_cache(maxsize=256)
-def drawn(name: str, covered: bool) -> str:
-    """The picture of a bug's report, as SVG."""
+def thumbnail(name: str, covered: bool) -> tuple[str, str]:
+    """A small picture of a bug's report, one line a row, as SVG, and what it
+    shows in a sentence; nothing faulty while it is covered."""
     scenario = load(name)
-    found = _compared(scenario)
-    if found is None:
-        correct = run(CORRECT, scenario.batch()).advantage.tolist()
-        panel = Panel("advantage", correct, [])
-    else:
-        shown = panels(found, scenario.telltale.kind)
-        panel = shown[-1] if covered else telling(shown)
-    if covered or found is None:
-        panel = replace(panel, faulty=[math.nan] * len(panel.correct), flips=())
-    return figures.thumbnail(panel, WIDTH, HEIGHT, not covered and squashes([panel]))
-
-
-def _compared(scenario: Scenario) -> Comparison | None:
-    """Both engines on the case; None where the faulty trainer stops."""
+    kind = scenario.telltale.kind
     try:
-        return compare(bug(scenario.bug), scenario.batch())
+        both = compare(bug(name), scenario.batch())
     except GradebookError:
-        return None
+        correct = run(CORRECT, scenario.batch()).advantage.tolist()
+        shown = [Panel("advantage", correct, [])]
+        alt = "The faulty trainer stops with an error on this batch."
+    else:
+        shown, alt = panels(both, kind), summary(both, kind)
+    panel = shown[-1] if covered else telling(shown)
+    if covered:
+        alt = "The correct engine's numbers. Predict the faulty ones."
+    log = not covered and squashes([panel])
+    if covered or not panel.faulty:
+        nothing = [math.nan] * len(panel.correct)
+        panel = replace(panel, faulty=nothing, flips=())
+    return figures.thumbnail(panel, 320, 120, log), alt

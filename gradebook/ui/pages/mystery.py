@@ -35,17 +35,13 @@ from gradebook.ui import keys
 from gradebook.ui.board.component import board, heart
 from gradebook.ui.board.view import no_cause, view
 from gradebook.ui.parts import address, controls, words
-from gradebook.ui.parts.address import seed_of
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.shortcuts import shortcuts
 from gradebook.ui.parts.widget import button
 from gradebook.ui.rooms.seat import carried
 
-PAGE = "mystery"
-TRAINER = "the trainer"
 NO_STAGE = "none"
-NO_BUG = "No bug: the trainer is correct"
 CORRECT = "The trainer's advantages for this batch are correct."
 SAID = "The trainer's advantages for this batch. You see nothing else of it."
 HINTS = {
@@ -53,211 +49,8 @@ HINTS = {
     "half": "Strike out half of the bugs",
     "stage": "Name the stage",
 }
-
-
-def mystery() -> None:
-    """The whole page."""
-    st.title("Mystery trainer", anchor=False)
-    game = address.game(PAGE, keys.MYSTERY, read)
-    if game.over:
-        return _over(game)
-    st.markdown(
-        "This trainer has one of the bugs, or none. Edit the batch and its"
-        " settings, watch the advantages, and name the stage and the bug in"
-        " as few edits as you can. Only bugs that advantages can show are"
-        " hidden here."
-    )
-    main, side = st.columns([17, 8], gap="medium")
-    with main:
-        _board(game)
-    _rest(game, main.container(), side.container())
-
-
-# The trainer
-
-
-@st.fragment(key="heart")
-def _board(game: Game) -> None:
-    """The board with the trainer's advantages."""
-    board(game.draft, partial(data_of, game))
-
-
-def data_of(game: Game) -> dict[str, Any]:
-    """What the board is given to draw: the batch, the trainer's advantages,
-    and nothing of any other stage."""
-    draft = game.draft
-    data = view(draft, kind="sign", covered=True, names=(TRAINER, ""))
-    return data | {
-        "causes": [no_cause(len(draft.table))],
-        "baseline": "",
-        "hollow": "",
-        "summary": SAID,
-        "unnamed": True,
-    }
-
-
-@st.fragment(key="rest")
-def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
-    """What a finished edit draws again: the settings below the board, the
-    answers beside it."""
-    with game.draft.lock:
-        game.note()
-    with main:
-        controls.settings(game.draft, game.draft.scenario.controls, across=4)
-    with side:
-        _name(game)
-        _hints(game)
-    shortcuts(game.draft)
-    address.put_link({"seed": game.seed})
-
-
-# The name
-
-
-def _name(game: Game) -> None:
-    """The score, and the visitor's name for stage and bug."""
-    st.markdown(
-        words.titled(
-            "Name it",
-            f"**{_edits(game)} so far.** A wrong name costs {WRONG} edits. A"
-            " drag is one edit. Going back in the history is free.",
-            level=3,
-        )
-    )
-    left: dict[str, list[str]] = {}
-    for name in set(suspects()) - set(game.struck()):
-        left.setdefault(stage_of(name) or NO_STAGE, []).append(name)
-    stage = st.pills(
-        "Stage",
-        [stage for stage in (*STAGES, NO_STAGE) if stage in left],
-        format_func=lambda stage: "no stage" if stage == NO_STAGE else stage,
-        key=f"mystery-stage-{game.seed}",
-        wrap=True,
-    )
-    suspect = stage and st.pills(
-        "Bug",
-        sorted(left[stage]),
-        format_func=_title,
-        key=f"mystery-bug-{game.seed}-{stage}",
-        wrap=True,
-    )
-    with st.container(horizontal=True):
-        button(
-            "Name it",
-            "mystery-name",
-            game.guess,
-            "" if stage == NO_STAGE else stage,
-            suspect,
-            after=st.rerun,
-            type="primary",
-            disabled=suspect is None,
-        )
-        button("Give up", "mystery-over", game.give_up, after=st.rerun)
-        button("Another trainer", "mystery-new", _new, after=st.rerun)
-    if game.told:
-        st.markdown(f"**{game.told}**")
-
-
-def _edits(game: Game) -> str:
-    return counted(game.cost, "edit")
-
-
-def _title(name: str) -> str:
-    return words.plain(bug(name).title) if name != NONE else NO_BUG
-
-
-def _new() -> None:
-    keys.MYSTERY.put(Game(address.new_seed()))
-
-
-# Hints
-
-
-def _hints(game: Game) -> None:
-    st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
-    with st.container(horizontal=True):
-        for hint, label in HINTS.items():
-            button(
-                f"{label} ({COSTS[hint]} edits)",
-                f"mystery-hint-{hint}",
-                game.take,
-                hint,
-                disabled=hint in game.hints,
-            )
-    for number, rows in game.rows.items():
-        batch = "the first batch" if not number else f"batch {number}"
-        which = ", ".join(map(str, rows)) or "none"
-        st.markdown(f"Rows of {batch} whose advantage is wrong: {which}.")
-    struck = ", ".join(_title(name) for name in game.struck())
-    if struck:
-        st.markdown(f"It is none of these: {struck}.")
-    if "stage" in game.hints:
-        stage = stage_of(game.name)
-        st.markdown(f"The stage is `{stage}`." if stage else "No stage is wrong.")
-
-
-# The end
-
-
-def _over(game: Game) -> None:
-    """The answer, the score, and both engines on the batch."""
-    name = game.name
-    lead = "You gave up after" if game.gave_up else "You named it in"
-    with st.container(border=True, key="verdict"):
-        if name == NONE:
-            said = "The trainer has no bug."
-        else:
-            one = bug(name)
-            said = (
-                f"**{words.plain(one.title)}**, in the stage `{one.stage}`:"
-                f" {words.plain(one.phrase)}."
-            )
-        st.markdown(f"{lead} {_edits(game)}. {said}")
-    with st.container(horizontal=True):
-        if name != NONE:
-            st.page_link(
-                bug_files()[name],
-                label=f"Open: {_title(name)}",
-                query_params=carried(),
-            )
-        st.button("Another trainer", key="mystery-new", type="primary", on_click=_new)
-    draft = _revealed(game)
-    none = name == NONE
-    heart(draft, "sign", covered=none, said=CORRECT if none else "")
-    _keys(draft)
-    st.markdown("The same trainer for a colleague, from the start:")
-    st.code(address.whole_link({"seed": game.seed}), language=None, wrap_lines=True)
-    address.put_link({"seed": game.seed})
-
-
-@st.fragment(key="rest")
-def _keys(draft: Draft) -> None:
-    """Undo and redo by the keyboard, wherever the focus is."""
-    shortcuts(draft)
-
-
-def _revealed(game: Game) -> Draft:
-    """The batch with both engines, in a draft of its own."""
-    if game.end is None:
-        now = game.draft.scenario
-        case = PlainCase(
-            name=f"mystery-{game.seed}",
-            title="Mystery trainer",
-            rows=now.rows,
-            settings=now.settings,
-            bugs=(game.name,) if game.name else (),
-        )
-        game.end = Draft(case.as_scenario())
-        game.end.edit(table=game.draft.table, typed=game.draft.state.typed)
-    return game.end
-
-
-# A game of "Mystery trainer" in one session. Its link is the seed
-
-
 COSTS = {"rows": 2, "half": 3, "stage": 4}
-"""What a hint costs, in edits: which rows of the batch are wrong; half of
-the other bugs; the stage."""
+"""What a hint costs, in edits."""
 WRONG = 3
 """What a wrong name costs, in edits."""
 
@@ -281,35 +74,32 @@ class Trainer(Draft):
 
 @dataclass
 class Game:
-    """Where a visitor stands in a game.
+    """Where a visitor stands in a game. Its link is the seed.
 
+    name   the hidden bug, or NONE
     log    the batches that the trainer was asked about, in order
     rows   by the number of a batch in the log, its wrong rows: the hint "rows"
     hints  the others that were taken
     wrong  how many wrong names were given
-    over   the answer is shown; gave_up: without a name
+    over   how the game ended, in words; '' while it is played
     told   what the last name came to
     end    the batch of the finished game, with both engines
     """
 
     seed: str
+    name: str = field(init=False)
     draft: Draft = field(init=False)
     log: list[State] = field(default_factory=lambda: [first_state()])
     rows: dict[int, list[int]] = field(default_factory=dict)
     hints: set[str] = field(default_factory=set)
     wrong: int = 0
-    over: bool = False
-    gave_up: bool = False
+    over: str = ""
     told: str = ""
     end: Draft | None = None
 
     def __post_init__(self) -> None:
+        self.name = hidden(self.seed)
         self.draft = Trainer(first_state().scenario, name=self.name)
-
-    @property
-    def name(self) -> str:
-        """The hidden bug, or NONE."""
-        return hidden(self.seed)
 
     def note(self) -> int:
         """The number of the batch as it stands in the log. A new one was shown
@@ -327,20 +117,20 @@ class Game:
         hints = sum(COSTS[hint] for hint in self.hints) + COSTS["rows"] * len(self.rows)
         return edits(self.log) + hints + WRONG * self.wrong
 
-    def guess(self, stage: str, name: str) -> None:
+    def guess(self, stage: str | None, name: str | None) -> None:
         """The visitor names the stage and the bug. The right name ends the
         game."""
         if name == self.name:
-            self.over = True
+            self.over = "You named it in"
             return
         self.wrong += 1
         self.told = "Neither the stage nor the bug is right."
-        if stage == stage_of(self.name):
+        if stage == (stage_of(self.name) or NO_STAGE):
             self.told = "The stage is right, the bug is not."
 
     def give_up(self) -> None:
         """The answer is shown without a name."""
-        self.over = self.gave_up = True
+        self.over = "You gave up after"
 
     def take(self, hint: str) -> None:
         """A hint, unless it was taken already."""
@@ -352,14 +142,170 @@ class Game:
 
     def struck(self) -> tuple[str, ...]:
         """The suspects that the hint `half` strikes out."""
-        others = sorted(set(suspects()) - {self.name, NONE}, key=self._drawn)
-        return tuple(others[: len(others) // 2]) if "half" in self.hints else ()
 
-    def _drawn(self, name: str) -> str:
-        text = f"{self.seed}\nhalf\n{name}"
-        return hashlib.sha256(text.encode()).hexdigest()
+        def drawn(name: str) -> str:
+            text = f"{self.seed}\nhalf\n{name}"
+            return hashlib.sha256(text.encode()).hexdigest()
+
+        others = sorted(set(suspects()) - {self.name, NONE}, key=drawn)
+        return tuple(others[: len(others) // 2]) if "half" in self.hints else ()
 
 
 def read(query: Mapping[str, str]) -> Game:
     """The game of a link, from its start."""
-    return Game(seed_of(query))
+    return Game(address.seed_of(query))
+
+
+def mystery() -> None:
+    """The whole page."""
+    st.title("Mystery trainer", anchor=False)
+    game = address.game(keys.MYSTERY, read)
+    address.put(address.game_link(game.seed))
+    if game.over:
+        return _over(game)
+    st.markdown(
+        "This trainer has one of the bugs, or none. Edit the batch and its"
+        " settings, watch the advantages, and name the stage and the bug in"
+        " as few edits as you can. Only bugs that advantages can show are"
+        " hidden here."
+    )
+    main, side = st.columns([17, 8], gap="medium")
+    with main:
+        _board(game)
+    _rest(game, main.container(), side.container())
+
+
+@st.fragment(key="heart")
+def _board(game: Game) -> None:
+    """The board with the trainer's advantages."""
+    board(game.draft, partial(data_of, game))
+
+
+def data_of(game: Game) -> dict[str, Any]:
+    """What the board is given to draw: the batch, the trainer's advantages,
+    and nothing of any other stage."""
+    draft = game.draft
+    data = view(draft, kind="sign", covered=True, names=("the trainer", ""))
+    return data | {
+        "causes": [no_cause(len(draft.table))],
+        "baseline": "",
+        "hollow": "",
+        "summary": SAID,
+        "unnamed": True,
+    }
+
+
+@st.fragment(key="rest")
+def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
+    """What a finished edit draws again: the settings below the board, the
+    answers beside it."""
+    with game.draft.lock:
+        game.note()
+    with main:
+        controls.settings(game.draft, game.draft.scenario.controls, across=4)
+    with side:
+        _name(game)
+        _hints(game)
+    shortcuts(game.draft)
+
+
+def _name(game: Game) -> None:
+    """The score, and the visitor's name for stage and bug."""
+    text = (
+        f"**{counted(game.cost, 'edit')} so far.** A wrong name costs {WRONG} edits. A"
+        " drag is one edit. Going back in the history is free."
+    )
+    st.markdown(words.titled("Name it", text, level=3))
+    left: dict[str, list[str]] = {}
+    for name in sorted(set(suspects()) - set(game.struck())):
+        left.setdefault(stage_of(name) or NO_STAGE, []).append(name)
+    stage = st.pills(
+        "Stage",
+        [stage for stage in (*STAGES, NO_STAGE) if stage in left],
+        format_func=lambda stage: "no stage" if stage == NO_STAGE else stage,
+        key=f"mystery-stage-{game.seed}",
+        wrap=True,
+    )
+    suspect = stage and st.pills(
+        "Bug",
+        left[stage],
+        format_func=_title,
+        key=f"mystery-bug-{game.seed}-{stage}",
+        wrap=True,
+    )
+    with st.container(horizontal=True):
+        button(
+            "Name it",
+            "mystery-name",
+            lambda: game.guess(stage, suspect),
+            after=st.rerun,
+            type="primary",
+            disabled=suspect is None,
+        )
+        button("Give up", "mystery-over", game.give_up, after=st.rerun)
+        button("Another trainer", "mystery-new", _new, after=st.rerun)
+    if game.told:
+        st.markdown(f"**{game.told}**")
+
+
+def _title(name: str) -> str:
+    return words.plain(bug(name).title) if name else "No bug: the trainer is correct"
+
+
+def _new() -> None:
+    keys.MYSTERY.put(Game(address.new_seed()))
+
+
+def _hints(game: Game) -> None:
+    st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
+    with st.container(horizontal=True):
+        for hint, label in HINTS.items():
+            button(
+                f"{label} ({COSTS[hint]} edits)",
+                f"mystery-hint-{hint}",
+                partial(game.take, hint),
+                disabled=hint in game.hints,
+            )
+    for number, rows in game.rows.items():
+        batch = "the first batch" if not number else f"batch {number}"
+        which = ", ".join(map(str, rows)) or "none"
+        st.markdown(f"Rows of {batch} whose advantage is wrong: {which}.")
+    struck = ", ".join(map(_title, game.struck()))
+    if struck:
+        st.markdown(f"It is none of these: {struck}.")
+    if "stage" in game.hints:
+        stage = stage_of(game.name)
+        st.markdown(f"The stage is `{stage}`." if stage else "No stage is wrong.")
+
+
+def _over(game: Game) -> None:
+    """The answer, the score, and both engines on the batch."""
+    name = game.name
+    answer = "The trainer has no bug."
+    if name:
+        record = bug(name)
+        answer = f"**{_title(name)}**, in the stage `{record.stage}`:"
+        answer += f" {words.plain(record.phrase)}."
+    with st.container(border=True, key="verdict"):
+        st.markdown(f"{game.over} {counted(game.cost, 'edit')}. {answer}")
+    with st.container(horizontal=True):
+        if name:
+            label, file = f"Open: {_title(name)}", bug_files()[name]
+            st.page_link(file, label=label, query_params=carried())
+        st.button("Another trainer", key="mystery-new", type="primary", on_click=_new)
+    if game.end is None:
+        now = game.draft.scenario
+        case = PlainCase(
+            name=f"mystery-{game.seed}",
+            title="Mystery trainer",
+            rows=now.rows,
+            settings=now.settings,
+            bugs=(name,) if name else (),
+        )
+        game.end = Draft(case.as_scenario())
+        game.end.edit(table=game.draft.table, typed=game.draft.state.typed)
+    heart(game.end, "sign", covered=not name, said="" if name else CORRECT)
+    st.fragment(shortcuts, key="rest")(game.end)
+    st.markdown("The same trainer for a colleague, from the start:")
+    link = address.whole(address.game_link(game.seed))
+    st.code(link, language=None, wrap_lines=True)

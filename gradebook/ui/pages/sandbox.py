@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.bugs import BUGS, Swap, swaps
+from gradebook.bugs import BUGS, swaps
 from gradebook.cases import edits
 from gradebook.cases.scenario import SANDBOX, combinations, load, variants
 from gradebook.core.columns import titled
@@ -22,8 +22,7 @@ from gradebook.ui.parts import address, controls, drafts, stages, takehome, word
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.stages import workings
-from gradebook.ui.parts.widget import button, choosing, folded, picking
+from gradebook.ui.parts.widget import button, choosing, folded, showing
 
 PAGE = SANDBOX
 BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
@@ -35,6 +34,7 @@ def sandbox() -> None:
     """The whole page."""
     address.arrive(PAGE)
     draft = drafts.of(address.case(PAGE))
+    bugs = draft.state.bugs
     st.title("Sandbox", anchor=False)
     address.problems()
     main, side = st.columns([3, 1], gap="medium")
@@ -45,30 +45,29 @@ def sandbox() -> None:
         _bugs(draft)
     with side.container():
         kind = _kind(draft)
-    try:
-        parts = swaps(draft.state.bugs)
-    except GradebookError as error:
-        main.error(words.plain(words.place(error)))
-        address.depart(PAGE)
-        return
     with main:
-        st.markdown(_swapped(draft.state.bugs, parts))
+        try:
+            st.markdown(_swapped(bugs))
+        except GradebookError as error:
+            st.error(words.plain(words.place(error)))
+            address.depart(PAGE)
+            return
         if draft.scenario.also:
             st.markdown(words.plain(draft.scenario.story))
         _board(draft, kind)
-    rest(draft, draft.state.bugs, main.container(), side.container(key="settings"))
+    rest(draft, bugs, main.container(), side.container(key="settings"))
 
 
 @st.fragment(key="heart")
 def _board(draft: Draft, kind: str) -> None:
     """The board, and the path of its row through the stages."""
+
+    def seen() -> dict[str, Any]:
+        data = view(draft, kind=kind, covered=False)
+        return data | {"path": path(draft, False)}
+
     draft.acts = {"stage": partial(stages.choose, draft)}
-    board(draft, partial(_seen, draft, kind))
-
-
-def _seen(draft: Draft, kind: str) -> dict[str, Any]:
-    seen = view(draft, kind=kind, covered=False)
-    return seen | {"path": path(draft, False)}
+    board(draft, seen)
 
 
 @st.fragment(key="rest")
@@ -83,20 +82,16 @@ def rest(
             st.rerun()
         with side:
             _settings(draft)
-        row = min(draft.row, draft.comparison.batch.rows - 1)
-        if row >= 0:
-            with main, below(draft):
-                stages.opened(draft)
-                if not draft.stage:
-                    workings(draft, row)
-        if not draft.faults:
-            with main:
+        with main:
+            if draft.shown_row >= 0:
+                with below(draft):
+                    stages.opened(draft)
+                    if not draft.stage:
+                        stages.workings(draft)
+            if not draft.faults:
                 takehome.take_home(draft)
         shortcuts(draft)
         address.depart(PAGE)
-
-
-# The start
 
 
 def _start(draft: Draft) -> None:
@@ -108,8 +103,8 @@ def _start(draft: Draft) -> None:
         titles[f"{PAGE}-{main.name}"] = main.title
         for other in others:
             titles[f"{PAGE}-{other.name}"] = f"{main.title}: {other.title}"
-    for one in combinations():
-        titles[f"{PAGE}-{one.name}"] = f"Together: {one.title}"
+    for together in combinations():
+        titles[f"{PAGE}-{together.name}"] = f"Together: {together.title}"
 
     def pick(name: str) -> None:
         keys.CASES.get()[PAGE] = name
@@ -125,39 +120,36 @@ def _start(draft: Draft) -> None:
 
 def _bugs(draft: Draft) -> None:
     """The bugs that the faulty engine has: part of the state."""
-    among = {n: words.plain(load(n).title) for n in bug_files()}
 
     def pick(chosen: list[str]) -> None:
-        draft.edit(bugs=tuple(n for n in BUGS if n in chosen))
+        draft.edit(bugs=tuple(name for name in BUGS if name in chosen))
         st.rerun()
 
     st.pills(
         "Bugs in the faulty engine",
-        list(among),
-        format_func=among.__getitem__,
+        list(bug_files()),
+        format_func=lambda name: words.plain(load(name).title),
         selection_mode="multi",
         wrap=True,
-        **picking(
-            draft.named("bugs"),
-            list(draft.state.bugs),
-            pick,
-        ),
+        **showing(draft.named("bugs"), list(draft.state.bugs), pick, "default"),
     )
 
 
-def _swapped(bugs: tuple[str, ...], parts: tuple[Swap, ...]) -> str:
-    """Which stages the bugs swap, and what two bugs of one stage do."""
+def _swapped(bugs: tuple[str, ...]) -> str:
+    """Which stages the bugs swap, and what two bugs of one stage do. Raises
+    GradebookError where they cannot be on together."""
+    parts = swaps(bugs)
     if not bugs:
         return "No bug is chosen: both engines are the correct one."
     names = ", ".join(f"`{part.stage}`" for part in parts)
-    lines = [f"Swapped {'stage' if len(parts) == 1 else 'stages'}: {names}."]
-    lines += [
-        f"The bugs of `{part.stage}` act together: each drops one of the"
-        " conditions that a row must meet in order to count."
-        for part in parts
-        if len(part.drops) > 1
-    ]
-    return " ".join(lines)
+    text = f"Swapped {'stage' if len(parts) == 1 else 'stages'}: {names}."
+    for part in parts:
+        if len(part.drops) > 1:
+            text += (
+                f" The bugs of `{part.stage}` act together: each drops one of the"
+                " conditions that a row must meet in order to count."
+            )
+    return text
 
 
 def _kind(draft: Draft) -> str:
@@ -167,8 +159,8 @@ def _kind(draft: Draft) -> str:
     kind = draft.kind or draft.scenario.telltale.kind
     now = kind if kind in PICTURES else "sign"
 
-    def pick(one: str) -> None:
-        draft.kind = one
+    def pick(kind: str) -> None:
+        draft.kind = kind
         st.rerun()
 
     st.segmented_control(
@@ -176,16 +168,16 @@ def _kind(draft: Draft) -> str:
         list(PICTURES),
         format_func=PICTURES.__getitem__,
         required=True,
-        **picking(draft.named("kind"), now, pick),
+        **showing(draft.named("kind"), now, pick, "default"),
     )
     return now
 
 
 def _settings(draft: Draft) -> None:
     """Those that matter to the chosen bugs; folded, the others."""
-    named = {*BASIC, *(n for bug in draft.state.bugs for n in load(bug).controls)}
-    near = [n for n in draft.scenario.controls if n in named]
-    far = [n for n in draft.scenario.controls if n not in named]
+    named = {*BASIC, *(name for bug in draft.state.bugs for name in load(bug).controls)}
+    near = [name for name in draft.scenario.controls if name in named]
+    far = [name for name in draft.scenario.controls if name not in named]
     controls.settings(draft, near, across=2)
 
     def others() -> None:
@@ -201,16 +193,14 @@ def _settings(draft: Draft) -> None:
 
 def _columns(draft: Draft) -> None:
     """A button for the columns that this start's table lacks."""
-    whole = draft.table.with_every_column()
-    missing = [n for n in whole.headers if n not in draft.table]
-    if not missing:
-        return
-    button(
-        "Show every column",
-        f"columns-{draft.scenario.name}",
-        draft.do,
-        edits.show_every_column,
-        help="Adds, with values that change no advantage: "
-        + ", ".join(titled(n) for n in missing)
-        + ".",
-    )
+    headers = draft.table.with_every_column().headers
+    missing = [titled(name) for name in headers if name not in draft.table]
+    if missing:
+        button(
+            "Show every column",
+            f"columns-{draft.scenario.name}",
+            partial(draft.do, edits.show_every_column),
+            help="Adds, with values that change no advantage: "
+            + ", ".join(missing)
+            + ".",
+        )

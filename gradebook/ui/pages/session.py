@@ -29,10 +29,6 @@ def session() -> None:
     if not seat.learning():
         st.header("The plan")
         plans()
-    _handouts()
-
-
-def _handouts() -> None:
     st.header("Handouts")
     st.markdown(
         "One page for each bug, to print or to send: its claim, batch,"
@@ -41,9 +37,5 @@ def _handouts() -> None:
     )
     with st.container(horizontal=True):
         for bug in bug_files():
-            download(
-                words.plain(load(bug).title),
-                f"gradebook-{bug}.html",
-                partial(handout, bug),
-                f"handout-{bug}",
-            )
+            title, file = words.plain(load(bug).title), f"gradebook-{bug}.html"
+            download(title, file, partial(handout, bug), f"handout-{bug}")

@@ -24,7 +24,6 @@ from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import download
 from gradebook.ui.rooms.bar import asks
 
-PAGE = "trainers"
 MARKS = {
     "holds": "✓",
     "broken": "✕ broken",
@@ -63,7 +62,7 @@ REST = ("lone_row", "missing", "ragged", "float_type")
 def trainers() -> None:
     """The whole page."""
     st.title("Trainers")
-    if asks(PAGE):
+    if asks("trainers"):
         return
     dates = sorted({line["measured_on"] for line in newest()})
     st.markdown(
@@ -153,24 +152,24 @@ def _line(line: dict[str, Any], column: str) -> None:
         f" Computes {line['computes'] or UNKNOWN}."
         f" Licence: {line['license']}. Measured on {line['measured_on']}."
     )
-    laws = {name: each for name, each in line["shown"].items() if _law(name) == column}
-    bugs = {} if laws else line["bugs"]
+    laws, bugs = line["shown"], line["bugs"]
+    if column == "bugs":
+        laws = {}
+    elif chosen := {n: shown for n, shown in laws.items() if _law(n) == column}:
+        laws, bugs = chosen, {}
     for name, shown in bugs.items():
         st.markdown(f"**[{_bug(name)}]({name})** gives these advantages.")
-        st.markdown(_threads(name, line["trainer"]))
+        sources = load(name).sources
+        prefix = line["trainer"].casefold()
+        own = [s for s in sources if s.label.casefold().startswith(prefix)]
+        where = line["trainer"] if own else "other trainers"
+        cites = "; ".join(map(cited, own or sources))
+        st.markdown(f"Reported in {where}: {cites}")
         _batch(shown, line)
-    for name, shown in (laws or ({} if column == "bugs" else line["shown"])).items():
+    for name, shown in laws.items():
         st.markdown(f"**{words(name)}** {shown['sentence']}")
         _batch(shown, line)
     _history(line)
-
-
-def _threads(name: str, trainer: str) -> str:
-    """Where a bug was reported: in this trainer, or else in others."""
-    sources = load(name).sources
-    own = [s for s in sources if s.label.casefold().startswith(trainer.casefold())]
-    where = f"Reported in {trainer}" if own else "Reported in other trainers"
-    return f"{where}: " + "; ".join(cited(source) for source in own or sources)
 
 
 def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
@@ -178,13 +177,13 @@ def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
     query = dict(parse_qsl(shown["link"].partition("?")[2]))
     both = compared(decode(query, default="sandbox").state)
     engines = zip(both.correct.advantage.tolist(), both.faulty.advantage.tolist())
-    body = [
-        [f"{chr(65 + at)}", "missing" if reward is None else short(reward)]
-        + [short(round(value, 6) + 0, 4) for value in (advantage, *next(engines))]
-        for at, pairs in enumerate(zip(shown["rewards"], shown["advantages"]))
-        for reward, advantage in zip(*pairs)
-    ]
-    head = ["prompt", "reward", f"{line['trainer']}", "correct", "faulty"]
+    body = []
+    for number, pairs in enumerate(zip(shown["rewards"], shown["advantages"])):
+        for reward, advantage in zip(*pairs):
+            cells = [chr(65 + number), "missing" if reward is None else short(reward)]
+            numbers = (advantage, *next(engines))
+            body.append(cells + [short(round(x, 6) + 0, 4) for x in numbers])
+    head = ["prompt", "reward", line["trainer"], "correct", "faulty"]
     table(head, body, range(1, 5))
     st.markdown(f"[Open this batch in the sandbox]({shown['link']})")
 
@@ -206,14 +205,11 @@ def _history(line: dict[str, Any]) -> None:
             changes.append(f"- **{after}**, after {before}: {'; '.join(differing)}")
     st.markdown(f"**Its history**, {len(versions)} measured releases.")
     st.markdown("\n".join(changes) or "Nothing changed between them.")
-    between = [" ·"] * (len(versions) - 1) + [""]
-    body = [
-        [
-            name.replace(" ", "\N{NO-BREAK SPACE}"),
-            *(measurements[v][name] + dot for v, dot in zip(versions, between)),
-        ]
-        for name in _strips(line)
-    ]
+    body = []
+    for name in _strips(line):
+        cells = [f"{measurements[version][name]} ·" for version in versions]
+        cells[-1] = cells[-1].removesuffix(" ·")
+        body.append([name.replace(" ", "\N{NO-BREAK SPACE}"), *cells])
     table(["", *versions], body, heads=1, label="history")
     st.caption("A dot: releases between, if any, were not measured.")
 

@@ -1,62 +1,50 @@
-"""The settings of a case as widgets, and what a trainer would log of its
-batch. A change acts at once."""
+"""The settings of a case as widgets. A change acts at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
-from gradebook.analysis.comparison import mean_kl, trained_tokens
 from gradebook.cases import edits
 from gradebook.cases.case import SPECIAL_CONTROLS
-from gradebook.cases.state import (
-    FIELDS,
-    TEXTS,
-    title,
-    typed_settings,
-)
-from gradebook.core.formatting import plain, small
+from gradebook.cases.state import FIELDS, TEXTS, title, typed_settings
+from gradebook.core.formatting import small
 from gradebook.core.settings import ESTIMATORS, OF_ESTIMATOR
-from gradebook.output.panels import GRADIENT
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import choosing, showing
 
 CUSTOM = "custom"
 
 
 def switches(draft: Draft) -> None:
-    """Every control of the case; each acts at once."""
+    """Every control of the case, and the settings that a link changed without
+    one."""
     names = draft.scenario.controls
     settings(draft, names)
-    _unseen(draft, names)
+    fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
+    unseen = [
+        f"{title(name)} {draft.state.typed[name]}"
+        for name in changed(draft)
+        if name not in fields
+    ]
+    if unseen:
+        st.markdown(f"Set without a field here: {words.plain(', '.join(unseen))}.")
     if "padded_width" in names:
         padded_width(draft)
-    if draft.scenario.telltale.kind == GRADIENT:
-        _logged(draft)
 
 
 def settings(draft: Draft, names: Sequence[str], across: int = 3) -> None:
-    """The settings of these names as fields, `across` in a line."""
-    names = [n for n in names if n not in SPECIAL_CONTROLS]
+    """The settings of these names as fields, at most `across` in a line."""
+    names = [name for name in names if name not in SPECIAL_CONTROLS]
     lines = -(-len(names) // across)
-    wide = -(-len(names) // max(lines, 1))
-    for start in range(0, len(names), wide or 1):
-        parts = st.columns(wide, vertical_alignment="bottom")
-        for part, name in zip(parts, names[start : start + wide]):
+    for line in range(lines):
+        parts = st.columns(-(-len(names) // lines), vertical_alignment="bottom")
+        for part, name in zip(parts, names[line * len(parts) :]):
             with part:
                 _widget(draft, name)
-
-
-def _unseen(draft: Draft, names: Sequence[str]) -> None:
-    """Says which settings a link changed that have no field here."""
-    fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}
-    unseen = [n for n in changed(draft) if n not in fields]
-    said = [f"{title(n)} {draft.state.typed[n]}" for n in unseen]
-    if said:
-        st.markdown(f"Set without a field here: {words.plain(', '.join(said))}.")
 
 
 def changed(draft: Draft) -> list[str]:
@@ -66,31 +54,23 @@ def changed(draft: Draft) -> list[str]:
 
 
 def _widget(draft: Draft, name: str) -> None:
-    called = draft.named(f"set-{name}")
+    key = draft.named(f"set-{name}")
     if name == "estimator":
-        given = choosing(
-            called,
-            [*ESTIMATORS, CUSTOM],
-            estimator(draft),
-            lambda one: _set_estimator(draft, one),
-        )
-        label, told = TEXTS[name]["title"], TEXTS[name]["help"]
-        st.selectbox(label, help=told, **given)
+        options, choose = [*ESTIMATORS, CUSTOM], partial(_set_estimator, draft)
+        arguments = choosing(key, options, estimator(draft), choose)
+        st.selectbox(TEXTS[name]["title"], help=TEXTS[name]["help"], **arguments)
         return
-
-    def take(value: object) -> None:
-        draft.do(edits.set_setting, name, value)
-
     field, now = FIELDS[name], draft.state.get(name)
-    if field.kind == "choice":
-        given = choosing(called, list(field.options.values()), now, take)
-        st.selectbox(field.title, help=field.help, **given)
-        return
-    kind = st.toggle if field.kind == "flag" else st.text_input
-    if field.kind != "flag":
-        now = small(now)
+    take = partial(draft.do, edits.set_setting, name)
     text, why = draft.refused.get(name, (now, ""))
-    kind(field.title, help=field.help, **showing(called, text, take))
+    if field.kind == "choice":
+        options = list(field.options.values())
+        st.selectbox(field.title, help=field.help, **choosing(key, options, now, take))
+    elif field.kind == "flag":
+        st.toggle(field.title, help=field.help, **showing(key, text, take))
+    else:
+        text = text if why else small(text)
+        st.text_input(field.title, help=field.help, **showing(key, text, take))
     if why:
         st.markdown(words.plain(why))
 
@@ -101,7 +81,7 @@ def estimator(draft: Draft) -> str:
     fitting = [
         name
         for name, settings in ESTIMATORS.items()
-        if all(settings[f] == now[f] for f in OF_ESTIMATOR)
+        if all(settings[field] == now[field] for field in OF_ESTIMATOR)
     ]
     if draft.estimator in fitting:
         return draft.estimator
@@ -110,17 +90,15 @@ def estimator(draft: Draft) -> str:
 
 def _set_estimator(draft: Draft, name: str) -> None:
     draft.estimator = name
-    chosen = draft.scenario.settings
-    if name != CUSTOM:
-        chosen = ESTIMATORS[name]
+    chosen = draft.scenario.settings if name == CUSTOM else ESTIMATORS[name]
     typed = typed_settings(chosen)
-    taken = {name: typed[name] for name in OF_ESTIMATOR}
-    draft.edit(typed={**draft.state.typed, **taken})
+    changes = {field: typed[field] for field in OF_ESTIMATOR}
+    draft.edit(typed={**draft.state.typed, **changes})
 
 
 def padded_width(draft: Draft) -> None:
-    width = draft.table.width
-    masks = draft.table["mask"]
+    """How many tokens a row of the padded batch has."""
+    width, masks = draft.table.width, draft.table["mask"]
     used = [t + 1 for t in range(width) if any(mask[t] for mask in masks)]
     longest = max(used, default=1)
     st.number_input(
@@ -131,23 +109,5 @@ def padded_width(draft: Draft) -> None:
         width=180,
         help="Tokens in a row of the padded batch. One more token of"
         " padding changes no rollout.",
-        **showing(
-            draft.named("width"),
-            width,
-            lambda n: draft.do(edits.set_width, n),
-        ),
+        **showing(draft.named("width"), width, partial(draft.do, edits.set_width)),
     )
-
-
-def _logged(draft: Draft) -> None:
-    """What a trainer logs of a step with each engine."""
-    both, batch = draft.comparison, draft.comparison.batch
-    traces = (both.correct, both.faulty)
-    if batch.logp is None:
-        return
-    body = [
-        ["loss", *(plain(float(t.loss or 0), 5) for t in traces)],
-        ["mean KL", *(plain(mean_kl(batch, t), 5) for t in traces)],
-        ["tokens in the loss", *(str(trained_tokens(batch, t)) for t in traces)],
-    ]
-    table(["a trainer logs", *draft.state.engine_names], body, numbers=(1, 2))

@@ -3,30 +3,23 @@ and worked out only when it is opened."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
 from gradebook.analysis.influence import influences
-from gradebook.analysis.law_check import (
-    BROKEN,
-    HOLDS,
-    Outcome,
-    check,
-    couples_prompts,
-)
+from gradebook.analysis.law_check import BROKEN, HOLDS, check, couples_prompts
 from gradebook.analysis.law_check import words as law_words
 from gradebook.analysis.laws import EIGHT
 from gradebook.analysis.shrink import shrink
 from gradebook.cases.record import bug
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import minus, plain
+from gradebook.core.formatting import minus, plain, settled
 from gradebook.engine.pipeline import CORRECT
 from gradebook.output.charts import MapPicture, map_figure
-from gradebook.ui.parts import tables, words
+from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.tables import chart, ink, prompts_of, table
+from gradebook.ui.parts.tables import chart, ink, offered, prompts_of, table
 from gradebook.ui.parts.widget import folded
 
 MOST_ROWS = 128
@@ -37,47 +30,39 @@ def deeper(draft: Draft) -> None:
     """The section: its parts, folded; nothing of a batch without rows."""
     if not draft.comparison.batch.rows:
         return
-    parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
-        "shrink": ("The smallest batch that shows the bug", _smallest),
-        "influence": (
-            "Which row's reward moves which row's advantage",
-            _influence,
-        ),
-        "laws": ("Laws that must hold, tried on both engines", _laws),
-    }
-    for name, (title, part) in parts.items():
+    for title, name, part in (
+        ("The smallest batch that shows the bug", "shrink", _smallest),
+        ("Which row's reward moves which row's advantage", "influence", _influence),
+        ("Laws that must hold, tried on both engines", "laws", _laws),
+    ):
         folded(title, name, partial(part, draft))
 
 
 def _smallest(draft: Draft) -> None:
-    """A button that reduces the batch to the smallest that shows it."""
     st.markdown(
         "Reduces the batch to the smallest one, with the roundest numbers,"
         " that still shows the bug in the same way. The board shows it; Undo"
         " goes back step by step."
     )
-    if st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
-        _shrink(draft)
-
-
-def _shrink(draft: Draft) -> None:
-    steps = []
+    if not st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
+        return
+    states = []
     try:
         with st.status("Shrinking", expanded=True) as status:
-            for found in shrink(draft.state):
-                steps.append((found.sentence, found.state))
-                said = f"Step {len(steps)}: {found.sentence}"
-                status.update(label=words.plain(said))
+            for step in shrink(draft.state):
+                states.append(step.state)
+                label = f"Step {len(states)}: {step.sentence}"
+                status.update(label=words.plain(label))
     except GradebookError as error:
         st.error(words.plain(words.place(error)))
         return
-    if not steps:
+    if not states:
         st.markdown(
             "There is nothing to shrink: the batch does not show the bug, or"
             " is already as small as it gets."
         )
         return
-    for _, state in steps:
+    for state in states:
         draft.become(state)
     st.rerun()
 
@@ -118,29 +103,35 @@ def _influence(draft: Draft) -> None:
         names,
     )
     key = f"map-{draft.scenario.name}"
-    chart(
-        map_figure(picture),
-        key=key,
-        config={"displayModeBar": False},
-        alt=f"Influence of each row on each, {names[0]} and {names[1]}. {leak}",
-    )
+    alt = f"Influence of each row on each, {names[0]} and {names[1]}. {leak}"
+    chart(map_figure(picture), key=key, alt=alt)
     st.markdown(leak)
-    tables.offered("the map's numbers", key, lambda: tables.of_map(picture))
+    offered("the map's numbers", key, partial(frames_of, picture))
+
+
+def frames_of(picture: MapPicture) -> dict:
+    """Both engines' matrices: a line for each moved row, a column for each
+    row that moves it, the prompt beside the number."""
+    import pandas as pd
+
+    rows = [f"{row} {prompt}" for row, prompt in enumerate(picture.prompts)]
+    columns = [f"by {row}" for row in rows]
+    return {
+        f"{name}: row moved, by row": pd.DataFrame(matrix, rows, columns).map(settled)
+        for name, matrix in zip(picture.names, (picture.correct, picture.faulty))
+    }
 
 
 def _laws(draft: Draft) -> None:
     """Each law in words, and what both engines make of it here."""
-    one, batch = bug(draft.swap.name), draft.comparison.batch
-    engines = (CORRECT, one.engine)
-    note = " (disputed)" if one.status == "disputed" else ""
-    body = [
-        [law_words(name) + note * (name in one.laws), *map(_outcome, outcomes)]
-        for name in dict.fromkeys([*one.laws, *(law.__name__ for law in EIGHT)])
-        if (outcomes := [check(name, engine, batch) for engine in engines])
-    ]
+    record, batch = bug(draft.swap.name), draft.comparison.batch
+    note = " (disputed)" if record.status == "disputed" else ""
+    body = []
+    for name in dict.fromkeys([*record.laws, *(law.__name__ for law in EIGHT)]):
+        line = [law_words(name) + note * (name in record.laws)]
+        for engine in (CORRECT, record.engine):
+            outcome = check(name, engine, batch)
+            mark = {HOLDS: "✓ ", BROKEN: "✗ "}.get(outcome.answer, "")
+            line.append(f"{mark}{outcome.answer}. {minus(outcome.sentence)}")
+        body.append(line)
     table(["what must hold", *draft.state.engine_names], body)
-
-
-def _outcome(outcome: Outcome) -> str:
-    mark = {HOLDS: "✓ ", BROKEN: "✗ "}.get(outcome.answer, "")
-    return f"{mark}{outcome.answer}. {minus(outcome.sentence)}"

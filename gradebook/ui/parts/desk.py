@@ -19,6 +19,8 @@ from gradebook.ui import keys
 from gradebook.ui.parts import words
 from gradebook.ui.parts.shell import page_files
 
+PAGE = "consequences"
+
 
 @dataclass(eq=False)
 class Desk:
@@ -36,7 +38,7 @@ class Desk:
     error     why the last run has no result
     """
 
-    run: Run
+    run: Run = field(default_factory=lambda: default_run(studied()[0]))
     visitor: str = field(default_factory=lambda: secrets.token_hex(8))
     arrivals: int = 0
     guesses: dict[str, tuple[str, Run]] = field(default_factory=dict)
@@ -46,10 +48,10 @@ class Desk:
     problems: tuple[str, ...] = ()
     error: str = ""
 
-    def choose(self, **changes: Any) -> None:
+    def choose(self, run: Run) -> None:
         """Another run stands on the page."""
         runs().cancel(Task(self.run), self.visitor)
-        self.run, self.idle, self.error = replace(self.run, **changes), None, ""
+        self.run, self.idle, self.error = run, None, ""
 
 
 @st.cache_resource(show_spinner=False)
@@ -60,10 +62,8 @@ def runs() -> Runs:
 
 def desk() -> Desk:
     """The session's desk."""
-    desk = keys.DESK.get()
-    if desk is None:
-        desk = Desk(default_run(studied()[0]))
-        keys.DESK.put(desk)
+    desk = keys.DESK.get() or Desk()
+    keys.DESK.put(desk)
     return desk
 
 
@@ -88,21 +88,21 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
         problems.append(in_words("bug", expected, query["bug"], f"{bug} is taken"))
     run = default_run(bug)
     for key in query:
-        if key not in ("v", "bug"):
-            try:
-                changed = {key: _read(run, key, query[key])}
-                run = replace(run, **changed)
-            except GradebookError as error:
-                then = "it is left out"
-                problems.append(in_words(key, error.expected, error.found, then))
+        if key in ("v", "bug"):
+            continue
+        try:
+            changed = {key: _read(run, key, query[key])}
+            run = replace(run, **changed)
+        except GradebookError as error:
+            then = "it is left out"
+            problems.append(in_words(key, error.expected, error.found, then))
     return run, tuple(problems)
 
 
 def _read(run: Run, key: str, text: str) -> Any:
     """The value of a run's field in a link. Raises GradebookError."""
-    slider = study(run.bug).slider
     if key == "value":
-        value = number(text)
+        slider, value = study(run.bug).slider, number(text)
         if abs(slider.nearest(value) - value) > 1e-9:
             bounds = f"a number from {slider.least:g} to {slider.most:g}"
             raise refuse(f"{bounds} in steps of {slider.step:g}", text)
@@ -120,19 +120,18 @@ def _read(run: Run, key: str, text: str) -> Any:
 # From a bug's page to its training runs, and back to them
 
 
-PAGE = "consequences"
-
-
 def matter(bug: str) -> None:
     """The section "does it matter?", where the bug has training runs."""
     if bug not in studied():
         return
-    said = (
+    text = (
         "Train two small policies side by side, one with each engine, and"
         " compare how well they learn."
     )
-    st.markdown(words.titled("Does it matter?", said))
-    curves_link("Train two policies", _own_run(bug))
+    st.markdown(words.titled("Does it matter?", text))
+    mine = keys.DESK.get()
+    own = mine.run if mine and mine.run.bug == bug else default_run(bug)
+    curves_link("Train two policies", own)
 
 
 def back(bug: str) -> None:
@@ -150,15 +149,6 @@ def back(bug: str) -> None:
         curves_link("Back to the curves", opened.run)
 
 
-def _own_run(bug: str) -> Run:
-    """The session's own run of the bug, or the one to begin with."""
-    mine = keys.DESK.get()
-    if mine is not None and mine.run.bug == bug:
-        return mine.run
-    return default_run(bug)
-
-
-def curves_link(label: str, run: Run, **others: str) -> None:
-    """A link to the curves of the run; `others` are more parameters."""
-    query = query_of(run) | others
-    st.page_link(page_files()[PAGE], label=label, query_params=query)
+def curves_link(label: str, run: Run) -> None:
+    """A link to the curves of the run."""
+    st.page_link(page_files()[PAGE], label=label, query_params=query_of(run))

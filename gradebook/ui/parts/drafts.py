@@ -24,10 +24,8 @@ class Draft(drafts.Draft):
     """A draft with what its page works out and what was chosen there.
 
     estimator  the named estimator that was chosen, where several fit
-    stage      the stage that was opened, '' for the first that differs
+    stage      the stage that is open on the path, '' for none
     kind       what the sandbox shows, where it was chosen
-    culprit    the row selected when the influence map's other row was
-               chosen, and that other row
     challenge  the number of the challenge that is shown
     opened     the part at the page's end that is open, '' for none
     acts       what else the board's edits may do: name -> act
@@ -38,7 +36,6 @@ class Draft(drafts.Draft):
     estimator: str = ""
     stage: str = ""
     kind: str = ""
-    culprit: tuple[int, int] = (-1, -1)
     challenge: int = 0
     opened: str = ""
     acts: Mapping[str, Callable[[Mapping[str, Any]], None]] = field(
@@ -60,13 +57,13 @@ class Draft(drafts.Draft):
         """Both engines on the batch as it stands. Where something is wrong
         with it (see `faults`), on the last good one of these bugs, else on the
         case's."""
-        self._work_out()
+        self._compare()
         return self._good or self.original
 
     @property
     def faults(self) -> list[str]:
         """What the engines cannot compute of the batch, in words."""
-        self._work_out()
+        self._compare()
         return self._faults
 
     @property
@@ -74,21 +71,27 @@ class Draft(drafts.Draft):
         """Both engines on the case's own batch."""
         return _as_it_came(self.scenario, self.state.bugs)
 
+    @property
+    def shown_row(self) -> int:
+        """The selected row, or the last of the batch that was compared; -1 where
+        that has none."""
+        return min(self.row, self.comparison.batch.rows - 1)
+
     def compared(self) -> Comparison:
         """Both engines on the state. Raises GradebookError."""
         return compared(self.state)
 
-    def _work_out(self) -> None:
-        """Compares the engines, once for each state."""
+    def _compare(self) -> None:
+        """Once for each state."""
         if self._of is self.state:
             return
+        if self._of is None or self._of.bugs != self.state.bugs:
+            self._good = None
         self._faults = []
         try:
             self._good = self.compared() if self.edited else self.original
         except GradebookError as error:
             self._faults = [said(error)]
-            if self._of is None or self._of.bugs != self.state.bugs:
-                self._good = None
         self._of = self.state
 
     def named(self, part: str) -> str:
@@ -105,7 +108,6 @@ class Draft(drafts.Draft):
 
 @lru_cache(maxsize=256)
 def _as_it_came(scenario: Scenario, bugs: tuple[str, ...]) -> Comparison:
-    """Both engines on the case's own batch, for all learners who open it."""
     return compare(swapped(bugs), start(scenario).batch())
 
 
@@ -118,7 +120,7 @@ def of(scenario: Scenario) -> Draft:
 
 def own_of(scenario: Scenario) -> Draft:
     """The session's own draft of the scenario."""
-    known = keys.DRAFTS.get()
-    if scenario.name not in known:
-        known[scenario.name] = Draft(scenario)
-    return known[scenario.name]
+    drafts_of_session = keys.DRAFTS.get()
+    if scenario.name not in drafts_of_session:
+        drafts_of_session[scenario.name] = Draft(scenario)
+    return drafts_of_session[scenario.name]

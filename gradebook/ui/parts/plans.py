@@ -3,12 +3,11 @@ the session lasts."""
 
 from __future__ import annotations
 
-from functools import partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load
 from gradebook.classroom.plan import (
     HOUR,
@@ -24,7 +23,8 @@ from gradebook.core.errors import GradebookError
 from gradebook.training.study import default_run
 from gradebook.ui import keys
 from gradebook.ui.parts import shell, words
-from gradebook.ui.parts.desk import curves_link, desk
+from gradebook.ui.parts.desk import PAGE as TRAINING_PAGE
+from gradebook.ui.parts.desk import query_of
 from gradebook.ui.parts.shell import bug_files, page_files, page_title
 from gradebook.ui.rooms import seat
 
@@ -41,10 +41,11 @@ def plans() -> None:
         st.number_input(
             "Minutes", 1, MOST, MINUTES, step=5, key="minutes", width=140, **keep
         )
-    if keys.widget("plan") == OWN:
+    own = keys.widget("plan") == OWN
+    if own:
         st.pills(
             "Bugs",
-            [name for name in bug_files() if name in BUGS],
+            list(bug_files()),
             format_func=lambda name: words.plain(load(name).title),
             selection_mode="multi",
             key="bugs",
@@ -53,15 +54,15 @@ def plans() -> None:
         )
         st.markdown("The address of this page is now the link of your plan.")
     bugs = _bugs()
-    if bugs == () and keys.widget("plan") == OWN:
+    if own and not bugs:
         st.markdown("Choose the bugs of your plan.")
         return
     try:
-        _all(plan(bugs, keys.widget("minutes")))
+        _steps(plan(bugs, keys.widget("minutes")))
     except GradebookError:
-        wanted = bugs or shelf()[HOUR].bugs
+        needed = bugs or shelf()[HOUR].bugs
         st.error(
-            f"{len(wanted)} bugs take at least {least(wanted)} minutes,"
+            f"{len(needed)} bugs take at least {least(needed)} minutes,"
             f" {keys.widget('minutes')} are too few."
         )
 
@@ -69,27 +70,23 @@ def plans() -> None:
 def onward(question: str) -> None:
     """Which step of the lead's plan the question is, and the way to the next."""
     try:
-        steps = plan(_bugs(), keys.widget("minutes") or MINUTES)
+        steps = _held(plan(_bugs(), keys.widget("minutes") or MINUTES))
     except GradebookError:
         return
-    held = [step for step in steps if step.begin >= 0]
-    at = next((n for n, step in enumerate(held, 1) if step.question == question), 0)
-    if not at:
+    questions = [step.question for step in steps]
+    if question not in questions:
         return
-    st.markdown(f"Step {at} of {len(held)}.")
-    if at == len(held):
-        return
-    here, after = held[at - 1 : at + 1]
-    label = f"Next: {words.plain(after.title)}"
-    if here.scenario and after.scenario and here.bug == after.bug:
-        # A page reads no address but the one it was opened with.
-        go = partial(keys.CASES.get().update, {after.bug: after.scenario})
-        st.button(label, key="plan-next", on_click=go)
-    elif here.trains and after.trains:
-        go = partial(desk().choose, **vars(default_run(after.bug)))
-        st.button(label, key="plan-next", on_click=go)
-    else:
-        _link(after, label)
+    number = questions.index(question) + 1
+    st.markdown(f"Step {number} of {len(steps)}.")
+    if number < len(steps):
+        following = steps[number]
+        label = f"Next: {words.plain(following.title)}"
+        if st.button(label, key="plan-next", type="tertiary"):
+            keys.ADDRESS.drop()  # a step on the same page is an arrival, too
+            file, link = _opened(following)
+            if shell.presenting():
+                link |= {shell.PRESENT: "1"}
+            st.switch_page(file, query_params=link)
 
 
 def _named(name: str) -> str:
@@ -104,9 +101,13 @@ def _bugs() -> tuple[str, ...]:
     return () if name == HOUR else shelf()[name].bugs
 
 
-def _all(steps: tuple[Step, ...]) -> None:
+def _held(steps: tuple[Step, ...]) -> list[Step]:
+    return [step for step in steps if step.begin >= 0]
+
+
+def _steps(steps: tuple[Step, ...]) -> None:
     """The steps of the plan, and folded those that it leaves out."""
-    held = [step for step in steps if step.begin >= 0]
+    held = _held(steps)
     others = steps[len(held) :]
     bugs = {step.bug for step in held if step.bug}
     word = "bug" if len(bugs) == 1 else "bugs"
@@ -128,64 +129,53 @@ def _all(steps: tuple[Step, ...]) -> None:
     if others:
         with st.expander(f"{len(others)} bugs that this plan leaves out"):
             for step in others:
-                _step(step)
+                _step(step, False)
 
 
-def _step(step: Step, revealed: bool = False) -> None:
-    title = f"{_time(step)} · {words.plain(step.title)}" + " ✓" * revealed
+def _step(step: Step, revealed: bool) -> None:
+    time = f"{step.begin:02d}–{step.begin + step.minutes:02d} min"
+    if step.begin < 0:
+        time = "Not in this plan"
+    asked = {"Ask": step.ask, "Choices": " · ".join(step.choices)}
+    answered = {
+        "Usual answer, and why": f"{step.usual} {step.why}".strip(),
+        "The truth": step.truth,
+        "Then": step.do,
+    }
     with st.container(border=True, key=f"step-{step.begin}-{step.bug}"):
-        st.subheader(title, anchor=False)
-        lines = _lines(step)
-        asked = 1 + bool(step.choices)
-        for part, some in zip(st.columns(2), (lines[:asked], lines[asked:])):
-            part.markdown("  \n".join(some))
+        mark = " ✓" if revealed else ""
+        st.subheader(f"{time} · {words.plain(step.title)}{mark}", anchor=False)
+        for part, texts in zip(st.columns(2), (asked, answered)):
+            lines = [f"**{head}:** {words.plain(t)}" for head, t in texts.items() if t]
+            part.markdown("  \n".join(lines))
         with st.container(horizontal=True):
             _links(step)
 
 
-def _time(step: Step) -> str:
-    if step.begin < 0:
-        return "Not in this plan"
-    end = step.begin + step.minutes
-    return f"{step.begin:02d}–{end:02d} min"
-
-
-def _lines(step: Step) -> list[str]:
-    lines = [f"**Ask:** {words.plain(step.ask)}"]
-    if step.choices:
-        choices = " · ".join(words.plain(c) for c in step.choices)
-        lines.append(f"**Choices:** {choices}")
-    if step.usual:
-        usual = f"{words.plain(step.usual)} {words.plain(step.why)}"
-        lines.append(f"**Usual answer, and why:** {usual}")
-    if step.truth:
-        lines.append(f"**The truth:** {words.plain(step.truth)}")
-    if step.do:
-        lines.append(f"**Then:** {words.plain(step.do)}")
-    return lines
-
-
 def _links(step: Step) -> None:
-    _link(step, "")
+    file, link = _opened(step)
+    label = f"Open “{page_title(file)}”"
+    if step.trains:
+        label = "Open the training runs"
+    elif step.scenario:
+        label = "Open the case"
+    st.page_link(file, label=label, query_params=link)
     if not step.scenario:
         return
-    _link(step, "Presenter view", **{shell.PRESENT: "1"})
+    presented = link | {shell.PRESENT: "1"}
+    st.page_link(file, label="Presenter view", query_params=presented)
     if step.next:
-        after = query(step.next) | seat.carried()
         label = f"Next, if there is time: {words.plain(load(step.next).title)}"
-        st.page_link(bug_files()[step.bug], label=label, query_params=after)
+        after = query(step.next) | seat.carried()
+        st.page_link(file, label=label, query_params=after)
 
 
-def _link(step: Step, label: str, **others: str) -> None:
-    """A link to what the step opens, with the room."""
+def _opened(step: Step) -> tuple[Path, dict[str, str]]:
+    """The page of a step, and its parameters with the room."""
     if step.trains:
-        run = default_run(step.bug)
-        curves_link(label or "Open the training runs", run, **seat.carried())
+        page, link = TRAINING_PAGE, query_of(default_run(step.bug))
     elif step.scenario:
-        opened = query(step.scenario) | seat.carried() | others
-        file = bug_files()[step.bug]
-        st.page_link(file, label=label or "Open the case", query_params=opened)
+        page, link = step.bug, query(step.scenario)
     else:
-        file = page_files()[step.page]
-        label = label or f"Open “{page_title(file)}”"
-        st.page_link(file, label=label, query_params=seat.carried())
+        page, link = step.page, {}
+    return page_files()[page], link | seat.carried()

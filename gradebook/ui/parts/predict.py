@@ -63,20 +63,20 @@ class Progress:
     def text(self) -> str:
         """The progress as a cookie. Reports come first, and what is too
         long for a cookie is left out."""
-        cases = sorted(self.guesses, key=lambda case: case not in BUGS)
-        entries: list[str] = []
-        for case in cases:
+        text = ""
+        for case in sorted(self.guesses, key=lambda case: case not in BUGS):
             choice, place = self.guesses[case]
-            numbers = (
-                "".join(map(str, sorted(some.get(case, ()))))
-                for some in (self.solved, self.shown)
-            )
             where = "" if place is None else f"{place:.4g}"
-            entry = ":".join([case, str(choice), where, *numbers])
-            if sum(map(len, entries)) + len(entries) + len(entry) > LONGEST:
+            solved, shown = (
+                "".join(map(str, sorted(numbers.get(case, ()))))
+                for numbers in (self.solved, self.shown)
+            )
+            entry = f"{case}:{choice}:{where}:{solved}:{shown}"
+            longer = f"{text}|{entry}" if text else entry
+            if len(longer) > LONGEST:
                 break
-            entries.append(entry)
-        return "|".join(entries)
+            text = longer
+        return text
 
     @classmethod
     def read(cls, text: str) -> Progress:
@@ -85,17 +85,13 @@ class Progress:
         for entry in text.split("|"):
             try:
                 case, choice, place, solved, shown = entry.split(":")
-                where = float(place) if place else None
-                guess = Guess(int(choice), where)
-                done = {int(digit) for digit in solved}
-                helped = {int(digit) for digit in shown}
+                guess = Guess(int(choice), float(place) if place else None)
+                numbers = set(map(int, solved)), set(map(int, shown))
             except ValueError:
                 continue
-            if guess.choice < SKIPPED or not math.isfinite(guess.place or 0):
-                continue
-            progress.guesses[case] = guess
-            progress.solved[case] = done
-            progress.shown[case] = helped
+            if guess.choice >= SKIPPED and math.isfinite(guess.place or 0):
+                progress.guesses[case] = guess
+                progress.solved[case], progress.shown[case] = numbers
         return progress
 
 
@@ -104,11 +100,11 @@ PROGRESS: Key[Progress | None] = Key("progress", lambda: None)
 
 def progress() -> Progress:
     """The session's progress; at its first run, the browser's cookie."""
-    known = PROGRESS.get()
-    if known is None:
-        known = Progress.read(st.context.cookies.get(COOKIE, ""))
-        PROGRESS.put(known)
-    return known
+    progress = PROGRESS.get()
+    if progress is None:
+        progress = Progress.read(st.context.cookies.get(COOKIE, ""))
+        PROGRESS.put(progress)
+    return progress
 
 
 def covered(case: str) -> bool:
@@ -142,10 +138,5 @@ def choices(
         for choice, (key, text) in enumerate(offered.items()):
             st.button(words.plain(text), key=key, on_click=pick, args=(choice,))
         if skip:
-            st.button(
-                "Skip, show me",
-                key=skip,
-                on_click=pick,
-                args=(SKIPPED,),
-                type="tertiary",
-            )
+            label, args = "Skip, show me", (SKIPPED,)
+            st.button(label, key=skip, on_click=pick, args=args, type="tertiary")

@@ -1,4 +1,5 @@
-"""A game of "Bug or not?" in one session, and its link.
+"""A game of "Bug or not?" in one session: where it stands, and what settles each
+report. Its link:
 
     v=1  seed=<the game's>  every=1
 
@@ -18,7 +19,7 @@ from gradebook.cases.scenario import Scenario
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.ui.parts import words
-from gradebook.ui.parts.address import seed_of
+from gradebook.ui.parts.address import game_link, seed_of
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.shell import bug_files
@@ -71,6 +72,25 @@ class Quiz:
         self.at = at
 
 
+def start_of(quiz: Quiz) -> dict[str, str]:
+    """The link of the game before its first answer."""
+    return game_link(quiz.seed, **({"every": "1"} if quiz.every else {}))
+
+
+def round_link(quiz: Quiz) -> dict[str, str]:
+    """The link of the game at its round, without answers."""
+    return start_of(quiz) | {"round": str(quiz.at + 1)}
+
+
+def read(query: Mapping[str, str]) -> Quiz:
+    """The game of a link. Never raises; what makes no sense is left out."""
+    quiz = Quiz(seed_of(query), query.get("every") == "1")
+    text = query.get("round", "")
+    if text.isascii() and text.isdigit():
+        quiz.at = max(0, min(int(text) - 1, len(quiz.reports)))
+    return quiz
+
+
 def truth(report: Report) -> int | None:
     """The right answer, an index into CHOICES; None where the report is
     disputed."""
@@ -81,48 +101,15 @@ def truth(report: Report) -> int | None:
 
 def kind(report: Report) -> str:
     """What the report is, in words."""
-    answer = truth(report)
-    return DISPUTED if answer is None else CHOICES[answer]
-
-
-def start_of(quiz: Quiz) -> dict[str, str]:
-    """The link of the game before its first answer."""
-    return {"seed": quiz.seed} | ({"every": "1"} if quiz.every else {})
-
-
-def round_link(quiz: Quiz) -> dict[str, str]:
-    """The link of the game at its round, without answers."""
-    shown = {"round": str(quiz.at + 1)} if quiz.at else {}
-    return start_of(quiz) | shown
-
-
-def read(query: Mapping[str, str]) -> Quiz:
-    """The game of a link. Never raises; what makes no sense is left out."""
-    quiz = Quiz(seed_of(query), query.get("every") == "1")
-    text = query.get("round", "1")
-    number = int(text) if text.isascii() and text.isdigit() else 1
-    quiz.at = max(0, min(number - 1, len(quiz.reports)))
-    return quiz
+    right = truth(report)
+    return DISPUTED if right is None else CHOICES[right]
 
 
 def score(reports: Sequence[Report], answers: Mapping[int, int]) -> str:
     """The score in words; a disputed report does not count."""
-    scored = [report for report in reports if truth(report) is not None]
+    scored = [report for report in reports if report.scored]
     right = sum(answers.get(report.number) == truth(report) for report in scored)
     return f"{right} of {len(scored)} right"
-
-
-def marked(reports: Sequence[Report], answers: Mapping[int, int]) -> list[list[str]]:
-    """A line a report: number, report, what it is, the answer, its mark."""
-    lines = []
-    for report in reports:
-        choice = answers.get(report.number)
-        said = "no answer" if choice is None else CHOICES[choice]
-        mark = "✓" if choice is not None and choice == truth(report) else ""
-        lines.append(
-            [str(report.number + 1), report.source.title, kind(report), said, mark]
-        )
-    return lines
 
 
 # What settles a report: the answer, the numbers, the lesson
@@ -171,55 +158,54 @@ def numbers_of(report: Report, draft: Draft) -> None:
         )
 
 
+def _of_alarm(alarm: Alarm, batch: Batch) -> None:
+    body = []
+    for evidence in alarm.evidence:
+        try:
+            shown = in_words(numbers(evidence, batch))
+        except GradebookError as error:
+            shown = words.place(error)
+        mark = "" if by_engine(evidence) else " †"
+        where = "the board's" if evidence.rows is None else "another batch"
+        body.append([evidence.says + mark, shown, where])
+    sentences = [words.plain(alarm.note)]
+    if not all(map(by_engine, alarm.evidence)):
+        sentences.insert(
+            0,
+            "† Not by the engine: a formula beside it computes this now,"
+            " since the report is about code that the engine does not have.",
+        )
+    if any(map(by_engine, alarm.evidence)):
+        engine = "The engine computes them now, and again after each edit."
+        sentences.insert(0, engine)
+    title, text = "The numbers that settle it", " ".join(sentences)
+    st.markdown(words.titled(title, text, level=3))
+    table(["what", "numbers", "batch"], body, label="what settles the report")
+
+
 def sources(report: Report) -> None:
     """Where the report stands, and where to read it."""
     source = report.source
-    told = f"{words.plain(source.standing)}."
+    text = f"{words.plain(source.standing)}."
     if isinstance(source, Scenario):
-        told += f" {words.plain(source.status_note)}"
-    listed = "\n".join(f"- {cited(one)}" for one in source.sources)
-    st.markdown(words.titled("The report", f"{told}\n\n{listed}", level=3))
+        text += f" {words.plain(source.status_note)}"
+    cites = "\n".join(f"- {cited(cite)}" for cite in source.sources)
+    st.markdown(words.titled("The report", f"{text}\n\n{cites}", level=3))
     if isinstance(source, Scenario):
-        st.page_link(
-            bug_files()[source.bug],
-            label=f"Open: {words.plain(source.title)}",
-            query_params=carried(),
-        )
+        label = f"Open: {words.plain(source.title)}"
+        file = bug_files()[source.bug]
+        st.page_link(file, label=label, query_params=carried())
 
 
 def score_card(answers: Mapping[int, int], asked: Sequence[Report]) -> None:
     """The score, and a line for each of the reports that were asked."""
     st.header(f"Your score: {score(asked, answers)}")
-    table(
-        ["", "report", "it is", "you said", ""],
-        marked(asked, answers),
-        label="the reports and your answers",
-    )
-
-
-SETTLES = "The numbers that settle it"
-
-
-def _of_alarm(alarm: Alarm, batch: Batch) -> None:
-    body, beside = [], False
-    for one in alarm.evidence:
-        try:
-            said = in_words(numbers(one, batch))
-        except GradebookError as error:
-            said = words.place(error)
-        mark = ""
-        if not by_engine(one):
-            mark, beside = " †", True
-        where = "another batch" if one.rows is not None else "the board's"
-        body.append([f"{one.says}{mark}", said, where])
-    told = []
-    if any(map(by_engine, alarm.evidence)):
-        told.append("The engine computes them now, and again after each edit.")
-    if beside:
-        told.append(
-            "† Not by the engine: a formula beside it computes this now,"
-            " since the report is about code that the engine does not have."
-        )
-    told += [words.plain(alarm.note)] if alarm.note else []
-    st.markdown(words.titled(SETTLES, " ".join(told), level=3))
-    table(["what", "numbers", "batch"], body, label="what settles the report")
+    body = []
+    for report in asked:
+        choice = answers.get(report.number)
+        said = "no answer" if choice is None else CHOICES[choice]
+        mark = "✓" if choice is not None and choice == truth(report) else ""
+        number = str(report.number + 1)
+        body.append([number, report.source.title, kind(report), said, mark])
+    head = ["", "report", "it is", "you said", ""]
+    table(head, body, label="the reports and your answers")

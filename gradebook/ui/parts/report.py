@@ -3,14 +3,14 @@ and who is affected."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
 
 import streamlit as st
 
-from gradebook.analysis.source import Listing, beside
+from gradebook.analysis.source import beside
 from gradebook.bugs import BUGS, Swap
-from gradebook.cases.case import Kin, Source
+from gradebook.cases.case import Source
 from gradebook.cases.record import bug as record_of
 from gradebook.cases.scenario import Scenario
 from gradebook.trainers.releases import measured, newest, versions
@@ -35,9 +35,22 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
     changes = (source for source in scenario.sources if source.commit)
     source = next(changes, scenario.sources[0])
     st.markdown(words.titled("The code of both engines", level=3))
-    listings = beside(bug.correct, bug.faulty)
-    sides = zip(scenario.engine_names, listings, ("correct", "faulty"))
-    st.html("".join(_listing(*side) for side in sides))
+    html = ""
+    listings = zip(scenario.engine_names, beside(bug.correct, bug.faulty))
+    for engine, (name, listing) in zip(("correct", "faulty"), listings):
+        mark = f' class="off-{engine[0]}"'
+        lines = "".join(
+            f"<span{mark if line.differs else ''}>{safe(line.text) or ' '}</span>"
+            for line in listing.lines
+            if line.number  # not one that only keeps the other's lines level
+        )
+        html += (
+            f'<div class="gb gb-listing"><p><i class="gb-{engine}"></i>'
+            f"<b>{safe(name)}</b> · {safe(listing.file)}</p>"
+            f'<pre tabindex="0" role="region" aria-label="{safe(name)} code">{lines}'
+            "</pre></div>"
+        )
+    st.html(html)
     with st.container(key="code-note"):
         st.markdown(
             "This is the code that runs here, printed from its files. In the"
@@ -45,55 +58,34 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
         )
 
 
-def _listing(name: str, listing: Listing, engine: str) -> str:
-    """One function. The other's lines stand beside it, so lines that only
-    keep them level are left out."""
-    mark = f' class="off-{engine[0]}"'
-    lines = [
-        f"<span{mark if line.differs else ''}>{safe(line.text) or ' '}</span>"
-        for line in listing.lines
-        if line.number
-    ]
-    return (
-        f'<div class="gb gb-listing"><p><i class="gb-{engine}"></i><b>{safe(name)}</b>'
-        f" · {safe(listing.file)}</p>"
-        f'<pre tabindex="0" role="region" aria-label="{safe(name)} code">'
-        + "".join(lines)
-        + "</pre></div>"
-    )
-
-
 def affected(scenario: Scenario) -> None:
     """Am I affected: what was measured of a trainer and a version; the report
     and its keys, a workaround; and the bug's relatives."""
-    told = scenario.affected
-    versions = f"- **Versions:** {words.plain(told.versions)}\n"
-    keys = "\n".join(f"  - `{key}`" for key in told.keys)
-    said = (
-        f"- **Trainer:** {words.plain(told.trainer)}\n"
-        f"{'' if last_seen(scenario.bug) else versions}"
-        f"- **Switched on by:**\n{keys}\n"
-        f"- **Where to look in your code:** {words.plain(told.look)}\n"
-        f"- **Workaround:** {words.plain(told.workaround)}\n\n"
-        f"**Status.** {words.plain(scenario.status_note)}"
-    )
-    sources = "\n".join(f"- {cited(one)}" for one in scenario.sources)
+    report = scenario.affected
     st.markdown(words.titled("Am I affected?"))
     with st.container(key="affected"):
         affected_release(scenario.bug)
+    versions = f"- **Versions:** {words.plain(report.versions)}\n"
+    keys = "\n".join(f"  - `{key}`" for key in report.keys)
+    sources = "\n".join(f"- {cited(source)}" for source in scenario.sources)
     if scenario.kin:
-        kin = "\n".join(f"- {_relative(one)}" for one in scenario.kin)
-        sources += f"\n\n**Related reports**\n\n{kin}"
+        sources += "\n\n**Related reports**\n"
+    for relative in scenario.kin:
+        cites = "; ".join(map(cited, relative.sources))
+        sources += (
+            f"\n- **{words.plain(relative.title)}.** {words.plain(relative.text)}"
+        )
+        sources += f" {cites}." if cites else ""
     left, right = st.columns(2, gap="large")
-    left.markdown(said)
+    left.markdown(
+        f"- **Trainer:** {words.plain(report.trainer)}\n"
+        f"{'' if last_seen(scenario.bug) else versions}"
+        f"- **Switched on by:**\n{keys}\n"
+        f"- **Where to look in your code:** {words.plain(report.look)}\n"
+        f"- **Workaround:** {words.plain(report.workaround)}\n\n"
+        f"**Status.** {words.plain(scenario.status_note)}"
+    )
     right.markdown(f"**Sources**\n\n{sources}")
-
-
-def _relative(one: Kin) -> str:
-    """A relative of the bug that has no page, as Markdown."""
-    sources = "; ".join(map(cited, one.sources))
-    told = f"**{words.plain(one.title)}.** {words.plain(one.text)}"
-    return f"{told} {sources}." if sources else told
 
 
 def dispute(scenario: Scenario) -> None:
@@ -101,14 +93,13 @@ def dispute(scenario: Scenario) -> None:
     if scenario.dispute is None:
         return
     st.markdown(words.titled("Is it a bug? That is disputed"))
-    views = (
-        ("The maintainer", scenario.dispute.maintainer),
-        ("The other view", scenario.dispute.other_view),
-        ("The trap in the fix", scenario.dispute.trap),
-    )
-    for part, (title, text) in zip(st.columns(3), views):
-        with part:
-            st.markdown(f"**{title}**  \n{words.plain(text)}")
+    views = {
+        "The maintainer": scenario.dispute.maintainer,
+        "The other view": scenario.dispute.other_view,
+        "The trap in the fix": scenario.dispute.trap,
+    }
+    for part, (title, text) in zip(st.columns(3), views.items()):
+        part.markdown(f"**{title}**  \n{words.plain(text)}")
 
 
 def _link(source: Source) -> str:
@@ -138,8 +129,7 @@ ANSWERS = {
 }
 
 
-@dataclass(frozen=True)
-class Status:
+class Status(NamedTuple):
     """One of the four words, a sentence on what it rests on, and when it is
     reached."""
 
@@ -165,49 +155,40 @@ def status(bug: str, package: str, version: str) -> Status:
             f"If it is installed, `gradebook probe --trainer {package}` measures"
             f" it. Last seen in {where}.",
         )
-    reached = [line for line in lines if bug in line["bugs"]]
-    on = lines[0]["measured_on"]
-    if reached:
-        ways = "; ".join(
-            f"`{line['reached']}`" + " (the default)" * line["default"]
-            for line in reached
-        )
-        default = any(line["default"] for line in reached)
-        fixed = "fixed" in record_of(bug).status
-        return Status(
-            SEEN,
-            f"Measured on {on}, with {ways}."
-            + (" The report is marked fixed; this release shows it." if fixed else ""),
-            " by default" if default else ", with opt-in settings",
-        )
-    return Status(
-        NOT_SEEN,
-        f"{len(lines)} functions were measured on {on}."
-        f" Last seen in {last_seen(bug, package) or where}.",
+    date = lines[0]["measured_on"]
+    ways = {x["reached"]: x["default"] for x in lines if bug in x["bugs"]}
+    if not ways:
+        where = last_seen(bug, package) or where
+        measurements = f"{len(lines)} functions were measured on {date}."
+        return Status(NOT_SEEN, f"{measurements} Last seen in {where}.")
+    reached = "; ".join(
+        f"`{way}`{' (the default)' if default else ''}" for way, default in ways.items()
     )
+    sentence = f"Measured on {date}, with {reached}."
+    if "fixed" in record_of(bug).status:
+        sentence += " The report is marked fixed; this release shows it."
+    when = " by default" if any(ways.values()) else ", with opt-in settings"
+    return Status(SEEN, sentence, when)
 
 
 def last_seen(bug: str, package: str = "") -> str:
     """Where a bug was last seen: trainer, version and date; '' if nowhere."""
     last = {
-        line["package"]: line
+        line["package"]: f"{line['trainer']} {line['version']} ({line['measured_on']})"
         for line in measured()
         if bug in line["bugs"] and package in ("", line["package"])
     }
-    return "; ".join(
-        f"{line['trainer']} {line['version']} ({line['measured_on']})"
-        for line in last.values()
-    )
+    return "; ".join(last.values())
 
 
 def affected_release(bug: str) -> None:
     """The question, two choices and the answer; first of the trainer that is
     installed, or of one whose newest measured release shows the bug, or of the
     report's."""
-    shown = [line["package"] for line in newest() if bug in line["bugs"]]
-    own = record_of(bug).trainer.split(", ")
-    shown += [line["package"] for line in newest() if line["trainer"] in own]
-    package, release = _release(f"affected-{bug}", shown)
+    likely = [line["package"] for line in newest() if bug in line["bugs"]]
+    reported = record_of(bug).trainer.split(", ")
+    likely += [line["package"] for line in newest() if line["trainer"] in reported]
+    package, release = _release(f"affected-{bug}", likely)
     answer = status(bug, package, release)
     first = ANSWERS[answer.word].format(f"{package} {release}", answer.when)
     st.markdown(f"**{first}** {answer.sentence}")
@@ -222,25 +203,23 @@ def affected_bugs() -> None:
     table(["bug", "", "what it rests on"], body, heads=1, label="bugs")
 
 
-def _release(key: str, shown: list[str]) -> tuple[str, str]:
-    """A package and a version, as chosen."""
+def _release(key: str, likely: list[str]) -> tuple[str, str]:
+    """A package and a version, as chosen; first one that is installed."""
     packages = list(dict.fromkeys(line["package"] for line in measured()))
-    here = {package: _installed(package) for package in packages}
-    likely = [package for package in packages if here[package]] + shown + packages
+    installed = {}
+    for package in packages:
+        try:
+            installed[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    first = packages.index([*installed, *likely, *packages][0])
     trainer, release = st.columns(2)
-    package = trainer.selectbox("Trainer", packages, packages.index(likely[0]), key=key)
-    choices = list(dict.fromkeys((here[package], *versions(package)[::-1])))
-    version = release.selectbox(
+    package = trainer.selectbox("Trainer", packages, first, key=key)
+    choices = [installed[package]] if package in installed else []
+    chosen = release.selectbox(
         "Version",
-        [choice for choice in choices if choice],
+        list(dict.fromkeys([*choices, *reversed(versions(package))])),
         key=f"{key}-{package}",
         accept_new_options=True,
     )
-    return package, version or ""
-
-
-def _installed(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
+    return package, chosen or ""

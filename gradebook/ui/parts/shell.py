@@ -1,9 +1,8 @@
-"""The pages: their files, titles and navigation."""
+"""The pages: their files, titles and navigation; the presenter view."""
 
 from __future__ import annotations
 
 import ast
-from copy import copy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,6 @@ from gradebook.core.project import PROJECT
 
 STYLE = Path(__file__).with_name("style.css")
 ICON = Path(__file__).with_name("icon.svg")
-
-
 HIDDEN = ("map",)
 """Pages that only lead elsewhere."""
 
@@ -27,29 +24,24 @@ def page_files() -> dict[str, Path]:
     the server first asked."""
     files = sorted(
         PROJECT.glob("pages/[0-9]*_*.py"),
-        key=lambda f: int(f.stem.split("_")[0]),
+        key=lambda file: int(file.stem.split("_")[0]),
     )
-    return {f.stem.split("_", 1)[1]: f for f in files}
+    return {file.stem.split("_", 1)[1]: file for file in files}
 
 
 def bug_files() -> dict[str, Path]:
     """The bugs' pages by bug."""
-    return {n: f for n, f in page_files().items() if n in BUGS}
+    return {name: file for name, file in page_files().items() if name in BUGS}
 
 
 def tool_files() -> dict[str, Path]:
     """The other pages by name, without Home."""
-    return {n: f for n, f in page_files().items() if n not in (*BUGS, "home")}
+    others = (*BUGS, "home")
+    return {name: file for name, file in page_files().items() if name not in others}
 
 
 def navigation() -> dict[str, list]:
-    """Home; the bugs' pages; the tools. A page notes that it was run, so each
-    visit has copies of its own."""
-    return {section: list(map(copy, pages)) for section, pages in _pages().items()}
-
-
-@cache
-def _pages() -> dict[str, list[Any]]:
+    """Home; the bugs' pages; the tools."""
     home = st.Page(page_files()["home"], title="Home", default=True)
     bugs, tools = (
         [
@@ -93,16 +85,8 @@ def presenting() -> bool:
     return st.query_params.get(PRESENT) == "1"
 
 
-def present() -> None:
-    """The presenter view's style, where it is on."""
-    if presenting():
-        st.html(PRESENT_STYLE)
-
-
 def present_foot() -> None:
-    """The way back, at the foot of a page, where the view is on."""
-    if not presenting():
-        return
+    """The way back from the presenter view, at the foot of a page."""
     with st.container(horizontal=True, key="present-foot"):
         st.markdown("← and → change the stage, space reveals.")
         st.button(

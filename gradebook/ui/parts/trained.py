@@ -3,11 +3,11 @@ update's batch, numbers and files."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
+import pandas as pd
 import streamlit as st
 
 from gradebook.cases.scenario import load
@@ -32,7 +32,6 @@ from gradebook.ui import keys
 from gradebook.ui.parts import drafts, predict, tables, words
 from gradebook.ui.parts.desk import Desk, runs
 from gradebook.ui.parts.shell import page_files
-from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import download
 
 LOOK = 0.5
@@ -43,13 +42,13 @@ def result(mine: Desk) -> None:
     """What the run on the page shows; while it trains, its place in the
     queue."""
     run = mine.run
-    known = mine.results.get(run) or shipped(run)
-    if known:
-        mine.results[run] = known
+    curves = mine.results.get(run) or shipped(run)
+    if curves:
+        mine.results[run] = curves
     left, right = st.columns([3, 2])
     with left, st.container(key="training"):
-        if run in mine.results:
-            _picture(mine, mine.results[run])
+        if curves:
+            _picture(mine, curves)
         elif mine.idle == run:
             st.subheader(words.plain(mine.error or "Cancelled."), anchor=False)
             if st.button("Start", key="training-start"):
@@ -59,8 +58,8 @@ def result(mine: Desk) -> None:
             st.fragment(_waiting, run_every=LOOK)(mine, Task(run))
     with right:
         _dose(mine)
-    if run in mine.results:
-        _below(mine, mine.results[run])
+    if curves:
+        _below(mine, curves)
 
 
 def _waiting(mine: Desk, task: Task) -> None:
@@ -79,11 +78,10 @@ def _waiting(mine: Desk, task: Task) -> None:
             return
         mine.idle, mine.error = task.run, str(error)
         st.rerun()
-    place = runs().place(task)
-    if place:
-        st.subheader(f"Waiting: place {place} in the queue.", anchor=False)
-    else:
-        st.subheader(f"Training {UPDATES} updates of both policies.", anchor=False)
+    waiting = f"Training {UPDATES} updates of both policies."
+    if place := runs().place(task):
+        waiting = f"Waiting: place {place} in the queue."
+    st.subheader(waiting, anchor=False)
     if st.button("Cancel", key="training-cancel"):
         runs().cancel(task, mine.visitor)
         mine.idle = task.run
@@ -91,18 +89,17 @@ def _waiting(mine: Desk, task: Task) -> None:
 
 
 def _picture(mine: Desk, curves: Curves) -> None:
-    run, one = mine.run, study(mine.run.bug)
+    run, measured = mine.run, study(mine.run.bug).measured
     st.subheader(_headline(mine, curves), anchor=False)
     figure = curves_figure(
         curves.updates,
-        curves.values[one.measure],
+        curves.values[study(run.bug).measure],
         load(run.bug).engine_names,
-        axis=one.measured.title,
-        reach=one.measured.reach,
+        axis=measured.title,
+        reach=measured.reach,
         ink=tables.ink(),
     )
-    plain = {"displayModeBar": False}  # it would cover the button
-    tables.chart(figure, key="curves", alt=_summary(run, curves), config=plain)
+    tables.chart(figure, key="curves", alt=_summary(run, curves))
     diverged = _effect(run, curves, UPDATES).diverged
     if diverged:
         st.warning(
@@ -113,13 +110,13 @@ def _picture(mine: Desk, curves: Curves) -> None:
 
 def _headline(mine: Desk, curves: Curves) -> str:
     """The guess on the run that was asked about, and the result."""
-    run, one = mine.run, study(mine.run.bug)
-    update = one.report[0]
+    run, its = mine.run, study(mine.run.bug)
+    update = its.report[0]
     shown = _effect(run, curves, update)
-    text = sentence(one, run.value, shown, update, load(run.bug).engine_names[1])
+    text = sentence(its, run.value, shown, update, load(run.bug).engine_names[1])
     guess, asked = mine.guesses[run.bug]
     if guess and asked == run:
-        choices = dict(zip((MORE, LESS, SAME), one.measured.choices))
+        choices = dict(zip((MORE, LESS, SAME), its.measured.choices))
         right = " That is right." if guess == shown.kind else ""
         text = f"You said {choices[guess]}.{right} {text}"
     return words.plain(text)
@@ -143,15 +140,19 @@ def _summary(run: Run, curves: Curves) -> str:
     )
 
 
+def _three(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−").replace("nan", "no value")
+
+
 def _dose(mine: Desk) -> None:
     """The effect at each setting of this slider that the session has seen."""
-    run, one = mine.run, study(mine.run.bug)
-    update, slider = one.report[0], one.slider
-    alike = [tried for tried in mine.results if replace(tried, value=run.value) == run]
+    run, slider = mine.run, study(mine.run.bug).slider
+    update = study(run.bug).report[0]
     points = []
-    for tried in alike:
-        shown = _effect(tried, mine.results[tried], update)
-        points.append((tried.value, shown.difference, shown.half_width))
+    for other, curves in mine.results.items():
+        if replace(other, value=run.value) == run:
+            shown = _effect(other, curves, update)
+            points.append((other.value, shown.difference, shown.half_width))
     if not points:
         return
     figure = dose_figure(
@@ -170,50 +171,46 @@ def _dose(mine: Desk) -> None:
 
 def _below(mine: Desk, curves: Curves) -> None:
     """What the run says, one update's batch, the numbers and a file."""
-    run, one = mine.run, study(mine.run.bug)
+    run, its = mine.run, study(mine.run.bug)
     st.markdown(words.plain(_summary(run, curves)))
-    st.markdown(f"**Why:** {words.plain(one.why)}")
+    st.markdown(f"**Why:** {words.plain(its.why)}")
     st.markdown(
-        f"**How these conditions were found:** {words.plain(one.found)} They were"
+        f"**How these conditions were found:** {words.plain(its.found)} They were"
         " searched for, to see where the bug hurts; the slider also shows where it"
         " does not. Intervals cover the chance in training and nothing else."
     )
     _one_update(mine)
+    names = load(run.bug).engine_names
     with st.expander("The numbers as a table"):
-        _table(run, curves)
-        names = load(run.bug).engine_names
+        _table(run, curves, names)
         name = f"{run.bug}-{run.value:g}-{run.optimizer}.csv"
-        download("Curves (CSV)", name, lambda: curves_csv(curves, names))
+        download("Curves (CSV)", name, partial(curves_csv, curves, names))
 
 
-def _table(run: Run, curves: Curves) -> None:
-    body = []
+def _table(run: Run, curves: Curves, names: Sequence[str]) -> None:
+    rows = {}
     for update in curves.updates[::5]:
         shown = _effect(run, curves, update)
         low = shown.difference - shown.half_width
         high = shown.difference + shown.half_width
-        numbers = [shown.correct, shown.faulty, shown.difference, low, high]
-        body.append([str(update), *map(_three, numbers)])
-    head = ["updates", *load(run.bug).engine_names, "difference", "from", "to"]
-    label = study(run.bug).measured.title
-    table(head, body, range(1, len(head)), heads=1, label=label)
+        rows[update] = [shown.correct, shown.faulty, shown.difference, low, high]
+    columns = [*names, "difference", "from", "to"]
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    title = study(run.bug).measured.title
+    st.dataframe(frame.rename_axis("updates").round(3), alt=f"Numbers: {title}")
 
 
 def curves_csv(curves: Curves, names: Sequence[str]) -> str:
     """One line for each update, measure, engine and seed."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["update", "measure", "engine", "seed", "value"])
-    for measure, frames in curves.values.items():
-        for update, engines in zip(curves.updates, frames):
-            for name, seeds in zip(names, engines):
-                for seed, value in enumerate(seeds):
-                    writer.writerow([update, measure, name, seed, value])
-    return text.getvalue()
-
-
-def _three(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−").replace("nan", "no value")
+    columns = ["update", "measure", "engine", "seed", "value"]
+    lines = [
+        (update, measure, name, seed, value)
+        for measure, frames in curves.values.items()
+        for update, engines in zip(curves.updates, frames)
+        for name, seeds in zip(names, engines)
+        for seed, value in enumerate(seeds)
+    ]
+    return pd.DataFrame(lines, columns=columns).to_csv(index=False)
 
 
 def _one_update(mine: Desk) -> None:
@@ -230,19 +227,18 @@ def _one_update(mine: Desk) -> None:
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
     update = left.slider("Update", 1, UPDATES, 10, key="training-update")
     seed = middle.number_input("Seed", 0, run.seeds - 1, 0, key="training-seed")
-    task = Task(run, int(seed), update)
     if right.button("Open this batch", key="training-open"):
+        task = Task(run, int(seed), update)
         st.fragment(_waiting, run_every=LOOK)(mine, task)
 
 
 def _open(mine: Desk, task: Task, rows: list[dict]) -> None:
     """Shows the batch on the bug's page."""
-    state = opened(task, rows)
+    state, bug = opened(task, rows), task.run.bug
     drafts.of(state.scenario).become(state)
     mine.opened = task
-    bug = task.run.bug
     keys.CASES.get()[bug] = bug
-    keys.OPENED.put(f"{task}")
+    keys.OPENED.put(str(task))
     if predict.covered(bug):
         predict.progress().answer(bug, predict.SKIPPED)
     st.switch_page(page_files()[bug])
@@ -251,9 +247,6 @@ def _open(mine: Desk, task: Task, rows: list[dict]) -> None:
 def opened(task: Task, rows: list[dict]) -> State:
     """The bug's own case with the rows of an update and its settings."""
     _, _, settings = study(task.run.bug).at(task.run.value)
-    return replace(
-        start(load(task.run.bug)),
-        table=Table.of(rows),
-        typed=typed_settings(settings),
-        row=0,
-    )
+    state = start(load(task.run.bug))
+    typed = typed_settings(settings)
+    return replace(state, table=Table.of(rows), typed=typed, row=0)

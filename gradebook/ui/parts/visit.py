@@ -11,9 +11,11 @@ from gradebook.ui.server import turn
 shell.configure()
 page = st.navigation(shell.navigation(), position="top")
 st.html(shell.STYLE)
-shell.present()
-address.elsewhere(page.url_path)
+if shell.presenting():
+    st.html(shell.PRESENT_STYLE)
+address.enter(page.url_path)
 address.keep_room()
 with turn() if page.url_path in BUGS else nullcontext():
     page.run()
-shell.present_foot()
+if shell.presenting():
+    shell.present_foot()

@@ -35,29 +35,28 @@ def redraw() -> NoReturn:
 def button(
     label: str,
     key: str,
-    act: Callable[..., object],
-    *given: Any,
+    act: Callable[[], object],
     after: Callable[[], None] = redraw,
-    **more: Any,
+    **options: Any,
 ) -> None:
-    """A button that calls `act` with what is given, and draws again.
-
-    more  other arguments of st.button
-    """
+    """A button that acts, and draws again."""
 
     def pressed() -> None:
-        act(*given)
+        act()
         after()
 
-    st.button(label, key=key, on_click=pressed, **more)
+    st.button(label, key=key, on_click=pressed, **options)
 
 
-def showing(name: str, value: Any, then: Callable[[Any], None]) -> dict[str, Any]:
-    """Arguments for the widget `name` that shows `value`: its key, its
-    value, and a callback that hands a new value to `then` and draws again."""
+def showing(
+    name: str, value: Any, then: Callable[[Any], None], argument: str = "value"
+) -> dict[str, Any]:
+    """Arguments for the widget `name` that shows `value`: its key, its value
+    as the named argument, and a callback that hands a new value to `then` and
+    draws again."""
     key = place(name, value)
 
-    def heard() -> None:
+    def changed() -> None:
         nonlocal value
         last, value = value, keys.widget(key)
         kept(key, name, value)
@@ -65,22 +64,15 @@ def showing(name: str, value: Any, then: Callable[[Any], None]) -> dict[str, Any
             then(value)
             redraw()
 
-    return {"key": key, "on_change": heard, "value": value}
-
-
-def picking(name: str, value: Any, then: Callable[[Any], None]) -> dict[str, Any]:
-    """The same for pills and segments, where several choices are a list."""
-    arguments = showing(name, value, then)
-    return arguments | {"default": arguments.pop("value")}
+    return {"key": key, "on_change": changed, argument: value}
 
 
 def choosing(
     name: str, options: Sequence[Any], value: Any, then: Callable[[Any], None]
 ) -> dict[str, Any]:
     """The same for a select box of these options."""
-    arguments = showing(name, value, then)
-    at = options.index(arguments.pop("value"))
-    return arguments | {"options": options, "index": at}
+    arguments = showing(name, value, then, "index")
+    return arguments | {"options": options, "index": options.index(value)}
 
 
 def place(name: str, value: Any) -> str:
@@ -101,21 +93,16 @@ def kept(key: str, name: str, value: Any) -> None:
         keys.SHOWN.get()[name] = count, value
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(value: Any, other: Any) -> bool:
     """Equal; the order of several choices does not count."""
-    if isinstance(one, list):
-        return set(one) == set(other or ())
-    return one == other
+    if isinstance(value, list):
+        return set(value) == set(other or ())
+    return value == other
 
 
 def folded(title: str, name: str, content: Callable[[], None]) -> None:
-    """Content under its title. What was open when it was drawn last opens
-    again."""
-    key, unfolded = f"open-{name}", keys.UNFOLDED.get()
-    if name in unfolded and keys.widget(key) is None:
-        keys.show(key, True)
-    part = st.expander(title, key=key, on_change="rerun")
-    (unfolded.add if part.open else unfolded.discard)(name)
+    """Content under its title, made while it is open."""
+    part = st.expander(title, key=f"open-{name}", on_change="rerun")
     if part.open:
         with part:
             content()
@@ -141,18 +128,14 @@ def download(
     )
 
 
-# HTML and SVG that are drawn anew without being mounted anew, and whose links
-# open pages of the app. Streamlit's own HTML element drops SVG and starts a new
-# session at each link, and an image flickers when it is replaced ten times a second.
-
-
 _markup = st.components.v2.component(
     "gradebook_markup", js=stub("markup"), isolate_styles=False
 )
 
 
 def markup(text: str, key: str) -> str:
-    """The HTML or SVG, in the text's colour and font. The data-name of the
-    link that was clicked in it, or ''."""
+    """HTML or SVG in the text's colour and font, whose links open pages of the
+    app: Streamlit's own HTML element drops SVG, and starts a new session at each
+    link. The data-name of the link that was clicked, or ''."""
     shown = _markup(key=key, data=[text], on_opened_change=lambda: None)
     return shown.opened or ""

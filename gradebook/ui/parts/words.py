@@ -35,8 +35,8 @@ def plain(text: str) -> str:
     (Streamlit itself still shows -> as an arrow, and :name: as an emoji.)"""
     parts = CODE.split(" ".join(str(text).split()))
     text = "".join(
-        part if at % 2 else MARKDOWN.sub(r"\\\1", minus(part)).replace("`", "\\`")
-        for at, part in enumerate(parts)
+        part if number % 2 else MARKDOWN.sub(r"\\\1", minus(part)).replace("`", "\\`")
+        for number, part in enumerate(parts)
     )
     return LISTED.sub(r"\1\\.", text)
 
@@ -89,9 +89,10 @@ TERMS = {
 def terms(*texts: str) -> str | None:
     """What the terms mean that occur in the texts, as Markdown for a
     tooltip; None where none occurs."""
-    found = [
+    text = " ".join(texts)
+    explained = [
         f"**{term}**: {meaning}"
         for term, meaning in TERMS.items()
-        if re.search(rf"\b{term.removesuffix('ing')}", " ".join(texts), re.IGNORECASE)
+        if re.search(rf"\b{term.removesuffix('ing')}", text, re.IGNORECASE)
     ]
-    return "\n\n".join(found) or None
+    return "\n\n".join(explained) or None
