@@ -33,7 +33,7 @@ class Tab:
         self.query.update(parse_qsl(data[0]["query"]))
 
     def run(self, page=PAGE):
-        address.elsewhere(page)
+        address.enter(page)
         if page == PAGE:
             address.arrive(page)
             address.depart(page)
