@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 

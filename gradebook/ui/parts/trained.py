@@ -32,6 +32,7 @@ from gradebook.ui import keys
 from gradebook.ui.parts import drafts, predict, tables, words
 from gradebook.ui.parts.desk import Desk, runs
 from gradebook.ui.parts.shell import page_files
+from gradebook.ui.parts.tables import table
 from gradebook.ui.parts.widget import download
 
 LOOK = 0.5
@@ -188,16 +189,15 @@ def _below(mine: Desk, curves: Curves) -> None:
 
 
 def _table(run: Run, curves: Curves, names: Sequence[str]) -> None:
-    rows = {}
+    body = []
     for update in curves.updates[::5]:
         shown = _effect(run, curves, update)
         low = shown.difference - shown.half_width
         high = shown.difference + shown.half_width
-        rows[update] = [shown.correct, shown.faulty, shown.difference, low, high]
-    columns = [*names, "difference", "from", "to"]
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    title = study(run.bug).measured.title
-    st.dataframe(frame.rename_axis("updates").round(3), alt=f"Numbers: {title}")
+        numbers = [shown.correct, shown.faulty, shown.difference, low, high]
+        body.append([str(update), *map(_three, numbers)])
+    head, title = [*names, "difference", "from", "to"], study(run.bug).measured.title
+    table(["updates", *head], body, range(1, 6), heads=1, label=title)
 
 
 def curves_csv(curves: Curves, names: Sequence[str]) -> str:
