@@ -8,8 +8,6 @@ other, except where each of them only drops conditions of the stage: then
 both together drop the conditions of both.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """bf16 rewards: OpenRLHF PR 1334, fixed on main."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Double normalization: GEM PR 113, on its main branch by default."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

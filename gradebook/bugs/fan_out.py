@@ -1,7 +1,5 @@
 """Fan-out: miles issue 2378, fixed by PR 2369; open in slime."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

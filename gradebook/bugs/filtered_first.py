@@ -1,7 +1,5 @@
 """Filtered first: open-instruct PR 1794, open."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

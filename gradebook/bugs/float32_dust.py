@@ -1,7 +1,5 @@
 """Float32 dust: verl PR 4598, open."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

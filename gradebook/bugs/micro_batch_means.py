@@ -1,7 +1,5 @@
 """Micro-batch means: OpenRLHF PR 1249, SkyRL PR 1296, both fixed."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

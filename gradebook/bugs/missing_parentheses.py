@@ -1,7 +1,5 @@
 """Missing parentheses: prime-rl PR 390, fixed within a day."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """No-EOS outliers: AReaL PR 1351, open."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

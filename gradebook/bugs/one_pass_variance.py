@@ -1,7 +1,5 @@
 """One-pass variance: NeMo-RL PR 4158, fixed on main."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Padded mean: SkyRL issue 1305, open."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

@@ -1,7 +1,5 @@
 """Partial groups: AReaL issue 1419, fixed by PR 1454 (bbc10f0e9)."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Prompt text: NeMo-RL PR 3882, open on main."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

@@ -1,7 +1,5 @@
 """Rejected rows: verl PR 6452, open."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

@@ -1,7 +1,5 @@
 """Sharded whitening: slime PR 2235, fixed; miles PR 3229, open."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

@@ -1,7 +1,5 @@
 """Swapped scale: TRL issue 3991, fixed by PR 3992 in v0.22.2."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

@@ -1,7 +1,5 @@
 """One uid per rollout: rLLM issue 605, open, not confirmed."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

@@ -1,7 +1,5 @@
 """Unscored rows: TRL PR 5902, fixed in v1.6.0."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

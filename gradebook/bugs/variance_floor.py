@@ -1,7 +1,5 @@
 """Variance floor: verl PR 6348, fixed in v0.8.0."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Whole batch: slime issues 1414 and 2230, open."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

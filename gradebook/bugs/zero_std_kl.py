@@ -1,7 +1,5 @@
 """Zero-std KL: TRL PR 5640, closed; whether it is a bug is disputed."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from gradebook.core.batch import Batch

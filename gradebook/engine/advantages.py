@@ -1,7 +1,5 @@
 """The advantage: the standardized score, whitened where it is asked for."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -4,8 +4,6 @@ Each takes the batch, score float [R], and the groups' segments.
 A row in no group has baseline 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

@@ -1,7 +1,5 @@
 """What a row scores, which rows count, and which rows are compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 

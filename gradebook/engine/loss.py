@@ -4,8 +4,6 @@ Per token: -rho * A + beta * k, with k = exp(ref - logp) - (ref - logp) - 1
 (TRL GRPOTrainer). On policy rho = 1.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch
@@ -14,7 +12,7 @@ from torch import Tensor
 from gradebook.core.batch import Batch
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.scales import FLAT
-from gradebook.engine.segments import by_group
+from gradebook.engine.segments import by_group, by_step
 
 
 def trained(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
@@ -106,15 +104,15 @@ def weighted_loss(
     # Masked on the way in, since autograd turns 0 * NaN into NaN.
     logp = torch.where(learns, logp, 0)
     a = torch.where(learns, advantage[:, None], 0)
+    steps = by_step(batch, torch.ones(batch.rows, dtype=torch.bool))
     rho = (logp - logp.detach()).exp()
-    policy = -rho * a * weight
+    policy = steps.sum((-rho * a * weight).sum(-1))[1:]
     beta = batch.settings.beta
-    policy = _per_step(batch, policy)
     if beta == 0:
         return Loss(policy, torch.zeros_like(policy))
     near = torch.where(learns, logp, batch.ref_logp)
     kl = beta * token_kl(batch, near) * weight
-    return Loss(policy, _per_step(batch, kl))
+    return Loss(policy, steps.sum(kl.sum(-1))[1:])
 
 
 def token_kl(batch: Batch, logp: Tensor) -> Tensor:
@@ -122,10 +120,3 @@ def token_kl(batch: Batch, logp: Tensor) -> Tensor:
     float [R, T]."""
     gap = torch.where(batch.mask, batch.ref_logp - logp, 0)
     return gap.exp() - gap - 1
-
-
-def _per_step(batch: Batch, per_token: Tensor) -> Tensor:
-    """Sum over the tokens of each step. float [S]."""
-    per_row = per_token.sum(-1)
-    steps = per_row.new_zeros(batch.step_count)
-    return steps.index_add(0, batch.step_index, per_row)

@@ -1,7 +1,5 @@
 """The order of the stages. One engine is one choice for each of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 
@@ -121,26 +119,12 @@ def _stages(engine: Engine, batch: Batch) -> Trace:
     standardized = engine.standardized(score, credited, baseline, scale)
     advantage = engine.advantage(batch, standardized, credited)
     trained = engine.trained(batch, score, counted, group)
-    trace = Trace(
-        score,
-        credited,
-        counted,
-        group,
-        baseline,
-        scale,
-        standardized,
-        advantage,
-        trained,
-    )
+    rows = score, credited, counted, group, baseline, scale, standardized, advantage
     if batch.logp is None:
-        return trace
-    return replace(trace, **_loss_and_gradient(engine, batch, trace))
-
-
-def _loss_and_gradient(engine: Engine, batch: Batch, trace: Trace) -> dict[str, Tensor]:
+        return Trace(*rows, trained)
     logp = batch.logp.detach().clone().requires_grad_()
     with torch.enable_grad():
-        parts = engine.loss(batch, trace.advantage, trace.trained, logp)
+        parts = engine.loss(batch, advantage, trained, logp)
         gradients = [
             torch.autograd.grad(part.sum(), logp, retain_graph=True)[0]
             if part.requires_grad
@@ -148,13 +132,7 @@ def _loss_and_gradient(engine: Engine, batch: Batch, trace: Trace) -> dict[str, 
             for part in parts
         ]
     policy, kl = (part.detach() for part in parts)
-    return {
-        "loss": (policy + kl).sum(),
-        "policy_loss": policy,
-        "kl_loss": kl,
-        "policy_gradient": gradients[0],
-        "kl_gradient": gradients[1],
-    }
+    return Trace(*rows, trained, (policy + kl).sum(), policy, kl, *gradients)
 
 
 def _put_back(trace: Trace, batch: Batch, keep: Tensor, kept: Batch) -> Trace:

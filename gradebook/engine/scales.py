@@ -4,8 +4,6 @@ Each takes the batch, score float [R], the groups' segments and the baseline
 float [R], and gives float [R].
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import torch

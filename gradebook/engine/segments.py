@@ -4,8 +4,6 @@ One scatter adds the rows' values into their segments. Rows that must not
 vote are sent to segment 0, which stays empty.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
