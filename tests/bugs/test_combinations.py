@@ -46,24 +46,6 @@ def test_a_combination_gives_the_measured_numbers(bugs, settings, rows, advantag
     assert found.tolist() == pytest.approx(advantage, abs=6e-4)
 
 
-def test_all_faults_of_counted_together_let_every_scored_row_vote():
-    batch = Batch(
-        prompt=[0] * 4,
-        rollout=[0, 0, 1, 2],
-        reward=[1, 1, 3, 100],
-        mask=[[1], [1], [0], [1]],
-        eos=[True, True, False, True],
-        scored=[True, True, True, False],
-        settings=Settings(mask_no_eos=True),
-    )
-    counted = [
-        name for name in gradebook.BUGS if gradebook.bug(name).stage == "counted"
-    ]
-    found = gradebook.run(several(counted), batch)
-    assert found.counted.tolist() == [True, True, True, False]
-    assert found.baseline[0].item() == pytest.approx(5 / 3)
-
-
 def test_the_other_fix_of_filtered_first_is_an_older_bug():
     # open-instruct PR 1794 takes statistics before it drops rows.
     batch = Batch(

@@ -76,43 +76,6 @@ def test_row_order_does_not_matter(engine, rows, settings, random):
     near(shuffled.loss, straight.loss)
 
 
-# A constant falls out where the score itself is compared only with its own
-# group: not in `none`, which has no baseline; not in GPG, where a score that
-# becomes zero changes the share; and not for a lone row that passes raw.
-IMMUNE = [
-    "grpo",
-    "grpo_vectorized",
-    "dr_grpo",
-    "rloo",
-    "rloo_vectorized",
-    "opo",
-    "grpo_passk",
-    "reinforce_plus_plus_baseline",
-]
-
-
-@pytest.mark.parametrize("estimator", IMMUNE)
-@given(columns(), rewards)
-def test_a_constant_on_one_prompt_changes_nothing(estimator, rows, constant):
-    settings = Settings(**{**ESTIMATORS[estimator], "lone_row": "zero"})
-    shifted = [
-        r + constant if prompt == rows["prompt"][0] else r
-        for r, prompt in zip(rows["reward"], rows["prompt"])
-    ]
-    before = traced(rows, settings)
-    after = traced({**rows, "reward": shifted}, settings)
-    near(after.advantage, before.advantage)
-    near(after.gradient, before.gradient)
-
-
-@pytest.mark.parametrize("estimator", ["none", "gpg"])
-def test_a_constant_does_change_the_others(estimator):
-    settings = ESTIMATORS[estimator]
-    before = traced({"prompt": [0, 0], "reward": [0, 1]}, settings)
-    after = traced({"prompt": [0, 0], "reward": [1, 2]}, settings)
-    assert not before.advantage.equal(after.advantage)
-
-
 def moved(rows, settings, engine, row, reward):
     """Others' advantages before and after another reward of one row."""
     changed = list(rows["reward"])
