@@ -12,14 +12,11 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.cases.record import bug
 from gradebook.core.columns import number, whole
 from gradebook.core.errors import GradebookError
 from gradebook.core.project import PROJECT
 from gradebook.core.settings import CHOICES, ESTIMATORS
 from gradebook.logs.explore import StepRows, step_rows
-from gradebook.logs.judging.proof import HOW_ROWS_COUNT, main_column
-from gradebook.logs.judging.sentences import named_as
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.read.columns import NAMES
 from gradebook.logs.read.sources import Source, natural, pasted
@@ -32,35 +29,24 @@ PASTED = "the pasted table"
 FOLDER = PROJECT / "scenarios" / "logs"
 
 
-@dataclass(frozen=True)
-class Example:
-    """A log that comes with the app; scenarios/logs/README.md says where
-    each is from."""
-
-    file: str
-    title: str
-    about: str
-
-
-EXAMPLES = (
-    Example(
-        "trl.parquet",
+EXAMPLES = {
+    "trl.parquet": (
         "A correct run",
         "Twelve steps of a log that TRL 1.16 wrote, unchanged.",
     ),
-    Example(
-        "lost-rollouts.csv",
+    "lost-rollouts.csv": (
         "A faulty run: lost rollouts",
         "The same run, but 12 rollouts are lost. The advantages come from"
         " Gradebook's replica of AReaL's bug.",
     ),
-    Example(
-        "rejected-answers.jsonl",
+    "rejected-answers.jsonl": (
         "A faulty run: rejected answers",
         "The same run, but long answers are rejected. The advantages come"
         " from Gradebook's replica of verl's bug.",
     ),
-)
+}
+"""Logs that come with the app, each with its title and what it is;
+scenarios/logs/README.md says where they are from."""
 OPTIONS = ("columns", "declared", "weights", "size", "estimator")
 
 
@@ -90,7 +76,16 @@ def log() -> None:
         " any column names. Several files are read in the order of their"
         " names.",
     )
-    _examples()
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("No log at hand?", width="content")
+        for file, (title, about) in EXAMPLES.items():
+            st.button(
+                title,
+                key=f"check-example-{file.split('.')[0]}",
+                on_click=_begin,
+                args=([Source(file, FOLDER / file)], f"the example “{title}”"),
+                help=words.plain(about),
+            )
 
 
 def more() -> None:
@@ -100,10 +95,36 @@ def more() -> None:
             "A table with a first line of column names",
             key="check-text",
             height=160,
-            on_change=_typed,
+            on_change=_pasted,
         )
-        st.button("Check this table", key="check-paste", on_click=_pasted)
-    _options()
+        st.button("Check this table", key="check-paste")  # to press it leaves the field
+    with st.expander("The trainer's settings, and names of columns"):
+        st.text_input(
+            "Settings that the trainer was asked for, between commas",
+            key="check-declared",
+            placeholder="estimator=grpo, scale=group",
+            on_change=again,
+            persist_state="session",
+            help="Some bugs give exactly another setting's correct numbers."
+            " With the settings that were asked for, the check tells them"
+            " apart.",
+        )
+        st.text_area(
+            "Columns, one “name = your column” a line",
+            key="check-columns",
+            height=100,
+            on_change=again,
+            persist_state="session",
+            help="Names are guessed, and the verdict's evidence shows the"
+            " guesses. Names: " + ", ".join(f"`{n}`" for n in NAMES) + ".",
+        )
+        for label, name in (
+            ("Weights of the reward functions, between commas", "weights"),
+            ("Rows per prompt", "size"),
+        ):
+            st.text_input(
+                label, key=f"check-{name}", on_change=again, persist_state="session"
+            )
 
 
 def answered() -> bool:
@@ -152,90 +173,23 @@ def _begin(files: Sequence[Source], title: str) -> None:
 
 
 def _dropped() -> None:
-    files = keys.widget("check-files") or []
+    files = sorted(keys.widget("check-files") or [], key=lambda f: natural(f.name))
     if not files:
-        keys.CHECKING.drop()
-        return
-    ordered = sorted(files, key=lambda file: natural(file.name))
-    title = ordered[0].name
-    if len(ordered) > 1:
-        title += f" and {len(ordered) - 1} more"
-    if not any(file.size for file in files):
-        keys.CHECKING.put(Checking([], title, error=f"{title}: empty."))
-        return
-    _begin([Source(f.name, data=f.getvalue()) for f in ordered], title)
-
-
-def _typed() -> None:
-    if (keys.widget("check-text") or "").strip():
-        _pasted()
+        return keys.CHECKING.drop()
+    title = files[0].name
+    if len(files) > 1:
+        title += f" and {len(files) - 1} more"
+    _begin([Source(file.name, data=file.getvalue()) for file in files], title)
 
 
 def _pasted() -> None:
-    """Checks the table. A click on the button leaves the field first, so
-    that the same check may have begun already."""
-    held = keys.CHECKING.get()
-    if held is not None and held.title == PASTED and held.waiting:
+    text = keys.widget("check-text") or ""
+    if not text.strip():
         return
     try:
-        source = pasted(keys.widget("check-text") or "")
+        _begin([pasted(text)], PASTED)
     except GradebookError as error:
         keys.CHECKING.put(Checking([], PASTED, error=str(error)))
-    else:
-        _begin([source], PASTED)
-
-
-def _examples() -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("No log at hand?", width="content")
-        for example in EXAMPLES:
-            st.button(
-                example.title,
-                key=f"check-example-{example.file.split('.')[0]}",
-                on_click=_chosen,
-                args=(example,),
-                help=words.plain(example.about),
-            )
-
-
-def _chosen(example: Example) -> None:
-    path = FOLDER / example.file
-    _begin([Source(path.name, path)], f"the example “{example.title}”")
-
-
-def _options() -> None:
-    with st.expander("The trainer's settings, and names of columns"):
-        st.text_input(
-            "Settings that the trainer was asked for, between commas",
-            key="check-declared",
-            placeholder="estimator=grpo, scale=group",
-            on_change=again,
-            persist_state="session",
-            help="Some bugs give exactly another setting's correct numbers."
-            " With the settings that were asked for, the check tells them"
-            " apart.",
-        )
-        st.text_area(
-            "Columns, one “name = your column” a line",
-            key="check-columns",
-            height=100,
-            on_change=again,
-            persist_state="session",
-            help="Names are guessed, and the verdict's evidence shows the"
-            " guesses. Names: " + ", ".join(f"`{n}`" for n in NAMES) + ".",
-        )
-        st.text_input(
-            "Weights of the reward functions, between commas",
-            key="check-weights",
-            on_change=again,
-            persist_state="session",
-        )
-        st.text_input(
-            "Rows per prompt",
-            key="check-size",
-            on_change=again,
-            persist_state="session",
-        )
 
 
 # A log that the session checks, and what came of it
@@ -262,7 +216,7 @@ CONFIGURED: Mapping[str, str] = {
 def answers() -> Mapping[str, Mapping[str, Any]]:
     """What a person may say of a run -> what it declares: an estimator, or a
     function of a trainer's release, the newest first, as it was measured."""
-    found: dict[str, Mapping[str, Any]] = {
+    answers: dict[str, Mapping[str, Any]] = {
         title: {"estimator": name} if name else {} for title, name in CONFIGURED.items()
     }
     for line in reversed(measured()):
@@ -278,8 +232,8 @@ def answers() -> Mapping[str, Mapping[str, Any]]:
             settings["whiten_tokens"] = False
         if line["setting"] in ESTIMATORS:  # also what no group of rewards shows
             settings = {"estimator": line["setting"]}
-        found.setdefault(title, settings)
-    return found
+        answers.setdefault(title, settings)
+    return answers
 
 
 @dataclass(eq=False)
@@ -337,20 +291,6 @@ def options_of(typed: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def confirmation(verdict: Verdict) -> tuple[str, str, str] | None:
-    """What would confirm the bug that is asked about: the column's role, its
-    name in the log, and what is to be declared; None where no column decides."""
-    if verdict.verdict != "asks" or not verdict.bug:
-        return None
-    record = bug(verdict.bug)
-    counting = record.stage in HOW_ROWS_COUNT
-    if not counting and record.proof != "column":
-        return None
-    column = main_column(record)
-    role, named = named_as(column, verdict.columns, counting)
-    return role, named, f"counts={column}" if counting else ""
-
-
 ON_PAGE = {
     ": declare what was, with --declared.": ": answer the question beside the log.",
     "Give them with --weights.": "Give them in the settings below.",
@@ -368,10 +308,10 @@ def on_page(sentence: str) -> str:
 
 
 def _pairs(key: str, parts: Sequence[str]) -> dict[str, str] | None:
-    found = {}
+    pairs = {}
     for part in filter(str.strip, parts):
         name, mark, theirs = (text.strip() for text in part.partition("="))
         if not name or not mark or not (theirs or key == "columns"):
             raise GradebookError(key=key, expected="name = value", found=part.strip())
-        found[name] = theirs
-    return found or None
+        pairs[name] = theirs
+    return pairs or None

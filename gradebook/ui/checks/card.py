@@ -8,13 +8,16 @@ from functools import partial
 
 import streamlit as st
 
+from gradebook.cases.record import bug
 from gradebook.cases.scenario import load
 from gradebook.core.formatting import short
 from gradebook.logs.explore import failing_test
+from gradebook.logs.judging.proof import HOW_ROWS_COUNT, main_column
+from gradebook.logs.judging.sentences import named_as
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.report import report
 from gradebook.ui.checks import ask
-from gradebook.ui.checks.ask import Checking, confirmation, on_page
+from gradebook.ui.checks.ask import Checking, on_page
 from gradebook.ui.checks.steps import open_step
 from gradebook.ui.parts import words
 from gradebook.ui.parts.shell import bug_files
@@ -50,30 +53,30 @@ def card(checking: Checking, verdict: Verdict) -> None:
             st.markdown(words.plain(verdict.near))
         _confirm(verdict)
         _answers()
-        bug = verdict.bug or next(iter(verdict.asks), "")
-        if bug in bug_files() and verdict.verdict in ("other", "suspect", "asks"):
-            _ways(checking, verdict, bug)
+        name = verdict.bug or next(iter(verdict.asks), "")
+        if name in bug_files() and verdict.verdict in ("other", "suspect", "asks"):
+            _ways(checking, verdict, name)
 
 
 def _confirm(verdict: Verdict) -> None:
-    """Two buttons where a column's meaning decides."""
-    asked = confirmation(verdict)
-    if asked is None:
+    """Two buttons where a column's meaning decides about the bug that is asked
+    about."""
+    if verdict.verdict != "asks" or not verdict.bug:
         return
-    role, named, declared = asked
+    record = bug(verdict.bug)
+    counting = record.stage in HOW_ROWS_COUNT
+    if not counting and record.proof != "column":
+        return
+    column = main_column(record)
+    role, named = named_as(column, verdict.columns, counting)
+    declared = f"counts={column}" if counting else ""
+    yes, no = f"Yes, {named} says that", "No, it says something else"
     with st.container(horizontal=True):
-        st.button(
-            words.plain(f"Yes, {named} says that"),
-            key="check-confirm",
-            on_click=ask.confirm,
-            args=(f"{role}={named}", declared),
-        )
-        st.button(
-            "No, it says something else",
-            key="check-deny",
-            on_click=ask.confirm,
-            args=(f"{role}=", ""),
-        )
+        for key, label, added in (
+            ("check-confirm", yes, (f"{role}={named}", declared)),
+            ("check-deny", no, (f"{role}=", "")),
+        ):
+            st.button(words.plain(label), key=key, on_click=ask.confirm, args=added)
 
 
 def _answers() -> None:
@@ -86,9 +89,9 @@ def _answers() -> None:
             st.button("Take that back", key="check-take-back", on_click=ask.take_back)
 
 
-def _ways(checking: Checking, verdict: Verdict, bug: str) -> None:
+def _ways(checking: Checking, verdict: Verdict, name: str) -> None:
     """To the bug's page: as it is, or with the first step that is off."""
-    title = words.plain(load(bug).title)
+    title = words.plain(load(name).title)
     with st.container(horizontal=True, vertical_alignment="center"):
         if verdict.step is not None:
             step = words.plain(str(verdict.step))
@@ -96,38 +99,40 @@ def _ways(checking: Checking, verdict: Verdict, bug: str) -> None:
                 f"Open step {step} on the page {title}",
                 key="check-open-first",
                 on_click=open_step,
-                args=(checking, verdict.step, bug),
+                args=(checking, verdict.step, name),
             )
-        st.page_link(bug_files()[bug], label=f"Read about the bug: {title}")
+        st.page_link(bug_files()[name], label=f"Read about the bug: {title}")
 
 
 def evidence(checking: Checking, verdict: Verdict) -> None:
     """Everything else that the check knows; and files."""
     st.markdown(words.titled("Evidence", level=3))
     table(["", ""], _facts(verdict), label="evidence")
-    _ties(verdict)
-    if verdict.notes:
-        with st.expander("Notes, and what was not checked"):
-            st.markdown(_listed(verdict.notes))
-    if verdict.broken:
-        with st.expander("Left out, since it cannot be read", expanded=True):
-            st.markdown(_listed(verdict.broken))
-    _take_home(checking, verdict)
-
-
-def _listed(texts: tuple[str, ...]) -> str:
-    return "\n".join(f"- {words.plain(text)}" for text in texts)
-
-
-def _ties(verdict: Verdict) -> None:
-    if not verdict.ties:
-        return
-    with st.expander("What this log cannot tell", key="check-ties"):
-        for tie in verdict.ties:
-            title = words.plain(tie.title)
-            if tie.name in bug_files():
-                st.page_link(bug_files()[tie.name], label=title)
-            st.markdown(f"{title}: {words.plain(tie.why)}")
+    if verdict.ties:
+        with st.expander("What this log cannot tell", key="check-ties"):
+            for tie in verdict.ties:
+                title = words.plain(tie.title)
+                if tie.name in bug_files():
+                    st.page_link(bug_files()[tie.name], label=title)
+                st.markdown(f"{title}: {words.plain(tie.why)}")
+    for title, texts, expanded in (
+        ("Notes, and what was not checked", verdict.notes, False),
+        ("Left out, since it cannot be read", verdict.broken, True),
+    ):
+        if texts:
+            with st.expander(title, expanded=expanded):
+                st.markdown("\n".join(f"- {words.plain(text)}" for text in texts))
+    with st.container(horizontal=True):
+        json, html = "gradebook-verdict.json", "gradebook-report.html"
+        download("Verdict as JSON", json, verdict.to_json, "check-json")
+        download("Report as HTML", html, partial(report, verdict), "check-html")
+        if verdict.bug:
+            download(
+                "Smallest failing step as pytest file",
+                f"test_{verdict.bug}.py",
+                lambda: failing_test(checking.files, verdict).text,
+                "check-test",
+            )
 
 
 def _facts(verdict: Verdict) -> list[list[str]]:
@@ -156,26 +161,3 @@ def _facts(verdict: Verdict) -> list[list[str]]:
         weights = ", ".join(f"{w:g}" for w in verdict.weights)
         rows.append(["weights of the rewards", weights])
     return rows
-
-
-def _take_home(checking: Checking, verdict: Verdict) -> None:
-    with st.container(horizontal=True):
-        download(
-            "Verdict as JSON",
-            "gradebook-verdict.json",
-            verdict.to_json,
-            "check-json",
-        )
-        download(
-            "Report as HTML",
-            "gradebook-report.html",
-            partial(report, verdict),
-            "check-html",
-        )
-        if verdict.bug:
-            download(
-                "Smallest failing step as pytest file",
-                f"test_{verdict.bug}.py",
-                lambda: failing_test(checking.files, verdict).text,
-                "check-test",
-            )

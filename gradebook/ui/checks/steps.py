@@ -31,28 +31,34 @@ def picture(verdict: Verdict, answered: bool) -> None:
     frame = timeline(verdict)
     if not verdict.declared:
         frame["verdict"] = frame["verdict"].replace("correct", "matches")
-    steps = [str(s) for s in frame["step"]]
+    labels = [str(label) for label in frame["step"]]
     drawn = Timeline(
-        steps,
+        labels,
         frame["verdict"].tolist(),
         frame["correct_residual"].fillna(0).tolist(),
         frame["flips"].tolist(),
         ink(),
         answered or bool(verdict.declared),
     )
+
+    def clicked() -> None:
+        points = keys.widget(CHART).selection.points
+        if points:
+            keys.show(CHOSEN, labels[int(points[0]["customdata"][0])])
+
     chart(
         timeline_figure(drawn),
         key=CHART,
-        on_select=lambda: _clicked(steps),
+        on_select=clicked,
         selection_mode="points",
         alt="Each step's verdict and its distance from the correct numbers",
     )
-    counts = frame["verdict"].value_counts()
-    said = ", ".join(f"{n:,} {one}" for one, n in counts.items())
-    flips, groups = frame["flips"].sum(), frame["groups_affected"].sum()
+    counts = frame["verdict"].value_counts().items()
+    verdicts = ", ".join(f"{count:,} {name}" for name, count in counts)
     st.markdown(
-        f"Steps: {said}. Rows whose sign flips: {int(flips):,}. Groups that"
-        f" are off: {int(groups):,}. A click on a mark opens its step below."
+        f"Steps: {verdicts}. Rows whose sign flips: {int(frame['flips'].sum()):,}."
+        f" Groups that are off: {int(frame['groups_affected'].sum()):,}. A click on a"
+        " mark opens its step below."
     )
     columns = ["step", "verdict", "correct_residual", "flips"]
     numbers = frame[columns].rename(columns={"correct_residual": "off by"})
@@ -62,7 +68,7 @@ def picture(verdict: Verdict, answered: bool) -> None:
 def would_compute(verdict: Verdict) -> None:
     """For a log without advantages: how the engines would differ on it."""
     lines = by_bug(verdict.what_if).drop_duplicates("bug")
-    differ = lines[lines["steps"] > 0]
+    differ = lines[lines["steps"] > 0].to_dict("records")
     st.markdown(
         words.titled(
             "What each engine would compute",
@@ -82,29 +88,27 @@ def would_compute(verdict: Verdict) -> None:
                 f"{line['flips']:,}",
                 f"{line['largest']:.3f}",
             ]
-            for _, line in differ.iterrows()
+            for line in differ
         ],
         numbers=(3, 4, 5),
     )
     with st.container(horizontal=True):
-        for name in differ["bug"]:
-            if name in bug_files():
-                title = words.plain(load(name).title)
-                st.page_link(bug_files()[name], label=title)
+        for line in differ:
+            if file := bug_files().get(line["bug"]):
+                st.page_link(file, label=words.plain(load(line["bug"]).title))
     with st.expander("In words, bug by bug"):
-        said = [words.plain(s) for s in sentences(verdict.what_if)]
-        st.markdown("\n".join(f"- {one}" for one in said))
+        texts = map(words.plain, sentences(verdict.what_if))
+        st.markdown("\n".join(f"- {text}" for text in texts))
 
 
 def steps(checking: Checking, verdict: Verdict) -> None:
     """The worst steps, and one step that is opened."""
-    frame = timeline(verdict)
-    labels = [str(s) for s in frame["step"]]
+    steps = timeline(verdict)["step"].tolist()
+    labels = [str(label) for label in steps]
     worst = worst_steps(verdict)
     if len(worst):
-        would = len(verdict.what_if) > 0
         title = "The steps that are furthest off"
-        if would:
+        if len(verdict.what_if):
             title = "The steps on which the engines would differ most"
         st.markdown(words.titled(title, level=3))
         table(
@@ -117,21 +121,14 @@ def steps(checking: Checking, verdict: Verdict) -> None:
                     str(int(row["flips"])),
                     f"{int(row['groups_affected'])} of {int(row['groups'])}",
                 ]
-                for _, row in worst.iterrows()
+                for row in worst.to_dict("records")
             ],
             numbers=(2, 3),
         )
     if keys.widget(CHOSEN) not in labels:
-        first = str(worst["step"].iloc[0]) if len(worst) else labels[0]
-        keys.show(CHOSEN, first)
+        keys.show(CHOSEN, str(worst["step"].iloc[0]) if len(worst) else labels[0])
     chosen = st.selectbox("Open a step", labels, key=CHOSEN, width=240)
-    _step(checking, verdict, frame["step"].tolist()[labels.index(chosen)])
-
-
-def _clicked(labels: list[str]) -> None:
-    points = keys.widget(CHART).selection.points
-    if points:
-        keys.show(CHOSEN, labels[int(points[0]["customdata"][0])])
+    _step(checking, verdict, steps[labels.index(chosen)])
 
 
 def _step(checking: Checking, verdict: Verdict, step: object) -> None:
@@ -175,10 +172,10 @@ def open_step(checking: Checking, step: object, name: str) -> None:
     scenario = case(name)
     draft = drafts.own_of(scenario)
     draft.become(state_of(rows, scenario))
-    said = f"These rows are step {step} of {checking.title}."
-    draft.notes = [f"{said} {rows.note}".strip()]
+    opened = f"These rows are step {step} of {checking.title}."
+    draft.notes = [f"{opened} {rows.note}".strip()]
     keys.CASES.get()[name] = name
-    keys.OPENED.put(said)
+    keys.OPENED.put(opened)
     if name != SANDBOX and predict.covered(name):
         predict.progress().answer(name, predict.SKIPPED)
     st.switch_page(page_files()[name])
