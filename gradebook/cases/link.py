@@ -29,6 +29,7 @@ VERSION = "1"
 LIMIT = 2000
 """Characters of a query string that every browser and chat passes on."""
 MOST_PROBLEMS = 20
+NO_BUG = "none"
 MOST_UNPACKED = 200_000
 DAMAGED = (
     *(ValueError, TypeError, LookupError, AttributeError),
@@ -51,7 +52,7 @@ RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 """Keys of links written before they were settings, with their values."""
 
-KEYS = ("v", "s", "open", *FIELDS, "t")
+KEYS = ("v", "s", "open", "bugs", "row", *FIELDS, "t")
 """Every key that a link may have, in the order of a link."""
 
 
@@ -73,17 +74,21 @@ class Decoded:
 
 def encode(state: State, covered: bool) -> dict[str, str]:
     """The state's query parameters."""
-    origin = start(state.scenario)
-    query = {"v": VERSION, "s": state.scenario.name}
+    scenario, origin = state.scenario, start(state.scenario)
+    now, then = _texts(state), _texts(origin)
+    query = {"v": VERSION, "s": scenario.name}
     if not covered:
         query["open"] = "1"
-    for name, field in FIELDS.items():
-        if state.get(name) != origin.get(name):
-            query[name] = field.format(state.get(name))
+    query |= {key: text for key, text in now.items() if text != then[key]}
     if packed := pack(state.table, origin.table):
         query["t"] = packed
-    keys = keys_of(state.scenario)
+    keys = keys_of(scenario)
     return {key: text for key, text in query.items() if key in keys}
+
+
+def _texts(state: State) -> dict[str, str]:
+    texts = {"bugs": ".".join(state.bugs) or NO_BUG, "row": str(state.row)}
+    return texts | {name: f.format(state.typed[name]) for name, f in FIELDS.items()}
 
 
 def query_string(query: Mapping[str, str | list[str]]) -> str:
@@ -170,20 +175,28 @@ def _state(
             then = "the scenario's cells are shown"
             wrong(f"t{error.key}", error.expected, then, error.found)
     rows = max(len(table), 1)
-    values: dict[str, Any] = {"row": min(origin.row, rows - 1)}
+    taken = replace(origin, table=table, row=min(origin.row, rows - 1))
+    changes: dict[str, Any] = {}
     typed = dict(origin.typed)
-    for name in [name for name in FIELDS if name in query]:
-        field = FIELDS[name]
-        place = typed if field.setting else values
+    for key in [key for key in KEYS if key in query]:
+        text = query[key]
         try:
-            value = field.parse(query[name])
-            if field.kind == "row" and value >= rows:
-                raise refuse(f"a row from 0 to {rows - 1}", query[name])
-            place[name] = value
+            if key == "bugs":
+                named = [] if text == NO_BUG else text.split(".")
+                for name in named:
+                    if name not in BUGS:
+                        raise refuse("names of bugs between dots", name)
+                changes["bugs"] = tuple(name for name in BUGS if name in named)
+            elif key == "row":
+                if text not in [str(row) for row in range(rows)]:
+                    raise refuse(f"a row from 0 to {rows - 1}", text)
+                changes["row"] = int(text)
+            elif key in FIELDS:
+                typed[key] = FIELDS[key].parse(text)
         except GradebookError as error:
-            taken = shown(field.format(place.get(name, origin.get(name))))
-            wrong(name, error.expected, f"{taken} is taken", error.found)
-    state = replace(origin, table=table, typed=typed, **values)
+            kept = shown(_texts(taken)[key])
+            wrong(key, error.expected, f"{kept} is taken", error.found)
+    state = replace(taken, typed=typed, **changes)
     try:
         state.batch()
     except GradebookError as error:

@@ -44,8 +44,8 @@ bugs/double_normalization.py | (v.clamp(min=0).sqrt() + 1e-9) | (v.clamp(min=0).
 bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | cases/test_engines.py
 cases/table.py | key=lambda header: int(header[1:]) | key=str | cases/test_table.py
 cases/edits.py | row=max(0, min(row, state.rows - 1)) | row=max(0, min(row, state.rows)) | cases/test_edits.py
-cases/link.py | if state.get(name) != origin.get(name): | if state.get(name) == origin.get(name): | cases/test_link.py
-cases/link.py | if field.kind == "row" and value >= rows: | if field.kind == "row" and value > rows: | cases/test_link.py
+cases/link.py | if text != then[key]} | if text == then[key]} | cases/test_link.py
+cases/link.py | for row in range(rows)]: | for row in range(rows + 1)]: | cases/test_link.py
 bugs/__init__.py | faulty = counted_without(frozenset(drops)) | faulty = together[0].faulty | cases/test_engines.py
 analysis/influence.py | gap = (self.faulty - self.correct) | gap = (self.correct - self.faulty) | analysis/test_influence.py
 analysis/influence.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py

@@ -24,12 +24,12 @@ def test_an_old_link_opens_to_the_state_it_always_did(frozen):
     assert state.scenario.name == kept["scenario"]
     assert list(state.bugs) == kept["bugs"]
     assert state.row == kept["row"]
-    assert state.get("evaluation") == kept["evaluation"]
+    assert state.typed["evaluation"] == kept["evaluation"]
     for name, (setting, values) in RENAMED.items():
         was = str(kept[name]).removeprefix("twice, ").replace(" ", "-")
         if isinstance(kept[name], bool):
             was = str(int(kept[name]))
-        assert state.get(setting) == values.get(was, kept[name]), name
+        assert state.typed[setting] == values.get(was, kept[name]), name
     for name, typed in kept["typed"].items():
         assert state.typed[name] == typed, name
     cells = {name: list(state.table[name]) for name in state.table.headers}

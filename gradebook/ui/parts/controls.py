@@ -60,7 +60,7 @@ def _widget(draft: Draft, name: str) -> None:
         arguments = choosing(key, options, estimator(draft), choose)
         st.selectbox(TEXTS[name]["title"], help=TEXTS[name]["help"], **arguments)
         return
-    field, now = FIELDS[name], draft.state.get(name)
+    field, now = FIELDS[name], draft.state.typed[name]
     take = partial(draft.do, edits.set_setting, name)
     text, why = draft.refused.get(name, (now, ""))
     if field.kind == "choice":
