@@ -23,7 +23,7 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
-from gradebook.logs.candidates.logged_steps import CANONICAL, one_step
+from gradebook.logs.candidates.logged_steps import CANONICAL, to_logged
 from gradebook.logs.judging import search, views
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import Rounding, Ruler, distance, rounding_of
@@ -173,10 +173,11 @@ class Guard:
             )
 
     def _judged(self, rows: StepRows) -> Finding | None:
-        columns = {n: v for n, v in rows.columns.items() if n in CANONICAL}
         # A row without a reward is not scored.
-        columns["reward"] = np.nan_to_num(columns["reward"])
-        steps, kinds = one_step(rows.step, columns), rows.types
+        reward = np.nan_to_num(rows.columns["reward"])
+        step = np.full(rows.rows, rows.step)
+        steps = to_logged({**rows.columns, "reward": reward, "step": step})
+        kinds = rows.types
         ruler = Ruler(
             steps,
             _rounding(steps.advantage, kinds["advantage"]),

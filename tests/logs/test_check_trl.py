@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradebook.logs.candidates.trl import explained, read_as_trl, rewarded, solved
+from gradebook.logs.candidates.trl import explained, normalized, read_as_trl, solved
 from gradebook.logs.log import check, check_log
-from gradebook.logs.read.canonical import canonical
+from gradebook.logs.read.canonical import canonical, summed
 from gradebook.logs.read.columns import guessed
 from gradebook.logs.read.sources import Source
 
@@ -108,7 +108,8 @@ def test_rewards_that_were_normalized_before_they_were_summed_are_found():
         group = frame.groupby(place)[name]
         mean, std = group.transform("mean"), group.transform("std")
         total = total + weight * (frame[name] - mean) / (std + 1e-4)
-    grouped = rewarded(table.assign(prompt=place), reading)
+    grouped = normalized(table.assign(prompt=place), reading.normalized)
+    grouped = summed(grouped, reading.weights)
     assert np.allclose(grouped["reward"], total, atol=1e-12)
     step = total.groupby(frame["step"])
     expected = (total - step.transform("mean")) / (step.transform("std") + 1e-4)

@@ -77,12 +77,8 @@ class LoggedBatch(Batch):
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Groups of rows that share step and prompt, int64 [G] each.
-
-    first  the group's first row
-    size   how many rows it has
-    step   its step's number
-    """
+    """Groups of rows that share step and prompt, int64 [G] each: the first row,
+    how many rows there are, and the step's number."""
 
     first: np.ndarray
     size: np.ndarray
@@ -159,83 +155,46 @@ class LoggedSteps:
     def of_rows(self, at: np.ndarray) -> LoggedSteps:
         """Only the rows `at`, int64."""
         keep = torch.from_numpy(at)
-        b = self.batch
-        step = b.step_index.numpy()[at]
-        new = np.diff(step, prepend=-1) != 0
-        columns = {f.name: getattr(b, f.name) for f in fields(b)}
-        taken: dict[str, Any] = {
-            n: v[keep] for n, v in columns.items() if isinstance(v, Tensor)
+        cells = {f.name: getattr(self.batch, f.name) for f in fields(self.batch)}
+        columns: dict[str, Any] = {
+            n: v[keep] for n, v in cells.items() if isinstance(v, Tensor)
         }
-        taken["step"] = torch.from_numpy(np.cumsum(new) - 1)
-        taken["prompt"] = torch.from_numpy(_codes(b.prompt.numpy()[at])[0])
-        batch = LoggedBatch(**taken)
+        step = columns["step"].numpy()
+        new = np.diff(step, prepend=-1) != 0
+        columns["step"] = torch.from_numpy(np.cumsum(new) - 1)
+        columns["prompt"] = torch.from_numpy(codes(columns["prompt"].numpy()))
+        batch = LoggedBatch(**columns)
         return LoggedSteps(batch, self.advantage[at], self.labels[step[new]], self.has)
 
 
-def _codes(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes 0.. in order of first appearance, int64 [R], and the values
-    that they stand for. Only the first of equal neighbours is looked up."""
-    new = np.ones(len(values), dtype=bool)
-    np.not_equal(values[1:], values[:-1], out=new[1:])
-    heads = np.flatnonzero(new)
-    numbered, kinds = pd.factorize(values[heads], use_na_sentinel=False)
-    lengths = np.diff(np.append(heads, len(values)))
-    return np.repeat(numbered.astype("int64"), lengths), kinds
-
-
-def to_logged(frame: pd.DataFrame) -> LoggedSteps:
-    """A canonical frame, its cells checked, as logged steps. Raises
+def to_logged(table: Mapping[str, Any] | pd.DataFrame) -> LoggedSteps:
+    """Canonical columns, their cells checked, as logged steps. Raises
     GradebookError for a missing column, or no rows."""
+    cells = {name: np.asarray(table[name]) for name in CANONICAL if name in table}
     for name in ("prompt", "reward"):
-        if name not in frame.columns:
+        if name not in cells:
             raise GradebookError(key=name, expected="a column", found="none")
-    if not len(frame):
+    rows = len(cells["reward"])
+    if not rows:
         raise GradebookError(key="reward", expected="rows", found="none")
-    step, labels = np.zeros(len(frame), dtype="int64"), np.zeros(1, "int64")
-    if "step" in frame.columns:
-        step, labels = _codes(frame["step"].to_numpy())
+    names = cells.get("step", np.zeros(rows, dtype="int64"))
+    step = codes(names)
     if (np.diff(step) < 0).any():
         order = np.argsort(step, kind="stable")
-        frame, step = frame.iloc[order], step[order]
-    prompt, kinds = _codes(frame["prompt"].to_numpy())
-    group, _ = _codes(step * len(kinds) + prompt)
-    names = [name for name in CANONICAL if name in frame.columns]
-    columns = {name: frame[name].to_numpy() for name in names}
-    return _assembled(columns, step, group, labels)
-
-
-def one_step(label: int, columns: Mapping[str, np.ndarray]) -> LoggedSteps:
-    """One step's canonical columns, checked before, as logged steps. Needs
-    no pandas."""
-    rows = len(columns["reward"])
-    step = np.zeros(rows, dtype="int64")
-    group = codes(columns["prompt"])
-    return _assembled(columns, step, group, np.array([label]))
-
-
-def _assembled(
-    cells: Mapping[str, np.ndarray],
-    step: np.ndarray,
-    group: np.ndarray,
-    labels: np.ndarray,
-) -> LoggedSteps:
-    """Canonical columns as logged steps. `step` and `group` are sorted
-    codes 0.., int64 [R]; `labels` [S]."""
-    rows = len(step)
+        cells = {name: values[order] for name, values in cells.items()}
+        step, names = step[order], names[order]
+    prompt = codes(cells["prompt"])
+    group = torch.from_numpy(codes(step * (prompt.max() + 1) + prompt))
 
     def whole(name: str, default: int) -> Tensor:
         """int64 [R]; all `default` where the log has no such column."""
-        if name not in cells:
-            return torch.full((rows,), default, dtype=torch.int64)
-        values = cells[name]
-        if values.dtype.kind not in "iub":
-            values = values.astype("float64")
-        return torch.tensor(values.astype("int64"))
+        values = cells.get(name, np.full(rows, default))
+        return torch.tensor(values.astype("float64").astype("int64"))
 
     lengths, kept = whole("length", 1), whole("kept_steps", 1)
     steps = whole("steps", 1) if "steps" in cells else kept.clamp(min=1)
     columns: dict[str, Any] = {
-        "prompt": torch.from_numpy(group),
+        "prompt": group,
         "reward": torch.tensor(cells["reward"].astype("float64")),
         "mask": (lengths > 0)[:, None],
         "lengths": lengths,
@@ -246,13 +205,11 @@ def _assembled(
         **{name: whole(name, 1).bool() for name in of_kind("flag")},
         "rollout": torch.arange(rows),
         "rank": torch.zeros(rows, dtype=torch.int64),
-        "text": torch.from_numpy(group),
+        "text": group,
     }
     for name in LABELS:
         if name in cells:
             columns[name] = torch.from_numpy(codes(cells[name]))
-    advantage = np.full(rows, np.nan)
-    if "advantage" in cells:
-        advantage = cells["advantage"].astype("float64")
-    has = frozenset(name for name in CANONICAL if name in cells)
-    return LoggedSteps(LoggedBatch(**columns), advantage, labels, has)
+    advantage = cells.get("advantage", np.full(rows, np.nan)).astype("float64")
+    labels = names[np.diff(step, prepend=-1) != 0]
+    return LoggedSteps(LoggedBatch(**columns), advantage, labels, frozenset(cells))

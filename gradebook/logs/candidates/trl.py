@@ -14,7 +14,7 @@ Letters: R rows, F reward functions, G groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,7 +28,7 @@ from gradebook.logs.read.columns import Columns
 SAMPLE_ROWS = 4096
 """So many rows, in whole steps, are looked at."""
 STEPS = 512
-"""So many steps are looked at to find the layout of rows of evaluation."""
+"""So many steps are looked at to find the rows of evaluation."""
 CLOSE = 1e-5
 """So near numbers of size 1 tell one eps from another."""
 EPS = (1e-4, 1e-6, 1e-8)
@@ -54,48 +54,41 @@ class Reading:
 
     weights       one for each reward function
     group_size    rows per prompt where groups are cut by position, else None
-    notes         what a reader should know about both
+    training      bool [R] the row is not of evaluation; None where none is
     normalized    the eps with which each function's rewards are normalized
                   in their group before they are summed, or None
-    layout        training rows per prompt, and rows of evaluation at the end
-                  of a step that has any; None without any
-    asks_weights  the weights are assumed, and the rows do not confirm them
+    why           where the weights come from
+    notes         what a reader should know about all this
     """
 
     weights: tuple[float, ...]
     group_size: int | None
-    notes: tuple[str, ...] = ()
+    training: np.ndarray | None = None
     normalized: float | None = None
-    layout: tuple[int, int] | None = None
-    asks_weights: bool = False
+    why: str = GIVEN
+    notes: tuple[str, ...] = ()
+
+    @property
+    def asks_weights(self) -> bool:
+        """The weights are assumed, and the rows do not confirm them."""
+        return self.why == ASSUMED and len(self.weights) > 1
 
 
 def logged(table: pd.DataFrame, columns: Columns, reading: Reading) -> LoggedSteps:
     """A canonical table under a reading, without rows of evaluation, its
     groups cut by position where TRL does so or the log names no prompt.
     Raises GradebookError for a log of neither prompts nor a group size."""
-    if reading.layout is not None:
-        table = _training(table, *reading.layout)
-    by_place = columns.by_place or "prompt" not in table
-    if by_place and reading.group_size:
-        table = table.assign(prompt=_place_groups(table, reading.group_size))
+    if reading.training is not None:
+        table = table[reading.training]
+    if columns.by_place or "prompt" not in table:
+        table = _by_place(table, reading.group_size)
     if "prompt" not in table:
         raise GradebookError(
             key="prompt",
             expected="a column of prompts or group ids, or a group size",
             found="none",
         )
-    return to_logged(rewarded(table, reading))
-
-
-def rewarded(table: pd.DataFrame, reading: Reading) -> pd.DataFrame:
-    """The canonical table, its groups cut, with one reward."""
-    if reading.normalized:
-        names = functions_of(table)
-        group = _groups(table, None)
-        values = _normalized(table[names].to_numpy(), group, reading.normalized)
-        table = table.assign(**dict(zip(names, values.T)))
-    return summed(table, reading.weights)
+    return to_logged(summed(normalized(table, reading.normalized), reading.weights))
 
 
 def read_as_trl(
@@ -108,17 +101,16 @@ def read_as_trl(
     those whose summed rewards explain the most advantages, the likeliest where
     several do as well. Raises GradebookError when the number of weights is
     wrong."""
-    layout = _layout(table) if columns.by_place else None
-    if layout is not None:
-        table = _training(table, *layout)
     names = columns.rewards
     if weights is not None and len(weights) != len(names):
         expected = f"{len(names)} numbers, for " + ", ".join(names)
         raise refuse(expected, len(weights), "weights")
+    training = _training(table) if columns.by_place else None
     default = tuple(map(float, weights)) if weights else (1.0,) * len(names)
-    reading = Reading(default, group_size, layout=layout)
-    plain = weights is not None or len(names) == 1 or "prompt" not in table
-    sample = _sample(table)
+    known = weights is not None or len(names) == 1
+    reading = Reading(default, group_size, training)
+    sample = _sample(table if training is None else table[training])
+    plain = known or "prompt" not in table
     if not len(sample) or (plain and not columns.by_place):
         return reading
     sizes: list[int | None] = [group_size]
@@ -128,21 +120,21 @@ def read_as_trl(
         common = _common_run(sample)
         sizes = [*(n for n in range(common, 1, -1) if common % n == 0), None]
     if "advantage" not in sample:
-        why = GIVEN if weights else ASSUMED
-        return _with_notes(sample, columns, replace(reading, group_size=sizes[0]), why)
+        reading = replace(reading, group_size=sizes[0], why=GIVEN if known else ASSUMED)
+        return _with_notes(sample, columns, reading)
     tries = [
-        (shares, why, replace(reading, weights=w, group_size=size, normalized=eps))
+        (*shares, replace(reading, group_size=size, normalized=eps, weights=w, why=why))
         for size in sizes
         for eps in ((None, *EPS) if len(names) > 1 else (None,))
-        for shares, why, w in _tried(sample, size, eps, default, weights is not None)
+        for shares, why, w in _tried(_by_place(sample, size), eps, default, known)
     ]
-    (share, _), why, best = max(tries, key=lambda each: each[0])
-    if why == EQUAL and best.group_size == 2:
-        why = ASSUMED  # any weights explain the signs in a group of two
+    share, _, best = max(tries, key=lambda each: each[:2])
+    if best.why == EQUAL and best.group_size == 2:
+        best = replace(best, why=ASSUMED)  # any weights explain a group of two
     if share < MOST and weights is None:
-        why = ASSUMED
-        best = replace(reading, group_size=best.group_size if share else sizes[0])
-    return _with_notes(sample, columns, best, why)
+        size = best.group_size if share else sizes[0]
+        best = replace(reading, group_size=size, why=ASSUMED)
+    return _with_notes(sample, columns, best)
 
 
 def _sample(table: pd.DataFrame) -> pd.DataFrame:
@@ -155,47 +147,41 @@ def _sample(table: pd.DataFrame) -> pd.DataFrame:
     return whole if len(whole) else table[step == last]
 
 
+Try = tuple[tuple[float, float], str, tuple[float, ...]]
+
+
 def _tried(
-    sample: pd.DataFrame,
-    size: int | None,
-    normalized: float | None,
-    default: tuple[float, ...],
-    given: bool,
-) -> Iterator[tuple[tuple[float, float], str, tuple[float, ...]]]:
+    sample: pd.DataFrame, eps: float | None, default: tuple[float, ...], known: bool
+) -> list[Try]:
     """Weights to try, likely ones first: how large a share of the rows they
     explain, nearly and closely, and where they come from."""
-    step, group = _steps(sample), _groups(sample, size)
-    rewards = sample[functions_of(sample)].to_numpy()
-    if normalized:
-        rewards = _normalized(rewards, group, normalized)
     advantage = sample["advantage"].to_numpy()
     counts = ~unscored(sample) & np.isfinite(advantage)
     if not counts.any():
-        yield (0.0, 0.0), ASSUMED, default
-        return
-    rewards = np.nan_to_num(rewards[counts], posinf=0, neginf=0)
-    step, group = (pd.factorize(codes[counts])[0] for codes in (step, group))
-    tries = [(GIVEN if given or len(default) == 1 else EQUAL, default)]
-    if len(default) > 1 and not given:
-        tries += [(ALONE, tuple(row)) for row in np.eye(len(default)).tolist()]
-        weights = solved(rewards, advantage[counts], step, group)
+        return [((0.0, 0.0), ASSUMED, default)]
+    sample = normalized(sample, eps)[counts]
+    step, group, advantage = _steps(sample), _groups(sample), advantage[counts]
+    rewards = sample[functions_of(sample)].to_numpy()
+    rewards = np.nan_to_num(rewards, posinf=0, neginf=0)
+    tries = [(GIVEN if known else EQUAL, default)]
+    if not known:
+        weights = solved(rewards, advantage, step, group)
         tries = [(SOLVED, weights), *tries] if weights else tries
-    for why, weights in tries:
-        both = rewards @ weights, advantage[counts], group
-        yield (explained(*both), explained(*both, CLOSE)), why, weights
+        tries += [(ALONE, tuple(row)) for row in np.eye(len(default)).tolist()]
+    shares = [
+        [explained(rewards @ weights, advantage, group, near) for near in (NEAR, CLOSE)]
+        for _, weights in tries
+    ]
+    return [((near, close), *each) for (near, close), each in zip(shares, tries)]
 
 
-def _with_notes(
-    sample: pd.DataFrame, columns: Columns, reading: Reading, why: str
-) -> Reading:
+def _with_notes(sample: pd.DataFrame, columns: Columns, reading: Reading) -> Reading:
     """The reading, with what a reader should know about it."""
-    notes, size, several = [], reading.group_size, len(columns.rewards) > 1
-    if several:
-        terms = " + ".join(
-            f"{weight:g} {name}"
-            for weight, name in zip(reading.weights, columns.rewards)
-        )
-        notes.append(f"reward = {terms} ({why})".replace("+ -", "- "))
+    notes, size = [], reading.group_size
+    if len(columns.rewards) > 1:
+        pairs = zip(reading.weights, columns.rewards)
+        terms = " + ".join(f"{weight:g} {name}" for weight, name in pairs)
+        notes.append(f"reward = {terms} ({reading.why})".replace("+ -", "- "))
     if size:
         notes.append(f"groups are {size} rows each, by position")
         common = _common_run(sample) if "prompt" in sample else size
@@ -212,9 +198,8 @@ def _with_notes(
             f"{out} of the first {len(sample)} rows have no reward at all:"
             " they enter no statistic and have advantage 0"
         )
-    if reading.normalized:
-        notes.append(NORMALIZED)
-    return replace(reading, notes=tuple(notes), asks_weights=several and why == ASSUMED)
+    notes += [NORMALIZED] if reading.normalized else []
+    return replace(reading, notes=tuple(notes))
 
 
 def explained(
@@ -265,7 +250,8 @@ def solved(
     weights[varies] = right[-1] / size[varies]
     weights *= np.sign(weights @ (away.T @ centered)) / np.abs(weights).max()
     weights[np.abs(weights) < 1e-4] = 0
-    factor = _factor(away @ weights, centered, rewards @ weights, step, group)
+    rise = _rise(away @ weights, centered, group)
+    factor = _factor(rise, rewards @ weights, step, group)
     if factor is None:
         return None
     weights *= factor
@@ -277,16 +263,11 @@ def solved(
 
 
 def _factor(
-    away: np.ndarray,
-    centered: np.ndarray,
-    reward: np.ndarray,
-    step: np.ndarray,
-    group: np.ndarray,
+    rise: np.ndarray, reward: np.ndarray, step: np.ndarray, group: np.ndarray
 ) -> float | None:
     """Where nothing divides, how many times an advantage is its reward; else what
     TRL's eps shows of it; None where the numbers do not show it."""
-    rise, rows = _rise(away, centered, group), np.bincount(group)
-    varies = rise > 0
+    rows, varies = np.bincount(group), rise > 0
     if not varies.any():
         return None
     for factors in (rise, rise * (rows - 1) / rows):  # the mean, and leave-one-out
@@ -294,9 +275,8 @@ def _factor(
         if np.allclose(factors[varies], middle, rtol=1e-4):
             return middle
     first = np.unique(group, return_index=True)[1]
-    for among in (group, step):
-        square = np.bincount(among, _centered(reward, among) ** 2)
-        spread = np.sqrt(square / np.maximum(np.bincount(among) - 1, 1))[among[first]]
+    for labels in (group, step):
+        spread = pd.Series(reward).groupby(labels).transform("std").to_numpy()[first]
         # 1 / rise = the spread + eps / the factor
         rest = 1 / rise[varies] - spread[varies]
         middle = float(np.median(rest))
@@ -311,84 +291,81 @@ def _centered(values: np.ndarray, group: np.ndarray) -> np.ndarray:
     return values - (np.bincount(group, values) / np.bincount(group))[group]
 
 
-def _normalized(rewards: np.ndarray, group: np.ndarray, eps: float) -> np.ndarray:
-    """Each function's rewards, less their group's mean and over its standard
-    deviation (ddof 1) + eps: NaN where empty, 0 for the only one of a group.
-    [R, F]"""
-    groups = pd.DataFrame(rewards).groupby(group)
-    away = rewards - groups.transform("mean")
-    values = (away / (groups.transform("std") + eps)).fillna(0)
-    return values.where(~np.isnan(rewards)).to_numpy()
+def normalized(table: pd.DataFrame, eps: float | None) -> pd.DataFrame:
+    """The table with each function's rewards less their group's mean and over its
+    standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one of a
+    group; as it is without an eps."""
+    if not eps:
+        return table
+    rewards = table[functions_of(table)]
+    groups = rewards.groupby(_groups(table))
+    values = (rewards - groups.transform("mean")) / (groups.transform("std") + eps)
+    return table.assign(**values.fillna(0).where(rewards.notna()))
+
+
+def _by_place(table: pd.DataFrame, size: int | None) -> pd.DataFrame:
+    """The table with groups of `size` rows of a step as prompts; as it is
+    without a size."""
+    if not size:
+        return table
+    step = _steps(table)
+    place = pd.Series(step).groupby(step).cumcount().to_numpy()
+    return table.assign(prompt=place // size)
 
 
 def _steps(table: pd.DataFrame) -> np.ndarray:
     """int64 [R] steps from 0."""
     if "step" not in table:
         return np.zeros(len(table), dtype="int64")
-    return pd.factorize(table["step"], use_na_sentinel=False)[0].astype("int64")
+    return pd.factorize(table["step"])[0].astype("int64")
 
 
-def _place_groups(table: pd.DataFrame, size: int) -> np.ndarray:
-    """int64 [R] position in the step // size."""
-    step = _steps(table)
-    return pd.Series(step).groupby(step).cumcount().to_numpy() // size
-
-
-def _groups(table: pd.DataFrame, size: int | None) -> np.ndarray:
-    """int64 [R], one number for each prompt of a step; for each `size` rows of
-    it, where there is one."""
-    prompt = _place_groups(table, size) if size else pd.factorize(table["prompt"])[0]
+def _groups(table: pd.DataFrame) -> np.ndarray:
+    """int64 [R], one number for each prompt of a step."""
+    prompt = pd.factorize(table["prompt"])[0]
     return pd.factorize(_steps(table) * (len(table) + 1) + prompt)[0]
 
 
 def _common_run(table: pd.DataFrame) -> int:
     """What divides the rows with one prompt that follow each other in a step."""
-    heads = np.flatnonzero(np.diff(_groups(table, None), prepend=-1))
-    return int(np.gcd.reduce(np.diff(np.append(heads, len(table)))))
+    heads = np.flatnonzero(np.diff(_groups(table), prepend=-1))
+    return int(np.gcd.reduce(np.diff([*heads, len(table)])))
 
 
-def _training(table: pd.DataFrame, size: int, last: int) -> pd.DataFrame:
-    """Only the training rows whose whole group is there."""
-    keep = np.ones(len(table), dtype=bool)
-    for first, prompts in _stretches(table):
-        if not _pure(prompts, size, 0) and _pure(prompts, size, last):
-            end, stop = first + len(prompts), first + len(prompts) - last
-            keep[first:end] = False
-            keep[first + (stop - first) % size : stop] = True
-    return table[keep].reset_index(drop=True)
-
-
-def _layout(table: pd.DataFrame) -> tuple[int, int] | None:
-    """The layout under which all steps are whole groups of one prompt, with
-    as few rows of evaluation as possible; None where they are whole groups
-    as they stand, or under no layout."""
+def _training(table: pd.DataFrame) -> np.ndarray | None:
+    """bool [R]: the row is of a whole group of training. A step that has rows of
+    evaluation has as many as any other, at its end; the fewest under which all
+    steps are whole groups of one prompt are taken. None where all are whole
+    groups as they stand, or can not be."""
     if "step" not in table or "prompt" not in table:
         return None
-    steps = [prompts for _, prompts in _stretches(table)[:STEPS]]
-    for size in range(max(map(len, steps)), 1, -1):
-        odd = [prompts for prompts in steps if not _pure(prompts, size, 0)]
+    heads = np.flatnonzero(np.diff(_steps(table), prepend=-1))
+    steps = np.split(pd.factorize(table["prompt"])[0], heads[1:])
+    some, longest = steps[:STEPS], max(map(len, steps[:STEPS]))
+    for size in range(longest, 1, -1):
+        odd = [prompts for prompts in some if not _pure(prompts, size, 0)]
         if not odd:
             return None
-        if len(odd) == len(steps):
-            continue
-        for last in range(1, min(map(len, odd)) - size + 1):
+        most = min(map(len, odd)) - size if len(odd) < len(some) else 0
+        for last in range(1, most + 1):
             if all(_pure(prompts, size, last) for prompts in odd):
-                return size, last
+                return np.concatenate([_kept(step, size, last) for step in steps])
     return None
 
 
-def _stretches(table: pd.DataFrame) -> list[tuple[int, np.ndarray]]:
-    """The first row of each stretch of one step, and the prompts of its rows."""
-    heads = np.flatnonzero(np.diff(_steps(table), prepend=-1))
-    prompt = pd.factorize(table["prompt"], use_na_sentinel=False)[0]
-    return list(zip(heads.tolist(), np.split(prompt, heads[1:])))
+def _kept(prompts: np.ndarray, size: int, last: int) -> np.ndarray:
+    """bool: the rows of a step that are of whole groups of training."""
+    if _pure(prompts, size, 0) or not _pure(prompts, size, last):
+        return np.ones(len(prompts), dtype=bool)
+    row, stop = np.arange(len(prompts)), len(prompts) - last
+    return (row >= stop % size) & (row < stop)
 
 
-def _pure(prompt: np.ndarray, size: int, last: int) -> bool:
+def _pure(prompts: np.ndarray, size: int, last: int) -> bool:
     """Without the `last` rows, and without what is left over before the
     first whole group, every `size` rows have one prompt. Without rows to
     leave out, nothing may be left over."""
-    rows = prompt[: len(prompt) - last]
+    rows = prompts[: len(prompts) - last]
     over = len(rows) % size
     if len(rows) < size or (over and not last):
         return False
