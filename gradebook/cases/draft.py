@@ -31,16 +31,16 @@ CELLS = 200_000
 class Draft:
     """The states of one case in one session.
 
-    at      the number of the state that stands on the page
-    epoch   new for each draft and known to its learner alone: messages
-            about another one change nothing
-    ack     the number of the last edit that was taken
-    notes   why the last edit could not be carried out, in words
-    refused text that could not be read, and why, by its place: "3 reward" for a
-            cell, the name of a setting. It changed nothing, and stays in its
-            field until the place is edited again or rows move.
-    lock    held by whoever changes the draft, and by whoever reads it more
-            than once, since edits arrive while a page is drawn
+    states   the case as it came first; `at` is the one on the page
+    epoch    new for each draft and known to its learner alone: messages about
+             another one change nothing
+    ack      the number of the last edit that was taken
+    notes    why the last edit could not be carried out, in words
+    refused  text that could not be read, and why, by its place: "3 reward" for
+             a cell, the name of a setting. It stays in its field until the
+             place is edited again or rows move.
+    lock     held by whoever changes the draft, or reads it more than once,
+             since edits arrive while a page is drawn
     """
 
     scenario: Scenario
@@ -83,8 +83,6 @@ class Draft:
         """The state is not the case as it came."""
         return not self.state.same_batch(self.origin)
 
-    # Edits by the page
-
     def edit(self, **changes: Any) -> None:
         """The next state; one that changes the batch can be undone."""
         self.become(replace(self.state, **changes))
@@ -112,10 +110,7 @@ class Draft:
             self._gesture = gesture
 
     def do(
-        self,
-        act: Callable[..., State],
-        *values: Any,
-        gesture: int | None = None,
+        self, act: Callable[..., State], *values: Any, gesture: int | None = None
     ) -> None:
         """Carries out an act of gradebook.cases.edits on the state, or says
         in `notes` why it cannot be done. Refused text is kept."""
@@ -157,32 +152,24 @@ class Draft:
         self.become(self.origin)
         self.refused.clear()
 
-    # Messages from the browser
-
     def apply(self, message: Any) -> None:
         """Carries out the edits of a message that were not taken yet. Never
         raises: what cannot be carried out is said in `notes`."""
-        if not isinstance(message, Mapping):
-            return
-        if message.get("epoch") != self.epoch:
+        if not isinstance(message, Mapping) or message.get("epoch") != self.epoch:
             return
         sent = message.get("edits")
-        new = [
-            edit
-            for edit in (sent if isinstance(sent, list) else [])
-            if isinstance(edit, Mapping) and type(edit.get("n")) is int
-        ]
         with self.lock:
-            for edit in new:
-                if edit["n"] > self.ack:
-                    self.ack = edit["n"]
+            for edit in sent if isinstance(sent, list) else []:
+                number = edit.get("n") if isinstance(edit, Mapping) else None
+                if type(number) is int and number > self.ack:
+                    self.ack = number
                     self._take(edit)
 
     def _take(self, edit: Mapping[str, Any]) -> None:
         name, gesture = str(edit.get("do")), edit.get("gesture")
-        act, kinds = ACTS.get(name, (None, {"do": ()}))
-        values = [edit.get(key) for key in kinds]
-        if any(type(value) not in kinds[key] for key, value in zip(kinds, values)):
+        act, keys = ACTS.get(name, (None, ["do"]))
+        values = [edit.get(key) for key in keys]
+        if any(type(value) not in KINDS[key] for key, value in zip(keys, values)):
             self.notes = ["The browser sent an edit that the server does not know."]
         elif act is None:
             getattr(self, name)(*values)
@@ -201,24 +188,26 @@ MOVING = (
 )
 """Acts after which a row's number may mean another row."""
 
-ROW = {"row": (int,)}
-ACTS: Mapping[str, tuple[Callable[..., State] | None, Mapping[str, tuple]]] = {
-    "cell": (edits.set_cell, ROW | {"column": (str,), "value": (str, bool)}),
-    "mask": (
-        edits.set_mask,
-        ROW | {"start": (int,), "stop": (int,), "value": (bool,)},
-    ),
-    "add": (edits.add_row, ROW),
-    "remove": (edits.remove_row, ROW),
-    "move": (edits.move_row, ROW | {"to": (int,)}),
-    "paste": (edits.paste, ROW | {"column": (str,), "text": (str,)}),
-    "replace": (edits.replace_rows, {"text": (str,)}),
-    "width": (edits.set_width, {"tokens": (int,)}),
-    "select": (None, ROW),
-    "go": (None, {"at": (int,)}),
-    "undo": (None, {}),
-    "redo": (None, {}),
-    "reset": (None, {}),
+KINDS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("row", "to", "start", "stop", "at"), (int,)),
+    **dict.fromkeys(("column", "text"), (str,)),
+    "value": (str, bool),
+    "do": (),
+}
+"""The types of what an edit holds."""
+ACTS: Mapping[str, tuple[Callable[..., State] | None, list[str]]] = {
+    "cell": (edits.set_cell, ["row", "column", "value"]),
+    "mask": (edits.set_mask, ["row", "start", "stop", "value"]),
+    "add": (edits.add_row, ["row"]),
+    "remove": (edits.remove_row, ["row"]),
+    "move": (edits.move_row, ["row", "to"]),
+    "paste": (edits.paste, ["row", "column", "text"]),
+    "replace": (edits.replace_rows, ["text"]),
+    "select": (None, ["row"]),
+    "go": (None, ["at"]),
+    "undo": (None, []),
+    "redo": (None, []),
+    "reset": (None, []),
 }
 """What a browser may do, and what each act is given, in the order of its
 function; without a function it is a method of the draft."""

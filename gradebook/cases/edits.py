@@ -74,16 +74,10 @@ def paste(state: State, row: int, column: str, text: str) -> State:
     others as they are."""
     if state.rows:
         _check_row(state, row)
-    else:
-        row = 0
+    row = min(row, state.rows)
     block, headers = _block(text), state.table.headers
     first = choice("t1" if column == "mask" else column, headers, "paste")
-    headers = headers[headers.index(first) :]
-    widest = max(map(len, block))
-    if widest > len(headers):
-        most = f"at most {counted(len(headers), 'cell')} in a line, as the table has"
-        raise refuse(f"{most} from {first} on", widest, "paste")
-    return _laid(state, row, headers, block, max(state.rows, row + len(block)))
+    return _laid(state, row, headers[headers.index(first) :], block, state.rows)
 
 
 def replace_rows(state: State, text: str) -> State:
@@ -95,23 +89,28 @@ def replace_rows(state: State, text: str) -> State:
     if "reward" in names:
         block = block[1:]
     else:
-        widest = max(map(len, block))
-        names = headers[:widest] if widest > 1 else ("reward",)
+        names = headers[: len(block[0])] if len(block[0]) > 1 else ("reward",)
     if {*names} - {*headers} or len({*names}) < len(names):
         columns = "each of these columns at most once: " + ", ".join(headers)
         raise GradebookError(key="paste", expected=columns, found=", ".join(names))
     for row, line in enumerate(block):
         if len(line) != len(names):
             raise refuse(counted(len(names), "cell"), len(line), "paste", row)
-    return _laid(state, 0, names, block, len(block))
+    return _laid(state, 0, names, block, 0)
 
 
 def _laid(
-    state: State, row: int, headers: Sequence[str], block: list[list[str]], rows: int
+    state: State, row: int, headers: Sequence[str], block: list[list[str]], least: int
 ) -> State:
-    """The block over the cells from `row` on, in a table of so many rows."""
+    """The block over the cells from `row` on, in a table of `least` rows or
+    more."""
+    rows = max(least, row + len(block))
     if rows > MOST_ROWS:
         raise refuse(f"at most {MOST_ROWS} rows", rows, "paste")
+    widest = max(map(len, block), default=0)
+    if widest > len(headers):
+        most = f"at most {counted(len(headers), 'cell')} in a line"
+        raise refuse(f"{most}, as the table has from {headers[0]} on", widest, "paste")
     cells = {
         (row + down, header): cell.strip()
         for down, line in enumerate(block)
@@ -125,13 +124,12 @@ def _block(text: str) -> list[list[str]]:
     Cells stand between tabs; one that holds a tab, a line break or a quote
     stands in quotes. Raises GradebookError where there is none."""
     try:
-        lines = list(csv.reader(io.StringIO(text), delimiter="\t"))
+        lines = list(csv.reader(io.StringIO(text.strip("\r\n")), delimiter="\t"))
     except csv.Error as error:
         raise refuse("a block of cells", str(error), "paste") from None
-    filled = [number for number, line in enumerate(lines) if any(map(str.strip, line))]
-    if not filled:
+    if not text.strip():
         raise GradebookError(key="paste", expected="a block of cells", found="nothing")
-    return lines[filled[0] : filled[-1] + 1]
+    return lines
 
 
 def set_width(state: State, tokens: int) -> State:

@@ -149,8 +149,6 @@ def test_every_act_does_what_it_says():
     assert draft.table["reward"] == ("1", "2", "5", "6")
     send(draft, {"do": "replace", "text": "8\n9"})
     assert draft.table["reward"] == ("8", "9") and draft.row == 1
-    send(draft, {"do": "width", "tokens": 5})
-    assert draft.table.width == 5
     send(draft, {"do": "select", "row": 0})
     assert draft.row == 0
     steps = len(draft.states)
@@ -159,7 +157,7 @@ def test_every_act_does_what_it_says():
     send(draft, {"do": "undo"})
     assert draft.table["reward"] == ("8", "9")
     send(draft, {"do": "redo"}, {"do": "go", "at": 1})
-    assert draft.at == 1 and draft.ack == 12
+    assert draft.at == 1 and draft.ack == 11
 
 
 # What is refused
@@ -250,7 +248,6 @@ ANY_EDIT = some.fixed_dictionaries(
         "start": some.just(0),
         "stop": ROWS,
         "text": some.sampled_from(["1\n2\n3", "B\t4", "", "x"]),
-        "tokens": some.integers(1, 6),
         "at": some.integers(0, 9),
     },
     optional={"gesture": some.integers(0, 2)},
