@@ -2,7 +2,6 @@
 
 import ast
 import asyncio
-import os
 import re
 import subprocess
 import sys
@@ -11,10 +10,13 @@ from pathlib import Path
 
 import pytest
 from starlette.requests import Request
+from streamlit import config
+from streamlit.runtime.secrets import Secrets
 from ui.answered import answered
 
 from gradebook.ui import server
 from gradebook.ui.board import program
+from gradebook.ui.rooms import seat
 
 ROOT = Path(__file__).parents[2]
 FILES = [
@@ -94,30 +96,28 @@ def test_the_program_is_served_file_by_file_and_nothing_else_is(name, status):
     assert ("immutable" in answer.headers.get("cache-control", "")) == (status == 200)
 
 
-DATABASE = """
-from gradebook.ui.rooms import seat
-print(seat.rooms()._store._reading.url)
-"""
-
-
 @pytest.mark.parametrize("named", ["by nobody", "in the secrets", "in both"])
-def test_the_database_is_the_environments_the_secrets_or_a_file(named, tmp_path):
+def test_the_database_is_the_environments_the_secrets_or_a_file(
+    named, tmp_path, monkeypatch
+):
     urls = [f"sqlite:///{tmp_path}/{name}.db" for name in ("environment", "secret")]
-    (tmp_path / ".streamlit").mkdir()
-    environment = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
-    environment |= {"PYTHONPATH": str(ROOT), "GRADEBOOK_DATABASE_URL": ""}
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("GRADEBOOK_DATABASE_URL", "")
+    monkeypatch.setattr(seat.st, "secrets", Secrets())
+    path, files = tmp_path / "secrets.toml", config.get_option("secrets.files")
+    config.set_option("secrets.files", [str(path)])
     expected = f"sqlite:///{tmp_path}/gradebook/rooms.db"
     if named != "by nobody":
-        secrets = f'[connections.gradebook]\nurl = "{urls[1]}"\n'
-        (tmp_path / ".streamlit/secrets.toml").write_text(secrets)
+        path.write_text(f'[connections.gradebook]\nurl = "{urls[1]}"\n')
         expected = urls[1]
     if named == "in both":
-        environment["GRADEBOOK_DATABASE_URL"] = expected = urls[0]
-    command = [sys.executable, "-c", DATABASE]
-    run = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, check=True
-    )
-    assert run.stdout.decode().strip() == expected
+        expected = urls[0]
+        monkeypatch.setenv("GRADEBOOK_DATABASE_URL", expected)
+    try:
+        opened = seat._rooms.__wrapped__()
+    finally:
+        config.set_option("secrets.files", files)
+    assert str(opened._store._reading.url) == expected
 
 
 def test_a_server_deletes_silent_rooms_without_a_visit(monkeypatch):
