@@ -22,7 +22,7 @@ from gradebook.output.scenario_file import scenario_file
 from gradebook.output.tables import csv as csv_file
 
 ROOT = Path(__file__).parents[2]
-EDITS = 8
+EDITS = 3
 
 
 HARNESS = '''
