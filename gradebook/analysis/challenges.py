@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from gradebook.analysis.comparison import Comparison, compare, sign
+from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import swap
 from gradebook.cases import edits
 from gradebook.cases.challenge import (
@@ -79,7 +79,7 @@ class Attempt:
     def ratio(self) -> Tensor:
         """Each faulty advantage divided by the correct one."""
         correct, faulty = self.comparison.correct, self.comparison.faulty
-        divides = sign(correct.advantage) != 0
+        divides = correct.advantage.abs() > DUST
         return torch.where(divides, faulty.advantage / correct.advantage, torch.nan)
 
     def loss_ratio(self) -> float:

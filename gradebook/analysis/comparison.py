@@ -14,7 +14,6 @@ from gradebook.bugs import Swap, swapped
 from gradebook.cases.state import State
 from gradebook.core import differences
 from gradebook.core.batch import Batch
-from gradebook.core.differences import DUST
 from gradebook.engine.loss import learning_tokens, token_kl, token_weight
 from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
 
@@ -28,24 +27,9 @@ def same(a: Tensor, b: Tensor) -> Tensor:
     return differences.same(a, b) if a.is_floating_point() else a == b
 
 
-def sign(values: Tensor) -> Tensor:
-    """-1, 0 or +1; rounding and NaN are 0. Same shape, int64."""
-    return torch.where(values.abs() > DUST, values, 0).sign().long()
-
-
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A batch through both engines.
-
-    >>> import gradebook
-    >>> settings = gradebook.Settings(scale="none", group_size=2)
-    >>> batch = Batch(
-    ...     prompt=[0, 0, 0, 1], reward=[0, 3, 3, 5], settings=settings
-    ... )
-    >>> both = compare(gradebook.bug("partial_groups"), batch)
-    >>> both.flips.tolist()
-    [False, False, True, False]
-    """
+    """A batch through both engines."""
 
     batch: Batch
     correct: Trace
@@ -119,6 +103,8 @@ def compare(bug: Swap, batch: Batch) -> Comparison:
     >>> both = compare(gradebook.bug("partial_groups"), batch)
     >>> both.correct.advantage.tolist(), both.faulty.advantage.tolist()
     ([-2.0, 1.0, 1.0, 0.0], [-1.5, 1.5, -1.0, 1.0])
+    >>> both.flips.tolist()
+    [False, False, True, False]
     """
     return Comparison(batch, run(CORRECT, batch), run(bug.engine, batch))
 
@@ -128,20 +114,16 @@ def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
     count in its group, without the vote that speaks for the row where it is left
     out: its own, or the one of its rollout."""
     baseline = batch.settings.baseline
-    if baseline == "none":
-        return []
     if baseline == "batch_mean":
         peers = batch.step_index == batch.step_index[row]
         return (peers & trace.counted).nonzero().flatten().tolist()
-    if not batch.rows or int(trace.group[row]) < 0:
+    if baseline == "none" or int(trace.group[row]) < 0:
         return []
     peers = (trace.group == trace.group[row]) & trace.counted
-    others = baseline == "leave_one_out"
-    if others and bool(trace.counted[row]):
+    if baseline == "leave_one_out" and bool(trace.counted[row]):
         peers = peers & (torch.arange(batch.rows) != row)
-    elif others:
-        rollout = batch.rollout_index
-        peers = peers & (rollout != rollout[row])
+    elif baseline == "leave_one_out":
+        peers = peers & (batch.rollout_index != batch.rollout_index[row])
     return peers.nonzero().flatten().tolist()
 
 
@@ -157,11 +139,6 @@ def mean_kl(batch: Batch, trace: Trace) -> float:
 def trained_tokens(batch: Batch, trace: Trace) -> int:
     """Unmasked tokens of the trained rows."""
     return int((batch.tokens * trace.trained).sum())
-
-
-def token_advantage(batch: Batch, trace: Trace) -> Tensor:
-    """The advantage at the row's unmasked tokens, else 0. float [R, T]."""
-    return torch.where(batch.mask, trace.advantage[:, None], 0)
 
 
 def row_weight(batch: Batch, trace: Trace, row: int) -> float:

@@ -4,13 +4,11 @@ report is about code that the engine does not have."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import groupby
-from types import MappingProxyType
+from itertools import accumulate, groupby
 
 import torch
 from torch import Tensor
 
-from gradebook.analysis.comparison import token_advantage
 from gradebook.bugs import swap
 from gradebook.cases.reports import Evidence
 from gradebook.core.batch import Batch
@@ -35,16 +33,14 @@ def of_trace(name: str) -> Callable[[Batch, Trace], Tensor]:
     return read
 
 
-ENGINE: Mapping[str, Callable[[Batch, Trace], Tensor]] = MappingProxyType(
-    {
-        **{name: of_trace(name) for name in (*STAGES, "gradient", "kl_gradient")},
-        "batch_scale": lambda batch, trace: trace.scale[:1],
-        "mean_over_rows": lambda batch, trace: trace.advantage.mean()[None],
-        "mean_over_tokens": lambda batch, trace: (
-            token_advantage(batch, trace).sum() / batch.mask.sum()
-        )[None],
-    }
-)
+ENGINE: Mapping[str, Callable[[Batch, Trace], Tensor]] = {
+    **{name: of_trace(name) for name in (*STAGES, "gradient", "kl_gradient")},
+    "batch_scale": lambda batch, trace: trace.scale[:1],
+    "mean_over_rows": lambda batch, trace: trace.advantage.mean()[None],
+    "mean_over_tokens": lambda batch, trace: (
+        (batch.tokens * trace.advantage).nansum() / batch.mask.sum()
+    )[None],
+}
 
 
 def centred(batch: Batch) -> Tensor:
@@ -61,29 +57,20 @@ def normalized_reward(batch: Batch, centre: bool = False) -> Tensor:
     """Each step's reward, with `centre` less their mean, by the deviation of the
     discounted return that NormalizeReward accumulates over the episode, whose
     steps are the rows."""
-    returns, total = [], 0.0
-    for reward in batch.reward.tolist():
-        total = total * GAMMA + reward
-        returns.append(total)
+    rewards = batch.reward.tolist()
+    returns = list(accumulate(rewards, lambda total, reward: total * GAMMA + reward))
     values = torch.tensor(returns, dtype=torch.float64)
-    mean = values.mean() if centre else 0.0
-    return (batch.reward - mean) / values.std(correction=0)
+    return (batch.reward - values.mean() * centre) / values.std(correction=0)
 
 
-FORMULAS: Mapping[str, Callable[[Batch], Tensor]] = MappingProxyType(
-    {
-        "std_of_bracketed": std_of_bracketed,
-        # 1 / sqrt(variance) is `rstd`; by the root itself is what was feared.
-        "times_reciprocal_root": lambda batch: (
-            centred(batch) * centred(batch).square().mean().rsqrt()
-        ),
-        "times_deviation": lambda batch: (
-            centred(batch) * centred(batch).square().mean().sqrt()
-        ),
-        "normalized_reward": normalized_reward,
-        "centred_reward": lambda batch: normalized_reward(batch, centre=True),
-    }
-)
+FORMULAS: Mapping[str, Callable[[Batch], Tensor]] = {
+    "std_of_bracketed": std_of_bracketed,
+    # 1 / sqrt(variance) is `rstd`; by the root itself is what was feared.
+    "times_reciprocal_root": lambda b: centred(b) * centred(b).square().mean().rsqrt(),
+    "times_deviation": lambda b: centred(b) * centred(b).square().mean().sqrt(),
+    "normalized_reward": normalized_reward,
+    "centred_reward": lambda b: normalized_reward(b, centre=True),
+}
 
 
 def by_engine(evidence: Evidence) -> bool:
@@ -115,12 +102,13 @@ def in_words(values: Tensor) -> str:
         str(value) if isinstance(value, int) else write(settled(value), 3 + small)
         for value in values.tolist()
     ]
-    period = count = len(texts)
-    if count > 8:
-        sizes = (size for size in range(1, count + 1) if count % size == 0)
-        period = next(s for s in sizes if texts == texts[:s] * (count // s))
-    runs = [(text, len(list(same))) for text, same in groupby(texts[:period])]
+    count, times = len(texts), 1
+    for size in range(1, count if count > 8 else 0):
+        if count % size == 0 and texts == texts[:size] * (count // size):
+            texts, times = texts[:size], count // size
+            break
+    runs = [(text, len(list(equal))) for text, equal in groupby(texts)]
     if len(runs) == 1 and count > 1:
         return f"{runs[0][0]} ×{count}"
     sequence = ", ".join(text if n == 1 else f"{text} ×{n}" for text, n in runs)
-    return sequence if period == count else f"{count // period} times: {sequence}"
+    return sequence if times == 1 else f"{times} times: {sequence}"

@@ -12,10 +12,9 @@ from gradebook.cases.state import start
 
 def sides(name, row, **settings):
     """[correct, faulty] as lists of lines, minus signs as hyphens."""
-    found = gradebook.load(name)
-    settings = replace(found.settings, **settings)
-    batch = found.batch(settings=settings)
-    return written(compare(gradebook.bug(found.bug), batch), row)
+    scenario = gradebook.load(name)
+    batch = scenario.batch(settings=replace(scenario.settings, **settings))
+    return written(compare(gradebook.bug(scenario.bug), batch), row)
 
 
 def written(comparison, row):
@@ -38,24 +37,9 @@ def test_the_report_worked_out():
     )
 
 
-def test_enough_digits_are_printed_to_work_the_formula_out():
-    """One ulp near 100 is 2^-17 = 7.629e-6, and 7.629e-6 / 0.826 = 9.24e-6."""
-    _, faulty = sides("float32_dust", 0)
-    assert faulty[0] == "(100.099998 - 100.099991) / 9.24e-6 = +0.826"
-    correct, _ = sides("uid_per_rollout-penalties", 0)
-    assert correct[0] == "(-1.000 - (-2.500)) / 1.291 = +1.162"
-
-
-def test_a_stage_that_combines_the_numbers_otherwise_is_not_shown_as_right():
-    """1 - 0.75 / 0.5 = -0.5, which is not (1 - 0.75) / 0.5."""
-    correct, faulty = sides("missing_parentheses", 0)
-    assert correct[0] == "(1.000 - 0.750) / 0.500 = +0.500"
-    assert faulty[0] == "score 1.000, baseline 0.750, scale 0.500 give -0.500"
-
-
 def test_the_numbers_that_differ_are_marked():
-    found = gradebook.load("partial_groups")
-    comparison = compare(gradebook.bug("partial_groups"), found.batch())
+    scenario = gradebook.load("partial_groups")
+    comparison = compare(gradebook.bug("partial_groups"), scenario.batch())
     for side in worked(comparison, 10):
         marked = [part.text for part in side[0] if part.differs]
         assert len(marked) == 3 and "2.000" not in marked
@@ -64,43 +48,51 @@ def test_the_numbers_that_differ_are_marked():
 
 
 @pytest.mark.parametrize(
-    "settings, correct, faulty",
+    "name, row, settings, correct, faulty",
     [
+        # One ulp near 100 is 2^-17 = 7.629e-6, and 7.629e-6 / 0.826 = 9.24e-6.
         (
-            {"baseline": "leave_one_out", "scale": "none"},
+            *("float32_dust", 0, {}, None),
+            "(100.099998 - 100.099991) / 9.24e-6 = +0.826",
+        ),
+        (
+            *("uid_per_rollout-penalties", 0, {}),
+            *("(-1.000 - (-2.500)) / 1.291 = +1.162", None),
+        ),
+        # 1 - 0.75 / 0.5 = -0.5, which is not (1 - 0.75) / 0.5.
+        (
+            *("missing_parentheses", 0, {}, "(1.000 - 0.750) / 0.500 = +0.500"),
+            "score 1.000, baseline 0.750, scale 0.500 give -0.500",
+        ),
+        (
+            *("partial_groups", 10, {"baseline": "leave_one_out", "scale": "none"}),
             "(2.000 - 0.500) / 1.000 = +1.500",
             "(2.000 - 33.667) / 1.000 = -31.667",
         ),
-        (
-            {"baseline": "none", "scale": "none"},
-            "(2.000 - 0.000) / 1.000 = +2.000",
-            "(2.000 - 0.000) / 1.000 = +2.000",
-        ),
         # Ten of the twelve scores are not zero.
         (
-            {"scale": "nonzero_share"},
+            *("partial_groups", 10, {"scale": "nonzero_share"}),
             "(2.000 - 1.000) / 0.833 = +1.200",
             "(2.000 - 25.750) / 0.833 = -28.500",
         ),
         (
-            {"baseline": "second_best", "scale": "none"},
+            *("partial_groups", 10, {"baseline": "second_best", "scale": "none"}),
             "(2.000 - 1.000) / 1.000 = +1.000",
             "(2.000 - 2.000) / 1.000 = 0.000",
         ),
     ],
 )
-def test_row_10_under_other_settings(settings, correct, faulty):
-    found = sides("partial_groups", 10, **settings)
-    assert [side[0] for side in found] == [correct, faulty]
+def test_the_formula_has_enough_digits_under_any_setting(
+    name, row, settings, correct, faulty
+):
+    first = [side[0] for side in sides(name, row, **settings)]
+    assert correct in (None, first[0]) and faulty in (None, first[1])
 
 
 @pytest.mark.parametrize(
     "settings, line",
     [
-        (
-            {"baseline": "leave_one_out"},
-            "baseline: mean of the others, rows 8 and 9",
-        ),
+        ({"baseline": "leave_one_out"}, "baseline: mean of the others, rows 8 and 9"),
         (
             {"baseline": "batch_mean"},
             "baseline: mean of rows 0, 1, 2, 3, 4, 5, 6 and 5 more",
@@ -108,11 +100,6 @@ def test_row_10_under_other_settings(settings, correct, faulty):
         (
             {"baseline": "length_weighted_mean"},
             "baseline: mean of rows 8, 9 and 10, weighted by tokens",
-        ),
-        (
-            {"baseline": "second_best"},
-            "baseline: the runner-up for the best of rows 8, 9 and 10, else"
-            " the row itself",
         ),
         ({"baseline": "none"}, "baseline: none"),
         (
@@ -130,44 +117,35 @@ def test_a_baseline_and_a_scale_in_words(settings, line):
     assert line in sides("partial_groups", 10, **settings)[0][1:]
 
 
+DEVIATION = "standard deviation (ddof 1) of the group's rows"
+
+
 @pytest.mark.parametrize(
-    "name, row, lines",
+    "name, row, correct, faulty",
     [
         # Asked for the group's deviation, sqrt(64 / 3) = 4.619.
-        (
-            "swapped_scale",
-            4,
-            [
-                "scale: standard deviation (ddof 1) of the group's rows + 0.0001",
-                "scale: 1 (no division)",
-            ],
-        ),
+        ("swapped_scale", 4, f"{DEVIATION} + 0.0001", "1 (no division)"),
         # 1e-5 / sqrt(2) + 1e-6 = 8.08e-6; the root of 1e-6 is 0.001.
         (
-            "variance_floor",
-            1,
-            [
-                "scale: standard deviation (ddof 1) of the group's rows + 1e-6",
-                "scale: not the standard deviation (ddof 1) of the group's rows"
-                " + 1e-6, which is 8.08e-6",
-            ],
+            *("variance_floor", 1, f"{DEVIATION} + 1e-6"),
+            f"not the {DEVIATION} + 1e-6, which is 8.08e-6",
         ),
     ],
 )
-def test_a_faulty_divisor_is_not_called_by_the_name_of_the_right_one(name, row, lines):
-    assert [side[2] for side in sides(name, row)] == lines
+def test_a_faulty_divisor_is_not_called_by_the_name_of_the_right_one(
+    name, row, correct, faulty
+):
+    lines = [side[2].removeprefix("scale: ") for side in sides(name, row)]
+    assert lines == [correct, faulty]
 
 
-def test_a_row_in_no_group():
+def test_a_row_in_no_group_and_a_lone_row_that_keeps_its_raw_score():
     _, faulty = sides("partial_groups-tail", 10)
     assert faulty == [
         "(2.000 - 0.000) / 1e-5 = +200\u2009000.000",
         "baseline: 0, the row is in no group",
         "scale: 0, the row is in no group, + 1e-5",
     ]
-
-
-def test_a_lone_row_that_keeps_its_raw_score():
     correct, faulty = sides("rejected_rows-lone_survivor", 0)
     assert correct == [
         "(0.500 - 0.000) / 1.000 = +0.500",
@@ -177,25 +155,30 @@ def test_a_lone_row_that_keeps_its_raw_score():
     assert faulty[0] == "(0.500 - 6.125) / 3.838 = -1.466"
 
 
+OUT = "no value: the row is not in the batch, since "
+
+
 @pytest.mark.parametrize(
-    "name, row, why",
+    "name, row, typed, why",
     [
-        ("rejected_rows", 0, "its response mask is empty"),
-        ("no_eos_outliers", 1, "it did not end with EOS"),
+        ("rejected_rows", 0, {}, "since its response mask is empty"),
+        ("no_eos_outliers", 1, {}, "since it did not end with EOS"),
+        ("unscored_rows", 3, {}, "since no reward function scored it"),
+        ("partial_groups-dropped", 10, {}, OUT + "its prompt has fewer than 4 rows"),
+        (
+            *("zero_std_kl", 1, {"evaluation": True}),
+            OUT + "only a prompt's first row is generated",
+        ),
     ],
 )
-def test_a_row_without_credit_says_why(name, row, why):
-    for side in sides(name, row):
-        assert side == [f"0: the row earns no advantage, since {why}"]
+def test_a_row_without_an_advantage_says_why(name, row, typed, why):
+    state = start(gradebook.load(name))
+    comparison = compared(replace(state, typed={**state.typed, **typed}))
+    (line,) = written(comparison, row)[0]
+    assert why in line
 
 
-def test_a_row_that_nothing_scored_says_so():
-    assert sides("unscored_rows", 3)[0] == [
-        "0: the row earns no advantage, since no reward function scored it"
-    ]
-
-
-def test_the_second_normalization_is_a_second_line():
+def test_a_second_normalization_is_another_line():
     # m = -2/3 and s = sqrt(5) / 3 = 0.745 over transitions.
     correct, faulty = sides("double_normalization", 0)
     assert correct[0] == faulty[0] == "(4.000 - 3.000) / 1.000 = +1.000"
@@ -204,20 +187,17 @@ def test_the_second_normalization_is_a_second_line():
     assert sides("double_normalization", 1)[1][3] == (
         "then (-1.000 - (-0.667)) / 0.745 = -0.447"
     )
-
-
-def test_whitening_is_a_second_line():
-    settings = gradebook.ESTIMATORS["reinforce_plus_plus_baseline"]
     # Rows 1 and 2 count, three tokens each: -0.5 and +0.5 of mean 0 and
     # variance 0.25 * 6 / 5 = 0.3; faulty -33.33 and -32.33, so mean -32.83.
-    for side, line in zip(
-        sides("rejected_rows", 2, **settings),
-        (
-            "then (+0.500 - 0.000) / 0.548 = +0.913",
-            "then (-32.333 - (-32.833)) / 0.548 = +0.913",
-        ),
-    ):
-        assert side[-1] == line
+    settings = gradebook.ESTIMATORS["reinforce_plus_plus_baseline"]
+    assert [side[-1] for side in sides("rejected_rows", 2, **settings)] == [
+        "then (+0.500 - 0.000) / 0.548 = +0.913",
+        "then (-32.333 - (-32.833)) / 0.548 = +0.913",
+    ]
+    # As printed: (-1.39 - 4.86) / 6.35 is -0.984.
+    assert sides("double_normalization-manufactured", 0)[1][-1] == (
+        "then (-1.39e-8 - 4.86e-8) / 6.35e-8 = -0.984"
+    )
 
 
 @pytest.mark.parametrize("name", gradebook.BUGS)
@@ -226,32 +206,3 @@ def test_every_row_of_every_case_can_be_worked_out(name):
     comparison = compare(gradebook.bug(name), batch)
     for row in range(batch.rows):
         assert all(side for side in worked(comparison, row))
-
-
-def test_a_row_out_of_the_batch_has_no_value_and_says_why():
-    """Not an EOS that nobody asked for."""
-    batch = gradebook.load("partial_groups-dropped").batch()
-    sides = worked(compare(gradebook.bug("partial_groups"), batch), 10)
-    for side in sides:
-        assert side[0][0].text == (
-            "no value: the row is not in the batch, since its prompt has"
-            " fewer than 4 rows"
-        )
-
-
-def test_an_evaluation_leaves_rows_out():
-    state = start(gradebook.load("zero_std_kl"))
-    found = compared(replace(state, typed={**state.typed, "evaluation": True}))
-    for side in worked(found, 1):
-        assert side[0][0].text == (
-            "no value: the row is not in the batch, since only a prompt's"
-            " first row is generated"
-        )
-
-
-def test_dust_that_is_divided_is_shown():
-    """As printed: (-1.39 - 4.86) / 6.35 is -0.984."""
-    batch = gradebook.load("double_normalization-manufactured").batch()
-    found = compare(gradebook.bug("double_normalization"), batch)
-    text = "".join(part.text for part in worked(found, 0)[1][-1])
-    assert text == "then (−1.39e−8 − 4.86e−8) / 6.35e−8 = −0.984"

@@ -9,7 +9,7 @@ from drawn import any_settings, columns
 from hypothesis import assume, given
 
 import gradebook
-from gradebook import CORRECT, ESTIMATORS
+from gradebook import CORRECT
 from gradebook.analysis.influence import (
     Influences,
     influence,
@@ -62,12 +62,6 @@ def test_one_pass_gives_what_one_run_a_row_gives(engine, rows, settings):
     assert torch.allclose(moves, torch.stack(columns, 1), 1e-9, 1e-9, equal_nan=True)
 
 
-def test_an_engine_that_refuses_the_batch_has_no_map():
-    batch = gradebook.Batch([0] * 6, range(6)).under(gradebook.Settings(group_size=4))
-    with pytest.raises(gradebook.GradebookError, match="6 rows do not divide"):
-        influence(ENGINES["filtered_first"], batch)
-
-
 def test_a_replacement_is_the_mean_of_the_raw_siblings_that_count():
     batch = gradebook.Batch(
         prompt=["A", "A", "A", "B", "A", "B"],
@@ -78,15 +72,6 @@ def test_a_replacement_is_the_mean_of_the_raw_siblings_that_count():
     )
     # Rejected row 0 counts nowhere; rows 3 to 5 have no sibling.
     assert replacements(batch).tolist() == [1.5, 2, 1, 0, 0, 0]
-
-
-def test_in_the_report_of_rejected_rows_the_survivors_move_each_other():
-    # Rewards 100 (rejected), 1, 2: row 2 becomes 1, the group is flat, and
-    # both survivors fall from -0.7071 and +0.7071 to 0.
-    batch = gradebook.load("rejected_rows").batch()
-    found = influence(gradebook.CORRECT, batch)[0]
-    assert found[:, 2].tolist() == pytest.approx([0, -0.7071, 0.7071], abs=1e-3)
-    assert found[:, 0].tolist() == [0, 0, 0]
 
 
 def test_equal_siblings_replace_without_rounding():
@@ -106,26 +91,24 @@ def test_correct_rows_move_no_other_prompt_under_any_settings(rows, settings):
 
 
 @pytest.mark.parametrize(
-    "change, why",
+    "change",
     [
-        ({"baseline": "batch_mean"}, "baseline batch_mean"),
-        ({"scale": "batch_std"}, "scale batch_std"),
-        ({"scale": "nonzero_share"}, "scale nonzero_share"),
-        ({"whiten_tokens": True}, "whiten_tokens"),
+        {"baseline": "batch_mean"},
+        {"scale": "batch_std"},
+        {"scale": "nonzero_share"},
+        {"whiten_tokens": True},
     ],
 )
-def test_some_estimators_couple_prompts_by_design(change, why):
+def test_some_estimators_couple_prompts_by_design(change):
     settings = gradebook.Settings(**change)
     rewards, steps = [1, 0, 2, 5, 1, 3], [0] * 4 + [1] * 2
     batch = gradebook.Batch([0, 0, 1, 1, 0, 0], rewards, step=steps, settings=settings)
-    outside = ~own_prompt(batch)
-    found = influence(CORRECT, batch)[0].nan_to_num()
-    assert couples_prompts(batch.settings) == why
-    assert bool((found[outside] != 0).any())
+    moves = influence(CORRECT, batch)[0].nan_to_num()
+    assert couples_prompts(settings).split()[0] in change
+    assert bool((moves[~own_prompt(batch)] != 0).any())
     # By design is no leak; other steps stay apart all the same.
     assert not influences(CORRECT, batch).leaked.any()
-    apart = batch.step[:, None] != batch.step
-    assert bool((found[apart] == 0).all())
+    assert bool((moves[batch.step[:, None] != batch.step] == 0).all())
 
 
 # The report's batch
@@ -133,13 +116,13 @@ def test_some_estimators_couple_prompts_by_design(change, why):
 
 def test_row_11_moves_row_10_by_1_79_and_flips_three_rows():
     batch, faulty = shipped("partial_groups")
-    found = influence(faulty, batch)[0]
+    moves = influence(faulty, batch)[0]
     # Alone in its prompt, row 11 gets 0: rows 8 to 11 are 0 1 2 0, mean
     # 0.75, std sqrt(2.75 / 3) = 0.957427: (2 - 0.75) / std = 1.305583.
     moved = -0.479733 - 1.305583
-    assert float(found[10, 11]) == pytest.approx(moved, abs=5e-5)
+    assert float(moves[10, 11]) == pytest.approx(moved, abs=5e-5)
     before = gradebook.run(faulty, batch).advantage
-    after = before - found[:, 11]
+    after = before - moves[:, 11]
     turned = (before.sign() * after.sign() < 0).nonzero().flatten()
     assert turned.tolist() == [9, 10, 11]
     assert influence(CORRECT, batch)[0][:, 11].eq(0).all()
@@ -150,52 +133,42 @@ def test_row_11_moves_row_10_by_1_79_and_flips_three_rows():
 
 def test_partial_groups_leaks_across_prompts():
     batch, faulty = shipped("partial_groups")
-    found = influences(faulty, batch)
-    rows, columns = (found.leaked != 0).nonzero().T.tolist()
+    maps = influences(faulty, batch)
+    rows, columns = (maps.leaked != 0).nonzero().T.tolist()
     assert set(zip(rows, columns)) == {
         (8, 11),
         (9, 11),
         (10, 11),
     }
-    assert not (found.leaked != 0)[own_prompt(batch)].any()
+    assert not (maps.leaked != 0)[own_prompt(batch)].any()
 
 
 @pytest.mark.parametrize("name", ["no_eos_outliers", "rejected_rows"])
 def test_a_row_without_a_say_leaks_inside_its_prompt(name):
     batch, faulty = shipped(name)
-    found = influences(faulty, batch)
+    maps = influences(faulty, batch)
     silent = int((~CORRECT.credited(batch)).int().argmax())
-    assert (found.leaked != 0).any(0).nonzero().flatten().tolist() == [silent]
-    assert not (found.leaked != 0)[~own_prompt(batch)].any()
-    assert int(found.leaked.abs().sum(1).argmax()) == gradebook.load(name).focus
+    assert (maps.leaked != 0).any(0).nonzero().flatten().tolist() == [silent]
+    assert not maps.leaked[~own_prompt(batch)].any()
+    assert torch.equal(maps.leaked[:, silent], (maps.faulty - maps.correct)[:, silent])
 
 
 def test_double_normalization_leaks_into_every_prompt():
     batch, faulty = shipped("double_normalization-erased")
-    found = influences(faulty, batch)
+    maps = influences(faulty, batch)
     # Row 4 is at its prompt's mean, and 0 stays 0 whatever divides it.
-    across = (found.leaked != 0) & ~own_prompt(batch)
+    across = (maps.leaked != 0) & ~own_prompt(batch)
     assert across[:, 0].tolist() == [False] * 3 + [True, False, True]
     assert across[:, 3].tolist() == [True] * 3 + [False] * 3
-    assert not (found.leaked != 0)[own_prompt(batch)].any()
-
-
-def test_gpg_shows_faulty_less_correct():
-    batch, faulty = shipped("rejected_rows-other_groups")
-    batch = replace(batch.under(ESTIMATORS["gpg"]), reward=[0, 1, 2, 0, 3])
-    found = influences(faulty, batch)
-    gap = found.faulty - found.correct
-    assert bool((found.correct[~own_prompt(batch)] != 0).any())
-    assert torch.equal(found.leaked[(found.leaked != 0)], gap[(found.leaked != 0)])
-    assert found.leaked.any()
+    assert not (maps.leaked != 0)[own_prompt(batch)].any()
 
 
 @pytest.mark.parametrize(
     "name", ["partial_groups-full", "rejected_rows-no_leak", "zero_std_kl"]
 )
 def test_where_nothing_leaks_nothing_is_marked(name):
-    found = influences(ENGINES[name.partition("-")[0]], shipped(name)[0])
-    assert not found.leaked.any()
+    maps = influences(ENGINES[name.partition("-")[0]], shipped(name)[0])
+    assert not maps.leaked.any()
 
 
 def test_a_change_that_does_not_show_is_no_leak():

@@ -50,37 +50,26 @@ def faulty(bug):
 @pytest.mark.parametrize("name", LAWS)
 def test_the_correct_engine_keeps_a_law_on_every_case(name):
     for scenario in names():
-        found = check(name, CORRECT, gradebook.load(scenario).batch())
-        assert found.answer not in (BROKEN, REFUSED), (scenario, found)
+        outcome = check(name, CORRECT, gradebook.load(scenario).batch())
+        assert outcome.answer not in (BROKEN, REFUSED), (scenario, outcome)
 
 
 @pytest.mark.parametrize("name", LAWS)
 @given(columns(), any_settings)
 def test_the_correct_engine_keeps_a_law_under_any_settings(name, rows, settings):
     try:
-        found = check(name, CORRECT, gradebook.Batch(**rows, settings=settings))
+        outcome = check(name, CORRECT, gradebook.Batch(**rows, settings=settings))
     except GradebookError:
         assume(False)  # too few tokens to whiten
-    assert found.answer != BROKEN
-    assert found.answer != REFUSED or settings.whiten_tokens
+    assert outcome.answer != BROKEN
+    assert outcome.answer != REFUSED or settings.whiten_tokens
 
 
 @pytest.mark.parametrize("bug, name", OF_BUGS)
 def test_a_bug_breaks_each_law_of_its_record_on_one_of_its_cases(bug, name):
-    cases = [gradebook.load(n) for n in names()]
-    found = [
-        check(name, faulty(bug), scenario.batch())
-        for scenario in cases
-        if scenario.bug == bug
-    ]
-    assert any(one.answer == BROKEN for one in found)
-
-
-@pytest.mark.parametrize("bug", gradebook.BUGS)
-def test_a_bug_does_not_keep_its_first_law_on_its_main_case(bug):
-    """It breaks the law, or the law cannot be tested there."""
-    first = gradebook.bug(bug).laws[0]
-    assert check(first, faulty(bug), case(bug)).answer in (BROKEN, NOT_MEASURED)
+    cases = [gradebook.load(n) for n in names() if n.split("-")[0] == bug]
+    answers = [check(name, faulty(bug), each.batch()).answer for each in cases]
+    assert BROKEN in answers
 
 
 # Mistakes of trainers, each as one faulty stage
@@ -129,52 +118,37 @@ def test_a_mistake_breaks_the_law_that_the_correct_engine_keeps(
 def test_partial_groups_names_row_10_and_the_reward_of_row_11():
     # Rows 8 to 11 are one group. With 0 in place of 100: rewards 0 1 2 0,
     # mean 0.75, squares 2.75, std 0.957427; (2 - 0.75) / 0.957427 = 1.3056
-    found = check("other_prompts", faulty("partial_groups"), case("partial_groups"))
-    assert found.row == 10
-    assert found.due == pytest.approx(-0.47973, abs=1e-4)
-    assert found.value == pytest.approx(1.3056, abs=1e-3)
-    assert found.sentence == (
+    outcome = check("other_prompts", faulty("partial_groups"), case("partial_groups"))
+    assert outcome.row == 10
+    assert outcome.due == pytest.approx(-0.47973, abs=1e-4)
+    assert outcome.value == pytest.approx(1.3056, abs=1e-3)
+    assert outcome.sentence == (
         "When the reward of row 11 changes from 100 to 0, the advantage of"
         " row 10 changes from −0.480 to +1.306."
     )
-
-
-def test_a_counterexample_names_the_rows_of_the_whole_batch():
-    # The second step is the reported one: its row 10 is row 12 here.
-    report = case("partial_groups")
-    reward = torch.cat((torch.tensor([1.0, 0.0]), report.reward))
-    two = gradebook.Batch(
-        [9, 9, *report.prompt.tolist()],
-        reward,
-        step=[0] * 2 + [1] * 12,
-        settings=report.settings,
-    )
-    found = check("other_prompts", faulty("partial_groups"), two)
-    assert found.row == 12
-    assert "the reward of row 13" in found.sentence
 
 
 def test_a_denied_row_gets_minus_the_mean_over_the_deviation():
     # Standardized: -a, a, 0 with weights 1, 3, 1: mean 2a/5 = 0.4 a, mean
     # square 4 a^2 / 5, variance 0.64 a^2, deviation 0.8 a. Row 2: -0.5.
     on = batch([1, 2, 9], mask=[[1], [1], [0]], kept_steps=[1, 3, 1])
-    found = check("missing", faulty("double_normalization"), on)
-    assert (found.row, found.due) == (2, 0.0)
-    assert found.value == pytest.approx(-0.5, abs=1e-3)
+    outcome = check("missing", faulty("double_normalization"), on)
+    assert (outcome.row, outcome.due) == (2, 0.0)
+    assert outcome.value == pytest.approx(-0.5, abs=1e-3)
 
 
 def test_the_sum_of_a_prompt_is_named():
     # 1 1 1 0: mean 0.75, sd 0.5; 1 - 1.5 and 0 - 1.5 add up to -3
     on = batch([1, 1, 1, 0], settings=gradebook.Settings(eps=1e-9))
-    found = check("zero_sum", replace(CORRECT, standardized=missing_brackets), on)
-    assert found.value == pytest.approx(-3, abs=1e-6)
-    assert found.sentence == ("The advantages of row 0's prompt add up to −3.000.")
+    outcome = check("zero_sum", replace(CORRECT, standardized=missing_brackets), on)
+    assert outcome.value == pytest.approx(-3, abs=1e-6)
+    assert outcome.sentence == ("The advantages of row 0's prompt add up to −3.000.")
 
 
 def test_the_gradient_of_a_flat_group_is_named():
     # beta / 10 tokens * (1 - exp(ln 2)) = -0.004
-    found = check("flat_gradient", faulty("zero_std_kl"), case("zero_std_kl"))
-    assert found.sentence == (
+    outcome = check("flat_gradient", faulty("zero_std_kl"), case("zero_std_kl"))
+    assert outcome.sentence == (
         "The gradient at a token of row 0 is −0.00400, and must be 0.00000."
     )
 
@@ -189,10 +163,10 @@ def test_where_nothing_divides_the_advantages_grow_with_the_rewards():
     on = batch(FOUR, settings=gradebook.Settings(scale="none"))
     assert check("scale", CORRECT, on).answer == HOLDS
     wrong = replace(CORRECT, scale=divided_by_the_deviation)
-    found = check("scale", wrong, on)
+    outcome = check("scale", wrong, on)
     # The deviation is 0.853913, so row 3 has 1.3173 before and after.
-    assert found.value == pytest.approx(1.3173, abs=1e-3)
-    assert found.due == pytest.approx(13.173, abs=1e-2)
+    assert outcome.value == pytest.approx(1.3173, abs=1e-3)
+    assert outcome.due == pytest.approx(13.173, abs=1e-2)
 
 
 # What a batch cannot test, and what a convention breaks by design
@@ -234,12 +208,6 @@ def test_where_rounding_decides_a_law_says_nothing():
     assert check("flat", CORRECT, flat).answer == NOT_MEASURED
 
 
-def test_a_difference_that_does_not_print_breaks_no_law():
-    # 0 1 2 has deviation 1, so eps 1e-4 moves the fourth decimal alone
-    slightly = replace(CORRECT, standardized=missing_brackets)
-    assert check("zero_sum", slightly, batch([0, 1, 2])).answer == HOLDS
-
-
 def test_a_law_by_a_wrong_name_is_an_error_with_the_names():
     with pytest.raises(GradebookError, match="other_prompts"):
         words("other_promts")
@@ -250,17 +218,16 @@ def test_a_law_by_a_wrong_name_is_an_error_with_the_names():
 
 def group_means(groups):
     """r - mean over the rewards that are there; 0 where there is none."""
-    found = []
+    means = []
     for group in groups:
         there = [reward for reward in group if reward is not None]
         mean = sum(there) / max(1, len(there))
-        found.append([0.0 if r is None else r - mean for r in group])
-    return found
+        means.append([0.0 if r is None else r - mean for r in group])
+    return means
 
 
 def none_as_zero(groups):
-    filled = group_means([[r or 0.0 for r in group] for group in groups])
-    return filled
+    return group_means([[r or 0.0 for r in group] for group in groups])
 
 
 def one_mean(groups):
@@ -307,11 +274,3 @@ def test_a_broken_law_shows_the_groups_and_the_numbers():
     assert (outcome.row, outcome.due, outcome.value) == (3, 0.0, 0.75)
     assert outcome.sentence == "The advantage of row 3 is +0.750, and must be 0.000."
     assert groups_of(outcome.change.step) == GAPS
-
-
-def test_a_law_that_the_caller_knows_to_break_by_design_is_not_tried():
-    reason = "MaxRL divides by the mean"
-    step, values = step_of(GROUPS), on_groups(one_mean)
-    outcome = judge("shift", values, step, DR_GRPO, by_design=reason)
-    assert outcome.answer == BY_CONVENTION
-    assert outcome.sentence == "Broken by design: MaxRL divides by the mean."

@@ -12,7 +12,7 @@ from output.typed import LINK, NASTY, labelled, opened, read
 import gradebook
 from gradebook.analysis.comparison import compared
 from gradebook.cases import scenario as scenarios
-from gradebook.cases.scenario import FOLDER, names
+from gradebook.cases.scenario import FOLDER, case, names, starts
 from gradebook.cases.state import start
 from gradebook.core.errors import GradebookError
 from gradebook.output.pytest_file import pytest_file
@@ -53,11 +53,6 @@ def test_no_value_is_an_empty_cell():
     assert rows[1]["kept_steps"] == "0"
 
 
-def test_the_csv_follows_the_settings_of_the_page():
-    once = read(csv_file(opened("double_normalization", second_over="none")))
-    assert once[0]["faulty_advantage"] == once[0]["correct_advantage"]
-
-
 @pytest.mark.parametrize("label", NASTY)
 def test_no_prompt_is_a_formula(label):
     state = labelled(opened("partial_groups"), [label])
@@ -67,13 +62,6 @@ def test_no_prompt_is_a_formula(label):
         assert piece.strip()[:1] not in tuple("=+-@")
     plain = label.strip().replace("'", "")
     assert rows[0]["prompt"].replace("'", "") == plain
-
-
-def test_an_empty_batch_is_a_line_of_names():
-    state = opened("partial_groups")
-    state = replace(state, table=state.table.take([]), row=0)
-    assert csv_file(state).startswith("row,prompt,reward,eos")
-    assert len(csv_file(state).splitlines()) == 1
 
 
 # Scenario file
@@ -93,10 +81,6 @@ def loaded(state, folder):
     return gradebook.load(path)
 
 
-def values(trace):
-    return [v if math.isfinite(v) else math.nan for v in trace.advantage.tolist()]
-
-
 @pytest.mark.parametrize("name", names())
 def test_a_scenario_file_gives_the_same_state(name, tmp_path):
     state = opened(name, eps="0.5")
@@ -106,27 +90,22 @@ def test_a_scenario_file_gives_the_same_state(name, tmp_path):
     assert back.row == state.row
     both = compared(back)
     for side in ("correct", "faulty"):
-        assert getattr(back.scenario.expected, side) == pytest.approx(
-            values(getattr(both, side)), nan_ok=True
-        )
+        advantages = getattr(both, side).advantage.tolist()
+        finite = [v if math.isfinite(v) else math.nan for v in advantages]
+        expected = getattr(back.scenario.expected, side)
+        assert expected == pytest.approx(finite, nan_ok=True)
 
 
-@pytest.mark.parametrize("bug", gradebook.BUGS)
-def test_in_scenarios_it_is_a_variant_of_its_page(bug, folder):
-    state = opened(bug)
-    loaded(state, folder)
-    found = {one.name: one for one in scenarios.variants(bug)}
-    mine = found[f"{bug}-mine"]
-    assert mine.variant and mine.title.startswith("A copied batch")
-    assert "edited" not in mine.story
-    assert mine.kind == "face" and "differ" in mine.claim
-
-
-def test_two_edited_batches_have_two_titles(folder):
-    loaded(opened("partial_groups"), folder)
-    other = scenario_file(opened("partial_groups", eps="0.5"))
-    assert "An edited batch" in other and "was edited" in other
-    (folder / "partial_groups-other.toml").write_text(other)
+def test_in_scenarios_it_is_a_variant_of_its_page(folder):
+    for bug in gradebook.BUGS:
+        loaded(opened(bug), folder)
+        variants = {variant.name: variant for variant in scenarios.variants(bug)}
+        mine = variants[f"{bug}-mine"]
+        assert mine.variant and mine.title.startswith("A copied batch")
+        assert mine.kind == "face" and "differ" in mine.claim
+    edited = scenario_file(opened("partial_groups", eps="0.5"))
+    assert "An edited batch" in edited and "was edited" in edited
+    (folder / "partial_groups-other.toml").write_text(edited)
     assert len(scenarios.variants("partial_groups")) == 7
 
 
@@ -164,6 +143,16 @@ def test_eos_by_width_is_in_the_rows_and_the_settings(tmp_path):
     assert mine.settings.eos_by_width
 
 
+@pytest.mark.parametrize("name", starts())
+def test_a_start_of_the_sandbox_is_a_case_of_the_chosen_bug(name, tmp_path):
+    state = replace(start(case(name)), bugs=("rejected_rows",))
+    path = tmp_path / "rejected_rows-mine.toml"
+    path.write_text(scenario_file(state), "utf-8")
+    back = gradebook.load(path)
+    assert back.bug == "rejected_rows" and start(back).table == state.table
+    assert back.rule[:40] in pytest_file(state, LINK).text
+
+
 LONE = "\ud800"
 
 
@@ -194,3 +183,12 @@ def test_what_no_file_can_hold_is_refused(change, key):
 def test_a_batch_that_cannot_be_read_is_refused(write):
     with pytest.raises(GradebookError, match="eps"):
         write(opened("partial_groups", eps="1,5"))
+
+
+@pytest.mark.parametrize("bugs", [(), ("partial_groups", "zero_std_kl")])
+@pytest.mark.parametrize("write", [scenario_file, lambda s: pytest_file(s, LINK)])
+def test_a_file_holds_exactly_one_bug(write, bugs):
+    state = replace(start(case("sandbox")), bugs=bugs)
+    with pytest.raises(GradebookError, match="exactly one bug") as caught:
+        write(state)
+    assert caught.value.found == (" and ".join(bugs) or "none")

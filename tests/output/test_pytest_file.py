@@ -10,16 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from output.typed import LINK, NASTY, edited, labelled, opened, pytest_text, read
+from output.typed import LINK, NASTY, edited, labelled, opened
 
 import gradebook
 from gradebook.analysis.comparison import compared
-from gradebook.cases.scenario import case, names, starts
+from gradebook.cases.scenario import case, names
 from gradebook.cases.state import start
-from gradebook.core.errors import GradebookError
 from gradebook.output.pytest_file import pytest_file
-from gradebook.output.scenario_file import scenario_file
-from gradebook.output.tables import csv as csv_file
 
 ROOT = Path(__file__).parents[2]
 EDITS = 3
@@ -162,13 +159,15 @@ def test_a_file_fails_on_the_faulty_engine(generated, outcomes):
 
 
 @pytest.mark.parametrize("bug", gradebook.BUGS)
-def test_a_file_imports_torch_and_pytest_alone(bug):
-    tree = ast.parse(pytest_file(opened(bug), LINK).text)
+def test_a_file_imports_torch_and_pytest_alone_and_its_lines_are_short(bug):
+    text = pytest_file(opened(bug), LINK).text
+    tree = ast.parse(text)
     imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import)]
-    imported = {a.name for n in imports for a in n.names}
-    assert imported == {"math", "pytest", "torch"}
+    assert {a.name for n in imports for a in n.names} == {"math", "pytest", "torch"}
     sources = {n.module for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert sources == {"__future__", "collections.abc", "dataclasses"}
+    code = text.partition("# The batches")[0]
+    assert max(map(len, code.splitlines())) <= 88
 
 
 TRAINER = """
@@ -208,44 +207,6 @@ def test_a_hiding_batch_brings_a_telling_one(name):
         assert f"'{state.scenario.bug}'" in file.note
 
 
-@pytest.mark.parametrize("bugs", [(), ("partial_groups", "zero_std_kl")])
-@pytest.mark.parametrize("write", [scenario_file, pytest_text])
-def test_a_file_holds_exactly_one_bug(write, bugs):
-    state = replace(start(case("sandbox")), bugs=bugs)
-    with pytest.raises(GradebookError, match="exactly one bug") as caught:
-        write(state)
-    assert caught.value.found == (" and ".join(bugs) or "none")
-
-
-def test_the_csv_has_every_chosen_bug():
-    name = "sandbox-partial_groups"
-    both = ("double_normalization", "partial_groups")
-    state = replace(start(case(name)), bugs=both)
-    found = compared(state)
-    assert found.diverging[0] == "group"
-    lines = read(csv_file(state))
-    numbers = [float(line["faulty_advantage"]) for line in lines]
-    assert numbers == pytest.approx(found.faulty.advantage.tolist())
-
-
-@pytest.mark.parametrize("name", starts())
-def test_a_start_is_a_case_of_the_chosen_bug(name, tmp_path):
-    state = replace(start(case(name)), bugs=("rejected_rows",))
-    path = tmp_path / "rejected_rows-mine.toml"
-    path.write_text(scenario_file(state), "utf-8")
-    back = gradebook.load(path)
-    assert back.bug == "rejected_rows"
-    assert start(back).table == state.table
-    text = pytest_file(state, LINK).text
-    assert gradebook.load("rejected_rows").rule[:40] in text
-
-
-def test_the_edited_scenarios_own_rows_come_first():
-    state = opened("partial_groups-tail", group_size="1")
-    state = replace(state, table=state.table.take([0]), row=0)
-    assert "'partial_groups-tail'" in pytest_file(state, LINK).note
-
-
 def test_where_no_law_catches_the_numbers_do():
     # One lone row under no baseline: other lengths change nothing.
     state = opened("double_normalization", baseline="none", scale="none")
@@ -274,13 +235,6 @@ def test_text_stands_in_literals_only(text):
     plain = ast.parse(pytest_file(opened("zero_std_kl"), "x").text)
     kinds = [[type(n) for n in ast.walk(t)] for t in (tree, plain)]
     assert kinds[0] == kinds[1]
-
-
-@pytest.mark.parametrize("bug", gradebook.BUGS)
-def test_the_lines_of_a_file_are_short(bug):
-    text = pytest_file(opened(bug), LINK).text
-    code = text.partition("# The batches")[0]
-    assert max(map(len, code.splitlines())) <= 88
 
 
 def test_a_law_that_the_settings_break_is_not_asked():

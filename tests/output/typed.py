@@ -10,7 +10,6 @@ from gradebook.analysis.comparison import compared
 from gradebook.cases.state import start
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import CHOICES
-from gradebook.output.pytest_file import pytest_file
 
 LINK = "https://example.org/zero_std_kl?v=1&s=x"
 NASTY = [
@@ -42,10 +41,6 @@ NASTY = [
 def opened(name, **typed):
     state = start(gradebook.load(name))
     return replace(state, typed={**state.typed, **typed})
-
-
-def pytest_text(state):
-    return pytest_file(state, LINK).text
 
 
 def labelled(state, labels):
