@@ -27,6 +27,8 @@ class Tab:
         self.query = Query(query)
         st.session_state, st.query_params = {}, self.query
         predict.progress().answer(PAGE, predict.SKIPPED)
+        address.write = self.write
+        self.run()
 
     def write(self, data, **_):
         self.query.clear()
@@ -44,13 +46,7 @@ class Tab:
 def streamlit(monkeypatch):
     for name in ("session_state", "query_params"):
         monkeypatch.setattr(st, name, None)
-    monkeypatch.setattr(address, "write", None)  # each tab brings its own
-
-
-def tab(**query):
-    made = Tab(**query)
-    address.write = made.write
-    return made.run()
+    monkeypatch.setattr(address, "write", None)
 
 
 def draft():
@@ -62,17 +58,18 @@ def reward(value):
 
 
 def test_an_edit_is_written_in_place_and_a_reload_brings_it_back():
-    first = tab()
+    first = Tab(present="1")
     reward("7")
     first.run()
-    tab(**first.query)
+    assert first.query["present"] == "1"
+    Tab(**first.query)
     assert draft().table["reward"][0] == "7" and draft().edited
 
 
 @given(some.lists(some.sampled_from(["edit", "undo", "redo", "old", "bare"])))
 def test_no_address_changes_a_page_that_is_drawn(acts):
     """Whatever the browser comes with, in time or late, edits stand."""
-    one = tab()
+    tab = Tab()
     old = {**LINK, "row": "3"}
     for number, act in enumerate(acts):
         if act == "edit":
@@ -80,54 +77,32 @@ def test_no_address_changes_a_page_that_is_drawn(acts):
         elif act in ("undo", "redo"):
             getattr(draft(), act)()
         else:
-            one.query.clear()
-            one.query.update(old if act == "old" else {})
+            tab.query.clear()
+            tab.query.update(old if act == "old" else {})
         before, at = draft().state, draft().at
-        one.run()
+        tab.run()
         assert draft().state is before and draft().at == at
-        assert draft().edited == ("t" in one.query)
+        assert draft().edited == ("t" in tab.query)
 
 
-def test_back_from_another_page_finds_the_edits_and_adds_none():
-    one = tab()
+def test_a_link_that_is_opened_later_is_one_more_edit_and_a_way_back_none():
+    tab = Tab()
     reward("7")
-    seen, count = dict(one.run().query), len(draft().states)
-    one.query.clear()
-    one.run("home")
-    one.query.update(seen)
-    one.run()
-    assert draft().table["reward"][0] == "7" and len(draft().states) == count
-
-
-def test_a_link_that_is_opened_later_is_one_more_edit():
-    one = tab()
-    reward("7")
-    one.run().run("home")
-    one.query.clear()
-    one.query.update({**LINK, "detector": "1"})
-    one.run()
-    assert draft().state.typed["eos_by_width"] and draft().edited
+    seen, count = dict(tab.run().query), len(draft().states)
+    for query, more in ((seen, 0), ({**LINK, "detector": "1"}, 1)):
+        tab.query.clear()
+        tab.run("home")
+        tab.query.update(query)
+        tab.run()
+        assert len(draft().states) == count + more
+    assert draft().state.typed["eos_by_width"]
     draft().undo()
     assert draft().table["reward"][0] == "7"
 
 
-def test_a_page_that_is_as_it_came_has_a_bare_address():
-    st.session_state = {}
-    one = tab()
-    predict.progress().hidden.add(PAGE)
-    assert one.run().query == {}
-
-
-def test_what_an_address_holds_besides_stays():
-    one = tab(present="1")
-    reward("7")
-    one.run()
-    assert one.query["present"] == "1" and "t" in one.query
-
-
 def test_what_a_link_says_wrong_is_named_until_an_edit():
-    one = tab(**LINK, row="99")
+    tab = Tab(**LINK, row="99")
     assert "'99'" in st.session_state["address"]["problems"][0]
     reward("7")
-    one.run()
+    tab.run()
     assert not st.session_state["address"]["problems"]

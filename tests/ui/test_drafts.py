@@ -16,20 +16,25 @@ def test_a_session_has_one_draft_of_a_case(monkeypatch):
     mine = drafts.of(SCENARIO)
     mine.edit(table=mine.table.with_cell(0, "reward", "7"))
     assert drafts.of(SCENARIO) is mine
-    assert drafts.of(gradebook.load("partial_groups")) is not mine
     monkeypatch.setattr(st, "session_state", {})
     other = drafts.of(SCENARIO)
     assert not other.edited and other.epoch != mine.epoch
+
+
+def both(comparison):
+    """The advantages of both engines in one list."""
+    traces = (comparison.correct, comparison.faulty)
+    return [value for trace in traces for value in trace.advantage.tolist()]
 
 
 def test_the_comparison_of_the_case_belongs_to_its_bugs():
     draft = drafts.Draft(SCENARIO)
     draft.edit(table=draft.table.with_cell(0, "reward", "7"))
     # Rewards 100, 1, 2, the first of them rejected: see the case's file.
-    sides = [[0, -0.7071, 0.7071], [0, -0.5861, -0.5686]]
-    assert of(draft.original) == pytest.approx(sides[0] + sides[1], abs=1e-4)
+    correct, faulty = [0, -0.7071, 0.7071], [0, -0.5861, -0.5686]
+    assert both(draft.original) == pytest.approx(correct + faulty, abs=1e-4)
     draft.edit(bugs=())
-    assert of(draft.original) == pytest.approx(sides[0] * 2, abs=1e-4)
+    assert both(draft.original) == pytest.approx(correct * 2, abs=1e-4)
 
 
 def test_what_an_engine_cannot_compute_leaves_the_last_good_comparison():
@@ -42,15 +47,7 @@ def test_what_an_engine_cannot_compute_leaves_the_last_good_comparison():
     draft.edit(bugs=())
     assert draft.comparison.agree and draft.faults == []
     draft.go(0)
-    assert of(draft.comparison) == of(good)
-
-
-def of(found):
-    """The advantages of both engines in one list."""
-    return [
-        *found.correct.advantage.tolist(),
-        *found.faulty.advantage.tolist(),
-    ]
+    assert both(draft.comparison) == both(good)
 
 
 def test_no_two_keys_of_a_session_share_a_name():

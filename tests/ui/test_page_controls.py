@@ -102,87 +102,18 @@ def test_every_setting_reaches_both_engines(visit, both, marked, bug, control):
 
 
 @pytest.mark.parametrize(
-    "case, settings, correct, faulty",
+    "control, typed, message",
     [
-        # Only prompt D leaves; the tail of C is in no full stride.
-        ("partial_groups", {"min_group_size": "2"}, {10: 0.99999}, {9: 1e5, 10: 2e5}),
-        # RLOO: 2 - 0.5 and 2 - 101 / 3, nothing divided.
-        ("partial_groups", {"estimator": "rloo"}, {10: 1.5}, {10: -31.666667}),
-        # (4 - 3) / (1 + 0.5), and the second step takes the factor out.
-        ("double_normalization", {"eps": "0.5"}, {0: 0.666667}, {0: 2.236068}),
-        # 951 and, clipped, 1000.
-        ("no_eos_outliers", {"reward_bias": "950"}, {0: 0}, {0: -24.5}),
-        # Loop and vectorized RLOO part on the lone row: 0.5 and 0.
-        ("rejected_rows-lone_survivor", {"estimator": "rloo"}, {0: 0.5}, {0: -7.5}),
-    ],
-)
-def test_advantages_under_a_setting(visit, case, settings, correct, faulty):
-    page = visit(case.partition("-")[0]).choose(case)
-    for control, value in settings.items():
-        set_to(page, control, value)
-    for found, wanted in zip(page.marks(), (correct, faulty)):
-        for row, value in wanted.items():
-            assert found[row] == pytest.approx(value, rel=1e-5, abs=1e-6)
-
-
-# The KL part of row 0 (two tokens) and row 2 (three), whose gap is ln 2:
-# tokens * beta * (1 - 2) * weight.
-@pytest.mark.parametrize(
-    "settings, correct, faulty",
-    [
-        # One over all ten tokens.
-        ({"beta": "0.5"}, (0, -0.15), (-0.1, -0.15)),
-        ({"beta": "0"}, (0, 0), (0, 0)),
-        # The mean of the row's mean: 1 / (4 rows * 2), 1 / (4 rows * 3).
-        ({"loss": "grpo"}, (0, -0.01), (-0.01, -0.01)),
-        ({"loss": "grpo", "accumulation": "4"}, (0, -0.0025), (-0.0025,) * 2),
-        # One over the trained tokens, six or ten.
-        ({"loss": "bnpo"}, (0, -0.02), (-0.008, -0.012)),
-        # One over 4 rows * max_tokens, T = 3 by default.
-        ({"loss": "dr_grpo"}, (0, -0.01), (-0.02 / 3, -0.01)),
+        ("eps", "-1", "eps: expected a number of 0 or more, found -1.0"),
         (
-            {"loss": "dr_grpo", "max_tokens": "6"},
-            (0, -0.005),
-            (-0.01 / 3, -0.005),
-        ),
-        # No group is flat against the whole batch's spread.
-        ({"scale": "batch_std"}, (-0.008, -0.012), (-0.008, -0.012)),
-    ],
-)
-def test_kl_gradients_under_a_setting(visit, settings, correct, faulty):
-    page = visit("zero_std_kl")
-    for control, value in settings.items():
-        set_to(page, control, value)
-    for found, wanted in zip(page.marks(panel=1), (correct, faulty)):
-        # ln 2 stands in the file with six digits.
-        assert (found[0], found[2]) == pytest.approx(wanted, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    "bug, control, typed, message",
-    [
-        (
-            "partial_groups",
-            "eps",
-            "-1",
-            "eps: expected a number of 0 or more, found -1.0",
-        ),
-        (
-            "partial_groups",
             "group_size",
             "2.5",
             "Group size: expected a whole number of 0 or more, found '2.5'",
         ),
-        (
-            "zero_std_kl",
-            "beta",
-            "1,5",
-            "beta: expected a number with a decimal point, found '1,5'",
-        ),
     ],
 )
-def test_a_bad_setting_gets_its_message(visit, bug, control, typed, message):
-    page = visit(bug)
+def test_a_bad_setting_gets_its_message(visit, control, typed, message):
+    page = visit("partial_groups")
     good, before = page.marks(), page.setting(control)
     set_to(page, control, typed)
     assert page.errors == [message] and message in page.text
@@ -215,3 +146,94 @@ def test_the_estimator_names_the_settings_that_stand(visit):
     assert page.setting("estimator") == "custom"
     set_to(page, "eps", "1e−6")
     assert page.setting("estimator") == "grpo_vectorized"
+
+
+# The reports' own controls
+
+
+def test_one_padding_column_changes_the_result(visit, marked):
+    page = visit("no_eos_outliers").choose("no_eos_outliers-longest")
+    flagged = [marked([-1, 0, 1]), marked([-1 / 3, 0, 5 / 3])]
+    assert page.marks() == flagged
+    page.put(f"width-{page.case}", 5)
+    assert page.marks() == [marked([-1 / 3, -4 / 3, 5 / 3])] * 2
+    assert page.table["eos"] == [True] * 3
+    page.put(f"width-{page.case}", 4)
+    assert page.marks() == flagged
+    assert page.table["eos"] == [True, False, True]
+
+
+def test_the_detector_overrules_the_eos_column(visit, marked):
+    page = visit("no_eos_outliers").cell(1, eos=True)
+    assert page.marks() == [marked([-49.5, 49.5])] * 2
+    page.put("set-eos_by_width-no_eos_outliers", True)
+    assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
+    assert page.board["locked"] == ["eos"]
+    page.put("set-eos_by_width-no_eos_outliers", False)
+    assert page.table["eos"] == [True, True]
+    assert page.marks() == [marked([-49.5, 49.5])] * 2
+
+
+# Seven of the twelve kept transitions carry +1 and five -1; by transition
+# 13 of the 26 do, by episode four of the eight.
+@pytest.mark.parametrize(
+    "how, wins, loses",
+    [
+        ("none", 1, -1),
+        ("rows", 1, -1),
+        ("steps", 1, -1),
+        ("kept_steps", 0.845154, -1.183216),
+    ],
+)
+def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
+    page = visit("double_normalization")
+    page.choose("double_normalization-subsample")
+    page.put(f"set-second_over-{page.case}", how)
+    correct, faulty = page.marks()
+    # Row 1 kept no transition: no mark on either side, whichever way.
+    assert list(correct) == list(faulty) == [0, 2, 3, 4, 5, 6, 7]
+    for row in (0, 3, 4, 5):
+        assert correct[row] == pytest.approx(1)
+        assert faulty[row] == pytest.approx(wins, abs=1e-6)
+    for row in (2, 6, 7):
+        assert correct[row] == pytest.approx(-1)
+        assert faulty[row] == pytest.approx(loses, abs=1e-6)
+    (panel,) = page.board["panels"]
+    assert panel["flips"] == [] and panel["text"][0][1] == "no value"
+
+
+def test_evaluation_blanks_the_loss_of_the_fix(visit):
+    page = visit("zero_std_kl")
+
+    def losses():
+        stages = {stage["name"]: stage for stage in page.board["path"]["stages"]}
+        return stages["loss"]["correct"], stages["loss"]["faulty"]
+
+    # Without the guard ten tokens, with it the six of prompt B.
+    assert losses() == ("0.00736", "0.01227")
+    page.put("set-evaluation-zero_std_kl", True)
+    # One row a prompt, two and three tokens, each at 0.04 * 0.306853 / 5.
+    assert losses() == ("0.00000", "0.01227")
+    correct, faulty = page.marks(panel=1)
+    assert faulty[0] == pytest.approx(-0.016, abs=1e-6)
+    assert faulty[2] == pytest.approx(-0.024, abs=1e-6)
+    assert correct[0] == correct[2] == 0
+    page.put("set-skip_flat-zero_std_kl", "training")
+    correct, faulty = page.marks(panel=1)
+    assert correct == faulty
+    page.put("set-evaluation-zero_std_kl", False)
+    assert page.marks(panel=1)[0][0] == 0
+
+
+def test_the_sandbox_shows_other_numbers_beside_bugs_that_clash(visit):
+    """Two bugs of one stage draw no board, so nothing of it is redrawn."""
+    page = visit("sandbox").choose("sandbox-zero_std_kl")
+    kind = f"kind-{page.case}"
+    other = "sign" if page.widget(kind).value != "sign" else "gradient"
+    before = page.board["panels"]
+    page.put(kind, other)
+    assert page.board["panels"] != before
+    page.put(f"bugs-{page.case}", ["partial_groups", "filtered_first"])
+    assert page.errors and not page._boards
+    page.put(kind, "sign" if other == "gradient" else "gradient")
+    assert page.errors

@@ -37,28 +37,6 @@ def test_a_reward_moves_the_marks(visit):
     assert not page.errors and not page.stale
 
 
-def test_an_impossible_reward_gets_its_message_and_changes_nothing(visit):
-    page = visit("partial_groups")
-    good = page.marks()
-    for cell, message in IMPOSSIBLE:
-        page.cell(11, reward=cell)
-        assert page.errors == [f"reward, row 11: {message}"]
-        assert page.marks() == good and not page.stale
-        assert page.board["refused"]["11 reward"][0] == cell
-        assert page.table["reward"][11] == "100"
-    page.cell(11, reward="0")
-    assert page.errors == [] and page.board["refused"] == {}
-    assert page.marks()[1][10] == pytest.approx(AFTER[2])
-
-
-def test_another_prompt_moves_a_row_to_another_group(visit):
-    page = visit("partial_groups").cell(11, prompt="C")
-    correct, faulty = page.marks()
-    # Four rows of C now, as the stride has it: no difference left.
-    assert correct == faulty
-    assert correct[10] == pytest.approx(-0.479733)
-
-
 @pytest.mark.parametrize(
     "key, value",
     [
@@ -86,32 +64,6 @@ def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked):
     # Mean 103 / 3, std 56.8712: 65.6667 / 56.8712 = 1.154656.
     every = [1.154656, -0.586120, -0.568536]
     assert page.marks() == [marked(every)] * 2
-
-
-def test_steps_decide_the_second_normalization(visit, marked):
-    page = visit("double_normalization").cell(1, steps="2")
-    assert page.errors == ["kept, row 1: expected at most the row's steps, found 10"]
-    page.cell(1, kept_steps="2").cell(1, steps="2")
-    assert page.marks() == [marked([1, -1])] * 2
-    page.cell(1, kept_steps="0")
-    # No transition left: no mark on row 1, and row 0 is alone, 0 / 1e-9.
-    assert page.marks() == [marked([1]), marked([0])]
-    assert not page.errors
-
-
-def test_a_log_probability_at_the_reference_has_no_kl_gradient(visit):
-    page = visit("zero_std_kl")
-    same = "-0.693147 -0.693147 -0.693147"
-    page.cell(0, logp=same)
-    # Row 1: two tokens of ten at 0.04 * (1 - 2) / 10.
-    assert page.marks(panel=1)[1] == pytest.approx(
-        {0: 0, 1: -0.008, 2: -0.012, 3: -0.012}, abs=1e-6
-    )
-    page.cell(0, logp="-1.386294")
-    assert page.errors == [
-        "logp, row 0: expected 3 numbers separated by spaces, one a token, found 1"
-    ]
-    assert page.table["logp"] == [same]
 
 
 def test_added_rows_are_copies_below_the_selected_one(visit, both, marked):
@@ -179,67 +131,6 @@ def test_a_block_without_shape_changes_nothing(visit, block, message):
     assert not page.stale
     page.paste("1\n2")
     assert page.errors == [] and page.table["reward"] == ["1", "2"]
-
-
-def test_a_shrunk_batch_shows_the_bug_and_can_be_undone_step_by_step(visit):
-    page = visit("partial_groups").end("deeper").open("shrink").press("shrink")
-    steps, _ = page.board["history"]
-    # Of the report's 12 rows, two of one prompt and one of another.
-    prompts = page.table["prompt"]
-    assert len(prompts) == 3 and len(set(prompts)) == 2
-    assert page.board["panels"][0]["differ"]
-    for _ in range(steps):
-        page.press("undo")
-    assert len(page.table["prompt"]) == 12
-
-
-def test_a_block_with_a_cell_that_is_no_number_is_refused(visit):
-    page = visit("partial_groups")
-    before = page.table
-    page.paste("A\t1\nA\t1,5")
-    assert page.errors == [f"reward, row 1: {IMPOSSIBLE[2][1]}"]
-    assert page.table == before and not page.board["edited"]
-
-
-def test_reset_brings_the_case_back(visit):
-    page = visit("partial_groups")
-    before, marks = page.table, page.marks()
-    assert not page.board["edited"]
-    page.cell(11, reward="abc").press("add")
-    page.put("set-eps-partial_groups", "x")
-    page.press("reset")
-    assert page.table == before and page.marks() == marks
-    assert page.errors == [] and not page.stale
-    assert page.setting("eps") == "1e−5"
-    assert not page.board["edited"]
-    assert page.row == 10
-
-
-def test_edits_survive_a_switch_of_page_and_of_case(visit):
-    page = visit("partial_groups").cell(11, reward="0")
-    page.put("set-eps-partial_groups", "0.5")
-    edited = page.marks()
-    page.choose("partial_groups-tail").choose("partial_groups")
-    assert page.marks() == edited
-    page.go("rejected_rows").go("partial_groups")
-    assert page.marks() == edited
-    assert page.table["reward"][11] == "0"
-    assert page.setting("eps") == "0.5"
-
-
-def test_text_that_was_refused_survives_a_switch_of_page(visit):
-    page = visit("partial_groups").cell(11, reward="1,5")
-    page.go("zero_std_kl").go("partial_groups")
-    assert page.board["refused"]["11 reward"][0] == "1,5"
-    assert page.errors == [f"reward, row 11: {IMPOSSIBLE[2][1]}"]
-
-
-def test_two_visitors_do_not_share_edits(visit):
-    one, other = visit("partial_groups"), visit("partial_groups")
-    one.cell(11, reward="0")
-    other.run()
-    assert other.table["reward"][11] == "100"
-    assert other.marks()[1][10] == pytest.approx(-0.479733)
 
 
 def test_a_selected_row_is_the_formulas_row_and_no_step_of_undo(visit):
