@@ -10,8 +10,6 @@ from typing import Any
 import streamlit as st
 
 from gradebook.cases.link import VERSION, in_words
-from gradebook.core.columns import number
-from gradebook.core.errors import GradebookError, refuse
 from gradebook.training.runs import Runs, Task
 from gradebook.training.study import OPTIMIZERS, SEEDS, Run, default_run, studied, study
 from gradebook.training.train import Curves
@@ -86,35 +84,28 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
     if bug not in studied():
         bug, expected = studied()[0], "one of " + ", ".join(studied())
         problems.append(in_words("bug", expected, query["bug"], f"{bug} is taken"))
-    run = default_run(bug)
-    for key in query:
-        if key in ("v", "bug"):
-            continue
-        try:
-            changed = {key: _read(run, key, query[key])}
-            run = replace(run, **changed)
-        except GradebookError as error:
-            then = "it is left out"
-            problems.append(in_words(key, error.expected, error.found, then))
-    return run, tuple(problems)
-
-
-def _read(run: Run, key: str, text: str) -> Any:
-    """The value of a run's field in a link. Raises GradebookError."""
-    if key == "value":
-        slider, value = study(run.bug).slider, number(text)
-        if abs(slider.nearest(value) - value) > 1e-9:
-            bounds = f"a number from {slider.least:g} to {slider.most:g}"
-            raise refuse(f"{bounds} in steps of {slider.step:g}", text)
-        return slider.nearest(value)
+    run, slider = default_run(bug), study(bug).slider
+    steps = range(round((slider.most - slider.least) / slider.step) + 1)
+    values = [slider.nearest(slider.least + step * slider.step) for step in steps]
     options: dict[str, dict[str, Any]] = {
+        "value": {f"{value:g}": value for value in values},
         "optimizer": {name: name for name in OPTIMIZERS},
         "seeds": {str(count): count for count in SEEDS},
     }
-    values = options.get(key, {})
-    if text not in values:
-        raise refuse("one of " + ", ".join(values) if values else "left out", text)
-    return values[text]
+    for key in query:
+        if key in ("v", "bug"):
+            continue
+        readable = options.get(key, {})
+        if query[key] in readable:
+            changed = {key: readable[query[key]]}
+            run = replace(run, **changed)
+            continue
+        expected = "one of " + ", ".join(readable) if readable else "left out"
+        if key == "value":
+            bounds = f"a number from {slider.least:g} to {slider.most:g}"
+            expected = f"{bounds} in steps of {slider.step:g}"
+        problems.append(in_words(key, expected, query[key], "it is left out"))
+    return run, tuple(problems)
 
 
 # From a bug's page to its training runs, and back to them
