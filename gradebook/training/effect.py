@@ -51,20 +51,23 @@ def effect(correct: Sequence[float], faulty: Sequence[float]) -> Effect:
     pairs = [
         (c, f) for c, f in zip(correct, faulty) if math.isfinite(c) and math.isfinite(f)
     ]
-    apart = [f - c for c, f in pairs]
-    nothing = math.nan
-    half_width = nothing
+    diverged = len(correct) - len(pairs)
+    if not pairs:
+        nothing = math.nan
+        return Effect(nothing, nothing, nothing, nothing, 0, diverged, exact=False)
+    differences = [f - c for c, f in pairs]
+    half_width = math.nan
     if len(pairs) > 1:
-        error = stdev(apart) / math.sqrt(len(pairs))
+        error = stdev(differences) / math.sqrt(len(pairs))
         half_width = t_quantile(0.975, len(pairs) - 1) * error
     return Effect(
-        correct=fmean(c for c, _ in pairs) if pairs else nothing,
-        faulty=fmean(f for _, f in pairs) if pairs else nothing,
-        difference=fmean(apart) if pairs else nothing,
+        correct=fmean(c for c, _ in pairs),
+        faulty=fmean(f for _, f in pairs),
+        difference=fmean(differences),
         half_width=half_width,
         seeds=len(pairs),
-        diverged=len(correct) - len(pairs),
-        exact=bool(pairs) and not any(apart),
+        diverged=diverged,
+        exact=not any(differences),
     )
 
 
@@ -91,44 +94,37 @@ def question(study: Study, value: float, names: Sequence[str], update: int) -> s
     """What to predict; `names` of the engines, the correct one first."""
     correct, faulty = map(run_name, names)
     asked = study.measured.question.format(faulty, correct)
-    setting = study.slider.said(value)
-    return f"{setting[:1].upper()}{setting[1:]}: after {update} updates, {asked}"
+    return f"{study.slider.in_words(value)}: after {update} updates, {asked}"
 
 
 def sentence(
     study: Study, value: float, effect: Effect, update: int, faulty: str
 ) -> str:
     """The result in words, with its interval. `faulty` names the engine."""
-    setting = study.slider.said(value)
-    setting = setting[:1].upper() + setting[1:]
-    when = f"after {update} updates"
+    setting, when = study.slider.in_words(value), f"after {update} updates"
     measure = study.measured
+
+    def size(value: float) -> str:
+        value = abs(value * measure.factor)
+        if measure.factor == 1:
+            return f"{value:.2f}"
+        return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+
+    low = effect.difference - effect.half_width
+    high = effect.difference + effect.half_width
     if effect.seeds < 2:
         return f"{setting}, the run diverged: no number is left to compare."
     if effect.exact:
         return f"{setting}, the runs are identical {when}, to the last digit."
-    low = (effect.difference - effect.half_width) * measure.factor
-    high = (effect.difference + effect.half_width) * measure.factor
     if effect.kind == SAME:
-        least, most = (
-            ("−" if end < 0 else "+") + _size(abs(end), measure.factor)
-            for end in (low, high)
-        )
+        least, most = (("−" if end < 0 else "+") + size(end) for end in (low, high))
         return (
             f"{setting}, {effect.seeds} seeds show no difference {when}"
             f" (95 % interval {least} to {most} {measure.unit})."
         )
-    ends = sorted((abs(low), abs(high)))
-    size = _size(abs(effect.difference) * measure.factor, measure.factor)
     words = measure.more if effect.kind == MORE else measure.less
-    interval = " to ".join(_size(end, measure.factor) for end in ends)
+    least, most = map(size, sorted((low, high), key=abs))
     return (
-        f"{setting}, {words.format(run_name(faulty), size)} {when}"
-        f" (95 % interval {interval})."
+        f"{setting}, {words.format(run_name(faulty), size(effect.difference))}"
+        f" {when} (95 % interval {least} to {most})."
     )
-
-
-def _size(value: float, factor: float) -> str:
-    if factor == 1:
-        return f"{value:.2f}"
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"

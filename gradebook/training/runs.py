@@ -5,24 +5,30 @@ Equal requests are one run, and its result is kept for whoever asks next.
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
 import subprocess
 import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+import torch
+
+from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.project import PACKAGE
 from gradebook.training.study import Run
+from gradebook.training.train import Curves, batch_at, trained
 
 WAITING = 100
 """Runs that may wait at most."""
 KEPT = 200
 """Results that are kept."""
+NICENESS = 19
+"""Pages go before training, which takes the time that nobody else wants."""
 
 
 @dataclass(frozen=True)
@@ -34,37 +40,91 @@ class Task:
     update: int = 0
 
 
+def answer(task: Task) -> Curves | list[dict[str, Any]]:
+    """The run's curves, or the rows of the batch. Raises GradebookError where
+    there are none."""
+    if task.update:
+        return rows_of(batch_at(task.run, task.seed, task.update))
+    return trained(task.run)
+
+
+def rows_of(batch: Batch) -> list[dict[str, Any]]:
+    """The rows as a scenario file has them; only columns that say more than
+    their default. Prompts are named A, B, .. by their place in the task, so
+    that a prompt has one name in all updates."""
+    columns: dict[str, list[Any]] = {
+        "prompt": [chr(ord("A") + prompt) for prompt in batch.prompt.tolist()],
+        "reward": [round(reward, 9) for reward in batch.reward.tolist()],
+        "mask": batch.mask.long().tolist(),
+    }
+    if not batch.eos.all():
+        columns["eos"] = batch.eos.tolist()
+    if batch.settings.loss == "grpo" and not (batch.steps == 1).all():
+        columns["steps"] = batch.steps.tolist()
+        columns["kept_steps"] = batch.kept_steps.tolist()
+    if not batch.scored.all():
+        columns["scored"] = batch.scored.tolist()
+    if (batch.rollout[1:] == batch.rollout[:-1]).any():
+        columns["rollout"] = [f"r{rollout}" for rollout in batch.rollout.tolist()]
+    if batch.settings.beta:
+        for name in ("logp", "ref_logp"):
+            values = getattr(batch, name).tolist()
+            columns[name] = [[round(value, 6) for value in row] for row in values]
+    return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
+
+
+def serve() -> None:
+    """Answers one pickled task after the other, until the input ends."""
+    torch.set_num_threads(1)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    with suppress(EOFError):
+        while True:
+            task = pickle.load(sys.stdin.buffer)
+            try:
+                value: Any = answer(task)
+            except GradebookError as error:
+                value = error
+            pickle.dump(value, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+
+
+class Ended(GradebookError):
+    """The process ended before it had an answer."""
+
+
 class Runs:
     """Trains what is asked for, in the order of asking."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "training")
-        self._futures: dict[Task, Future[dict[str, Any]]] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._futures: dict[Task, Future[Any]] = {}
         self._visitors: dict[Task, set[str]] = {}
-        self._process: subprocess.Popen[str] | None = None
-        self._running: Task | None = None
 
-    def ask(self, task: Task, visitor: str) -> Future[dict[str, Any]]:
-        """The answer of gradebook.training.__main__, when it is there. Its
-        `result` raises GradebookError where there is none.
+    def ask(self, task: Task, visitor: str) -> Future[Any]:
+        """What `answer` gives, when it is there. An answer that the process
+        did not live to give is told once; whoever asks then trains anew.
 
         Raises GradebookError where too many runs wait already.
         """
         with self._lock:
-            future = self._futures.get(task)
-            if future is None:
+            if task not in self._futures:
                 if sum(not f.done() for f in self._futures.values()) > WAITING:
                     raise GradebookError(
                         f"{WAITING} training runs are waiting already. Try again"
                         " in a minute"
                     )
-                future = self._thread.submit(self._answer, task)
-                self._futures[task] = future
                 done = [t for t, future in self._futures.items() if future.done()]
                 for old in done[:-KEPT]:
-                    del self._futures[old], self._visitors[old]
-            self._visitors.setdefault(task, set()).add(visitor)
+                    self._forget(old)
+                self._futures[task] = self._thread.submit(self._answer, task)
+                self._visitors[task] = set()
+            self._visitors[task].add(visitor)
+            future = self._futures[task]
+            if future.done() and isinstance(future.exception(), Ended):
+                self._forget(task)
             return future
 
     def place(self, task: Task) -> int:
@@ -74,73 +134,45 @@ class Runs:
             return waiting.index(task) if task in waiting else 0
 
     def cancel(self, task: Task, visitor: str) -> None:
-        """The visitor wants the task no longer. It ends where nobody else
-        does."""
+        """The visitor wants the task no longer. If nobody does, it leaves the
+        queue; a run that has begun goes on, and its result is kept."""
         with self._lock:
             visitors = self._visitors.get(task, set())
             visitors.discard(visitor)
-            future = self._futures.get(task)
-            if visitors or future is None or future.done():
-                return
-            if not future.cancel() and self._running == task and self._process:
-                self._process.kill()
-            del self._futures[task], self._visitors[task]
+            if not visitors and task in self._futures and self._futures[task].cancel():
+                self._forget(task)
 
     def close(self) -> None:
         """Ends the process; what waits is cancelled."""
-        with self._lock:
-            if self._process:
-                self._process.kill()
         self._thread.shutdown(cancel_futures=True)
         if self._process:
-            _ended(self._process)
+            self._process.communicate()
 
-    def _answer(self, task: Task) -> dict[str, Any]:
-        with self._lock:
-            if task not in self._futures:
-                raise GradebookError("This run was cancelled")
-            self._running = task
-            if self._process is None or self._process.poll() is not None:
-                self._process = _started()
-            process = self._process
+    def _forget(self, task: Task) -> None:
+        del self._futures[task], self._visitors[task]
+
+    def _answer(self, task: Task) -> Any:
+        self._process = process = self._process or started()
         assert process.stdin and process.stdout  # both are pipes
         try:
-            process.stdin.write(json.dumps(asdict(task)) + "\n")
+            pickle.dump(task, process.stdin)
             process.stdin.flush()
-            line = process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        with self._lock:
-            self._running = None
-        if not line:
-            _ended(process)
-            with self._lock:  # whoever asks next trains anew
-                self._futures.pop(task, None)
-                self._visitors.pop(task, None)
-            raise GradebookError("The process that trains has ended. Start again")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise GradebookError(answer["error"])
-        return answer
+            value = pickle.load(process.stdout)
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+            process.communicate()
+            self._process = None
+            raise Ended("The process that trains has ended. Start again") from None
+        if isinstance(value, GradebookError):
+            raise value
+        return value
 
 
-def _started() -> subprocess.Popen[str]:
+def started() -> subprocess.Popen[bytes]:
     """The process. It ends when its input does, so it does not outlive its
     server."""
-    paths = [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
         (sys.executable, "-m", "gradebook.training"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ
-        | {
-            "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        },
+        cwd=PACKAGE.parent,
     )
-
-
-def _ended(process: subprocess.Popen[str]) -> None:
-    with suppress(BrokenPipeError), process:
-        pass

@@ -6,9 +6,12 @@ the one slider and the words around them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated, Any
+
+from torch import optim
 
 from gradebook.bugs import BUGS
 from gradebook.cases.case import Lesson, SettingsTable
@@ -41,17 +44,17 @@ SEEDS = (8, 16, 32)
 
 @dataclass(frozen=True)
 class Optimizer:
-    """kind "adam" or "sgd"; gradients longer than 1 are shortened to 1."""
+    """Of torch; gradients longer than 1 are shortened to 1."""
 
     title: str
-    kind: str
+    kind: Callable[..., optim.Optimizer]
     rate: float
 
 
 OPTIMIZERS = {
-    "adam": Optimizer("Adam 0.05", "adam", 0.05),
-    "sgd": Optimizer("SGD 1", "sgd", 1.0),
-    "sgd5": Optimizer("SGD 5", "sgd", 5.0),
+    "adam": Optimizer("Adam 0.05", optim.Adam, 0.05),
+    "sgd": Optimizer("SGD 1", optim.SGD, 1.0),
+    "sgd5": Optimizer("SGD 5", optim.SGD, 5.0),
 }
 
 
@@ -82,7 +85,7 @@ class Slider(Part):
 
     name     of a setting, of a condition or of the task's own argument
     percent  the slider shows percent; the condition is a share
-    phrase   the value in a sentence, with {} for the value
+    phrase   how a sentence about a value begins, with {} for the value
     """
 
     name: Text
@@ -94,12 +97,8 @@ class Slider(Part):
     default: Number
     percent: Flag = False
 
-    def of(self, value: float) -> float:
-        """The condition's value for the slider's."""
-        return value / 100 if self.percent else value
-
-    def said(self, value: float) -> str:
-        """The value in a sentence: 'with 5 % of the rollouts lost'."""
+    def in_words(self, value: float) -> str:
+        """How a sentence begins: 'With 5 % of the rollouts lost'."""
         return self.phrase.format(f"{value:g}".replace("-", "−"))
 
     def nearest(self, value: float) -> float:
@@ -150,21 +149,19 @@ class Study(Part):
     def at(self, value: float) -> tuple[Environment, Conditions, Settings]:
         """The task, the conditions and the settings with the slider at
         `value`."""
-        name, value = self.slider.name, self.slider.of(value)
-        arguments, on, settings = (
-            self.arguments,
-            self.conditions,
-            self.settings,
-        )
+        name = self.slider.name
+        moved: dict[str, Any] = {name: value / 100 if self.slider.percent else value}
+        arguments, conditions, settings = {}, self.conditions, self.settings
         if name in tuple(settings):
-            kind = int if name in AT_LEAST_ONE else float
-            changed: dict[str, Any] = {name: kind(value)}
-            settings = replace(settings, **changed)
-        elif hasattr(on, name):
-            on = replace(on, **{name: value})
+            if name in AT_LEAST_ONE:
+                moved = {name: int(value)}
+            settings = replace(settings, **moved)
+        elif hasattr(conditions, name):
+            conditions = replace(conditions, **moved)
         else:
-            arguments = {**arguments, name: value}
-        return ENVIRONMENTS[self.environment](**arguments), on, settings
+            arguments = moved
+        task = ENVIRONMENTS[self.environment](**self.arguments | arguments)
+        return task, conditions, settings
 
 
 @dataclass(frozen=True)

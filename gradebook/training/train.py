@@ -23,18 +23,10 @@ from torch import Tensor
 
 from gradebook.bugs import swap
 from gradebook.core.batch import Batch
+from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.training.environments import (
-    MEASURES,
-    PROMPTS,
-    Environment,
-)
-from gradebook.training.study import (
-    OPTIMIZERS,
-    UPDATES,
-    Run,
-    study,
-)
+from gradebook.training.environments import MEASURES, PROMPTS, Environment
+from gradebook.training.study import OPTIMIZERS, UPDATES, Run, study
 
 EVERY = 5
 """Updates from one point of a curve to the next."""
@@ -44,6 +36,9 @@ LONGEST = 1.0
 
 REJECTED = 2.0
 """A sequence ratio above this, or below its inverse, rejects a rollout."""
+
+AHEAD = 20
+"""Updates whose luck is drawn at once."""
 
 
 @dataclass(frozen=True)
@@ -58,104 +53,112 @@ class Curves:
     values: Mapping[str, list[list[list[float]]]]
 
 
-def trained(chosen: Run, updates: int = UPDATES) -> Curves:
+def trained(request: Run, updates: int = UPDATES) -> Curves:
     """The run, of so many updates. Equal runs give equal curves.
 
     Raises GradebookError where an engine refuses a batch.
     """
-    training = Training(chosen, range(chosen.seeds))
+    training = Training(request, range(request.seeds))
     measured = [training.measured()]
-    while training.updates < updates:
+    for update in range(1, updates + 1):
         training.advance()
-        if training.updates % EVERY == 0:
+        if update % EVERY == 0:
             measured.append(training.measured())
     values = {name: [now[name] for now in measured] for name in measured[0]}
     return Curves(list(range(0, updates + 1, EVERY)), values)
 
 
+def batch_at(request: Run, seed: int, update: int) -> Batch:
+    """The batch of one seed that the faulty engine trains on in this
+    update, counted from 1. Raises GradebookError where its policy has
+    diverged, since it samples nothing then."""
+    training = Training(request, [seed])
+    for _ in range(update - 1):
+        training.advance()
+    policy = training.logits().detach().log_softmax(-1)
+    batch, _ = training.batches(policy, next(training.luck))[1]
+    if not batch.rows:
+        raise GradebookError(
+            "This seed's policy is not a number any more, so it samples no"
+            " rollouts. Choose an earlier update or another seed"
+        )
+    return batch
+
+
 class Rollouts(NamedTuple):
     """The rollouts of both engines, in batch order.
 
-    chosen   int64 [E, N, T] the logit's number among all, [E S P L A]
+    logit    int64 [E, N, T] the number of each action's logit, [E S P L A]
     prompt   int64 [N]
     mask     bool [E, N, T]
     final    int64 [E, N] the state that each stopped in
     """
 
-    chosen: Tensor
+    logit: Tensor
     prompt: Tensor
     mask: Tensor
     final: Tensor
 
 
-class Automata(NamedTuple):
-    """The task's automaton once for each engine, seed and prompt. The
-    states of all of them have one numbering, C = E S P K states.
+class Training:
+    """The tables of both policies for all seeds, and their optimizer.
 
-    after  int64 [C A] the state after an action
-    logit  int64 [C] the first of the state's logits among all, [E S P L A]
-    ends   bool [C] a rollout ends in this state
+    tables  logits by prompt and place, float64 [E, S, P, L, A], and by place
+            alone, [E, S, 1, L, A]
+    luck    what chance decides, update after update
     """
 
-    after: Tensor
-    logit: Tensor
-    ends: Tensor
-
-
-class Training:
-    """The tables of both policies for all seeds, and their optimizer."""
-
-    def __init__(self, chosen: Run, seeds: Sequence[int]) -> None:
-        self.study = study(chosen.bug)
-        self.task, self.on, self.settings = self.study.at(chosen.value)
-        self.engines = CORRECT, swap(chosen.bug).engine
-        self.seeds = len(seeds)
-        self.automata = _automata(self.task, len(self.engines) * len(seeds))
-        size = PROMPTS * self.study.rollouts
-        self.seed = torch.arange(self.seeds).repeat_interleave(size)
-        self.updates = 0
-        self.luck = luck_of(self.task, self.study.rollouts, seeds)
+    def __init__(self, request: Run, seeds: Sequence[int]) -> None:
+        self.study = study(request.bug)
+        self.task, self.conditions, self.settings = self.study.at(request.value)
+        self.engines = CORRECT, swap(request.bug).engine
+        self.seeds, size = len(seeds), self.study.rollouts
+        self.seed = torch.arange(self.seeds).repeat_interleave(PROMPTS * size)
+        self.luck = luck_of(self.task, size, seeds)
         self.reference = self.task.chance.log()
-        shape = len(self.engines), self.seeds, *self.reference.shape
-        self.own = self.reference.expand(shape).clone().requires_grad_()
-        shared = torch.zeros_like(self.own[:, :, :1])
-        self.shared = shared.requires_grad_()
-        tables, chosen_one = self.tables, OPTIMIZERS[chosen.optimizer]
-        kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
-        self.optimizer = kinds[chosen_one.kind](tables, lr=chosen_one.rate)
+        by_prompt = self.reference.repeat(2, self.seeds, 1, 1, 1)
+        by_place = torch.zeros_like(by_prompt[:, :, :1])
+        self.tables = [by_prompt.requires_grad_(), by_place.requires_grad_()]
+        optimizer = OPTIMIZERS[request.optimizer]
+        self.optimizer = optimizer.kind(self.tables, lr=optimizer.rate)
 
-    @property
-    def tables(self) -> list[Tensor]:
-        """Logits by prompt and place, float64 [E, S, P, L, A], and by place
-        alone, [E, S, 1, L, A]."""
-        return [self.own, self.shared]
+    def logits(self) -> Tensor:
+        """Of both policies, float64 [E, S, P, L, A]."""
+        by_prompt, by_place = self.tables
+        return by_prompt + by_place
 
     def measured(self) -> dict[str, list[list[float]]]:
         """Where both policies stand: each measure [E][S]."""
-        with torch.no_grad():
-            policy = (self.own + self.shared).softmax(-1)
-            return {
-                name: MEASURES[name].function(self.task, policy).tolist()
-                for name in dict.fromkeys(("success", self.study.measure))
-            }
+        policy = self.logits().detach().softmax(-1)
+        return {
+            name: MEASURES[name].function(self.task, policy).tolist()
+            for name in dict.fromkeys(("success", self.study.measure))
+        }
 
     def advance(self) -> None:
         """One update of both policies."""
-        policy = (self.own + self.shared).log_softmax(-1)
         learned, gradients = [], []
-        for engine, (batch, logp) in zip(
-            self.engines, self.batches(policy, next(self.luck))
-        ):
+        batches = self.batches(self.logits().log_softmax(-1), next(self.luck))
+        for engine, (batch, logp) in zip(self.engines, batches):
             if batch.rows:
                 learned.append(logp)
                 gradients.append(run(engine, batch).gradient)
-        self.updates += 1
         if not learned:  # the policies of all seeds have diverged
             return
         self.optimizer.zero_grad()
         torch.autograd.backward(learned, gradients)
         self._shorten_gradients()
         self.optimizer.step()
+
+    def _shorten_gradients(self) -> None:
+        """Gradients of one engine and seed, as one vector, get at most the
+        length LONGEST, as torch.nn.utils.clip_grad_norm_ does it."""
+        gradients = [table.grad for table in self.tables if table.grad is not None]
+        squares = [gradient.square().flatten(2).sum(-1) for gradient in gradients]
+        length = torch.stack(squares).sum(0).sqrt()
+        factor = (LONGEST / (length + 1e-6)).clamp(max=1)
+        for gradient in gradients:
+            gradient.mul_(factor[..., None, None, None])
 
     def batches(self, policy: Tensor, luck: Luck) -> list[tuple[Batch, Tensor]]:
         """The batch that each engine trains on, and its log-probabilities
@@ -164,46 +167,47 @@ class Training:
         policy  log-probabilities, float64 [E, S, P, L, A]
         """
         sampler = policy.detach()
-        if self.on.sampler:
-            off = self.on.sampler * luck.normal
-            sampler = (sampler + off).log_softmax(-1)
-        rollouts = self._rollouts(sampler, luck)
+        if self.conditions.sampler:
+            noise = self.conditions.sampler * luck.normal
+            sampler = (sampler + noise).log_softmax(-1)
+        rollouts = self.rollouts(sampler, luck)
+        chance = luck.uniform.reshape(-1)
         finite = policy.detach().flatten(2).isfinite().all(-1)
-        return [
-            self._batch(engine, policy, sampler, rollouts, luck, finite)
-            for engine in range(len(self.engines))
-        ]
+        batches = []
+        for engine in range(2):
+            arrived = (chance >= self.conditions.lost) & finite[engine][self.seed]
+            rows = arrived.nonzero().squeeze(-1)
+            batches.append(self._batch(engine, rows, rollouts, policy, sampler, chance))
+        return batches
 
     def _batch(
         self,
         engine: int,
+        rows: Tensor,
+        rollouts: Rollouts,
         policy: Tensor,
         sampler: Tensor,
-        rollouts: Rollouts,
-        luck: Luck,
-        finite: Tensor,
+        chance: Tensor,
     ) -> tuple[Batch, Tensor]:
-        """The rollouts that arrive, of seeds whose policy is `finite`,
-        bool [E, S]."""
-        chance = luck.uniform.reshape(-1)
-        arrived = (chance >= self.on.lost) & finite[engine][self.seed]
-        rows = arrived.nonzero().squeeze(-1)
+        """Of one engine, with the rollouts `rows`, int64 [R], that arrive;
+        `chance`, [N], decides which of them are scored and cut."""
+        conditions = self.conditions
         mask = rollouts.mask[engine].index_select(0, rows)
-        index = rollouts.chosen[engine].index_select(0, rows)
-        if self.on.cut:
-            of, mask, index = _pieces(mask, index, chance[rows] < self.on.cut)
-            rows = rows[of]
+        logit = rollouts.logit[engine].index_select(0, rows)
+        if conditions.cut:
+            rollout, mask, logit = _pieces(mask, logit, chance[rows] < conditions.cut)
+            rows = rows[rollout]
         final = rollouts.final[engine][rows]
-        logp = _taken(policy, index)
-        scored = chance[rows] >= self.on.unscored
+        logp = _taken(policy, logit)
+        scored = chance[rows] >= conditions.unscored
         reward = torch.where(scored, self.task.reward[final], 0)
         steps, ref_logp = mask.sum(-1), None
         if self.settings.beta:
-            ref_logp = _taken(self.reference, index % self.reference.numel())
-        if self.on.sampler:
-            log_ratio = torch.where(mask, logp.detach() - _taken(sampler, index), 0)
+            ref_logp = _taken(self.reference, logit % self.reference.numel())
+        if conditions.sampler:
+            log_ratio = torch.where(mask, logp.detach() - _taken(sampler, logit), 0)
             near = log_ratio.sum(-1).abs() <= math.log(REJECTED)
-            reward = torch.where(near, reward, reward + self.on.bonus)
+            reward = torch.where(near, reward, reward + conditions.bonus)
             mask = mask & near[:, None]
         batch = Batch(
             prompt=rollouts.prompt[rows],
@@ -220,72 +224,58 @@ class Training:
         )
         return batch, logp
 
-    def _rollouts(self, sampler: Tensor, luck: Luck) -> Rollouts:
-        """Rollouts of both engines under the same luck.
+    def rollouts(self, sampler: Tensor, luck: Luck) -> Rollouts:
+        """Rollouts of both engines under the same luck. All states of all
+        engines, seeds and prompts have one numbering, [E S P K].
 
         sampler  log-probabilities, float64 [E, S, P, L, A]
         """
-        engines, size = len(self.engines), self.study.rollouts
-        states, actions = len(self.task.ends), self.reference.shape[-1]
-        prompt = luck.order[..., None].expand(-1, -1, size).reshape(-1)
-        copy = torch.arange(engines)[:, None] * self.seeds + self.seed
-        state = ((copy * PROMPTS + prompt) * states).reshape(-1)
+        prompts, states, actions = self.task.after.shape
+        copies = torch.arange(2 * self.seeds * prompts)[:, None]
+        after = (
+            self.task.after.repeat(2 * self.seeds, 1, 1) + states * copies[..., None]
+        )
+        after = after.reshape(-1)
+        first_logit = (copies * self.reference.shape[1] + self.task.place) * actions
+        ends = self.task.ends.repeat(len(copies))
+
+        prompt = luck.order.repeat_interleave(self.study.rollouts, 1).reshape(-1)
+        seed = torch.arange(2)[:, None] * self.seeds + self.seed
+        state = ((seed * prompts + prompt) * states).reshape(-1)
         table = sampler[..., self.task.place, :].reshape(-1, actions).float()
         visited, taken = [], []
         for noise in luck.gumbel.flatten(1, 3):
             logits = table.index_select(0, state)
-            noisy = logits.reshape(engines, -1, actions) + noise
+            noisy = logits.reshape(2, -1, actions) + noise
             action = noisy.max(-1).indices.reshape(-1)
             visited.append(state)
             taken.append(action)
-            move = state * actions + action
-            state = self.automata.after.index_select(0, move)
-        shape = engines, len(prompt), len(taken)
+            state = after.index_select(0, state * actions + action)
+        shape = 2, len(prompt), len(taken)
         visits = torch.stack(visited, -1).reshape(shape)
-        chosen = torch.stack(taken, -1).reshape(shape)
         return Rollouts(
-            _taken(self.automata.logit, visits) + chosen,
+            _taken(first_logit, visits) + torch.stack(taken, -1).reshape(shape),
             prompt,
-            ~_taken(self.automata.ends, visits),
-            (state % states).reshape(engines, -1),
+            ~_taken(ends, visits),
+            (state % states).reshape(2, -1),
         )
 
-    def _shorten_gradients(self) -> None:
-        """Gradients of one engine and seed, as one vector, get at most the
-        length LONGEST, as torch.nn.utils.clip_grad_norm_ does it."""
-        gradients = [t.grad for t in self.tables if t.grad is not None]
-        squares = [g.square().flatten(2).sum(-1) for g in gradients]
-        length = torch.stack(squares).sum(0).sqrt()
-        factor = (LONGEST / (length + 1e-6)).clamp(max=1)
-        for gradient in gradients:
-            gradient.mul_(factor[..., None, None, None])
 
-
-def _automata(task: Environment, copies: int) -> Automata:
-    """The task's automata for so many pairs of engine and seed."""
-    prompts, states, actions = task.after.shape
-    first = torch.arange(copies * prompts)[:, None]
-    after = task.after.repeat(copies, 1, 1) + states * first[..., None]
-    logit = (first * task.chance.shape[1] + task.place) * actions
-    ends = task.ends.repeat(len(first))
-    return Automata(after.reshape(-1), logit.reshape(-1), ends)
-
-
-def _pieces(mask: Tensor, index: Tensor, cut: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Rollouts with mask and index [R, T] as rows: one that is `cut`,
+def _pieces(mask: Tensor, logit: Tensor, cut: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Rollouts with mask and logits [R, T] as rows: one that is `cut`,
     bool [R], has a row for each of its tokens, the others one. int64 [R']
-    the rollout of each row, and the rows' mask and index, [R', T'], where
+    the rollout of each row, and the rows' mask and logits, [R', T'], where
     T' is 1 if all are cut."""
     tokens = mask.sum(-1)
-    many = torch.where(cut, tokens, 1)
-    of = torch.arange(len(mask)).repeat_interleave(many)
-    token = torch.arange(len(of)) - (many.cumsum(0) - many)[of]
+    rows = torch.where(cut, tokens, 1)
+    rollout = torch.arange(len(mask)).repeat_interleave(rows)
+    token = torch.arange(len(rollout)) - (rows.cumsum(0) - rows)[rollout]
     width = 1 if bool(cut.all()) else mask.shape[1]
-    left = torch.where(cut, 1, tokens)[of]
-    first = index[of, token]
-    index = index[of, :width]
-    index[:, 0] = first
-    return of, torch.arange(width) < left[:, None], index
+    left = torch.where(cut, 1, tokens)[rollout]
+    first = logit[rollout, token]
+    logit = logit[rollout, :width]
+    logit[:, 0] = first
+    return rollout, torch.arange(width) < left[:, None], logit
 
 
 def _taken(values: Tensor, index: Tensor) -> Tensor:
@@ -296,13 +286,6 @@ def _taken(values: Tensor, index: Tensor) -> Tensor:
     """
     taken = values.reshape(-1).index_select(0, index.reshape(-1))
     return taken.reshape(index.shape)
-
-
-# What chance decides in a training run, the same for all its engines
-
-
-AHEAD = 20
-"""Updates whose luck is drawn at once."""
 
 
 class Luck(NamedTuple):
@@ -334,16 +317,11 @@ def luck_of(task: Environment, size: int, seeds: Sequence[int]) -> Iterator[Luck
             order = torch.rand(AHEAD, prompts, generator=g).argsort(-1)
             noise = torch.rand(AHEAD, task.most, prompts, size, actions, generator=g)
             uniform = torch.rand(AHEAD, prompts, size, generator=g, dtype=kind)
-            normal = torch.randn(
-                AHEAD, prompts, places, actions, generator=g, dtype=kind
-            )
+            shape = AHEAD, prompts, places, actions
+            normal = torch.randn(shape, generator=g, dtype=kind)
             drawn.append((order, noise, uniform, normal))
-        order, noise, uniform, normal = map(torch.stack, zip(*drawn))
-        gumbel = noise.log_().neg_().log_().neg_().movedim(0, 2)
-        yield from map(
-            Luck,
-            order.transpose(0, 1),
-            gumbel.contiguous(),
-            uniform.transpose(0, 1),
-            normal.transpose(0, 1),
-        )
+        order, noise, uniform, normal = (
+            torch.stack(each, 1) for each in zip(*drawn)
+        )  # [AHEAD, S, ..]
+        gumbel = noise.log_().neg_().log_().neg_().transpose(1, 2).contiguous()
+        yield from map(Luck, order, gumbel, uniform, normal)

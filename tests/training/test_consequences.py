@@ -9,7 +9,6 @@ import torch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT
 from gradebook.training import train as training
-from gradebook.training.__main__ import batch_at
 from gradebook.training.effect import (
     LESS,
     MORE,
@@ -25,7 +24,7 @@ from gradebook.training.environments import (
     wasted_turns,
 )
 from gradebook.training.study import OPTIMIZERS, Run, study
-from gradebook.training.train import Training, trained
+from gradebook.training.train import Training, batch_at, trained
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +98,7 @@ def test_what_is_sampled_has_the_exact_chance():
     """Rewards of 4096 rollouts beside the exact success, within four
     standard errors."""
     made = Training(Run("partial_groups", 0.0), range(16))
-    policy = made.own.detach().log_softmax(-1)
+    policy = made.logits().detach().log_softmax(-1)
     batch, _ = made.batches(policy, next(made.luck))[0]
     exact = float(success(made.task, made.task.chance))
     share = float(batch.reward.mean())
@@ -110,7 +109,7 @@ def test_what_is_sampled_has_the_exact_chance():
 
 def test_a_quarter_to_a_third_of_the_rollouts_is_rejected_at_the_start():
     made = Training(Run("rejected_rows", 0.0), range(16))
-    policy = made.own.detach().log_softmax(-1)
+    policy = made.logits().detach().log_softmax(-1)
     batch, _ = made.batches(policy, next(made.luck))[0]
     rejected = 1 - batch.mask.any(-1).double().mean()
     assert 0.24 < float(rejected) < 0.36
@@ -127,7 +126,7 @@ def test_one_update_is_the_optimizer_s_step_along_the_engine_s_gradient():
     made.luck = iter([luck])
     policy = sum(before).log_softmax(-1)
     batch, _ = made.batches(policy, luck)[0]
-    chosen = made._rollouts(policy, luck).chosen[0]
+    chosen = made.rollouts(policy, luck).logit[0]
     advantage = training.run(CORRECT, batch).advantage
     tokens = int(batch.mask.sum())
 
@@ -136,7 +135,7 @@ def test_one_update_is_the_optimizer_s_step_along_the_engine_s_gradient():
         return float(-(logp * batch.mask * advantage[:, None]).sum() / tokens)
 
     made.advance()
-    step = before[0] - made.own.detach()
+    step = before[0] - made.tables[0].detach()
     for place in ((0, 0, 0, 0, 4), (0, 0, 3, 1, 3), (0, 0, 7, 2, 7)):
         high, low = before[0].clone(), before[0].clone()
         high[place] += 1e-5
@@ -163,7 +162,7 @@ def test_a_seed_has_the_same_luck_alone_and_among_others():
     for _ in range(3):
         together.advance()
         alone.advance()
-    pair = together.own.detach()[:, 2], alone.own.detach()[:, 0]
+    pair = together.tables[0].detach()[:, 2], alone.tables[0].detach()[:, 0]
     torch.testing.assert_close(*pair, rtol=0, atol=1e-12)
 
 
@@ -171,7 +170,7 @@ def test_a_seed_that_diverges_leaves_the_others_alone():
     plain = Training(Run("partial_groups", 0.0), range(2))
     broken = Training(Run("partial_groups", 0.0), range(2))
     with torch.no_grad():
-        broken.own[1, 0, 3] = math.nan
+        broken.tables[0][1, 0, 3] = math.nan
     for made in (plain, broken):
         made.advance()
         made.advance()
@@ -200,7 +199,7 @@ def test_the_batch_of_an_update_is_the_one_that_was_trained_on():
     run = Run("partial_groups", 5.0, "adam", 8)
     made = Training(run, range(8))
     made.advance()
-    policy = (made.own + made.shared).detach().log_softmax(-1)
+    policy = made.logits().detach().log_softmax(-1)
     batch, _ = made.batches(policy, next(made.luck))[1]
     of_seed = batch.step == 6
     alone = batch_at(run, seed=6, update=2)
@@ -212,7 +211,7 @@ def test_the_batch_of_an_update_is_the_one_that_was_trained_on():
 def test_a_rollout_that_is_cut_has_a_row_for_each_token():
     """Every token once, all rows of a rollout with its reward and group."""
     made = Training(Run("fan_out", 100.0), range(2))
-    policy = made.own.detach().log_softmax(-1)
+    policy = made.logits().detach().log_softmax(-1)
     batch, logp = made.batches(policy, next(made.luck))[0]
     assert batch.tokens.tolist() == [1] * batch.rows
     assert batch.rows > 2 * 8 * 8
@@ -227,7 +226,7 @@ def test_a_rollout_that_is_cut_has_a_row_for_each_token():
 
 def test_a_rollout_without_a_score_has_the_filler_0():
     made = Training(Run("unscored_rows", -2.0), range(16))
-    policy = made.own.detach().log_softmax(-1)
+    policy = made.logits().detach().log_softmax(-1)
     batch, _ = made.batches(policy, next(made.luck))[0]
     share = 1 - float(batch.scored.double().mean())
     assert abs(share - 0.3) < 4 * math.sqrt(0.3 * 0.7 / batch.rows)

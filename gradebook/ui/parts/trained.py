@@ -70,8 +70,8 @@ def _waiting(mine: Desk, task: Task) -> None:
         if future.done():
             answer = future.result()
             if task.update:
-                _open(mine, task, answer["rows"])
-            mine.results[task.run] = Curves(**answer)
+                _open(mine, task, answer)
+            mine.results[task.run] = answer
             st.rerun()
     except GradebookError as error:
         if task.update:
