@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, update
 
 from gradebook.classroom.codes import new_code
 from gradebook.classroom.store import (
@@ -22,14 +22,10 @@ from gradebook.classroom.store import (
     Room,
     Store,
     hashed,
-    leads,
     new_token,
-    reveals,
     rooms,
-    row_of,
     seats,
     snapshot,
-    votes,
 )
 from gradebook.core.errors import GradebookError, refuse
 
@@ -89,31 +85,24 @@ class Rooms:
     def room_of(self, seat: str) -> str:
         """The room that this browser leads or has joined, the last one of
         several, unless it left; '' for none."""
+        taken = select(seats.c.code).where(seats.c.seat == hashed(seat))
+        last = taken.where(seats.c.heard > 0).order_by(seats.c.heard.desc())
         with self._store.read() as database:
-            taken = [
-                row
-                for table in (seats, leads)
-                for row in database.execute(
-                    select(table.c.since, table.c.code).where(
-                        row_of(table, seat=hashed(seat))
-                    )
-                )
-            ]
-        return max(taken)[1] if taken else ""
+            return database.execute(last).scalar() or ""
 
     def heard(self, code: str, seat: str) -> bool:
         """The browser is in this room, as a learner or as a lead. Asking
         keeps the room, and the seat in it."""
-        now, own = self._clock(), {"code": code, "seat": hashed(seat)}
+        now = self._clock()
+        own = (seats.c.code == code, seats.c.seat == hashed(seat), seats.c.heard > 0)
+        silent = (rooms.c.code == code, rooms.c.touched < now - GONE)
         with self._store.write() as database:
-            if not any(_count(database, t, row_of(t, **own)) for t in (seats, leads)):
+            if not _count(database, seats.c.seat, *own):
                 return False
             # The room's row first, as in every change; but seldom: all wait for it.
-            silent = (rooms.c.code == code, rooms.c.touched < now - GONE)
             database.execute(update(rooms).where(*silent).values(touched=now))
-            heard = update(seats).where(row_of(seats, **own)).values(heard=now)
-            database.execute(heard)
-            return True
+            heard = update(seats).where(*own).values(heard=now)
+            return bool(database.execute(heard).rowcount)
 
     # The learners' side
 
@@ -124,33 +113,30 @@ class Rooms:
 
         Raises GradebookError for a newcomer to a room that is full or locked.
         """
-        now, own = self._clock(), {"code": code, "seat": hashed(seat)}
+        now = self._clock()
         here = {"heard": now, "question": question}
-        mine = update(seats).where(row_of(seats, **own)).values(here)
         with self._store.write() as database:
-            if not database.execute(mine).rowcount:
+            row = _seat(database, code, seat)
+            if row is None or not row.heard:
                 self._refuse_newcomers(database, code, now)
-                row = {**own, "since": now, "follows": True, **here}
-                database.execute(self._store.upsert(seats, row, *here))
+            if not _change_seat(database, code, seat, **here):
+                _add_seat(database, code, seat, **here)
 
     def leave(self, code: str, seat: str) -> None:
         """The seat is free. Its votes count on."""
         with self._changed(code) as database:
-            mine = row_of(seats, code=code, seat=hashed(seat))
-            database.execute(delete(seats).where(mine))
+            _change_seat(database, code, seat, heard=0)
 
     def follows(self, code: str, seat: str) -> bool:
         """The learner follows the lead; so it begins."""
-        mine = row_of(seats, code=code, seat=hashed(seat))
         with self._store.read() as database:
-            follows = database.execute(select(seats.c.follows).where(mine))
-            return follows.scalar_one_or_none() is not False
+            row = _seat(database, code, seat)
+        return row is None or row.follows
 
     def follow(self, code: str, seat: str, on: bool) -> None:
         """The learner follows the lead from now on, or does not."""
-        mine = row_of(seats, code=code, seat=hashed(seat))
         with self._store.write() as database:
-            database.execute(update(seats).where(mine).values(follows=on))
+            _change_seat(database, code, seat, follows=on)
 
     def vote(self, code: str, seat: str, question: str, choice: int) -> None:
         """The seat's choice. It replaces an earlier one, and is written when
@@ -161,13 +147,13 @@ class Rooms:
         """
         if not LOOKED <= choice < MOST_CHOICES:
             raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
-        own, asked = {"code": code, "seat": hashed(seat)}, {"question": question}
         with self._changed(code) as database:
-            made = _choices(database, code, seat)
+            row = _seat(database, code, seat)
+            made = row.votes if row else {}
             expected = ""
-            if _count(database, reveals, row_of(reveals, code=code, **asked)):
+            if question in _revealed(database, code):
                 expected = "a vote before the reveal"
-            elif not _count(database, seats, row_of(seats, **own)):
+            elif row is None or not row.heard:
                 expected = "a seat that has joined"
             elif made.get(question) == LOOKED:
                 expected = "a vote before a look at the answer"
@@ -175,13 +161,13 @@ class Rooms:
                 expected = f"at most {MOST_QUESTIONS} questions"
             if expected:
                 raise GradebookError(key="vote", expected=expected)
-            row = {**own, **asked, "choice": choice}
-            database.execute(self._store.upsert(votes, row, "choice"))
+            _change_seat(database, code, seat, votes={**made, question: choice})
 
     def choices(self, code: str, seat: str) -> dict[str, int]:
         """What the seat chose, by question; LOOKED where it has no vote."""
         with self._store.read() as database:
-            return _choices(database, code, seat)
+            row = _seat(database, code, seat)
+        return row.votes if row else {}
 
     # The lead's side
 
@@ -191,21 +177,21 @@ class Rooms:
         Raises GradebookError when `lead` has MOST_OF_ONE rooms open, and
         when the database is full of rooms that somebody uses.
         """
-        token, now = hashed(lead), self._clock()
+        now, led = self._clock(), (seats.c.seat == hashed(lead), seats.c.leads)
         with self._store.write() as database:
-            if _count(database, leads, leads.c.seat == token) >= MOST_OF_ONE:
+            if _count(database, seats.c.code, *led) >= MOST_OF_ONE:
                 raise _too_many(f"at most {MOST_OF_ONE} open rooms of one lead")
-            if _count(database, rooms) >= MOST_ROOMS:
+            if _count(database, rooms.c.code) >= MOST_ROOMS:
                 idle = rooms.c.touched < now - IDLE
                 database.execute(delete(rooms).where(idle))
-            if _count(database, rooms) >= MOST_ROOMS:
+            if _count(database, rooms.c.code) >= MOST_ROOMS:
                 raise _too_many(f"at most {MOST_ROOMS} rooms on a server")
             code = new_code()
-            while _count(database, rooms, rooms.c.code == code):
+            while _count(database, rooms.c.code, rooms.c.code == code):
                 code = new_code()
             room = {"code": code, "token": new_token(), "touched": now}
             database.execute(rooms.insert().values(room))
-            database.execute(leads.insert().values(code=code, seat=token, since=now))
+            _add_seat(database, code, lead, leads=True, heard=now)
         return code
 
     def close(self, code: str, lead: str) -> None:
@@ -216,11 +202,13 @@ class Rooms:
     def take(self, code: str, key: str, lead: str) -> None:
         """The browser `lead` leads, too. Raises GradebookError for a wrong
         key."""
-        row = {"code": code, "seat": hashed(lead), "since": self._clock()}
+        right = (rooms.c.code == code, rooms.c.key == hashed(key))
+        leads = {"leads": True, "heard": self._clock()}
         with self._changed(code) as database:
-            if not _count(database, rooms, row_of(rooms, code=code, key=hashed(key))):
+            if not _count(database, rooms.c.code, *right):
                 raise GradebookError(key="room", expected="its lead's key")
-            database.execute(self._store.upsert(leads, row, "since"))
+            if not _change_seat(database, code, lead, **leads):
+                _add_seat(database, code, lead, **leads)
 
     def new_key(self, code: str, lead: str) -> str:
         """A key with which another browser leads. The one before opens nothing
@@ -231,44 +219,40 @@ class Rooms:
 
     def reveal(self, code: str, lead: str, question: str) -> None:
         """The question is answered: no vote changes any more."""
-        row = {"code": code, "question": question}
         with self._led(code, lead) as database:
-            database.execute(self._store.upsert(reveals, row))
+            revealed = _revealed(database, code) | {question}
+            _change_room(database, code, revealed=sorted(revealed))
 
     def hide(self, code: str, lead: str, question: str) -> None:
         """Takes the reveal back: votes may change again."""
-        revealed = row_of(reveals, code=code, question=question)
         with self._led(code, lead) as database:
-            database.execute(delete(reveals).where(revealed))
+            revealed = _revealed(database, code) - {question}
+            _change_room(database, code, revealed=sorted(revealed))
 
-    def change(self, code: str, lead: str, **settings: Any) -> None:
-        """Other values in the room's row: `locked`, `most`, `ends`, `tab`."""
+    def change(self, code: str, lead: str, **values: Any) -> None:
+        """Other values in the room's row, such as `locked`, `most` and `ends`."""
         with self._led(code, lead) as database:
-            database.execute(update(rooms).where(rooms.c.code == code).values(settings))
+            _change_room(database, code, **values)
 
     def reset(self, code: str, lead: str) -> None:
         """The room as it was opened, for the next class: its code, its link
         and its lead stay."""
         empty = dict.fromkeys(("page", "question", "link", "stage", "ends"))
         with self._led(code, lead) as database:
-            for table in (seats, votes, reveals):
-                database.execute(delete(table).where(table.c.code == code))
-            database.execute(update(rooms).where(rooms.c.code == code).values(empty))
+            learners = (seats.c.code == code, ~seats.c.leads)
+            database.execute(delete(seats).where(*learners))
+            _change_room(database, code, revealed=[], **empty)
 
-    def move(self, code: str, lead: str, position: Position, tab: str = "") -> None:
-        """The lead stands at `position`, in the browser's tab `tab`. The room
-        follows one tab: what the lead does in another moves nobody.
+    def move(self, code: str, lead: str, position: Position) -> None:
+        """The lead stands at `position`.
 
         Raises GradebookError for a link of more than LONGEST_LINK
         characters.
         """
         if len(position.link) > LONGEST_LINK:
             raise refuse(f"at most {LONGEST_LINK} characters", "more", "link")
-        known = self.room(code)
-        elsewhere = known.tab not in (None, tab)
-        stands = (known.position, known.tab or "") == (position, tab)
-        if not (elsewhere or stands):
-            self.change(code, lead, **vars(position), tab=tab or None)
+        if self.room(code).position != position:
+            self.change(code, lead, **vars(position))
 
     def sweep(self) -> None:
         """Deletes the rooms that showed no sign of life for KEPT seconds."""
@@ -282,9 +266,8 @@ class Rooms:
     def _changed(self, code: str) -> Iterator[Connection]:
         """A transaction that changes the room. The room's row is taken
         first, so that changes of one room come one after the other."""
-        room = update(rooms).where(rooms.c.code == code)
         with self._store.write() as database:
-            if not database.execute(room.values(touched=self._clock())).rowcount:
+            if not _change_room(database, code, touched=self._clock()):
                 raise refuse("a room that is open", code, "room")
             yield database
         self._wrote[code] += 1
@@ -293,8 +276,8 @@ class Rooms:
     @contextmanager
     def _led(self, code: str, lead: str) -> Iterator[Connection]:
         with self._changed(code) as database:
-            own = row_of(leads, code=code, seat=hashed(lead))
-            if not _count(database, leads, own):
+            row = _seat(database, code, lead)
+            if row is None or not row.leads:
                 raise GradebookError(key="room", expected="its lead's key")
             yield database
 
@@ -305,20 +288,43 @@ class Rooms:
             raise refuse("a room that is open", code, "room")
         if room.locked:
             raise GradebookError(key="room", expected="a room that is not locked")
-        here = (seats.c.code == code, seats.c.heard >= now - GONE)
+        here = (seats.c.code == code, ~seats.c.leads, seats.c.heard >= now - GONE)
         most = MOST_SEATS if room.most is None else room.most
-        if _count(database, seats, *here) >= most:
+        if _count(database, seats.c.seat, *here) >= most:
             raise _too_many(f"at most {most} learners")
 
 
-def _choices(database: Connection, code: str, seat: str) -> dict[str, int]:
-    mine = row_of(votes, code=code, seat=hashed(seat))
-    query = select(votes.c.question, votes.c.choice).where(mine)
-    return dict(database.execute(query).all())
+def _seat(database: Connection, code: str, seat: str) -> Row[Any] | None:
+    """The row of this browser in the room."""
+    own = (seats.c.code == code, seats.c.seat == hashed(seat))
+    return database.execute(select(seats).where(*own)).first()
 
 
-def _count(database: Connection, table: Table, *where: ColumnElement[bool]) -> int:
-    query = select(func.count()).select_from(table).where(*where)
+def _add_seat(database: Connection, code: str, seat: str, **values: Any) -> None:
+    row = {"code": code, "seat": hashed(seat), **values}
+    database.execute(seats.insert().values(row))
+
+
+def _change_seat(database: Connection, code: str, seat: str, **values: Any) -> int:
+    """How many rows there were to change, one or none."""
+    own = (seats.c.code == code, seats.c.seat == hashed(seat))
+    return database.execute(update(seats).where(*own).values(values)).rowcount
+
+
+def _change_room(database: Connection, code: str, **values: Any) -> int:
+    room = update(rooms).where(rooms.c.code == code)
+    return database.execute(room.values(values)).rowcount
+
+
+def _revealed(database: Connection, code: str) -> set[str]:
+    query = select(rooms.c.revealed).where(rooms.c.code == code)
+    return set(database.execute(query).scalar_one())
+
+
+def _count(
+    database: Connection, column: ColumnElement[str], *where: ColumnElement[bool]
+) -> int:
+    query = select(func.count(column)).where(*where)
     return int(database.execute(query).scalar_one())
 
 

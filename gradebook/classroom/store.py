@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import Lock
@@ -17,29 +17,24 @@ from typing import Any
 
 from platformdirs import user_data_path
 from sqlalchemy import (
+    JSON,
     Boolean,
     Column,
-    ColumnElement,
     Connection,
     Engine,
-    Executable,
     Float,
     ForeignKey,
-    Index,
     Integer,
     MetaData,
     String,
     Table,
     Text,
-    and_,
     create_engine,
     event,
-    func,
     inspect,
     select,
     text,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from gradebook.core.errors import GradebookError
 
@@ -50,24 +45,11 @@ ONE_AT_A_TIME = 0x67726164
 """PostgreSQL's lock for servers that start together."""
 
 schema = MetaData()
-
-
-def _of_a_room(name: str, *columns: Column[Any]) -> Table:
-    """A table whose rows go with their room."""
-    room = ForeignKey("rooms.code", ondelete="CASCADE")
-    code = Column("code", String(16), room, primary_key=True)
-    return Table(name, schema, code, *columns)
-
-
-def _key(name: str, length: int) -> Column[str]:
-    return Column(name, String(length), primary_key=True)
-
-
 versions = Table("gradebook_schema", schema, Column("version", Integer))
 rooms = Table(
     "rooms",
     schema,
-    _key("code", 16),
+    Column("code", String(16), primary_key=True),
     Column("key", String(64)),
     Column("token", String(64), nullable=False),
     Column("touched", Float, nullable=False),
@@ -75,35 +57,27 @@ rooms = Table(
     Column("question", String(100)),
     Column("link", Text),
     Column("stage", String(100)),
+    Column("revealed", JSON, nullable=False, default=list),
     Column("locked", Boolean, nullable=False, default=False),
     Column("most", Integer),
     Column("ends", Float),
-    Column("tab", String(100)),
 )
-leads = _of_a_room("leads", _key("seat", 64), Column("since", Float, nullable=False))
-seats = _of_a_room(
+seats = Table(
     "seats",
-    _key("seat", 64),
-    Column("since", Float, nullable=False),
-    Column("heard", Float, nullable=False),
-    Column("question", String(100), nullable=False),
+    schema,
+    Column(
+        "code",
+        String(16),
+        ForeignKey("rooms.code", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("seat", String(64), primary_key=True, index=True),
+    Column("leads", Boolean, nullable=False, default=False),
+    Column("heard", Float, nullable=False),  # 0 for a seat that was left
+    Column("question", String(100), nullable=False, default=""),
     Column("follows", Boolean, nullable=False, default=True),
+    Column("votes", JSON, nullable=False, default=dict),
 )
-votes = _of_a_room(
-    "votes",
-    _key("question", 100),
-    _key("seat", 64),
-    Column("choice", Integer, nullable=False),
-)
-reveals = _of_a_room("reveals", _key("question", 100))
-Index("seats_by_token", seats.c.seat)
-Index("leads_by_token", leads.c.seat)
-Index("votes_by_seat", votes.c.code, votes.c.seat)
-
-
-def row_of(table: Table, **values: object) -> ColumnElement[bool]:
-    """The condition of the table's rows with these values."""
-    return and_(*(table.c[name] == value for name, value in values.items()))
 
 
 def new_token() -> str:
@@ -131,7 +105,6 @@ class Store:
         engine = create_engine(url, pool_size=16)
         self._reading: Engine = engine
         self._writing: Engine = engine
-        self._insert: Callable[[Table], Any] = postgresql.insert
         self._turn: AbstractContextManager[Any] = nullcontext()
         if engine.dialect.name == "sqlite":
             # SQLite has one writer, and who finds it busy only tries again.
@@ -139,7 +112,6 @@ class Store:
             event.listen(engine, "connect", _set_up_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
             self._writing = engine.execution_options(begin="IMMEDIATE")
-            self._insert = sqlite.insert
         else:  # one read sees one state, as SQLite's do
             self._reading = engine.execution_options(isolation_level="REPEATABLE READ")
         with self.write() as database:
@@ -160,15 +132,6 @@ class Store:
         """A transaction that is kept when it ends without an error."""
         with self._turn, self._writing.begin() as database:
             yield database
-
-    def upsert(self, table: Table, row: dict[str, Any], *changes: str) -> Executable:
-        """Writes the row; where it is there already, only its `changes`."""
-        insert = self._insert(table).values(row)
-        keys = table.primary_key.columns
-        if not changes:
-            return insert.on_conflict_do_nothing(index_elements=keys)
-        new = {name: row[name] for name in changes}
-        return insert.on_conflict_do_update(index_elements=keys, set_=new)
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
@@ -195,7 +158,7 @@ def _make_tables(database: Connection) -> None:
             raise GradebookError(key="database", expected=expected, found=str(version))
         if version == VERSION:
             return
-        for table in ("drafts", "votes", "reveals", "seats", "leads", "rooms"):
+        for table in ("drafts", "votes", "reveals", "leads", "seats", "rooms"):
             database.execute(text(f"DROP TABLE IF EXISTS {table}"))
         versions.drop(database)
     schema.create_all(database)
@@ -241,13 +204,12 @@ class Room:
     position  where the lead stands; None before the first case
     revealed  the questions whose answers the lead has revealed
     counts    how many seats made each choice, by question
+    present   seats that were heard of in the last GONE seconds, by the
+              question that they see
     token     of the link that joins without a typed code
     locked    newcomers stay outside
     most      seats that the lead allows; None for MOST_SEATS
     ends      when the lead's timer ends; None without one
-    tab       the lead's tab that the room follows; None before the first
-    present   seats that were heard of in the last GONE seconds, by the
-              question that they see
     """
 
     code: str
@@ -260,7 +222,6 @@ class Room:
     locked: bool
     most: int | None
     ends: float | None
-    tab: str | None
 
     @property
     def here(self) -> int:
@@ -281,29 +242,30 @@ def snapshot(database: Connection, code: str, now: float) -> Room | None:
     room = database.execute(select(rooms).where(rooms.c.code == code)).first()
     if room is None:
         return None
-    counted = select(votes.c.question, votes.c.choice, func.count())
-    counted = counted.where(votes.c.code == code, votes.c.choice != LOOKED)
-    counted = counted.group_by(votes.c.question, votes.c.choice)
     counts: dict[str, dict[int, int]] = {}
-    for question, choice, count in sorted(database.execute(counted)):
-        counts.setdefault(question, {})[choice] = count
-    present = select(seats.c.question, func.count()).group_by(seats.c.question)
-    present = present.where(seats.c.code == code, seats.c.heard >= now - GONE)
-    revealed = select(reveals.c.question).where(reveals.c.code == code)
-    led = select(leads.c.seat).where(leads.c.code == code)
+    present: dict[str, int] = {}
+    leads = set()
+    for seat in database.execute(select(seats).where(seats.c.code == code)):
+        if seat.leads:
+            leads.add(seat.seat)
+        elif seat.heard >= now - GONE:
+            present[seat.question] = present.get(seat.question, 0) + 1
+        for question, choice in seat.votes.items():
+            if choice != LOOKED:
+                split = counts.setdefault(question, {})
+                split[choice] = split.get(choice, 0) + 1
     position = None
     if room.page is not None:
         position = Position(room.page, room.question, room.link, room.stage)
     return Room(
         code=code,
-        leads=frozenset(database.execute(led).scalars()),
+        leads=frozenset(leads),
         position=position,
-        revealed=frozenset(database.execute(revealed).scalars()),
+        revealed=frozenset(room.revealed),
         counts=counts,
-        present=dict(database.execute(present).all()),
+        present=present,
         token=room.token,
         locked=room.locked,
         most=room.most,
         ends=room.ends,
-        tab=room.tab,
     )

@@ -67,8 +67,6 @@ SEEN: Key[Any] = Key("room-seen", lambda: None)
 """Where the learner was taken last."""
 GO: Key[bool] = Key("room-go", bool)
 """The learner asked to be taken to the lead."""
-TAB: Key[str] = Key("room-tab-name", str)
-"""The tab of the lead's browser, as it names itself; '' until then."""
 SHORTCUTS: Key[dict[str, Any]] = Key(
     "shortcut-keys", lambda: {"epoch": secrets.token_hex(4), "seen": 0}
 )

@@ -352,16 +352,6 @@ def test_a_class_is_reset(rooms, led):
     assert after.token == before.token and after.led_by("lead")
 
 
-def test_a_room_follows_one_tab_of_its_lead(rooms, led):
-    one, two = Position(Q, Q), Position(Q, "other")
-    rooms.move(led, "lead", one, "tab 1")
-    rooms.move(led, "lead", two, "tab 2")
-    assert rooms.room(led).position == one
-    rooms.change(led, "lead", tab="tab 2")
-    rooms.move(led, "lead", two, "tab 2")
-    assert rooms.room(led).position == two
-
-
 def test_whoever_does_too_much_is_slowed_down(clock):
     wrong = Slowdown(free=2, clock=clock)
     for pause in (0, 0, 2, 4, 8):

@@ -178,28 +178,12 @@ def lead(
             seat.act(Rooms.hide if revealed else Rooms.reveal, name)
             st.rerun()
         beside(revealed)
-        elsewhere = _elsewhere(room)
-        if within and not elsewhere:
+        if within:
             news(room, "tally", name)
         plans.onward(name)
-    if not (within or elsewhere):
+    if not within:
         news(room, "tally", name)
     return Standing(revealed, leads=True)
-
-
-def _elsewhere(room: Room) -> bool:
-    """Says so where the lead leads in another tab of the browser."""
-    tab = keys.TAB.get()
-    if not tab or room.tab in (None, tab):  # the browser has not named its tab yet
-        return False
-    st.markdown("You lead in another tab. What you do here moves nobody.")
-    st.button(
-        "Lead from here",
-        key="room-tab",
-        on_click=lambda: seat.act(Rooms.change, tab=keys.TAB.get() or None),
-    )
-    news(room)
-    return True
 
 
 def moved(page: str, draft: Draft) -> None:
@@ -211,7 +195,7 @@ def moved(page: str, draft: Draft) -> None:
 
 def move(place: Position) -> None:
     """The lead stands there."""
-    seat.act(Rooms.move, place, keys.TAB.get())
+    seat.act(Rooms.move, place)
 
 
 # A learner

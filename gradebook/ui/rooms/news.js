@@ -49,13 +49,6 @@ function begin(parent) {
   return { box: parent.appendChild(document.createElement('div')), away: parent.appendChild(away) };
 }
 
-// The tab's own name: the room follows one tab of the lead's.
-function tab() {
-  const known = sessionStorage.getItem('gradebook-tab') ?? `${Math.random()}`.slice(2);
-  sessionStorage.setItem('gradebook-tab', known);
-  return known;
-}
-
 export default function ({ data: [data], parentElement, setStateValue }) {
   const known = live.get(parentElement);
   const own = known ?? begin(parentElement);
@@ -64,7 +57,6 @@ export default function ({ data: [data], parentElement, setStateValue }) {
   own.data = data;
   own.ahead = clearTimeout(own.later);
   hear(own, data);
-  if (data.leads === '1' && data.tab !== tab()) setStateValue('tab', tab());
   if (!known) listen(own);
   else own.stop.abort(); // asks anew
   return () => {

@@ -207,14 +207,11 @@ def news(room: Room, part: str = "", name: str = "", vote: int | None = None) ->
         "vote": "" if vote in (None, LOOKED) else str(vote),
     }
     path = own_path(f"/room-news/{quote(room.code)}?{urlencode(asked)}")
-    key = f"room-news-{part}"
-    data = {"asked": path, "leads": asked["leads"], "tab": keys.TAB.get()}
     _mount(
-        key=key,
-        data=[data | _told(room, asked)],
+        key=f"room-news-{part}",
+        data=[{"asked": path, **_told(room, asked)}],
         width="content" if part in PARTS else "stretch",
         on_draw_change=lambda: None,
-        on_tab_change=lambda: keys.TAB.put(keys.widget(key).tab),
     )
 
 

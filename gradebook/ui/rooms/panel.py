@@ -58,22 +58,13 @@ def _door() -> None:
             " room: when you close it, or a day after it was last used."
         )
         st.button("Open a room", key="room-open", on_click=seat.open_room)
-        st.markdown("**Take a room back** that you led on another device:")
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.text_input("Code of the room", key="room-back-code")
-            st.text_input("Lead key", key="room-back-key", type="password")
-            st.button("Take it back", key="room-back", on_click=_taken_back)
+        st.markdown("To lead a room on another device, open your own link there.")
 
 
 def _typed() -> None:
     typed = normal(keys.widget("room-code"))
     if seat.admitted(typed):
         seat.enter(typed)
-
-
-def _taken_back() -> None:
-    room = normal(keys.widget("room-back-code"))
-    seat.take_back(room, keys.widget("room-back-key").strip())
 
 
 def _lead(room: Room) -> None:
@@ -148,7 +139,7 @@ def _keep(room: Room) -> None:
     """How the lead takes the room along to another device."""
     st.markdown(
         "A reload keeps it, and so does a crash of the server. On another"
-        " device, open your own link, or take the room back with the key."
+        " device, open your own link, which you show to nobody."
     )
 
     def make() -> None:
@@ -156,9 +147,9 @@ def _keep(room: Room) -> None:
 
     if key := keys.LEAD_KEY.get():
         own = whole({seat.PARAMETER: room.code, seat.LEAD: key})
-        st.code(f"{own}\n{key}", language=None, wrap_lines=True)
+        st.code(own, language=None, wrap_lines=True)
     else:
-        st.button("Make a lead key", on_click=make, key="room-key")
+        st.button("Make my own link", on_click=make, key="room-key")
 
 
 def _learner() -> None:
