@@ -101,11 +101,6 @@ def swapped(bug_names: Iterable[str]) -> Swap:
     return next(iter(swaps(bug_names)), NO_BUG)
 
 
-def several(bug_names: Iterable[str]) -> Engine:
-    """CORRECT with the faulty stage of every named bug. Raises as `swaps`."""
-    return swapped(bug_names).engine
-
-
 def _joined(together: list[Swap]) -> Swap:
     """The bugs of one stage as one: what each of them drops is dropped."""
     if len(together) == 1:

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gradebook.bugs import BUGS, several
+from gradebook.bugs import BUGS, swaps
 from gradebook.cases.case import FROM_MAIN, KINDS, Case, SettingsTable
 from gradebook.cases.challenge import Change
 from gradebook.cases.schema import (
@@ -65,7 +65,7 @@ class Scenario(Case):
         for key, (values, of) in lists.items():
             if values and len(values) != counts[of]:
                 raise refuse(f"{counts[of]} values, as {of}", len(values), key)
-        several(self.bugs)
+        swaps(self.bugs)
         if not self.variant and self.plan is None:
             raise GradebookError("Field required", key="plan")
         if self.plan is not None:

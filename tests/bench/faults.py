@@ -41,12 +41,12 @@ bugs/partial_groups.py | (batch.step_rows // size)[step] | (batch.step_rows // s
 bugs/missing_parentheses.py | credited, score - baseline / scale | credited, (score - baseline) / scale | engine/test_golden.py
 bugs/padded_mean.py | (batch.step_rows * batch.width)[step] | (batch.step_rows * batch.width + 1)[step] | engine/test_golden.py
 bugs/double_normalization.py | (v.clamp(min=0).sqrt() + 1e-9) | (v.clamp(min=0).sqrt() + 1) | engine/test_engine.py
-bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | cases/test_engines.py
+bugs/__init__.py | drops=getattr(module, "DROPS", ()), | drops=(), | bugs/test_combinations.py
 cases/table.py | key=lambda header: int(header[1:]) | key=str | cases/test_table.py
 cases/edits.py | row=max(0, min(row, state.rows - 1)) | row=max(0, min(row, state.rows)) | cases/test_edits.py
 cases/link.py | if text != then[key]} | if text == then[key]} | cases/test_link.py
 cases/link.py | for row in range(rows)]: | for row in range(rows + 1)]: | cases/test_link.py
-bugs/__init__.py | faulty = counted_without(frozenset(drops)) | faulty = together[0].faulty | cases/test_engines.py
+bugs/__init__.py | faulty = counted_without(frozenset(drops)) | faulty = together[0].faulty | bugs/test_combinations.py
 analysis/influence.py | gap = (self.faulty - self.correct) | gap = (self.correct - self.faulty) | analysis/test_influence.py
 analysis/influence.py | return torch.where(siblings.any(-1), value, 0) | return torch.where(siblings.any(-1), value, 1) | analysis/test_influence.py
 analysis/comparison.py | peers = peers & (torch.arange(batch.rows) != row) | peers = peers & (torch.arange(batch.rows) > row) | analysis/test_comparison.py

@@ -1,15 +1,21 @@
-"""Bugs of different stages that trainers really had at the same time, with
-the numbers that were measured."""
+"""Several bugs in one engine: two in one stage, and those of different stages that
+trainers really had at the same time, with the numbers that were measured."""
+
+from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
 import gradebook
-from gradebook import Batch, Settings
+from gradebook import Batch, GradebookError, Settings, bugs
 from gradebook.analysis.comparison import compared
-from gradebook.bugs import several
+from gradebook.bugs import swap, swapped, swaps
 from gradebook.cases.link import decode, encode
-from gradebook.cases.scenario import combinations, start_case
+from gradebook.cases.scenario import combinations as shipped
+from gradebook.cases.scenario import start_case
 from gradebook.cases.state import start
+from gradebook.engine.grouping import CONDITIONS, counted_without
+from gradebook.engine.pipeline import STAGES
 
 CENTRED = Settings(scale="none", group_size=2)
 VERL = Settings(eps=1e-6, lone_row="raw")
@@ -20,10 +26,21 @@ CUT = {
 }
 RESET = {"prompt": [0] * 3, "rollout": [0, 0, 1], "reward": [1, 1, 0]}
 FLAT = {"prompt": [0] * 7, "reward": [100.1] * 7}
+COUNTED = ("no_eos_outliers", "rejected_rows")
+COUNTED_BUGS = [n for n in gradebook.BUGS if gradebook.bug(n).stage == "counted"]
+
+# Row 2 has no token, row 3 no end, row 4 neither.
+ONE_PROMPT = Batch(
+    prompt=[0] * 5,
+    reward=[1.0, 2.0, 6.0, 100.0, -9.0],
+    mask=[[1], [1], [0], [1], [0]],
+    eos=[True, True, True, False, False],
+    settings=Settings(scale="none", mask_no_eos=True),
+)
 
 
 @pytest.mark.parametrize(
-    "bugs, settings, rows, advantage",
+    "names, settings, rows, advantage",
     [
         # miles before PR 2369.
         (("whole_batch", "fan_out"), CENTRED, CUT, [0.5, 0.5, 0, -0.5, -0.5]),
@@ -40,9 +57,9 @@ FLAT = {"prompt": [0] * 7, "reward": [100.1] * 7}
         ((), VERL, FLAT, [0] * 7),
     ],
 )
-def test_a_combination_gives_the_measured_numbers(bugs, settings, rows, advantage):
+def test_a_combination_gives_the_measured_numbers(names, settings, rows, advantage):
     batch = Batch(**rows, settings=settings)
-    found = gradebook.run(several(bugs), batch).advantage
+    found = gradebook.run(swapped(names).engine, batch).advantage
     assert found.tolist() == pytest.approx(advantage, abs=6e-4)
 
 
@@ -60,12 +77,12 @@ def test_the_other_fix_of_filtered_first_is_an_older_bug():
         "no_eos_outliers": [0.5, 0, 0.5, 0, -1.5, -0.5, 0, 0],
     }
     for name, expected in advantages.items():
-        engine = several([] if name == "correct" else [name])
+        engine = swapped([] if name == "correct" else [name]).engine
         found = gradebook.run(engine, batch).advantage
         assert found.tolist() == expected
 
 
-@pytest.mark.parametrize("case", combinations(), ids=lambda one: one.name)
+@pytest.mark.parametrize("case", shipped(), ids=lambda one: one.name)
 def test_the_sandbox_opens_each_combination_with_its_numbers(case):
     state = start(start_case(f"sandbox-{case.name}"))
     assert {*state.bugs} == {*case.bugs} and len(case.bugs) == 2
@@ -77,3 +94,73 @@ def test_the_sandbox_opens_each_combination_with_its_numbers(case):
     link = encode(state, covered=False)
     opened = decode(link, default="sandbox")
     assert not opened.problems and {*opened.state.bugs} == {*case.bugs}
+
+
+def test_two_bugs_act_together_unless_they_share_a_stage():
+    for names in combinations(gradebook.BUGS, 2):
+        first, second = (gradebook.bug(name) for name in names)
+        if first.stage == second.stage and not (first.drops and second.drops):
+            with pytest.raises(GradebookError, match="expected one bug"):
+                swaps(names)
+            continue
+        engine = swapped(names).engine
+        for stage in STAGES:
+            same = getattr(engine, stage) is getattr(gradebook.CORRECT, stage)
+            assert same == (stage not in (first.stage, second.stage)), names
+        if first.stage != second.stage:
+            for bug in (first, second):
+                assert getattr(engine, bug.stage) is bug.faulty, names
+
+
+@pytest.mark.parametrize("name", COUNTED_BUGS)
+def test_a_faulty_counted_stage_drops_what_it_says(name):
+    own = gradebook.bug(name)
+    assert own.drops and set(own.drops) <= set(CONDITIONS)
+    credited = gradebook.CORRECT.credited(ONE_PROMPT)
+    by_rule = counted_without(frozenset(own.drops))(ONE_PROMPT, credited)
+    assert own.faulty(ONE_PROMPT, credited).tolist() == by_rule.tolist()
+
+
+@pytest.mark.parametrize(
+    "names, voters, mean",
+    [
+        ((), [0, 1], 1.5),
+        (COUNTED[:1], [0, 1, 3], 103 / 3),
+        (COUNTED[1:], [0, 1, 2], 3.0),
+        (COUNTED, [0, 1, 2, 3, 4], 20.0),
+    ],
+)
+def test_both_faults_of_counted_let_every_row_vote(names, voters, mean):
+    trace = gradebook.run(swapped(names).engine, ONE_PROMPT)
+    assert trace.counted.nonzero().flatten().tolist() == voters
+    assert trace.baseline[0].item() == pytest.approx(mean)
+    assert trace.credited.tolist() == [True, True, False, False, False]
+
+
+def test_each_swapped_stage_is_one_bug_with_the_whole_engine():
+    found = swaps(["zero_std_kl", "rejected_rows", "no_eos_outliers"])
+    assert [b.stage for b in found] == ["counted", "trained"]
+    assert [b.name for b in found] == [
+        "rejected_rows and no_eos_outliers",
+        "zero_std_kl",
+    ]
+    engine = swapped(["zero_std_kl", *COUNTED]).engine
+    assert [b.engine for b in found] == [engine, engine]
+    for each in found:
+        assert each.correct is getattr(gradebook.CORRECT, each.stage)
+        assert each.faulty is getattr(engine, each.stage)
+
+
+def test_an_unknown_bug_is_an_error():
+    with pytest.raises(GradebookError, match="key 'bug': expected one"):
+        swaps(["partial_groups", "partial_group"])
+
+
+def test_bugs_of_one_stage_that_drop_no_condition_are_refused(monkeypatch):
+    monkeypatch.setattr(bugs, "swap", lambda n: replace(swap(n), drops=()))
+    with pytest.raises(GradebookError) as raised:
+        swaps(COUNTED)
+    assert str(raised.value) == (
+        "key 'bugs': expected one bug in the stage counted, found"
+        " no_eos_outliers and rejected_rows"
+    )

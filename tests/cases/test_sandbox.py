@@ -113,7 +113,7 @@ def test_bugs_of_several_stages_act_at_once(page):
     page.put(f"bugs-{case}", ["partial_groups", "double_normalization"])
     assert "Swapped stages: `group`, `advantage`." in page.text
     trace = gradebook.run(
-        engines.several(["double_normalization", "partial_groups"]),
+        engines.swapped(["double_normalization", "partial_groups"]).engine,
         gradebook.load("partial_groups").batch(),
     )
     found = page.marks()[1]
@@ -134,10 +134,8 @@ def test_bugs_that_exclude_each_other_get_a_message(page, monkeypatch):
     monkeypatch.setattr(engines, "swap", exclusive)
     page.cell(0, reward="5")
     page.put("bugs-sandbox", ["no_eos_outliers", "rejected_rows"])
-    assert page.errors == [
-        "Bugs: expected one bug in the stage counted, found no_eos_outliers"
-        " and rejected_rows"
-    ]
+    (error,) = page.errors
+    assert "expected one bug in the stage counted, found no_eos_outliers" in error
     page.put("bugs-sandbox", ["rejected_rows"])
     assert page.errors == [] and page.table["reward"][0] == "5"
 
