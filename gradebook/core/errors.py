@@ -29,41 +29,33 @@ class GradebookError(ValueError):
         expected: str = "",
         found: str = "",
     ) -> None:
-        self.message = message
-        self.file = file
-        self.key = key
-        self.row = row
-        self.line = line
-        self.expected = expected
-        self.found = found
         super().__init__(message)
+        self.message, self.file, self.key = message, file, key
+        self.row, self.line = row, line
+        self.expected, self.found = expected, found
 
     def __str__(self) -> str:
         """The place, and what is wrong there."""
-        place = [self.file] if self.file else []
-        if self.line is not None:
-            place.append(f"line {self.line}")
-            place += [f"column {self.key}"] if self.key else []
-        elif self.key:
-            place.append(f"key '{self.key}'")
-        if self.row is not None:
-            place.append(f"row {self.row}")
-        says = self.message
-        if self.expected:
-            says = f"{says}: " if says else ""
-            says += f"expected {self.expected}"
-            says += f", found {self.found}" if self.found else ""
-        return ", ".join(place) + (": " if place else "") + says
+        key = f"key '{self.key}'" if self.line is None else f"column {self.key}"
+        place = [
+            self.file,
+            "" if self.line is None else f"line {self.line}",
+            key if self.key else "",
+            "" if self.row is None else f"row {self.row}",
+        ]
+        says = f"expected {self.expected}" if self.expected else ""
+        says += f", found {self.found}" if says and self.found else ""
+        parts = [", ".join(filter(None, place)), self.message, says]
+        return ": ".join(filter(None, parts))
 
     def at(self, **place: Any) -> GradebookError:
-        """The same error at another `key`, `row` or `line`, or in another
-        `file`."""
+        """The same error at another `key`, `row` or `line`."""
         moved = copy(self)
         vars(moved).update(place)
         return moved
 
     def inside(self, file: str) -> GradebookError:
-        """The same error, placed in a file."""
+        """The same error in a file, unless it is in one."""
         return self.at(file=self.file or file)
 
 

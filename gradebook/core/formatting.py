@@ -15,27 +15,22 @@ EXPONENT = re.compile(r"e\+?(-?)0*")
 SMALL = re.compile(r"(?<=\d)e-0*")
 
 
-def signed(value: float, digits: int = 3) -> str:
+def signed(value: float, digits: int = 3, plus: str = "+") -> str:
     """'+1.000', '−0.480', '0.000'; 'no value' for NaN."""
-    return _with_sign(value, digits, plus="+")
-
-
-def plain(value: float, digits: int = 3) -> str:
-    """As `signed`, without a plus."""
-    return _with_sign(value, digits, plus="")
-
-
-def _with_sign(value: float, digits: int, plus: str) -> str:
     if math.isnan(value):
         return "no value"
-    sign = "−" if value < 0 else plus
+    sign, size = "−" if value < 0 else plus, abs(value)
     if math.isinf(value):
         return f"{sign}∞"
-    size = abs(value)
     if size >= 1e9 or 0 < size < 10**-digits:
         return sign + short(size, 3)
     text = f"{size:,.{digits}f}".replace(",", "\u2009")
     return sign + text if size else text
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """As `signed`, without a plus."""
+    return signed(value, digits, plus="")
 
 
 def short(value: float, digits: int = 6) -> str:

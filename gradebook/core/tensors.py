@@ -32,25 +32,22 @@ def codes(labels: np.ndarray) -> np.ndarray:
 def as_tensor(key: str, value: Any) -> Tensor:
     """`value` as a tensor without its graph, on the device it is on."""
     if isinstance(value, Tensor):
-        if value.is_meta or value.is_quantized:
-            kind = "a meta tensor" if value.is_meta else str(value.dtype)
-            raise GradebookError(
-                key=key, expected="a tensor with plain values", found=kind
-            )
+        if value.is_complex() or value.is_meta or value.is_quantized:
+            kind = f"{value.dtype} on {value.device}"
+            raise GradebookError(key=key, expected="real numbers", found=kind)
         value = value.detach()
         if value.dtype not in UNSIGNED:
-            return value if value.layout == torch.strided else value.to_dense()
+            return value.to_dense() if value.is_sparse else value
         value = value.cpu().numpy()
     array = _as_array(value)
     if array.dtype == object:
         array = _as_array(array.tolist())
-    if array.dtype.kind == "u":
+    if array.dtype.kind not in "biuf":
+        raise _unreadable(key, value)
+    if array.dtype.kind == "u":  # torch does not compute with it
         small = array.size == 0 or array.max() < 2**63
         array = array.astype("int64" if small else "float64")
-    try:
-        return torch.from_numpy(array)
-    except TypeError:
-        raise _unreadable(key, value) from None
+    return torch.from_numpy(array)
 
 
 def _as_array(value: Any) -> np.ndarray:
@@ -110,8 +107,6 @@ def read_floats(key: str, value: Any, dims: int, rows: int | None = None) -> Ten
 def read_numbers(key: str, value: Any, dims: int, rows: int | None = None) -> Tensor:
     """Real numbers, infinite and missing ones too."""
     tensor = as_tensor(key, value)
-    if tensor.is_complex():
-        raise GradebookError(key=key, expected="real numbers", found=str(tensor.dtype))
     if tensor.dtype not in (torch.float32, torch.float64):
         tensor = tensor.double()
     return _shaped(key, tensor, dims, rows)
@@ -145,8 +140,8 @@ def read_whole(key: str, value: Any, rows: int, default: int) -> Tensor:
     if tensor.is_floating_point():
         whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
         refuse_rows(key, ~whole, tensor, "a whole number")
-    elif tensor.dtype == torch.bool or tensor.is_complex():
-        raise GradebookError(key=key, expected="whole numbers", found=str(tensor.dtype))
+    elif tensor.dtype == torch.bool:
+        raise refuse("whole numbers", tensor.dtype, key)
     return tensor.to(torch.int64).cpu()
 
 
@@ -164,9 +159,8 @@ def _shaped(key: str, tensor: Tensor, dims: int, rows: int | None) -> Tensor:
         tensor = tensor.reshape(0, *[0] * (dims - 1))
     if tensor.dim() != dims:
         letters = "shape [R]" if dims == 1 else "shape [R, T]"
-        raise GradebookError(
-            key=key, expected=letters, found=f"shape {list(tensor.shape)}"
-        )
+        shape = f"shape {list(tensor.shape)}"
+        raise GradebookError(key=key, expected=letters, found=shape)
     _refuse_other_rows(key, tensor.shape[0], rows)
     return tensor
 

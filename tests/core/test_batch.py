@@ -158,7 +158,9 @@ REFUSED = {
         ({1: 2}, None, "{1: 2}"),
     ],
     ("reward", "shape [R]"): [([[1], [2]], None, "shape [2, 1]")],
-    ("reward", "real numbers"): [(torch.tensor([1j, 2]), None, "torch.complex64")],
+    ("reward", "real numbers"): [
+        (torch.tensor([1j, 2]), None, "torch.complex64 on cpu")
+    ],
     ("prompt", NAMES): [
         ([0, "a"], 1, "'a'"),
         (["a", 0], 1, "0"),
