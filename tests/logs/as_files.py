@@ -21,11 +21,10 @@ def of(text, name="log.csv"):
     return Source(name, data=data)
 
 
-def bytes_of(kind):
-    log = made(steps=3)
-    return {
-        "csv": lambda: log.to_csv(index=False).encode(),
-        "tsv": lambda: log.to_csv(index=False, sep="\t").encode(),
-        "jsonl": lambda: log.to_json(orient="records", lines=True).encode(),
-        "parquet": lambda: table(log),
-    }[kind]()
+def bytes_of(kind, log=None):
+    log = made(steps=3) if log is None else log
+    if kind == "parquet":
+        return table(log)
+    if kind == "jsonl":
+        return log.to_json(orient="records", lines=True).encode()
+    return log.to_csv(index=False, sep="\t" if kind == "tsv" else ",").encode()
