@@ -15,16 +15,6 @@ ROOT = Path(__file__).parents[2]
 TRL = Path(__file__).parents[1] / "logs" / "trl-group"
 
 
-def shell(*arguments, folder=ROOT):
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "gradebook", *arguments],
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
-        capture_output=True,
-        text=True,
-    )
-
-
 @pytest.fixture
 def run(capsys):
     """The command in this process: exit code, output, errors."""
@@ -48,12 +38,16 @@ def faulty(tmp_path):
 
 
 def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
-    done = shell("check", str(faulty), "--json")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "gradebook", "check", faulty, "--json"],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+    )
     assert (done.returncode, done.stderr) == (1, "")
-    found = json.loads(done.stdout)
-    assert found["verdict"] == "suspect"
-    assert found["bug"] == "partial_groups"
-    assert found["sentence"].startswith("The advantages match fixed-stride")
+    answer = json.loads(done.stdout)
+    assert (answer["verdict"], answer["bug"]) == ("suspect", "partial_groups")
 
 
 @pytest.mark.parametrize(
@@ -86,46 +80,24 @@ def test_without_a_command_there_is_the_usage(run):
 def test_columns_weights_and_group_size_can_be_said(run, tmp_path):
     path = tmp_path / "odd.csv"
     log = made(steps=3).drop(columns=["eos", "response_length"])
-    log = log.rename(columns={"reward": "gold", "advantage": "edge"})
-    log = log.rename(columns={"prompt": "who"})
+    log = log.rename(columns={"reward": "gold", "advantage": "edge", "prompt": "who"})
     log.to_csv(path, index=False)
     assert run("check", path)[0] == 2
-    says = ["--column", "reward=gold", "--column", "advantage=edge"]
-    code, out, _ = run(
-        "check", path, *says, "--column", "prompt=who", "--group-size", 4
-    )
+    pairs = ("reward=gold", "advantage=edge", "prompt=who")
+    columns = [word for pair in pairs for word in ("--column", pair)]
+    code, out, _ = run("check", path, *columns, "--group-size", 4)
     assert code == 0 and "reward = gold" in out
-    code, _, _ = run("check", TRL, "--weights", "1,0.5")
-    assert code == 0
-    code, _, _ = run("check", TRL, "--weights", "1,0")
-    assert code == 2
+    assert run("check", TRL, "--weights", "1,0.5")[0] == 0
+    assert run("check", TRL, "--weights", "1,0")[0] == 2
 
 
 def test_the_report_and_the_test_file_are_written(run, faulty, tmp_path):
     page, test = tmp_path / "out.html", tmp_path / "test_out.py"
-    code, _, _ = run("check", faulty, "--html", page, "--test", test)
-    assert code == 1
-    assert page.read_text().lower().startswith("<!doctype html>")
-    compile(test.read_text(), str(test), "exec")
-
-
-def test_a_correct_log_writes_no_test(run, tmp_path):
-    test = tmp_path / "test_out.py"
     code, _, err = run("check", TRL, "--test", test)
     assert code == 0 and "no suspect" in err and not test.exists()
-
-
-def test_a_broken_row_is_named_and_keeps_a_log_from_exit_0(run, tmp_path):
-    path = tmp_path / "run.csv"
-    made().to_csv(path, index=False)
-    lines = path.read_text().splitlines()
-    cells = lines[20].split(",")
-    cells[2] = "oops"
-    lines[20] = ",".join(cells)
-    path.write_text("\n".join(lines))
-    code, out, _ = run("check", path)
-    assert code == 2 and out.startswith("The advantages match GRPO")
-    assert "run.csv, line 21, column reward" in out and "oops" in out
+    assert run("check", faulty, "--html", page, "--test", test)[0] == 1
+    assert page.read_text().lower().startswith("<!doctype html>")
+    compile(test.read_text(), str(test), "exec")
 
 
 def test_a_log_cannot_move_the_cursor(run, tmp_path):

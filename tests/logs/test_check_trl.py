@@ -34,22 +34,6 @@ def reading_of(frame):
     return table, read_as_trl(table, columns)
 
 
-def strided(frame, weights, size):
-    """The log with advantages from fixed strides of `size` rows, as
-    (r - mean) / (std + 1e-4); what is left over is r / 1e-4."""
-    frame = frame.copy()
-    total = frame[[*weights]].to_numpy() @ np.array([*weights.values()])
-    for rows in frame.groupby("step").indices.values():
-        for at in range(0, len(rows), size):
-            part = total[rows[at : at + size]]
-            whole = len(part) == size
-            mean = part.mean() if whole else 0.0
-            std = part.std(ddof=1) if whole else 0.0
-            found = (part - mean) / (std + 1e-4)
-            frame.loc[rows[at : at + size], "advantage"] = found
-    return frame
-
-
 def checked(frame, **settings):
     data = frame.to_csv(index=False).encode()
     return check_log([Source("log.csv", data=data)], **settings)
@@ -84,11 +68,6 @@ def test_unscored_rows_that_count_as_zero_are_named():
     assert (found.verdict, found.bug) == ("asks", "unscored_rows")
 
 
-def test_a_reward_function_called_length_is_no_length():
-    table, _ = reading_of(rows_of("trl-named"))
-    assert "length" not in table
-
-
 def test_logged_ids_are_neither_prompts_nor_rewards():
     frame = rows_of("trl-named")
     frame.insert(4, "problem_id", np.arange(len(frame)))
@@ -117,7 +96,12 @@ def test_rewards_that_were_normalized_before_they_were_summed_are_found():
 
 
 def test_strides_of_a_group_are_said_not_to_show():
-    frame = strided(rows_of("trl-group"), {"vowels": 1, "short": 0.5}, 2)
+    """Prompts of four rows, cut by twos; a deviation has ddof 1 and TRL's eps."""
+    frame = rows_of("trl-group")
+    total = frame["vowels"] + 0.5 * frame["short"]
+    pairs = total.groupby(np.arange(len(frame)) // 2)
+    spread = pairs.transform("std") + 1e-4
+    frame["advantage"] = (total - pairs.transform("mean")) / spread
     notes = " ".join(checked(frame).notes)
     assert "groups are 2 rows each" in notes and "in runs of 4" in notes
 
@@ -158,14 +142,10 @@ def test_functions_normalized_with_another_eps_than_trls_are_explained():
     """GDPO as verl has it: eps 1e-6 in each group, then over the batch."""
     rng = np.random.default_rng(3)
     log = pd.DataFrame({"step": 1, "uid": np.repeat(range(8), 4)})
-    functions = {name: rng.normal(size=32).round(3) / 50 for name in ("a", "b")}
-    log = log.assign(**functions)
-    scores = 0
-    for name in functions:
-        groups = log.groupby("uid")[name]
-        scores += (log[name] - groups.transform("mean")) / (
-            groups.transform("std") + 1e-6
-        )
+    log = log.assign(a=rng.normal(size=32) / 50, b=rng.normal(size=32) / 50)
+    groups = log.groupby("uid")[["a", "b"]]
+    away = log[["a", "b"]] - groups.transform("mean")
+    scores = (away / (groups.transform("std") + 1e-6)).sum(axis=1)
     log["advantage"] = (scores - scores.mean()) / (scores.std() + 1e-6)
     answer = check(log, columns={"reward": "a + b"})
     assert answer["verdict"].tolist() == ["correct"]
