@@ -194,11 +194,7 @@ def _bounds(condition: Bounds, attempt: Attempt) -> str:
     if distance <= 0:
         return ""
     where = "" if condition.of in OF_BATCH else f" of row {row}"
-    ends = [] if least is None else [f"at least {least:g}"]
-    ends += [] if most is None else [f"at most {most:g}"]
-    goal = " and ".join(ends) or " or ".join(f"{v:g}" for v in condition.among)
-    value = f"{settled(values[row]):.4g}"
-    return minus(f"The {words}{where} is {value}; the goal is {goal}.")
+    return minus(f"The {words}{where} is {settled(values[row]):.4g}.")
 
 
 def _agree(condition: Agree, attempt: Attempt) -> str:

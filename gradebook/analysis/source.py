@@ -40,23 +40,19 @@ def beside(
     correct: Callable[..., object], faulty: Callable[..., object]
 ) -> tuple[Listing, Listing]:
     """Both functions with the lines that differ marked, aligned by gaps."""
-    a, b = _code(correct), _code(faulty)
+    codes = _code(correct), _code(faulty)
+    texts = [[text for _, text in code] for code in codes]
     left: list[Line] = []
     right: list[Line] = []
-    matcher = SequenceMatcher(
-        None, [t for _, t in a], [t for _, t in b], autojunk=False
-    )
+    matcher = SequenceMatcher(None, *texts, autojunk=False)
     for tag, i, j, k, m in matcher.get_opcodes():
         differs = tag != "equal"
-        left += [Line(n, t, differs) for n, t in a[i:j]]
-        right += [Line(n, t, differs) for n, t in b[k:m]]
+        left += [Line(n, text, differs) for n, text in codes[0][i:j]]
+        right += [Line(n, text, differs) for n, text in codes[1][k:m]]
         height = max(len(left), len(right))
-        left += [Line(0, "", True)] * (height - len(left))
-        right += [Line(0, "", True)] * (height - len(right))
-    return (
-        Listing(_file(correct), tuple(left)),
-        Listing(_file(faulty), tuple(right)),
-    )
+        for side in (left, right):
+            side += [Line(0, "", True)] * (height - len(side))
+    return Listing(_file(correct), tuple(left)), Listing(_file(faulty), tuple(right))
 
 
 def _code(function: Callable[..., object]) -> list[tuple[int, str]]:

@@ -135,16 +135,10 @@ def picture(
     at       the number of the selected row
     plot     the width of the plot in pixels
     """
-    axis = symlog if log else float
-    values = [v for v in (*panel.correct, *panel.faulty) if math.isfinite(v)]
-    low, high = axis(min([0.0, *values])), axis(max([0.0, *values]))
-
-    def x(value: float) -> float:
-        share = (axis(settled(value)) - low) / ((high - low) or 1.0)
-        return round(LEFT + 12 + (plot - 24) * share, 1)
-
+    values = [0.0, *finite(panel)]
+    x = _axis(min(values), max(values), LEFT + 12, LEFT + plot - 12, log)
     ticks = {x(0.0): _tick(panel, 0.0)}
-    for end in (min(values, default=0.0), max(values, default=0.0)):
+    for end in (min(values), max(values)):
         if all(abs(x(end) - place) > 45 for place in ticks):
             ticks[x(end)] = _tick(panel, end)
     rows, shaded = _marks(panel, x, ROW), False
@@ -176,27 +170,16 @@ def picture(
     return Figure(svg)
 
 
-def _tick(panel: Panel, value: float) -> str:
-    kind = type(panel.correct[0]) if panel.correct else float
-    if kind is float and not value:
-        return "0"
-    return written(kind(value), kind(value), write=signed)[0]
-
-
 def thumbnail(panel: Panel, width: int, height: int, log: bool = False) -> Figure:
     """A panel as a small SVG without words, 0 in its middle."""
-    axis = symlog if log else float
-    values = [v for v in (*panel.correct, *panel.faulty) if math.isfinite(v)]
-    reach = max((abs(axis(settled(v))) for v in values), default=0) or 1
+    reach = max(map(abs, finite(panel)), default=0.0)
     gap = (height - EDGE) / max(len(panel.correct), 1)
-
-    def x(value: float) -> float:
-        return width / 2 + (width / 2 - EDGE) * axis(settled(value)) / reach
-
     svg = rendered(
         "rows.svg.jinja",
         title="",
-        rows=_marks(panel, x, gap, EDGE / 2),
+        rows=_marks(
+            panel, _axis(-reach, reach, EDGE, width - EDGE, log), gap, EDGE / 2
+        ),
         width=width,
         height=height,
         foot=height,
@@ -206,6 +189,32 @@ def thumbnail(panel: Panel, width: int, height: int, log: bool = False) -> Figur
         size=round(min(4.5, gap / 2 + 1), 1),
     )
     return Figure(svg)
+
+
+def finite(panel: Panel) -> list[float]:
+    """The values of both engines that have a place on an axis."""
+    return [v for v in (*panel.correct, *panel.faulty) if math.isfinite(v)]
+
+
+def _axis(
+    low: float, high: float, left: float, right: float, log: bool
+) -> Callable[[float], float]:
+    """Where a value stands, in pixels."""
+    scale = symlog if log else float
+    start, reach = scale(low), scale(high) - scale(low)
+
+    def x(value: float) -> float:
+        share = (scale(settled(value)) - start) / reach if reach else 0.5
+        return round(left + (right - left) * share, 1)
+
+    return x
+
+
+def _tick(panel: Panel, value: float) -> str:
+    kind = type(panel.correct[0]) if panel.correct else float
+    if kind is float and not value:
+        return "0"
+    return written(kind(value), kind(value), write=signed)[0]
 
 
 def _marks(

@@ -149,7 +149,7 @@ def bounds(of, **limits):
         (bounds("ratio", some=[11], least=1), "No row has a ratio"),
         (bounds("ratio", some="best", most=-0.001), ""),
         (bounds("reward", every=[1], among=[0, -0.5]), ""),
-        (bounds("reward", every=[1], among=[0, 1]), "is −0.5; the goal is 0 or 1"),
+        (bounds("reward", every=[1], among=[0, 1]), "The reward of row 1 is −0.5."),
         (bounds("rows", every="all", most=11), "number of rows is 12"),
         (bounds("pieces", every="all", least=2), "row 11 is 1"),
         (bounds("correct trains", every="all", most=12), ""),
