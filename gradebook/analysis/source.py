@@ -41,10 +41,10 @@ def beside(
 ) -> tuple[Listing, Listing]:
     """Both functions with the lines that differ marked, aligned by gaps."""
     codes = _code(correct), _code(faulty)
-    texts = [[text for _, text in code] for code in codes]
+    a, b = ([text for _, text in code] for code in codes)
     left: list[Line] = []
     right: list[Line] = []
-    matcher = SequenceMatcher(None, *texts, autojunk=False)
+    matcher = SequenceMatcher(None, a, b, autojunk=False)
     for tag, i, j, k, m in matcher.get_opcodes():
         differs = tag != "equal"
         left += [Line(n, text, differs) for n, text in codes[0][i:j]]

@@ -174,12 +174,11 @@ def thumbnail(panel: Panel, width: int, height: int, log: bool = False) -> Figur
     """A panel as a small SVG without words, 0 in its middle."""
     reach = max(map(abs, finite(panel)), default=0.0)
     gap = (height - EDGE) / max(len(panel.correct), 1)
+    x = _axis(-reach, reach, EDGE, width - EDGE, log)
     svg = rendered(
         "rows.svg.jinja",
         title="",
-        rows=_marks(
-            panel, _axis(-reach, reach, EDGE, width - EDGE, log), gap, EDGE / 2
-        ),
+        rows=_marks(panel, x, gap, EDGE / 2),
         width=width,
         height=height,
         foot=height,

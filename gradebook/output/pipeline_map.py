@@ -59,9 +59,9 @@ def map_file(base: str) -> str:
             tile = {"bug": record, "title": title, "facts": facts}
             height = 17 * len(title) + 15 * len(facts) + 17
             tiles.append(tile | {"href": f"{base}/{record.name}", "height": height})
-        at = EDGE + COLUMN * len(stages)
-        stages.append({"name": stage, "asks": ASKS[stage], "tiles": tiles, "at": at})
-        stages[-1]["number"] = numbers()[stage]
+        words = {"name": stage, "asks": ASKS[stage], "number": numbers()[stage]}
+        place = EDGE + COLUMN * len(stages)
+        stages.append({**words, "tiles": tiles, "at": place})
     pipe = HEAD + FLOOR + max(sum(t["height"] for t in s["tiles"]) for s in stages)
     for column in stages:
         column["tiles"].reverse()
