@@ -76,8 +76,6 @@ OPENED: Key[str] = Key("opened", str)
 top; "" once the page has said so."""
 QUIZ: Key[Any] = Key("quiz", lambda: None)
 """The visitor's own game of "Bug or not?"."""
-BALLOT: Key[Any] = Key("ballot", lambda: None)
-"""The game of the room's lead, as this learner sees it."""
 CHECKING: Key[Any] = Key("checking", lambda: None)
 """The log that the session checks."""
 MYSTERY: Key[Any] = Key("mystery", lambda: None)

@@ -17,7 +17,7 @@ from gradebook.cases.reports import ROUNDS, Report
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.board.component import below, heart
-from gradebook.ui.parts import address, quiz
+from gradebook.ui.parts import address, drafts, quiz
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
@@ -36,10 +36,10 @@ def bug_or_not() -> None:
     try:
         if seat.leads():
             led = address.game(keys.QUIZ, quiz.read)
-            ballot.lead(PAGE, led, _shown)
+            ballot.play(PAGE, led, _shown)
             address.put(quiz.round_link(led))
-        elif ballot.asked(PAGE):
-            ballot.learn(PAGE, _shown)
+        elif led_game := ballot.of_lead(PAGE):
+            ballot.play(PAGE, led_game, _shown)
         else:
             bar.about("", text="You play alone here.")
             _alone(address.game(keys.QUIZ, quiz.read))
@@ -119,7 +119,7 @@ def _shown(
 ) -> None:
     """The board, and after the answer the numbers that settle the report: at
     the place `beside` the verdict, or above the board."""
-    draft = game.draft(report, answered)
+    draft = drafts.own_of(report.case(answered).as_scenario())
     bug = answered and report.is_bug
     said = "" if bug else "The correct engine on the batch of the report."
     numbers = beside or st.container()

@@ -37,14 +37,12 @@ class Quiz:
 
     at       the round that is shown, from 0; past the last one the result
     answers  by round, an index into CHOICES
-    drafts   the batches as the visitor left them, by the case's name
     """
 
     seed: str
     every: bool = False
     at: int = 0
     answers: dict[int, int] = field(default_factory=dict)
-    drafts: dict[str, Draft] = field(default_factory=dict)
 
     @property
     def reports(self) -> tuple[Report, ...]:
@@ -55,13 +53,6 @@ class Quiz:
     def report(self) -> Report | None:
         """The report that is shown; none at the result."""
         return self.reports[self.at] if self.at < len(self.reports) else None
-
-    def draft(self, report: Report, answered: bool) -> Draft:
-        """The report's batch, as it was left."""
-        case = report.case(answered)
-        if case.name not in self.drafts:
-            self.drafts[case.name] = Draft(case.as_scenario())
-        return self.drafts[case.name]
 
     def say(self, choice: int) -> None:
         """The answer to the report, once."""

@@ -12,7 +12,6 @@ from functools import partial
 from urllib.parse import parse_qsl
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.link import query_string
 from gradebook.cases.reports import Report
@@ -24,140 +23,78 @@ from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.tables import table
 from gradebook.ui.rooms import bar, seat
 
-Shown = Callable[[Quiz, Report, bool], None]
-"""Draws the batch of a report; after its reveal also what settles it."""
 
-
-def asked(page: str) -> bool:
-    """This browser learns in a room whose lead is at this page."""
+def of_lead(page: str) -> Quiz | None:
+    """The lead's game and round, where this browser learns in a room whose lead
+    is at this page."""
     room = seat.here() if seat.learning() else None
-    return bool(room and room.position and room.position.page == page)
+    if room is None or room.position is None or room.position.page != page:
+        return None
+    return quiz.read(dict(parse_qsl(room.position.link, True)))
 
 
-# The lead
+def play(page: str, game: Quiz, shown: Callable[[Quiz, Report, bool], None]) -> None:
+    """The page of the room's lead, and of a learner whose lead is here.
 
-
-def lead(page: str, game: Quiz, shown: Shown) -> None:
-    """The page of the room's lead."""
-    report, question = game.report, _question(game)
-    bar.move(Position(page, question, query_string(quiz.round_link(game))))
-    room = seat.rooms().room(seat.code())
-    with bar.framed():
-        if report is None:
-            return _room_result(room, game)
-        at = f"**Report {game.at + 1} of {len(game.reports)}**"
-        text = f"Room **{room.code}**, you lead. {at}"
-        standing = bar.lead(room, question, text, partial(_onward, game))
-    _report(report, standing.is_open, "")
+    shown  draws the batch of a report; after its reveal also what settles it
+    """
+    report = game.report
+    question = report.question if report else f"result-{game.seed}"
+    leads, link = seat.leads(), query_string(quiz.round_link(game))
+    if leads:
+        bar.move(Position(page, question, link))
+    standing = bar.about(question if report else "", text="The lead shows the result.")
+    if standing is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if report:
+            st.markdown(f"**Report {game.at + 1} of {len(game.reports)}**")
+        if leads:
+            _onward(game, standing.is_open)
+    if report is None:
+        return _result(seat.rooms().room(seat.code()), game, leads)
+    with st.container(key="predict-report"):
+        st.markdown(quiz.claim(report))
+        if standing.is_open:
+            vote = standing.vote
+            said = "" if vote is None else f"You said **{CHOICES[vote].lower()}**."
+            quiz.answer(report, said)
+        elif not leads:
+            st.markdown("**Is that a bug?**")
+            offered = {f"ballot-vote-{n}": text for n, text in enumerate(CHOICES)}
+            choices(offered, partial(bar.vote, question))
     shown(game, report, standing.is_open)
 
 
-def _question(game: Quiz) -> str:
-    """What stands on the page, in the room."""
-    report = game.report
-    return report.question if report else f"result-{game.seed}"
-
-
 def _onward(game: Quiz, revealed: bool) -> None:
-    st.button(
-        "Show the result" if game.at + 1 == len(game.reports) else "Next report",
-        key="ballot-next",
-        type="primary" if revealed else "secondary",
-        on_click=game.go,
-        args=(game.at + 1,),
-    )
-    _back(game)
+    """The lead's way through the game."""
+    last = game.at + 1 == len(game.reports)
+    label, key = "Show the result" if last else "Next report", "ballot-next"
+    go: Callable[[], None] = partial(game.go, game.at + 1)
+    if game.report is None:
+        label, key, go, revealed = "Play others", "ballot-again", keys.QUIZ.drop, True
+    st.button(label, key, type="primary" if revealed else "secondary", on_click=go)
+    if game.at:
+        back = partial(game.go, game.at - 1)
+        st.button("Back", "ballot-back", type="tertiary", on_click=back)
 
 
-def _room_result(room: Room, game: Quiz) -> None:
-    """How the room judged every report that was revealed."""
+def _result(room: Room, game: Quiz, leads: bool) -> None:
+    """Of each report that was revealed, how the room judged it, or this learner."""
+    reports = [r for r in game.reports if r.question in room.revealed]
+    if not leads:
+        made = seat.rooms().choices(room.code, seat.seat())
+        answers = {r.number: made[r.question] for r in reports if r.question in made}
+        return quiz.score_card(answers, reports)
     body, right, votes = [], 0, 0
-    for report in game.reports:
-        if report.question not in room.revealed:
-            continue
-        counts = room.counts.get(report.question, {})
-        truth = quiz.truth(report)
+    for report in reports:
+        counts, truth = room.counts.get(report.question, {}), quiz.truth(report)
         if truth is not None:
             right += counts.get(truth, 0)
             votes += sum(counts.values())
         split = [str(counts.get(choice, 0)) for choice in range(len(CHOICES))]
         number = str(report.number + 1)
         body.append([number, report.source.title, quiz.kind(report), *split])
-    text = f"**{right} of {votes} votes were right.**"
-    st.markdown(f"Room **{room.code}**, you lead. {text}")
+    st.markdown(f"**{right} of {votes} votes were right.**")
     heads = [f"votes: {choice.lower()}" for choice in CHOICES]
     table(["", "report", "it is", *heads], body, label="the room's votes")
-    with st.container(horizontal=True):
-        st.button(
-            "Play other reports",
-            key="ballot-again",
-            type="primary",
-            on_click=keys.QUIZ.drop,
-        )
-        _back(game)
-
-
-def _back(game: Quiz) -> None:
-    if game.at:
-        back = partial(game.go, game.at - 1)
-        st.button("Back", key="ballot-back", type="tertiary", on_click=back)
-
-
-# A learner
-
-
-def learn(page: str, shown: Shown) -> None:
-    """The page of a learner whose lead is here."""
-    place = seat.rooms().room(seat.code()).position
-    if place is None or place.page != page:
-        st.rerun()
-    game = _of_lead(place)
-    question, report = _question(game), game.report
-    with bar.framed():
-        room = bar.joined(question)
-        if room is None:
-            return
-        vote, _ = bar.settled(room, question)
-        revealed, text = question in room.revealed, "The lead shows the result."
-        if report is not None:
-            text = f"**Report {game.at + 1} of {len(game.reports)}.** "
-            text += bar.standing(room, question, vote)
-        bar.line(room, text, question, vote)
-    if report is None:
-        return _own_result(room, game)
-    answered = "" if vote is None else f"You said **{CHOICES[vote].lower()}**."
-    with _report(report, revealed, answered):
-        if not revealed:
-            st.markdown("**Is that a bug?**")
-            choices(
-                {f"ballot-vote-{n}": text for n, text in enumerate(CHOICES)},
-                partial(bar.vote, question),
-            )
-    shown(game, report, revealed)
-
-
-def _of_lead(place: Position) -> Quiz:
-    """The lead's game and round, with this learner's own batches."""
-    led, game = quiz.read(dict(parse_qsl(place.link, True))), keys.BALLOT.get()
-    if game is None or (game.seed, game.every) != (led.seed, led.every):
-        game = led
-    game.at = led.at
-    keys.BALLOT.put(game)
-    return game
-
-
-def _own_result(room: Room, game: Quiz) -> None:
-    """What this learner said of each report that was revealed."""
-    made = seat.rooms().choices(room.code, seat.seat())
-    revealed = [r for r in game.reports if r.question in room.revealed]
-    answers = {r.number: made[r.question] for r in revealed if r.question in made}
-    quiz.score_card(answers, revealed)
-
-
-def _report(report: Report, revealed: bool, answered: str) -> DeltaGenerator:
-    """The claim, and after the reveal the answer below it."""
-    claim = st.container(key="predict-report")
-    claim.markdown(quiz.claim(report))
-    if revealed:
-        quiz.answer(report, answered)
-    return claim

@@ -6,12 +6,10 @@ the lead or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.link import encode, query_string
 from gradebook.cases.scenario import Scenario
@@ -51,7 +49,7 @@ def bar(page: str, scenario: Scenario) -> None:
     """
     name = scenario.name
     moved(page, drafts.of(scenario))
-    standing = about(name, lambda place: batch(place, scenario))
+    standing = about(name, scenario=scenario)
     if standing and standing.is_open:
         guess = predict.SKIPPED if standing.vote is None else standing.vote
         predict.progress().answer(name, guess)
@@ -60,40 +58,33 @@ def bar(page: str, scenario: Scenario) -> None:
 
 
 def about(
-    name: str,
-    beside: Callable[[Position | None], None] = lambda place: None,
-    text: str = "",
+    name: str, text: str = "", scenario: Scenario | None = None
 ) -> Standing | None:
     """The room of a page with this question; None where there is no room, or
     no seat in it.
 
-    name    of the question, '' for none
-    beside  what else stands in a learner's line, by where the lead is
-    text    what a learner is told, where the page has no question
+    name      of the question, '' for none
+    text      what a learner is told, where the page has no question
+    scenario  the case of a bug's page
     """
+    problem()
     if not seat.code():
-        problem()
         return None
-    with framed():
+    with st.container(border=True, key="room-bar"):
         try:
             room = seat.here()
             if room is None:
                 shut()
             elif room.led_by(seat.seat()):
-                return lead(room, name, f"Room **{room.code}**, you lead.")
+                return _lead(room, name)
             elif room := joined(name):
-                vote, is_open = settled(room, name)
-                line(room, text or standing(room, name, vote), name, vote, beside)
-                return Standing(is_open, vote)
+                vote = seat.rooms().choices(room.code, seat.seat()).get(name)
+                text = _standing(room, name, vote) if name else text
+                line(room, text, name, vote, scenario)
+                return Standing(name in room.revealed or vote == LOOKED, vote)
         except GradebookError:  # the room was closed while the page ran
             st.rerun()
     return None
-
-
-def framed() -> DeltaGenerator:
-    """The frame around what is about the room."""
-    problem()
-    return st.container(border=True, key="room-bar")
 
 
 def shut() -> None:
@@ -160,15 +151,14 @@ def space(scenario: Scenario) -> None:
 # The lead
 
 
-def lead(
-    room: Room, name: str, text: str, beside: Callable[[bool], None] = lambda _: None
-) -> Standing:
-    """The lead's line and what the room says. `beside` draws what else stands in
-    the line, before the reveal or after it."""
+def _lead(room: Room, name: str) -> Standing:
+    """The lead's line and what the room says."""
     revealed = name in room.revealed
     within = shell.presenting() or not revealed  # within the one line
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(text)
+        st.markdown(f"Room **{room.code}**, you lead.")
+        if not name:
+            return Standing(False, leads=True)
         label, key = ("Undo the reveal", "hide") if revealed else ("Reveal", "reveal")
         # No callback: a session that begins anew after its server was away
         # would lose a press that comes with its first run.
@@ -177,7 +167,6 @@ def lead(
         ):
             seat.act(Rooms.hide if revealed else Rooms.reveal, name)
             st.rerun()
-        beside(revealed)
         if within:
             news(room, "tally", name)
         plans.onward(name)
@@ -206,7 +195,7 @@ def line(
     text: str,
     name: str = "",
     vote: int | None = None,
-    beside: Callable[[Position | None], None] = lambda place: None,
+    scenario: Scenario | None = None,
 ) -> None:
     """A learner's line in the room, with the votes on the question `name`."""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -221,7 +210,8 @@ def line(
         )
         leave_button()
         way_to(room.position, name)
-        beside(room.position)
+        if scenario:
+            batch(room.position, scenario)
     part = "" if not name else "split" if name in room.revealed else "so_far"
     news(room, part, name, vote)
 
@@ -230,12 +220,6 @@ def _switch() -> None:
     """The learner follows the lead from now on, or does not, on every page."""
     seat.act(Rooms.follow, keys.widget("room-follow"))
     keys.SEEN.drop()
-
-
-def settled(room: Room, name: str) -> tuple[int | None, bool]:
-    """A learner's choice, and whether this learner may see the answer."""
-    vote = seat.rooms().choices(room.code, seat.seat()).get(name)
-    return vote, name in room.revealed or vote == LOOKED
 
 
 def settle(code: str, own: str, progress: Progress, name: str) -> None:
@@ -247,7 +231,7 @@ def settle(code: str, own: str, progress: Progress, name: str) -> None:
         progress.answer(name, vote)
 
 
-def standing(room: Room, name: str, vote: int | None) -> str:
+def _standing(room: Room, name: str, vote: int | None) -> str:
     """Where a learner stands with a question, in words."""
     asked = question(name)
     if name in room.revealed:
