@@ -5,7 +5,6 @@ import pytest
 import gradebook
 from gradebook.analysis.laws import LAWS
 from gradebook.cases.record import by_stage, by_trainer
-from gradebook.core.settings import Settings
 from gradebook.engine.pipeline import STAGES
 
 
@@ -19,17 +18,10 @@ def test_a_record_is_complete(name):
         main.status,
         main.controls,
     )
-    assert bug.standing == main.standing
     assert bug.phrase != bug.correct_phrase
-    assert bug.tells and bug.would_tell and bug.laws
-    assert set(bug.guesses) <= set(Settings().keys())
+    assert bug.tells and bug.would_tell
+    assert set(bug.laws) <= set(LAWS)
     assert bug.in_advantages or not bug.columns
-
-
-def test_trainers_that_stand_otherwise_are_told_apart():
-    assert gradebook.bug("partial_groups").standing == "AReaL · fixed"
-    said = "miles fixed · slime open · verl by design"
-    assert gradebook.bug("fan_out").standing == said
 
 
 def test_the_record_holds_what_the_file_says():
@@ -38,8 +30,10 @@ def test_the_record_holds_what_the_file_says():
     assert bug.in_advantages and bug.couples_prompts
     assert bug.phrase == "a second normalization over transitions"
     assert bug.laws == ("zero_sum", "other_prompts")
-    assert gradebook.bug("no_eos_outliers").guesses == {"mask_no_eos": (True,)}
     assert gradebook.bug("partial_groups").guesses == {"group_size": ("strides",)}
+    assert gradebook.bug("partial_groups").standing == "AReaL · fixed"
+    several = "miles fixed · slime open · verl by design"
+    assert gradebook.bug("fan_out").standing == several
     assert not gradebook.bug("zero_std_kl").in_advantages
 
 
@@ -48,11 +42,6 @@ def test_a_record_says_what_proves_the_bug_in_a_log():
     assert proofs["partial_groups"] == proofs["float32_dust"] == "structure"
     assert proofs["prompt_text"] == proofs["padded_mean"] == "column"
     assert proofs["swapped_scale"] == proofs["no_eos_outliers"] == "declaration"
-
-
-@pytest.mark.parametrize("name", gradebook.BUGS)
-def test_every_law_of_a_record_is_one(name):
-    assert set(gradebook.bug(name).laws) <= set(LAWS)
 
 
 def test_the_bugs_stand_by_trainer_and_by_stage():

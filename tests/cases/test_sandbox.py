@@ -10,7 +10,6 @@ import gradebook.cases.state
 from gradebook import bugs as engines
 from gradebook.bugs import swap
 from gradebook.cases.scenario import SETTINGS, case
-from gradebook.cases.table import Table
 
 STARTS = [
     pytest.param(f"sandbox-{name}", marks=pytest.mark.long if "-" in name else ())
@@ -182,33 +181,6 @@ def test_missing_columns_come_by_a_button_and_change_no_advantage(page):
     assert f"columns-{page.case}" not in [b.key for b in page.app.button]
     page.press("undo")
     assert list(page.table) == ["prompt", "reward"]
-
-
-@pytest.mark.parametrize("name", gradebook.cases.scenario.names())
-def test_every_column_says_what_the_batch_takes_for_a_missing_one(name):
-    scenario = gradebook.load(name)
-    table = Table.of(scenario.rows).with_every_column()
-    wide = table.batch(scenario.settings)
-    own = scenario.batch()
-    for part in ("prompt", "reward", "mask", "eos", "step", "steps"):
-        assert getattr(wide, part).equal(getattr(own, part)), part
-    assert wide.kept_steps.equal(own.kept_steps)
-    if own.logp is not None:
-        assert wide.logp.equal(own.logp)
-
-
-def test_what_a_missing_column_says_follows_its_neighbour():
-    def completed(**column):
-        given = {"prompt": ["A", "A"], "reward": ["1", "0"], **column}
-        return Table.of_columns(given).with_every_column()
-
-    wide = completed(steps=["3", "4"])
-    assert wide["kept_steps"] == ("3", "4")
-    wide = completed(kept_steps=["0", "2"])
-    assert wide["steps"] == ("1", "2")
-    wide = completed(logp=["-1 -1 -1"] * 2)
-    assert wide["mask"] == ((True,) * 3,) * 2
-    assert wide["ref_logp"] == ("-1 -1 -1",) * 2
 
 
 def address(page):

@@ -116,26 +116,20 @@ def refused(path, text):
 
 
 def check(error, path, key, row, says, longest=800):
-    """The error has its parts, and its message holds all of them."""
-    assert error.file == str(path)
-    assert (error.key, error.row) == (key, row)
+    """The error has its place, and its message says all of it."""
+    assert (error.file, error.key, error.row) == (str(path), key, row)
     message = str(error)
-    assert message.startswith(str(path))
+    assert message.startswith(str(path)) and len(message) < longest
     assert says in message
     assert not key or f"key '{key}'" in message
     assert row is None or f"row {row}" in message
-    assert len(message) < longest
 
 
 def test_the_files_that_the_cases_change_are_right(tmp_path):
-    for name, text in (
-        ("mine", VARIANT),
-        ("rejected_rows-c", VARIANT + CHALLENGE),
-        ("zero_std_kl", MAIN),
-    ):
-        path = tmp_path / f"{name}.toml"
+    for text in (VARIANT, VARIANT + CHALLENGE):
+        path = tmp_path / "mine.toml"
         path.write_text(text)
-        assert gradebook.load(path).name == name
+        assert gradebook.load(path).name == "mine"
 
 
 @pytest.mark.parametrize("text, key, row, says", [*wrong_cases()])
@@ -154,16 +148,9 @@ UNUSUAL = {
         but("focus = 1", "focus = 0x" + "f" * 5000),
         ("focus", None, "too long to show"),
     ),
-    "reward of 400 digits": (but("9.0", "9" * 400), ("reward", 0, "9999")),
     "too many rows": (
         wrong_file("ROWS", "; ".join(['{ prompt = "A", reward = 1 }'] * 1001)),
         ("rows", None, "at most 1000 items"),
-    ),
-    "beta without log-probabilities of the reference": (
-        VARIANT.replace("] },", "], logp = [-1, -1] },").replace(
-            "eps = 1e-6", "beta = 0.04"
-        ),
-        ("ref_logp", None, "values, since beta is not 0"),
     ),
 }
 
@@ -184,9 +171,7 @@ NEEDED = [
 @pytest.mark.parametrize("key", [*NEEDED, "plan"])
 def test_a_main_file_needs_every_key(tmp_path, key):
     path = tmp_path / "zero_std_kl.toml"
-    error = refused(path, without(key))
-    assert (error.file, error.key) == (str(path), key)
-    assert error.message == "Field required"
+    check(refused(path, without(key)), path, key, None, "Field required")
 
 
 @pytest.mark.parametrize("stem", ["zero_std_kl", "zero_std_kl-mine"])

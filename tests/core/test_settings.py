@@ -87,58 +87,37 @@ FINITE, COUNT = "a finite number", "a whole number from 1"
 FLAG, NOT_NEGATIVE = "true or false", "a number of 0 or more"
 SCALES = "one of group_std, batch_std, nonzero_share, others_std, none"
 BAD = [
-    ("baseline", "group mean", None, "'group mean'"),
-    ("scale", "std", SCALES, "'std'"),
-    ("ddof", 2, "one of 1, 0", "2"),
-    ("ddof", True, "one of 1, 0", "True"),
-    ("eps", -1e-9, NOT_NEGATIVE, "-1e-09"),
-    ("eps", math.nan, FINITE, "nan"),
-    ("eps", math.inf, FINITE, "inf"),
-    ("eps", True, FINITE, "True"),
-    ("beta", -0.1, NOT_NEGATIVE, "-0.1"),
-    ("group_size", 2.0, COUNT, "2.0"),
-    ("group_size", True, COUNT, "True"),
-    ("group_size", 2**31, COUNT, "2147483648"),
-    ("min_group_size", 0, COUNT, "0"),
-    ("min_group_size", None, COUNT, "None"),
-    ("max_tokens", -3, COUNT, "-3"),
-    ("accumulation", None, COUNT, "None"),
-    ("mask_no_eos", 1, FLAG, "1"),
-    ("whiten_tokens", "yes", FLAG, "'yes'"),
-    ("reward_bias", math.nan, FINITE, "nan"),
-    ("reward_scaling", "2", FINITE, "'2'"),
-    ("reward_clip", 0, "a number above 0", "0"),
-    ("reward_clip", -5, "a number above 0", "-5"),
+    ("scale", "std", SCALES),
+    ("ddof", 2, "one of 1, 0"),
+    ("ddof", True, "one of 1, 0"),
+    ("eps", -1e-9, NOT_NEGATIVE),
+    *(("eps", value, FINITE) for value in (math.nan, math.inf, True)),
+    ("beta", -0.1, NOT_NEGATIVE),
+    *(("group_size", value, COUNT) for value in (2.0, True, 2**31)),
+    *(("min_group_size", value, COUNT) for value in (0, None)),
+    ("mask_no_eos", 1, FLAG),
+    ("whiten_tokens", "yes", FLAG),
+    ("reward_scaling", "2", FINITE),
+    *(("reward_clip", value, "a number above 0") for value in (0, -5)),
 ]
 
 
-@pytest.mark.parametrize("name, value, expected, found", BAD)
-def test_a_value_that_cannot_be_used_is_refused(name, value, expected, found):
+@pytest.mark.parametrize("name, value, expected", BAD)
+def test_a_value_that_cannot_be_used_is_refused(name, value, expected):
     with pytest.raises(GradebookError) as caught:
         Settings(**{name: value})
     error = caught.value
-    assert (error.key, error.row, error.found) == (name, None, found)
-    if expected is None:
-        expected = (
-            "one of group_mean, batch_mean, leave_one_out,"
-            " length_weighted_mean, second_best, none"
-        )
-    assert error.expected == expected
+    assert (error.key, error.expected, error.found) == (name, expected, repr(value))
 
 
-@pytest.mark.parametrize(
-    "name, value",
-    [
-        ("eps", 0),
-        ("beta", 0),
-        ("reward_bias", -3.5),
-        ("reward_scaling", 0),
-        ("reward_clip", 1e-9),
-        ("group_size", 1),
-        ("group_size", None),
-        ("max_tokens", None),
-        ("accumulation", 2**31 - 1),
-    ],
-)
-def test_edges_are_taken(name, value):
-    assert Settings(**{name: value})[name] == value
+def test_edges_are_taken():
+    edges = {
+        "eps": 0,
+        "reward_bias": -3.5,
+        "reward_scaling": 0,
+        "reward_clip": 1e-9,
+        "group_size": 1,
+        "max_tokens": None,
+        "accumulation": 2**31 - 1,
+    }
+    assert edges.items() <= dict(Settings(**edges)).items()
