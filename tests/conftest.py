@@ -202,17 +202,13 @@ class Visit:
         return self.edit({"do": "select", "row": row})
 
     def edit(self, *edits):
-        """Edits of the board, in one message, as the browser sends it."""
+        """Edits of the board, in one message, as the browser sends it; then the
+        page follows, as when the edit is finished."""
         data = self.board
         first = data["ack"] + 1
         numbered = [{"n": first + i, **e} for i, e in enumerate(edits)]
-        self.message = {"epoch": data["epoch"], "edits": numbered}
-        return self.send_message(self.message)
-
-    def send_message(self, message):
-        """A message of the board, whatever it holds; then the page follows,
-        as when the edit is finished."""
-        taken(OPEN[self.board["epoch"]], message)
+        message = {"epoch": data["epoch"], "edits": numbered}
+        taken(OPEN[data["epoch"]], message)
         return self.run()
 
     def send(self, widget, value):
@@ -299,23 +295,6 @@ class Visit:
             {r: v for r, v in enumerate(values) if v is not None}
             for values in self.board["panels"][panel]["engines"]
         ]
-
-    def traces(self, panel=0, picture=0):
-        """[correct, faulty] traces of Plotly."""
-        axis = f"x{panel + 1}" if panel else "x"
-        return [
-            trace
-            for name in ("correct", "faulty")
-            for trace in self.pictures[picture]["data"]
-            if trace.get("name") == name and trace["xaxis"] == axis
-        ]
-
-
-def inside(block):
-    """Every block and element of a block."""
-    for node in getattr(block, "children", {}).values():
-        yield node
-        yield from inside(node)
 
 
 def values(numbers):
