@@ -1,11 +1,8 @@
 """The faulty stages. One module a bug, holding exactly one stage function.
 
-A module in this folder is found by its name. What else is known about a
-bug stands in its scenario file; `gradebook.cases.record` puts both together.
-
-Bugs of different stages act together. Two bugs of one stage exclude each
-other, except where each of them only drops conditions of the stage: then
-both together drop the conditions of both.
+What else is known about a bug stands in its scenario file; `gradebook.cases.record`
+puts both together. Bugs of different stages act together. Two bugs of one stage
+exclude each other, except where each only drops conditions of the stage.
 """
 
 import inspect
@@ -32,12 +29,10 @@ class Swap:
 
     name     the bug, or the bugs that act in this stage together
     engine   the whole faulty engine
-    unexplained, evidence  of a bug that is a rounding error, which the
-             numbers of a log show by themselves: the rows on which it alone
-             explains them, and how surely it does; None for other bugs
+    drops    the grouping.CONDITIONS that a faulty `counted` leaves out
+    unexplained, evidence  of a rounding error, which the numbers of a log show
+             by themselves: the rows that it alone explains, and how surely
     reading  settings outside which that rounding plays no part
-    drops    the conditions of `counted` that the faulty function leaves
-             out (names from grouping.CONDITIONS); empty for other stages
     """
 
     name: str

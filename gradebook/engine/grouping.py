@@ -44,11 +44,7 @@ def credited(batch: Batch) -> Tensor:
 
 def counted(batch: Batch, credited: Tensor) -> Tensor:
     """The row may enter a statistic: it is the first credited row of its
-    rollout. bool [R].
-
-    A row that earns no advantage does not enter the mean of the others, and
-    a rollout counts once.
-    """
+    rollout, which counts once. bool [R]."""
     return is_first(batch.rollout_index, credited)
 
 
@@ -59,12 +55,8 @@ end, it is the first such row of its rollout."""
 
 @lru_cache
 def counted_without(dropped: frozenset[str]) -> Callable[..., Tensor]:
-    """The stage `counted` without some of the CONDITIONS.
-
-    Each faulty `counted` stage drops one condition. Several of them
-    together drop each of theirs, so every set of them is defined. Without
-    all three, every row with a score counts.
-    """
+    """The stage `counted` without some of the CONDITIONS. Without all three,
+    every row with a score counts."""
 
     def counted(batch: Batch, credited: Tensor) -> Tensor:
         """The row meets every condition that is not dropped. bool [R]."""
