@@ -67,7 +67,9 @@ def loss(
     return weighted_loss(batch, advantage, learns, 1 / tokens.double(), logp)
 '''
 
-COMMON = """\
+SCENARIO = """\
+title = "{title}"
+bug = "{name}"
 kind = "shows"
 claim = "What goes wrong is told after the answer."
 teaser = "A scene is set before it."
@@ -79,7 +81,11 @@ status_note = "Made up."
 rule = "What is correct is computed."
 focus = 1
 controls = ["eps"]
-sources = [{ label = "a report", url = "https://example.org/1" }]
+sources = [{{ label = "a report", url = "https://example.org/1" }}]
+rows = [{rows}]
+
+[settings]
+eps = 1e-9
 
 [affected]
 trainer = "Nobody's"
@@ -97,42 +103,34 @@ do = "Change the column."
 [telltale]
 kind = "sign"
 text = "A row of the lower half is pushed up."
-"""
-
-
-MEAN_SCENARIO = (
-    """\
-title = "Distinct mean"
-bug = "distinct_mean"
-rows = [
-  { prompt = "A", reward = 1.0 },
-  { prompt = "A", reward = 1.0 },
-  { prompt = "A", reward = 1.0 },
-  { prompt = "A", reward = 0.0 },
-]
-"""
-    + COMMON
-    + """
-[settings]
-eps = 1e-9
 
 [prediction]
-question = "Is row 1 pushed up farther?"
+question = "Is row 1 pushed farther?"
 choices = ["No", "Yes"]
-answer = 1
-why = "The mean of 0 and 1 is 0.5."
-said = ["The mean falls to 0.5.", "Right: the mean falls to 0.5."]
+answer = {answer}
+why = "A hand says so."
+said = ["The first answer.", "The second answer."]
 
 [record]
 columns = []
-in_advantages = true
+in_advantages = {in_advantages}
 couples_prompts = false
-phrase = "a mean over distinct rewards"
-correct_phrase = "a mean over rows"
+phrase = "{phrase}"
+correct_phrase = "a mean over all of them"
 tells = "rewards and advantages"
 would_tell = "a prompt with equal rewards"
-laws = ["zero_sum"]
+laws = ["{law}"]
 
+{more}
+"""
+
+MEAN_SCENARIO = {
+    "rows": ", ".join(f'{{ prompt = "A", reward = {n}.0 }}' for n in (1, 1, 1, 0)),
+    "answer": 1,
+    "in_advantages": "true",
+    "phrase": "a mean over distinct rewards",
+    "law": "zero_sum",
+    "more": """
 [[challenges]]
 title = "One reward"
 goal = "Make both engines agree by changing one reward."
@@ -147,40 +145,19 @@ solution = [{ row = 0, column = "reward", value = 0.0 }]
 correct = [0.5, 0.5, 0.5, -1.5]
 # Mean of the distinct rewards 0 and 1: 0.5.
 faulty = [1.0, 1.0, 1.0, -1.0]
-"""
-)
+""",
+}
 
-LOSS_SCENARIO = (
-    """\
-title = "Padded loss"
-bug = "padded_loss"
-rows = [
+LOSS_SCENARIO = {
+    "rows": """
   { prompt = "A", reward = 1.0, mask = [1, 0], logp = [-1.0, -1.0] },
   { prompt = "A", reward = 0.0, mask = [1, 1], logp = [-1.0, -1.0] },
-]
-"""
-    + COMMON
-    + """
-[settings]
-eps = 1e-9
-
-[prediction]
-question = "Is the loss larger?"
-choices = ["Yes", "No"]
-answer = 1
-why = "Four places share it and not three tokens."
-said = ["Padding takes a share of it.", "Right: padding takes a share of it."]
-
-[record]
-columns = []
-in_advantages = false
-couples_prompts = false
-phrase = "a loss shared with padding"
-correct_phrase = "a mean over tokens"
-tells = "the gradient of each token"
-would_tell = "a step with rows of different lengths"
-laws = ["micro_batch"]
-
+""",
+    "answer": 0,
+    "in_advantages": "false",
+    "phrase": "a loss shared with padding",
+    "law": "micro_batch",
+    "more": """
 [expected]
 # 0.5 / sqrt(0.5).
 correct = [0.707107, -0.707107]
@@ -188,8 +165,8 @@ faulty = [0.707107, -0.707107]
 # (-0.707107 + 2 * 0.707107) / 3 tokens, and / 4 places.
 correct_loss = 0.2357023
 faulty_loss = 0.1767767
-"""
-)
+""",
+}
 
 PAGE = '''\
 """{title}: a made-up bug."""
@@ -280,7 +257,8 @@ def copy(tmp_path_factory):
     shutil.copytree(ROOT, there, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
     for name, (title, _, module, scenario) in BUGS.items():
         (there / f"gradebook/bugs/{name}.py").write_text(module)
-        (there / f"scenarios/{name}.toml").write_text(scenario)
+        file = SCENARIO.format(title=title, name=name, **scenario)
+        (there / f"scenarios/{name}.toml").write_text(file)
         page = PAGE.format(title=title, name=name)
         (there / f"pages/99_{name}.py").write_text(page)
     return there
