@@ -153,10 +153,9 @@ def _settings(draft: Draft) -> None:
 
 
 def _more(draft: Draft) -> None:
-    """Four parts that open in place, one at a time."""
+    """Parts that open in place, one at a time, and the way to the training runs."""
     parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
         "affected": ("Am I affected?", _affected),
-        "matter": ("Does it matter?", lambda draft: desk.matter(draft.scenario.bug)),
         "home": ("Take it home", takehome.take_home),
         "deeper": ("Go deeper", deeper.deeper),
     }
@@ -169,6 +168,7 @@ def _more(draft: Draft) -> None:
             label += " ▾" if draft.opened == part else ""
             act = partial(turn, part)
             st.button(label, key=f"more-{part}", type="tertiary", on_click=act)
+        desk.matter(draft.scenario.bug)
     if draft.opened:
         with st.container(key="opened"):
             parts[draft.opened][1](draft)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import streamlit as st
@@ -38,19 +38,17 @@ from gradebook.ui.parts import address, controls, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.widget import button
 from gradebook.ui.rooms.seat import carried
 
 NO_STAGE = "none"
 CORRECT = "The trainer's advantages for this batch are correct."
 SAID = "The trainer's advantages for this batch. You see nothing else of it."
 HINTS = {
-    "rows": "Which rows of this batch are wrong?",
-    "half": "Strike out half of the bugs",
-    "stage": "Name the stage",
+    "rows": ("Which rows of this batch are wrong?", 2),
+    "half": ("Strike out half of the bugs", 3),
+    "stage": ("Name the stage", 4),
 }
-COSTS = {"rows": 2, "half": 3, "stage": 4}
-"""What a hint costs, in edits."""
+"""What each says, and what it costs in edits."""
 WRONG = 3
 """What a wrong name costs, in edits."""
 
@@ -76,30 +74,46 @@ class Trainer(Draft):
 class Game:
     """Where a visitor stands in a game. Its link is the seed.
 
-    name   the hidden bug, or NONE
     log    the batches that the trainer was asked about, in order
     rows   by the number of a batch in the log, its wrong rows: the hint "rows"
     hints  the others that were taken
     wrong  how many wrong names were given
     over   how the game ended, in words; '' while it is played
     told   what the last name came to
-    end    the batch of the finished game, with both engines
     """
 
     seed: str
-    name: str = field(init=False)
-    draft: Draft = field(init=False)
     log: list[State] = field(default_factory=lambda: [first_state()])
     rows: dict[int, list[int]] = field(default_factory=dict)
     hints: set[str] = field(default_factory=set)
     wrong: int = 0
     over: str = ""
     told: str = ""
-    end: Draft | None = None
 
-    def __post_init__(self) -> None:
-        self.name = hidden(self.seed)
-        self.draft = Trainer(first_state().scenario, name=self.name)
+    @cached_property
+    def name(self) -> str:
+        """The hidden bug, or NONE."""
+        return hidden(self.seed)
+
+    @cached_property
+    def draft(self) -> Draft:
+        """The batch on the board."""
+        return Trainer(first_state().scenario, name=self.name)
+
+    @cached_property
+    def end(self) -> Draft:
+        """The batch of the finished game, with both engines."""
+        start = self.draft.scenario
+        case = PlainCase(
+            name=f"mystery-{self.seed}",
+            title="Mystery trainer",
+            rows=start.rows,
+            settings=start.settings,
+            bugs=(self.name,) if self.name else (),
+        )
+        end = Draft(case.as_scenario())
+        end.edit(table=self.draft.table, typed=self.draft.state.typed)
+        return end
 
     def note(self) -> int:
         """The number of the batch as it stands in the log. A new one was shown
@@ -114,8 +128,9 @@ class Game:
     @property
     def cost(self) -> int:
         """The score so far, in edits. Less is better."""
-        hints = sum(COSTS[hint] for hint in self.hints) + COSTS["rows"] * len(self.rows)
-        return edits(self.log) + hints + WRONG * self.wrong
+        hints = [*self.hints, *["rows"] * len(self.rows)]
+        costs = sum(HINTS[hint][1] for hint in hints)
+        return edits(self.log) + costs + WRONG * self.wrong
 
     def guess(self, stage: str | None, name: str | None) -> None:
         """The visitor names the stage and the bug. The right name ends the
@@ -127,10 +142,6 @@ class Game:
         self.told = "Neither the stage nor the bug is right."
         if stage == (stage_of(self.name) or NO_STAGE):
             self.told = "The stage is right, the bug is not."
-
-    def give_up(self) -> None:
-        """The answer is shown without a name."""
-        self.over = "You gave up after"
 
     def take(self, hint: str) -> None:
         """A hint, unless it was taken already."""
@@ -234,16 +245,16 @@ def _name(game: Game) -> None:
         wrap=True,
     )
     with st.container(horizontal=True):
-        button(
-            "Name it",
-            "mystery-name",
-            lambda: game.guess(stage, suspect),
-            after=st.rerun,
-            type="primary",
-            disabled=suspect is None,
-        )
-        button("Give up", "mystery-over", game.give_up, after=st.rerun)
-        button("Another trainer", "mystery-new", _new, after=st.rerun)
+        unnamed = suspect is None
+        if st.button("Name it", key="mystery-name", type="primary", disabled=unnamed):
+            game.guess(stage, suspect)
+            st.rerun()
+        if st.button("Give up", key="mystery-over"):
+            game.over = "You gave up after"
+            st.rerun()
+        if st.button("Another trainer", key="mystery-new"):
+            _new()
+            st.rerun()
     if game.told:
         st.markdown(f"**{game.told}**")
 
@@ -259,13 +270,11 @@ def _new() -> None:
 def _hints(game: Game) -> None:
     st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
     with st.container(horizontal=True):
-        for hint, label in HINTS.items():
-            button(
-                f"{label} ({COSTS[hint]} edits)",
-                f"mystery-hint-{hint}",
-                partial(game.take, hint),
-                disabled=hint in game.hints,
-            )
+        for hint, (label, cost) in HINTS.items():
+            text, key = f"{label} ({cost} edits)", f"mystery-hint-{hint}"
+            if st.button(text, key=key, disabled=hint in game.hints):
+                game.take(hint)
+                st.rerun()
     for number, rows in game.rows.items():
         batch = "the first batch" if not number else f"batch {number}"
         which = ", ".join(map(str, rows)) or "none"
@@ -293,17 +302,6 @@ def _over(game: Game) -> None:
             label, file = f"Open: {_title(name)}", bug_files()[name]
             st.page_link(file, label=label, query_params=carried())
         st.button("Another trainer", key="mystery-new", type="primary", on_click=_new)
-    if game.end is None:
-        now = game.draft.scenario
-        case = PlainCase(
-            name=f"mystery-{game.seed}",
-            title="Mystery trainer",
-            rows=now.rows,
-            settings=now.settings,
-            bugs=(name,) if name else (),
-        )
-        game.end = Draft(case.as_scenario())
-        game.end.edit(table=game.draft.table, typed=game.draft.state.typed)
     heart(game.end, "sign", covered=not name, said="" if name else CORRECT)
     st.fragment(shortcuts, key="rest")(game.end)
     st.markdown("The same trainer for a colleague, from the start:")

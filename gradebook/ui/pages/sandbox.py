@@ -22,7 +22,7 @@ from gradebook.ui.parts import address, controls, drafts, stages, takehome, word
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.widget import button, choosing, folded, showing
+from gradebook.ui.parts.widget import choosing, folded, showing
 
 PAGE = SANDBOX
 BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
@@ -195,12 +195,8 @@ def _columns(draft: Draft) -> None:
     """A button for the columns that this start's table lacks."""
     headers = draft.table.with_every_column().headers
     missing = [titled(name) for name in headers if name not in draft.table]
-    if missing:
-        button(
-            "Show every column",
-            f"columns-{draft.scenario.name}",
-            partial(draft.do, edits.show_every_column),
-            help="Adds, with values that change no advantage: "
-            + ", ".join(missing)
-            + ".",
-        )
+    text = f"Adds, with values that change no advantage: {', '.join(missing)}."
+    key = f"columns-{draft.scenario.name}"
+    if missing and st.button("Show every column", key=key, help=text):
+        draft.do(edits.show_every_column)
+        st.rerun()

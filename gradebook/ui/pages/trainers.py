@@ -33,7 +33,7 @@ MARKS = {
 }
 ANY = "any"
 UNKNOWN = "none of the known computations"
-WIDE: dict[str, dict[str, Any]] = {
+WIDE: dict[str, Any] = {
     "trainer": {"width": 124, "pinned": True},
     "setting": {"width": 170},
     "computes": {"width": 190},
@@ -80,7 +80,7 @@ def trainers() -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-cell",
-        column_config={name: st.column_config.Column(**c) for name, c in WIDE.items()},
+        column_config=WIDE,
     )
     download(
         "Save the table of all measured releases (CSV)",

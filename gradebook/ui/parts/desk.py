@@ -14,7 +14,6 @@ from gradebook.training.runs import Runs, Task
 from gradebook.training.study import OPTIMIZERS, SEEDS, Run, default_run, studied, study
 from gradebook.training.train import Curves
 from gradebook.ui import keys
-from gradebook.ui.parts import words
 from gradebook.ui.parts.shell import page_files
 
 PAGE = "consequences"
@@ -112,17 +111,11 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
 
 
 def matter(bug: str) -> None:
-    """The section "does it matter?", where the bug has training runs."""
-    if bug not in studied():
-        return
-    text = (
-        "Train two small policies side by side, one with each engine, and"
-        " compare how well they learn."
-    )
-    st.markdown(words.titled("Does it matter?", text))
-    mine = keys.DESK.get()
-    own = mine.run if mine and mine.run.bug == bug else default_run(bug)
-    curves_link("Train two policies", own)
+    """The link "Does it matter?", where the bug has training runs."""
+    if bug in studied():
+        mine = keys.DESK.get()
+        own = mine.run if mine and mine.run.bug == bug else default_run(bug)
+        curves_link("Does it matter?", own)
 
 
 def back(bug: str) -> None:

@@ -66,12 +66,6 @@ def page_title(file: Path) -> str:
     return doc.split(":")[0].strip()
 
 
-def configure() -> None:
-    """Before any navigation: a page icon of its own asks no server. It is a
-    file, since for an emoji Streamlit first reads the list of all emojis."""
-    st.set_page_config(page_title="Gradebook", page_icon=ICON, layout="wide")
-
-
 # The presenter view: larger type, no chrome, keys for stages and reveal
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from gradebook.cases.scenario import load
-from gradebook.cases.state import State, start, typed_settings
+from gradebook.cases.state import start, typed_settings
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError
 from gradebook.output.charts import curves_figure, dose_figure
@@ -234,7 +234,11 @@ def _one_update(mine: Desk) -> None:
 
 def _open(mine: Desk, task: Task, rows: list[dict]) -> None:
     """Shows the batch on the bug's page."""
-    state, bug = opened(task, rows), task.run.bug
+    run, bug = task.run, task.run.bug
+    _, _, settings = study(bug).at(run.value)
+    state = start(load(bug))
+    typed = typed_settings(settings)
+    state = replace(state, table=Table.of(rows), typed=typed, row=0)
     drafts.of(state.scenario).become(state)
     mine.opened = task
     keys.CASES.get()[bug] = bug
@@ -242,11 +246,3 @@ def _open(mine: Desk, task: Task, rows: list[dict]) -> None:
     if predict.covered(bug):
         predict.progress().answer(bug, predict.SKIPPED)
     st.switch_page(page_files()[bug])
-
-
-def opened(task: Task, rows: list[dict]) -> State:
-    """The bug's own case with the rows of an update and its settings."""
-    _, _, settings = study(task.run.bug).at(task.run.value)
-    state = start(load(task.run.bug))
-    typed = typed_settings(settings)
-    return replace(state, table=Table.of(rows), typed=typed, row=0)

@@ -8,7 +8,9 @@ from gradebook.bugs import BUGS
 from gradebook.ui.parts import address, shell
 from gradebook.ui.server import turn
 
-shell.configure()
+# A page icon of its own asks no server. It is a file, since for an emoji Streamlit
+# first reads the list of all emojis.
+st.set_page_config(page_title="Gradebook", page_icon=shell.ICON, layout="wide")
 page = st.navigation(shell.navigation(), position="top")
 st.html(shell.STYLE)
 if shell.presenting():

@@ -32,22 +32,6 @@ def redraw() -> NoReturn:
     st.rerun(["heart", "rest"])
 
 
-def button(
-    label: str,
-    key: str,
-    act: Callable[[], object],
-    after: Callable[[], None] = redraw,
-    **options: Any,
-) -> None:
-    """A button that acts, and draws again."""
-
-    def pressed() -> None:
-        act()
-        after()
-
-    st.button(label, key=key, on_click=pressed, **options)
-
-
 def showing(
     name: str, value: Any, then: Callable[[Any], None], argument: str = "value"
 ) -> dict[str, Any]:
