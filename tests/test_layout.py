@@ -1,7 +1,6 @@
 """The rooms of gradebook/ hold: import-linter's contracts in pyproject.toml,
 and what they cannot say."""
 
-import ast
 import subprocess
 import sys
 import tomllib
@@ -15,26 +14,6 @@ ROOT = Path(__file__).parents[1]
 
 def test_rooms_import_one_way():
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml")) == 0
-
-
-def test_a_stage_prints_nothing_and_draws_no_random_number():
-    chance = {"random", "numpy.random", "torch.random", "logging"}
-    for room in ("engine", "bugs"):
-        for path in (ROOT / "gradebook" / room).glob("*.py"):
-            tree = ast.parse(path.read_text("utf-8"))
-            imported = {
-                alias.name
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Import)
-                for alias in node.names
-            }
-            called = {
-                node.func.id
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-            }
-            assert not chance & imported, path
-            assert not called & {"print", "open", "input"}, path
 
 
 def python(code):
