@@ -22,7 +22,7 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Scenario, case, is_start, names, starts
 from gradebook.cases.state import FIELDS, State, start
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
-from gradebook.core.columns import COLUMNS, TOKEN, is_flag
+from gradebook.core.columns import COLUMNS, is_flag
 from gradebook.core.errors import GradebookError, refuse, shown
 
 VERSION = "1"
@@ -31,23 +31,13 @@ LIMIT = 2000
 MOST_PROBLEMS = 20
 NO_BUG = "none"
 MOST_UNPACKED = 200_000
-DAMAGED = (
-    *(ValueError, TypeError, LookupError, AttributeError),
-    *(RecursionError, zlib.error),
-)
-"""What reading a packed table raises that Gradebook did not write."""
-
 RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "detector": ("eos_by_width", {}),
     "training_guard": ("skip_flat", {"0": "always", "1": "training"}),
     "normalization": (
         "second_over",
-        {
-            "once": "none",
-            "by-episode": "rows",
-            "by-transition": "steps",
-            "after-subsampling": "kept_steps",
-        },
+        {"once": "none", "by-episode": "rows", "by-transition": "steps"}
+        | {"after-subsampling": "kept_steps"},
     ),
 }
 """Keys of links written before they were settings, with their values."""
@@ -112,7 +102,7 @@ def excess(query: Mapping[str, str]) -> str:
     )
 
 
-def in_words(key: Any, expected: str, found: str, then: str) -> str:
+def in_words(key: str, expected: str, found: str, then: str) -> str:
     """What is wrong with a link, and what is done about it."""
     return f"In this link {shown(key)} should be {expected}, but is {found}; {then}."
 
@@ -241,9 +231,8 @@ def _base(original: Table, headers: Iterable[str], rows: int) -> dict[str, list[
     places = [min(row, len(original) - 1) for row in range(rows)]
     base: dict[str, list[Any]] = {}
     for header in headers:
-        empty = False if is_flag(header) else ""
-        cells = original.get(header, (empty,) * len(original))
-        base[header] = [cells[place] for place in places]
+        empty: tuple[Any, ...] = (False if is_flag(header) else "",) * len(original)
+        base[header] = [original.get(header, empty)[place] for place in places]
     return base
 
 
@@ -258,7 +247,7 @@ def unpack(text: str, original: Table) -> Table:
     read."""
     try:
         cells = _unpacked(text, original)
-    except DAMAGED:
+    except Exception:  # whatever a text that Gradebook did not write can break
         damaged = "a table packed by Gradebook"
         raise GradebookError(expected=damaged, found="damaged") from None
     try:
@@ -278,13 +267,13 @@ def _unpacked(text: str, original: Table) -> dict[str, list[Any]]:
     for name in value.pop("k", original.headers):
         tokens = range(1, name + 1) if name in range(1, WIDEST + 1) else ()
         headers += [f"t{token}" for token in tokens] or [name]
-    known = {*headers} <= {*COLUMNS, *(h for h in headers if TOKEN.fullmatch(h))}
-    whole = stream.eof and not stream.unused_data and not value
-    if not (
-        (whole and known and {"prompt", "reward"} <= {*headers})
-        and ("mask" not in headers and len({*headers}) == len(headers))
-        and (len(headers) <= WIDEST + len(COLUMNS) and rows in range(MOST_ROWS + 1))
-    ):
+    columns = {*COLUMNS, *(f"t{t + 1}" for t in range(WIDEST))} - {"mask"}
+    sound = (
+        stream.eof and not stream.unused_data and not value,
+        {"prompt", "reward"} <= {*headers} <= columns,
+        len({*headers}) == len(headers) and rows in range(MOST_ROWS + 1),
+    )
+    if not all(sound):
         raise ValueError("no table of this case")
     cells = _base(original, headers, rows)
     for header, column in changes.items():

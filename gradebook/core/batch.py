@@ -122,21 +122,18 @@ class Batch:
 
     def _check_tokens(self) -> None:
         if self.ref_logp is not None and self.logp is None:
-            raise GradebookError(
-                key="logp", expected="values beside ref_logp", found="none"
-            )
+            expected = "values beside ref_logp"
+            raise GradebookError(key="logp", expected=expected, found="none")
         if self.logp is not None and self.ref_logp is None and self.settings.beta:
-            raise GradebookError(
-                key="ref_logp", expected="values, since beta is not 0", found="none"
-            )
+            expected = "values, since beta is not 0"
+            raise GradebookError(key="ref_logp", expected=expected, found="none")
         for name in ("logp", "ref_logp"):
             values = getattr(self, name)
             if values is None:
                 continue
             if values.shape != self.mask.shape:
                 shape = f"the mask's shape {list(self.mask.shape)}"
-                found = str(list(values.shape))
-                raise GradebookError(key=name, expected=shape, found=found)
+                raise refuse(shape, list(values.shape), name)
             bad = (self.mask & ~values.isfinite()).any(-1)
             refuse_rows(name, bad, values, "a finite number at every unmasked token")
 
@@ -218,8 +215,9 @@ class Batch:
         the settings name none, the prompts that the step has."""
         if self.settings.prompts_per_step is not None:
             return torch.full_like(self.step_rows, self.settings.prompts_per_step)
-        prompts = torch.stack([self.step_index, self.prompt_index]).unique(dim=1)
-        return torch.bincount(prompts[0], minlength=self.step_count)
+        step = torch.empty_like(torch.bincount(self.prompt_index))
+        step[self.prompt_index] = self.step_index
+        return torch.bincount(step, minlength=self.step_count)
 
     @cached_property
     def micro_batch(self) -> Tensor:
@@ -242,10 +240,8 @@ class Batch:
     def select(self, keep: Tensor) -> Batch:
         """The rows where `keep`, bool [R], is true, in order; or the rows
         with these numbers, int64."""
-        columns: dict[str, Any] = {name: getattr(self, name) for name in COLUMNS}
-        chosen: dict[str, Any] = {
-            n: None if c is None else c[keep] for n, c in columns.items()
-        }
+        present = [name for name in COLUMNS if getattr(self, name) is not None]
+        chosen: dict[str, Any] = {name: getattr(self, name)[keep] for name in present}
         return replace(self, **chosen)
 
     def copies(self, times: int) -> Batch:

@@ -119,7 +119,7 @@ def check_setting(name: str, value: Any) -> None:
         return
     expected = "a finite number"
     if name in CHOICES:
-        fits = any(type(value) is type(one) and value == one for one in CHOICES[name])
+        fits = value in CHOICES[name] and type(value) is not bool
         expected = "one of " + ", ".join(map(str, CHOICES[name]))
     elif name in FLAGS:
         fits, expected = type(value) is bool, "true or false"
