@@ -105,96 +105,59 @@ def test_baseline(baseline, expected):
 
 
 @pytest.mark.parametrize(
-    "baseline, raw, zero",
+    "baseline", ["group_mean", "leave_one_out", "length_weighted_mean"]
+)
+def test_a_lone_row_passes_raw_or_becomes_zero(baseline):
+    # Row 0 is alone; row 1 is the only one of its group that counts.
+    rows = {"prompt": [0, 1, 1], "reward": [3, -4, 100], "mask": [[1], [1], [0]]}
+    for lone_row, compared, advantage in (("raw", 0, 1), ("zero", 1, 0)):
+        found = trace(**rows, baseline=baseline, scale="none", lone_row=lone_row)
+        close(found.baseline[:2], [3 * compared, -4 * compared])
+        close(found.advantage, [3 * advantage, -4 * advantage, 0])
+
+
+@pytest.mark.parametrize(
+    "rewards, tokens, baseline, advantage",
     [
-        # Row 0 is alone; row 1 is the only one of its group that counts.
-        ("group_mean", [0, 0], [3, -4]),
-        ("leave_one_out", [0, 0], [3, -4]),
-        ("length_weighted_mean", [0, 0], [3, -4]),
+        # The best is -1, the runner-up -3.
+        ([-5, -1, -3], [1, 1, 1], [-5, -3, -3], [0, 2, 0]),
+        # A tie for the best leaves no winner.
+        ([4, 4, 1], [1, 1, 1], [4, 4, 1], [0, 0, 0]),
+        # A rejected row neither wins nor is the runner-up.
+        ([9, 4, 1], [0, 1, 1], [9, 1, 1], [0, 3, 0]),
     ],
 )
-def test_a_lone_row_passes_raw_or_becomes_zero(baseline, raw, zero):
-    rows = {"prompt": [0, 1, 1], "reward": [3, -4, 100]}
-    mask = [[1], [1], [0]]
-    both = {"baseline": baseline, "scale": "none", "mask": mask}
-    found = trace(**rows, **both, lone_row="raw")
-    close(found.baseline[:2], raw)
-    close(found.advantage, [3, -4, 0])
-    found = trace(**rows, **both, lone_row="zero")
-    close(found.baseline[:2], zero)
-    close(found.advantage, [0, 0, 0])
-
-
-def test_the_best_row_is_measured_from_the_runner_up():
-    found = trace([0, 0, 0], [-5, -1, -3], baseline="second_best")
-    # The best is -1, the runner-up -3; std of -5, -1, -3 is 2.
-    close(found.baseline, [-5, -3, -3])
-    close(found.advantage, [0, 2 / 2.0001, 0])
-
-
-def test_a_tie_for_the_best_leaves_no_winner():
-    found = trace([0, 0, 0], [4, 4, 1], baseline="second_best")
-    close(found.baseline, [4, 4, 1])
-    close(found.advantage, [0, 0, 0])
-
-
-def test_a_rejected_best_row_neither_wins_nor_is_runner_up():
-    found = trace(
-        [0, 0, 0],
-        [9, 4, 1],
-        mask=[[0], [1], [1]],
-        baseline="second_best",
-        scale="none",
-    )
-    close(found.baseline, [9, 1, 1])
-    close(found.advantage, [0, 3, 0])
-
-
-def test_a_lone_row_never_wins():
-    found = trace([0, 1], [9, 4], settings=ESTIMATORS["grpo_passk"])
-    close(found.advantage, [0, 0])
+def test_the_best_row_is_measured_from_the_runner_up(
+    rewards, tokens, baseline, advantage
+):
+    rows = {"mask": [[n] for n in tokens], "baseline": "second_best", "scale": "none"}
+    found = trace([0] * 3, rewards, **rows)
+    close(found.baseline, baseline)
+    close(found.advantage, advantage)
 
 
 # scales
 
 
-def test_the_spread_has_ddof_1_or_0():
-    # 1, 2, 6: mean 3, squares 4 + 1 + 9 = 14; sqrt(14 / 2) or sqrt(14 / 3).
-    rows = {"prompt": [0] * 3, "reward": [1, 2, 6]}
-    close(trace(**rows, eps=0).scale, [math.sqrt(7)] * 3)
-    close(trace(**rows, eps=0, ddof=0).scale, [math.sqrt(14 / 3)] * 3)
-
-
-def test_the_spread_about_the_baseline_uses_left_out_residuals():
-    # 1, 2, 6 less 4, 3.5, 1.5: -3, -1.5, 4.5; squares 31.5, over 2 = 15.75.
-    found = trace(
-        [0] * 3,
-        [1, 2, 6],
-        baseline="leave_one_out",
-        spread_about="baseline",
-        eps=0,
-    )
-    close(found.scale, [math.sqrt(15.75)] * 3)
-    about_mean = trace([0] * 3, [1, 2, 6], baseline="leave_one_out", eps=0)
-    close(about_mean.scale, [math.sqrt(7)] * 3)
-
-
-def test_the_batch_spread_crosses_prompts():
-    # 1, 3, 5, 7: mean 4, squares 9 + 1 + 1 + 9 = 20, over 3.
-    found = trace([0, 0, 1, 1], [1, 3, 5, 7], scale="batch_std", eps=0)
-    close(found.scale, [math.sqrt(20 / 3)] * 4)
-
-
-def test_the_batch_spread_about_the_group_means():
-    # 1, 3, 5, 7 less 2, 2, 6, 6: squares 4, over 3.
-    found = trace(
-        [0, 0, 1, 1],
-        [1, 3, 5, 7],
-        scale="batch_std",
-        spread_about="baseline",
-        eps=0,
-    )
-    close(found.scale, [math.sqrt(4 / 3)] * 4)
+@pytest.mark.parametrize(
+    "variance, settings",
+    [
+        # 1, 2 | 6, 7: each group's squares are 0.5 about its mean.
+        (0.5, {}),
+        (0.25, {"ddof": 0}),
+        (0.5, {"baseline": "leave_one_out"}),
+        # Less the other row: -1, 1.
+        (2, {"baseline": "leave_one_out", "spread_about": "baseline"}),
+        # All four: mean 4, squares 9 + 4 + 4 + 9; about the groups' means 1.
+        (26 / 3, {"scale": "batch_std"}),
+        (1 / 3, {"scale": "batch_std", "spread_about": "baseline"}),
+    ],
+)
+def test_the_spread_is_of_the_group_or_the_batch_about_mean_or_baseline(
+    variance, settings
+):
+    found = trace([0, 0, 1, 1], [1, 2, 6, 7], eps=0, **settings)
+    close(found.scale, [math.sqrt(variance)] * 4)
 
 
 def test_eps_is_added_outside_the_root():

@@ -175,13 +175,9 @@ def test_when_flat_groups_leave_the_loss(evaluation, skip, correct):
     assert wrong.advantage.isnan().tolist() == [False, evaluation] * 2
 
 
-def test_equal_rewards_with_rounding_are_flat():
-    rows = {"prompt": [0] * 7, "reward": [0.1] * 7}
-    assert not trace(rows=rows).trained.any()
-
-
-def test_the_rounding_of_100_1_in_float32_is_not_flat():
-    # std 8.2e-6, as worked out in test_engine.
+def test_rounding_is_flat_in_float64_and_not_in_float32():
+    # std 8.2e-6, as worked out in test_reported_numbers.
+    assert not trace(rows={"prompt": [0] * 7, "reward": [0.1] * 7}).trained.any()
     rows = {"prompt": [0] * 7, "reward": torch.full((7,), 100.1)}
     assert trace(rows=rows).trained.all()
 
@@ -340,30 +336,17 @@ def test_the_batch_keeps_its_log_probabilities_in_whatever_grad_mode():
 # steps
 
 
-def test_the_losses_of_dropped_steps_are_0_in_their_place():
-    # Step 7 holds one row and goes. Steps 8 and 9: -(-1 + 2) / ... by dapo:
+def test_losses_keep_their_order_and_their_place_when_rows_are_dropped():
+    # Step 9 appears first by a lone row that goes, step 7 goes whole. By dapo:
     # 8: scores 2, 3 with tokens 1 and 2: (0.5 * 1 - 0.5 * 2) / 3 = -1/6.
     # 9: scores 0, 4 with tokens 2 and 1: (2 * 2 - 2 * 1) / 3 = 2/3.
     rows = {
-        "prompt": [0] * 5,
-        "step": [7, 9, 8, 8, 9],
-        "reward": [1, 0, 2, 3, 4],
-        "mask": [[1, 0], [1, 1], [0, 1], [1, 1], [1, 0]],
-        "logp": [[-1.0] * 2] * 5,
+        "prompt": list("xyaaaa"),
+        "step": [9, 7, 8, 8, 9, 9],
+        "reward": [1, 1, 2, 3, 0, 4],
+        "mask": [[1, 0], [1, 0], [0, 1], [1, 1], [1, 1], [1, 0]],
+        "logp": [[-1.0] * 2] * 6,
     }
     found = trace(rows=rows, beta=0, min_group_size=2)
-    assert found.policy_loss.tolist() == near([0, 2 / 3, -1 / 6])
+    assert found.policy_loss.tolist() == near([2 / 3, 0, -1 / 6])
     assert found.kl_loss.tolist() == [0, 0, 0]
-
-
-def test_losses_keep_their_order_when_a_first_row_is_dropped():
-    # Step 9 appears first by a lone row that goes; 8 is then seen first.
-    rows = {
-        "prompt": ["x", "a", "a", "a", "a"],
-        "step": [9, 8, 8, 9, 9],
-        "reward": [1, 2, 3, 0, 4],
-        "mask": [[1, 0], [0, 1], [1, 1], [1, 1], [1, 0]],
-        "logp": [[-1.0] * 2] * 5,
-    }
-    found = trace(rows=rows, beta=0, min_group_size=2)
-    assert found.policy_loss.tolist() == near([2 / 3, -1 / 6])

@@ -120,19 +120,15 @@ def test_a_rejected_row_leaks_into_other_prompts(estimator):
 # float32, size, and nothing at all
 
 
-def test_float32_makes_signal_of_constant_rewards():
+def test_float32_makes_signal_of_constant_rewards_and_float64_hides_it():
     # 100.1 seven times: the mean is off by one ulp, 2^-17 = 7.6294e-6;
     # std sqrt(7/6) * ulp = 8.2407e-6. ulp / (8.2407e-6 + 1e-6) = 0.8256.
     reward = torch.full((7,), 100.1)
-    found = trace([0] * 7, reward, settings=ESTIMATORS["grpo"])
-    assert found.advantage.dtype == torch.float32
-    assert found.advantage.tolist() == pytest.approx([0.8256] * 7, abs=5e-5)
-
-
-def test_float64_hides_it():
-    found = trace([0] * 7, [100.1] * 7, settings=ESTIMATORS["grpo"])
-    assert found.advantage.dtype == torch.float64
-    assert found.advantage.abs().max() < 1e-6
+    found = trace([0] * 7, reward, settings=ESTIMATORS["grpo"]).advantage
+    assert found.dtype == torch.float32
+    assert found.tolist() == pytest.approx([0.8256] * 7, abs=5e-5)
+    found = trace([0] * 7, [100.1] * 7, settings=ESTIMATORS["grpo"]).advantage
+    assert found.dtype == torch.float64 and found.abs().max() < 1e-6
 
 
 def test_rewards_of_a_million_keep_their_differences():
