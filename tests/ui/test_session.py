@@ -102,7 +102,11 @@ class Seat:
         return self
 
     def press(self, key):
-        self.app.button(key=key).click()
+        return press(self, key)
+
+    def at(self, case):
+        """The page shows this case."""
+        self.app.session_state["case"] = case
         return self.run()
 
     def has(self, key):
@@ -179,15 +183,13 @@ def test_sessions_that_come_together_open_the_database_once(monkeypatch):
 
 
 def test_opening_a_room_shows_its_code_and_carries_it(sheet):
-    sheet.widget("room-open").click()
-    sheet.run()
+    press(sheet, "room-open")
     code = "".join(sheet.app.query_params["room"])
     assert f'class="gb-code">{code}<' in sheet.text
     links = [e.proto.query_string for e in sheet.app.get("page_link")]
     assert all(f"room={code}" in q for q in links if q)
     assert f"room={code}" in sheet.app.code[0].value
-    sheet.widget("room-close").click()
-    sheet.run()
+    press(sheet, "room-close")
     assert not widgets.rooms().read(code)
     assert sheet.widget("room-open")
 
@@ -198,21 +200,12 @@ def test_joining_by_the_code(visit, led):
     widgets.rooms().join(code, "a-learner")
     widgets.rooms().follow(code, "a-learner", False)
     page.widget("room-code").set_value(f" {code.lower()} ")
-    page.widget("room-join").click()
-    page.run()
+    press(page, "room-join")
     assert f"Room **{code}**. You are in it." in page.text
     assert widgets.rooms().room(code).here == 1
     assert page.widget("room-way").label.startswith("The lead is at")
-    page.widget("room-leave").click()
-    page.run()
+    press(page, "room-leave")
     assert widgets.rooms().room(code).here == 0 and page.widget("room-code")
-
-
-def test_a_wrong_code_is_said(sheet):
-    sheet.widget("room-code").set_value("nope")
-    sheet.widget("room-join").click()
-    sheet.run()
-    assert "NOPE" in sheet.app.warning[0].value
 
 
 def test_a_link_of_the_lead_joins_without_a_wait(visit, led, monkeypatch):
@@ -255,8 +248,7 @@ def test_the_lead_locks_limits_times_and_resets_the_class(visit, led):
     Seat(code, seat="a-learner").press("choice-partial_groups-2")
     lead.press("room-reveal")
     assert "Negative" in page.run().text
-    page.widget("room-reset").click()
-    page.run()
+    press(page, "room-reset")
     room = widgets.rooms().room(code)
     assert not (room.counts or room.revealed or room.here) and room.led_by("the-lead")
 
@@ -288,13 +280,10 @@ def test_the_results_as_csv_and_handout(visit, led):
 # The bar
 
 
-def test_without_a_room_nothing_shows():
-    seat = Seat()
-    assert seat.covered and "room" not in seat.text.lower()
-
-
 def test_an_answer_is_a_vote_and_the_page_stays_covered(led):
     lead, code = led
+    lead.press("choice-partial_groups-0").press("skip-partial_groups")
+    assert lead.covered and counts(code) == {}  # the lead has no vote
     seat = Seat(code).press("choice-partial_groups-0")
     assert seat.covered and "You said **Positive**" in seat.text
     assert counts(code) == {0: 1}
@@ -304,18 +293,22 @@ def test_an_answer_is_a_vote_and_the_page_stays_covered(led):
     assert "Negative: <b>" not in lead.text
 
 
-def test_the_reveal_opens_the_page_for_everyone(led):
+def test_the_reveal_opens_the_page_for_everyone_and_can_be_undone(led):
     lead, code = led
     one, two = Seat(code), Seat(code)
     one.press("choice-partial_groups-2")
     two.press("choice-partial_groups-0")
-    assert lead.covered
+    assert lead.covered and not one.has("room-reveal")
+    assert "Positive: <b>" not in lead.run().text + one.run().text
     lead.press("room-reveal")
     for seat in (lead, one.run(), two.run()):
         assert not seat.covered and not seat.has("room-reveal")
     assert "Negative: <b>1</b>, yours, the answer" in one.text
-    assert "Positive: <b>1</b>, yours" in two.text
-    assert "The guess is 0." in two.text
+    assert "Positive: <b>1</b>, yours" in two.text and "The guess is 0." in two.text
+    lead.press("room-hide")
+    assert lead.covered and two.run().covered
+    two.press("choice-partial_groups-2")
+    assert counts(code) == {2: 2}
 
 
 def test_who_skips_has_no_vote(led):
@@ -336,68 +329,24 @@ def test_an_answer_from_before_the_room_is_no_vote(led):
     widgets.rooms().join(code, seat.app.session_state["seat"])
     widgets.rooms().follow(code, seat.app.session_state["seat"], False)
     seat.app.query_params["room"] = code
-    seat.app.session_state["case"] = "rejected_rows"
-    seat.run()
-    seat.app.session_state["case"] = Q
-    assert seat.run().covered
-    assert counts(code) == {}
+    seat.at("rejected_rows")
+    assert seat.at(Q).covered and counts(code) == {}
 
 
 def test_each_case_has_its_own_question(led):
-    lead, code = led
-    seat = Seat(code, follow=False).press("choice-partial_groups-2")
-    lead.press("room-reveal")
-    assert not seat.run().covered
-    seat.app.session_state["case"] = "partial_groups-tail"
-    assert seat.run().covered
-    seat.app.session_state["case"] = "partial_groups"
-    assert not seat.run().covered
-    seat.app.session_state["case"] = "partial_groups-tail"
-    assert seat.run().covered
-    assert counts(code, "partial_groups-tail") == {}
-    seat.press("choice-partial_groups-3")
-    assert counts(code, "partial_groups-tail") == {3: 1}
-
-
-def test_a_vote_on_a_case_is_no_guess_on_another(led):
     """The tail has a fourth choice, which the report has not."""
     lead, code = led
-    seat = Seat(code)
-    for one in (lead, seat):
-        one.app.session_state["case"] = "partial_groups-tail"
-        one.run()
-    seat.press("choice-partial_groups-3")
-    lead.press("room-reveal")
-    assert "The guess is 3." in seat.run().text
-    assert "You said" not in lead.text
-    seat.press("room-leave")
-    seat.app.session_state["case"] = Q
-    assert "You said" not in seat.run().text
-
-
-def test_the_lead_has_no_vote_and_reveals_by_one_button(led):
-    lead, code = led
-    lead.press("choice-partial_groups-0").press("skip-partial_groups")
-    assert lead.covered and counts(code) == {}
-    assert not widgets.rooms().room(code).revealed
-
-
-def test_a_reveal_can_be_undone(led):
-    lead, code = led
-    seat = Seat(code).press("choice-partial_groups-0")
-    assert "Positive: <b>" not in lead.run().text  # hidden until the reveal
-    lead.press("room-reveal")
-    assert "Positive: <b>1</b>" in lead.text and not seat.run().covered
-    lead.press("room-hide")
-    assert lead.covered and seat.run().covered
+    seat, tail = Seat(code, follow=False), "partial_groups-tail"
     seat.press("choice-partial_groups-2")
-    assert counts(code) == {2: 1}
-
-
-def test_a_learner_cannot_reveal(led):
-    _, code = led
-    seat = Seat(code, seat="a-learner")
-    assert not seat.has("room-reveal") and "Room **" in seat.text
+    lead.press("room-reveal")
+    assert not seat.run().covered
+    assert seat.at(tail).covered and counts(code, tail) == {}
+    seat.press("choice-partial_groups-3")
+    assert counts(code, tail) == {3: 1} and not seat.at(Q).covered
+    lead.at(tail).press("room-reveal")
+    assert "The guess is 3." in seat.at(tail).text and "You said" not in lead.text
+    seat.press("room-leave")
+    assert "You said" not in seat.at(Q).text
 
 
 def test_followers_keep_their_batch_and_may_open_the_leads(led):
@@ -566,8 +515,7 @@ def test_how_a_plan_opens_and_closes_is_voted_on(visit, led, step):
 
 def test_a_follower_goes_to_the_leads_page(led, monkeypatch):
     lead, code = led
-    lead.app.session_state["case"] = "rejected_rows"
-    lead.run()
+    lead.at("rejected_rows")
     gone = []
 
     def go(page, query_params):
@@ -583,8 +531,7 @@ def test_a_follower_goes_to_the_leads_page(led, monkeypatch):
 def test_who_does_not_follow_is_told_where_the_lead_is(led):
     lead, code = led
     seat = Seat(code, follow=False)
-    lead.app.session_state["case"] = "partial_groups-tail"
-    lead.run()
+    lead.at("partial_groups-tail")
     title = gradebook.load("partial_groups-tail").title
     assert f"The lead is at “{title}”" in seat.run().app.button(key="room-way").label
     seat.app.session_state["stays"] = True  # the page's own choice of a case
@@ -596,9 +543,7 @@ def test_who_does_not_follow_is_told_where_the_lead_is(led):
 def test_the_lead_sees_how_many_are_at_the_question(led):
     lead, code = led
     for case in (Q, Q, "partial_groups-tail"):
-        seat = Seat(code, follow=False)
-        seat.app.session_state["case"] = case
-        seat.run()
+        Seat(code, follow=False).at(case)
     assert "2 of 3 are at this question" in lead.run().text
 
 
@@ -607,8 +552,7 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
     monkeypatch.setattr(widgets, "client", lambda: "one machine")
     sheet.widget("room-code").set_value("AAAAAA")
     for _ in range(2):
-        sheet.widget("room-join").click()
-        sheet.run()
+        press(sheet, "room-join")
     assert "Too many wrong codes" in sheet.app.warning[0].value
     widgets.wrong_codes.cache_clear()
 
@@ -652,10 +596,10 @@ def test_a_closed_room_is_said_and_can_be_left(led):
     assert "closed" not in seat.text and seat.covered
 
 
-def test_a_room_that_never_was_is_said():
-    seat = Seat("<b>**")
-    text = "\n".join(e.value for e in seat.app.warning)
-    assert "No room with the code B is open" in text
+def test_a_room_that_never_was_is_said(sheet):
+    assert "No room with the code B is open" in Seat("<b>**").app.warning[0].value
+    sheet.widget("room-code").set_value("nope")
+    assert "NOPE" in press(sheet, "room-join").app.warning[0].value
 
 
 def test_a_full_room_is_said(led, monkeypatch):
@@ -669,6 +613,7 @@ def test_a_full_room_is_said(led, monkeypatch):
 
 def test_the_presenter_view_is_on_by_the_address_alone():
     plain, shown = Seat(), Seat(present="1")
+    assert plain.covered and "room" not in plain.text.lower()  # nothing of a room
     assert not plain.has("present-leave") and shown.has("present-leave")
     shown.press("present-leave")
     assert not shown.has("present-leave")
