@@ -34,33 +34,16 @@ TYPES: Mapping[str, Sequence[pa.DataType]] = {
 """The types in which a recorder writes a column, by its kind."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """One rank's rows of one step: where they stand.
-
-    batch     the number of their batch in the stream
-    rank      the process that recorded them; `ranks` is how many there were
-    session   when that recorder started: the latest one counts
-    written   when the step was recorded
-    by_token  some row's advantages differ between its tokens
-    """
-
-    source: Source
-    batch: int
-    rows: int
-    rank: int
-    ranks: int
-    session: int
-    written: int
-    by_token: bool
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recording:
     """A folder of recordings. It is small and can be sent to a worker: the
     rows are read where `table` is called.
 
-    parts     step -> rank -> where its rows stand, steps in order
+    parts     where the rows of each step and rank stand, in order: step, rank,
+              source, batch (its number in that stream), rows; with ranks (how
+              many there were), session (when that recorder started), written
+              (when the step was recorded) and by_token (some row's advantages
+              differ between its tokens)
     declared  what the trainer was configured with
     types     column -> the float type that the trainer handed over, the
               coarsest one where steps differ
@@ -69,7 +52,7 @@ class Recording:
               that cannot be read, and last steps that are cut off
     """
 
-    parts: Mapping[int, Mapping[int, Part]]
+    parts: pd.DataFrame
     declared: Mapping[str, Any]
     types: Mapping[str, str]
     columns: tuple[str, ...]
@@ -78,13 +61,15 @@ class Recording:
     @property
     def by_token(self) -> bool:
         """Some row's advantages differ between its tokens."""
-        return any(p.by_token for ranks in self.parts.values() for p in ranks.values())
+        return bool(self.parts["by_token"].any())
 
     @property
     def steps(self) -> tuple[int, ...]:
         """The steps of which every rank's part is there, in order."""
-        absent = self.missing()
-        return tuple(step for step in self.parts if step not in absent)
+        return tuple(self._whole()["step"].unique().tolist())
+
+    def _whole(self) -> pd.DataFrame:
+        return self.parts[~self.parts["step"].isin([*self.missing()])]
 
     def split(self, count: int) -> list[Recording]:
         """At most `count` recordings of whole steps, one after the other,
@@ -92,24 +77,21 @@ class Recording:
         1."""
         if count < 1:
             raise refuse("1 or more", count, "count")
-        rows = {s: sum(p.rows for p in self.parts[s].values()) for s in self.steps}
-        share = max(-(-sum(rows.values()) // count), 1)
-        chunks: dict[int, dict[int, Mapping[int, Part]]] = {}
-        before = 0
-        for step in self.steps:
-            chunks.setdefault(before // share, {})[step] = self.parts[step]
-            before += rows[step]
-        return [replace(self, parts=chunk, problems=()) for chunk in chunks.values()]
+        parts = self._whole()
+        rows = parts.groupby("step")["rows"].sum()
+        share = max(-(-rows.sum() // count), 1)
+        chunk = parts["step"].map((rows.cumsum() - rows) // share)
+        return [replace(self, parts=p, problems=()) for _, p in parts.groupby(chunk)]
 
     def missing(self) -> dict[int, tuple[int, ...]]:
         """Step -> the ranks whose rows are not there."""
-        missing = {}
-        for step, parts in self.parts.items():
-            ranks = max(parts.values(), key=lambda part: part.session).ranks
-            absent = tuple(rank for rank in range(ranks) if rank not in parts)
-            if absent:
-                missing[step] = absent
-        return missing
+        steps = self.parts.sort_values("session").groupby("step")
+        ranks = steps["ranks"].last()
+        short = ranks[steps.size() < ranks]
+        return {
+            step: tuple(sorted({*range(count)} - {*steps.get_group(step)["rank"]}))
+            for step, count in short.items()
+        }
 
     def table(self) -> pa.Table:
         """The rows of the whole steps, steps in order, ranks in order within a
@@ -117,15 +99,14 @@ class Recording:
         damaged."""
         tables = [pa.table({name: [] for name in self.columns})]
         streams: dict[Source, list[Any]] = {}
-        for step in self.steps:
-            for _, part in sorted(self.parts[step].items()):
-                with _naming(part.source.name):
-                    if part.source not in streams:
-                        streams[part.source] = _batches(part.source)[1]
-                    batch, _ = streams[part.source][part.batch]
-                    batch.validate(full=True)
-                if batch.num_rows:
-                    tables.append(pa.Table.from_batches([batch]))
+        for part in self._whole().itertuples():
+            with _naming(part.source.name):
+                if part.source not in streams:
+                    streams[part.source] = _batches(part.source)[1]
+                batch, _ = streams[part.source][part.batch]
+                batch.validate(full=True)
+            if batch.num_rows:
+                tables.append(pa.Table.from_batches([batch]))
         with _naming("the recording"):
             # What only some of the batches have is null elsewhere.
             table = pa.concat_tables(tables, promote_options="permissive")
@@ -185,7 +166,7 @@ def recording(
     """
     files = sources([paths] if isinstance(paths, (str, Path)) else paths)
     problems = _notes_beside(files)
-    parts: dict[int, dict[int, list[Part]]] = {}
+    parts: list[dict[str, Any]] = []
     declared: Mapping[str, Any] | None = None
     types: dict[str, str] = {}
     columns: tuple[str, ...] = ()
@@ -195,13 +176,13 @@ def recording(
             problems.append(f"{name}: not of the recording")
             continue
         try:
-            facts, names, steps, cut = _contents(source)
+            facts, names, batches, cut = _contents(source)
         except Exception:  # as varied as the damage
             problems.append(f"{name}: damaged, or its first step is cut off")
             continue
         if cut:
             problems.append(
-                f"{name}: cut off behind its first {len(steps)} steps (the run was"
+                f"{name}: cut off behind its first {len(batches)} steps (the run was"
                 " killed, or is writing the next one now)"
             )
         for key, first in (("format", FORMAT), ("declared", declared)):
@@ -211,12 +192,10 @@ def recording(
         declared = facts["declared"]
         for column, kind in facts["types"].items():
             types[column] = max(kind, types.get(column, kind), key=COARSE.index)
-        for step, part in steps:
-            parts.setdefault(step, {}).setdefault(part.rank, []).append(part)
+        parts += batches
     if declared is None:
         return None
-    latest = _latest(dict(sorted(parts.items())))
-    return Recording(latest, declared, types, columns, tuple(problems))
+    return Recording(_latest(parts), declared, types, columns, tuple(problems))
 
 
 def _notes_beside(sources: Sequence[Source]) -> list[str]:
@@ -232,9 +211,9 @@ def _notes_beside(sources: Sequence[Source]) -> list[str]:
 
 def _contents(
     source: Source,
-) -> tuple[dict[str, Any], tuple[str, ...], list[tuple[int, Part]], bool]:
-    """A stream's facts, its columns, step and place of each batch, and whether it
-    is cut off. Raises whatever Arrow does where the file is damaged."""
+) -> tuple[dict[str, Any], tuple[str, ...], list[dict[str, Any]], bool]:
+    """A stream's facts, its columns, its batches as rows of `Recording.parts`, and
+    whether it is cut off. Raises whatever Arrow does where the file is damaged."""
     schema, batches, cut = _batches(source)
     facts = json.loads((schema.metadata or {})[KEY.encode()])
     names = tuple(name for name in schema.names if name in KNOWN)
@@ -243,39 +222,27 @@ def _contents(
     declared = isinstance(facts["declared"], dict) and "format" in facts
     if not ({*names} >= NEEDED and typed and floats and declared):
         raise ValueError("not what a recorder writes")
-    rank, ranks, session = (int(facts[n]) for n in ("rank", "ranks", "session"))
-    steps: list[tuple[int, Part]] = []
+    run = {name: int(facts[name]) for name in ("rank", "ranks", "session")}
+    parts = []
     for number, (batch, metadata) in enumerate(batches):
-        step = json.loads(metadata[KEY])
-        written, by_token = int(step["written"]), bool(step.get("by_token"))
-        run = rank, ranks, session
-        part = Part(source, number, batch.num_rows, *run, written, by_token)
-        steps.append((int(step["step"]), part))
-    return facts, names, steps, cut
+        step = {"by_token": False, **json.loads(metadata[KEY])}
+        place = {"source": source, "batch": number, "rows": batch.num_rows}
+        numbers = {name: int(step[name]) for name in ("step", "written", "by_token")}
+        parts.append(run | place | numbers)
+    return facts, names, parts, cut
 
 
-def _latest(
-    steps: Mapping[int, Mapping[int, Sequence[Part]]],
-) -> dict[int, dict[int, Part]]:
+def _latest(batches: list[dict[str, Any]]) -> pd.DataFrame:
     """The latest part of each rank and step. Where the recorder of one rank
     was started again since another rank wrote its part, that part is of the
     run that is being repeated, and does not count."""
-    started: dict[int, int] = {}
-    for ranks in steps.values():
-        for rank, parts in ranks.items():
-            first = min(part.session for part in parts)
-            started[rank] = min(first, started.get(rank, first))
-    latest = {}
-    for step, ranks in steps.items():
-        last = {
-            rank: max(parts, key=lambda part: (part.session, part.written))
-            for rank, parts in ranks.items()
-        }
-        count = max(last.values(), key=lambda part: part.session).ranks
-        restarts = [p.session for rank, p in last.items() if p.session > started[rank]]
-        latest[step] = {
-            rank: part
-            for rank, part in last.items()
-            if rank < count and all(part.written > start for start in restarts)
-        }
-    return latest
+    names = ["step", "rank", "ranks", "session", "written", "by_token"]
+    parts = pd.DataFrame(batches, columns=[*names, "source", "batch", "rows"])
+    first = parts.groupby("rank")["session"].transform("min")
+    parts["restart"] = parts["session"].where(parts["session"] > first, 0)
+    parts = parts.sort_values(["step", "session", "written"])
+    parts = parts.drop_duplicates(["step", "rank"], keep="last")
+    steps = parts.groupby("step")
+    current = parts["written"] > steps["restart"].transform("max")
+    current &= parts["rank"] < steps["ranks"].transform("last")
+    return parts[current].sort_values(["step", "rank"])

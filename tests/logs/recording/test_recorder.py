@@ -182,7 +182,7 @@ def test_training_goes_on_after_a_bad_argument(tmp_path):
         recorder.step(2, **ROWS)
     recorder.close()
     found = recording([tmp_path])
-    assert list(found.parts) == [2]
+    assert found.steps == (2,)
     assert [line.split(":")[0] for line in found.problems] == [
         "step 0",
         "step 1",
