@@ -6,7 +6,8 @@ A cell that cannot be used becomes NaN, and an error with its row.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
     # where the log says which rows were scored.
     several = len(columns.rewards) > 1 or columns.by_place or "scored" in of
     table: dict[str, np.ndarray] = {}
-    for at, name in enumerate(columns.rewards):
+    for number, name in enumerate(columns.rewards):
         reward = frame[name]
         if has_lists(reward):  # a reward at each token
             tokens = reward.astype(object).map(listed)
@@ -47,21 +48,15 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
         values = _numbers(reward)
         wrong = ~np.isfinite(values) & ~(_empty(reward) & several)
         _refuse(reward, wrong, "a number", broken)
-        table[f"reward {at}"] = values
-    if "step" in of:
-        table["step"] = _steps(of["step"], broken)
-    for name in ("prompt", "rollout", "rank", "text"):
-        if name in of:
-            table[name] = _labels(of[name], broken)
-    for name, least in (("steps", 1), ("kept_steps", 0)):
-        if name in of:
-            table[name] = _whole(of[name], broken, least)
-    if "scored" in of:
-        table["scored"] = _flags(of["scored"], broken)
+        table[f"reward {number}"] = values
+    for role, read in READERS.items():
+        if role in of:
+            table[role] = read(of[role], broken)
     if "advantage" in of:
         advantage = of["advantage"]
         if has_lists(advantage):
-            advantage, table["length"] = _one_a_row(advantage, of.get("mask"), broken)
+            advantage, tokens = _one_a_row(advantage, of.get("mask"), broken)
+            table.setdefault("length", tokens)
         table["advantage"] = _numbers(advantage)
         if advantage.dtype.kind not in "fiub":
             # NaN and infinity are numbers that a trainer may have computed.
@@ -71,22 +66,19 @@ def canonical(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Brok
             wrong &= table.get("kept_steps", np.ones(len(frame))) != 0
             _refuse(advantage, wrong, "a number", broken)
     if "mask" in of:
-        table["length"] = np.array([*map(_tokens, of["mask"])], dtype="float64")
-        wrong = np.isnan(table["length"])
+        masks = [listed(cell) for cell in of["mask"]]
+        wrong = np.array([m is None or not np.isin(m, (0, 1)).all() for m in masks])
+        table["length"] = np.array([np.nan if m is None else m.sum() for m in masks])
         _refuse(of["mask"], wrong, "a list of 0 and 1", broken)
-    elif "length" in of:
-        table["length"] = _whole(of["length"], broken, least=0)
-    for name, keeps in (("accepted", 1.0), ("rejected", 0.0)):
-        if name in of:
-            flags = _flags(of[name], broken)
-            whole = table.get("length", np.ones(len(frame)))
+    for role, keeps in (("accepted", 1.0), ("rejected", 0.0)):
+        if role in table:
+            flags, whole = table.pop(role), table.get("length", np.ones(len(frame)))
             table.setdefault("all_tokens", whole)
             table["length"] = np.where(flags == keeps, whole, flags * 0)
-    if "eos" in of:
-        table["eos"] = _flags(of["eos"], broken)
-    elif "truncated" in of:
-        table["eos"] = 1 - _flags(of["truncated"], broken)
-    elif "finish_reason" in of:
+    truncated = table.pop("truncated", None)
+    if "eos" not in of and truncated is not None:
+        table["eos"] = 1 - truncated
+    elif "eos" not in of and "finish_reason" in of:
         words = of["finish_reason"].astype(str).str.lower()
         table["eos"] = 1.0 - words.isin(CUT_SHORT).to_numpy()
     if "steps" in table and "kept_steps" in table:
@@ -144,7 +136,7 @@ def is_unknown(steps: np.ndarray) -> np.ndarray:
     return steps == (UNKNOWN if steps.dtype.kind in "iu" else "")
 
 
-def _whole(column: pd.Series, broken: Broken, least: int) -> np.ndarray:
+def _whole(column: pd.Series, broken: Broken, least: int = 0) -> np.ndarray:
     values = _numbers(column)
     with np.errstate(invalid="ignore"):
         whole = (values % 1 == 0) & (values >= least) & (values <= 2**31)
@@ -189,6 +181,16 @@ def _flags(column: pd.Series, broken: Broken) -> np.ndarray:
     values = np.array([*flags, np.nan])[codes]
     _refuse(column, np.isnan(values), "true or false", broken)
     return values
+
+
+READERS: Mapping[str, Callable[[pd.Series, Broken], np.ndarray]] = {
+    "step": _steps,
+    **dict.fromkeys(("prompt", "rollout", "rank", "text"), _labels),
+    "steps": partial(_whole, least=1),
+    **dict.fromkeys(("kept_steps", "length"), _whole),
+    **dict.fromkeys(("scored", "accepted", "rejected", "eos", "truncated"), _flags),
+}
+"""How each column is read, but rewards, advantages, masks and reasons to finish."""
 
 
 def _one_a_row(
@@ -238,14 +240,6 @@ def listed(cell: object) -> np.ndarray | None:
     except (TypeError, ValueError, OverflowError, RecursionError):
         return None
     return values if values.ndim == 1 else None
-
-
-def _tokens(cell: object) -> float:
-    """How many ones a mask has; NaN for what is none."""
-    mask = listed(cell)
-    if mask is None or not np.isin(mask, (0, 1)).all():
-        return np.nan
-    return float(mask.sum())
 
 
 def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:

@@ -26,8 +26,8 @@ TRL_ROLES = ("step", "prompt", "advantage")
 """What TRL's own columns can be; next to them stand reward functions and
 whatever these log, under any name."""
 
-TRL_TEXTS = ("prompt", "completion")
-"""The columns that follow the step in TRL's log."""
+IDS = {*NAMES["prompt"], *NAMES["step"]}
+"""Names of numbers that are no rewards."""
 
 VERL = {"uid", "advantages"}
 VERL_REWARDS = {"token_level_rewards", "token_level_scores"}
@@ -95,12 +95,12 @@ def guessed(
     Raises GradebookError for a role or column that does not exist, and
     for a log without rewards.
     """
-    given = dict(given or {})
-    text = given.get("reward", "")
+    named = dict(given or {})
+    text = named.get("reward", "")
     rewards = [text] if text in names else [part.strip() for part in text.split("+")]
     rewards = [name for name in rewards if name]
-    role = {key: name for key, name in given.items() if name and key != "reward"}
-    for key in given:
+    role = {key: name for key, name in named.items() if name and key != "reward"}
+    for key in named:
         if key not in NAMES:
             raise refuse("one of " + ", ".join(NAMES), key, key)
     for key, name in [*role.items(), *(("reward", name) for name in rewards)]:
@@ -108,19 +108,23 @@ def guessed(
             columns = "one of the columns " + shown(", ".join(names), 200)
             raise refuse(columns, name, key)
     taken = {*role.values(), *rewards}
-    for key, aliases in _known(names).items():
+    for key, aliases in _aliases(names).items():
         by_name = {plain(n): n for n in reversed(names) if n not in taken}
         likely = [by_name[alias] for alias in aliases if alias in by_name]
         name = min(likely, key=lambda n: key == "prompt" and n in by_row, default="")
-        if name and key not in given:
+        if name and key not in named:
             role[key] = name
             taken.add(name)
     named_reward = role.pop("reward", "")
-    written = {"prompt", "completion", "advantage"} <= set(names)  # by TRL
-    by_place = written and (role.get("prompt") == "prompt" or _opens(names))
-    by_place &= "prompt" in role
-    if not rewards and by_place and "reward" not in given:
-        rewards = _reward_functions(names, numbers, role)
+    by_place = {"prompt", "completion", "advantage"} <= {*names} and "prompt" in role
+    by_place &= role.get("prompt") == "prompt" or _is_trl(names)
+    if not rewards and by_place and "reward" not in named:
+        # TRL's reward functions: numbers between completion and advantage, but for
+        # ids of problems.
+        first, last = names.index("completion") + 1, names.index("advantage")
+        between = names[first:last] if first <= last else names
+        others = {*role.values(), *(n for n in names if plain(n) in IDS)}
+        rewards = [n for n in between if n in numbers and n not in others]
     if not rewards and named_reward:
         rewards = [named_reward]
     if not rewards:
@@ -129,10 +133,10 @@ def guessed(
             expected="a column of rewards (name it with reward=...)",
             found="columns " + shown(", ".join(names), 120),
         )
-    trusted = {key for key, name in given.items() if name}
+    trusted = {key for key, name in named.items() if name}
     if by_place:
         trusted |= {*TRL_ROLES, "reward"}
-    elif set(names) >= VERL and VERL_REWARDS & set(names):
+    elif {*names} >= VERL and VERL_REWARDS & {*names}:
         trusted |= {r for r, name in VERL_ROLES.items() if role.get(r) == name}
         trusted |= {"reward"} if {*rewards} <= VERL_REWARDS else set()
     return Columns(role, tuple(rewards), by_place, frozenset(trusted))
@@ -143,41 +147,22 @@ def recorded_columns(
 ) -> Columns:
     """The columns of a recording, by their own names; `given` as for
     `guessed`, and raises as it does."""
-    own = {role: role if role in names else "" for role in NAMES}
-    return guessed(names, names, {**own, **(given or {})})
+    as_written = {role: role if role in names else "" for role in NAMES}
+    return guessed(names, names, {**as_written, **(given or {})})
 
 
-def _opens(names: Sequence[str]) -> bool:
-    """The log begins as TRL's do: step, prompt, completion."""
-    if "prompt" not in names or "advantage" not in names:
-        return False
-    at = list(names).index("prompt")
-    return [*names[max(at - 1, 0) : at + 2]] == ["step", *TRL_TEXTS]
+def _is_trl(names: Sequence[str]) -> bool:
+    """The log begins as TRL's do: step, prompt, completion; and has advantages."""
+    return "|step|prompt|completion|" in f"|{'|'.join(names)}|" and "advantage" in names
 
 
-def _known(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+def _aliases(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """NAMES, or those of them that mean something in TRL's own log: a
     function called `truncated` gives a reward there. With a column of
     rewards it may be another trainer's log of the same shape."""
-    if not _opens(names):
+    if not _is_trl(names):
         return NAMES
-    known = {**NAMES, "prompt": (*GROUP_IDS, "prompt")}
+    aliases = {**NAMES, "prompt": (*GROUP_IDS, "prompt")}
     if any(plain(name) in NAMES["reward"] for name in names):
-        return known
-    return {role: known[role] for role in TRL_ROLES}
-
-
-def _reward_functions(
-    names: Sequence[str], numbers: Sequence[str], role: Mapping[str, str]
-) -> list[str]:
-    """TRL's reward functions: numbers between completion and advantage,
-    but for ids of problems."""
-    first = names.index("completion") + 1
-    last = names.index("advantage")
-    between = names[first:last] if first <= last else names
-    ids = (*NAMES["prompt"], *NAMES["step"])
-    return [
-        name
-        for name in between
-        if name in numbers and name not in role.values() and plain(name) not in ids
-    ]
+        return aliases
+    return {role: aliases[role] for role in TRL_ROLES}

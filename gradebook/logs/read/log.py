@@ -31,9 +31,9 @@ Progress = Callable[[float], object]
 class Log:
     """A log: what its columns are, its rows, and what went wrong.
 
-    types          "reward" and "advantage" -> the type of the numbers: a
-                   float type, "int", "text 4" for text of at most 4
-                   decimals, "text" for longer ones, "" for no such column
+    types          "reward" and "advantage" -> the type of the numbers in the
+                   first file: a float type, "int", "text 4" for text of at most
+                   4 decimals, "text" for longer ones, "" for no such column
     recording      what a recorder wrote, where the files are its own
     header         the names of the first file's columns, and of those of numbers
     by_row         columns that may name prompts, and were found not to
@@ -147,14 +147,20 @@ def read_files(
 
     errors: list[GradebookError] = []
     total, read, tables = max(sum(s.size for s in files), 1), 0, []
-    for at, source in enumerate(files):
+    for number, source in enumerate(files):
         try:
             rows = read_rows(source, choose)
         except GradebookError as error:
             errors.append(error.inside(source.name))
         else:
             assert log is not None
-            tables.append(_table(log, rows, Path(source.name).name, at))
+            name = Path(source.name).name
+            log.types = log.types or _types(log.columns, rows.types)
+            table = log._marked(rows, name)
+            if "step" not in table:  # a file is one
+                in_name = number_in(name) if len(files) > 1 else 0
+                table["step"] = number if in_name is None else in_name
+            tables.append(table)
         read += source.size
         if progress is not None:
             progress(read / total)
@@ -177,17 +183,6 @@ def read_files(
     return log
 
 
-def _table(log: Log, rows: Rows, file: str, number: int) -> pd.DataFrame:
-    """The rows of a file, the `number`-th of the log, in canonical columns. Where
-    no column names steps, a file is one."""
-    log.types = _types(log.columns, rows.types, log.types)
-    table = log._marked(rows, file)
-    if "step" not in table:
-        named = number_in(file) if len(log.sources) > 1 else 0
-        table["step"] = number if named is None else named
-    return table
-
-
 def other_prompts(log: Log, columns: Mapping[str, str] | None) -> tuple[str, ...]:
     """`by_row` for another column of prompts than the log's, which was guessed;
     () where there is none."""
@@ -200,17 +195,12 @@ def other_prompts(log: Log, columns: Mapping[str, str] | None) -> tuple[str, ...
     return more if other not in more else ()
 
 
-def _types(
-    columns: Columns, types: Mapping[str, str], before: Mapping[str, str]
-) -> dict[str, str]:
-    """The types of rewards and advantages, "" where functions or files differ."""
-    advantage = columns.role.get("advantage", "")
-    kinds = {}
-    for name, used in (("advantage", (advantage,)), ("reward", columns.rewards)):
-        each = {types.get(column, "") for column in used}
-        each |= {before[name]} if name in before else set()
-        kinds[name] = each.pop() if len(each) == 1 else ""
-    return kinds
+def _types(columns: Columns, types: Mapping[str, str]) -> dict[str, str]:
+    """The types of rewards and advantages, "" where functions differ."""
+    rewards = {types.get(name, "") for name in columns.rewards}
+    advantage = types.get(columns.role.get("advantage", ""), "")
+    reward = rewards.pop() if len(rewards) == 1 else ""
+    return {"advantage": advantage, "reward": reward}
 
 
 def told_apart(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
@@ -256,7 +246,7 @@ def read_frame(frame: pd.DataFrame, columns: Mapping[str, str] | None = None) ->
     kinds = {str(name): frame[name].dtype for name in frame.columns}
     of_numbers = [name for name, kind in kinds.items() if kind.kind in "fiub"]
     log = Log((), guessed([*kinds], of_numbers, columns), rows=len(frame))
-    log.types = _types(log.columns, {n: str(k) for n, k in kinds.items()}, {})
+    log.types = _types(log.columns, {n: str(k) for n, k in kinds.items()})
     table, broken = canonical(frame, log.columns)
     if broken:
         raise broken[min(broken)]

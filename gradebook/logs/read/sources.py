@@ -137,7 +137,9 @@ def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
 def natural(name: str) -> list[str | int]:
     """A key under which 10.jsonl comes after 9.jsonl: text, number, text, .."""
     parts = re.split("([0-9]+)", name)
-    return [int(part) if at % 2 else part for at, part in enumerate(parts)]
+    return [
+        int(part) if part.isascii() and part.isdecimal() else part for part in parts
+    ]
 
 
 def number_in(name: str) -> int | None:
