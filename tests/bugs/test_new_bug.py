@@ -75,7 +75,7 @@ claim = "What goes wrong is told after the answer."
 teaser = "A scene is set before it."
 story = "One sentence. A second one. A third one."
 lesson = "Look at row 1."
-trainer = "Nobody's"
+trainer = "Nobody"
 status = "open"
 status_note = "Made up."
 rule = "What is correct is computed."
@@ -88,7 +88,7 @@ rows = [{rows}]
 eps = 1e-9
 
 [affected]
-trainer = "Nobody's"
+trainer = "Nobody"
 versions = "all"
 keys = ["world_size above 1"]
 look = "Search for the stage."
