@@ -24,7 +24,7 @@ def test_a_bug_is_explained_by_its_own_numbers(capsys):
     assert main(["explain", "partial_groups"]) == 0
     lines = capsys.readouterr().out.splitlines()
     # Worked out by hand in the scenario file: row 10 is +1 and -0.480.
-    assert "10 C 2 +1.000 −0.480".split() in [line.split() for line in lines]
+    assert ["10", "C", "2", "+1.000", "−0.480"] in [line.split() for line in lines]
     assert "  (2.000 − 25.750) / 49.507 = −0.480" in lines
 
 
