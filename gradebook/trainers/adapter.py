@@ -1,4 +1,4 @@
-"""What an adapter says about one trainer, and how a step reaches it."""
+"""What the table of adapters says about a trainer, and how a step reaches it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,11 @@ class Rows:
 
     def lists(self) -> list[list[float]]:
         """Rewards by prompt, NaN where one is missing."""
-        values = iter(self.rewards().double().tolist())
+        return self.by_prompt(self.rewards().double().tolist())
+
+    def by_prompt(self, rows: Sequence[Any]) -> list[list[Any]]:
+        """What each row has, by prompt."""
+        values = iter(rows)
         return [[next(values) for _ in group] for group in self.groups]
 
     def tokens(self) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
@@ -62,16 +66,9 @@ class Rows:
         mask = torch.ones(len(rewards), 4, dtype=torch.int64)
         return scores, mask, np.array(self.prompt)
 
-    def grouped(self, advantages: Any) -> list[list[float]]:
-        """Advantages of all rows, as float64, by prompt."""
-        if isinstance(advantages, torch.Tensor):
-            advantages = advantages.double()
-        flat = np.asarray(advantages, dtype=np.float64)
-        if flat.shape != (len(self.prompt),):
-            shape = " by ".join(map(str, flat.shape))
-            raise ValueError(f"{len(self.prompt)} rows in, {shape} advantages out")
-        values = iter(flat.tolist())
-        return [[next(values) for _ in group] for group in self.groups]
+
+LATEST = "9999"
+"""Before it is every version."""
 
 
 @dataclass(frozen=True)
@@ -115,31 +112,27 @@ class Function:
     """One function of a trainer, under one choice of its settings.
 
     setting    what was chosen, in the trainer's own words
-    places     (file, name) where it has stood, or (file, name, after, before)
-               for statements of it; the first that is there counts
+    places     "file name" where it has stood, or "file name after before" for
+               statements of it; the first that is there counts
     call       how it is called: cut function, rows, settings -> advantages [R]
     declared   the computation that its documentation asks for
     reached    the settings that reach it
     default    whether a user meets it without choosing it
     settings   what `call` is given beside the rows
     since, before  the versions it is good for
-    stubs      stand for names that are not to be had, jax for example
-    functions  takes a reward from each of several functions
     untold     laws that these numbers cannot tell, as what stands for a
                missing library rounds differently
     """
 
     setting: str
-    places: tuple[tuple[str, ...], ...]
+    places: tuple[str, ...]
     call: Callable[..., Any]
     declared: Mapping[str, Any]
     reached: str
     default: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     since: str = "0"
-    before: str = "9999"
-    stubs: Mapping[str, Any] = field(default_factory=dict)
-    functions: bool = False
+    before: str = LATEST
     untold: tuple[str, ...] = ()
 
     def cut(self, files: Files, version: str) -> Cut:
@@ -147,13 +140,12 @@ class Function:
         if not numbers(self.since) <= numbers(version) < numbers(self.before):
             raise NotCut(f"not in {version}")
         reasons = []
-        for path, name, *ends in self.places:
+        for place in self.places:
+            path, name, *ends = place.split()
             try:
-                module = Module(path, files, self.stubs)
-                if ends:
-                    run, line = module.statements(name, *ends)
-                else:
-                    run, line = module.method(name)
+                module = Module(path, files)
+                reach = module.statements if ends else module.method
+                run, line = reach(name, *ends)
                 return Cut(run, module, f"{path}:{line}", name.lstrip("."))
             except NotCut as error:
                 reasons.append(str(error))
@@ -166,9 +158,16 @@ class Function:
         weights: Sequence[float] | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> list[list[float]]:
-        """Its advantages for rewards by prompt."""
+        """Its advantages for rewards by prompt, as float64."""
         rows = Rows(groups, weights, dtype)
-        return rows.grouped(self.call(cut, rows, **self.settings))
+        advantages = self.call(cut, rows, **self.settings)
+        if isinstance(advantages, torch.Tensor):
+            advantages = advantages.double()
+        values = np.asarray(advantages, dtype=np.float64)
+        if values.shape != (len(rows.prompt),):
+            shape = " by ".join(map(str, values.shape))
+            raise ValueError(f"{len(rows.prompt)} rows in, {shape} advantages out")
+        return rows.by_prompt(values.tolist())
 
 
 @dataclass(frozen=True)

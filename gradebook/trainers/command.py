@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from gradebook.core.errors import refuse
-from gradebook.trainers.adapters import adapters
+from gradebook.trainers.adapters import ADAPTERS
 from gradebook.trainers.cut import NotCut
 from gradebook.trainers.measure import installed
 from gradebook.trainers.measure import probes as probes_of
@@ -27,9 +27,9 @@ def probe_command(
     if (name is None) == (trainer is None):
         raise refuse("MODULE:FUNCTION or --trainer", "both or none", "probe")
     if trainer is not None:
-        probes = _of_trainer(trainer)
+        probes = probes_of_trainer(trainer)
     else:
-        probes = {str(name): probe(_function(str(name)), declared)}
+        probes = {str(name): probe(function_named(str(name)), declared)}
     if form == "json":
         print(json.dumps({key: result.to_dict() for key, result in probes.items()}))
     elif form == "github":
@@ -42,8 +42,9 @@ def probe_command(
     return 1 if 1 in codes else max(codes)
 
 
-def _function(name: str) -> Any:
-    module, colon, inner = name.partition(":")
+def function_named(name: str) -> Any:
+    """The function of `package.module:function`. Raises GradebookError."""
+    module, _, inner = name.partition(":")
     sys.path.insert(0, "")
     try:
         function = import_module(module)
@@ -51,16 +52,16 @@ def _function(name: str) -> Any:
             function = getattr(function, part)
     except (ImportError, AttributeError, ValueError) as error:
         raise refuse("package.module:function", f"{name} ({error})", "probe") from None
-    if not callable(function):
-        raise refuse("a function", name, "probe")
     return function
 
 
-def _of_trainer(package: str) -> dict[str, Probe]:
-    matching = [each for each in adapters() if package in (each.package, each.trainer)]
+def probes_of_trainer(name: str) -> dict[str, Probe]:
+    """The probes of an installed trainer, or of those of its packages that are
+    installed. Raises GradebookError where there is none."""
+    matching = [each for each in ADAPTERS if name in (each.package, each.trainer)]
     if not matching:
-        names = ", ".join(each.package for each in adapters())
-        raise refuse(f"one of {names}", package, "--trainer")
+        names = ", ".join(each.package for each in ADAPTERS)
+        raise refuse(f"one of {names}", name, "--trainer")
     probes, absent = {}, []
     for adapter in matching:
         try:
@@ -68,11 +69,11 @@ def _of_trainer(package: str) -> dict[str, Probe]:
         except NotCut as error:
             absent.append(str(error))
             continue
-        for function, result, where, _ in probes_of(adapter, files, version):
-            name = f"{adapter.package} {version} {where} [{function.setting}]"
-            probes[name] = result
+        for function, result, cut in probes_of(adapter, files, version):
+            place = f"{adapter.package} {version} {cut.where} [{function.setting}]"
+            probes[place] = result
     if len(absent) == len(matching):
         raise refuse("an installed trainer", "; ".join(absent), "--trainer")
     if not probes:
-        raise refuse("a release with its functions", package, "--trainer")
+        raise refuse("a release with its functions", name, "--trainer")
     return probes

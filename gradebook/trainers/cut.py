@@ -12,12 +12,15 @@ import __future__
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from copy import copy
 from importlib import import_module
 from types import CodeType
 from typing import Any
+
+import numpy as np
+import torch
 
 REAL = {*sys.stdlib_module_names, "torch", "numpy", "typing_extensions"}
 """Packages that a cut function may use as they are."""
@@ -46,22 +49,30 @@ class Silent:
         pass
 
 
+STUBS: dict[str, Any] = {
+    "__name__": "__main__",
+    "logger": Silent(),
+    "jax": None,
+    "jnp": np,
+    # verl 0.6.0 to 0.7.0 asks for a device and gets a module, unless
+    # VERL_FORCE_DEVICE is set.
+    "get_torch_device": lambda: torch.device("cpu"),
+}
+"""Names that stand for something else in every file."""
+
+
 class Module(dict):
     """One file: the globals of its definitions, each of which is made when its
     name is asked for first."""
 
     def __init__(
-        self,
-        path: str,
-        files: Files,
-        given: Mapping[str, Any],
-        others: dict[str, Module] | None = None,
+        self, path: str, files: Files, others: dict[str, Module] | None = None
     ) -> None:
-        super().__init__({"__name__": "__main__", "logger": Silent()} | dict(given))
+        super().__init__(STUBS)
         text = files(path)
         if text is None:
             raise NotCut(f"no file {path}")
-        self.path, self.files, self.given = path, files, given
+        self.path, self.files = path, files
         self.others = {} if others is None else others
         self.others[path] = self
         self.nodes: dict[str, ast.stmt] = {}
@@ -150,10 +161,9 @@ class Module(dict):
             return Silent()
         if module.partition(".")[0] in REAL:
             loaded = import_module(module)
-            if not name:
-                return loaded
-            inner = getattr(loaded, name, None)
-            return import_module(f"{module}.{name}") if inner is None else inner
+            if name and not hasattr(loaded, name):
+                return import_module(f"{module}.{name}")
+            return getattr(loaded, name) if name else loaded
         inside = f"{module}.{name}" if name else module
         whole = self._file(inside.replace(".", "/") + ".py")
         if whole is not None:
@@ -168,8 +178,7 @@ class Module(dict):
     def _file(self, path: str) -> Module | None:
         if path not in self.others and self.files(path) is None:
             return None
-        loaded = self.others.get(path)
-        return loaded or Module(path, self.files, self.given, self.others)
+        return self.others.get(path) or Module(path, self.files, self.others)
 
 
 class _Namespace:
@@ -189,12 +198,9 @@ class _Plain(ast.NodeTransformer):
         self.module = module
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        plain = {"staticmethod", "classmethod", "property"}
-        node.decorator_list = [
-            decorator
-            for decorator in node.decorator_list
-            if getattr(decorator, "id", "") in plain
-        ]
+        plain = ("staticmethod", "classmethod", "property")
+        decorators = node.decorator_list
+        node.decorator_list = [d for d in decorators if getattr(d, "id", "") in plain]
         node.returns = None
         return self.generic_visit(node)
 
@@ -205,12 +211,12 @@ class _Plain(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         return ast.Constant("cpu") if node.value == "cuda" else node
 
-    def _inner(self, node: ast.Import | ast.ImportFrom) -> ast.AST:
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> ast.AST:
         for name, place in imported(node, self.module.path):
             self.module.imports.setdefault(name, place)
         return ast.Pass()
 
-    visit_Import = visit_ImportFrom = _inner
+    visit_ImportFrom = visit_Import
 
 
 def imported(node: ast.AST, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -250,10 +256,9 @@ def stored(node: ast.AST) -> set[str]:
         return {node.name}
     names: set[str] = set()
     for part in ast.walk(node):
-        if isinstance(part, (ast.Name, ast.Subscript)):
+        if isinstance(getattr(part, "ctx", None), ast.Store):
             target = part.value if isinstance(part, ast.Subscript) else part
-            if isinstance(part.ctx, ast.Store) and isinstance(target, ast.Name):
-                names.add(target.id)
+            names |= {target.id} if isinstance(target, ast.Name) else set()
     return names
 
 

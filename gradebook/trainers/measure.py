@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,15 +20,15 @@ import tomllib
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
-from gradebook.trainers.adapter import Adapter, Function, numbers
-from gradebook.trainers.adapters import adapters
+from gradebook.trainers.adapter import Adapter, Cut, Function, numbers
+from gradebook.trainers.adapters import ADAPTERS
 from gradebook.trainers.batches import BATCHES
 from gradebook.trainers.cut import Files, NotCut
 from gradebook.trainers.probe import Probe, examine
@@ -51,10 +52,8 @@ def fetch(package: str, version: str, cache: Path) -> Path:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--only-binary", ":all:", "--python-version", of["python"]]
         command += ["--disable-pip-version-check", "--dest", str(folder)]
-        done = subprocess.run(
-            [*command, f"{package}=={version}"], capture_output=True, text=True
-        )
-        if done.returncode:
+        command += [f"{package}=={version}"]
+        if subprocess.run(command, capture_output=True).returncode:
             raise OSError(f"{package} {version} cannot be fetched from the index")
     (wheel,) = folder.glob("*.whl")
     if hashlib.sha256(wheel.read_bytes()).hexdigest() != of["versions"][version]:
@@ -89,66 +88,52 @@ def license_of(wheel: Path) -> str:
     with zipfile.ZipFile(wheel) as archive:
         (path,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         text = archive.read(path).decode()
-    named = re.search(r"^License(?:-Expression)?: (.{1,60})$", text, re.M)
-    sorted_out = re.search(r"^Classifier: License :: (?:.* :: )?(.+)$", text, re.M)
-    licence = named or sorted_out
-    return licence[1].strip() if licence else "not named"
-
-
-def probed(function: Function, files: Files, version: str) -> tuple[Probe, str, str]:
-    """The probe of one function of a release, its file:line and its name.
-    Raises NotCut, also where it answers no batch."""
-    cut = function.cut(files, version)
-    refused: list[NotCut] = []
-
-    def call(rewards: Any) -> Any:
-        try:
-            return function.run(cut, rewards)
-        except NotCut as error:
-            refused.append(error)
-            raise
-
-    result = examine(call, function.declared)
-    if refused and not result.computes:
-        raise refused[0]
-    if len(result.troubles) == len(BATCHES):
-        raise NotCut(f"no batch has an answer: {result.troubles[next(iter(BATCHES))]}")
-    return result, cut.where, cut.name
+    licence = re.search(r"^License(?:-Expression)?: (.{1,60})$", text, re.M)
+    classifier = re.search(r"^Classifier: License :: (?:.* :: )?(.+)$", text, re.M)
+    match = licence or classifier
+    return match[1].strip() if match else "not named"
 
 
 def probes(
     adapter: Adapter, files: Files, version: str
-) -> Iterator[tuple[Function, Probe, str, str]]:
-    """Each function of a release that could be cut, as `probed` finds it."""
+) -> Iterator[tuple[Function, Probe, Cut]]:
+    """The probe of each function of a release that can be cut and answers some
+    batch."""
     for function in adapter.functions:
-        with suppress(NotCut):
-            yield function, *probed(function, files, version)
+        try:
+            cut = function.cut(files, version)
+        except NotCut:
+            continue
+        probe = examine(partial(function.run, cut), function.declared)
+        troubles = probe.troubles.values()
+        absent = any(text.startswith(NotCut.__name__) for text in troubles)
+        if len(troubles) < len(BATCHES) and (probe.computes or not absent):
+            yield function, probe, cut
 
 
 def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
-    """One line of data for each function of a release that could be cut."""
-    for adapter in [each for each in adapters() if each.package == package]:
-        for function, probe, where, name in probes(adapter, files, version):
-            answers = probe.to_dict()
-            laws = answers["laws"] | dict.fromkeys(function.untold, NOT_MEASURED)
-            broken = {n: s for n, s in answers["shown"].items() if laws[n] == BROKEN}
-            yield {
-                "trainer": adapter.trainer,
-                "package": package,
-                "version": version,
-                "file": where,
-                "function": name,
-                "setting": function.setting,
-                "reached": function.reached,
-                "default": function.default,
-                **answers["convention"],
-                "computes": answers["computes"],
-                "as_declared": answers["matches"],
-                "laws": laws,
-                "shown": broken,
-                "bugs": answers["bugs"],
-                "measured_on": on,
-            }
+    """One line of data for each of these functions of a release."""
+    (adapter,) = (each for each in ADAPTERS if each.package == package)
+    for function, probe, cut in probes(adapter, files, version):
+        answers = probe.to_dict()
+        laws = answers["laws"] | dict.fromkeys(function.untold, NOT_MEASURED)
+        yield {
+            "trainer": adapter.trainer,
+            "package": package,
+            "version": version,
+            "file": cut.where,
+            "function": cut.name,
+            "setting": function.setting,
+            "reached": function.reached,
+            "default": function.default,
+            **answers["convention"],
+            "computes": answers["computes"],
+            "as_declared": answers["matches"],
+            "laws": laws,
+            "shown": {n: s for n, s in answers["shown"].items() if laws[n] == BROKEN},
+            "bugs": answers["bugs"],
+            "measured_on": on,
+        }
 
 
 def measure_package(package: str, wheels: Mapping[str, Path], on: str) -> list[dict]:
@@ -161,26 +146,25 @@ def measure_package(package: str, wheels: Mapping[str, Path], on: str) -> list[d
         safe = {name: os.environ[name] for name in kept if name in os.environ}
         safe |= {"HOME": home, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         safe |= {"PYTHONPATH": str(Path(__file__).parents[2])}
-        command = [sys.executable, "-m", "gradebook.trainers", "package", package, on]
-        command += [f"{version}={wheel.resolve()}" for version, wheel in wheels.items()]
         alone = ["unshare", "--net", "--map-root-user"]
-        for prefix in (alone, []):
-            try:
-                done = subprocess.run(
-                    [*prefix, *command],
-                    env=safe,
-                    cwd=home,
-                    capture_output=True,
-                    text=True,
-                    timeout=900 * len(wheels),
-                )
-            except FileNotFoundError:
-                continue  # no unshare on this system
-            if not done.returncode:
-                return json.loads(done.stdout)
-            if "unshare" not in done.stderr:
-                break
-    raise OSError(f"{package}: {done.stderr.strip()[-300:]}")
+        can_be_alone = (
+            shutil.which("unshare")
+            and not subprocess.run([*alone, "true"], capture_output=True).returncode
+        )
+        command = [*alone] if can_be_alone else []
+        command += [sys.executable, "-m", "gradebook.trainers", "package", package, on]
+        command += [f"{version}={wheel.resolve()}" for version, wheel in wheels.items()]
+        done = subprocess.run(
+            command,
+            env=safe,
+            cwd=home,
+            capture_output=True,
+            text=True,
+            timeout=900 * len(wheels),
+        )
+    if done.returncode:
+        raise OSError(f"{package}: {done.stderr.strip()[-300:]}")
+    return json.loads(done.stdout)
 
 
 def measure(cache: Path, newest: bool, today: str) -> tuple[list[dict], list[str]]:
@@ -224,34 +208,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = top.parse_args(arguments)
     if options.command == "package":
         warnings.simplefilter("ignore")
-        releases = [each.split("=", 1) for each in options.wheels]
-        rows = [
-            {**line, "license": license_of(Path(wheel))}
-            for version, wheel in releases
-            for line in lines(
-                options.package, version, in_wheel(Path(wheel)), options.on
-            )
-        ]
+        rows = []
+        for release in options.wheels:
+            version, path = release.split("=", 1)
+            wheel = Path(path)
+            licence = {"license": license_of(wheel)}
+            of_release = lines(options.package, version, in_wheel(wheel), options.on)
+            rows += [line | licence for line in of_release]
         print(json.dumps(rows))
         return 0
     today = datetime.now(UTC).date().isoformat()
     with tempfile.TemporaryDirectory() as folder:
         rows, troubles = measure(options.cache or Path(folder), options.newest, today)
     print(*troubles, sep="\n")
-    if options.check:
-        differing = differences(rows, measured())
+    if not options.check:
+        write(rows)
+    elif differing := differences(rows, measured()):
         print(*differing, sep="\n")
-        if not differing:
-            print(f"{len(rows)} functions: as shipped.")
-        return 1 if differing else 2 if troubles else 0
-    again = {(line["package"], line["version"]) for line in rows}
-    kept = [x for x in measured() if (x["package"], x["version"]) not in again]
-    write([*kept, *rows])
+        return 1
+    else:
+        print(f"{len(rows)} functions: as shipped.")
     return 2 if troubles else 0
 
 
-TOLD = ("computes", "laws", "ragged", "missing", "lone_row", "float_type", "file")
-"""What must be as it was shipped."""
+COMPARED = ("computes", "laws", "ragged", "missing", "lone_row", "float_type", "file")
+"""What must be as it was shipped, beside the names of the bugs."""
 
 
 def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
@@ -263,25 +244,27 @@ def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
     by_key = {key(line): line for line in shipped}
     differing = []
     for line in rows:
-        old = by_key.get(key(line))
+        place, old = " ".join(key(line)), by_key.get(key(line))
         if old is None:
-            differing.append(f"{' '.join(key(line))}: not in the shipped data")
+            differing.append(f"{place}: not in the shipped data")
             continue
-        names = [n for n in TOLD if old[n] != line[n]]
+        names = [name for name in COMPARED if old[name] != line[name]]
         names += ["bugs"] if list(old["bugs"]) != list(line["bugs"]) else []
         differing += [
-            f"{' '.join(key(line))}: {name} is {line[name]}, was {old[name]}"
-            for name in names
+            f"{place}: {name} is {line[name]}, was {old[name]}" for name in names
         ]
     return differing
 
 
 def write(rows: Sequence[dict]) -> None:
-    """Writes the data, a line for each function of each release."""
-    order = {adapter.package: n for n, adapter in enumerate(adapters())}
+    """Writes the data, a line for each function of each release, with the lines
+    of releases that are not among these as they were."""
+    again = {(line["package"], line["version"]) for line in rows}
+    kept = [x for x in measured() if (x["package"], x["version"]) not in again]
+    order = [adapter.package for adapter in ADAPTERS]
     ordered = sorted(
-        rows,
-        key=lambda line: (order[line["package"]], numbers(line["version"])),
+        [*kept, *rows],
+        key=lambda line: (order.index(line["package"]), numbers(line["version"])),
     )
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in ordered)
     DATA.write_text(text, "utf-8")

@@ -34,7 +34,7 @@ def released(package, path):
         _, files = installed(package)
     except NotCut as error:
         pytest.skip(str(error))
-    return Module(path, files, {})
+    return Module(path, files)
 
 
 def follow(trainer, folder, declared, **variables):

@@ -14,14 +14,14 @@ import torch
 import gradebook
 from gradebook.analysis.laws import EIGHT
 from gradebook.trainers import releases
-from gradebook.trainers.adapters import adapters
+from gradebook.trainers.adapters import ADAPTERS
 from gradebook.trainers.batches import flat
 from gradebook.trainers.cut import Module, NotCut
 from gradebook.trainers.measure import lines, pinned
 from gradebook.trainers.releases import measured, newest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "trainers.json.gz"
-PACKAGES = [adapter.package for adapter in adapters()]
+PACKAGES = [adapter.package for adapter in ADAPTERS]
 
 TRAINER = """
 import torch
@@ -51,7 +51,7 @@ class Trainer:
 
 
 def trainer(text):
-    return Module("trainer.py", {"trainer.py": text}.get, {})
+    return Module("trainer.py", {"trainer.py": text}.get)
 
 
 def outputs(kind=""):
@@ -367,7 +367,7 @@ def test_the_newest_release_measured_again_is_as_shipped(package, tmp_path):
     files = in_wheel(wheel)
     release = list(lines(package, version, files, "today"))
     assert release and not differences(release, measured())
-    (adapter,) = (one for one in adapters() if one.package == package)
+    (adapter,) = (one for one in ADAPTERS if one.package == package)
     for line in json.loads(gzip.decompress(GOLDEN.read_bytes())):
         if (line["package"], line["version"]) != (package, version):
             continue

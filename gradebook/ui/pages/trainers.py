@@ -99,7 +99,7 @@ def trainers() -> None:
     st.caption(
         "Names and line numbers only; no trainer's code is shown or shipped."
         " Gradebook is not affiliated with any of these projects. To correct an"
-        " entry, change its adapter in gradebook/trainers/adapters and measure"
+        " entry, change its adapter in gradebook/trainers/adapters.py and measure"
         " again: python -m gradebook.trainers measure. A measurement says what a"
         " function returned for these batches, and no more."
     )
