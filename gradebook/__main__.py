@@ -180,7 +180,7 @@ def _check(options: argparse.Namespace) -> int:
         print((github if options.format == "github" else junit)(verdict, place))
     texts = {options.html: report(verdict)} if options.html else {}
     if options.test and verdict.verdict == "suspect":
-        texts[options.test] = failing_test(options.files, verdict).text
+        texts[options.test] = failing_test(verdict).text
     elif options.test:
         print("gradebook: no suspect, so no test", file=sys.stderr)
     for path, text in texts.items():

@@ -1,11 +1,10 @@
-"""Explore: the timeline of a checked log, one step's rows as a table, and the
-smallest failing step as a test to keep."""
+"""Explore: the steps of a checked log, one of them as rows of a table, and the
+smallest failing one as a test to keep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,30 +17,17 @@ from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.logs.candidates.logged_steps import LoggedSteps
-from gradebook.logs.candidates.trl import logged, read_as_trl
-from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import Ruler, distance
-from gradebook.logs.judging.judge import COLUMNS, COUNTS
-from gradebook.logs.judging.search import due
+from gradebook.logs.judging.judge import OFF
 from gradebook.logs.judging.suspects import (
     Suspect,
     cuts_by_place,
     fit,
-    settings_to_try,
     suspects,
     trace,
 )
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.judging.views import compute
-from gradebook.logs.read.log import read_files
-from gradebook.logs.read.sources import Source
 from gradebook.output.pytest_file import PytestFile, pytest_file
-
-TIMELINE = tuple(n for n in (*COLUMNS, *COUNTS) if n not in ("ties", "asks"))
-"""The columns of a timeline."""
-
-OFF = ("suspect", "other", "asks", "none fits")
-"""Verdicts on steps that a person should look at."""
 
 ROWS = 64
 """Rows that a page shows of a step, unless asked for more."""
@@ -69,16 +55,11 @@ class StepRows:
     note: str = ""
 
 
-def timeline(verdict: Verdict) -> pd.DataFrame:
-    """One row a step, in the log's order: the columns of TIMELINE."""
-    return verdict.frame.reindex(columns=list(TIMELINE))
-
-
 def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
     """The steps that are furthest from the correct numbers, worst first;
-    without advantages, those on which the engines would differ most: the
-    timeline, with the figures of the bug that flips most."""
-    frame, order = timeline(verdict), ["correct_residual", "flips"]
+    without advantages, those on which the engines would differ most, with the
+    figures of the bug that flips most."""
+    frame, order = verdict.frame, ["correct_residual", "flips"]
     if len(verdict.what_if):
         would = verdict.what_if[verdict.what_if["rows_off"] > 0]
         names = ["step", "bug", "estimator", "row", "flips", "groups_affected"]
@@ -91,45 +72,34 @@ def worst_steps(verdict: Verdict, most: int = 10) -> pd.DataFrame:
     return off.sort_values(order, ascending=False, kind="stable").head(most)
 
 
-def step_rows(
-    paths: Iterable[str | Path | Source],
-    verdict: Verdict,
-    step: object,
-    most: int = ROWS,
-) -> StepRows:
-    """One step's rows, read from the log again.
+def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
+    """One step's rows.
 
     The rows stand in the log's order, so that a row has the number that the
     verdict calls it by; at most `most` rows, in whole groups, the worst ones.
     Raises GradebookError where the step is not there.
     """
-    steps = logged_step(paths, verdict, step)
-    judged = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
-    name = _bug_of(verdict, step, judged)
-    settings = verdict.engine_settings
-    as_declared = "other" in set(judged["verdict"])
-    asked = asked_of(verdict.declared)
-    readings = [verdict.reading] if verdict.reading else []
-    due_under = settings_to_try(asked.declared, readings, steps)
-    if as_declared and due_under:
-        settings = due_under[0]
-    if name:  # what the bug is guessed to have, as it comes nearest to the numbers
-        tried = suspects(steps, (settings,), (name,), verdict.group_size)
-        nearest = min(
-            tried, key=lambda s: fit(Ruler(steps), s).residual.max(), default=None
+    whole = verdict.steps
+    at = np.zeros(0) if whole is None else whole.labels.astype(str) == str(step)
+    if whole is None or not at.any():
+        raise GradebookError(
+            key="step", expected="a step that was judged", found=shown(step, 30)
         )
-        settings = nearest.settings if nearest else settings
-        if nearest and cuts_by_place(name):
+    steps = whole.of_steps(at)
+    name, settings = _bug_of(verdict, step), verdict.settings
+    if name:  # what the bug is guessed to have, as it comes nearest to the numbers
+        tried = [s for s in verdict.suspects if s.bug == name]
+        tried = tried or [*suspects(steps, (settings,), (name,), verdict.group_size)]
+        ruler = Ruler(steps)
+        nearest = min(tried, key=lambda s: fit(ruler, s).residual.max())
+        settings = nearest.settings
+        if cuts_by_place(name):
             stride = int(steps.batch.under(settings).group_size[0])
             settings = replace(settings, group_size=stride)
-    if verdict.reading is not None and "advantage" in steps.has and not as_declared:
-        correct = compute(steps, verdict.reading).values
-    elif as_declared and not due_under:
-        correct = due(steps, asked, readings)
+    if "advantage" in steps.has:
+        correct, other = verdict.correct[at[whole.step_of]], steps.advantage
     else:
         correct = trace(steps, Suspect("", settings)).values
-    other = steps.advantage
-    if "advantage" not in steps.has:
         other = trace(steps, Suspect(name, settings)).values
     away = distance(correct, other)
     order = _shown_rows(steps, away, name, settings, min(most, MOST_ROWS))
@@ -139,44 +109,22 @@ def step_rows(
             f" {left} of the step's {steps.rows} rows are left out:"
             " what depends on the whole step is not as in the log."
         )
-    return StepRows(
-        table,
-        settings,
-        name,
-        int(np.argmax(away[order])) if len(order) else 0,
-        steps.advantage[order],
-        correct[order],
-        note.strip(),
-    )
+    row = int(np.argmax(away[order]))
+    logged, correct = steps.advantage[order], correct[order]
+    return StepRows(table, settings, name, row, logged, correct, note.strip())
 
 
-def logged_step(
-    paths: Iterable[str | Path | Source], verdict: Verdict, step: object
-) -> LoggedSteps:
-    """One step's rows as they were judged. Raises GradebookError."""
-    log = read_files(paths, verdict.columns)
-    if len(log.table) and str(step) in log.table["step"].astype(str).array:
-        size = verdict.group_size if not log.columns.by_place else None
-        weights = verdict.weights or None
-        reading = read_as_trl(log.table, log.columns, weights, size)
-        steps = logged(log.table, log.columns, reading)
-        return steps.of_steps(steps.labels.astype(str) == str(step))
-    raise GradebookError(
-        key="step", expected="a step that was judged", found=shown(step, 30)
-    )
-
-
-def _bug_of(verdict: Verdict, step: object, judged: pd.DataFrame) -> str:
+def _bug_of(verdict: Verdict, step: object) -> str:
     """The bug that the step is named by, or that it equals where something else
     was declared; or else the log's."""
+    judged = verdict.frame[verdict.frame["step"].astype(str) == str(step)]
     named = [bug for bug in judged["bug"] if bug]
     for asks in judged["asks"][judged["verdict"] == "other"]:
         named += asks
     if not named and len(verdict.what_if):
         there = verdict.what_if["step"].astype(str) == str(step)
-        would = verdict.what_if[there & (verdict.what_if["rows_off"] > 0)]
-        named = would["bug"].tolist()
-    return named[0] if named else verdict.bug
+        named = verdict.what_if[there & (verdict.what_if["rows_off"] > 0)]["bug"]
+    return next(iter(named), verdict.bug)
 
 
 def _shown_rows(
@@ -185,6 +133,8 @@ def _shown_rows(
     """int64: the rows that are shown, in the log's order: the whole groups that
     are worst by `away`; or where strides count, the rows around the worst of
     them, from a place where a stride and a group begin."""
+    if steps.rows <= most:
+        return np.arange(steps.rows)
     code, sizes = steps.batch.prompt_index.numpy(), steps.groups.size
     largest = np.zeros(len(sizes))
     np.maximum.at(largest, code, away)
@@ -194,12 +144,10 @@ def _shown_rows(
         fitting = int((np.cumsum(sizes[groups]) <= most).sum())
         worst = ordered[: sizes[groups][: max(fitting, 1)].sum()]
         return np.sort(worst[:most])
-    if steps.rows <= most:
-        return np.arange(steps.rows)
-    size, worst = settings.group_size, groups[0]
+    size, worst = settings.group_size or 1, groups[0]
     bounds = np.append(np.sort(steps.groups.first), steps.rows)
     first = int(steps.groups.first[worst])
-    start = int(bounds[(bounds % (size or 1) == 0) & (bounds <= first)].max(initial=0))
+    start = int(bounds[(bounds % size == 0) & (bounds <= first)].max(initial=0))
     end = int(bounds[bounds <= start + most].max())
     return np.arange(start, end if end > first else first + int(sizes[worst]))
 
@@ -235,8 +183,7 @@ def failing_step(verdict: Verdict) -> object:
 
     Raises GradebookError where there is none.
     """
-    frame = verdict.frame
-    off = frame[frame["bug"] != ""] if len(frame) else frame
+    off = verdict.frame[verdict.frame["bug"] != ""]
     if not len(off):
         raise GradebookError(
             key="step", expected="a step that names a suspect", found="none"
@@ -251,11 +198,9 @@ def state_of(rows: StepRows, scenario: Scenario) -> State:
 
 
 def failing_test(
-    paths: Iterable[str | Path | Source],
-    verdict: Verdict,
-    link: str = "python -m gradebook check",
+    verdict: Verdict, link: str = "python -m gradebook check"
 ) -> PytestFile:
     """The smallest failing step as a test file that passes on a correct
     trainer and fails on this one. Raises GradebookError."""
-    rows = step_rows(paths, verdict, failing_step(verdict), MOST_ROWS)
+    rows = step_rows(verdict, failing_step(verdict), MOST_ROWS)
     return pytest_file(state_of(rows, load(rows.bug)), link)

@@ -24,13 +24,20 @@ import numpy as np
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
 from gradebook.logs.candidates.logged_steps import CANONICAL, to_logged
-from gradebook.logs.judging import search, views
+from gradebook.logs.judging import views
 from gradebook.logs.judging.declared import asked_of
-from gradebook.logs.judging.fit import Rounding, Ruler, distance, rounding_of
+from gradebook.logs.judging.fit import (
+    TYPES,
+    UNROUNDED,
+    WRITTEN,
+    Ruler,
+    distance,
+    rounding_of,
+)
 from gradebook.logs.judging.judge import Judgement, judge
 from gradebook.logs.judging.reading import Reading
+from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.sentences import sentence_of
-from gradebook.logs.judging.suspects import trace
 from gradebook.logs.recording.intake import StepRows, step_rows
 
 ACTIONS = ("warn", "raise")
@@ -177,27 +184,24 @@ class Guard:
         reward = np.nan_to_num(rows.columns["reward"])
         step = np.full(rows.rows, rows.step)
         steps = to_logged({**rows.columns, "reward": reward, "step": step})
-        kinds = rows.types
-        ruler = Ruler(
-            steps,
-            _rounding(steps.advantage, kinds["advantage"]),
-            _rounding(steps.batch.reward.numpy(), kinds["reward"]),
+        # Only a type of few digits rounds what a trainer holds.
+        roundings = (
+            rounding_of(np.zeros(0), kind) if kind in TYPES else UNROUNDED
+            for kind in (rows.types["advantage"], rows.types["reward"])
         )
-        if search.quiet(steps).all():
+        ruler, asked = Ruler(steps, *roundings), self._asked
+        if quiet(steps).all():
             return None
         fitted = [r for r in self._fitted if views.fit(ruler, r).good.all()]
         if not fitted and self.declared:
-            fitted = [
-                c.reading
-                for c in search.wanted(steps, self._asked)
-                if ruler.fit(c).good.all()
-            ]
+            declared = search(ruler, asked, only=asked.wanted)
+            fitted = declared.fitting(np.array([0]), WRITTEN)
         if fitted:
             self._fitted = tuple(fitted[:KEPT])
             return None
-        j = judge(ruler, self._asked)
+        j = judge(ruler, asked)
         if j.verdict == "correct":
-            self._fitted = tuple(r for r in j.readings if self._asked.wanted(r))[:KEPT]
+            self._fitted = tuple(r for r in j.readings if asked.wanted(r))[:KEPT]
         return self._finding(j) if self._acts(j) else None
 
     def _acts(self, j: Judgement) -> bool:
@@ -208,40 +212,18 @@ class Guard:
         return j.suspect.record.proof == "structure"
 
     def _finding(self, j: Judgement) -> Finding:
-        """The facts of a step that is wrong."""
-        steps = j.candidates.steps
-        due = self._due(j)
-        away = distance(due, steps.advantage)
-        row = int(np.argmax(away))
+        """The facts of a step that is wrong, beside what fitted the steps before."""
+        steps, correct = j.candidates.steps, j.correct
+        if self._fitted:
+            correct = views.compute(steps, self._fitted[0]).values
+        row = int(np.argmax(distance(correct, steps.advantage)))
         columns = {name: name for name in steps.has}
         return Finding(
             step=int(steps.labels[0]),
             row=row,
-            correct=float(due[row]),
+            correct=float(correct[row]),
             trained=float(steps.advantage[row]),
             bug=j.suspect.bug if j.suspect and j.verdict == "suspect" else "",
             verdict=j.verdict,
             sentence=sentence_of(j, self.declared, columns),
         )
-
-    def _due(self, j: Judgement) -> np.ndarray:
-        """What is correct beside the step: what fitted the steps before, what
-        was declared, or what the bug was found beside. float64 [R]"""
-        steps = j.candidates.steps
-        if self._fitted:
-            return views.compute(steps, self._fitted[0]).values
-        if j.suspect is not None:
-            return trace(steps, j.suspect.correct).values
-        near = min(
-            search.wanted(steps, self._asked),
-            key=lambda c: float(np.median(distance(c.values, steps.advantage))),
-            default=None,
-        )
-        if near is not None:
-            return near.values
-        return views.compute(steps, j.readings[0]).values
-
-
-def _rounding(values: np.ndarray, kind: str) -> Rounding:
-    """Only a type of few digits rounds what a trainer holds."""
-    return rounding_of(values, kind) if kind in ("bfloat16", "float16") else Rounding()

@@ -12,7 +12,7 @@ from gradebook.core.lazy_pandas import pd
 from gradebook.logs.candidates.trl import logged, read_as_trl
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import ruler_of
-from gradebook.logs.judging.judge import COLUMNS, Judgement, blank, by_step, judge
+from gradebook.logs.judging.judge import OFF, Judgement, blank, by_step, judge
 from gradebook.logs.judging.sentences import (
     count,
     near_miss,
@@ -78,27 +78,29 @@ def check_log(
     recorded = log.recording.declared if log.recording else {}
     settings = {**recorded, **(declared or {})}
     asked = asked_of(settings, group_size, log.columns.trusted)
-    facts: dict[str, Any] = {"declared": settings}
-    table = log.table
-    if not len(table):
+    if not len(log.table):
         why = NO_WHOLE_STEPS if log.broken_cells else NO_STEPS
         if "advantage" not in log.columns.role:
             why = NO_ADVANTAGES
-        return _verdict(log, why, "cannot tell", **facts)
-    reading = read_as_trl(table, log.columns, weights, group_size)
-    steps = logged(table, log.columns, reading)
-    facts["weights"] = reading.weights
-    facts["set_apart"] = len(table) - steps.rows
-    facts["unchecked"], unchecked_bugs = unchecked(steps.has)
-    notes = (*left_out(log, facts["set_apart"]), *incomplete(log), *reading.notes)
+        return _verdict(log, why, "cannot tell", declared=settings)
+    reading = read_as_trl(log.table, log.columns, weights, group_size)
+    steps = logged(log.table, log.columns, reading)
+    short, unchecked_bugs = unchecked(steps.has)
+    notes = [*_left_out(log, len(log.table) - steps.rows), *_incomplete(log)]
+    facts: dict[str, Any] = {
+        "declared": settings,
+        "weights": reading.weights,
+        "unchecked": short,
+        "steps": steps,
+    }
     if "advantage" not in steps.has:
         return _verdict(
             log,
             NO_ADVANTAGES,
             "cannot tell",
-            what_if=what_if(steps, asked.declared, group_size),
+            what_if=what_if(steps, asked),
             frame=blank(steps),
-            notes=(*notes, *unchecked_bugs),
+            notes=(*notes, *reading.notes, *unchecked_bugs),
             **facts,
         )
     ruler = ruler_of(steps, log.types, places)
@@ -118,10 +120,8 @@ def check_log(
             return other
     if reading.asks_weights and j.verdict in ("correct", "other"):
         j = replace(j, verdict="cannot tell", why="weights")
-    frame, suspect = j.frame, j.suspect
-    named = j.readings[0] if j.readings else None
-    shown_by = suspect or named
-    first = frame[frame["verdict"].isin(["suspect", "asks", "other", "none fits"])][:1]
+    frame, named = j.frame, j.readings[0] if j.readings else None
+    first = frame[frame["verdict"].isin(OFF)][:1]
     fitting = frame[frame["verdict"] == j.verdict]
     return _verdict(
         log,
@@ -131,8 +131,8 @@ def check_log(
         asks=tuple(s.bug for s in j.asks),
         estimator=named.estimator if named else "",
         convention=named.words if named else "",
-        settings=dict(shown_by.settings) if shown_by else {},
-        group_size=suspect.group_size if suspect else None,
+        settings=j.settings,
+        group_size=j.suspect.group_size if j.suspect else None,
         residual=float(fitting["residual"].max()),
         correct_residual=float(frame["correct_residual"].max()),
         step=next(iter(first["step"]), None),
@@ -140,11 +140,11 @@ def check_log(
         flips=int(frame["flips"].sum()),
         steps_fitted=len(fitting),
         ties=ties_of(j),
-        notes=(*notes, *judged(j), *unchecked_bugs),
+        notes=(*notes, *reading.notes, *_judged(j), *unchecked_bugs),
         near=near_miss(j),
-        reading=named,
-        suspect=suspect,
         frame=frame,
+        correct=j.correct,
+        suspects=tuple(j.candidates.suspects),
         **facts,
     )
 
@@ -153,11 +153,8 @@ def _verdict(log: Log, sentence: str, verdict: str, **facts: Any) -> Verdict:
     """A verdict with what reading the log told."""
     missing = log.recording.missing() if log.recording else {}
     if log.empty_advantages:
-        rows = "row has" if log.empty_advantages == 1 else "rows have"
-        sentence += (
-            f" {log.empty_advantages:,} {rows} an empty advantage: their steps are"
-            " not judged."
-        )
+        rows = count(log.empty_advantages, "row has", "rows have")
+        sentence += f" {rows} an empty advantage: their steps are not judged."
     steps = len(facts.get("frame", ()))
     return Verdict(
         sentence,
@@ -171,7 +168,7 @@ def _verdict(log: Log, sentence: str, verdict: str, **facts: Any) -> Verdict:
         broken_cells=log.broken_cells,
         broken_files=log.broken_files,
         empty_advantages=log.empty_advantages,
-        incomplete=tuple(incomplete(log)),
+        incomplete=tuple(_incomplete(log)),
         missing_ranks=missing,
         problems=log.recording.problems if log.recording else (),
         **facts,
@@ -201,9 +198,10 @@ def check(
     that fit equally well; asks, the bugs that it would be under a condition;
     estimator; residual, the largest distance of a row from that computation;
     correct_residual, the same for the correct one; row, the worst one,
-    counted from 0 in its step. A step's verdict depends on its own rows. A
-    step that stands twice, since the run was resumed, has two rows: "4" and
-    "4 (again)".
+    counted from 0 in its step; rows and groups, how many the step has; flips,
+    rows of another sign than the correct one; groups_affected. A step's
+    verdict depends on its own rows. A step that stands twice, since the run was
+    resumed, has two rows: "4" and "4 (again)".
 
     Raises GradebookError naming column and row of what cannot be read.
 
@@ -220,13 +218,13 @@ def check(
         log = read_recording(frame, columns)
     asked = asked_of(declared, group_size, log.columns.trusted)
     if not len(log.table):
-        return pd.DataFrame({name: [] for name in COLUMNS})
+        return blank(None)
     reading = read_as_trl(log.table, log.columns, weights, group_size)
     steps = logged(log.table, log.columns, reading)
-    return by_step(ruler_of(steps, log.types, places), asked)[list(COLUMNS)]
+    return by_step(ruler_of(steps, log.types, places), asked)
 
 
-def judged(j: Judgement) -> list[str]:
+def _judged(j: Judgement) -> list[str]:
     """Notes on a judgement."""
     notes = []
     rounding = j.candidates.ruler.advantage
@@ -242,7 +240,7 @@ def judged(j: Judgement) -> list[str]:
     return notes
 
 
-def incomplete(log: Log) -> list[str]:
+def _incomplete(log: Log) -> list[str]:
     """What a recording lacks; nothing for another log."""
     notes: list[str] = []
     recording = log.recording
@@ -275,7 +273,7 @@ def _first(items: Sequence[str]) -> str:
     return "; ".join([*items[:NAMED], *["…"][: len(items) > NAMED]])
 
 
-def left_out(log: Log, set_apart: int) -> list[str]:
+def _left_out(log: Log, set_apart: int) -> list[str]:
     """What of a log is not judged, and what was brought together."""
     notes = []
     if log.broken_files:

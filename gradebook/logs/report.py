@@ -8,7 +8,8 @@ import numpy as np
 
 from gradebook.core.formatting import short
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.explore import OFF, timeline, worst_steps
+from gradebook.logs.explore import worst_steps
+from gradebook.logs.judging.judge import OFF
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.what_if import sentences
 from gradebook.output.rendering import rendered
@@ -40,8 +41,8 @@ WORST = {
 
 def report(verdict: Verdict) -> str:
     """A short HTML page; all text in it is escaped."""
-    frame = timeline(verdict)
-    steps = frame["step"].tolist()
+    frame = verdict.frame
+    steps = frame["step"].tolist() if len(frame) else []
     counts = frame["verdict"].value_counts() if steps else {}
     worst = worst_steps(verdict).astype(object)
     worst["correct_residual"] = [short(n, 3) for n in worst["correct_residual"]]

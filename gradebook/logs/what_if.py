@@ -12,16 +12,14 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted, signed
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS
-from gradebook.engine.scales import SCALES
 from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import apart, distance
-from gradebook.logs.judging.sentences import title_of
+from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.suspects import Suspect, suspects, trace
 
 
-def what_if(
-    steps: LoggedSteps, declared: Mapping[str, Any], group_size: int | None = None
-) -> pd.DataFrame:
+def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
     """Where the faulty engines would differ from the correct one on these
     rows, under GRPO with the settings that were declared: one row for each bug
     that the columns allow and each step, where any can be computed.
@@ -31,32 +29,32 @@ def what_if(
     step), correct, faulty (the advantages of that row). Most flips first
     within a step.
     """
-    if declared.get("scale", "none") not in SCALES:
-        return pd.DataFrame()  # no engine computes that
-    settings = replace(ESTIMATORS["grpo"], **declared)
+    if not asked.by_engine:
+        return pd.DataFrame()
+    settings = replace(ESTIMATORS["grpo"], **asked.declared)
     first: dict[str, Suspect] = {}
-    for suspect in suspects(steps, (settings,), group_size=group_size):
+    for suspect in suspects(steps, (settings,), group_size=asked.group_size):
         first.setdefault(suspect.bug, suspect)
     parts = []
-    for suspect in first.values():
+    for name, suspect in first.items():
         try:
             faulty = trace(steps, suspect).values
             correct = trace(steps, suspect.correct).values
         except GradebookError:
             continue
         off = distance(correct, faulty) > DUST
-        columns = apart(steps, correct, faulty, off)
+        columns: Mapping[str, Any] = apart(steps, correct, faulty, off)
         row = columns["row"] + steps.starts
-        numbers = {"correct": correct[row], "faulty": faulty[row]}
-        names = {"step": steps.labels, "estimator": title_of(settings)}
-        part = pd.DataFrame({**names, "bug": suspect.bug, **columns, **numbers})
-        parts.append(part.assign(rows_off=steps.total(off), place=range(len(part))))
+        part = pd.DataFrame({"step": steps.labels, "bug": name, **columns})
+        part = part.assign(correct=correct[row], faulty=faulty[row], place=part.index)
+        parts.append(part.assign(rows_off=steps.total(off)))
     if not parts:
         return pd.DataFrame()
     order = {"place": True, "flips": False, "largest": False}
     lines = pd.concat(parts).sort_values(
         [*order], ascending=[*order.values()], kind="stable"
     )
+    lines["estimator"] = Reading.of(settings).title
     return lines.drop(columns="place").reset_index(drop=True)
 
 
@@ -68,8 +66,7 @@ def by_bug(lines: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame({"bug": [], "steps": []})
     each = lines.assign(off=lines["rows_off"] > 0).groupby("bug", sort=False)
     table = lines.loc[each["largest"].idxmax()].set_index("bug")
-    for name in ("rows_off", "flips"):
-        table[name] = each[name].sum()
+    table[["rows_off", "flips"]] = each[["rows_off", "flips"]].sum()
     table = table.assign(steps=each["off"].sum(), of=each["off"].size())
     order = ["flips", "rows_off"]
     return table.sort_values(order, ascending=False, kind="stable").reset_index()

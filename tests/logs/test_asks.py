@@ -11,7 +11,6 @@ from asking import named, verdict_on
 
 from gradebook.logs.explore import step_rows
 from gradebook.logs.log import check, check_log
-from gradebook.logs.read.sources import Source
 
 ASKS = Path(__file__).parent / "asks"
 
@@ -172,8 +171,7 @@ def test_a_computation_that_no_engine_has_can_be_declared():
     said = verdict_on(other, declared={"estimator": "maxrl"})
     assert (said.exit_code, said.verdict, said.row) == (1, "other", 3)
     assert said.correct_residual == pytest.approx(2, abs=1e-5)
-    source = Source("log.csv", data=other.to_csv(index=False).encode())
-    rows = step_rows([source], said, 1)
+    rows = step_rows(said, 1)
     assert rows.correct.tolist() == pytest.approx([-2 / 3, -1 / 3, 0, 1])
     bare = verdict_on(log, declared={"estimator": "maxrl"})
     assert (bare.exit_code, bare.verdict) == (2, "cannot tell")

@@ -17,12 +17,10 @@ from gradebook.analysis.comparison import compare
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.explore import (
-    TIMELINE,
     failing_step,
     failing_test,
     state_of,
     step_rows,
-    timeline,
     worst_steps,
 )
 from gradebook.logs.log import check_log
@@ -43,10 +41,9 @@ def checked(bug="", **made_with):
     return frame, [source(frame)], check_log([source(frame)])
 
 
-def test_the_timeline_has_one_row_a_step_in_order():
+def test_there_is_one_row_a_step_in_order():
     frame, _, verdict = checked("partial_groups")
-    found = timeline(verdict)
-    assert list(found.columns) == list(TIMELINE)
+    found = verdict.frame
     assert found["step"].tolist() == [1, 2, 3, 4, 5, 6]
     assert found["rows"].tolist() == frame.groupby("step").size().tolist()
 
@@ -63,7 +60,7 @@ def test_a_step_as_a_page_loads_it_gives_the_logged_numbers(bug):
     _, paths, verdict = checked(bug, steps=3)
     assert verdict.bug == bug
     step = worst_steps(verdict)["step"].iloc[0]
-    rows = step_rows(paths, verdict, step)
+    rows = step_rows(verdict, step)
     assert rows.bug == bug and not rows.note
     found = compare(gradebook.bug(bug), rows.table.batch(rows.settings))
     away = found.faulty.advantage.numpy() - rows.logged
@@ -73,7 +70,7 @@ def test_a_step_as_a_page_loads_it_gives_the_logged_numbers(bug):
 
 def test_strides_keep_the_order_of_the_log():
     frame, paths, verdict = checked("partial_groups", steps=2)
-    rows = step_rows(paths, verdict, 2)
+    rows = step_rows(verdict, 2)
     own = frame[frame["step"] == 2]
     assert list(map(float, rows.table["reward"])) == (own["reward"].tolist())
     assert rows.settings.group_size == 4
@@ -83,22 +80,22 @@ def test_a_row_keeps_its_number():
     """The verdict calls the worst row by its number in the log's step."""
     frame, paths, verdict = checked("rejected_rows")
     step = worst_steps(verdict)["step"].iloc[0]
-    rows = step_rows(paths, verdict, step)
+    rows = step_rows(verdict, step)
     own = frame[frame["step"] == step]
     assert rows.logged.tolist() == own["advantage"].tolist()
-    assert [rows.row] == timeline(verdict).query("step == @step")["row"].tolist()
+    assert [rows.row] == verdict.frame.query("step == @step")["row"].tolist()
 
 
 def test_a_large_step_is_cut_and_says_so():
     _, paths, verdict = checked("rejected_rows", steps=1, groups=60)
-    rows = step_rows(paths, verdict, 1, most=20)
+    rows = step_rows(verdict, 1, most=20)
     assert len(rows.table) == 20
     assert "220 of the step's 240 rows are left out" in rows.note
 
 
 def test_a_window_of_a_large_step_flips_as_the_whole_does():
     _, paths, verdict = checked("partial_groups", steps=1, groups=60)
-    rows = step_rows(paths, verdict, 1, most=40)
+    rows = step_rows(verdict, 1, most=40)
     faulty = gradebook.bug("partial_groups").engine
     numbers = gradebook.run(faulty, rows.table.batch(rows.settings)).advantage.numpy()
     whole = len(rows.table) // 4 * 4
@@ -109,14 +106,14 @@ def test_long_responses_stand_as_one_token():
     frame = made("rejected_rows", steps=1)
     frame["response_length"] *= 100
     verdict = check_log([source(frame)])
-    rows = step_rows([source(frame)], verdict, 1)
+    rows = step_rows(verdict, 1)
     assert "t2" not in rows.table and "longer than" in rows.note
 
 
 def test_a_step_that_is_not_there_is_named():
     _, paths, verdict = checked()
     with pytest.raises(GradebookError, match="found '<b>'"):
-        step_rows(paths, verdict, "<b>")
+        step_rows(verdict, "<b>")
 
 
 # The test file
@@ -165,7 +162,7 @@ def failing(text, engines, folder):
 @pytest.mark.long
 def test_the_test_file_tells_a_correct_trainer_from_a_faulty_one(bug, tmp_path):
     _, paths, verdict = checked(bug, steps=3)
-    text = failing_test(paths, verdict).text
+    text = failing_test(verdict).text
     engines = {
         "correct": "gradebook.CORRECT",
         "faulty": f"gradebook.bug({bug!r}).engine",
@@ -184,7 +181,7 @@ def test_the_test_file_holds_the_failing_step_with_the_fewest_rows():
 def test_without_a_suspect_there_is_no_test_file():
     _, paths, verdict = checked()
     with pytest.raises(GradebookError, match="names a suspect"):
-        failing_test(paths, verdict)
+        failing_test(verdict)
 
 
 def test_a_step_of_another_computation_stands_beside_what_was_declared():
@@ -198,7 +195,7 @@ def test_a_step_of_another_computation_stands_beside_what_was_declared():
     paths = [source(pd.DataFrame(columns))]
     verdict = check_log(paths, declared={"estimator": "grpo"})
     assert verdict.verdict == "other"
-    rows = step_rows(paths, verdict, 0)
+    rows = step_rows(verdict, 0)
     assert rows.logged == pytest.approx([root, 0, 0, -root])
     assert rows.correct == pytest.approx([1, -1, 1, -1], abs=1e-5)
     assert rows.bug == "whole_batch"

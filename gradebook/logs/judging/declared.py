@@ -4,14 +4,18 @@ readings and as settings of the engine."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradebook.core.errors import refuse
-from gradebook.core.settings import ESTIMATORS, Settings, check_setting
-from gradebook.logs.judging.reading import NAMES, Reading
-from gradebook.logs.judging.space import Wanted, anything
+from gradebook.core.settings import (
+    CHOICES,
+    ESTIMATORS,
+    OF_ESTIMATOR,
+    Settings,
+    check_setting,
+)
+from gradebook.logs.judging.reading import COMPUTATIONS, Reading
 
 SHORT = {
     "group": "group_std",
@@ -21,18 +25,7 @@ SHORT = {
 }
 """How trainers' own keys name a scale."""
 
-OF_ADVANTAGES = (
-    "baseline",
-    "scale",
-    "spread_about",
-    "ddof",
-    "eps",
-    "lone_row",
-    "whiten_tokens",
-    "whiten_ddof",
-    "mask_no_eos",
-    "reward_clip",
-)
+OF_ADVANTAGES = frozenset((*OF_ESTIMATOR, "mask_no_eos", "reward_clip"))
 """The settings that a reading can agree with or not."""
 
 COUNTS = ("eos", "length", "scored", "rollout")
@@ -60,14 +53,12 @@ ALIASES = {
 class Asked:
     """What a person, a recorder or the page said about the run.
 
-    wanted      the reading agrees with what was declared
-    declared    settings that were declared, ready for the engine
+    declared    settings that were declared, by the engine's names
     counts      columns that were declared to decide which rows count
     trusted     columns whose meaning is known
     group_size  rows per prompt
     """
 
-    wanted: Wanted = anything
     declared: Mapping[str, Any] = field(default_factory=dict)
     counts: frozenset[str] = frozenset()
     trusted: frozenset[str] = frozenset()
@@ -76,12 +67,43 @@ class Asked:
     @property
     def is_declared(self) -> bool:
         """Something that decides advantages was declared."""
-        return self.wanted is not anything
+        return not OF_ADVANTAGES.isdisjoint(self.declared)
+
+    @property
+    def by_engine(self) -> bool:
+        """An engine computes what was declared."""
+        names = ("baseline", "scale")
+        return all(self.declared.get(n, "none") in CHOICES[n] for n in names)
 
     @property
     def reward_clip(self) -> float | None:
         """The clip of the rewards that was declared."""
         return self.declared.get("reward_clip")
+
+    def wanted(self, r: Reading) -> bool:
+        """The reading is what was declared, as far as it decides that."""
+        by_tokens = r.over == "tokens"
+        decided: dict[str, Any] = {
+            "baseline": r.baseline,
+            "scale": r.scale,
+            "whiten_tokens": by_tokens if by_tokens or not r.second else None,
+            "mask_no_eos": r.rows == "ended",
+            "reward_clip": r.clip,
+        }
+        if r.divides:
+            decided["ddof"] = r.ddof
+            decided["eps"] = r.eps if r.eps_at == "after" else None
+            if r.baseline != "group_mean":
+                decided["spread_about"] = r.about
+        if r.lone_row:
+            decided["lone_row"] = r.lone_row
+        if r.second:
+            decided["whiten_ddof"] = int(r.second[-1])
+        return all(
+            decided.get(name, value) == value
+            for name, value in self.declared.items()
+            if name in OF_ADVANTAGES
+        )
 
 
 def asked_of(
@@ -96,41 +118,16 @@ def asked_of(
     counts = {*str(rest.pop("counts", "") or "").replace("+", " ").split()}
     for name in counts.difference(COUNTS):
         raise refuse("one of " + ", ".join(COUNTS), name, "counts")
-    by_name = {name: _value(name, value) for name, value in rest.items()}
-    settings = {**(_of_estimator(estimator) if estimator else {}), **by_name}
-    if by_name.get("mask_no_eos"):
+    settings = _of_estimator(estimator) if estimator else {}
+    settings |= {name: _value(name, value) for name, value in rest.items()}
+    if settings.get("mask_no_eos"):
         counts |= {"eos"}
     if "eos" in counts:
         settings["mask_no_eos"] = True
-    named = {k: v for k, v in settings.items() if k in OF_ADVANTAGES}
-    engine = {k: v for k, v in settings.items() if k in Settings()}
-    if group_size is None and isinstance(by_name.get("group_size"), int):
-        group_size = by_name["group_size"]
+    if group_size is None:
+        group_size = settings.get("group_size")
     trusted |= {c for c, roles in ROLES.items() if trusted.intersection(roles)}
-    wanted = partial(agrees, named=named) if named else anything
-    return Asked(wanted, engine, frozenset(counts), trusted, group_size)
-
-
-def agrees(r: Reading, named: Mapping[str, Any]) -> bool:
-    """The reading is what was declared, as far as it decides that."""
-    by_tokens = r.second.startswith("tokens")
-    decided: dict[str, Any] = {
-        "baseline": r.baseline,
-        "scale": r.scale,
-        "whiten_tokens": by_tokens if by_tokens or not r.second else None,
-        "mask_no_eos": r.rows == "ended",
-        "reward_clip": r.clip,
-    }
-    if r.divides:
-        decided["ddof"] = r.ddof
-        decided["eps"] = r.eps if r.eps_at == "after" else None
-        if r.baseline != "group_mean":
-            decided["spread_about"] = r.about
-    if r.lone_row:
-        decided["lone_row"] = r.lone_row
-    if r.second:
-        decided["whiten_ddof"] = int(r.second[-1])
-    return all(decided.get(name, value) == value for name, value in named.items())
+    return Asked(settings, frozenset(counts), trusted, group_size)
 
 
 def _of_estimator(name: object) -> dict[str, Any]:
@@ -140,25 +137,23 @@ def _of_estimator(name: object) -> dict[str, Any]:
     if estimator in ESTIMATORS:
         settings = ESTIMATORS[estimator]
         return {k: settings[k] for k in ("baseline", "scale", "whiten_tokens")}
-    for (baseline, scale, over), title in NAMES.items():
+    for (baseline, scale, over), (title, _) in COMPUTATIONS.items():
         if title == estimator:
             whiten = {"whiten_tokens": over == "tokens"}
             return {"baseline": baseline, "scale": scale, **whiten}
     baseline, _, scale = estimator.partition("/")
-    first = _of_estimator(scale) if baseline == "reinforce_plus_plus_baseline" else {}
-    if first:
-        return {**first, "whiten_tokens": True}
-    if scale and any(n.startswith(baseline) for n, *_ in NAMES):
+    if scale and baseline == "reinforce_plus_plus_baseline":
+        return {**_of_estimator(scale), "whiten_tokens": True}
+    if scale and any(n.startswith(baseline) for n, *_ in COMPUTATIONS):
         return {"baseline": baseline, "scale": scale, "whiten_tokens": False}
-    names = sorted({*ESTIMATORS, *NAMES.values()})
+    names = sorted({*ESTIMATORS, *(title for title, _ in COMPUTATIONS.values())})
     raise refuse("one of " + ", ".join(names), name, "estimator")
 
 
 def _value(name: str, value: Any) -> Any:
     """A declared value, read from text. Raises GradebookError."""
-    names = [field.name for field in fields(Settings)]
-    if name not in names:
-        expected = "estimator, counts, or one of " + ", ".join(names)
+    if name not in Settings():
+        expected = "estimator, counts, or one of " + ", ".join(Settings())
         raise refuse(expected, name, name)
     if isinstance(value, str):
         value = _of_text(name, value.strip())
@@ -169,10 +164,11 @@ def _value(name: str, value: Any) -> Any:
 def _of_text(name: str, text: str) -> Any:
     if name == "scale":
         return SHORT.get(text.lower(), text)
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if text.lower() == "none" and name not in ("baseline",):
+    if text.lower() == "none" and name != "baseline":
         return None
+    words = {"true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
     for kind in (int, float):
         try:
             return kind(text)

@@ -8,7 +8,7 @@ steps.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -56,12 +56,11 @@ class Rounding:
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """How far rounding may have moved each number. [R]"""
-        size = np.abs(np.where(np.isfinite(values), values, 0))
         if self.kind:
+            size = np.abs(np.where(np.isfinite(values), values, 0))
             return TYPES[self.kind] * 1.01 * size + 1e-7
-        if self.places is not None:
-            return np.full(len(values), 0.501 * 10.0**-self.places)
-        return np.zeros(len(values))
+        half = 0.0 if self.places is None else 0.501 * 10.0**-self.places
+        return np.full(len(values), half)
 
     @property
     def words(self) -> str:
@@ -76,7 +75,7 @@ UNROUNDED = Rounding()
 
 def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
     """The rounding that the numbers share; `kind` is the column's type where
-    it is known.
+    it is known: a float type, or "text 4" for text of at most 4 decimals.
 
     Two different numbers are enough for decimals if neither stands exactly
     in binary with few digits. Types are compared after float32.
@@ -90,39 +89,35 @@ def rounding_of(values: np.ndarray, kind: str = "") -> Rounding:
     sizes = np.unique(np.abs(some[np.isfinite(some)]))
     sizes = sizes[(sizes > 0) & (sizes < 1e6)]
     telling = sizes[sizes * 64 != np.round(sizes * 64)]
-    if not len(telling):
-        return UNROUNDED
-    short = _types(sizes)
-    if short or len(telling) < 2:
-        return short
-    for places in range(1, 8):
+    single = torch.from_numpy(sizes.astype("float32"))
+    for short in TYPES if len(sizes) > 1 and len(telling) else ():
+        stored = single.to(getattr(torch, short)).float()
+        if np.isclose(stored, single, rtol=1e-7, atol=0).all():
+            return Rounding(kind=short)
+    if kind.startswith("text "):
+        places = int(kind.removeprefix("text "))
+        return Rounding(places) if places <= 8 else UNROUNDED
+    for places in range(1, 8) if len(telling) > 1 else ():
         away = np.abs(sizes - np.round(sizes, places))
         if bool((away <= 6e-8 * sizes + 1e-12).all()):
             return Rounding(places)
     return UNROUNDED
 
 
-def _types(sizes: np.ndarray) -> Rounding:
-    single = sizes.astype("float32")
-    for kind in ("bfloat16", "float16"):
-        short = torch.from_numpy(single).to(getattr(torch, kind)).float().numpy()
-        if len(sizes) > 1 and bool(np.isclose(short, single, rtol=1e-7, atol=0).all()):
-            return Rounding(kind=kind)
-    return UNROUNDED
-
-
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """What a computation gives, float64 [R] each.
+    """What a computation gives, [R] each.
 
-    values    the advantages
-    baseline  what the reward was compared with
-    scale     what the distance was divided by, in all
+    values    float64: the advantages
+    baseline  float64: what the reward was compared with
+    scale     float64: what the distance was divided by, in all
+    group     int64: the rows that an engine put together
     """
 
     values: np.ndarray
     baseline: np.ndarray
     scale: np.ndarray
+    group: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +152,11 @@ class Ruler:
     ignored: np.ndarray | None = None
 
     @cached_property
+    def rewards(self) -> np.ndarray:
+        """float64 [R]"""
+        return self.steps.batch.reward.numpy().astype("float64")
+
+    @cached_property
     def size(self) -> np.ndarray:
         """1 + |advantage|, float64 [R]."""
         logged = self.steps.advantage
@@ -173,72 +173,63 @@ class Ruler:
         return self.advantage.of(self.steps.advantage)
 
     @cached_property
-    def most(self) -> np.ndarray:
-        """float64 [R] more than any rounding may do and still tell something."""
-        return self.base + self.written + MOST_FLOAT32
-
-    @cached_property
     def exact_scores(self) -> np.ndarray:
         """bool [R]: float32 sums over the row's group are exact, or the
         group's rewards are equal."""
-        reward = self.steps.batch.reward.numpy().astype("float64")
-        group = self.steps.batch.prompt_index.numpy()
+        reward, group = self.rewards, self.steps.batch.prompt_index.numpy()
         short = (reward * 1024 == np.round(reward * 1024)) & (np.abs(reward) < 4096)
-        groups = int(group.max(initial=-1)) + 1
-        whole = np.bincount(group, ~short, groups) == 0
-        first = np.full(groups, -np.inf)
-        np.maximum.at(first, group, reward)
-        flat = np.bincount(group, reward != first[group], groups) == 0
-        return (whole | flat)[group]
+        first = reward[self.steps.groups.first][group]
+        exact = np.bincount(group, ~short) == 0
+        return (exact | (np.bincount(group, reward != first) == 0))[group]
 
-    def scores(self, computed: Numbers) -> np.ndarray:
-        """float64 [R] what float32 scores may do."""
-        reward = np.abs(self.steps.batch.reward.numpy())
+    def slack(self, level: int, computed: Numbers) -> np.ndarray:
+        """float64 [R] what the rounding of a level may do."""
+        if level == WRITTEN:
+            return self.written
         with np.errstate(all="ignore"):
-            slack = FLOAT32 * (reward + np.abs(computed.baseline))
-            slack = slack / np.abs(computed.scale) * np.maximum(self.size - 1, 1)
-        slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
-        return np.where(self.exact_scores, 0, slack)
-
-    def rewards(self, computed: Numbers) -> np.ndarray:
-        """float64 [R] what rounding of the rewards may do."""
-        reward = self.steps.batch.reward.numpy().astype("float64")
-        with np.errstate(all="ignore"):
-            moved = self.reward.of(reward) * (1 + self.size) / np.abs(computed.scale)
-        return np.nan_to_num(moved, posinf=np.inf)
+            if level == SCORES:
+                slack = FLOAT32 * (np.abs(self.rewards) + np.abs(computed.baseline))
+                slack *= np.maximum(self.size - 1, 1) / np.abs(computed.scale)
+                slack = np.minimum(np.nan_to_num(slack, posinf=0), MOST_FLOAT32)
+                return np.where(self.exact_scores, 0, slack)
+            moved = self.reward.of(self.rewards) * (1 + self.size)
+            return np.nan_to_num(moved / np.abs(computed.scale), posinf=np.inf)
 
     def fit(self, computed: Numbers) -> Fit:
         """How a computation's advantages lie with the log."""
         away = distance(computed.values, self.steps.advantage)
         if self.ignored is not None:
             away = np.where(self.ignored, 0, away)
-        residual = self.steps.worst(away)
         allowed = self.base
-        level = np.where(self._all(away <= allowed), EXACT, NONE)
-        fits = away <= allowed
-        hopeless = not self._all(away <= self.most).any()
-        if (level == NONE).any() and not hopeless:
-            allowed = allowed + self.scores(computed)
-            near = self._all(away <= allowed)
-            level = np.minimum(level, np.where(near, SCORES, NONE))
-            if self.advantage:
-                allowed = allowed + self.written
-                near = self._all(away <= allowed)
-                level = np.minimum(level, np.where(near, WRITTEN, NONE))
-            fits = away <= allowed
-            if self.reward and (level == NONE).any():
-                near = self._all(away <= allowed + self.rewards(computed))
-                level = np.minimum(level, np.where(near, REWARDS, NONE))
-        near_rows = self.steps.total(away <= NEAR * self.size)
-        return Fit(
-            level, residual, fits, near_rows / self.steps.batch.step_rows.numpy()
-        )
+        rows = away <= allowed
+        level = np.where(self._all(rows), EXACT, NONE)
+        near = self.steps.total(away <= NEAR * self.size)
+        hopeless = away > self.base + self.written + MOST_FLOAT32
+        for each in (SCORES, WRITTEN, REWARDS):
+            if (level < NONE).all() or not self._all(~hopeless).any():
+                break
+            if each != REWARDS or self.reward:
+                allowed = allowed + self.slack(each, computed)
+                fits = away <= allowed
+                level = np.minimum(level, np.where(self._all(fits), each, NONE))
+                rows = rows if each == REWARDS else fits
+        share = near / self.steps.batch.step_rows.numpy()
+        return Fit(level, self.steps.worst(away), rows, share)
 
     def on(self, steps: LoggedSteps) -> Ruler:
         """The ruler on other rows of the same steps."""
-        return (
-            self if steps is self.steps else Ruler(steps, self.advantage, self.reward)
-        )
+        if steps is self.steps:
+            return self
+        return Ruler(steps, self.advantage, self.reward)
+
+    def of_steps(self, at: np.ndarray) -> Ruler:
+        """The ruler on the steps `at`, bool [S]."""
+        if at.all():
+            return self
+        ignored = self.ignored
+        if ignored is not None:
+            ignored = ignored[at[self.steps.step_of]]
+        return replace(self, steps=self.steps.of_steps(at), ignored=ignored)
 
     def _all(self, near: np.ndarray) -> np.ndarray:
         return np.logical_and.reduceat(near, self.steps.starts)
@@ -261,11 +252,10 @@ def apart(
     """How far two columns of advantages, float64 [R], are apart on each step, [S]:
     the largest distance, the first row with it from 0, how many rows flip, and
     how many groups have a row that is `off`, bool [R]."""
-    away, count = distance(correct, other), steps.step_count
+    away, prompt = distance(correct, other), steps.batch.prompt_index.numpy()
     largest = steps.worst(away)
-    affected = np.zeros(len(steps.groups.size), dtype=bool)
-    affected[steps.batch.prompt_index.numpy()[off]] = True
-    touched = np.bincount(steps.groups.step, affected, minlength=count)
+    affected = np.bincount(prompt, off) > 0
+    touched = np.bincount(steps.groups.step, affected, minlength=steps.step_count)
     return {
         "largest": largest,
         "row": steps.first_at(away, largest) - steps.starts,
@@ -284,16 +274,10 @@ def ruler_of(
     kinds = kinds or {}
     advantage = Rounding(places)
     if places is None:
-        advantage = _rounding(steps.advantage, kinds.get("advantage", ""))
-    reward = steps.batch.reward.numpy().astype("float64")
-    if (reward * 64 == np.round(reward * 64)).all():
-        return Ruler(steps, advantage)  # quarters and the like: nobody rounded them
-    return Ruler(steps, advantage, _rounding(reward, kinds.get("reward", "")))
-
-
-def _rounding(values: np.ndarray, kind: str) -> Rounding:
-    if kind.startswith("text "):
-        places = int(kind.removeprefix("text "))
-        few = rounding_of(values)
-        return few if few.kind else Rounding(places) if places <= 8 else Rounding()
-    return rounding_of(values, kind)
+        advantage = rounding_of(steps.advantage, kinds.get("advantage", ""))
+    ruler = Ruler(steps, advantage)
+    quarters = ruler.rewards * 64
+    if (quarters == np.round(quarters)).all():
+        return ruler  # quarters and the like: nobody rounded them
+    rounding = rounding_of(ruler.rewards, kinds.get("reward", ""))
+    return replace(ruler, reward=rounding)

@@ -1,20 +1,19 @@
 """Judge: what the logged advantages are, as a whole and step by step.
 
 First the space is searched, then the bugs; a declaration decides between
-"correct" and "other", and proof between "suspect" and "asks". S steps.
+"correct" and "other", and proof between "suspect" and "asks". R rows, S steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gradebook.cases.record import BUGS
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
+from gradebook.core.settings import Settings
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging import proof
 from gradebook.logs.judging.declared import Asked
@@ -32,30 +31,15 @@ from gradebook.logs.judging.search import (
     Candidates,
     Tick,
     due,
-    fit_all,
-    one_change,
     quiet,
     search,
     search_bugs,
 )
-from gradebook.logs.judging.suspects import Suspect, settings_to_try, trace
+from gradebook.logs.judging.suspects import Suspect, settings_beside, trace
 from gradebook.logs.judging.views import compute
 
-COLUMNS = (
-    "step",
-    "verdict",
-    "bug",
-    "ties",
-    "asks",
-    "estimator",
-    "residual",
-    "correct_residual",
-    "row",
-)
-"""The columns of `gradebook.check`."""
-
-COUNTS = ("rows", "groups", "flips", "groups_affected")
-"""What a timeline counts beside them."""
+OFF = ("suspect", "other", "asks", "none fits")
+"""Verdicts on steps that a person should look at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +56,8 @@ class Judgement:
     ties        bugs that leave no trace on these rows
     parts       (first step, last step, reading) where the run changed once
     level       how closely the named computation fits
-    frame       one row a step: COLUMNS and COUNTS
+    frame       one row a step, see `framed`
+    correct     float64 [R] what is correct beside the log
     """
 
     verdict: str
@@ -84,7 +69,8 @@ class Judgement:
     ties: tuple[str, ...] = ()
     parts: tuple[tuple[int, int, Reading], ...] = ()
     level: int = NONE
-    frame: Any = None
+    frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
+    correct: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def bug(self) -> str:
@@ -102,12 +88,23 @@ class Judgement:
         return Reading.of(self.suspect.settings).estimator
 
     @property
+    def settings(self) -> Settings:
+        """The engine's settings for pages that show a step: those of the bug, or
+        what was declared where the log is something else."""
+        if self.suspect is not None:
+            return self.suspect.settings
+        if self.verdict == "other":
+            steps, asked = self.candidates.steps, self.candidates.asked
+            for settings in settings_beside(asked, self.readings, steps)[:1]:
+                return settings
+        return self.readings[0].settings if self.readings else Settings(eps=1e-6)
+
+    @property
     def tied(self) -> tuple[str, ...]:
         """Bugs and estimators that fit as well."""
         if self.suspect is not None and not self.readings:
             return tuple(s.bug for s in self.asks[1:])
-        names = [r.estimator for r in self.readings]
-        tied = dict.fromkeys((*self.ties, *names))
+        tied = dict.fromkeys((*self.ties, *(r.estimator for r in self.readings)))
         tied.pop(self.estimator, None)
         return tuple(tied)
 
@@ -124,9 +121,8 @@ class Judgement:
 
 def judge(ruler: Ruler, asked: Asked, tick: Tick = lambda: None) -> Judgement:
     """The verdict on a log's steps, as a whole and step by step."""
-    candidates, usable = search(ruler, asked, tick), ~quiet(ruler.steps)
-    whole, lost = _whole(candidates, asked, usable, tick)
-    return replace(whole, frame=_frame(whole, asked, usable, lost))
+    candidates = search(ruler, asked, tick)
+    return framed(_whole(candidates, np.flatnonzero(~quiet(ruler.steps))))
 
 
 def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
@@ -134,85 +130,92 @@ def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
     candidates, usable = search(ruler, asked), ~quiet(ruler.steps)
     good = candidates.level() <= WRITTEN
     named = sorted(candidates.readings, key=plainness)
-    settings = settings_to_try(asked.declared, named, ruler.steps)
-    search_bugs(candidates, asked, usable & good, settings)
-    bad = usable & ~good
-    search_bugs(candidates, asked, bad)
-    lost = proof.lost_digits(candidates, asked, usable) if bad.any() else []
-    return _frame(Judgement("", candidates), asked, usable, lost)
+    settings = settings_beside(asked, named, ruler.steps)
+    search_bugs(candidates, usable & good, settings)
+    search_bugs(candidates, usable & ~good)
+    if (usable & ~good).any():
+        proof.find_lost_digits(candidates, np.flatnonzero(usable))
+    return framed(Judgement("", candidates)).frame
 
 
-def _whole(
-    candidates: Candidates, asked: Asked, usable: np.ndarray, tick: Tick
-) -> tuple[Judgement, list[proof.Lost]]:
-    """The verdict on all usable steps, and numbers that rounding lost."""
-    steps, at = candidates.steps, np.flatnonzero(usable)
+def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
+    """The verdict on the steps `at`, int64: all that tell something."""
+    steps, asked = candidates.steps, candidates.asked
     if not len(at):
-        return Judgement("cannot tell", candidates, "nothing varies"), []
-    fitting = fit_all(candidates, at, WRITTEN)
+        return Judgement("cannot tell", candidates, "nothing varies")
+    usable = np.isin(np.arange(steps.step_count), at)
+    fitting = candidates.fitting(at, WRITTEN)
     zero = np.nan_to_num(np.abs(steps.advantage), nan=1.0).max() <= 1e-9
     if fitting or zero:
-        settings = settings_to_try(asked.declared, fitting, steps)
-        search_bugs(candidates, asked, usable, settings, tick)
+        search_bugs(candidates, usable, settings_beside(asked, fitting, steps))
         if zero:
             asks = conditions_of(candidates, at)
-            return Judgement("cannot tell", candidates, "all zero", asks=asks), []
-        return _decided(candidates, asked, at, []), []
+            return Judgement("cannot tell", candidates, "all zero", asks=asks)
+        return _decided(candidates, at)
     left = usable & (candidates.level() > WRITTEN)
-    parts = one_change(candidates, at, len(usable))
-    search_bugs(candidates, asked, left if left.any() else usable, None, tick)
-    lost = proof.lost_digits(candidates, asked, usable, tick)
-    j = _decided(candidates, asked, at, lost)
+    search_bugs(candidates, left if left.any() else usable)
+    proof.find_lost_digits(candidates, at)
+    j = _decided(candidates, at)
     rounded = j.level == REWARDS or (j.suspect is not None and j.suspect.rounds)
+    parts = _one_change(candidates, at)
     if parts and j.verdict != "suspect" and not rounded:
         readings = tuple(reading for _, _, reading in parts)
-        settings = settings_to_try(asked.declared, readings, steps)
-        search_bugs(candidates, asked, usable, settings, tick)
+        search_bugs(candidates, usable, settings_beside(asked, readings, steps))
         asks = conditions_of(candidates, at)
         return Judgement(
             "asks", candidates, "changed", readings, asks=asks, parts=parts
-        ), lost
+        )
     if j.verdict == "none fits":
         turned = replace(steps, advantage=-steps.advantage)
-        turned_ruler = replace(candidates.ruler, steps=turned)
-        if opposite := fit_all(search(turned_ruler, asked, tick), at, WRITTEN):
-            return replace(j, why="opposite sign", readings=tuple(opposite)), lost
-    return j, lost
+        opposite = search(
+            replace(candidates.ruler, steps=turned), asked, candidates.tick
+        )
+        if readings := tuple(opposite.fitting(at, WRITTEN)):
+            return replace(j, why="opposite sign", readings=readings)
+    return j
+
+
+def _one_change(
+    candidates: Candidates, at: np.ndarray
+) -> tuple[tuple[int, int, Reading], ...]:
+    """Two readings, one up to some step and one from there on; () where one
+    change in the run does not explain it."""
+    good = {r: f.good[at] for r, f in candidates.readings.items()}
+    runs_on = {r: int(np.argmin(np.append(g, False))) for r, g in good.items()}
+    first = min(good, key=lambda r: (-runs_on[r], plainness(r)), default=None)
+    if first is None or not 0 < runs_on[first] < len(at):
+        return ()
+    cut = runs_on[first]
+    second = min((r for r in good if good[r][cut:].all()), key=plainness, default=None)
+    if second is None:
+        return ()
+    change, last = int(at[cut]), candidates.steps.step_count - 1
+    return ((0, change - 1, first), (change, last, second))
 
 
 def _decided(
-    candidates: Candidates,
-    asked: Asked,
-    at: np.ndarray,
-    lost: Sequence[proof.Lost],
-    whole: Judgement | None = None,
+    candidates: Candidates, at: np.ndarray, whole: Judgement | None = None
 ) -> Judgement:
     """The verdict on the steps `at` from what was found to fit; `whole` is the
     one on the log that they are of."""
-    fitting = _preferred(candidates, at, WRITTEN, whole)
-    if fitting:
-        return _fits(candidates, asked, at, fitting)
-    suspected = _suspected(candidates, asked, at, False, whole)
-    if suspected is not None:
-        return suspected
-    for each in lost:
-        shown = each.shown[at] != ""
-        good = each.right[at] | shown | (candidates.level()[at] <= WRITTEN)
-        if good.all() and shown.any():
-            verdict = "suspect" if (each.shown[at] == "suspect").any() else "asks"
-            s, readings = each.suspect, (each.reading,)
-            return Judgement(verdict, candidates, "", readings, s, (s,), level=WRITTEN)
-    suspected = _suspected(candidates, asked, at, True, whole)
-    if suspected is not None:
-        return suspected
+    if fitting := _preferred(candidates, at, WRITTEN, whole):
+        return _fits(candidates, at, fitting)
+    explained = (
+        _suspected(candidates, at, False, whole)
+        or _lost_digits(candidates, at)
+        or _suspected(candidates, at, True, whole)
+    )
+    if explained is not None:
+        return explained
     fitting = _preferred(candidates, at, REWARDS, whole)
     if not fitting:
         return Judgement("none fits", candidates, "nothing")
-    reading = next((r for r in fitting if asked.wanted(r)), fitting[0])
-    named = (reading, *(r for r in fitting if r != reading))
+    is_wanted = candidates.asked.wanted
+    named = tuple(sorted(fitting, key=lambda r: not is_wanted(r)))
     rows = np.isin(candidates.steps.step_of, at)
-    moved = candidates.ruler.rewards(compute(candidates.steps, reading))[rows]
-    verdict, why = "correct" if asked.wanted(reading) else "other", ""
+    computed = compute(candidates.steps, named[0])
+    moved = candidates.ruler.slack(REWARDS, computed)[rows]
+    verdict, why = "correct" if is_wanted(named[0]) else "other", ""
     if not moved.max() <= MOST_REWARD:
         verdict, why = "cannot tell", "rounding"
     return Judgement(verdict, candidates, why, named, level=REWARDS)
@@ -223,7 +226,7 @@ def _preferred(
 ) -> list[Reading]:
     """The readings that fit the steps `at` best: those that the whole log is
     named by first, or in its absence an exact fit before one within the base."""
-    fitting, fits = fit_all(candidates, at, level), candidates.readings
+    fitting, fits = candidates.fitting(at, level), candidates.readings
     if whole is None or not fitting:
         return fitting
     if not whole.readings:
@@ -236,31 +239,28 @@ def _preferred(
     return [*named, *(r for r in fitting if r not in named)]
 
 
-def _fits(
-    candidates: Candidates, asked: Asked, at: np.ndarray, fitting: list[Reading]
-) -> Judgement:
+def _fits(candidates: Candidates, at: np.ndarray, fitting: list[Reading]) -> Judgement:
     """Something of the space fits: correct, other, or a question."""
-    level = int(candidates.readings[fitting[0]].level[at].max())
+    asked, level = candidates.asked, candidates.readings[fitting[0]].level[at].max()
     standing = conditions_of(candidates, at)
     conditions = {s.bug for s in standing}
     fitting_bugs = dict.fromkeys(
         s.bug for s, fit in candidates.suspects.items() if fit.good[at].all()
     )
     ties = tuple(bug for bug in fitting_bugs if bug not in conditions)
-    fits = Judgement("correct", candidates, asks=standing, ties=ties, level=level)
-    mine = [r for r in fitting if asked.wanted(r)]
-    if asked.is_declared and not mine:
-        return replace(fits, verdict="other", readings=tuple(fitting))
-    named = tuple(mine or fitting)
-    fits = replace(fits, readings=named)
+    mine = tuple(r for r in fitting if asked.wanted(r))
+    j = Judgement("correct", candidates, "", mine or tuple(fitting), level=int(level))
+    j = replace(j, asks=standing, ties=ties)
+    if not mine:
+        return replace(j, verdict="other")
     counting = [s for s in standing if s.record.stage in proof.HOW_ROWS_COUNT]
-    if counting and named[0].rows == "all":
+    if counting and mine[0].rows == "all":
         proved = proof.proved(counting[0], candidates.steps, asked)
         verdict = "suspect" if proved else "asks"
-        return replace(fits, verdict=verdict, suspect=counting[0])
-    if not asked.is_declared and "none" in {r.estimator for r in named}:
-        return replace(fits, verdict="asks", why="raw reward")
-    return fits
+        return replace(j, verdict=verdict, suspect=counting[0])
+    if not asked.is_declared and "none" in {r.estimator for r in mine}:
+        return replace(j, verdict="asks", why="raw reward")
+    return j
 
 
 def conditions_of(candidates: Candidates, at: np.ndarray) -> tuple[Suspect, ...]:
@@ -278,11 +278,7 @@ def conditions_of(candidates: Candidates, at: np.ndarray) -> tuple[Suspect, ...]
 
 
 def _suspected(
-    candidates: Candidates,
-    asked: Asked,
-    at: np.ndarray,
-    rounds: bool,
-    whole: Judgement | None,
+    candidates: Candidates, at: np.ndarray, rounds: bool, whole: Judgement | None
 ) -> Judgement | None:
     """No reading fits all steps: a bug that does, or that does on some while
     the others are right. `rounds`: one that only float32 tells, which the
@@ -290,9 +286,9 @@ def _suspected(
 
     def explains(suspect: Suspect) -> bool:
         good = candidates.suspects[suspect].good[at]
-        if not good.any() or good.all():
-            return bool(good.any())
-        return bool((good | candidates.correct(suspect).good[at]).all())
+        if good.any() and not good.all():
+            good = good | candidates.correct(suspect).good[at]
+        return bool(good.all())
 
     def merit(suspect: Suspect) -> tuple:
         fit = candidates.suspects[suspect]
@@ -305,41 +301,52 @@ def _suspected(
             BUGS.index(suspect.bug),
         )
 
-    fitting = sorted(filter(explains, candidates.suspects), key=merit)
-    fitting = [s for s in fitting if s.rounds == rounds]
+    fitting = [s for s in candidates.suspects if s.rounds == rounds and explains(s)]
     if not fitting:
         return None
-    named = fitting[0]
-    others = {s.bug: s for s in fitting if s.bug != named.bug}
-    level = int(candidates.suspects[named].level[at].max())
+    named, *others = sorted(fitting, key=merit)
     if rounds:
         verdict = "asks"
     elif whole is not None and named == whole.suspect:
         verdict = whole.verdict
     else:
         some = np.isin(np.arange(candidates.steps.step_count), at)
-        verdict = proof.verdict_of(named, candidates.steps.of_steps(some), asked)
-    asks = (named, *others.values())
+        steps = candidates.steps.of_steps(some)
+        verdict = proof.verdict_of(named, steps, candidates.asked)
+    of_others = {s.bug: s for s in others if s.bug != named.bug}
+    level = int(candidates.suspects[named].level[at].max())
+    asks = (named, *of_others.values())
     return Judgement(verdict, candidates, "", (), named, asks, level=level)
 
 
-def _frame(
-    whole: Judgement, asked: Asked, usable: np.ndarray, lost: Sequence[proof.Lost]
-) -> pd.DataFrame:
-    """One row a step: COLUMNS and COUNTS."""
+def _lost_digits(candidates: Candidates, at: np.ndarray) -> Judgement | None:
+    """A bug that rounds where its evidence stands, while a reading fits all other
+    rows."""
+    for each in candidates.lost:
+        shown, right = each.shown[at], each.right[at]
+        explained = right | (shown != "") | (candidates.level()[at] <= WRITTEN)
+        if explained.all() and (shown != "").any():
+            verdict = "suspect" if (shown == "suspect").any() else "asks"
+            s, readings = each.suspect, (each.reading,)
+            return Judgement(verdict, candidates, "", readings, s, (s,), level=WRITTEN)
+    return None
+
+
+def framed(whole: Judgement) -> Judgement:
+    """The judgement with its steps: one row a step, and what is correct."""
     candidates, steps = whole.candidates, whole.candidates.steps
     zero = steps.worst(np.nan_to_num(np.abs(steps.advantage), nan=1.0)) <= 1e-9
-    tells = usable & ~(zero & (whole.verdict != "correct"))
+    tells = ~quiet(steps) & ~(zero & (whole.verdict != "correct"))
     judged = [
-        _decided(candidates, asked, np.array([step]), lost, whole)
+        _decided(candidates, np.array([step]), whole)
         if tells[step]
         else Judgement("cannot tell", candidates)
         for step in range(steps.step_count)
     ]
-    correct = _correct(whole, asked, judged)
+    correct = _correct(whole, judged)
     off = distance(correct, steps.advantage) > 10 * candidates.ruler.base
     columns = apart(steps, correct, steps.advantage, off)
-    return blank(steps).assign(
+    frame = blank(steps).assign(
         verdict=[j.verdict for j in judged],
         bug=[j.bug for j in judged],
         ties=[j.tied for j in judged],
@@ -349,24 +356,24 @@ def _frame(
         correct_residual=columns.pop("largest"),
         **columns,
     )
+    return replace(whole, frame=frame, correct=correct)
 
 
-def blank(steps: LoggedSteps) -> pd.DataFrame:
-    """One row a step that cannot be judged: COLUMNS and COUNTS."""
-    count = steps.step_count
-    frame = pd.DataFrame({"step": steps.labels, "verdict": "cannot tell"})
-    frame["bug"] = ""
-    frame["ties"] = frame["asks"] = [()] * count
+def blank(steps: LoggedSteps | None) -> pd.DataFrame:
+    """The columns of `gradebook.check`, one row for each step: it cannot be judged."""
+    frame = pd.DataFrame({"step": steps.labels if steps else []})
+    frame["verdict"], frame["bug"] = "cannot tell", ""
+    frame["ties"] = frame["asks"] = [()] * len(frame)
     frame["estimator"] = ""
     frame["residual"] = frame["correct_residual"] = np.nan
-    frame["row"] = 0
-    frame["rows"] = steps.batch.step_rows.numpy()
-    frame["groups"] = np.bincount(steps.groups.step, minlength=count)
-    frame["flips"] = frame["groups_affected"] = 0
+    frame["row"] = frame["flips"] = frame["groups_affected"] = 0
+    if steps is not None:
+        frame["rows"] = steps.batch.step_rows.numpy()
+        frame["groups"] = np.bincount(steps.groups.step, minlength=len(frame))
     return frame
 
 
-def _correct(whole: Judgement, asked: Asked, judged: list[Judgement]) -> np.ndarray:
+def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
     """What is correct beside the log: on steps that are another computation
     than declared, what was declared; else the named reading, the correct engine
     beside the bug, or the reading that fits most. float64 [R]"""
@@ -388,7 +395,8 @@ def _correct(whole: Judgement, asked: Asked, judged: list[Judgement]) -> np.ndar
                 values = compute(steps, reading).values
         other = np.array([j.verdict == "other" for j in judged])[steps.step_of]
         if other.any():
-            values = np.where(other, due(steps, asked, whole.readings), values)
+            declared = due(steps, candidates.asked, whole.readings)
+            values = np.where(other, declared, values)
     except GradebookError:
         pass  # some step is refused by the engine
     return values

@@ -12,7 +12,7 @@ from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import WRITTEN, Ruler
 from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.search import fit_all, quiet, search
+from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.views import compute
 
 Groups = Sequence[Sequence[Any]]
@@ -30,7 +30,7 @@ def computations_of(batches: Sequence[tuple[Groups, Groups]]) -> list[Reading]:
     """
     steps = as_steps(batches)
     candidates = search(Ruler(steps), Asked())
-    fitting = fit_all(candidates, ~quiet(steps), WRITTEN)
+    fitting = candidates.fitting(~quiet(steps), WRITTEN)
 
     def merit(reading: Reading) -> tuple:
         return plainness(reading), float(candidates.readings[reading].residual.max())

@@ -3,7 +3,7 @@ on which only rounding explains it, while a reading fits all others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import WRITTEN, distance
 from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.search import Candidates, Tick, fit_all, search
+from gradebook.logs.judging.search import Candidates, Lost, search
 from gradebook.logs.judging.suspects import Suspect, cuts_by_place, trace
 from gradebook.logs.judging.views import compute
 
@@ -77,6 +77,7 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     rows = steps.batch.step_rows.numpy()
     steps = steps.of_steps(np.cumsum(rows) <= max(ROWS, rows[0]))
     cells = trace(steps, suspect).group
+    assert cells is not None
     prompt = steps.batch.prompt_index.numpy()
     kept = (steps.batch.tokens > 0).numpy() & steps.batch.scored.numpy()
     if suspect.settings.mask_no_eos:
@@ -111,62 +112,41 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     return len(mixed) + len(pure) > 2 and bool(by_size)
 
 
-@dataclass(frozen=True, eq=False)
-class Lost:
-    """A number that rounding loses, where a reading fits all other rows.
-
-    shown  [S] "suspect", "asks", or "" where it does not explain the step
-    right  bool [S] the reading fits the whole step
-    """
-
-    suspect: Suspect
-    reading: Reading
-    shown: np.ndarray
-    right: np.ndarray
-
-
-def lost_digits(
-    candidates: Candidates, asked: Asked, usable: np.ndarray, tick: Tick = lambda: None
-) -> list[Lost]:
-    """Bugs that round, each with a reading that fits all rows but those that
-    such a bug alone explains, where what stands there is its evidence."""
-    reward = candidates.steps.batch.reward.numpy().astype("float64")
+def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
+    """Adds bugs that round, each with a reading that fits all rows of the steps
+    `at` but those that such a bug alone explains, where what stands there is its
+    evidence."""
     prompt = candidates.steps.batch.prompt_index.numpy()
-    results = []
     for record in map(bug, BUGS):
         if record.unexplained is None:
             continue
-        rows = record.unexplained(reward, prompt)
+        rows = record.unexplained(candidates.ruler.rewards, prompt)
         if rows.any() and not rows.all():
             ruler = replace(candidates.ruler, ignored=rows)
 
             def only(r: Reading, record: Bug = record) -> bool:
                 return all(getattr(r, k) == v for k, v in record.reading.items())
 
-            part = search(ruler, asked, tick, only)
-            results.append(_explained(part, record, rows, usable))
-    return [each for each in results if each is not None]
+            part = search(ruler, candidates.asked, candidates.tick, only)
+            candidates.lost += _explained(part, record, rows, at)
 
 
 def _explained(
-    part: Candidates, record: Bug, rows: np.ndarray, usable: np.ndarray
-) -> Lost | None:
+    part: Candidates, record: Bug, rows: np.ndarray, at: np.ndarray
+) -> list[Lost]:
     """The reading beside which the evidence is best."""
-    steps = part.steps
-    best: Lost | None = None
+    steps, fits = part.steps, part.readings
     assert record.evidence is not None
-    fits, fitting = part.readings, fit_all(part, usable, WRITTEN)[:8]
-    if not fitting:  # the reading that fits most steps, if any does
-        order = sorted(fits, key=lambda r: (-fits[r].good[usable].sum(), plainness(r)))
-        fitting = order[:1]
-    for r in fitting:
-        computed = compute(steps, r)
+    results: list[Lost] = []
+    # Where none fits all steps, the reading that fits most.
+    order = sorted(fits, key=lambda r: (-fits[r].good[at].sum(), plainness(r)))
+    for r in part.fitting(at, WRITTEN)[:8] or order[:1]:
+        computed, good = compute(steps, r), fits[r].good
         right = distance(computed.values, steps.advantage) <= part.ruler.base
-        good = fits[r].good
         odd = rows & ~right & good[steps.step_of]
         shown = record.evidence(
             odd,
-            steps.batch.reward.numpy().astype("float64"),
+            part.ruler.rewards,
             steps.batch.prompt_index.numpy(),
             steps.advantage,
             computed.baseline,
@@ -174,11 +154,12 @@ def _explained(
             r.eps,
         )
         good &= steps.total(odd & (shown == 0)) == 0
-        hit = steps.total(odd) > 0
+        hit = good & (steps.total(odd) > 0)
         proved = bool((shown == 2).any())
-        words = np.where(good & hit, "suspect" if proved else "asks", "")
-        if (words != "").any() and (best is None or proved):
-            best = Lost(Suspect(record.name, r.settings), r, words, good & ~hit)
+        words = np.where(hit, "suspect" if proved else "asks", "")
+        if hit.any():
+            suspect = Suspect(record.name, r.settings)
+            results.append(Lost(suspect, r, words, good & ~hit))
             if proved:
-                return best
-    return best
+                return results[-1:]
+    return results[:1]

@@ -13,55 +13,56 @@ from dataclasses import dataclass
 from gradebook.core.formatting import short
 from gradebook.core.settings import Settings
 
-TITLES: Mapping[tuple[str, str], str] = {
-    ("group_mean", "group_std"): "GRPO",
-    ("group_mean", "none"): "Dr. GRPO",
-    ("leave_one_out", "none"): "RLOO",
-    ("length_weighted_mean", "none"): "OPO",
-    ("group_mean", "nonzero_share"): "GPG",
-    ("second_best", "group_std"): "Pass@k",
-    ("second_best", "none"): "Pass@k without a deviation",
-    ("none", "none"): "the raw reward",
-    ("group_mean", "batch_std"): "GRPO over the batch's deviation",
-    ("batch_mean", "batch_std"): "a batch z-score",
-    ("batch_mean", "none"): "REINFORCE with the batch's mean",
-    ("group_mean", "group_mean"): "MaxRL",
+COMPUTATIONS: Mapping[tuple[str, str, str], tuple[str, str]] = {
+    ("group_mean", "group_std", ""): ("grpo", "GRPO"),
+    ("group_mean", "none", ""): ("dr_grpo", "Dr. GRPO"),
+    ("leave_one_out", "none", ""): ("rloo", "RLOO"),
+    ("length_weighted_mean", "none", ""): ("opo", "OPO"),
+    ("group_mean", "nonzero_share", ""): ("gpg", "GPG"),
+    ("second_best", "group_std", ""): ("grpo_passk", "Pass@k"),
+    ("second_best", "none", ""): ("grpo_passk", "Pass@k without a deviation"),
+    ("none", "none", ""): ("none", "the raw reward"),
+    ("group_mean", "batch_std", ""): (
+        "grpo_batch_std",
+        "GRPO over the batch's deviation",
+    ),
+    ("batch_mean", "batch_std", ""): ("batch_zscore", "a batch z-score"),
+    ("batch_mean", "none", ""): ("batch_mean/none", "REINFORCE with the batch's mean"),
+    ("group_mean", "group_mean", ""): ("maxrl", "MaxRL"),
+    ("none", "none", "tokens"): ("reinforce_plus_plus", "REINFORCE++"),
+    ("group_mean", "none", "tokens"): (
+        "reinforce_plus_plus_baseline",
+        "the REINFORCE++ baseline",
+    ),
 }
+"""Baseline, scale and what a second normalization weighs -> the estimator's name,
+as a declaration writes it, and its title. Others are named by their parts."""
+
 BASELINE_WORDS = {
     "none": "the reward",
     "group_mean": "the reward minus the group's mean",
     "batch_mean": "the reward minus the batch's mean",
     "batch_others": "the reward minus the mean of the batch's other rows",
-    "batch_tokens": "the reward minus the batch's mean over tokens",
     "leave_one_out": "leave-one-out",
     "length_weighted_mean": "OPO",
     "second_best": "Pass@k",
 }
 SCALE_WORDS = {
-    "group_std": "over the group's deviation",
-    "batch_std": "over the batch's deviation",
-    "others_std": "over the deviation of the other rows",
-    "advantage_std": "over the batch's deviation of the advantages",
-    "nonzero_share": "over the share of rewards other than 0",
-    "group_mean": "over the group's mean",
+    "none": "",
+    "group_std": " over the group's deviation",
+    "batch_std": " over the batch's deviation",
+    "others_std": " over the deviation of the other rows",
+    "advantage_std": " over the batch's deviation of the advantages",
+    "nonzero_share": " over the share of rewards other than 0",
+    "group_mean": " over the group's mean",
 }
-NAMES: Mapping[tuple[str, str, str], str] = {
-    ("group_mean", "group_std", ""): "grpo",
-    ("group_mean", "none", ""): "dr_grpo",
-    ("leave_one_out", "none", ""): "rloo",
-    ("length_weighted_mean", "none", ""): "opo",
-    ("group_mean", "nonzero_share", ""): "gpg",
-    ("second_best", "group_std", ""): "grpo_passk",
-    ("second_best", "none", ""): "grpo_passk",
-    ("none", "none", ""): "none",
-    ("group_mean", "batch_std", ""): "grpo_batch_std",
-    ("batch_mean", "batch_std", ""): "batch_zscore",
-    ("group_mean", "group_mean", ""): "maxrl",
-    ("none", "none", "tokens"): "reinforce_plus_plus",
-    ("group_mean", "none", "tokens"): "reinforce_plus_plus_baseline",
+GROUPING_WORDS = {
+    "runs": "by draw: equal prompts that stand together",
+    "text": "by prompt text",
+    "id and text": "by id and text",
+    "without copies": "by prompt, without the copies that fill a step",
 }
-"""Names of estimators, as a declaration writes them; others are made of
-baseline, scale and second normalization."""
+EPS_WORDS = {"after": "", "inside": " inside the root", "least": " as the least"}
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ class Reading:
     about     what a deviation is measured from: "mean" or "baseline"
     lone_row  what a row without siblings is compared with: itself ("zero")
               or 0 ("raw"); "" where there is no such row
-    second    one of SECONDS, or ""
-    rows      one of ROWS
-    grouping  how rows were grouped, see `judging.groupings`
+    second    one of space.SECONDS, or ""
+    rows      one of space.ROWS
+    grouping  how rows were grouped, see `views.groupings`
     clip      rewards beyond it were clipped
     """
 
@@ -100,29 +101,26 @@ class Reading:
     @property
     def estimator(self) -> str:
         """The estimator's name: grpo, or batch_mean/group_std."""
-        over = self.over
-        key = self.baseline, self.scale, over
-        if key == ("leave_one_out", "none", "") and self.lone_row == "zero":
+        if self._key == ("leave_one_out", "none", "") and self.lone_row == "zero":
             return "rloo_vectorized"
-        if key in NAMES:
-            return NAMES[key]
-        first = NAMES.get((*key[:2], ""), f"{self.baseline}/{self.scale}")
-        return f"{first}, whitened by {over}" if over else first
+        parts = f"{self.baseline}/{self.scale}"
+        return self._named(0, parts, ", whitened by ")
 
     @property
     def title(self) -> str:
         """The computation as a person says it."""
-        named = TITLES.get((self.baseline, self.scale))
-        if named is None:
-            named = BASELINE_WORDS[self.baseline]
-            if self.scale != "none":
-                named += f" {SCALE_WORDS[self.scale]}"
-        over = self.over
-        if (self.baseline, self.scale, over) == ("none", "none", "tokens"):
-            return "REINFORCE++"
-        if (self.baseline, self.scale, over) == ("group_mean", "none", "tokens"):
-            return "the REINFORCE++ baseline"
-        return f"{named}, then whitened over {over}" if over else named
+        parts = BASELINE_WORDS[self.baseline] + SCALE_WORDS[self.scale]
+        return self._named(1, parts, ", then whitened over ")
+
+    @property
+    def _key(self) -> tuple[str, str, str]:
+        return self.baseline, self.scale, self.over
+
+    def _named(self, which: int, parts: str, whitened: str) -> str:
+        if self._key in COMPUTATIONS:
+            return COMPUTATIONS[self._key][which]
+        first = COMPUTATIONS.get((self.baseline, self.scale, ""), (parts, parts))
+        return first[which] + (whitened + self.over if self.over else "")
 
     @property
     def over(self) -> str:
@@ -142,79 +140,56 @@ class Reading:
     @property
     def words(self) -> str:
         """Details, in brackets after the title."""
-        words = []
-        if self.divides:
-            words.append(f"ddof {self.ddof}")
-        if self.adds_eps:
-            at = {"after": "", "inside": " inside the root", "least": " as the least"}
-            words.append(f"eps {short(self.eps)}{at[self.eps_at]}")
-        if self.divides and self.about == "baseline":
-            words.append("spread about the baseline")
-        if self.second:
-            after = ", its eps after the root" if "/eps" in self.second else ""
-            words.append(f"ddof {self.second[-1]} of the whitening{after}")
-        if self.rows == "ended":
-            words.append("rows without EOS left out")
-        if self.clip is not None:
-            words.append(f"rewards clipped at {short(self.clip)}")
-        if self.grouping != "prompt":
-            draw = f"by draw, {self.grouping.removeprefix('draws of ')} rows each"
-            words.append("grouped " + GROUPING_WORDS.get(self.grouping, draw))
-        return ", ".join(words)
+        after = ", its eps after the root" if "/eps" in self.second else ""
+        draw = f"by draw, {self.grouping.removeprefix('draws of ')} rows each"
+        details = {
+            f"ddof {self.ddof}": self.divides,
+            f"eps {short(self.eps)}{EPS_WORDS[self.eps_at]}": self.adds_eps,
+            "spread about the baseline": self.divides and self.about == "baseline",
+            f"ddof {self.second[-1:]} of the whitening{after}": self.second,
+            "rows without EOS left out": self.rows == "ended",
+            f"rewards clipped at {short(self.clip or 0)}": self.clip is not None,
+            f"grouped {GROUPING_WORDS.get(self.grouping, draw)}": (
+                self.grouping != "prompt"
+            ),
+        }
+        return ", ".join(word for word, is_so in details.items() if is_so)
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns whose meaning the reading rests on, beside prompt, reward
         and advantage."""
-        by_token = self.second.startswith("tokens") or self.baseline in (
-            "length_weighted_mean",
-            "batch_tokens",
-        )
-        by_transition = self.second.startswith("transitions")
-        return (
-            *(("length",) if by_token else ()),
-            *(("steps",) if by_transition else ()),
-            *(("eos",) if self.rows == "ended" else ()),
-            *(("text",) if "text" in self.grouping else ()),
-        )
+        rests = {
+            "length": self.over == "tokens" or self.baseline == "length_weighted_mean",
+            "steps": self.over == "transitions",
+            "eos": self.rows == "ended",
+            "text": "text" in self.grouping,
+        }
+        return tuple(column for column, is_so in rests.items() if is_so)
 
     @property
     def couples_prompts(self) -> bool:
         """A row's advantage depends on rows of other prompts."""
-        alone = self.baseline.startswith("batch") or self.second
-        return bool(alone) or self.scale in (
-            "batch_std",
-            "advantage_std",
-            "nonzero_share",
-        )
+        of_batch = ("batch_std", "advantage_std", "nonzero_share")
+        by_batch = self.baseline.startswith("batch") or self.scale in of_batch
+        return by_batch or bool(self.second)
 
     @property
     def settings(self) -> Settings:
         """The nearest settings of the engine, for pages that show it."""
-        baseline = {"batch_others": "batch_mean", "batch_tokens": "batch_mean"}
         scale = {"advantage_std": "batch_std", "group_mean": "none"}
         return Settings(
-            baseline=baseline.get(self.baseline, self.baseline),
+            baseline=self.baseline.replace("batch_others", "batch_mean"),
             scale=scale.get(self.scale, self.scale),
             ddof=self.ddof,
             eps=self.eps,
             spread_about=self.about,
             lone_row=self.lone_row or "raw",
-            whiten_tokens=self.second.startswith("tokens"),
-            whiten_ddof=int(self.second[-1]) if self.second else 1,
+            whiten_tokens=self.over == "tokens",
+            whiten_ddof=int(self.second[-1:] or 1),
             mask_no_eos=self.rows == "ended",
             reward_clip=self.clip,
         )
-
-
-GROUPING_WORDS = {
-    "prompt": "by prompt",
-    "runs": "by draw: equal prompts that stand together",
-    "text": "by prompt text",
-    "id and text": "by id and text",
-    "without copies": "by prompt, without the copies that fill a step",
-    "given": "as given",
-}
 
 
 def plainness(r: Reading) -> tuple:

@@ -6,9 +6,9 @@ computed for all. Steps that nothing fits are sampled again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, product
+from itertools import product
 
 import numpy as np
 
@@ -18,13 +18,8 @@ from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler
 from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.space import (
-    Computed,
-    again,
-    anything,
-    families,
-)
-from gradebook.logs.judging.suspects import Suspect, settings_to_try, trace
+from gradebook.logs.judging.space import families
+from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.judging.views import fit, views
 
 SAMPLE = 1_024
@@ -46,15 +41,31 @@ LARGE = 0.5
 Tick = Callable[[], object]
 
 
+@dataclass(frozen=True, eq=False)
+class Lost:
+    """A number that rounding loses, where a reading fits all other rows.
+
+    shown  [S] "suspect", "asks", or "" where it does not explain the step
+    right  bool [S] the reading fits the whole step
+    """
+
+    suspect: Suspect
+    reading: Reading
+    shown: np.ndarray
+    right: np.ndarray
+
+
 @dataclass(eq=False)
 class Candidates:
     """How readings and suspects lie with the steps."""
 
     ruler: Ruler
     asked: Asked
+    tick: Tick = lambda: None
     readings: dict[Reading, Fit] = field(default_factory=dict)
     suspects: dict[Suspect, Fit] = field(default_factory=dict)
     beside: dict[Settings, Fit] = field(default_factory=dict)
+    lost: list[Lost] = field(default_factory=list)
     nearest: tuple[Reading, float] | None = None
 
     @property
@@ -75,74 +86,57 @@ class Candidates:
         worst = np.full(self.steps.step_count, NONE)
         return np.min([worst, *levels], axis=0)
 
+    def fitting(self, at: np.ndarray, level: int) -> list[Reading]:
+        """Readings that fit all the steps `at`, int64 or bool, at the best level
+        that any does, up to this one."""
+        worst = {r: fit.level[at].max(initial=0) for r, fit in self.readings.items()}
+        best = min(worst.values(), default=NONE)
+        named = [r for r in worst if worst[r] == best <= level]
+        return sorted(named, key=plainness)
 
-def some_steps(steps: LoggedSteps, among: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
-    """Whole steps among `among`, bool [S], of about so many rows: spread
+
+def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
+    """Whole steps of those that are `left`, bool [S], of about so many rows: spread
     evenly, with the first that lost rows. bool [S]"""
     size = steps.batch.step_rows.numpy()
-    places = np.flatnonzero(among)
+    places = np.flatnonzero(left)
     if size[places].sum() <= 2 * rows:
-        return among
+        return left
     count = max(int(rows / max(size[places].mean(), 1)), 1)
-    chosen = places[np.linspace(0, len(places) - 1, count).astype(int)]
     b = steps.batch
     flagged = steps.total(~(b.eos & b.scored & (b.tokens > 0)).numpy()) > 0
-    odd = places[(size != np.bincount(size).argmax())[places]][:1]
-    out = np.zeros(len(size), dtype=bool)
-    out[chosen] = out[odd] = True
-    out[places[flagged[places]][:1]] = True
-    return out
+    short = size != np.bincount(size).argmax()
+    chosen = np.zeros(len(size), dtype=bool)
+    chosen[places[np.linspace(0, len(places) - 1, count).astype(int)]] = True
+    for odd in (short, flagged):
+        chosen[np.flatnonzero(left & odd)[:1]] = True
+    return chosen
 
 
-def fit_all(candidates: Candidates, at: np.ndarray, level: int) -> list[Reading]:
-    """Readings that fit all the steps `at`, int64 or bool, at the best level that
-    any does, up to this one."""
-    worst = {r: fit.level[at].max(initial=0) for r, fit in candidates.readings.items()}
-    for most in range(level + 1):
-        named = [r for r, worst_level in worst.items() if worst_level <= most]
-        if named:
-            return sorted(named, key=plainness)
-    return []
-
-
-def one_change(
-    candidates: Candidates, at: np.ndarray, steps: int
-) -> tuple[tuple[int, int, Reading], ...]:
-    """Two readings, one up to some step and one from there on; () where one
-    change in the run does not explain it."""
-    if len(at) < 2:
-        return ()
-    good = {r: f.level[at] <= WRITTEN for r, f in candidates.readings.items()}
-    runs_on = {r: int(np.argmin(np.append(g, False))) for r, g in good.items()}
-    first = min(good, key=lambda r: (-runs_on[r], plainness(r)), default=None)
-    if first is None or not 0 < runs_on[first] < len(at):
-        return ()
-    cut = runs_on[first]
-    rest = [r for r, g in good.items() if g[cut:].all()]
-    if not rest:
-        return ()
-    change = int(at[cut])
-    second = min(rest, key=plainness)
-    return ((0, change - 1, first), (change, steps - 1, second))
+def quiet(steps: LoggedSteps) -> np.ndarray:
+    """bool [S]: the rewards of every prompt are equal, and all advantages
+    are 0: whatever was computed, this step tells nothing."""
+    logged = np.nan_to_num(np.abs(steps.advantage), nan=1.0)
+    reward = steps.batch.reward.numpy()
+    first = reward[steps.groups.first][steps.batch.prompt_index.numpy()]
+    flat = steps.worst(np.abs(reward - first) - 1e-6 * np.abs(reward)) <= 0
+    return (steps.worst(logged) <= 1e-5) & flat
 
 
 def search(
     ruler: Ruler,
     asked: Asked,
     tick: Tick = lambda: None,
-    only: Callable[[Reading], bool] = anything,
+    only: Callable[[Reading], bool] | None = None,
 ) -> Candidates:
-    """The readings that fit some step, with their fit on every step. Usual
-    views come first; others are looked at where steps are left."""
-    steps = ruler.steps
-    candidates = Candidates(ruler, asked)
-    left = ~quiet(steps)
+    """The readings that fit some step, with their fit on every step."""
+    candidates = Candidates(ruler, asked, tick)
+    left = ~quiet(ruler.steps)
     for _ in range(ROUNDS):
-        if not left.any():
+        part, before = ruler.of_steps(some_steps(ruler.steps, left)), left.sum()
+        if not before:
             break
-        part = _part(ruler, some_steps(steps, left))
-        before = left.sum()
-        for reading in _fitting(part, asked, candidates, tick, only):
+        for reading in _fitting(part, candidates, only):
             if reading not in candidates.readings:
                 tick()
                 candidates.readings[reading] = fit(ruler, reading)
@@ -153,104 +147,78 @@ def search(
 
 
 def _fitting(
-    ruler: Ruler, asked: Asked, candidates: Candidates, tick: Tick, only: Callable
+    ruler: Ruler, candidates: Candidates, only: Callable[[Reading], bool] | None
 ) -> list[Reading]:
-    """Readings that fit some of these steps, best first."""
-    fits: dict[Reading, Fit] = {}
-    usable = ~quiet(ruler.steps)
-    left = usable
+    """Readings that fit some of these steps, best first. Usual views come first;
+    others are looked at where steps are left."""
+    asked, fits = candidates.asked, dict[Reading, Fit]()
+    usable = left = ~quiet(ruler.steps)
     # Where all advantages are small, anything small comes near.
     sizes = np.nan_to_num(np.abs(ruler.steps.advantage))
     large = usable & (ruler.steps.worst(sizes) > LARGE)
     for rows in views(ruler.steps, asked):
-        tick()
-        usual = rows.grouping == "prompt" and rows.clip == asked.reward_clip
-        if not usual and not left.any():
+        candidates.tick()
+        if not left.any() and (rows.grouping, rows.clip) != (
+            "prompt",
+            asked.reward_clip,
+        ):
             break
         part = ruler.on(rows.steps)
-
-        def note(each: Computed, is_usual: bool, part: Ruler = part) -> Fit:
-            near = part.fit(each)
-            fits_some = bool((near.level <= REWARDS).any())
-            if fits_some:
-                fits[each.reading] = near
-            share = float(near.rows.mean())
-            if fits_some or is_usual:
-                nearest = candidates.nearest
-                if nearest is None or share > nearest[1]:
-                    candidates.nearest = each.reading, share
-            return near
-
-        for first, *others in families(rows, only):
-            note(first, True)
-            for each in others:
-                note(each, False)
-            for second in rows.seconds:
-                if (note(again(first, rows, second), False).near[large] == 1).any():
-                    for each in others:
-                        note(again(each, rows, second), False)
+        for family in families(rows, asked.declared.get("eps")):
+            for reading in family:
+                if only is not None and not only(reading):
+                    continue
+                near = part.fit(rows.compute(reading))
+                share = float(near.rows.mean())
+                fits_some = bool((near.level <= REWARDS).any())
+                if fits_some:
+                    fits[reading] = near
+                if fits_some or (reading == family[0] and not reading.second):
+                    nearest = candidates.nearest
+                    if nearest is None or share > nearest[1]:
+                        candidates.nearest = reading, share
+                if reading.second and not (near.near[large] == 1).any():
+                    break
         for near in fits.values():
             left = left & ~near.good
 
     def merit(reading: Reading) -> tuple:
         level = fits[reading].level[usable]
         good = int((level <= WRITTEN).sum())
-        return -good, int(level.max(initial=0)), not asked.wanted(reading)
+        worst = int(level.max(initial=0))
+        return -good, worst, not asked.wanted(reading), *plainness(reading)
 
-    best = sorted(fits, key=lambda r: (*merit(r), *plainness(r)))
+    best = sorted(fits, key=merit)
     if ruler.steps.rows == candidates.steps.rows:
         return best
     kept = {r.estimator: r for r in reversed(best)}  # one of each name, and more
     return list(dict.fromkeys((*best[:KEPT], *kept.values())))
 
 
-def _part(ruler: Ruler, at: np.ndarray) -> Ruler:
-    if at.all():
-        return ruler
-    ignored = ruler.ignored
-    if ignored is not None:
-        ignored = ignored[at[ruler.steps.step_of]]
-    return replace(ruler, steps=ruler.steps.of_steps(at), ignored=ignored)
-
-
-def quiet(steps: LoggedSteps) -> np.ndarray:
-    """bool [S]: the rewards of every prompt are equal, and all advantages
-    are 0: whatever was computed, this step tells nothing."""
-    logged = np.nan_to_num(np.abs(steps.advantage), nan=1.0)
-    groups = steps.groups
-    reward = steps.batch.reward.numpy()
-    first = reward[groups.first][steps.batch.prompt_index.numpy()]
-    flat = steps.worst(np.abs(reward - first) - 1e-6 * np.abs(reward)) <= 0
-    return (steps.worst(logged) <= 1e-5) & flat
-
-
 def search_bugs(
-    candidates: Candidates,
-    asked: Asked,
-    at: np.ndarray,
-    table: tuple[Settings, ...] | None = None,
-    tick: Tick = lambda: None,
+    candidates: Candidates, at: np.ndarray, table: Sequence[Settings] | None = None
 ) -> None:
     """Adds the suspects that fit some of the steps `at`, bool [S], with their
     fit on every step. `table`: the settings to try; all without one."""
     if not at.any():
         return
     ruler = candidates.ruler
-    part = _part(ruler, some_steps(ruler.steps, at, SAMPLE // 2))
+    part = ruler.of_steps(some_steps(ruler.steps, at, SAMPLE // 2))
     fits: dict[Suspect, Fit] = {}
 
     def run(suspect: Suspect) -> Fit:
-        tick()
+        candidates.tick()
         near = bugs.fit(part, suspect)
         if near.good.any():
             fits[suspect] = near
         return near
 
-    if table is not None:
-        for each in bugs.suspects(part.steps, table, group_size=asked.group_size):
-            run(each)
+    size = candidates.asked.group_size
+    if table is None:
+        _try_all(part.steps, candidates.asked, run)
     else:
-        _try_all(part.steps, asked, run)
+        for each in bugs.suspects(part.steps, table, group_size=size):
+            run(each)
 
     def merit(suspect: Suspect) -> tuple:
         return -int(fits[suspect].good.sum()), int(fits[suspect].level.max())
@@ -264,7 +232,7 @@ def search_bugs(
         chosen.setdefault((each.bug, same), each)
     for suspect in list(chosen.values())[:KEPT]:
         if suspect not in candidates.suspects:
-            tick()
+            candidates.tick()
             whole = fits[suspect] if part is ruler else bugs.fit(ruler, suspect)
             candidates.suspects[suspect] = whole
 
@@ -272,10 +240,9 @@ def search_bugs(
 def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) -> None:
     """Runs each bug under few settings; where these come near, under all
     others like them, until some fit every step."""
-    declared, done = asked.declared, set[str]()
-    lone = bool((steps.groups.size <= 1).any())
-    for whiten in (False, True) if "length" in steps.has else (False,):
-        table = bugs.conventions(declared, lone, whiten)
+    whitened = (bugs.WHITENED,) if "length" in steps.has else ()
+    for shapes in ((*bugs.SHAPES, *bugs.RARE), *whitened):
+        table, done = bugs.conventions(asked, steps, shapes), set[str]()
         like: dict[tuple, Suspect] = {}
         for each in bugs.suspects(steps, table, group_size=asked.group_size):
             if each.bug in done:
@@ -287,29 +254,24 @@ def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) ->
                 shape = replace(each.settings, ddof=1, eps=0.0)
                 like.setdefault((each.bug, shape), each)
         for each, (ddof, eps) in product(() if done else like.values(), bugs.DETAILS):
-            details = replace(each.settings, **{"ddof": ddof, "eps": eps, **declared})
-            if each.bug not in done and run(replace(each, settings=details)).good.all():
+            details = {"ddof": ddof, "eps": eps, **asked.declared}
+            other = replace(each, settings=replace(each.settings, **details))
+            if each.bug not in done and run(other).good.all():
                 done.add(each.bug)
         if done:
             return
 
 
-def due(steps: LoggedSteps, asked: Asked, readings: Sequence[Reading]) -> np.ndarray:
-    """float64 [R]: what was declared, by the engine where it can compute that;
-    `readings` fit the log and give an eps that was not declared."""
-    for settings in settings_to_try(asked.declared, readings, steps)[:1]:
-        return trace(steps, Suspect("", settings)).values
-    return next(wanted(steps, asked)).values
-
-
-def wanted(steps: LoggedSteps, asked: Asked) -> Iterator[Computed]:
-    """The readings that agree with what was declared, computed, by prompt as
-    the log has it. Where rows count in several ways, the plainest is first."""
+def due(steps: LoggedSteps, asked: Asked, beside: Sequence[Reading]) -> np.ndarray:
+    """What was declared, float64 [R], by the engine where it can compute that;
+    readings that it stands `beside` give an eps that was not declared. Where rows
+    count in several ways, the plainest is taken."""
+    for settings in bugs.settings_beside(asked, beside, steps)[:1]:
+        return bugs.trace(steps, Suspect("", settings)).values
     whitens = bool(asked.declared.get("whiten_tokens"))
     for rows in views(steps, asked):
-        if rows.grouping != "prompt" or asked.counts and rows.rows == "all":
-            continue
-        for first in chain.from_iterable(families(rows)):
-            seconds = rows.seconds if whitens else ()
-            each = [again(first, rows, second) for second in seconds] or [first]
-            yield from (c for c in each if asked.wanted(c.reading))
+        for family in families(rows, asked.declared.get("eps")):
+            for reading in family:
+                if bool(reading.second) == whitens and asked.wanted(reading):
+                    return rows.compute(reading).values
+    return steps.advantage

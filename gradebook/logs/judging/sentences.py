@@ -9,44 +9,54 @@ import numpy as np
 
 from gradebook.cases.record import BUGS, bug
 from gradebook.core.formatting import short
-from gradebook.core.settings import Settings
 from gradebook.logs.judging import proof
 from gradebook.logs.judging.declared import REJECTS, ROLES
 from gradebook.logs.judging.fit import REWARDS, SCORES, distance
-from gradebook.logs.judging.judge import Judgement
-from gradebook.logs.judging.reading import TITLES, Reading
+from gradebook.logs.judging.judge import OFF, Judgement
+from gradebook.logs.judging.reading import COMPUTATIONS, Reading
 from gradebook.logs.judging.suspects import Suspect, can_show
 from gradebook.logs.judging.views import compute
 
-MEANS = {
-    "eos": "says that a rollout ended with EOS, and unfinished rollouts should not"
-    " count",
-    "truncated": "says that a rollout was cut off, and such rollouts should not count",
-    "finish_reason": "says how a rollout ended, and unfinished rollouts should not"
-    " count",
-    "length": "is 0 where a rollout was rejected, and rejected rollouts should not"
-    " count",
-    "accepted": "says which rollouts were accepted, and the others should not count",
-    "rejected": "says which rollouts were rejected, and these should not count",
-    "scored": "says which rollouts were scored, and unscored ones should not count",
-    "rollout": "says which rows are pieces of one rollout, and each rollout should"
-    " count once",
-    "text": "is the text of the prompt that a row was generated from",
-    "rank": "is the process that a row was trained on",
-    "steps": "counts the transitions of an episode",
-    "prompt": "says which rows belong together",
-}
-"""What a column of a role has to mean for a bug to be one."""
+Columns = Mapping[str, str]
+"""Role -> the log's own name of a column."""
 
-
-COUNTED = {
+SAYS = {
     "mask": "marks the tokens of a response",
     "length": "counts the tokens of a response",
     "eos": "says that a rollout ended with EOS",
     "truncated": "says that a rollout was cut off",
     "finish_reason": "says how a rollout ended",
+    "accepted": "says which rollouts were accepted",
+    "rejected": "says which rollouts were rejected",
+    "scored": "says which rollouts were scored",
+    "rollout": "says which rows are pieces of one rollout",
+    "text": "is the text of the prompt that a row was generated from",
+    "rank": "is the process that a row was trained on",
+    "steps": "counts the transitions of an episode",
+    "prompt": "says which rows belong together",
 }
-"""What a column has to mean for a computation that rests on it."""
+"""What a column of a role has to mean for a computation that rests on it."""
+
+COUNTS = {
+    "eos": "and unfinished rollouts should not count",
+    "truncated": "and such rollouts should not count",
+    "finish_reason": "and unfinished rollouts should not count",
+    "accepted": "and the others should not count",
+    "rejected": "and these should not count",
+    "scored": "and unscored ones should not count",
+    "rollout": "and each rollout should count once",
+}
+"""What has to be intended, too, for a bug in which rows count."""
+
+CANNOT_TELL = {
+    "all zero": "all advantages are 0, although rewards vary within a prompt. {then}",
+    "weights": "equal weights of the reward functions give {title}, but the log does"
+    " not determine them. Give them with --weights.",
+    "rounding": "{title} is within what rounding of the rewards can do, and so may"
+    " others be. Log rewards with more digits.",
+    "nothing varies": "nothing varies. In every prompt the rewards are equal and the"
+    " advantages are 0. Check steps on which rewards differ.",
+}
 
 
 @dataclass(frozen=True)
@@ -68,40 +78,41 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def sentence_of(
-    j: Judgement, declared: Mapping[str, object], columns: Mapping[str, str]
-) -> str:
-    """The verdict, then its condition or question. `columns`: role -> the
-    log's own name."""
+def sentence_of(j: Judgement, declared: Mapping[str, object], columns: Columns) -> str:
+    """The verdict, then its condition or question."""
+    asked = ", ".join(f"{k}={v}" for k, v in declared.items())
     if j.verdict == "correct":
-        return _correct(j, declared, columns)
+        return _correct(j, asked, columns)
     if j.verdict == "other":
-        return _other(j, declared)
+        return _other(j, asked)
     if j.suspect is not None:
-        return _suspect(j, columns)
+        return _suspect(j, j.suspect, columns)
     if j.verdict == "asks":
         return _asks(j)
-    return _cannot_tell(j) if j.verdict == "cannot tell" else _none_fits(j)
+    if j.verdict == "none fits":
+        return _none_fits(j)
+    title = j.readings[0].title if j.readings else ""
+    then = _condition(j.asks) or "Check that the column holds what was trained."
+    return f"Cannot tell: {CANNOT_TELL[j.why].format(title=title, then=then)}"
 
 
-def readings_in_words(readings: Sequence[Reading]) -> str:
+def _readings_in_words(readings: Sequence[Reading]) -> str:
     """The first reading with what cannot be told apart: "GRPO (ddof 1, eps
     1e−6, 1e−8)"; then other names, with "or"."""
     r = readings[0]
     same = [o for o in readings if o.title == r.title and o.eps_at == r.eps_at]
     words = r.words
     eps = list(dict.fromkeys(short(o.eps) for o in same if o.ddof == r.ddof))
-    if len(eps) > 1 and "eps" in words:
-        more = f"eps {eps[0]}, {', '.join(eps[1:4])}{', …' if len(eps) > 4 else ''}"
+    if len(eps) > 1:
+        more = f"eps {', '.join(eps[:4])}{', …' if len(eps) > 4 else ''}"
         words = words.replace(f"eps {eps[0]}", more, 1)
-    ddof = {o.ddof for o in same}
-    if len(ddof) > 1:
+    if len({o.ddof for o in same}) > 1:
         words = words.replace(f"ddof {r.ddof}", "ddof 1 or 0", 1)
     first = f"{r.title} ({words})" if words else r.title
     usual = [
         o.title
         for o in readings
-        if (o.baseline, o.scale) in TITLES and o.second.split(" ")[0] in ("", "tokens")
+        if (o.baseline, o.scale, "") in COMPUTATIONS and o.over in ("", "tokens")
     ]
     titles = [t for t in dict.fromkeys(usual) if t != r.title][:3]
     if not titles:
@@ -109,23 +120,15 @@ def readings_in_words(readings: Sequence[Reading]) -> str:
     return f"{first}, or {' or '.join(titles)}, which gives the same numbers here"
 
 
-def title_of(settings: Settings) -> str:
-    """The estimator of an engine's settings."""
-    return Reading.of(settings).title
+def _titles(suspects: Sequence[Suspect]) -> str:
+    return " or ".join(s.record.title for s in suspects)
 
 
-def condition(asks: Sequence[Suspect], named: str = "") -> str:
+def _condition(asks: Sequence[Suspect], named: str = "") -> str:
     """ "If you asked for GRPO, this is Whole batch." """
-    parts = []
-    for s in asks[:3]:
-        title = title_of(s.settings)
-        if title != named:
-            parts.append(f"asked for {title}, this is {bug(s.bug).title}")
+    titles = [(Reading.of(s.settings).title, s.record.title) for s in asks[:3]]
+    parts = [f"asked for {t}, this is {b}" for t, b in titles if t != named]
     return f"If you {'; if you '.join(parts)}." if parts else ""
-
-
-def _asked(declared: Mapping[str, object]) -> str:
-    return ", ".join(f"{k}={v}" for k, v in declared.items())
 
 
 def _within(j: Judgement) -> str:
@@ -134,79 +137,67 @@ def _within(j: Judgement) -> str:
         return f", within the rewards' rounding ({ruler.reward.words})"
     if j.level > SCORES and ruler.advantage:
         return f", within rounding ({ruler.advantage.words})"
-    if j.level == SCORES:
-        return ", within float32 rounding"
-    return ""
+    return ", within float32 rounding" if j.level == SCORES else ""
 
 
-def _correct(
-    j: Judgement, declared: Mapping[str, object], columns: Mapping[str, str]
-) -> str:
-    named = readings_in_words(j.readings) + _within(j)
+def _correct(j: Judgement, asked: str, columns: Columns) -> str:
+    named = _readings_in_words(j.readings) + _within(j)
     rests = "".join(
         f" This holds if {_means(column, columns)}."
         for column in j.readings[0].columns
         if column not in j.candidates.asked.trusted
     )
     if j.candidates.asked.is_declared:
-        return f"The advantages match {named}, as declared: {_asked(declared)}.{rests}"
-    then = condition(j.asks, j.readings[0].title)
+        return f"The advantages match {named}, as declared: {asked}.{rests}"
+    then = _condition(j.asks, j.readings[0].title)
     then = then or "If you configured something else, declare it."
     return f"The advantages match {named}.{rests} {then}"
 
 
-def _means(column: str, columns: Mapping[str, str], counting: bool = False) -> str:
+def _means(column: str, columns: Columns, counting: bool = False) -> str:
     """ "`response_length` counts the tokens of a response". `counting`: what it
     means for the question which rows count."""
     role, named = named_as(column, columns, counting)
-    words = MEANS if counting else {**MEANS, **COUNTED}
-    return f"`{named}` {words.get(role, 'means what its name says')}"
+    if counting and role == "length":
+        says = "is 0 where a rollout was rejected, and rejected rollouts should not"
+        return f"`{named}` {says} count"
+    says = SAYS.get(role, "means what its name says")
+    intended = f", {COUNTS[role]}" if counting and role in COUNTS else ""
+    return f"`{named}` {says}{intended}"
 
 
-def named_as(
-    column: str, columns: Mapping[str, str], counting: bool
-) -> tuple[str, str]:
+def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
     """The role of a log that a column was made of, and the log's name for it."""
     roles = [r for r in ROLES.get(column, ()) if counting or r not in REJECTS]
     role = next((r for r in roles if r in columns), column)
     return role, columns.get(role, role)
 
 
-def _other(j: Judgement, declared: Mapping[str, object]) -> str:
-    asked = _asked(declared)
+def _other(j: Judgement, asked: str) -> str:
     if j.suspect is not None:
-        record = bug(j.suspect.bug)
-        return (
-            f"The advantages match {record.phrase}; you declared {asked}. With what you"
-            f" declared, this is {record.title}."
-        )
-    matched = f"{readings_in_words(j.readings)}{_within(j)}"
-    first = f"The advantages match {matched}; you declared"
-    names = [bug(s.bug).title for s in j.asks[:3]]
-    then = f" With what you declared, this is {' or '.join(names)}." if names else ""
-    return f"{first} {asked}.{then}"
+        match, named = j.suspect.record.phrase, [j.suspect]
+    else:
+        match, named = _readings_in_words(j.readings) + _within(j), [*j.asks[:3]]
+    then = f" With what you declared, this is {_titles(named)}." if named else ""
+    return f"The advantages match {match}; you declared {asked}.{then}"
 
 
-def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
-    s = j.suspect
-    assert s is not None
-    record, frame = bug(s.bug), j.frame
-    off = frame[frame["verdict"].isin(["suspect", "asks"])]
-    inside = [record.title, title_of(s.settings)]
-    if s.group_size:
-        inside.append(f"group size {s.group_size}")
+def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
+    record, frame = s.record, j.frame
     column = proof.main_column(record)
     counting = record.stage in proof.HOW_ROWS_COUNT
     means = _means(column, columns, counting)
     if j.verdict == "asks" and (counting or record.proof == "column"):
         confirm = "--column {}={}".format(*named_as(column, columns, counting))
-        if counting:
-            confirm += f" --declared counts={column}"
+        confirm += f" --declared counts={column}" if counting else ""
         return (
             f"If {means}, these advantages match {record.title}. Confirm with"
             f" `{confirm}`."
         )
+    inside = [record.title, Reading.of(s.settings).title]
+    inside += [f"group size {s.group_size}"] if s.group_size else []
     first = f"The advantages match {record.phrase} ({', '.join(inside)})"
+    off = frame[frame["verdict"].isin(OFF)]
     if len(off):
         largest = off["correct_residual"].replace(np.inf, np.nan).max()
         at = off.iloc[0]
@@ -219,8 +210,7 @@ def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
         )
     if j.verdict == "suspect":
         return f"{first}. This holds if {means}."
-    others = [bug(o.bug).title for o in j.asks[1:3]]
-    more = f" (or {' or '.join(others)})" if others else ""
+    more = f" (or {_titles(j.asks[1:3])})" if len(j.asks) > 1 else ""
     return (
         f"{first}. Is it what was configured? If not, this is {record.title}{more}:"
         f" declare what was, with --declared."
@@ -229,12 +219,11 @@ def _suspect(j: Judgement, columns: Mapping[str, str]) -> str:
 
 def _asks(j: Judgement) -> str:
     if j.why == "raw reward":
-        then = condition(j.asks) or "If you configured that, declare estimator=none."
+        then = _condition(j.asks) or "If you configured that, declare estimator=none."
         return f"The advantages are the rewards themselves. {then}"
     (_, _, first), (start, _, second) = j.parts
     labels = j.candidates.steps.labels
-    then = " or ".join(bug(s.bug).title for s in j.asks[:2])
-    then = f" If not, this is {then}." if then else ""
+    then = f" If not, this is {_titles(j.asks[:2])}." if j.asks else ""
     return (
         f"The advantages match {first.title} up to step {labels[start - 1]} and"
         f" {second.title} from step {labels[start]} on. Was it reconfigured at step"
@@ -242,64 +231,33 @@ def _asks(j: Judgement) -> str:
     )
 
 
-def _cannot_tell(j: Judgement) -> str:
-    title = j.readings[0].title if j.readings else ""
-    then = condition(j.asks) or "Check that the column holds what was trained."
-    reason = {
-        "all zero": (
-            f"all advantages are 0, although rewards vary within a prompt. {then}"
-        ),
-        "weights": (
-            f"equal weights of the reward functions give {title}, but the log does not"
-            " determine them. Give them with --weights."
-        ),
-        "rounding": (
-            f"{title} is within what rounding of the rewards can do, and so may others"
-            " be. Log rewards with more digits."
-        ),
-        "nothing varies": (
-            "nothing varies. In every prompt the rewards are equal and the advantages"
-            " are 0. Check steps on which rewards differ."
-        ),
-    }[j.why]
-    return f"Cannot tell: {reason}"
-
-
 def _none_fits(j: Judgement) -> str:
     if j.why == "opposite sign":
         return (
             "None fits as it is: the advantages match"
-            f" {readings_in_words(j.readings)} with the opposite sign. Check the sign"
+            f" {_readings_in_words(j.readings)} with the opposite sign. Check the sign"
             " of the loss, or of the column."
         )
-    sentence = "None of the known computations fits"
-    near = j.candidates.nearest
+    near, also = j.candidates.nearest, ""
     if near is not None and near[1] > 0.02:
         share = min(int(100 * near[1]), 99)
-        sentence += (
-            f"; the nearest is {near[0].title}, which fits {share} % of the rows"
-        )
+        also = f"; the nearest is {near[0].title}, which fits {share} % of the rows"
     return (
-        f"{sentence}. Check the columns, the weights of the rewards and the group size."
+        f"None of the known computations fits{also}. Check the columns, the weights of"
+        " the rewards and the group size."
     )
 
 
 def ties_of(j: Judgement) -> tuple[Tie, ...]:
     """What fits equally well, and why."""
+    same = "It gives the same numbers on every step of this log."
     ties = [
-        Tie(
-            name,
-            "It gives the same numbers on every step of this log. Only"
-            f" {bug(name).would_tell} can tell them apart.",
-            bug(name).title,
-        )
-        for name in j.ties
+        Tie(name, f"{same} Only {bug(name).would_tell} can tell them apart.", title)
+        for name, title in ((name, bug(name).title) for name in j.ties)
     ]
     if j.readings and not j.parts:
-        named = j.readings[0]
         others = {r.estimator: r.title for r in j.readings}
-        others.pop(named.estimator)
-        same = "It gives the same numbers on every step of this log."
+        others.pop(j.readings[0].estimator)
         ties += [Tie(name, same, title) for name, title in others.items()]
     return tuple(ties)
 
@@ -309,8 +267,7 @@ def unchecked(has: frozenset[str]) -> tuple[str, tuple[str, ...]]:
     the full list."""
     wanted: dict[str, None] = {}
     lines = []
-    for name in BUGS:
-        record = bug(name)
+    for record in map(bug, BUGS):
         if not record.in_advantages:
             lines.append(
                 f"Not checked: {record.title}. It leaves no trace in advantages; that"
@@ -320,31 +277,28 @@ def unchecked(has: frozenset[str]) -> tuple[str, tuple[str, ...]]:
             lines.append(f"Not checked: {record.title}. That needs {record.tells}.")
             missing = [c if isinstance(c, str) else c[0] for c in record.columns]
             wanted.update(dict.fromkeys(c for c in missing if c not in has))
-    short = ""
-    if wanted:
-        short = f"More could be checked with the columns {', '.join(wanted)}."
-    return short, tuple(lines)
+    names = ", ".join(wanted)
+    line = f"More could be checked with the columns {names}." if wanted else ""
+    return line, tuple(lines)
 
 
 def near_miss(j: Judgement) -> str:
     """One sentence where only the last rows of each step keep the nearest
     reading from fitting; else ""."""
-    nearest = j.candidates.nearest
-    if j.verdict != "none fits" or nearest is None:
+    ruler, steps = j.candidates.ruler, j.candidates.steps
+    if j.verdict != "none fits" or j.candidates.nearest is None:
         return ""
-    reading, steps = nearest[0], j.candidates.steps
+    reading = j.candidates.nearest[0]
     if reading.grouping == "without copies":
         return ""
     away = distance(compute(steps, reading).values, steps.advantage)
-    misses = away > 10 * (j.candidates.ruler.base + j.candidates.ruler.written)
-    ends = np.append(steps.starts[1:], steps.rows)
-    whole = [misses[a:b] for a, b in zip(steps.starts, ends)]
-    tails = [bool((np.diff(m.astype(int)) >= 0).all()) for m in whole]
-    if 0 < 2 * misses.sum() <= len(misses) and all(tails):
-        fits = int((~misses).sum())
-        return (
-            f"Near miss: {reading.title} fits {fits:,} of the {steps.rows:,} rows, and"
-            " only the last rows of each step miss. A tail is often a smaller batch,"
-            " or padding: log it as a step of its own, or leave it out."
-        )
-    return ""
+    misses = away > 10 * (ruler.base + ruler.written)
+    fits_again = np.diff(misses.astype(int), prepend=0) < 0
+    fits_again[steps.starts] = False
+    if fits_again.any() or not 0 < 2 * misses.sum() <= len(misses):
+        return ""
+    return (
+        f"Near miss: {reading.title} fits {(~misses).sum():,} of the {steps.rows:,}"
+        " rows, and only the last rows of each step miss. A tail is often a smaller"
+        " batch, or padding: log it as a step of its own, or leave it out."
+    )

@@ -15,8 +15,8 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, StepsError
 from gradebook.core.settings import FLAGS, Settings
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.engine.scales import SCALES
 from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import NONE, Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Reading
 
@@ -26,25 +26,34 @@ STRIDES = "strides"
 PROMPTS = "prompts"
 """Stands there for the prompts of a step: its own, and the most of any step."""
 
-DIVIDED: tuple[dict[str, Any], ...] = (
+Changes = Mapping[str, Any]
+
+SHAPES: tuple[Changes, ...] = (
     {},
-    {"ddof": 0},
-    {"baseline": "leave_one_out"},
-    {"baseline": "batch_mean", "scale": "batch_std"},
-    {"scale": "batch_std"},
-    {"baseline": "leave_one_out", "scale": "others_std", "lone_row": "zero"},
-    {"baseline": "second_best"},
-)
-UNDIVIDED: tuple[dict[str, Any], ...] = (
     {"scale": "none"},
     {"baseline": "leave_one_out", "scale": "none"},
+    {"baseline": "batch_mean", "scale": "none", "spread_about": "baseline"},
+    {"baseline": "batch_mean", "scale": "batch_std", "spread_about": "baseline"},
+    {"scale": "batch_std"},
+)
+"""Settings that are asked for most, as changes to GRPO's."""
+
+RARE: tuple[Changes, ...] = (
+    {"baseline": "leave_one_out"},
+    {"baseline": "leave_one_out", "scale": "others_std", "lone_row": "zero"},
+    {"baseline": "second_best"},
     {"baseline": "length_weighted_mean", "scale": "none"},
     {"scale": "nonzero_share"},
-    {"baseline": "batch_mean", "scale": "none"},
     {"baseline": "none", "scale": "none"},
 )
-WHITENED = ("group_mean", "leave_one_out", "none")
-"""Baselines that somebody normalizes once more."""
+WHITENED = tuple(
+    {**shape, "whiten_tokens": True, "whiten_ddof": ddof}
+    for shape in (*SHAPES, *RARE)
+    for ddof in (1, 0)
+    if shape.get("baseline", "group_mean") in ("group_mean", "leave_one_out", "none")
+)
+"""The same, normalized once more over tokens."""
+
 DETAILS = (
     *((1, 1e-6), (0, 1e-6), (1, 1e-4), (0, 1e-9), (1, 1e-9), (1, 1e-8), (0, 1e-8)),
     *((1, 1e-5), (0, 1e-4), (0, 1e-5), (1, 1e-3), (1, 0.0), (0, 0.0)),
@@ -73,8 +82,7 @@ class Suspect:
     @property
     def group_size(self) -> int | None:
         """The stride that was guessed, where the bug has one."""
-        size = dict(self.guesses).get("group_size")
-        return size if isinstance(size, int) else None
+        return dict(self.guesses).get("group_size")
 
     @property
     def correct(self) -> Suspect:
@@ -83,98 +91,70 @@ class Suspect:
 
 
 def conventions(
-    declared: Mapping[str, Any], lone: bool, whiten: bool
+    asked: Asked,
+    steps: LoggedSteps,
+    shapes: Sequence[Changes],
+    details: Sequence[tuple[int, float]] = DETAILS[:1],
 ) -> tuple[Settings, ...]:
     """Settings that a bug is tried under, as far as they agree with what was
-    declared, none where no engine computes that; `lone` where some row stands
-    alone, `whiten` with a second normalization over tokens."""
-    if declared.get("scale", "none") not in SCALES:
+    declared, none where no engine computes that. What a lone row gets matters
+    only where groups or strides leave one."""
+    if not asked.by_engine:
         return ()
-    more: tuple[dict[str, Any], ...] = ({"whiten_tokens": False},)
-    if whiten:
-        more = ({"whiten_tokens": True}, {"whiten_tokens": True, "whiten_ddof": 0})
-    shapes = [*({**s, "eps": 0.0} for s in UNDIVIDED)]
-    shapes += [{"ddof": 1, "eps": 1e-6, **s} for s in DIVIDED]
-    table: dict[Settings, None] = {}
-    for lone_row, second, shape in product(("raw", "zero")[: 1 + lone], more, shapes):
-        if whiten and shape.get("baseline", "group_mean") not in WHITENED:
-            continue
-        changes = {"lone_row": lone_row, **second, **shape}
-        of_batch = "baseline" not in declared and shape.get("baseline") == "batch_mean"
-        if of_batch or "reward_clip" in declared:
-            changes["spread_about"] = "baseline"
-        table[Settings(**{**changes, **declared})] = None
+    sizes, table = steps.groups.size, dict[Settings, None]()
+    whole = bool((sizes == sizes[0]).all()) and sizes[0] > 1
+    for lone_row, shape in product(("raw",) if whole else ("raw", "zero"), shapes):
+        for ddof, eps in details if shape.get("scale") != "none" else details[:1]:
+            usual = {"lone_row": lone_row, "ddof": ddof, "eps": eps}
+            table[Settings(**{**usual, **shape, **asked.declared})] = None
     return tuple(table)
 
 
-def settings_to_try(
-    declared: Mapping[str, Any], readings: Sequence[Reading], steps: LoggedSteps
+def settings_beside(
+    asked: Asked, readings: Sequence[Reading], steps: LoggedSteps
 ) -> tuple[Settings, ...]:
-    """The settings under which a condition may make a bug of the readings, none
-    where no engine computes what was declared. What a lone row gets matters only
-    where groups or strides leave one."""
-    if declared.get("scale", "none") not in SCALES:
-        return ()
-    sizes = steps.groups.size
-    whole = bool((sizes == sizes[0]).all()) and sizes[0] > 1
+    """The settings under which a condition may make a bug of the readings."""
     usual = [(r.ddof, r.eps) for r in readings[:6] if r.divides and r.eps_at == "after"]
-    few = [*dict.fromkeys(usual or DETAILS[:2])][:2]
-    shapes: tuple[dict[str, Any], ...] = (
-        {},
-        {"scale": "none"},
-        {"baseline": "leave_one_out", "scale": "none"},
-        {"baseline": "batch_mean", "scale": "none"},
-        {"baseline": "batch_mean", "scale": "batch_std"},
-        {"scale": "batch_std"},
-    )
-    named: list[dict[str, Any]] = [
+    details = [*dict.fromkeys(usual or DETAILS[:2])][:2]
+    named: list[Changes] = [
         {"baseline": r.baseline, "scale": r.scale, "lone_row": r.settings.lone_row}
         for r in readings[:3]
-        if r.settings.baseline == r.baseline and r.settings.scale == r.scale
+        if (r.settings.baseline, r.settings.scale) == (r.baseline, r.scale)
     ]
-    table: dict[Settings, None] = {}
-    for lone_row in ("raw",) if whole else ("raw", "zero"):
-        for changes in (*named, *shapes):
-            for ddof, eps in few if changes.get("scale") != "none" else few[:1]:
-                details = {"lone_row": lone_row, "ddof": ddof, "eps": eps}
-                table[Settings(**{**details, **changes, **declared})] = None
-    for r in readings[:3]:
-        if r.second.startswith("tokens"):
-            table[replace(r.settings, **declared)] = None
+    table = conventions(asked, steps, (*named, *SHAPES), details)
+    more = [r.settings for r in readings[:3] if r.over == "tokens"]
     if readings and readings[0].baseline != "none":
-        other = {"scale": "none" if readings[0].divides else "group_std"}
-        table[replace(readings[0].settings, **{**other, **declared})] = None
-    return tuple(table)
+        scale = "none" if readings[0].divides else "group_std"
+        more.append(replace(readings[0].settings, scale=scale))
+    others = [replace(s, **asked.declared) for s in more if table]
+    return tuple(dict.fromkeys((*table, *others)))
 
 
 def suspects(
     steps: LoggedSteps,
-    table: tuple[Settings, ...],
-    names: tuple[str, ...] = BUGS,
+    table: Sequence[Settings],
+    names: Sequence[str] = BUGS,
     group_size: int | None = None,
 ) -> Iterator[Suspect]:
     """Every bug that the log's columns allow, under each of the settings."""
     sizes = (group_size,) if group_size else strides(steps.groups.size)
     prompts = np.bincount(steps.groups.step)
     most = (None,) if (prompts == prompts[0]).all() else (None, int(prompts.max()))
-    suggested = {STRIDES: sizes, PROMPTS: most}
-    masks = (False, True) if not bool(steps.batch.eos.all()) else (False,)
+    masks = (False,) if bool(steps.batch.eos.all()) else (False, True)
     for name in names:
         record = bug(name)
         if not record.in_advantages or not can_show(record, steps.has):
             continue
-        guesses: dict[str, tuple[Any, ...]] = {
-            setting: suggested[values[0]]
-            if values[0] in suggested
-            else tuple(bool(v) if setting in FLAGS else v for v in values)
-            for setting, values in record.guesses.items()
-        }
-        if "mask_no_eos" not in guesses and len(masks) > 1:
-            guesses["mask_no_eos"] = masks
+        guesses: dict[str, Sequence[Any]] = {}
+        for setting, values in record.guesses.items():
+            flags = [bool(v) for v in values] if setting in FLAGS else values
+            guesses[setting] = {STRIDES: sizes, PROMPTS: most}.get(values[0], flags)
+        if len(masks) > 1:
+            guesses.setdefault("mask_no_eos", masks)
         for chosen in product(*guesses.values()):
-            guess: tuple[tuple[str, Any], ...] = tuple(zip(guesses, chosen))
+            guess = dict(zip(guesses, chosen))
             for settings in table:
-                yield Suspect(name, replace(settings, **dict(guess)), guess)
+                yield Suspect(name, replace(settings, **guess), tuple(guess.items()))
 
 
 def can_show(record: Bug, has: frozenset[str]) -> bool:
@@ -199,20 +179,13 @@ def cuts_by_place(name: str) -> bool:
     return any(STRIDES in values for values in bug(name).guesses.values())
 
 
-@dataclass(frozen=True, eq=False)
-class Trace(Numbers):
-    """What an engine gives on logged steps; group int64 [R]."""
-
-    group: np.ndarray
-
-
-def trace(steps: LoggedSteps, suspect: Suspect) -> Trace:
+def trace(steps: LoggedSteps, suspect: Suspect) -> Numbers:
     """One plain run of the suspect's engine, of the correct one without a
     bug. Raises StepsError where steps cannot be computed."""
     engine = bug(suspect.bug).engine if suspect.bug else CORRECT
     engine = replace(engine, trained=_counted)
     traced = run(engine, steps.batch.under(suspect.settings))
-    return Trace(
+    return Numbers(
         traced.advantage.double().numpy(),
         traced.baseline.double().numpy(),
         traced.scale.double().numpy(),
@@ -234,7 +207,7 @@ def fit(ruler: Ruler, suspect: Suspect) -> Fit:
     residual = np.full(steps.step_count, np.inf)
     rows, near = np.zeros(steps.rows, dtype=bool), np.zeros(steps.step_count)
     if at.any() and not at.all():
-        part = fit(ruler.on(steps.of_steps(at)), suspect)
+        part = fit(ruler.of_steps(at), suspect)
         level[at], residual[at], near[at] = part.level, part.residual, part.near
         rows[at[steps.step_of]] = part.rows
     return Fit(level, residual, rows, near)

@@ -12,12 +12,12 @@ import numpy as np
 
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.logs.judging.reading import Reading
+from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.sentences import Tie
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.what_if import by_bug
 
-KEPT_BACK = ("frame", "what_if", "reading", "suspect")
+BY_STEP = ("frame", "what_if", "steps", "correct", "suspects")
 """What JSON leaves out."""
 
 
@@ -29,7 +29,8 @@ class Verdict:
     verdict           correct, other, suspect, asks, cannot tell or none fits
     bug               the suspect, or the bug that is asked about, or ""
     asks              the bugs that these numbers would be under a condition
-    estimator         the estimator's name; settings are its convention
+    estimator         the estimator's name; convention are its details
+    settings          the engine's settings for pages that show a step
     group_size        rows per prompt where a stride is named
     residual          largest distance of a row from the named computation
     correct_residual  the same from the correct numbers
@@ -45,15 +46,16 @@ class Verdict:
     broken            what was left out, the first hundred by place
     broken_cells, broken_files   how many cells, and files
     empty_advantages  rows with an empty advantage; their steps are not judged
-    set_apart         rows that are no training rows, and were set apart
     declared          settings that a person or a recorder named
     missing_ranks     step of a recording -> the ranks without a part of it;
                       such a step is not judged
     problems          what a recorder could not record
-    frame             one row a step: the columns of `check`, and rows,
-                      groups, flips, groups_affected
+    frame             one row a step: what `check` gives
     what_if           for a log without advantages, where the engines would
                       differ: the columns of `what_if`
+    steps, correct    the rows that were judged, and what is correct beside
+                      them, float64 [R]
+    suspects          the bugs that fit some step, as they were run
     """
 
     sentence: str
@@ -62,7 +64,7 @@ class Verdict:
     asks: tuple[str, ...] = ()
     estimator: str = ""
     convention: str = ""
-    settings: Mapping[str, object] = field(default_factory=dict)
+    settings: Settings = Settings(eps=1e-6)
     group_size: int | None = None
     residual: float = math.nan
     correct_residual: float = math.nan
@@ -85,14 +87,14 @@ class Verdict:
     broken_cells: int = 0
     broken_files: int = 0
     empty_advantages: int = 0
-    set_apart: int = 0
     declared: Mapping[str, object] = field(default_factory=dict)
     missing_ranks: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    reading: Reading | None = None
-    suspect: Suspect | None = None
-    frame: pd.DataFrame = field(default_factory=pd.DataFrame)
-    what_if: pd.DataFrame = field(default_factory=pd.DataFrame)
+    frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
+    what_if: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
+    steps: LoggedSteps | None = None
+    correct: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    suspects: tuple[Suspect, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -104,17 +106,10 @@ class Verdict:
         partly = broken or self.missing_ranks or self.problems
         return 0 if self.verdict == "correct" and not partly else 2
 
-    @property
-    def engine_settings(self) -> Settings:
-        """The engine's settings for pages that show a step."""
-        if self.suspect is not None:
-            return self.suspect.settings
-        return self.reading.settings if self.reading else Settings(eps=1e-6)
-
     def to_json(self, indent: int | None = 2) -> str:
         """Everything but what is told by step, as strict JSON; of
         `what_if` the sums over the steps."""
-        plain = {k: v for k, v in vars(self).items() if k not in KEPT_BACK}
+        plain = {k: v for k, v in vars(self).items() if k not in BY_STEP}
         plain["what_if"] = by_bug(self.what_if).to_dict("records")
         plain["ties"] = [vars(tie) for tie in self.ties]
         plain["exit_code"] = self.exit_code

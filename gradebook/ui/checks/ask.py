@@ -266,7 +266,7 @@ class Checking:
         """A step's rows, read once. Raises GradebookError."""
         assert self.verdict is not None
         if label not in self.rows:
-            self.rows[label] = step_rows(self.files, self.verdict, label)
+            self.rows[label] = step_rows(self.verdict, label)
         return self.rows[label]
 
 

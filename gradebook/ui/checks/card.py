@@ -130,7 +130,7 @@ def evidence(checking: Checking, verdict: Verdict) -> None:
             download(
                 "Smallest failing step as pytest file",
                 f"test_{verdict.bug}.py",
-                lambda: failing_test(checking.files, verdict).text,
+                lambda: failing_test(verdict).text,
                 "check-test",
             )
 

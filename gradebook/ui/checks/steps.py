@@ -8,7 +8,7 @@ from gradebook.cases.scenario import SANDBOX, case, load
 from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import plain
-from gradebook.logs.explore import state_of, timeline, worst_steps
+from gradebook.logs.explore import state_of, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.what_if import by_bug, sentences
 from gradebook.output.charts import Timeline, timeline_figure
@@ -28,7 +28,7 @@ CHOSEN = "check-step"
 def picture(verdict: Verdict, answered: bool) -> None:
     """The timeline of a log with advantages: a mark for each step, in colour
     once it was said what they are compared with."""
-    frame = timeline(verdict)
+    frame = verdict.frame.copy()
     if not verdict.declared:
         frame["verdict"] = frame["verdict"].replace("correct", "matches")
     labels = [str(label) for label in frame["step"]]
@@ -103,7 +103,7 @@ def would_compute(verdict: Verdict) -> None:
 
 def steps(checking: Checking, verdict: Verdict) -> None:
     """The worst steps, and one step that is opened."""
-    steps = timeline(verdict)["step"].tolist()
+    steps = verdict.frame["step"].tolist()
     labels = [str(label) for label in steps]
     worst = worst_steps(verdict)
     if len(worst):
