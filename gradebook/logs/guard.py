@@ -194,8 +194,9 @@ class Guard:
             return None
         fitted = [r for r in self._fitted if views.fit(ruler, r).good.all()]
         if not fitted and self.declared:
-            declared = search(ruler, asked, only=asked.wanted)
-            fitted = declared.fitting(np.array([0]), WRITTEN)
+            fitted = search(ruler, asked, only=self._is_declared).fitting(
+                np.array([0]), WRITTEN
+            )
         if fitted:
             self._fitted = tuple(fitted[:KEPT])
             return None
@@ -203,6 +204,9 @@ class Guard:
         if j.verdict == "correct":
             self._fitted = tuple(r for r in j.readings if asked.wanted(r))[:KEPT]
         return self._finding(j) if self._acts(j) else None
+
+    def _is_declared(self, r: Reading) -> bool:
+        return self._asked.wanted(r) and not (self._asked.counts and r.rows == "all")
 
     def _acts(self, j: Judgement) -> bool:
         if self.declared:

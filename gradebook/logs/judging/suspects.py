@@ -39,6 +39,7 @@ SHAPES: tuple[Changes, ...] = (
 """Settings that are asked for most, as changes to GRPO's."""
 
 RARE: tuple[Changes, ...] = (
+    {"ddof": 0},
     {"baseline": "leave_one_out"},
     {"baseline": "leave_one_out", "scale": "others_std", "lone_row": "zero"},
     {"baseline": "second_best"},
