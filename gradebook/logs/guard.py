@@ -28,11 +28,10 @@ from gradebook.logs.judging import views
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import (
     TYPES,
-    UNROUNDED,
     WRITTEN,
+    Rounding,
     Ruler,
     distance,
-    rounding_of,
 )
 from gradebook.logs.judging.judge import Judgement, judge
 from gradebook.logs.judging.reading import Reading
@@ -185,11 +184,11 @@ class Guard:
         step = np.full(rows.rows, rows.step)
         steps = to_logged({**rows.columns, "reward": reward, "step": step})
         # Only a type of few digits rounds what a trainer holds.
-        roundings = (
-            rounding_of(np.zeros(0), kind) if kind in TYPES else UNROUNDED
+        advantage, rewards = (
+            Rounding(kind=kind if kind in TYPES else "")
             for kind in (rows.types["advantage"], rows.types["reward"])
         )
-        ruler, asked = Ruler(steps, *roundings), self._asked
+        ruler, asked = Ruler(steps, advantage, rewards), self._asked
         if quiet(steps).all():
             return None
         fitted = [r for r in self._fitted if views.fit(ruler, r).good.all()]
