@@ -12,7 +12,7 @@ from gradebook.cases.scenario import names, variants
 FOLDER = Path(__file__).parents[2] / "scenarios"
 MAIN = (FOLDER / "zero_std_kl.toml").read_text()
 
-VARIANT = """\
+TEXT = """\
 title = "Mine"
 bug = "rejected_rows"
 kind = "shows"
@@ -38,8 +38,7 @@ said = ["Right.", "No."]
 
 [expected]
 correct = [0.0, "none", 1.0]
-"""
-CHALLENGE = """
+
 [[challenges]]
 title = "Try."
 goal = "Do."
@@ -51,43 +50,19 @@ solution = [{ row = 0, column = "reward", value = 1.5 }]
 """
 
 
-def wrong_cases():
-    """The lines of wrong_scenarios.txt, each as a case with its name."""
-    text = Path(__file__).with_name("wrong_scenarios.txt").read_text()
-    for line in text.splitlines():
-        if not line.startswith("#"):
-            cells = [cell.strip() for cell in line.split(" |")]
-            cells = [cell.replace("\\n", "\n") for cell in cells]
-            name, part, instead, key, row, says = cells
-            place = (key, int(row) if row else None)
-            yield pytest.param(wrong_file(part, instead), *place, says, id=name)
-
-
-def wrong_file(part, instead):
-    """A right file with one part replaced; wrong_scenarios.txt says how."""
-    if part == "FILE":
-        return instead
-    if part == "END":
-        return VARIANT + instead + "\n"
-    if part in ("ROWS", "NO ROWS"):
-        start, end = VARIANT.index("rows = ["), VARIANT.index("[settings]")
-        rows = ",\n".join(instead.split("; "))
-        if part == "ROWS":
-            rows = f"rows = [\n{rows}\n]"
-        return VARIANT[:start] + rows + "\n" + VARIANT[end:]
-    if part == "SOLUTION":
-        start = CHALLENGE.index("solution =")
-        return f"{VARIANT}{CHALLENGE[:start]}solution = [{instead}]\n"
-    for text in (VARIANT, VARIANT + CHALLENGE):
-        if text.count(part) == 1:
-            return text.replace(part, instead)
-    raise AssertionError(f"{part} does not stand once in a file")
-
-
 def but(old, new):
-    """The variant with one piece replaced."""
-    assert VARIANT.count(old) == 1, old
-    return VARIANT.replace(old, new)
+    """The file with one piece replaced."""
+    assert (TEXT + "END").count(old) == 1, old
+    return (TEXT + "END").replace(old, new).removesuffix("END")
+
+
+def wrong_cases():
+    """The lines of wrong_scenarios.txt."""
+    lines = Path(__file__).with_name("wrong_scenarios.txt").read_text().splitlines()
+    for line in lines[2:]:
+        old, new, key, row, says = (cell.strip() for cell in line.split(" |"))
+        text = but(old, new.replace("\\n", "\n"))
+        yield pytest.param(text, key, int(row) if row else None, says, id=new)
 
 
 def without(key):
@@ -125,11 +100,10 @@ def check(error, path, key, row, says, longest=800):
     assert row is None or f"row {row}" in message
 
 
-def test_the_files_that_the_cases_change_are_right(tmp_path):
-    for text in (VARIANT, VARIANT + CHALLENGE):
-        path = tmp_path / "mine.toml"
-        path.write_text(text)
-        assert gradebook.load(path).name == "mine"
+def test_the_file_that_the_cases_change_is_right(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(TEXT)
+    assert gradebook.load(path).name == "mine"
 
 
 @pytest.mark.parametrize("text, key, row, says", [*wrong_cases()])
@@ -149,7 +123,10 @@ UNUSUAL = {
         ("focus", None, "too long to show"),
     ),
     "too many rows": (
-        wrong_file("ROWS", "; ".join(['{ prompt = "A", reward = 1 }'] * 1001)),
+        but(
+            "rows = [",
+            "rows = [" + '{ prompt = "A", reward = 1, mask = [1, 1] },' * 1000,
+        ),
         ("rows", None, "at most 1000 items"),
     ),
 }
@@ -177,7 +154,7 @@ def test_a_main_file_needs_every_key(tmp_path, key):
 @pytest.mark.parametrize("stem", ["zero_std_kl", "zero_std_kl-mine"])
 def test_the_file_name_and_the_bug_must_agree(tmp_path, stem):
     path = tmp_path / f"{stem}.toml"
-    error = refused(path, VARIANT)
+    error = refused(path, TEXT)
     check(error, path, "bug", None, "expected one of zero_std_kl, found")
 
 
