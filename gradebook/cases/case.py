@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, PlainValidator
+from pydantic import PlainValidator
 
 from gradebook.bugs import BUGS
 from gradebook.cases.challenge import Challenge, SettingName
@@ -29,12 +29,11 @@ from gradebook.cases.schema import (
     read,
 )
 from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.settings import Settings, check_setting
+from gradebook.core.settings import Settings
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
 STATUSES = ("fixed", "open", "closed", "disputed", "by design", "not confirmed")
-TELLTALES = ("sign", "scale", "influence", "gradient")
 SPECIAL_CONTROLS = ("padded_width",)
 """Controls of a page that are no field of Settings."""
 CONTROLS = (*Settings().keys(), "estimator", *SPECIAL_CONTROLS)
@@ -161,7 +160,7 @@ class Lesson(Part):
 class Telltale(Part):
     """The number that gives this bug away."""
 
-    kind: Annotated[str, one_of(*TELLTALES)]
+    kind: Literal["sign", "scale", "influence", "gradient"]
     text: Text
 
 
@@ -173,24 +172,23 @@ PROOFS = ("structure", "column", "declaration")
 class Record(Part):
     """What the check of a log and the laws must know about a bug.
 
-    columns          log columns that the check needs to try the bug; a
-                     tuple inside stands for one of several
+    columns          log columns that the check needs to try the bug; a tuple
+                     inside stands for one of several
     in_advantages    False: the bug leaves no trace in advantages
-    couples_prompts  a row's faulty advantage may depend on the rows of
-                     other prompts, whatever the settings are
-    proof            what proves the bug in a log: numbers that no correct
-                     computation gives, a column whose meaning is certain,
-                     or what the trainer was asked for
-    loses            the number that a number type cannot hold, "float32 mean"
-                     for one, where that is the bug
-    phrase           what a verdict calls the faulty computation
-    correct_phrase   what a verdict calls the correct one
+    couples_prompts  a row's faulty advantage may depend on the rows of other
+                     prompts, whatever the settings are
+    phrase, correct_phrase  what a verdict calls the two computations
     tells            what a log must hold for the bug to be tried
     would_tell       what a step must hold for the bug to show
+    laws             names of laws in analysis/laws, the first to show first
+    proof            what proves the bug in a log: numbers that no correct
+                     computation gives, a column whose meaning is certain, or
+                     what the trainer was asked for
+    loses            the number that a number type cannot hold, where that is
+                     the bug
     guesses          setting -> values to try in the check; "strides" and
                      "prompts" stand for the group sizes and the prompts of a
                      step that the rows of a log suggest
-    laws             names of laws in analysis/laws, the first to show first
     """
 
     columns: tuple[Text | Annotated[tuple[Text, ...], between(2)], ...]
@@ -226,22 +224,18 @@ class Expected(Part):
             raise GradebookError(expected="a value", found="none")
 
 
-def _checked(settings: dict[str, Any]) -> dict[str, Any]:
-    for name, value in settings.items():
-        check_setting(name, value)
-    return settings
-
-
-def _settings(value: Any) -> Settings:
-    if isinstance(value, Settings):
-        return value
-    return Settings(**read(SomeSettings, value))
-
-
-SomeSettings = Annotated[dict[SettingName, Any], AfterValidator(_checked)]
-"""A table of settings, each with a value that it can take."""
-SettingsTable = Annotated[Settings, PlainValidator(_settings)]
-"""The same as Settings, the others at their defaults."""
+SomeSettings = dict[SettingName, Any]
+SettingsTable = Annotated[
+    Settings,
+    PlainValidator(
+        lambda value: (
+            value
+            if isinstance(value, Settings)
+            else Settings(**read(SomeSettings, value))
+        )
+    ),
+]
+"""A table of settings, the others at their defaults."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -22,7 +22,7 @@ DEEP = {
     'show = "advantage"': ('bug = "unknown"', "evidence[0].bug"),
     "expected = [1, -1, -1, 1, 0]": (
         'settings = {scale = "x"}',
-        "evidence[0].settings.scale",
+        "evidence[0].scale",
     ),
     'says = "Advantages without the brackets"': (
         "rows = [{prompt = 'A'}]",
