@@ -129,7 +129,7 @@ def plainer_rows(state: State) -> Iterator[Step]:
     """Fewer tokens, one training step, every row finished, and short episodes."""
     table, width = state.table, state.table.width
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
-        narrow = table.with_column("mask", [mask[:tokens] for mask in table["mask"]])
+        narrow = table.resized(tokens)
         sentence = f"The response mask narrows to {counted(tokens, 'token')}."
         yield Step(replace(state, table=narrow), sentence)
     if "step" in table and any(str(cell).strip() != "0" for cell in table["step"]):

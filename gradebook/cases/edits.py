@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from gradebook.cases.state import State, read_setting
-from gradebook.cases.table import MOST_ROWS, Table
+from gradebook.cases.table import MOST_ROWS, WIDEST, Table
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import counted
 from gradebook.core.settings import check_setting
@@ -134,8 +134,15 @@ def _block(text: str) -> list[list[str]]:
 
 def set_width(state: State, tokens: int) -> State:
     """Another number of tokens a row. Raises GradebookError where a token
-    that a row learns from would be cut."""
-    return _under(state, state.table.with_width(tokens))
+    that a row learns from would be cut, and for a width that no table has."""
+    table = state.table
+    if not table.width or not 1 <= tokens <= WIDEST:
+        expected = f"1 to {WIDEST} tokens, in a table with a mask"
+        raise refuse(expected, tokens, "width")
+    for token in range(tokens + 1, table.width + 1):
+        if True in table[f"t{token}"]:
+            raise refuse("no token in it", "a token", f"t{token}")
+    return _under(state, table.resized(tokens))
 
 
 def show_every_column(state: State) -> State:

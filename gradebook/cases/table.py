@@ -185,12 +185,8 @@ class Table:
 
     def with_column(self, name: str, cells: Sequence[Any]) -> Table:
         """The table with other cells in a column, which is added where it is
-        not there. A mask may have another width, to which lists are cut or
-        filled."""
-        if name != "mask":
-            return self._with({name: cells})
-        tokens = _tokens(cells)
-        return self._resized(len(tokens))._with(tokens)
+        not there."""
+        return self._with({name: cells})
 
     def take(self, rows: Iterable[int]) -> Table:
         """The rows with these numbers, in this order."""
@@ -217,41 +213,24 @@ class Table:
             {h: c[:count] + plain.cells.get(h, ()) for h, c in self.cells.items()}
         )
 
-    def with_width(self, width: int) -> Table:
-        """The table with `width` tokens a row; new ones are masked, and
-        their log-probability, which nothing reads, is -1.
-
-        Raises GradebookError where a removed column holds a token, and for
-        a width that no table has.
-        """
-        if not self.width or not 1 <= width <= WIDEST:
-            tokens = f"1 to {WIDEST} tokens, in a table with a mask"
-            raise refuse(tokens, width, "width")
-        for token in range(width, self.width):
-            if True in self.cells[f"t{token + 1}"]:
-                key = f"t{token + 1}"
-                raise GradebookError(
-                    key=key, expected="no token in it", found="a token"
-                )
-        return self._resized(width)
-
-    def _resized(self, width: int) -> Table:
+    def resized(self, width: int) -> Table:
+        """The table with `width` tokens a row. New ones are masked, and their
+        log-probability, which nothing reads, is -1."""
+        cells = {h: c for h, c in self.cells.items() if column_of(h) != "mask"}
         masked = (False,) * len(self)
-        tokens: dict[str, Sequence[Cell]] = {
-            f"t{t + 1}": self.cells.get(f"t{t + 1}", masked) for t in range(width)
+        tokens = [f"t{t + 1}" for t in range(width)]
+        changed: dict[str, Sequence[Cell]] = {
+            token: self.cells.get(token, masked) for token in tokens
         }
-        lists: dict[str, Sequence[Cell]] = {
-            name: [
-                " ".join([*parts(cell), *["-1"] * width][:width])
-                if len(parts(cell)) != width
-                else cell
-                for cell in self.cells[name]
+        for name in [name for name in LISTS if name in self.cells]:
+            numbers = [parts(cell) for cell in self.cells[name]]
+            changed[name] = [
+                cell
+                if len(typed) == width
+                else " ".join([*typed, *["-1"] * width][:width])
+                for cell, typed in zip(self.cells[name], numbers)
             ]
-            for name in LISTS
-            if name in self.cells
-        }
-        others = {h: c for h, c in self.cells.items() if column_of(h) != "mask"}
-        return Table(others)._with(tokens | lists)
+        return Table(cells)._with(changed)
 
     def with_every_column(self) -> Table:
         """The table with every column of a batch. A new cell says what the

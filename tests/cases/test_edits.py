@@ -158,6 +158,9 @@ IMPOSSIBLE = {
     "paste uneven": lambda s: edits.replace_rows(s, "A\t1\nB"),
     "paste unknown": lambda s: edits.replace_rows(s, "reward\tcolour\n1\tred"),
     "width": lambda s: edits.set_width(s, WIDEST + 1),
+    "t3": lambda s: edits.set_width(
+        edits.set_cell(edits.set_width(s, 3), 0, "t3", True), 2
+    ),
     "t1": lambda s: edits.set_width(edits.set_width(s, 5), 0),
     "setting": lambda s: edits.set_setting(s, "colour", "red"),
     "eps": lambda s: edits.set_setting(s, "eps", "1,5"),

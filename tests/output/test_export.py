@@ -160,7 +160,7 @@ LONE = "\ud800"
     "change, key",
     [
         (lambda t: t.take([]), "rows"),
-        (lambda t: t.with_width(65), "mask"),
+        (lambda t: t.resized(65), "mask"),
         (lambda t: t.with_column("prompt", [LONE] * len(t)), "text"),
     ],
 )
