@@ -22,7 +22,7 @@ if find_spec("torch") is None:
         " https://download.pytorch.org/whl/cpu)"
     )
 
-from gradebook.analysis.comparison import Comparison, compare
+from gradebook.analysis.comparison import Comparison
 from gradebook.bugs import BUGS
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import Scenario, load
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from gradebook.logs.recording.read import recording
     from gradebook.logs.recording.recorder import Recorder
     from gradebook.output import figures
+    from gradebook.output.notebook import compare
     from gradebook.trainers.laws import laws
     from gradebook.trainers.probe import probe
     from gradebook.trainers.releases import releases
@@ -47,6 +48,7 @@ LATE = {
     "Recorder": "gradebook.logs.recording.recorder",
     "WrongAdvantages": "gradebook.logs.guard",
     "check": "gradebook.logs.log",
+    "compare": "gradebook.output.notebook",
     "laws": "gradebook.trainers.laws",
     "probe": "gradebook.trainers.probe",
     "recording": "gradebook.logs.recording.read",
@@ -63,14 +65,6 @@ def __getattr__(name: str) -> object:
         return getattr(import_module(LATE[name]), name)
     raise AttributeError(f"module 'gradebook' has no attribute {name!r}")
 
-
-def _in_a_notebook(comparison: Comparison) -> str:
-    from gradebook.output.notebook import html
-
-    return html(comparison)
-
-
-Comparison.shown_as = staticmethod(_in_a_notebook)
 
 __all__ = [
     "BUGS",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -34,14 +32,6 @@ class Comparison:
     batch: Batch
     correct: Trace
     faulty: Trace
-
-    shown_as: ClassVar[Callable[[Comparison], str] | None] = None
-    """What makes the HTML that a notebook shows. The package sets it, since
-    what is drawn is made of what is compared, and not the other way round."""
-
-    def _repr_html_(self) -> str | None:
-        show = type(self).shown_as
-        return None if show is None else show(self)
 
     @property
     def flips(self) -> Tensor:

@@ -3,14 +3,33 @@ Plotly and without scripts."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from markupsafe import Markup
 
+from gradebook.analysis import comparison as comparisons
 from gradebook.analysis.comparison import Comparison
+from gradebook.bugs import Swap
+from gradebook.core.batch import Batch
 from gradebook.core.formatting import signed
 from gradebook.output.figures import chosen, first_rows, rows_figure
 from gradebook.output.panels import kind_of, panels, stage_panel, telling, written
 from gradebook.output.panels import summary as in_one_sentence
 from gradebook.output.rendering import rendered
+
+
+@dataclass(frozen=True, eq=False)
+class Shown(Comparison):
+    """A comparison that shows itself in a notebook."""
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+
+def compare(bug: Swap, batch: Batch) -> Shown:
+    """Both engines on `batch`. Raises GradebookError where one cannot."""
+    both = comparisons.compare(bug, batch)
+    return Shown(both.batch, both.correct, both.faulty)
 
 
 def summary(comparison: Comparison) -> str:
