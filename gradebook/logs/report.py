@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,31 @@ WORST = {
 """Columns of the table of the worst steps, with their titles."""
 
 
+def facts(verdict: Verdict) -> list[tuple[str, str]]:
+    """What was read and what it came to, in short; what there is nothing of is
+    left out."""
+    files, columns = list(verdict.files), verdict.columns.items()
+    residuals = verdict.residual, verdict.correct_residual
+    distance, correct = (short(x, 3) if math.isfinite(x) else "" for x in residuals)
+    where = f"step {verdict.step}, row {verdict.row}"
+    none_fits = verdict.verdict == "none fits"
+    facts = {
+        "Declared": ", ".join(f"{k}={v}" for k, v in verdict.declared.items()),
+        "Convention": verdict.convention,
+        "Steps judged": f"{verdict.steps_judged:,} of {verdict.steps_read:,}",
+        "Steps that it fits": "" if none_fits else f"{verdict.steps_fitted:,}",
+        "Rows": f"{verdict.rows:,}",
+        "Largest distance from this computation": distance,
+        "Largest distance from the correct one": correct,
+        "Rows with another sign": f"{verdict.flips:,}",
+        "First off, and where most": "" if verdict.step is None else where,
+        "Weights of the rewards": ", ".join(f"{w:g}" for w in verdict.weights),
+        "Files": f"{len(files)}: {', '.join(files[:3])}" + " …" * (len(files) > 3),
+        "Columns": ", ".join(f"{role} = {name}" for role, name in columns),
+    }
+    return [(name, value) for name, value in facts.items() if value]
+
+
 def report(verdict: Verdict) -> str:
     """A short HTML page; all text in it is escaped."""
     frame = verdict.frame
@@ -46,21 +72,11 @@ def report(verdict: Verdict) -> str:
     counts = frame["verdict"].value_counts() if steps else {}
     worst = worst_steps(verdict).astype(object)
     worst["correct_residual"] = [short(n, 3) for n in worst["correct_residual"]]
-    files, columns = list(verdict.files), verdict.columns.items()
-    facts = {
-        "Verdict": verdict.verdict,
-        "Convention": verdict.convention,
-        "Steps judged": f"{verdict.steps_judged:,} of {verdict.steps_read:,}",
-        "Rows": f"{verdict.rows:,}",
-        "Rows with another sign": f"{verdict.flips:,}",
-        "Files": f"{len(files)}: {', '.join(files[:3])}" + " …" * (len(files) > 3),
-        "Columns": ", ".join(f"{role} = {name}" for role, name in columns),
-    }
     cannot_tell = [f"{tie.title}: {tie.why}" for tie in verdict.ties]
     return rendered(
         "report.html.jinja",
         sentence=verdict.sentence,
-        facts=[(name, value) for name, value in facts.items() if value],
+        facts=[("Verdict", verdict.verdict), *facts(verdict)],
         bars=_bars(frame) if steps else [],
         counts=", ".join(f"{n} {name}" for name, n in counts.items()),
         first=steps[0] if steps else "",

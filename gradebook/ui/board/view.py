@@ -70,18 +70,16 @@ def view(
     *,
     kind: str,
     covered: bool,
-    names: tuple[str, str] | None = None,
     places: Sequence[float] = (),
 ) -> dict[str, Any]:
     """The board's data, from the draft as it stands.
 
     kind     the tell-tale: GRADIENT shows the gradient's parts
     covered  True keeps everything faulty out
-    names    what the two engines are called, where the case says otherwise
     places   where the question's choices lie on the axis of the result
     """
     state, table = draft.state, draft.table
-    names = names or state.engine_names
+    names = state.engine_names
     rows, columns = len(table), [COLUMNS[name] for name in table.columns]
     stages = {bug(name).stage for name in state.bugs}
     say, hollow = next((HOLLOW[s] for s in sorted(stages & {*HOLLOW})), COUNTED)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from functools import partial
 
@@ -10,12 +9,11 @@ import streamlit as st
 
 from gradebook.cases.record import bug
 from gradebook.cases.scenario import load
-from gradebook.core.formatting import short
 from gradebook.logs.explore import failing_test
 from gradebook.logs.judging.proof import HOW_ROWS_COUNT, main_column
 from gradebook.logs.judging.sentences import named_as
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.report import report
+from gradebook.logs.report import facts, report
 from gradebook.ui.checks import ask
 from gradebook.ui.checks.ask import Checking, on_page
 from gradebook.ui.checks.steps import open_step
@@ -107,7 +105,7 @@ def _ways(checking: Checking, verdict: Verdict, name: str) -> None:
 def evidence(checking: Checking, verdict: Verdict) -> None:
     """Everything else that the check knows; and files."""
     st.markdown(words.titled("Evidence", level=3))
-    table(["", ""], _facts(verdict), label="evidence")
+    table(["", ""], [list(fact) for fact in facts(verdict)], label="evidence")
     if verdict.ties:
         with st.expander("What this log cannot tell", key="check-ties"):
             for tie in verdict.ties:
@@ -133,31 +131,3 @@ def evidence(checking: Checking, verdict: Verdict) -> None:
                 lambda: failing_test(verdict).text,
                 "check-test",
             )
-
-
-def _facts(verdict: Verdict) -> list[list[str]]:
-    judged = f"{verdict.steps_judged:,} of {verdict.steps_read:,}"
-    rows = [["steps judged", judged], ["rollouts", f"{verdict.rows:,}"]]
-    if verdict.verdict != "none fits":
-        rows.insert(1, ["steps that it fits", f"{verdict.steps_fitted:,}"])
-    if verdict.declared:
-        asked = ", ".join(f"{k}={v}" for k, v in verdict.declared.items())
-        rows.append(["the trainer was asked for", asked])
-    if verdict.convention:
-        rows.append(["convention", verdict.convention])
-    if math.isfinite(verdict.residual):
-        off = short(verdict.residual, 2)
-        rows.append(["largest distance from this computation", off])
-    if math.isfinite(verdict.correct_residual):
-        off = short(verdict.correct_residual, 3)
-        rows.append(["largest distance from the correct one", off])
-        rows.append(["rows whose sign flips", f"{verdict.flips:,}"])
-    if verdict.step is not None:
-        where = f"step {verdict.step}, row {verdict.row}"
-        rows.append(["first step that differs, and where most", where])
-    for name, theirs in verdict.columns.items():
-        rows.append([f"column for {name}", str(theirs)])
-    if verdict.weights:
-        weights = ", ".join(f"{w:g}" for w in verdict.weights)
-        rows.append(["weights of the rewards", weights])
-    return rows

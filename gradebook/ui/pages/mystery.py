@@ -196,12 +196,13 @@ def data_of(game: Game) -> dict[str, Any]:
     """What the board is given to draw: the batch, the trainer's advantages,
     and nothing of any other stage."""
     draft = game.draft
-    data = view(draft, kind="sign", covered=True, names=("the trainer", ""))
+    data = view(draft, kind="sign", covered=True)
     return data | {
         "causes": [no_cause(len(draft.table))],
         "baseline": "",
         "hollow": "",
         "summary": SAID,
+        "names": ["the trainer", ""],
         "unnamed": True,
     }
 
