@@ -84,8 +84,8 @@ class Bounds(Part):
     def __post_init__(self) -> None:
         named = [key for key in ("some", "every") if getattr(self, key) is not None]
         if len(named) != 1:
-            found = " and ".join(named) or "neither"
-            raise GradebookError(expected="either some or every", found=found)
+            both = " and ".join(named) or "neither"
+            raise GradebookError(expected="either some or every", found=both)
 
 
 @dataclass(frozen=True, kw_only=True)

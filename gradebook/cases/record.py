@@ -39,8 +39,8 @@ def bug(name: str) -> Bug:
     """
     stage, main = swap(name), load(name)
     reported = {field.name: getattr(main, field.name) for field in fields(Reported)}
-    known = vars(stage) | vars(main.record) | reported
-    return Bug(**known, controls=main.controls)
+    record = vars(stage) | vars(main.record) | reported
+    return Bug(**record, controls=main.controls)
 
 
 @lru_cache

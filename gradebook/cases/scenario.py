@@ -7,7 +7,6 @@ type is a GradebookError with file, key, row and what is wrong.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, cast
 
 from gradebook.bugs import BUGS, swaps
 from gradebook.cases.case import FROM_MAIN, KINDS, Case, SettingsTable
-from gradebook.cases.challenge import Change
 from gradebook.cases.schema import (
     Count,
     Part,
@@ -72,42 +70,33 @@ class Scenario(Case):
             choices = len(self.prediction.choices)
             check_index("plan.usual", self.plan.usual, choices, "choices")
         for place, challenge in enumerate(self.challenges):
-            self._check_solution(f"challenges[{place}].solution", challenge.solution)
-
-    def _check_solution(self, key: str, changes: Sequence[Change]) -> None:
-        table = Table.of(self.rows)
-        for place, change in enumerate(changes):
-            try:
-                table = change.changed(table)
-                table.batch(self.settings)
-            except GradebookError as error:
-                raise error.at(key=f"{key}[{place}].{error.key}") from None
+            table = Table.of(self.rows)
+            for step, change in enumerate(challenge.solution):
+                try:
+                    table = change.changed(table)
+                    table.batch(self.settings)
+                except GradebookError as error:
+                    key = f"challenges[{place}].solution[{step}].{error.key}"
+                    raise error.at(key=key) from None
 
     def table(self) -> DataFrame:
         """The rows as a data frame to edit: text, and flags as booleans."""
         return Table.of(self.rows).frame()
 
     def batch(
-        self,
-        table: DataFrame | None = None,
-        settings: Settings | None = None,
+        self, table: DataFrame | None = None, settings: Settings | None = None
     ) -> Batch:
         """The data frame of `table`, edited, or else the rows as the file
-        has them, as a batch.
-
-        Raises GradebookError with column and row.
-        """
-        settings = settings or self.settings
-        if table is None:
-            return Table.of(self.rows).batch(settings)
-        return Table.of_frame(table).batch(settings)
+        has them, as a batch. Raises GradebookError with column and row."""
+        cells = Table.of(self.rows) if table is None else Table.of_frame(table)
+        return cells.batch(settings or self.settings)
 
 
 def load(name_or_path: str | Path) -> Scenario:
     """A scenario, by its name in scenarios/ or by the path of its file.
 
-    A string with a slash or ending in .toml is a path. Raises
-    GradebookError with file, key, row, expected and found.
+    A string with a slash or ending in .toml is a path. Raises GradebookError
+    with file, key, row, expected and found.
 
     >>> load("partial_groups").title
     'Partial groups'
@@ -115,8 +104,7 @@ def load(name_or_path: str | Path) -> Scenario:
     if not isinstance(name_or_path, (str, Path)):
         raise refuse("a name or a path", name_or_path, "scenario")
     text = str(name_or_path)
-    is_path = text.endswith(".toml") or bool({"/", "\\"} & {*text})
-    if is_path or isinstance(name_or_path, Path):
+    if isinstance(name_or_path, Path) or text.endswith(".toml") or "/" in text:
         return _read(Path(name_or_path))
     return _shipped(FOLDER / f"{choice(name_or_path, names(), 'scenario')}.toml")
 
@@ -135,13 +123,9 @@ def _listed(folder: Path, changed: int) -> tuple[str, ...]:
 
 def variants(bug: str) -> tuple[Scenario, ...]:
     """The bug's scenarios: the main one, more that show it, other faces,
-    and those that hide it.
-
-    Raises GradebookError where there is no such bug.
-    """
+    and those that hide it. Raises GradebookError where there is no such bug."""
     choice(bug, BUGS, "bug")
     cases = [load(n) for n in names() if n.partition("-")[0] == bug]
-    cases = [case for case in cases if not case.also]
     cases.sort(key=lambda case: (case.variant, KINDS.index(case.kind), case.name))
     return tuple(cases)
 

@@ -179,14 +179,13 @@ class Field:
         return text
 
 
-def _field(name: str) -> Field:
-    if name in FLAGS:
-        return Field(name, "flag", {"0": False, "1": True})
-    options = {str(value): value for value in CHOICES.get(name, ())}
-    return Field(name, "choice" if options else "number", options)
-
-
-FIELDS: Mapping[str, Field] = MappingProxyType({name: _field(name) for name in TYPES})
+OPTIONS = {n: {str(value): value for value in CHOICES[n]} for n in CHOICES}
+SWITCH = {"0": False, "1": True}
+FIELDS: Mapping[str, Field] = MappingProxyType(
+    {name: Field(name, "number", {}) for name in TYPES}
+    | {name: Field(name, "choice", OPTIONS[name]) for name in CHOICES}
+    | {name: Field(name, "flag", SWITCH) for name in FLAGS}
+)
 """Every setting, in the order of a link."""
 
 

@@ -197,10 +197,7 @@ class Table:
         """The rows of both, which have the same headers."""
         if self.headers != other.headers:
             headers = ", ".join(self.headers)
-            found = ", ".join(other.headers)
-            raise GradebookError(
-                key="table", expected=f"rows of {headers}", found=found
-            )
+            raise refuse(f"rows of {headers}", ", ".join(other.headers), "table")
         return Table({h: self.cells[h] + other.cells[h] for h in self.cells})
 
     def extended(self, count: int) -> Table:

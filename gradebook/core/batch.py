@@ -118,9 +118,6 @@ class Batch:
         for name, column in columns.items():
             on_cpu = None if column is None else column.cpu()
             object.__setattr__(self, name, on_cpu)
-        self._check_tokens()
-
-    def _check_tokens(self) -> None:
         if self.ref_logp is not None and self.logp is None:
             expected = "values beside ref_logp"
             raise GradebookError(key="logp", expected=expected, found="none")
@@ -132,8 +129,8 @@ class Batch:
             if values is None:
                 continue
             if values.shape != self.mask.shape:
-                shape = f"the mask's shape {list(self.mask.shape)}"
-                raise refuse(shape, list(values.shape), name)
+                expected = f"the mask's shape {list(self.mask.shape)}"
+                raise refuse(expected, list(values.shape), name)
             bad = (self.mask & ~values.isfinite()).any(-1)
             refuse_rows(name, bad, values, "a finite number at every unmasked token")
 
