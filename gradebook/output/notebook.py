@@ -27,7 +27,21 @@ class Shown(Comparison):
 
 
 def compare(bug: Swap, batch: Batch) -> Shown:
-    """Both engines on `batch`. Raises GradebookError where one cannot."""
+    """Both engines on `batch`. Raises GradebookError where one cannot.
+
+    Here, strides of two rows take the third row for the fourth's group.
+
+    >>> import gradebook
+    >>> settings = gradebook.Settings(scale="none", group_size=2)
+    >>> batch = Batch(
+    ...     prompt=[0, 0, 0, 1], reward=[0, 3, 3, 5], settings=settings
+    ... )
+    >>> both = compare(gradebook.bug("partial_groups"), batch)
+    >>> both.correct.advantage.tolist(), both.faulty.advantage.tolist()
+    ([-2.0, 1.0, 1.0, 0.0], [-1.5, 1.5, -1.0, 1.0])
+    >>> both.flips.tolist()
+    [False, False, True, False]
+    """
     both = comparisons.compare(bug, batch)
     return Shown(both.batch, both.correct, both.faulty)
 
