@@ -20,25 +20,6 @@ FOCUSED = """() => {
 }"""
 
 
-@pytest.fixture
-def visitor(tabs):
-    """A session of its own at an address; nothing may have gone wrong."""
-    readers = []
-
-    def arrive(path, title=TITLE):
-        reader = tabs.take()
-        readers.append(reader)
-        reader.page.goto(f"{tabs.server.url}/{path}")
-        heading = reader.page.get_by_role("heading", level=1)
-        expect(heading).to_have_text(title, timeout=60_000)
-        reader.settled()
-        return reader
-
-    yield arrive
-    for reader in readers:
-        tabs.leave(reader)
-
-
 def tab_to(page, name, most=90):
     """Tabs until a button with this text has the focus."""
     for _ in range(most):
@@ -49,10 +30,10 @@ def tab_to(page, name, most=90):
     raise AssertionError(f"{name} is not reached by Tab")
 
 
-def test_a_lesson_by_keyboard_from_the_question_to_the_test(visitor):
+def test_a_lesson_by_keyboard_from_the_question_to_the_test(read):
     """TRUTH: row 10 has +1.000, faulty -0.480; with a reward of 0 in row 11
     the faulty engine gives it (2 - 0.75) / 0.957427 = +1.30557."""
-    reader = visitor(BUG)
+    reader = read(BUG, TITLE, skip=False)
     page = reader.page
     expect(reader.board.box).to_contain_text("is its advantage positive, zero")
     expect(page.get_by_text("The rule.")).to_have_count(0)
@@ -103,9 +84,9 @@ def test_a_lesson_by_keyboard_from_the_question_to_the_test(visitor):
     assert "def test_" in waiting.value.path().read_text("utf-8")
 
 
-def test_what_is_opened_follows_edits_and_undo_takes_them_back(visitor):
+def test_what_is_opened_follows_edits_and_undo_takes_them_back(read):
     """TRUTH: row 11's reward moves row 10 by -1.785 in the faulty engine."""
-    reader = visitor(f"{BUG}?v=1&s={BUG}&open=1")
+    reader = read(f"{BUG}?v=1&s={BUG}&open=1", TITLE)
     page = reader.page
     reader.board.stage("baseline").click()
     plot = reader.keyed(f"plot-{BUG}").locator("svg")
@@ -120,7 +101,7 @@ def test_what_is_opened_follows_edits_and_undo_takes_them_back(visitor):
 
     # A link restores the edit, and Undo takes it back.
     page.wait_for_url(lambda url: url != before)
-    other = visitor(page.url.split("/")[-1])
+    other = read(page.url.split("/")[-1], TITLE)
     other.board.shows(faulty={10: 1.30557})
     page.bring_to_front()
     reader.board.button("Undo").click()
@@ -145,10 +126,10 @@ def test_what_is_opened_follows_edits_and_undo_takes_them_back(visitor):
     expect(reader.board.rows).to_have_count(3)
 
 
-def test_one_press_of_back_returns_from_an_answer_and_from_a_game(visitor):
+def test_one_press_of_back_returns_from_an_answer_and_from_a_game(read):
     """A look at the answer and the start of a game are no entries of their
     own in the browser's history."""
-    reader = visitor("", HOME)
+    reader = read("", HOME)
     page = reader.page
     heading = page.get_by_role("heading", level=1)
     page.get_by_role("link", name="Predict the first bug").click()
@@ -165,3 +146,38 @@ def test_one_press_of_back_returns_from_an_answer_and_from_a_game(visitor):
     reader.settled()
     page.go_back()
     expect(heading).to_have_text(HOME)
+
+
+HEIGHT = "document.querySelector('.stMain').scrollHeight"
+# What is in sight and takes a press or a key, outside the board's rows and
+# Streamlit's header.
+CONTROLS = """() => {
+  const found = [];
+  const within = (root) => root.querySelectorAll("*").forEach((e) => {
+    if (e.shadowRoot) within(e.shadowRoot);
+    const acts = "button, a[href], input, select, textarea, summary, [role=slider]";
+    if (e.matches(acts) && e.checkVisibility({ visibilityProperty: true })
+        && !e.closest(".rows, [data-testid=stHeader], [data-testid=stSidebar]"))
+      found.push(e.innerText || e.getAttribute("aria-label") || e.className);
+  });
+  within(document);
+  return found;
+}"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_a_revealed_page_is_short(chromium, server, bug):
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(f"{server.url}/{bug}")
+    page.locator(".choice").first.click(timeout=60_000)
+    page.get_by_role("button", name="Show what it does").click()
+    expect(page.locator(".st-key-the-end")).to_be_visible(timeout=60_000)
+    expect(page.locator(".gb-listing")).to_have_count(2)
+    expect(page.locator(".gb-formula").first).to_be_visible()
+    expect(page.locator(".board[data-stage]")).to_have_count(0)
+    assert page.evaluate(HEIGHT) <= 1700
+    controls = page.evaluate(CONTROLS)
+    assert len(controls) <= 40, controls
+    context.close()

@@ -24,10 +24,10 @@ def test_a_link_restores_everything_in_a_fresh_browser(read, chromium):
     reader = read("sandbox", "Sandbox")
     reader.page.get_by_role("combobox", name="Start from").click()
     reader.page.get_by_role("option", name="Partial groups").first.click()
-    reader.marks(correct={10: 1}, faulty={10: -0.47973})
+    reader.board.shows(correct={10: 1}, faulty={10: -0.47973})
     reader.board.type(11, "0")
     # 0 1 2 0 under partial groups: mean 0.75, deviation 0.957427.
-    reader.marks(faulty={10: 1.30557})
+    reader.board.shows(faulty={10: 1.30557})
     bug(reader, "Double normalization").click()
     chosen(reader, "Double normalization")
     reader.page.wait_for_url("**bugs=**")
@@ -43,7 +43,7 @@ def test_a_link_restores_everything_in_a_fresh_browser(read, chromium):
     chosen(other, "Zero-std KL", pressed=False)
     expect(other.board.number(9)).to_have_attribute("aria-current", "true")
     expect(other.board.cell(11)).to_have_value("0")
-    other.marks(faulty={9: shown})
+    other.board.shows(faulty={9: shown})
     assert other.page.url == reader.page.url
 
 

@@ -96,7 +96,7 @@ def test_a_class_goes_on_after_its_server_was_killed(elsewhere, tmp_path):
     expect(two.keyed("room-bar")).to_contain_text("You said Negative")
     state = set_cell(start(load("partial_groups")), 0, "reward", "0.25")
     correct = gradebook.run(gradebook.CORRECT, state.batch()).advantage
-    one.marks(correct={0: float(correct[0])})
+    one.board.shows(correct={0: float(correct[0])})
 
     expect(lead.page.locator(CONNECTED)).to_be_visible(timeout=60_000)
     button(lead.page, "room-reveal").click()
