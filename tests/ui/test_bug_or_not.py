@@ -77,6 +77,21 @@ def test_nothing_of_the_answer_is_sent_before_it(visit, report):
     assert source.title in shown
 
 
+def test_an_alarm_shows_its_numbers_and_they_follow_the_board(visit):
+    reports = game(SEED, every=True)
+    (at,) = (r.number for r in reports if r.source.name == "centred_deviation")
+    page = visit(PAGE, seed=SEED, every="1", round=str(at + 1))
+    press(page, "quiz-bug")
+    assert "that is wrong" in page.text and "Not a bug" in page.text
+    assert "<td>0.500 ×4</td>" in page.text
+    # 2 0 0 0: twice the distances, so twice the deviation.
+    page.cell(0, reward="2")
+    assert "<td>1.000 ×4</td>" in page.text
+    assert "<td>0.500 ×4</td>" in page.text  # the other batch stays
+    page.cell(0, reward="two")
+    assert "<td>1.000 ×4</td>" in page.text
+
+
 def test_a_bug_shows_both_engines_and_a_link_to_its_page(visit):
     page = visit(PAGE, seed=SEED, round=str(BUG.number + 1))
     press(page, "quiz-bug")
@@ -146,6 +161,21 @@ def test_a_room_votes_and_the_lead_reveals(led):
     assert "yours, the answer" in one.text and "yours" in two.text
     assert "ballot-vote-0" not in keys(one)
     assert rooms_of.rooms().room(code).counts[first.question] == {0: 1, 1: 1}
+
+
+def test_learners_go_along_and_the_result_counts_the_votes(led):
+    lead, (one, two), _ = led
+    for report in REPORTS:
+        right = right_of(report)
+        assert report.claim in one.run().text
+        press(one, f"ballot-vote-{right}")
+        if report.number < 6:
+            press(two.run(), f"ballot-vote-{1 - right}")
+        press(lead, "room-reveal")
+        press(lead, "ballot-next")
+    assert "12 of 18 votes were right" in lead.text
+    assert "12 of 12 right" in one.run().text
+    assert "0 of 12 right" in two.run().text
 
 
 def test_whoever_follows_comes_along_to_this_page(led, visit):

@@ -44,10 +44,6 @@ def shown(page):
     return text.replace(data["epoch"], "EPOCH")
 
 
-def test_there_is_a_seed_for_every_suspect():
-    assert set(SEEDS) == set(suspects())
-
-
 def test_a_game_is_named_and_its_score_counts_edits_and_wrong_names(visit):
     (name,) = (
         n

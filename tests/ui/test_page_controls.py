@@ -163,6 +163,15 @@ def test_one_padding_column_changes_the_result(visit, marked):
     assert page.table["eos"] == [True, False, True]
 
 
+def test_without_the_detector_padding_changes_nothing(visit, marked):
+    page = visit("no_eos_outliers")
+    assert page.widget("width-no_eos_outliers").min == 3  # the longest row
+    for width in (4, 7, 3):
+        page.put("width-no_eos_outliers", width)
+        assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
+        assert sum(name.startswith("t") for name in page.table) == width
+
+
 def test_the_detector_overrules_the_eos_column(visit, marked):
     page = visit("no_eos_outliers").cell(1, eos=True)
     assert page.marks() == [marked([-49.5, 49.5])] * 2

@@ -37,6 +37,20 @@ def test_a_reward_moves_the_marks(visit):
     assert not page.errors and not page.stale
 
 
+def test_an_impossible_reward_gets_its_message_and_changes_nothing(visit):
+    page = visit("partial_groups")
+    good = page.marks()
+    for cell, message in IMPOSSIBLE:
+        page.cell(11, reward=cell)
+        assert page.errors == [f"reward, row 11: {message}"]
+        assert page.marks() == good and not page.stale
+        assert page.board["refused"]["11 reward"][0] == cell
+        assert page.table["reward"][11] == "100"
+    page.cell(11, reward="0")
+    assert page.errors == [] and page.board["refused"] == {}
+    assert page.marks()[1][10] == pytest.approx(AFTER[2])
+
+
 @pytest.mark.parametrize(
     "key, value",
     [
@@ -64,6 +78,17 @@ def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked):
     # Mean 103 / 3, std 56.8712: 65.6667 / 56.8712 = 1.154656.
     every = [1.154656, -0.586120, -0.568536]
     assert page.marks() == [marked(every)] * 2
+
+
+def test_steps_decide_the_second_normalization(visit, marked):
+    page = visit("double_normalization").cell(1, steps="2")
+    assert page.errors == ["kept, row 1: expected at most the row's steps, found 10"]
+    page.cell(1, kept_steps="2").cell(1, steps="2")
+    assert page.marks() == [marked([1, -1])] * 2
+    page.cell(1, kept_steps="0")
+    # No transition left: no mark on row 1, and row 0 is alone, 0 / 1e-9.
+    assert page.marks() == [marked([1]), marked([0])]
+    assert not page.errors
 
 
 def test_added_rows_are_copies_below_the_selected_one(visit, both, marked):
@@ -131,6 +156,45 @@ def test_a_block_without_shape_changes_nothing(visit, block, message):
     assert not page.stale
     page.paste("1\n2")
     assert page.errors == [] and page.table["reward"] == ["1", "2"]
+
+
+def test_a_shrunk_batch_shows_the_bug_and_can_be_undone_step_by_step(visit):
+    page = visit("partial_groups").end("deeper").open("shrink").press("shrink")
+    steps, _ = page.board["history"]
+    # Of the report's 12 rows, two of one prompt and one of another.
+    prompts = page.table["prompt"]
+    assert len(prompts) == 3 and len(set(prompts)) == 2
+    assert page.board["panels"][0]["differ"]
+    for _ in range(steps):
+        page.press("undo")
+    assert len(page.table["prompt"]) == 12
+
+
+def test_reset_brings_the_case_back(visit):
+    page = visit("partial_groups")
+    before, marks = page.table, page.marks()
+    assert not page.board["edited"]
+    page.cell(11, reward="abc").press("add")
+    page.put("set-eps-partial_groups", "x")
+    page.press("reset")
+    assert page.table == before and page.marks() == marks
+    assert page.errors == [] and not page.stale
+    assert page.setting("eps") == "1e−5"
+    assert not page.board["edited"]
+    assert page.row == 10
+
+
+def test_edits_survive_a_switch_of_page_and_of_case(visit):
+    page = visit("partial_groups").cell(11, reward="0").cell(10, reward="1,5")
+    page.put("set-eps-partial_groups", "0.5")
+    edited = page.marks()
+    page.choose("partial_groups-tail").choose("partial_groups")
+    assert page.marks() == edited
+    page.go("rejected_rows").go("partial_groups")
+    assert page.marks() == edited
+    assert page.table["reward"][11] == "0"
+    assert page.setting("eps") == "0.5"
+    assert page.board["refused"]["10 reward"][0] == "1,5"
 
 
 def test_a_selected_row_is_the_formulas_row_and_no_step_of_undo(visit):

@@ -13,6 +13,7 @@ from gradebook.cases.scenario import variants
 from gradebook.training import shipped as home
 from gradebook.ui.pages.home import frame_data, thumbnail
 from gradebook.ui.parts.predict import Guess, Progress
+from gradebook.ui.parts.shell import bug_files, page_title
 
 CASES = [
     pytest.param(bug, scenario.name, id=scenario.name)
@@ -52,6 +53,11 @@ def number(text):
     return float(text.replace("\u2212", "-").replace("\u2009", ""))
 
 
+def test_a_bugs_page_is_called_what_its_scenario_is():
+    called = {name: page_title(file) for name, file in bug_files().items()}
+    assert called == {bug: gradebook.load(bug).title for bug in gradebook.BUGS}
+
+
 def check_numbers(page, case, both, marked):
     """The page's marks and texts are the engines' numbers."""
     for panel, sides in enumerate(shown(page.page, gradebook.load(case), both)):
@@ -86,22 +92,15 @@ def test_a_case_says_what_it_claims_and_teaches(visit, bug, case):
 
 
 @pytest.mark.parametrize("bug", gradebook.BUGS)
-def test_a_page_names_its_report_and_its_status(unedited, bug):
-    page, main = unedited(bug, bug), gradebook.load(bug)
+def test_a_page_names_its_report_and_prints_both_functions(unedited, bug):
+    page, main, swapped = unedited(bug, bug), gradebook.load(bug), gradebook.bug(bug)
     assert page.app.title[0].value.replace("\\", "") == main.title
     assert main.sources[0].url in page.text
     for status in main.statuses or (main.status,):
         assert status in page.text
-
-
-@pytest.mark.parametrize("bug", gradebook.BUGS)
-def test_a_page_prints_both_functions_and_marks_the_line(unedited, bug):
-    page = unedited(bug, bug)
-    html = "".join(e.value for e in page.app.get("html"))
-    swapped = gradebook.bug(bug)
-    assert f"def {swapped.stage}(" in html
-    assert f"gradebook/bugs/{bug}.py" in html
-    assert 'class="off-c"' in html or 'class="off-f"' in html
+    assert f"def {swapped.stage}(" in page.text
+    assert f"gradebook/bugs/{bug}.py" in page.text
+    assert 'class="off-c"' in page.text or 'class="off-f"' in page.text
 
 
 def test_the_path_parts_where_the_engines_do(visit):
@@ -122,20 +121,19 @@ def opened(visit, stage, state=None):
     return visit("partial_groups", state).edit({"do": "stage", "stage": stage})
 
 
-def test_the_disputed_report_gives_both_views(visit):
-    page, main = visit("zero_std_kl"), gradebook.load("zero_std_kl")
-    text = page.end("affected").text
-    assert "disputed" in text
-    for said in (
-        main.dispute.maintainer,
-        main.dispute.other_view,
-        main.dispute.trap,
-    ):
-        assert said in text
+def test_a_stage_of_the_path_opens_and_closes(visit):
+    page = opened(visit, "baseline").open("stage")
+    assert "### The stage `baseline`" in page.text
+    assert "<td class=n>25.750</td>" in page.text
+    page.edit({"do": "stage", "stage": ""})
+    assert "### The stage" not in page.text and page.pictures == []
 
 
-def test_a_disputed_report_names_its_engines_in_every_table(visit):
-    page = visit("zero_std_kl").end("deeper").edit({"do": "stage", "stage": "trained"})
+def test_a_disputed_report_gives_both_views_and_names_its_engines(visit):
+    page, main = visit("zero_std_kl").end("affected"), gradebook.load("zero_std_kl")
+    views = (main.dispute.maintainer, main.dispute.other_view, main.dispute.trap)
+    assert all(view in page.text for view in views)
+    page.end("deeper").edit({"do": "stage", "stage": "trained"})
     for part in ("stage", "laws"):
         page.open(part)
     heads = [

@@ -123,8 +123,13 @@ def rest(
     here costs each edit time; what edits do not change stands outside."""
     with draft.lock:
         if not covered:
-            with settings:
-                _settings(draft)
+            key = f"settings-{draft.scenario.bug}"
+            menu = settings.popover(
+                "Settings", key=key, type="tertiary", on_change="rerun"
+            )
+            if menu.open:
+                with menu:
+                    controls.switches(draft)
             if draft.shown_row >= 0:
                 with stage, below(draft, "opened-stage"):
                     stages.opened(draft)
@@ -144,18 +149,10 @@ def rest(
         address.depart(name)
 
 
-def _settings(draft: Draft) -> None:
-    key = f"settings-{draft.scenario.bug}"
-    menu = st.popover("Settings", key=key, type="tertiary", on_change="rerun")
-    if menu.open:
-        with menu:
-            controls.switches(draft)
-
-
 def _more(draft: Draft) -> None:
     """Parts that open in place, one at a time, and the way to the training runs."""
     parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
-        "affected": ("Am I affected?", _affected),
+        "affected": ("Am I affected?", lambda draft: report.affected(draft.scenario)),
         "home": ("Take it home", takehome.take_home),
         "deeper": ("Go deeper", deeper.deeper),
     }
@@ -172,11 +169,6 @@ def _more(draft: Draft) -> None:
     if draft.opened:
         with st.container(key="opened"):
             parts[draft.opened][1](draft)
-
-
-def _affected(draft: Draft) -> None:
-    report.affected(draft.scenario)
-    report.dispute(load(draft.scenario.bug))
 
 
 # The board, with its box, its challenge and its path

@@ -46,25 +46,20 @@ def _smallest(draft: Draft) -> None:
     )
     if not st.button("Shrink the batch", key=f"shrink-{draft.scenario.name}"):
         return
-    states = []
     try:
-        with st.status("Shrinking", expanded=True) as status:
-            for step in shrink(draft.state):
-                states.append(step.state)
-                label = f"Step {len(states)}: {step.sentence}"
-                status.update(label=words.plain(label))
+        with st.spinner("Shrinking the batch"):
+            states = [step.state for step in shrink(draft.state)]
     except GradebookError as error:
         st.error(words.plain(words.place(error)))
         return
-    if not states:
-        st.markdown(
-            "There is nothing to shrink: the batch does not show the bug, or"
-            " is already as small as it gets."
-        )
-        return
     for state in states:
         draft.become(state)
-    st.rerun()
+    if states:
+        st.rerun()
+    st.markdown(
+        "There is nothing to shrink: the batch does not show the bug, or"
+        " is already as small as it gets."
+    )
 
 
 def _influence(draft: Draft) -> None:

@@ -12,7 +12,7 @@ from gradebook.analysis.source import beside
 from gradebook.bugs import BUGS, Swap
 from gradebook.cases.case import Source
 from gradebook.cases.record import bug as record_of
-from gradebook.cases.scenario import Scenario
+from gradebook.cases.scenario import Scenario, load
 from gradebook.trainers.releases import measured, newest, versions
 from gradebook.ui.parts import words
 from gradebook.ui.parts.tables import table
@@ -60,7 +60,7 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
 
 def affected(scenario: Scenario) -> None:
     """Am I affected: what was measured of a trainer and a version; the report
-    and its keys, a workaround; and the bug's relatives."""
+    and its keys, a workaround; the bug's relatives; both views of a dispute."""
     report = scenario.affected
     st.markdown(words.titled("Am I affected?"))
     with st.container(key="affected"):
@@ -86,20 +86,15 @@ def affected(scenario: Scenario) -> None:
         f"**Status.** {words.plain(scenario.status_note)}"
     )
     right.markdown(f"**Sources**\n\n{sources}")
-
-
-def dispute(scenario: Scenario) -> None:
-    """Both views of a report that is no agreed bug, and the fix's trap."""
-    if scenario.dispute is None:
-        return
-    st.markdown(words.titled("Is it a bug? That is disputed"))
-    views = {
-        "The maintainer": scenario.dispute.maintainer,
-        "The other view": scenario.dispute.other_view,
-        "The trap in the fix": scenario.dispute.trap,
-    }
-    for part, (title, text) in zip(st.columns(3), views.items()):
-        part.markdown(f"**{title}**  \n{words.plain(text)}")
+    if dispute := load(scenario.bug).dispute:
+        st.markdown(words.titled("Is it a bug? That is disputed"))
+        views = {
+            "The maintainer": dispute.maintainer,
+            "The other view": dispute.other_view,
+            "The trap in the fix": dispute.trap,
+        }
+        for part, (title, text) in zip(st.columns(3), views.items()):
+            part.markdown(f"**{title}**  \n{words.plain(text)}")
 
 
 def _link(source: Source) -> str:

@@ -90,12 +90,21 @@ def _waiting(mine: Desk, task: Task) -> None:
 
 
 def _picture(mine: Desk, curves: Curves) -> None:
-    run, measured = mine.run, study(mine.run.bug).measured
-    st.subheader(_headline(mine, curves), anchor=False)
+    """The guess on the run that was asked about, the result, and the curves."""
+    run, its = mine.run, study(mine.run.bug)
+    names, measured, update = load(run.bug).engine_names, its.measured, its.report[0]
+    shown = _effect(run, curves, update)
+    text = sentence(its, run.value, shown, update, names[1])
+    guess, asked = mine.guesses[run.bug]
+    if guess and asked == run:
+        choices = dict(zip((MORE, LESS, SAME), measured.choices))
+        right = " That is right." if guess == shown.kind else ""
+        text = f"You said {choices[guess]}.{right} {text}"
+    st.subheader(words.plain(text), anchor=False)
     figure = curves_figure(
         curves.updates,
-        curves.values[study(run.bug).measure],
-        load(run.bug).engine_names,
+        curves.values[its.measure],
+        names,
         axis=measured.title,
         reach=measured.reach,
         ink=tables.ink(),
@@ -107,20 +116,6 @@ def _picture(mine: Desk, curves: Curves) -> None:
             f"{diverged} of {run.seeds} seeds diverged: their policy is not a number"
             " any more. Their curves end there, and the result leaves them out."
         )
-
-
-def _headline(mine: Desk, curves: Curves) -> str:
-    """The guess on the run that was asked about, and the result."""
-    run, its = mine.run, study(mine.run.bug)
-    update = its.report[0]
-    shown = _effect(run, curves, update)
-    text = sentence(its, run.value, shown, update, load(run.bug).engine_names[1])
-    guess, asked = mine.guesses[run.bug]
-    if guess and asked == run:
-        choices = dict(zip((MORE, LESS, SAME), its.measured.choices))
-        right = " That is right." if guess == shown.kind else ""
-        text = f"You said {choices[guess]}.{right} {text}"
-    return words.plain(text)
 
 
 def _effect(run: Run, curves: Curves, update: int) -> Effect:
