@@ -223,11 +223,8 @@ def _json(source: Source, choose: Choose) -> Rows:
         )
     names = _unique(names)
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
-    cells = {}
-    for name in choose(names, _of_numbers(look)).used:
-        column = pd.Series([row.get(name) for row in objects], index, dtype=object)
-        cells[name] = column if column.isna().any() else column.infer_objects()
-    return Rows(pd.DataFrame(cells, index), bad=bad)
+    used = choose(names, _of_numbers(look)).used
+    return Rows(pd.DataFrame(objects, index, used, dtype=object), bad=bad)
 
 
 def _parsed(text: bytes) -> Any:

@@ -18,16 +18,17 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import refuse
 from gradebook.logs.judging.declared import asked_of
-from gradebook.logs.recording.intake import LABELS, StepRows, step_rows
+from gradebook.logs.recording.intake import StepRows, step_rows
 
 KEY = "gradebook"
 """The key of a stream's facts, and of a step's, in the Arrow metadata."""
@@ -87,7 +88,6 @@ class Recorder:
         self.prompts = prompts
         self.strict = strict
         self.session = time.time_ns()
-        self._labels: dict[str, pa.DataType] = {}
         self._schema: pa.Schema | None = None  # of the stream that is open
         self._writer: Any = None
         self._file: pa.OSFile | None = None
@@ -111,27 +111,17 @@ class Recorder:
 
         Tensors of any device and float type, arrays and lists are welcome.
         """
-        try:
+        with self._going_on(step):
             if self._closed:
-                raise GradebookError(
-                    key="step", expected="an open recorder", found="a closed one"
-                )
+                raise refuse("an open recorder", "a closed one", "step")
             rows = step_rows(step, columns)
             self._write(self._batch(rows), rows)
-        except Exception as error:
-            if self.strict:
-                raise
-            self._note(step, error)
 
     def close(self) -> None:
         """Ends the recording."""
         self._closed = True
-        try:
+        with self._going_on("close"):
             self._end_stream()
-        except Exception as error:
-            if self.strict:
-                raise
-            self._note("close", error)
 
     def __enter__(self) -> Recorder:
         return self
@@ -151,14 +141,6 @@ class Recorder:
         for name, values in columns.items():
             # from_pandas: a NaN reward is a null; a NaN advantage stays.
             arrays[name] = pa.array(values, from_pandas=name == "reward")
-        for name in LABELS if rows.rows else ():
-            if name not in arrays:
-                continue
-            before = self._labels.setdefault(name, arrays[name].type)
-            if arrays[name].type != before:
-                kind = "strings" if before == pa.string() else "whole numbers"
-                found = arrays[name][0].as_py()
-                raise refuse(f"{kind}, as in the steps before", found, name, row=0)
         facts = {
             "format": FORMAT,
             "session": self.session,
@@ -200,21 +182,26 @@ class Recorder:
             if self._file is not None:
                 self._file.close()
 
-    def _note(self, step: Any, error: Exception) -> None:
-        """Says what went wrong, in the folder and once on the screen."""
-        text = f"step {step}: {error or type(error).__name__}"
+    @contextmanager
+    def _going_on(self, step: Any) -> Iterator[None]:
+        """Unless it is strict, says what goes wrong inside, in the folder and once
+        on the screen."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            yield
+        except Exception as error:
+            if self.strict:
+                raise
+            text = f"step {step}: {error or type(error).__name__}"
             path = self.folder / f"problems-rank{self.rank:05d}.txt"
-            with path.open("a", encoding="utf-8") as file:
-                file.write(text.replace("\n", " ") + "\n")
-        except OSError:
-            pass  # a full disk: the warning below has to do
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"gradebook could not record {text}. Training goes on;"
-                " further problems are only written to the folder.",
-                RuntimeWarning,
-                stacklevel=3,
-            )
+            with suppress(OSError):  # a full disk: the warning below has to do
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(text.replace("\n", " ") + "\n")
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"gradebook could not record {text}. Training goes on;"
+                    " further problems are only written to the folder.",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )

@@ -165,13 +165,6 @@ def test_a_bad_argument_is_named_with_its_row(tmp_path, key, value, row, expecte
     assert error.value.expected == expected and error.value.found
 
 
-def test_a_label_that_changes_its_kind_is_a_bad_argument(tmp_path):
-    recorder = Recorder(tmp_path, strict=True)
-    recorder.step(0, **ROWS)
-    with pytest.raises(GradebookError, match="whole numbers, as in the steps before"):
-        recorder.step(1, **ROWS | {"prompt": ["a", "a"]})
-
-
 def test_training_goes_on_after_a_bad_argument(tmp_path):
     recorder = Recorder(tmp_path)
     with pytest.warns(RuntimeWarning, match="Training goes on"):
