@@ -55,6 +55,7 @@ def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
     [
         ("check", "no such file.csv"),
         ("check", "README.md"),
+        (),
         ("check",),
         ("frobnicate",),
         ("check", str(TRL), "--weights", "1,x"),
@@ -70,11 +71,6 @@ def test_bad_input_is_one_line_and_exits_2(run, arguments):
     code, _, err = run(*arguments)
     assert code == 2
     assert len(err.strip().splitlines()) == 1 and "Traceback" not in err
-
-
-def test_without_a_command_there_is_the_usage(run):
-    code, _, err = run()
-    assert code == 2 and err.startswith("usage: gradebook")
 
 
 def test_columns_weights_and_group_size_can_be_said(run, tmp_path):

@@ -106,6 +106,17 @@ def test_strides_of_a_group_are_said_not_to_show():
     assert "groups are 2 rows each" in notes and "in runs of 4" in notes
 
 
+def test_rows_of_evaluation_and_the_group_that_they_cut_short_are_set_apart():
+    """Two groups of four a step; behind the second step's rows stand three of
+    evaluation, for which its three oldest dropped out."""
+    frame = pd.DataFrame({"step": np.repeat([1, 2, 3], 8)})
+    frame["prompt"] = [*"aaaabbbb", *"cddddxyz", *"eeeeffff"]
+    frame = frame.assign(completion="", right=0.5, advantage=0.0)
+    _, reading = reading_of(frame)
+    assert (~reading.training).nonzero()[0].tolist() == [8, 13, 14, 15]
+    assert reading.group_size == 4
+
+
 def test_a_log_that_nothing_explains_asks_for_the_weights():
     frame = rows_of("trl-group")
     frame["advantage"] = np.random.default_rng(0).normal(size=len(frame))

@@ -28,6 +28,7 @@ PACKED = pytest.mark.parametrize(
     [(gzip.compress, "gz"), (lambda d: pa.compress(d, "zstd", asbytes=True), "zst")],
 )
 TRL = Path(__file__).parents[1] / "logs" / "trl-group"
+WIDE = ",".join(map(str, range(1000))).encode()
 EVERY = pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
 
 
@@ -62,12 +63,13 @@ def test_compressed_files_are_read(pack, ending):
             check_log([of(bad, f"log.csv.{ending}")])
 
 
-def test_a_json_array_is_a_table():
-    rows = made(steps=3).to_dict("records")
-    assert check_log([of(json.dumps(rows), "log.json")]).verdict == "correct"
-    rows[5]["reward"] = "oops"
-    found = check_log([of(json.dumps(rows), "log.json")])
-    assert "line 6, column reward" in found.broken[0]
+def test_a_json_array_and_a_table_of_columns_are_read():
+    log = made(steps=3).astype({"reward": object})
+    log.loc[5, "reward"] = "oops"
+    table = {"columns": [*log], "data": log.to_numpy().tolist()}
+    for value in (log.to_dict("records"), table):
+        (error,) = read_files([of(json.dumps(value), "log.json")]).broken
+        assert (error.line, error.key) == (6, "reward")
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
@@ -85,12 +87,6 @@ def test_lists_of_tokens_in_text_are_read(kind):
     assert (found.verdict, found.steps_judged) == ("correct", 3)
 
 
-def test_a_thousand_columns_are_refused():
-    text = ",".join(f"c{i}" for i in range(1000)) + "\n" + ",".join("1" * 1000)
-    with pytest.raises(GradebookError, match="at most 512"):
-        check_log([of(text)])
-
-
 # Broken rows
 
 
@@ -106,7 +102,6 @@ def broken(line, text, kind="csv"):
     [
         ("1,prompt 0,oops,3,True,2,0.1", "column reward"),
         ("1,prompt 0,,3,True,2,0.1", "an empty cell"),
-        ("1,prompt 0,inf,3,True,2,0.1", "column reward"),
         ("1,prompt 0,0.5,3,True,2,high", "column advantage"),
         ("1,prompt 0,0.5,-3,True,2,0.1", "column response_length"),
         ("1,prompt 0,0.5,3,maybe,2,0.1", "column eos"),
@@ -115,7 +110,6 @@ def broken(line, text, kind="csv"):
         ("1,prompt 0", "expected 7 cells, found 2"),
         ("1,prompt 0,0.5,3,True,2,0.1,9", "expected 7 cells, found 8"),
         (b"1,prompt 0,\xff\xfe,3,True,2,0.1", "column reward"),
-        (b"1,prompt 0,\x00,3,True,2,0.1", "column reward"),
     ],
 )
 def test_a_broken_row_is_named_and_the_rest_is_judged(text, says):
@@ -227,6 +221,11 @@ def test_rows_that_span_lines_are_named_by_their_first():
         (b"step,reward\n", "log.csv", "found none"),
         (b"a,b\n1,2\n", "log.csv", "reward"),
         (b"reward,reward\n1,2\n", "log.csv", "one column of that name"),
+        (
+            (",".join(map(str, range(1000))) + "\n").encode() * 2,
+            "log.csv",
+            "at most 512",
+        ),
         (b"\x80\x04pickle", "log.csv", "a binary file"),
         (b"PK\x03\x04zip", "log.csv", "a binary file"),
         ("a,b\n".encode("utf-16"), "log.csv", "UTF-16"),

@@ -133,7 +133,7 @@ def _csv(source: Source, choose: Choose) -> Rows:
         )
     except (pa.ArrowException, ValueError) as error:
         raise refuse("rows of cells", str(error)) from error
-    names = _unique([(column[0].as_py() or "").strip() for column in table.columns])
+    names = _unique([str(column[0].as_py() or "").strip() for column in table.columns])
     table = table.slice(1).rename_columns(names)
     rows = table.num_rows + len(odd)
     if not rows:
