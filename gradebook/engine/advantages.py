@@ -61,8 +61,7 @@ def whitened_about(
 def enough_tokens(batch: Batch, credited: Tensor) -> None:
     """Raises StepsError for the first step with too few tokens on credited
     rows to whiten: fewer than 1 + `whiten_ddof`."""
-    steps = by_step(batch, credited)
-    tokens = steps.sum(batch.tokens)[1:]
+    tokens = by_step(batch, credited).sum(batch.tokens)[1:]
     least = 1 + batch.settings.whiten_ddof
     short = tokens < least
     if bool(short.any()):

@@ -55,11 +55,8 @@ def length_weighted_mean(batch: Batch, score: Tensor, groups: Segments) -> Tenso
     length = batch.tokens.to(score.dtype)
     mean = groups.sum(length * score) / groups.sum(length)
     mean = torch.where(groups.n == 0, 0, mean)
-    if batch.settings.lone_row == "raw":
-        mean = torch.where(groups.n == 1, 0, mean)
-    else:
-        mean = torch.where(groups.n == 1, groups.sum(score), mean)
-    return groups.at_rows(mean)
+    lone = 0 if batch.settings.lone_row == "raw" else groups.sum(score)
+    return groups.at_rows(torch.where(groups.n == 1, lone, mean))
 
 
 def second_best(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
