@@ -26,6 +26,7 @@ ROUTE_COOKIE = "gradebook_route"
 nginx has no variable for a cookie with a hyphen."""
 TOKEN = re.compile(r"[A-Za-z0-9_-]{6,64}")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+COOKIE_RULES = "; Path=/; HttpOnly; SameSite=Lax"
 A_DAY = 24 * 3600
 MB = 1024 * 1024
 MOST_BODY = MB
@@ -122,9 +123,19 @@ class Security:
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._is_full():
             return await _refuse(scope, receive, send, 503, "full")
+
+        async def answer(message: Message) -> None:
+            """Names this server to the browser whose session it takes over."""
+            name = os.environ.get("GRADEBOOK_SERVER", "")
+            if message["type"] == "websocket.accept" and NAME.fullmatch(name):
+                message.setdefault("headers", [])
+                headers = MutableHeaders(scope=message)
+                headers.append("Set-Cookie", f"{ROUTE_COOKIE}={name}{COOKIE_RULES}")
+            await send(message)
+
         self._sockets += 1
         try:
-            await self.app(scope, receive, _with_route(send))
+            await self.app(scope, receive, answer)
         finally:
             self._sockets -= 1
 
@@ -202,23 +213,6 @@ def _with_headers(asked: HTTPConnection, send: Send) -> Send:
                 seat = f"{SEAT_COOKIE}={secrets.token_urlsafe(18)}; Max-Age={A_DAY}"
                 secure = "; Secure" * (asked.scope["scheme"] == "https")
                 headers.append("Set-Cookie", seat + COOKIE_RULES + secure)
-        await send(message)
-
-    return answer
-
-
-COOKIE_RULES = "; Path=/; HttpOnly; SameSite=Lax"
-
-
-def _with_route(send: Send) -> Send:
-    """Names this server to the browser whose session it takes over."""
-    name = os.environ.get("GRADEBOOK_SERVER", "")
-
-    async def answer(message: Message) -> None:
-        if message["type"] == "websocket.accept" and NAME.fullmatch(name):
-            message.setdefault("headers", [])
-            headers = MutableHeaders(scope=message)
-            headers.append("Set-Cookie", f"{ROUTE_COOKIE}={name}{COOKIE_RULES}")
         await send(message)
 
     return answer

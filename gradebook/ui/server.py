@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -44,20 +44,16 @@ ENDPOINTS = {
 
 
 def routes() -> list[Route]:
-    """Every endpoint, below the server's base path."""
-    return [
-        Route(own_path(path), _answered_by(module), methods=["GET", "POST"])
-        for path, module in ENDPOINTS.items()
-    ]
+    """Every endpoint, below the server's base path. Its module is imported where
+    somebody asks, so that the server starts at once."""
 
-
-def _answered_by(module: str) -> Callable[[Request], Awaitable[Response]]:
-    """Imports the module where somebody asks, so that the server starts at once."""
-
-    async def endpoint(request: Request) -> Response:
+    async def answer(module: str, request: Request) -> Response:
         return await importlib.import_module(module).answer(request)
 
-    return endpoint
+    return [
+        Route(own_path(path), partial(answer, module), methods=["GET", "POST"])
+        for path, module in ENDPOINTS.items()
+    ]
 
 
 def middleware() -> list[Middleware]:
@@ -85,17 +81,17 @@ def sweep() -> None:
         seat.rooms().sweep()
 
 
-async def _in_the_background() -> None:
-    await asyncio.to_thread(warm_up)
-    while True:
-        await asyncio.to_thread(sweep)
-        await asyncio.sleep(HOUR)
-
-
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[dict[str, Any]]:
     """The server answers its first visitor while torch is imported."""
-    task = asyncio.create_task(_in_the_background())
+
+    async def in_the_background() -> None:
+        await asyncio.to_thread(warm_up)
+        while True:
+            await asyncio.to_thread(sweep)
+            await asyncio.sleep(HOUR)
+
+    task = asyncio.create_task(in_the_background())
     yield {}
     task.cancel()
 

@@ -121,7 +121,7 @@ def test_a_waiting_learner_asks_the_page_for_nothing_and_stays(read, elsewhere):
     learner = read("session", "Session", context=elsewhere())
     learner.page.get_by_label("Code", exact=True).fill(code)
     button(learner.page, "room-join").click()
-    expect(learner.keyed("room-panel")).to_contain_text(f"room {code}")
+    expect(learner.keyed("room-bar")).to_contain_text(f"Room {code}")
     asked, sockets = [], []
 
     def listen(socket):

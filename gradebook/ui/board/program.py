@@ -9,7 +9,6 @@ data.
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 from pathlib import Path
 
 from starlette.requests import Request
@@ -19,18 +18,14 @@ from gradebook.ui.security import own_path
 
 FOLDER = Path(__file__).with_name("program")
 FILES = {file.name: file for file in sorted(FOLDER.iterdir())}
-
-
-@lru_cache
-def _version() -> str:
-    """A hash of the program, so that a browser may keep what it has loaded."""
-    texts = b"".join(file.read_bytes() for file in FILES.values())
-    return hashlib.sha256(texts).hexdigest()[:12]
+TEXTS = b"".join(file.read_bytes() for file in FILES.values())
+VERSION = hashlib.sha256(TEXTS).hexdigest()[:12]
+"""A hash of the program, so that a browser may keep what it has loaded."""
 
 
 def stub(module: str) -> str:
     """The source of the component that the program's module draws."""
-    address = own_path(f"/board-program/{_version()}/{module}.js")
+    address = own_path(f"/board-program/{VERSION}/{module}.js")
     return FILES["component.js"].read_text("utf-8").replace("/MODULE", address)
 
 

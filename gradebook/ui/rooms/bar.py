@@ -74,27 +74,27 @@ def about(
         try:
             room = seat.here()
             if room is None:
-                shut()
+                _shut()
             elif room.led_by(seat.seat()):
                 return _lead(room, name)
-            elif room := joined(name):
+            elif room := _joined(name):
                 vote = seat.rooms().choices(room.code, seat.seat()).get(name)
                 text = _standing(room, name, vote) if name else text
-                line(room, text, name, vote, scenario)
+                _line(room, text, name, vote, scenario)
                 return Standing(name in room.revealed or vote == LOOKED, vote)
         except GradebookError:  # the room was closed while the page ran
             st.rerun()
     return None
 
 
-def shut() -> None:
+def _shut() -> None:
     """Says that the room is closed, with the way out."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"Room **{words.plain(seat.code())}** is closed, and what it counted is"
             " deleted. Your own work stays."
         )
-        leave_button("Go on alone")
+        _leave_button("Go on alone")
 
 
 def problem() -> None:
@@ -105,7 +105,7 @@ def problem() -> None:
         st.warning(words.plain(said))
 
 
-def joined(name: str) -> Room | None:
+def _joined(name: str) -> Room | None:
     """Takes the seat at the question of this name. The room then, or None where
     the page says why it cannot."""
     room = seat.code()
@@ -113,7 +113,7 @@ def joined(name: str) -> Room | None:
         seat.rooms().join(room, seat.seat(), name)
     except GradebookError as error:
         st.warning(words.plain(words.place(error)))
-        leave_button()
+        _leave_button()
         return None
     return seat.rooms().room(room)
 
@@ -190,7 +190,7 @@ def move(place: Position) -> None:
 # A learner
 
 
-def line(
+def _line(
     room: Room,
     text: str,
     name: str = "",
@@ -208,7 +208,7 @@ def line(
             help="Takes you to the lead's question and stage. Your batch stays your"
             " own.",
         )
-        leave_button()
+        _leave_button()
         way_to(room.position, name)
         if scenario:
             batch(room.position, scenario)
@@ -244,7 +244,7 @@ def _standing(room: Room, name: str, vote: int | None) -> str:
     return f"You said **{chosen}**. You can change it until the reveal."
 
 
-def leave_button(label: str = "Leave the room") -> None:
+def _leave_button(label: str = "Leave the room") -> None:
     """The way out of the room."""
     st.button(label, key="room-leave", on_click=seat.leave, type="tertiary")
 

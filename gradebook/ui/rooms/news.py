@@ -242,15 +242,15 @@ async def answer(request: Request) -> JSONResponse:
 
 def _soon(code: str) -> Awaitable[Room | None]:
     """The room a moment from now, read once for all who wait for it."""
+
+    async def later() -> Room | None:
+        await asyncio.sleep(SHARED)
+        del _next[code]
+        return await run_in_threadpool(seat.rooms().read, code)
+
     if code not in _next:
-        _next[code] = asyncio.ensure_future(_later(code))
+        _next[code] = asyncio.ensure_future(later())
     return asyncio.shield(_next[code])
-
-
-async def _later(code: str) -> Room | None:
-    await asyncio.sleep(SHARED)
-    del _next[code]
-    return await run_in_threadpool(seat.rooms().read, code)
 
 
 def _told(room: Room, asked: Mapping[str, str]) -> dict[str, Any]:

@@ -28,29 +28,35 @@ from gradebook.ui.rooms.news import news, question
 def panel() -> None:
     """The section of the session page that is about the room."""
     st.header("The room")
-    code, room = seat.code(), seat.here()
-    bar.problem()
-    if not code:
+    if not seat.code():
+        bar.problem()
         return _door()
+    bar.before("session")
+    room = seat.here()
+    if room is None or not room.led_by(seat.seat()):
+        waits = "The lead has not opened a bug yet. This page waits."
+        bar.about("", "You are in it." if room and room.position else waits)
+        return
+    bar.problem()
     try:
-        if room is None:
-            bar.shut()
-        elif room.led_by(seat.seat()):
-            _lead(room)
-        else:
-            _learner()
+        _lead(room)
     except GradebookError:  # the room was closed while the page ran
         st.rerun()
 
 
 def _door() -> None:
+    def typed() -> None:
+        code = normal(keys.widget("room-code"))
+        if seat.admitted(code):
+            seat.enter(code)
+
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         st.markdown(
             f"**Learn.** Type the code of {LENGTH} characters that the lead shows."
         )
         st.text_input("Code", key="room-code", max_chars=12)
-        st.button("Join", key="room-join", on_click=_typed)
+        st.button("Join", key="room-join", on_click=typed)
     with right.container(border=True, height="stretch"):
         st.markdown(
             "**Lead.** Open a room, which has a short code. The server counts"
@@ -59,12 +65,6 @@ def _door() -> None:
         )
         st.button("Open a room", key="room-open", on_click=seat.open_room)
         st.markdown("To lead a room on another device, open your own link there.")
-
-
-def _typed() -> None:
-    typed = normal(keys.widget("room-code"))
-    if seat.admitted(typed):
-        seat.enter(typed)
 
 
 def _lead(room: Room) -> None:
@@ -150,15 +150,6 @@ def _keep(room: Room) -> None:
         st.code(own, language=None, wrap_lines=True)
     else:
         st.button("Make my own link", on_click=make, key="room-key")
-
-
-def _learner() -> None:
-    bar.before("session")
-    with st.container(border=True, key="room-panel"):
-        room = bar.joined("")
-        if room is not None:
-            waits = "The lead has not opened a bug yet. This page waits."
-            bar.line(room, "You are in it." if room.position else waits)
 
 
 # What the room said: on the lead's page, as CSV and as a handout
