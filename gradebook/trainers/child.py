@@ -7,15 +7,14 @@ import multiprocessing
 import os
 import pickle
 import sys
-import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-A_CALL, IN_ALL = 5.0, 60.0
-"""Seconds that a call, and that all calls, may take."""
+A_CALL = 5.0
+"""Seconds that a call may take."""
 
 STARTING = 60.0
 """Seconds that the process may take to import what the function needs."""
@@ -33,28 +32,36 @@ class Child:
         self.function = function
         self.process: BaseProcess | None = None
         self.notes: list[str] = []
-        self.left, self.lost = IN_ALL, ""
-        try:
-            self.pickled = pickle.dumps(function)
-        except Exception:
-            self._run_here("cannot be pickled")
+        self.lost = ""
 
     def __enter__(self) -> Child:
         if getattr(self.function, "__module__", "") == "__mp_main__":
             # A child imports a script that probes without `__name__ == "__main__"`.
             sys.exit()
-        if self.pickled:
-            spawn = multiprocessing.get_context("spawn")
-            self.pipe, theirs = spawn.Pipe()
-            arguments = (theirs, self.pickled)
-            self.process = spawn.Process(target=_serve, args=arguments, daemon=True)
-            self.process.start()
-            theirs.close()
-            kind, what = self._reply(STARTING)
-            if what.startswith("took"):
+        try:
+            pickled = pickle.dumps(self.function)
+        except Exception:
+            return self._here("cannot be pickled")
+        spawn = multiprocessing.get_context("spawn")
+        self.pipe, theirs = spawn.Pipe()
+        self.process = spawn.Process(target=_serve, args=(theirs, pickled), daemon=True)
+        self.process.start()
+        theirs.close()
+        try:
+            if self.pipe.poll(STARTING):
+                self.pipe.recv()
+            else:
                 self.lost = f"no process in {STARTING:g} seconds"
-            elif kind == "lost":
-                self._run_here("cannot be loaded in another process")
+        except (EOFError, OSError):
+            self.__exit__()
+            return self._here("cannot be loaded in another process")
+        return self
+
+    def _here(self, why: str) -> Child:
+        self.process = None
+        self.notes.append(
+            f"The function {why}, so it ran in this process, without a time limit."
+        )
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -67,47 +74,34 @@ class Child:
         """The function's answer. Raises Unusable."""
         if self.lost:
             raise Unusable(f"not called: {self.lost}")
-        if not self.pickled:
+        if self.process is None:
             return _answer(self.function, rewards)
-        begun = time.monotonic()
-        self.pipe.send(rewards)
-        kind, value = self._reply(min(A_CALL, self.left))
-        self.left -= time.monotonic() - begun
-        if kind == "lost":
-            self.lost = f"an earlier call {value}"
-        elif self.left <= 0:
-            self.lost = f"{IN_ALL:g} seconds were over"
-        if kind == "answer":
-            return value
-        raise Unusable(value)
-
-    def _reply(self, seconds: float) -> tuple[str, Any]:
         try:
-            if self.pipe.poll(seconds):
-                return self.pipe.recv()
-            return "lost", f"took longer than {A_CALL:g} seconds"
+            self.pipe.send(rewards)
+            if self.pipe.poll(A_CALL):
+                value, trouble = self.pipe.recv()
+                if trouble:
+                    raise Unusable(trouble)
+                return value
+            what = f"took longer than {A_CALL:g} seconds"
         except (EOFError, OSError):
-            return "lost", "ended its process"
-
-    def _run_here(self, why: str) -> None:
-        self.pickled = b""
-        self.notes.append(
-            f"The function {why}, so it ran in this process, without a time limit."
-        )
+            what = "ended its process"
+        self.lost = f"an earlier call {what}"
+        raise Unusable(what)
 
 
 def _serve(pipe: Connection, pickled: bytes) -> None:
     function = pickle.loads(pickled)
-    pipe.send(("ready", ""))
+    pipe.send("ready")
     while True:
         rewards = pipe.recv()
         try:
-            reply = ("answer", _answer(function, rewards))
+            reply = _answer(function, rewards), ""
             pickle.dumps(reply)
         except Unusable as error:
-            reply = ("raised", str(error))
+            reply = None, str(error)
         except BaseException as error:
-            reply = ("raised", f"{type(error).__name__}: {error}")
+            reply = None, f"{type(error).__name__}: {error}"
         pipe.send(reply)
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -119,13 +120,29 @@ def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, st
         return dict.fromkeys(names.split(), "")
     eps_at = {"after": "", "inside": " inside the root", "least": " at least"}
     divides = reading.divides or reading.scale == "group_mean"
+
+    def gives(**changes: Any) -> Callable[[Answer], bool]:
+        variant = replace(reading, **changes)
+        return lambda a: fits(variant, a.rewards, a.advantages)
+
+    def is_its_reward(a: Answer) -> bool:
+        return np.allclose(flat(a.advantages), flat(a.rewards), atol=1e-4)
+
+    alone = [a for a in answers if a.sizes == {1} and not a.misses]
+    raw = {"raw": is_its_reward, "raw, divided": gives(lone_row="raw")}
+    missing = [
+        a
+        for a in answers
+        if a.misses and min(sum(r is not None for r in g) for g in a.rewards) > 1
+    ]
+    counts = {"left out": gives(rows="flagged"), "counts as 0": gives(rows="all")}
     return {
         "baseline": reading.baseline,
         "scale": reading.scale,
         "ddof": str(reading.ddof) if reading.divides else "",
         "eps": f"{reading.eps:g}{eps_at[reading.eps_at]}" if divides else "",
-        "lone_row": _lone_row(reading, answers),
-        "missing": _missing(reading, answers),
+        "lone_row": _first_fit(alone, {"zero": gives(lone_row="zero")} | raw),
+        "missing": _first_fit(missing, counts),
         "float_type": _float_type(reading, answers),
         "ragged": _ragged(reading, answers),
     }
@@ -148,33 +165,6 @@ def _first_fit(
     return [*every, "other"][0] if answers else ""
 
 
-def _lone_row(reading: Reading, answers: Sequence[Answer]) -> str:
-    def gets(kind: str) -> Callable[[Answer], bool]:
-        variant = replace(reading, lone_row=kind)
-        return lambda a: fits(variant, a.rewards, a.advantages)
-
-    def is_its_reward(a: Answer) -> bool:
-        return np.allclose(flat(a.advantages), flat(a.rewards), atol=1e-4)
-
-    alone = [a for a in answers if a.sizes == {1} and not a.misses]
-    ways = {"zero": gets("zero"), "raw": is_its_reward, "raw, divided": gets("raw")}
-    return _first_fit(alone, ways)
-
-
-def _missing(reading: Reading, answers: Sequence[Answer]) -> str:
-    def with_rows(rows: str) -> Callable[[Answer], bool]:
-        variant = replace(reading, rows=rows)
-        return lambda a: fits(variant, a.rewards, a.advantages)
-
-    some = [
-        a
-        for a in answers
-        if a.misses and min(sum(r is not None for r in g) for g in a.rewards) > 1
-    ]
-    ways = {"left out": with_rows("flagged"), "counts as 0": with_rows("all")}
-    return _first_fit(some, ways)
-
-
 def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
     def by_position(a: Answer) -> bool:
         size = max(a.sizes)
@@ -183,8 +173,9 @@ def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
         rewards, advantages = cut(a.rewards, size), cut(a.advantages, size)
         return fits(reading, rewards, advantages)
 
-    unequal = [a for a in answers if len(a.sizes) > 1 and min(a.sizes) > 1]
-    unequal = [a for a in unequal if not a.misses]
+    unequal = [
+        a for a in answers if len(a.sizes) > 1 and min(a.sizes) > 1 and not a.misses
+    ]
     answered = [a for a in unequal if a.advantages]
     if unequal and not answered:
         return "refused"
@@ -217,9 +208,10 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
     """Bugs that give an answer's advantages where the reading does not. Only
     bugs that groups of rewards can show are tried."""
     steps = as_steps([(answer.rewards, answer.advantages)])
-    spacing = 16 * 2.0**-24 * np.abs(steps.batch.reward.numpy())
-    within = np.abs(steps.advantage) <= Ruler(steps).base + spacing
     reward, prompt = steps.batch.reward.numpy(), steps.batch.prompt_index.numpy()
+    within = np.abs(steps.advantage) <= Ruler(steps).base + 16 * 2.0**-24 * np.abs(
+        reward
+    )
     (lost,) = (bug(name) for name in BUGS if bug(name).loses == "float32 mean")
     assert lost.unexplained is not None and lost.evidence is not None
     equal = lost.unexplained(reward, prompt)
@@ -228,17 +220,10 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
         return []
     if fit(replace(ruler, ignored=equal), reading).good.all():
         dust = equal & ~within
-        lies = lost.evidence(
-            dust,
-            reward,
-            prompt,
-            steps.advantage,
-            reward,
-            reading.ddof if reading.divides else None,
-            reading.eps,
-        )
-        return [lost.name] if bool((lies[dust] == 2).all()) else []
-    names = tuple(n for n in BUGS if suspects.can_show(bug(n), SHOWN))
+        ddof = reading.ddof if reading.divides else None
+        columns = (dust, reward, prompt, steps.advantage, reward, ddof, reading.eps)
+        return [lost.name] if bool((lost.evidence(*columns)[dust] == 2).all()) else []
+    names = tuple(name for name in BUGS if suspects.can_show(bug(name), SHOWN))
     tried = suspects.suspects(steps, (settings_of(reading),), names)
     fitting = [s.bug for s in tried if suspects.fit(ruler, s).good.all()]
     return list(dict.fromkeys(fitting))

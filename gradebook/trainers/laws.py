@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gradebook.analysis.law_check import BROKEN, HOLDS
 from gradebook.core.errors import choice
 from gradebook.trainers.convention import LAWS
-from gradebook.trainers.probe import Probe, probe
+from gradebook.trainers.probe import probe
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
@@ -37,28 +37,22 @@ def laws(
     """
     import pytest
 
-    reasons = dict(expected or {})
-    for name in reasons:
-        choice(name, LAWS, "expected")
     judged = cache(lambda: probe(function, declared))  # when the first test asks
+
+    def check(name: str) -> None:
+        answer = judged().laws[name]
+        if answer == BROKEN:
+            shown = judged().shown[name]
+            batch = f"Rewards {shown.rewards} give {shown.advantages}."
+            raise AssertionError(f"{shown.sentence} {batch}")
+        if answer != HOLDS:
+            pytest.skip(answer)
+
+    marks = {
+        choice(name, LAWS, "expected"): [pytest.mark.xfail(strict=True, reason=reason)]
+        for name, reason in (expected or {}).items()
+    }
     return [
-        pytest.param(
-            partial(_check, judged, name),
-            id=name,
-            marks=[pytest.mark.xfail(strict=True, reason=reasons[name])]
-            if name in reasons
-            else [],
-        )
+        pytest.param(partial(check, name), id=name, marks=marks.get(name, []))
         for name in LAWS
     ]
-
-
-def _check(judged: Callable[[], Probe], name: str) -> None:
-    import pytest
-
-    answer, shown = judged().laws[name], judged().shown.get(name)
-    if answer == BROKEN:
-        batch = f" Rewards {shown.rewards} give {shown.advantages}." if shown else ""
-        raise AssertionError((shown.sentence if shown else name) + batch)
-    if answer != HOLDS:
-        pytest.skip(answer)

@@ -157,10 +157,10 @@ def probe(
             for batch, answer in outputs
         ]
         batches = {f"output {n}": rewards for n, (rewards, _) in enumerate(pairs)}
+        answers = {json.dumps(rewards): answer for rewards, answer in reversed(pairs)}
 
         def recorded(rewards: Rewards) -> Any:
-            answers = (answer for batch, answer in pairs if batch == rewards)
-            answer = next(answers, "no such pair")
+            answer = answers.get(json.dumps(rewards), "no such pair")
             if isinstance(answer, str):
                 raise Unusable(answer)
             return answer
@@ -183,8 +183,8 @@ def examine(
 ) -> Probe:
     """The probe of a function that is trusted: it runs in this process."""
     asked = asked_of(declared)
-    calls = _Calls(function)
-    answers = [calls.answer(name, rewards) for name, rewards in batches.items()]
+    calls = Calls(function)
+    answers = [calls.answer(rewards, name) for name, rewards in batches.items()]
     troubles = {a.batch: a.trouble for a in answers if a.trouble}
     readings = readings_of(answers)
     reading = _explaining(readings, answers)
@@ -212,34 +212,32 @@ def examine(
     )
 
 
-class _Calls:
+class Calls:
     """The function, checked, with each answer kept."""
 
     def __init__(self, function: Callable[[Rewards], Any]) -> None:
         self.function = function
-        self.kept: dict[str, Advantages | GradebookError] = {}
+        self.kept: dict[str, Answer] = {}
 
-    def __call__(self, rewards: Rewards) -> Advantages:
+    def answer(self, rewards: Rewards, batch: str = "") -> Answer:
+        """What the function gives for a batch of this name."""
         key = json.dumps(rewards)
         if key not in self.kept:
             try:
-                self.kept[key] = checked(rewards, self.function(copy.deepcopy(rewards)))
-            except Unusable as error:
-                self.kept[key] = GradebookError(f"{error}"[:300])
+                advantages = checked(rewards, self.function(copy.deepcopy(rewards)))
+                self.kept[key] = Answer(batch, rewards, advantages)
             except Exception as error:
-                text = f"{type(error).__name__}: {error}"
-                self.kept[key] = GradebookError(text[:300])
-        answer = self.kept[key]
-        if isinstance(answer, GradebookError):
-            raise answer
-        return answer
+                kind = (
+                    "" if isinstance(error, Unusable) else f"{type(error).__name__}: "
+                )
+                self.kept[key] = Answer(batch, rewards, [], f"{kind}{error}"[:300])
+        return self.kept[key]
 
-    def answer(self, batch: str, rewards: Rewards) -> Answer:
-        """What the function gave for a batch."""
-        try:
-            return Answer(batch, rewards, self(rewards))
-        except GradebookError as error:
-            return Answer(batch, rewards, trouble=str(error))
+    def __call__(self, rewards: Rewards) -> Advantages:
+        answer = self.answer(rewards)
+        if answer.trouble:
+            raise GradebookError(answer.trouble)
+        return answer.advantages
 
 
 def checked(rewards: Rewards, answer: Any) -> Advantages:
@@ -265,25 +263,22 @@ def _explaining(
     """The plainest reading. Where none gives all whole groups, the one that
     with a known bug gives most of them."""
     whole = [a for a in answers if a.is_whole and a.advantages]
-
-    def explained(reading: Reading) -> int:
-        return sum(
-            fits(reading, a.rewards, a.advantages) or bool(bugs_of(reading, a))
-            for a in whole
-        )
-
     if not readings or all(fits(readings[0], a.rewards, a.advantages) for a in whole):
         return readings[0] if readings else None
-    alike = [
-        r for r in readings if replace(r, eps=0.0) == replace(readings[0], eps=0.0)
-    ]
+    plainest = replace(readings[0], eps=0.0)
+    alike = [r for r in readings if replace(r, eps=0.0) == plainest]
+
+    def explained(reading: Reading) -> int:
+        fitting = [fits(reading, a.rewards, a.advantages) for a in whole]
+        return sum(f or bool(bugs_of(reading, a)) for f, a in zip(fitting, whole))
+
     return max(alike, key=explained)
 
 
 def _laws(
     reading: Reading | None,
     settings: Settings,
-    calls: _Calls,
+    calls: Calls,
     batches: Sequence[Rewards],
     bug: str,
 ) -> tuple[dict[str, str], dict[str, Shown]]:
@@ -292,7 +287,16 @@ def _laws(
     designed, laws, shown = by_design(reading), {}, {}
 
     def outcome(law: str, rewards: Rewards) -> Outcome:
-        if not _suits(law, rewards):
+        # Missing rewards are for their own law, and so are flat groups. What a
+        # lone row gets is a part of the convention, and no law.
+        constant = any(len({*group}) == 1 < len(group) for group in rewards)
+        if None in flat(rewards):
+            suits = law == "missing"
+        elif law == "flat":
+            suits = 1 not in map(len, rewards)
+        else:
+            suits = law != "missing" and not constant
+        if not suits:
             return Outcome(NOT_MEASURED, "")
 
         def allowed(step: dict[str, list]) -> list[float]:
@@ -329,17 +333,6 @@ def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
     return rewards
 
 
-def _suits(law: str, rewards: Rewards) -> bool:
-    """Missing rewards are for their own law, and so are flat groups. What a
-    lone row gets is a part of the convention, and no law."""
-    if law == "flat" and 1 in map(len, rewards):
-        return False
-    constant = any(len({*group}) == 1 < len(group) for group in rewards)
-    if None in flat(rewards):
-        return law == "missing"
-    return law != "missing" and (law == "flat" or not constant)
-
-
 def rounding(groups: Rewards, exact: bool, settings: Settings) -> list[float]:
     """How far float32 may move each row's advantage: its spacing at the
     rewards' size over the deviation that divides."""
@@ -357,13 +350,13 @@ def rounding(groups: Rewards, exact: bool, settings: Settings) -> list[float]:
 
 
 def _bugs(
-    reading: Reading, settings: Settings, answers: Sequence[Answer], calls: _Calls
+    reading: Reading, settings: Settings, answers: Sequence[Answer], calls: Calls
 ) -> dict[str, Shown]:
     """Bugs that give a batch's advantages where the reading does not, each
     with the smallest batch."""
 
     def shows(bugs: list[str], rewards: Rewards) -> bool:
-        answer = calls.answer("", rewards)
+        answer = calls.answer(rewards)
         if len(rewards) < 2 or not answer.advantages:
             return False
         return bugs_of(reading, answer) == bugs

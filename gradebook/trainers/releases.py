@@ -58,18 +58,10 @@ def releases() -> pandas.DataFrame:
     """
     import pandas
 
-    return pandas.DataFrame([row(line) for line in measured()])
-
-
-def row(line: dict[str, Any]) -> dict[str, Any]:
-    """One line of data as a row of the table."""
-    bugs = ", ".join(line["bugs"])
-    columns = {name: line[name] for name in COLUMNS}
-    laws = {f"law_{n}" if n in columns else n: a for n, a in line["laws"].items()}
-    return {
-        **columns,
-        **laws,
-        "bugs": bugs,
-        "license": line["license"],
-        "measured_on": line["measured_on"],
-    }
+    rows = []
+    for line in measured():
+        laws = {f"law_{n}" if n in COLUMNS else n: a for n, a in line["laws"].items()}
+        bugs = {"bugs": ", ".join(line["bugs"])}
+        last = {name: line[name] for name in ("license", "measured_on")}
+        rows.append({name: line[name] for name in COLUMNS} | laws | bugs | last)
+    return pandas.DataFrame(rows)

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections import defaultdict
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from gradebook.trainers import releases
 from gradebook.trainers.adapters import ADAPTERS
 from gradebook.trainers.batches import flat
 from gradebook.trainers.cut import Module, NotCut
-from gradebook.trainers.measure import lines, pinned
+from gradebook.trainers.measure import differences, fetch, in_wheel, lines, pinned
 from gradebook.trainers.releases import measured, newest
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "trainers.json.gz"
@@ -50,21 +51,24 @@ class Trainer:
 """
 
 
-def trainer(text):
-    return Module("trainer.py", {"trainer.py": text}.get)
+def trainer():
+    return Module("trainer.py", {"trainer.py": TRAINER}.get)
 
 
-def outputs(kind=""):
-    """Function of a release -> batch -> rewards and advantages, or the error
-    that it raised; float32 rewards of one function, or those of `kind`."""
-    answers = defaultdict(dict)
+def golden():
+    """Lines of the golden file, each with its `setting`."""
     for line in json.loads(gzip.decompress(GOLDEN.read_bytes())):
-        probe, output = line["probe"], line.get("output")
-        if "functions" in probe or ("bfloat16" in probe) != (kind == "bfloat16"):
-            continue
-        setting = re.search(r"\[(.*)\]$", line["function"])[1]
-        key = line["package"], line["version"], setting
-        answers[key][probe] = line["rewards"], output or line["error"]
+        yield line | {"setting": re.search(r"\[(.*)\]$", line["function"])[1]}
+
+
+def outputs():
+    """Function of a release -> pairs of rewards and advantages, or the error that
+    it raised; float32 rewards of one function."""
+    answers = defaultdict(list)
+    for line in golden():
+        if "functions" not in line["probe"] and "bfloat16" not in line["probe"]:
+            key = line["package"], line["version"], line["setting"]
+            answers[key].append((line["rewards"], line.get("output") or line["error"]))
     return answers
 
 
@@ -79,26 +83,22 @@ def test_a_law_that_is_newer_than_the_data_is_not_measured(monkeypatch):
 
 
 def test_a_function_is_cut_by_name_with_what_it_names_and_no_import():
-    run, line = trainer(TRAINER).method("advantages")
+    run, line = trainer().method("advantages")
     assert line == 11
-    import torch
-
     # The mean of 1 and 3 is 2, their deviation root 2.
-    found = run(torch.tensor([1.0, 3.0]), 2).tolist()
-    assert found == pytest.approx([-1 / (2**0.5 + 1e-4), 1 / (2**0.5 + 1e-4)])
+    advantages = run(torch.tensor([1.0, 3.0]), 2).tolist()
+    assert advantages == pytest.approx([-1 / (2**0.5 + 1e-4), 1 / (2**0.5 + 1e-4)])
     with pytest.raises(NotCut, match="has no other"):
-        trainer(TRAINER).method("other")
+        trainer().method("other")
 
 
 def test_statements_are_cut_between_two_names():
-    import torch
-
-    run, line = trainer(TRAINER).statements(".step", "rewards", "local")
+    run, line = trainer().statements(".step", "rewards", "local")
     assert line == 21
     rewards = torch.tensor([1.0, 3.0])
     assert run(rewards=rewards)["advantages"].tolist() == [-1, 1]
     with pytest.raises(NotCut):
-        trainer(TRAINER).statements(".step", "rewards", "elsewhere")
+        trainer().statements(".step", "rewards", "elsewhere")
 
 
 def test_one_changed_line_of_a_trainer_changes_the_table():
@@ -114,10 +114,9 @@ class GRPO:
         return ((rewards - rewards.mean()) / (rewards.std() + 1e-6)).tolist()
 """
 
-    def table(own):
-        files = {path: own}.get
-        found = lines("cosmos-rl", "9.9", files, "2026-01-01")
-        return {line["setting"]: line for line in found}
+    def table(text):
+        release = lines("cosmos-rl", "9.9", {path: text}.get, "2026-01-01")
+        return {line["setting"]: line for line in release}
 
     first = table(text)["grpo, unbiased=False"]
     assert (first["ddof"], first["eps"]) == ("0", "1e-06")
@@ -146,48 +145,56 @@ def test_the_table_has_the_newest_pinned_release_of_every_trainer():
     assert "counts as 0" in set(table["missing"])
 
 
-def found_in(package, setting):
+def shipped(package, setting, version=""):
     (line,) = (
-        x for x in newest() if (x["package"], x["setting"]) == (package, setting)
+        x
+        for x in (measured() if version else newest())
+        if (x["package"], x["setting"]) == (package, setting)
+        and version in ("", x["version"])
     )
     return line
 
 
-def test_the_findings_that_were_checked_by_hand_are_in_the_table():
-    """AReaL 1.0.4 `data.py:1424`; OpenRLHF 0.11.2's flat group of 0.7; miles
-    0.0.2 `rollout.py:651`; ms-swift 4.6.0 `advantage.py:58`."""
-    areal = found_in("areal", "group mean, group std")
-    assert list(areal["bugs"]) == ["partial_groups"] and areal["eps"] == "1e-05"
-    openrlhf = found_in("openrlhf", "group_norm")
-    assert list(openrlhf["bugs"]) == ["float32_dust"] and openrlhf["eps"] == "1e-09"
-    dust = openrlhf["bugs"]["float32_dust"]["advantages"]
+@pytest.mark.parametrize(
+    "package, version, setting, bugs, convention",
+    [
+        # AReaL 1.0.4 `data.py:1424`, OpenRLHF 0.11.2's flat group of 0.7, miles
+        # 0.0.2 `rollout.py:651`, ms-swift 4.6.0 `advantage.py:58`.
+        ("areal", "", "group mean, group std", ["partial_groups"], {"eps": "1e-05"}),
+        ("openrlhf", "", "group_norm", ["float32_dust"], {"eps": "1e-09"}),
+        (
+            *("miles-rl", "", "grpo, grpo_std_normalization=True", ["whole_batch"]),
+            {"ragged": "one group for all"},
+        ),
+        (
+            *("ms-swift", "", "grpo, scale_rewards=none", ["unscored_rows"]),
+            {"missing": "counts as 0"},
+        ),
+        (
+            *("unsloth-zoo", "", "mlx grpo, scale_rewards=none", ["unscored_rows"]),
+            {"missing": "counts as 0"},
+        ),
+        # Its variance is a difference of two sums, and at least 1e-6.
+        ("verl", "0.7.0", "grpo_vectorized", ["variance_floor"], {}),
+        ("trl", "", "async_grpo", [], {"ddof": "0", "eps": "1e-08"}),
+        ("trl", "", "grpo, scale_rewards=group", [], {"ddof": "1", "eps": "0.0001"}),
+    ],
+)
+def test_the_findings_that_were_checked_by_hand_are_in_the_table(
+    package, version, setting, bugs, convention
+):
+    line = shipped(package, setting, version)
+    assert [name for name in bugs if name in line["bugs"]] == bugs
+    assert convention.items() <= line.items()
+
+
+def test_the_batches_of_the_table_show_their_bugs():
+    dust = shipped("openrlhf", "group_norm")["bugs"]["float32_dust"]["advantages"]
     assert max(abs(a) for group in dust for a in group) > 1
-    miles = found_in("miles-rl", "grpo, grpo_std_normalization=True")
-    assert "whole_batch" in miles["bugs"] and miles["ragged"] == "one group for all"
-    for package, setting in (
-        ("ms-swift", "grpo, scale_rewards=none"),
-        ("unsloth-zoo", "mlx grpo, scale_rewards=none"),
-    ):
-        line = found_in(package, setting)
-        assert line["missing"] == "counts as 0"
-        shown = line["bugs"]["unscored_rows"]
-        group, advantages = shown["rewards"][0], shown["advantages"][0]
-        mean = sum(r or 0 for r in group) / len(group)
-        assert advantages == pytest.approx([(r or 0) - mean for r in group], abs=1e-5)
-    # Its variance is a difference of two sums, and at least 1e-6.
-    (floored,) = (
-        line["bugs"]
-        for line in measured()
-        if (line["package"], line["version"], line["setting"])
-        == ("verl", "0.7.0", "grpo_vectorized")
-    )
-    assert list(floored) == ["variance_floor"]
-    worker, batch = (
-        found_in("trl", "async_grpo"),
-        found_in("trl", "grpo, scale_rewards=group"),
-    )
-    assert (worker["ddof"], worker["eps"]) == ("0", "1e-08")
-    assert (batch["ddof"], batch["eps"]) == ("1", "0.0001")
+    shown = shipped("ms-swift", "grpo, scale_rewards=none")["bugs"]["unscored_rows"]
+    group, advantages = shown["rewards"][0], shown["advantages"][0]
+    mean = sum(r or 0 for r in group) / len(group)
+    assert advantages == pytest.approx([(r or 0) - mean for r in group], abs=1e-5)
 
 
 TRL = "group_mean group_std 1 0.0001"
@@ -211,6 +218,7 @@ DUE = {
     ),
     ("ms-swift", "grpo, scale_rewards=gdpo"): "group_mean group_std 1 1e-08",
     ("areal", "group mean, group std"): "group_mean group_std 1 1e-05",
+    ("areal", "leave one out, group std"): "leave_one_out group_std 1 1e-05",
     ("areal", "group mean, batch std"): "group_mean advantage_std 1 1e-05",
     ("areal", "batch mean, batch std (NormConfig's defaults)"): (
         "batch_mean batch_std 1 1e-05"
@@ -247,34 +255,18 @@ def due(package, version, setting):
     odd = ODD.get((package, version, setting)) or DUE.get((package, setting))
     if odd:
         return odd
-    if any(
-        word in setting for word in ("no std", "none", "False", "drgrpo", "dr_grpo")
-    ):
-        plain = "leave_one_out none" if "rloo" in setting else "group_mean none"
-        return plain
     if "rloo" in setting or setting.startswith("leave one out, no"):
         return "leave_one_out none"
-    if setting in ("opo", "reinforce_plus_plus_baseline", "compute_advantages"):
+    plain = ("no std", "none", "False", "drgrpo", "dr_grpo")
+    others = ("opo", "reinforce_plus_plus_baseline", "compute_advantages")
+    if setting in others or any(word in setting for word in plain):
         return "group_mean none"
-    if setting == "leave one out, group std":
-        return "leave_one_out group_std 1 1e-05"
     return TRL if package in ("ms-swift", "unsloth-zoo", "torchtune") else VERL
 
 
-def told_of(judged):
+def named(judged):
     names = ("baseline", "scale", "ddof", "eps")
     return " ".join(filter(None, (judged.convention[name] for name in names)))
-
-
-def judged_outputs(package):
-    """Each function's golden outputs through the probe, with those that are
-    numbers."""
-    for key, answers in outputs().items():
-        if key[0] == package:
-            pairs = list(answers.values())
-            numbers = [(r, a) for r, a in pairs if not isinstance(a, str)]
-            finite = [p for p in numbers if None not in flat(p[1])]
-            yield key, gradebook.probe(outputs=pairs), finite
 
 
 @pytest.mark.long
@@ -282,8 +274,12 @@ def judged_outputs(package):
 def test_the_convention_of_every_golden_function_is_named_and_laws_agree(package):
     """No law is called broken that the numbers keep, none kept that they
     break: by arithmetic on the outputs, without the laws' own code."""
-    for key, judged, finite in judged_outputs(package):
-        assert told_of(judged) == due(*key), key
+    of_package = {key: pairs for key, pairs in outputs().items() if key[0] == package}
+    for key, pairs in of_package.items():
+        judged = gradebook.probe(outputs=pairs)
+        numbers = [(r, a) for r, a in pairs if not isinstance(a, str)]
+        finite = [pair for pair in numbers if None not in flat(pair[1])]
+        assert named(judged) == due(*key), key
         laws, refuses = judged.laws, "refused" in judged.convention["ragged"]
         complete = [p for p in finite if None not in flat(p[0])]
         if refuses:  # then unequal groups that happen to divide are not judged
@@ -311,28 +307,29 @@ def test_the_convention_of_every_golden_function_is_named_and_laws_agree(package
         assert ("variance_floor" in judged.bugs) == floored, key
 
 
-def test_some_golden_functions_through_the_probe():
-    """Dust under other eps, a batch that becomes one group, a missing reward
-    that counts, groups cut by position."""
-    answers = outputs()
-
-    def judged(*key):
-        return gradebook.probe(outputs=list(answers[key].values()))
-
-    openrlhf = judged("openrlhf", "0.10.2", "group_norm")
-    assert told_of(openrlhf) == "group_mean group_std 1 1e-09"
-    assert list(openrlhf.bugs) == ["float32_dust"]
-    assert openrlhf.laws["flat"] == "broken"
-    miles = judged("miles-rl", "0.0.2", "grpo, grpo_std_normalization=False")
-    assert miles.convention["ragged"] == "one group for all"
-    assert list(miles.bugs) == ["whole_batch"]
-    swift = judged("ms-swift", "4.5.3", "grpo, scale_rewards=none")
-    assert swift.convention["missing"] == "counts as 0"
-    assert list(swift.bugs) == ["unscored_rows"]
-    areal = judged("areal", "1.0.4", "group mean, group std")
-    assert list(areal.bugs) == ["partial_groups"]
-    worker = judged("trl", "1.16.0", "async_grpo")
-    assert worker.convention["float_type"] == "float64"
+@pytest.mark.parametrize(
+    "key, bugs, convention",
+    [
+        (
+            *(("openrlhf", "0.10.2", "group_norm"), ["float32_dust"]),
+            {"baseline": "group_mean", "scale": "group_std", "eps": "1e-09"},
+        ),
+        (
+            ("miles-rl", "0.0.2", "grpo, grpo_std_normalization=False"),
+            *(["whole_batch"], {"ragged": "one group for all"}),
+        ),
+        (
+            ("ms-swift", "4.5.3", "grpo, scale_rewards=none"),
+            *(["unscored_rows"], {"missing": "counts as 0"}),
+        ),
+        (("areal", "1.0.4", "group mean, group std"), ["partial_groups"], {}),
+        (("trl", "1.16.0", "async_grpo"), [], {"float_type": "float64"}),
+    ],
+)
+def test_some_golden_functions_through_the_probe(key, bugs, convention):
+    judged = gradebook.probe(outputs=outputs()[key])
+    assert list(judged.bugs) == bugs
+    assert convention.items() <= judged.convention.items()
 
 
 ROUNDED = 4 * 2**-23
@@ -344,7 +341,7 @@ normalization double each. Another eps or ddof moves advantages further."""
 def same(left, right):
     """Equal but for how a processor rounds a square root, as lists by row; None
     is NaN."""
-    largest = max((abs(one) for one in left if one is not None), default=0)
+    largest = max((abs(a) for a in left if a is not None), default=0)
     return all(
         math.isnan(b) if a is None else abs(a - b) <= ROUNDED * largest
         for a, b in zip(left, right, strict=True)
@@ -357,40 +354,29 @@ def same(left, right):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_newest_release_measured_again_is_as_shipped(package, tmp_path):
     """Fetches the wheel; where the index cannot be reached, it says so."""
-    from gradebook.trainers.measure import differences, fetch, in_wheel
-
     version = list(pinned()[package]["versions"])[-1]
     try:
-        wheel = fetch(package, version, tmp_path)
+        files = in_wheel(fetch(package, version, tmp_path))
     except OSError as error:
         pytest.skip(f"not measured again: {error}")
-    files = in_wheel(wheel)
     release = list(lines(package, version, files, "today"))
     assert release and not differences(release, measured())
-    (adapter,) = (one for one in ADAPTERS if one.package == package)
-    for line in json.loads(gzip.decompress(GOLDEN.read_bytes())):
+    (adapter,) = (each for each in ADAPTERS if each.package == package)
+    cuts = {}
+    for function in adapter.functions:
+        with suppress(NotCut):
+            cuts[function.setting] = function, function.cut(files, version)
+    for line in golden():
         if (line["package"], line["version"]) != (package, version):
             continue
         if not line.get("output"):
             continue
-        setting = re.search(r"\[(.*)\]$", line["function"])[1]
-        (function,) = (
-            one
-            for one in adapter.functions
-            if one.setting == setting and cuts(one, files, version)
-        )
+        function, cut = cuts[line["setting"]]
         weights = re.search(r"weights (\[.*?\])", line["call"])
-        own = function.run(
-            function.cut(files, version),
+        advantages = function.run(
+            cut,
             line["rewards"],
             json.loads(weights[1]) if weights else None,
             torch.bfloat16 if "bfloat16" in line["call"] else torch.float32,
         )
-        assert same(flat(line["output"]), flat(own)), (setting, line["probe"])
-
-
-def cuts(function, files, version):
-    try:
-        return function.cut(files, version)
-    except NotCut:
-        return None
+        assert same(flat(line["output"]), flat(advantages)), line["probe"]
