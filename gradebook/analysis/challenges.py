@@ -1,7 +1,6 @@
 """Challenges: what a learner tries on a batch, and whether it is solved.
 
-Each kind of condition in a scenario file has one judge, which gives "" where
-the condition holds, else what is missing in one sentence.
+A condition gives "" where it holds, else what is missing in one sentence.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,8 +24,8 @@ from gradebook.cases.challenge import (
     Bounds,
     Challenge,
     Change,
+    Condition,
     Crash,
-    Differ,
     Edits,
     Equal,
 )
@@ -105,7 +104,7 @@ def judge(
     if challenge.edits is not None:
         missing = overstepped(challenge.edits, attempt.changes)
     for condition in challenge.solved:
-        missing = missing or JUDGES[type(condition)](condition, attempt)
+        missing = missing or missing_of(condition, attempt)
     return Verdict(not missing, missing)
 
 
@@ -197,62 +196,47 @@ def _bounds(condition: Bounds, attempt: Attempt) -> str:
     return minus(f"The {words}{where} is {settled(values[row]):.4g}.")
 
 
-def _agree(condition: Agree, attempt: Attempt) -> str:
+def missing_of(condition: Condition, attempt: Attempt) -> str:
+    """What a condition misses, in one sentence; "" where it holds."""
+    batch = attempt.batch
+    if isinstance(condition, Bounds):
+        return _bounds(condition, attempt)
+    if isinstance(condition, Crash):
+        run(CORRECT, batch)
+        try:
+            run(attempt.bug.engine, batch)
+        except GradebookError:
+            return ""
+        return "The faulty engine still runs."
+    if isinstance(condition, Equal):
+        places = {
+            "batch": torch.zeros(batch.rows),
+            "prompt": batch.prompt_index,
+            "rollout": batch.rollout_index,
+        }[condition.within].tolist()
+        values = getattr(batch, condition.column).tolist()
+        rows = rows_of(condition.rows, batch)
+        pairs = {(places[row], values[row]) for row in rows}
+        if (len(pairs) == len({places[row] for row in rows})) == condition.equal:
+            return ""
+        which, kind = ("one", "different") if condition.equal else ("each", "equal")
+        rest = f"{condition.within} have {kind} values of {condition.column}."
+        return f"The rows of {which} {rest}"
     both = attempt.comparison
-    near = condition.within is not None and both.gap("advantage") <= condition.within
-    if near or both.agree:
-        return ""
-    rows = bool(both.differs("advantage").any())
-    return f"The engines still differ in the {'advantage' if rows else 'gradient'}."
-
-
-def _differ(condition: Differ, attempt: Attempt) -> str:
-    both = attempt.comparison
+    if isinstance(condition, Agree):
+        near = condition.within
+        if both.agree or (near is not None and both.gap("advantage") <= near):
+            return ""
+        rows_differ = bool(both.differs("advantage").any())
+        stage = "advantage" if rows_differ else "gradient"
+        return f"The engines still differ in the {stage}."
     gradient = condition.of == "gradient"
     differs = both.gradient_differs if gradient else both.differs("advantage")
-    if any(differs[row] for row in rows_of(condition.some, attempt.batch)):
+    if any(differs[row] for row in rows_of(condition.some, batch)):
         return ""
     whole = condition.some == "whole"
-    rows = "No row of a whole prompt" if whole else "None of these rows"
-    return f"{rows} has another faulty {condition.of}."
-
-
-def _equal(condition: Equal, attempt: Attempt) -> str:
-    batch = attempt.batch
-    places = {
-        "batch": torch.zeros(batch.rows),
-        "prompt": batch.prompt_index,
-        "rollout": batch.rollout_index,
-    }[condition.within].tolist()
-    values = getattr(batch, condition.column).tolist()
-    rows = rows_of(condition.rows, batch)
-    pairs = {(places[row], values[row]) for row in rows}
-    if (len(pairs) == len({places[row] for row in rows})) == condition.equal:
-        return ""
-    same, state = ("one", "different") if condition.equal else ("each", "equal")
-    return (
-        f"The rows of {same} {condition.within} have {state} values of"
-        f" {condition.column}."
-    )
-
-
-def _crash(condition: Crash, attempt: Attempt) -> str:
-    run(CORRECT, attempt.batch)
-    try:
-        run(attempt.bug.engine, attempt.batch)
-    except GradebookError:
-        return ""
-    return "The faulty engine still runs."
-
-
-JUDGES: Mapping[type, Callable[[Any, Attempt], str]] = {
-    Bounds: _bounds,
-    Agree: _agree,
-    Differ: _differ,
-    Equal: _equal,
-    Crash: _crash,
-}
-"""Who judges each condition."""
+    which = "No row of a whole prompt" if whole else "None of these rows"
+    return f"{which} has another faulty {condition.of}."
 
 
 # What differs between two states of one scenario, and what may differ

@@ -278,14 +278,14 @@ def labels(step: Step, settings: Settings) -> Changes:
     It needs a row.
     """
     alone, together = places_of(step), [0 for _ in step["row"]]
-    for what, name, cells in (
-        ("all rows are on one rank", "rank", together),
-        ("every row is on a rank of its own", "rank", alone),
-        ("all prompts have the same text", "text", together),
-        ("every row has a text of its own", "text", alone),
+    for what, new in (
+        ("all rows are on one rank", {"rank": together}),
+        ("every row is on a rank of its own", {"rank": alone}),
+        ("all prompts have the same text", {"text": together}),
+        ("every row has a text of its own", {"text": alone}),
     ):
-        if cells:
-            yield Change(what, {**step, name: cells}, step["row"])
+        if alone:
+            yield Change(what, {**step, **new}, step["row"])
 
 
 def flat_gradient(step: Step, settings: Settings) -> Changes:

@@ -62,18 +62,6 @@ def test_one_pass_gives_what_one_run_a_row_gives(engine, rows, settings):
     assert torch.allclose(moves, torch.stack(columns, 1), 1e-9, 1e-9, equal_nan=True)
 
 
-def test_a_replacement_is_the_mean_of_the_raw_siblings_that_count():
-    batch = gradebook.Batch(
-        prompt=["A", "A", "A", "B", "A", "B"],
-        reward=[100, 1, 2, 7, 5, 0.5],
-        mask=[[0], [1], [1], [1], [1], [1]],
-        step=[0, 0, 0, 0, 1, 1],
-        settings=gradebook.Settings(reward_clip=3.0),
-    )
-    # Rejected row 0 counts nowhere; rows 3 to 5 have no sibling.
-    assert replacements(batch).tolist() == [1.5, 2, 1, 0, 0, 0]
-
-
 def test_equal_siblings_replace_without_rounding():
     rewards = [0.1, 0.7, 100.1, 1e-9, 1.7e308]
     for rows, reward in itertools.product(range(2, 12), rewards):
@@ -151,16 +139,6 @@ def test_a_row_without_a_say_leaks_inside_its_prompt(name):
     assert (maps.leaked != 0).any(0).nonzero().flatten().tolist() == [silent]
     assert not maps.leaked[~own_prompt(batch)].any()
     assert torch.equal(maps.leaked[:, silent], (maps.faulty - maps.correct)[:, silent])
-
-
-def test_double_normalization_leaks_into_every_prompt():
-    batch, faulty = shipped("double_normalization-erased")
-    maps = influences(faulty, batch)
-    # Row 4 is at its prompt's mean, and 0 stays 0 whatever divides it.
-    across = (maps.leaked != 0) & ~own_prompt(batch)
-    assert across[:, 0].tolist() == [False] * 3 + [True, False, True]
-    assert across[:, 3].tolist() == [True] * 3 + [False] * 3
-    assert not (maps.leaked != 0)[own_prompt(batch)].any()
 
 
 @pytest.mark.parametrize(
