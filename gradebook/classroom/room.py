@@ -65,22 +65,22 @@ class Rooms:
         seconds old; apart from who is there, it is never older than what this
         server wrote."""
         now, wrote = self._clock(), self._wrote[code]
-        at, known = self._known.get(code, (now - SHARED, None))
-        if not 0 <= now - at < SHARED:
+        since, room = self._known.get(code, (now - SHARED, None))
+        if not 0 <= now - since < SHARED:
             with self._store.read() as database:
-                known = snapshot(database, code, now)
-            if known is None:
+                room = snapshot(database, code, now)
+            if room is None:
                 self._known.pop(code, None)
             elif wrote == self._wrote[code]:
-                self._known[code] = now, known
-        return known
+                self._known[code] = now, room
+        return room
 
     def room(self, code: str) -> Room:
         """The room as it stands, as `read` has it."""
-        known = self.read(code)
-        if known is None:
+        room = self.read(code)
+        if room is None:
             raise refuse("a room that is open", code, "room")
-        return known
+        return room
 
     def room_of(self, seat: str) -> str:
         """The room that this browser leads or has joined, the last one of
@@ -94,14 +94,14 @@ class Rooms:
         """The browser is in this room, as a learner or as a lead. Asking
         keeps the room, and the seat in it."""
         now = self._clock()
-        own = (seats.c.code == code, seats.c.seat == hashed(seat), seats.c.heard > 0)
+        mine = (seats.c.code == code, seats.c.seat == hashed(seat), seats.c.heard > 0)
         silent = (rooms.c.code == code, rooms.c.touched < now - GONE)
         with self._store.write() as database:
-            if not _count(database, seats.c.seat, *own):
+            if not _count(database, seats.c.seat, *mine):
                 return False
             # The room's row first, as in every change; but seldom: all wait for it.
             database.execute(update(rooms).where(*silent).values(touched=now))
-            heard = update(seats).where(*own).values(heard=now)
+            heard = update(seats).where(*mine).values(heard=now)
             return bool(database.execute(heard).rowcount)
 
     # The learners' side
@@ -296,8 +296,8 @@ class Rooms:
 
 def _seat(database: Connection, code: str, seat: str) -> Row[Any] | None:
     """The row of this browser in the room."""
-    own = (seats.c.code == code, seats.c.seat == hashed(seat))
-    return database.execute(select(seats).where(*own)).first()
+    mine = (seats.c.code == code, seats.c.seat == hashed(seat))
+    return database.execute(select(seats).where(*mine)).first()
 
 
 def _add_seat(database: Connection, code: str, seat: str, **values: Any) -> None:
@@ -307,8 +307,8 @@ def _add_seat(database: Connection, code: str, seat: str, **values: Any) -> None
 
 def _change_seat(database: Connection, code: str, seat: str, **values: Any) -> int:
     """How many rows there were to change, one or none."""
-    own = (seats.c.code == code, seats.c.seat == hashed(seat))
-    return database.execute(update(seats).where(*own).values(values)).rowcount
+    mine = (seats.c.code == code, seats.c.seat == hashed(seat))
+    return database.execute(update(seats).where(*mine).values(values)).rowcount
 
 
 def _change_room(database: Connection, code: str, **values: Any) -> int:

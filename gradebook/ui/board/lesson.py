@@ -96,24 +96,24 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
     name, tasks = draft.scenario.name, draft.scenario.challenges
     if not tasks:
         return None
-    at = draft.challenge
-    task = tasks[at]
+    number = draft.challenge
+    task = tasks[number]
     solved, missing = False, "Correct the cells that cannot be read."
     if not draft.faults:
         solved, missing = judge(task, draft.state, draft.comparison)
     shown = progress.shown.setdefault(name, set())
-    if solved and at not in shown:
-        progress.solved.setdefault(name, set()).add(at)
+    if solved and number not in shown:
+        progress.solved.setdefault(name, set()).add(number)
     rows = task.edits.rows if task.edits and task.edits.columns == ("reward",) else ()
     return {
-        "at": at,
+        "at": number,
         "count": len(tasks),
         "goal": minus(task.goal),
         "allowed": minus(allowed(task.edits)) if task.edits else "",
         "hint": minus(task.hint),
         "insight": minus(task.insight),
         "solved": solved,
-        "shown": at in shown,
+        "shown": number in shown,
         "missing": minus(missing),
         "live": minus(_live(draft, task)),
         "row": rows[0] if len(rows) == 1 else None,
@@ -158,10 +158,9 @@ def path(draft: Draft, covered: bool) -> dict[str, Any] | None:
     stages = []
     for stage in both.stages:
         texts = _texts(traces, stage, row)
-        one = {"name": stage, "correct": minus(texts[0])}
+        stages.append({"name": stage, "correct": minus(texts[0])})
         if not covered:
-            one |= {"faulty": minus(texts[1])}
-        stages.append(one)
+            stages[-1]["faulty"] = minus(texts[1])
     parts = next(
         (
             n

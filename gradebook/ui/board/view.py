@@ -83,17 +83,18 @@ def view(
     rows, columns = len(table), [COLUMNS[name] for name in table.columns]
     stages = {bug(name).stage for name in state.bugs}
     say, hollow = next((HOLLOW[s] for s in sorted(stages & {*HOLLOW})), COUNTED)
-    batch, known = draft.comparison.batch, draft.comparison.batch.rows == rows
+    batch = draft.comparison.batch
+    is_drawn = batch.rows == rows  # else these are the results of other rows
     traces = [draft.comparison.correct]
     if not covered:
         traces.append(draft.comparison.faulty)
     causes = [no_cause(rows) for _ in traces]
-    if known:
+    if is_drawn:
         scaled = not stages.isdisjoint(SCALED)
         causes = [_cause(batch, trace, say, scaled) for trace in traces]
     panels = _panels(draft, kind, covered)
     # The panel whose numbers stand beside the picture: the first that differs.
-    numbered = next((at for at, panel in enumerate(panels) if panel["differ"]), 0)
+    numbered = next((n for n, panel in enumerate(panels) if panel["differ"]), 0)
     for panel, (_, values) in zip(panels, results(draft.original, kind)):
         asked = places if panel is panels[numbered] else ()
         start = covered_reach(map(settled, values[0].tolist()), asked)
@@ -118,7 +119,7 @@ def view(
         "tokens": table.width,
         "locked": ["eos"] if state.typed["eos_by_width"] else [],
         "columns": [[c.name, c.title, c.kind, c.help] for c in columns],
-        "rows": _rows(draft, batch if known else None),
+        "rows": _rows(draft, batch if is_drawn else None),
         "lists": {
             column.name: table[column.name][draft.row]
             for column in columns
@@ -140,7 +141,7 @@ def view(
         data["summary"] = f"Shown: {names[0]}. Hidden: {names[1]}."
         if draft.edited:
             data["summary"] += " The question is about the original batch."
-    if "advantage" in stages and known:
+    if "advantage" in stages and is_drawn:
         data["second"] = [_values(trace.standardized) for trace in traces]
     return data
 
@@ -195,11 +196,15 @@ def _cause(batch: Batch, trace: Trace, say: str, scaled: bool) -> dict[str, Any]
     """One engine's groups, baselines and rows with a say."""
     settings = batch.settings
     group = batch.step_index if settings.baseline == "batch_mean" else trace.group
-    at: list[float | int | None] = [None] * batch.rows
+    baselines: list[float | int | None] = [None] * batch.rows
     if settings.baseline != "none" and settings.reward_scaling:
         reward = trace.baseline / settings.reward_scaling - settings.reward_bias
-        at = [_short(x) for x in reward.tolist()]
-    cause = {"group": group.tolist(), "at": at, "say": _bits(getattr(trace, say))}
+        baselines = [_short(x) for x in reward.tolist()]
+    cause = {
+        "group": group.tolist(),
+        "at": baselines,
+        "say": _bits(getattr(trace, say)),
+    }
     if say != "counted":
         cause["counts"] = _bits(trace.counted)
     if scaled and settings.reward_scaling:

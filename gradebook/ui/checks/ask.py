@@ -302,8 +302,8 @@ ON_PAGE = {
 def on_page(sentence: str) -> str:
     """A sentence of the check without the command line's options."""
     sentence, _, _ = sentence.partition(" Confirm with `--")
-    for theirs, own in ON_PAGE.items():
-        sentence = sentence.replace(theirs, own)
+    for theirs, ours in ON_PAGE.items():
+        sentence = sentence.replace(theirs, ours)
     return sentence
 
 

@@ -57,8 +57,8 @@ def play(page: str, game: Quiz, shown: Callable[[Quiz, Report, bool], None]) -> 
         st.markdown(quiz.claim(report))
         if standing.is_open:
             vote = standing.vote
-            said = "" if vote is None else f"You said **{CHOICES[vote].lower()}**."
-            quiz.answer(report, said)
+            text = "" if vote is None else f"You said **{CHOICES[vote].lower()}**."
+            quiz.answer(report, text)
         elif not leads:
             st.markdown("**Is that a bug?**")
             offered = {f"ballot-vote-{n}": text for n, text in enumerate(CHOICES)}

@@ -99,10 +99,10 @@ def _shut() -> None:
 
 def problem() -> None:
     """Says once what went wrong with a room."""
-    said = keys.ROOM_PROBLEM.get()
+    text = keys.ROOM_PROBLEM.get()
     keys.ROOM_PROBLEM.drop()
-    if said:
-        st.warning(words.plain(said))
+    if text:
+        st.warning(words.plain(text))
 
 
 def _joined(name: str) -> Room | None:

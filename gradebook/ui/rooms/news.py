@@ -227,17 +227,17 @@ async def answer(request: Request) -> JSONResponse:
     learners = room.here if room and asked.get("leads") != "1" else 0
     came, before = time.monotonic(), asked.get("have", "")
     while True:
-        told = _told(room, asked) if room else CLOSED
+        news = _told(room, asked) if room else CLOSED
         waited = time.monotonic() - came
-        if told["have"].split(".")[0] != before.split(".")[0] or waited > WAIT:
+        if news["have"].split(".")[0] != before.split(".")[0] or waited > WAIT:
             break
-        if told["have"] != before and waited > PACE * learners:
+        if news["have"] != before and waited > PACE * learners:
             break
         room = await _soon(code)
     if room and asked.get("part") == "so_far" and asked["question"] in room.revealed:
         board = _revealed(asked["question"], _vote(asked))
-        return JSONResponse(told | {"reveal": board})
-    return JSONResponse(told)
+        return JSONResponse(news | {"reveal": board})
+    return JSONResponse(news)
 
 
 def _soon(code: str) -> Awaitable[Room | None]:
@@ -257,21 +257,21 @@ def _told(room: Room, asked: Mapping[str, str]) -> dict[str, Any]:
     """What is told of the room to a browser that asked for it. `draw` changes
     when a learner's page has to be drawn again; a lead's page changes by the
     lead's own acts alone."""
-    draw, said, place = "lead", _said(room, asked), room.position
+    draw, counts, place = "lead", _counts(room, asked), room.position
     if asked.get("leads") != "1":
         # The stage concerns followers alone.
         parts = 3 if asked.get("follows") == "1" else 2
         heading = place.heading[:parts] if place else ()
         draw = _short((asked.get("question", "") in room.revealed, heading))
-    have, within = f"{draw}.{_short(said)}", round(RUN * room.here, 2)
-    return {"draw": draw, "said": said, "have": have, "within": within}
+    have, within = f"{draw}.{_short(counts)}", round(RUN * room.here, 2)
+    return {"draw": draw, "said": counts, "have": have, "within": within}
 
 
 def _short(shown: object) -> str:
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-def _said(room: Room, asked: Mapping[str, str]) -> str:
+def _counts(room: Room, asked: Mapping[str, str]) -> str:
     """A part of the room's counts, as HTML. Before the reveal nobody is told
     how the answers split."""
     part, name = asked.get("part", ""), asked.get("question", "")

@@ -146,8 +146,8 @@ def _keep(room: Room) -> None:
         keys.LEAD_KEY.put(seat.rooms().new_key(room.code, seat.seat()))
 
     if key := keys.LEAD_KEY.get():
-        own = whole({seat.PARAMETER: room.code, seat.LEAD: key})
-        st.code(own, language=None, wrap_lines=True)
+        link = whole({seat.PARAMETER: room.code, seat.LEAD: key})
+        st.code(link, language=None, wrap_lines=True)
     else:
         st.button("Make my own link", on_click=make, key="room-key")
 

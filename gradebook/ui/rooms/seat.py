@@ -47,8 +47,7 @@ def _rooms() -> Rooms:
     name, else of the one in the user's data folder."""
     url = os.environ.get("GRADEBOOK_DATABASE_URL", "")
     if not url and st.secrets.load_if_toml_exists():
-        known = st.secrets.get("connections", {}).get("gradebook", {})
-        url = known.get("url", "")
+        url = st.secrets.get("connections", {}).get("gradebook", {}).get("url", "")
     return Rooms(Store(url))
 
 
@@ -109,14 +108,14 @@ def client() -> str:
     return str(st.context.ip_address or "this machine")
 
 
-def admitted(room: str, token: str = "") -> bool:
+def admitted(code: str, token: str = "") -> bool:
     """There is such a room. Otherwise a wrong code is noted, and the next
     run says so; whoever typed too many of them has to wait. A browser that is
     in the room already need not, nor need one with the token of its link."""
-    known = rooms().read(room)
-    if known and hmac.compare_digest(known.token.encode(), token.encode()):
+    room = rooms().read(code)
+    if room and hmac.compare_digest(room.token.encode(), token.encode()):
         return True
-    if rooms().heard(room, seat()):
+    if rooms().heard(code, seat()):
         return True
     of_one, of_all = wrong_codes()
     pause = max(of_one.wait(client()), of_all.wait(""))
@@ -124,11 +123,11 @@ def admitted(room: str, token: str = "") -> bool:
         seconds = math.ceil(pause)
         keys.ROOM_PROBLEM.put(f"Too many wrong codes. Try again in {seconds} s.")
         return False
-    if known:
+    if room:
         return True
     of_one.note(client())
     of_all.note("")
-    keys.ROOM_PROBLEM.put(f"No room with the code {room or '(empty)'} is open.")
+    keys.ROOM_PROBLEM.put(f"No room with the code {code or '(empty)'} is open.")
     return False
 
 
