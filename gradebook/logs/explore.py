@@ -178,19 +178,6 @@ def _table(steps: LoggedSteps, order: np.ndarray) -> tuple[Table, str]:
     return Table.of(rows), note
 
 
-def failing_step(verdict: Verdict) -> object:
-    """The step with the fewest rows of those that name a bug.
-
-    Raises GradebookError where there is none.
-    """
-    off = verdict.frame[verdict.frame["bug"] != ""]
-    if not len(off):
-        raise GradebookError(
-            key="step", expected="a step that names a suspect", found="none"
-        )
-    return off.sort_values("rows", kind="stable")["step"].iloc[0]
-
-
 def state_of(rows: StepRows, scenario: Scenario) -> State:
     """The scenario's state with these rows in it, under their settings."""
     typed = typed_settings(rows.settings)
@@ -200,7 +187,15 @@ def state_of(rows: StepRows, scenario: Scenario) -> State:
 def failing_test(
     verdict: Verdict, link: str = "python -m gradebook check"
 ) -> PytestFile:
-    """The smallest failing step as a test file that passes on a correct
-    trainer and fails on this one. Raises GradebookError."""
-    rows = step_rows(verdict, failing_step(verdict), MOST_ROWS)
+    """The step with the fewest rows of those that name a bug, as a test file that
+    passes on a correct trainer and fails on this one. Raises GradebookError where
+    there is none."""
+    frame = verdict.frame
+    off = frame[frame["bug"] != ""] if len(frame) else frame
+    if not len(off):
+        raise GradebookError(
+            key="step", expected="a step that names a suspect", found="none"
+        )
+    smallest = off.sort_values("rows", kind="stable")["step"].iloc[0]
+    rows = step_rows(verdict, smallest, MOST_ROWS)
     return pytest_file(state_of(rows, load(rows.bug)), link)

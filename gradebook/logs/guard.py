@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from gradebook.cases.record import bug
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
 from gradebook.logs.candidates.logged_steps import CANONICAL, to_logged
@@ -33,7 +34,7 @@ from gradebook.logs.judging.fit import (
     Ruler,
     distance,
 )
-from gradebook.logs.judging.judge import Judgement, judge
+from gradebook.logs.judging.judge import judge
 from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.sentences import sentence_of
@@ -149,36 +150,31 @@ class Guard:
             return self.finding
         try:
             rows = step_rows(step, columns)
-            if not rows.rows:
-                return None
-            self.finding = self._judged(rows)
+            self.finding = self._judged(rows) if rows.rows else None
         except Exception as error:
-            self._note(step, error)
+            if self.action == "raise":
+                raise
+            if not self._warned:
+                self._warned = True
+                reason = str(error) or type(error).__name__
+                warnings.warn(
+                    f"gradebook could not judge step {step}: {reason}. Training"
+                    " goes on; further such steps are not told.",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        if self.finding is None:
             return None
-        if self.finding is not None:
-            if callable(self.action):
-                self.action(self.finding)
-            elif self.action == "raise":
-                raise WrongAdvantages(self.finding)
-            else:
-                warnings.warn(str(self.finding), RuntimeWarning, stacklevel=2)
+        if callable(self.action):
+            self.action(self.finding)
+        elif self.action == "raise":
+            raise WrongAdvantages(self.finding)
+        else:
+            warnings.warn(str(self.finding), RuntimeWarning, stacklevel=2)
         return self.finding
 
-    def _note(self, step: int, error: Exception) -> None:
-        """A step that cannot be judged: raised, or warned of once."""
-        if self.action == "raise":
-            raise error
-        if not self._warned:
-            self._warned = True
-            reason = str(error) or type(error).__name__
-            warnings.warn(
-                f"gradebook could not judge step {step}: {reason}. Training"
-                " goes on; further such steps are not told.",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-
     def _judged(self, rows: StepRows) -> Finding | None:
+        """What is wrong with a step, if anything is that a guard acts on."""
         # A row without a reward is not scored.
         reward = np.nan_to_num(rows.columns["reward"])
         step = np.full(rows.rows, rows.step)
@@ -193,40 +189,33 @@ class Guard:
             return None
         fitted = [r for r in self._fitted if views.fit(ruler, r).good.all()]
         if not fitted and self.declared:
-            fitted = search(ruler, asked, only=self._is_declared).fitting(
-                np.array([0]), WRITTEN
-            )
+
+            def is_declared(r: Reading) -> bool:
+                return asked.wanted(r) and not (asked.counts and r.rows == "all")
+
+            declared = search(ruler, asked, only=is_declared)
+            fitted = declared.fitting(np.array([0]), WRITTEN)
         if fitted:
             self._fitted = tuple(fitted[:KEPT])
             return None
         j = judge(ruler, asked)
         if j.verdict == "correct":
             self._fitted = tuple(r for r in j.readings if asked.wanted(r))[:KEPT]
-        return self._finding(j) if self._acts(j) else None
-
-    def _is_declared(self, r: Reading) -> bool:
-        return self._asked.wanted(r) and not (self._asked.counts and r.rows == "all")
-
-    def _acts(self, j: Judgement) -> bool:
-        if self.declared:
-            return j.verdict in ("other", "suspect", "none fits")
-        if j.verdict != "suspect" or j.suspect is None:
-            return False
-        return j.suspect.record.proof == "structure"
-
-    def _finding(self, j: Judgement) -> Finding:
-        """The facts of a step that is wrong, beside what fitted the steps before."""
-        steps, correct = j.candidates.steps, j.correct
-        if self._fitted:
+        acts = j.verdict in ("other", "suspect", "none fits")
+        if not self.declared:
+            acts = j.verdict == "suspect" and bug(j.bug).proof == "structure"
+        if not acts:
+            return None
+        correct = j.correct
+        if self._fitted:  # what fitted the steps before
             correct = views.compute(steps, self._fitted[0]).values
         row = int(np.argmax(distance(correct, steps.advantage)))
-        columns = {name: name for name in steps.has}
         return Finding(
-            step=int(steps.labels[0]),
+            step=rows.step,
             row=row,
             correct=float(correct[row]),
             trained=float(steps.advantage[row]),
-            bug=j.suspect.bug if j.suspect and j.verdict == "suspect" else "",
+            bug=j.bug if j.verdict == "suspect" else "",
             verdict=j.verdict,
-            sentence=sentence_of(j, self.declared, columns),
+            sentence=sentence_of(j, self.declared, {name: name for name in steps.has}),
         )

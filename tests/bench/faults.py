@@ -72,7 +72,7 @@ logs/read/canonical.py | np.where(flags == keeps, whole, flags * 0) | np.where(f
 logs/read/log.py | near if (bad & unknown).any() else bad | bad | logs/test_logs_readers.py
 logs/candidates/trl.py | (row >= stop % size) & (row < stop) | row < stop | logs/test_check_trl.py
 logs/recording/read.py | ["step", "rank"], keep="last" | ["step", "rank"], keep="first" | logs/recording/test_recorder.py
-logs/guard.py | return j.verdict in ("other", "suspect", "none fits") | return j.verdict in ("other", "suspect") | logs/test_guard.py
+logs/guard.py | acts = j.verdict in ("other", "suspect", "none fits") | acts = j.verdict in ("other", "suspect") | logs/test_guard.py
 logs/judging/declared.py | "scale": r.scale, | "scale": r.baseline, | logs/test_asks.py
 logs/judging/proof.py | if record.proof == "declaration": | if record.proof == "nothing": | logs/test_asks.py
 trainers/probe.py | return 0 if self.computes else 2 | return 0 | trainers/test_probe.py

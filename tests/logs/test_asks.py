@@ -92,53 +92,100 @@ def test_structure_proves_a_fault_and_the_others_are_asked_about(kind):
 
 
 @pytest.mark.parametrize(
-    "bug, seed",
-    [("whole_batch", 304), ("filtered_first", 306), ("filtered_first", 309)],
+    "bug, drawn, seed",
+    [
+        ("whole_batch", "whole_batch", 304),  # a step lost a prompt
+        ("filtered_first", "filtered_first", 306),  # a filter made groups short
+        ("filtered_first", "filtered_first", 309),
+        ("whole_batch", None, 170038),  # a step of one lone row says nothing
+        ("partial_groups", "partial_groups", 2),  # only a tail mixes prompts
+        ("partial_groups", "partial_groups", 60026),
+        # Fifteen rewards of 4.51 and one of 5.51: -0.258223, exactly -0.258199.
+        ("one_pass_variance", None, 150017),
+    ],
 )
-def test_short_steps_prove_rows_that_were_cut_by_their_place(bug, seed):
-    """A step that lost a prompt, and steps whose groups a filter made short."""
-    said = verdict_on(formulas.fault(seed, bug)[2])
+def test_rare_rows_prove_a_fault(bug, drawn, seed):
+    said = verdict_on(formulas.fault(seed, drawn)[2])
     assert (said.exit_code, said.bug) == (1, bug)
 
 
-def test_a_step_of_one_lone_row_says_nothing_about_the_cut():
-    """It is grouped by prompt and as a whole step alike."""
-    said = verdict_on(formulas.fault(170038)[2])
-    assert (said.exit_code, said.bug) == (1, "whole_batch")
+RAW = {name: [0.5, 1.5, 2.0, -0.7] for name in ("reward", "advantage")}
+ROOT = 2**0.5 / (2 + 1e-6 * 2**0.5)  # 1 / (the deviation of 3 and 1, + 1e-6)
+BY_HAND = {
+    # In strides of two, 3 and 1 are one deviation of 2**0.5 apart; what is left
+    # over is 2 / 1e-6.
+    "a tail over eps": (
+        {
+            "step": [1] * 4 + [2] * 3,
+            "uid": [0, 0, 1, 1, 2, 2, 3],
+            "reward": [3.0, 1, 1, 3, 3, 1, 2],
+            "advantage": [ROOT, -ROOT, -ROOT, ROOT, ROOT, -ROOT, 2e6],
+        },
+        (1, "partial_groups"),
+    ),
+    # Means 2/3 and 1/3: the last row of step 2 is a copy of its first, that of
+    # step 1 has another length.
+    "copies": (
+        {
+            "step": [1, 1, 1, 2, 2, 2, 2],
+            "uid": [0, 1, 0, 2, 2, 3, 2],
+            "reward": [1.0, 0, 1, 1, 0, 0, 1],
+            "response_length": [3, 4, 5, 6, 7, 8, 6],
+            "advantage": [1 / 3, -2 / 3, 1 / 3, 2 / 3, -1 / 3, -1 / 3, 2 / 3],
+        },
+        (0, "batch_mean/none"),
+    ),
+    # The rewards' means are -4 and 5; both deviations, of a population, 5**0.5.
+    "missing parentheses": (
+        {
+            "uid": [0] * 4 + [1] * 4,
+            "reward": [-1.0, -3, -5, -7, 2, 4, 6, 8],
+            "advantage": [
+                *(r + 4 / 5**0.5 for r in (-1, -3, -5, -7)),
+                *(r - 5 / 5**0.5 for r in (2, 4, 6, 8)),
+            ],
+        },
+        (1, "missing_parentheses"),
+    ),
+    # 3 of 36 columns hold 1, and the 12 tokens' squares about 1/12 add up to 31/12.
+    "padding": (
+        {
+            "uid": [0, 0, 1, 1],
+            "reward": [1.0, 1, 1, 0],
+            "response_length": [1, 1, 1, 9],
+            "advantage": [(r - 1 / 12) / (31 / 132) ** 0.5 for r in (1, 1, 1, 0)],
+        },
+        (2, "padded_mean"),
+    ),
+    # Rewards 1, 2, 6 weigh 1, 2, 1 tokens, so their mean is 2.75, and the deviation
+    # of the four tokens with ddof 1 is the root of 14.75 / 3.
+    "a guess at rejected rows": (
+        {
+            "uid": 0,
+            "reward": [1.0, 2, 6],
+            "response_length": [1, 2, 1],
+            "advantage": [(r - 2.75) / (14.75 / 3) ** 0.5 for r in (1, 2, 6)],
+            "accepted": [True, False, True],
+        },
+        (0, "reinforce_plus_plus"),
+    ),
+    # A share of rewards other than 0, which is 1, gives the same numbers.
+    "rewards": (
+        {"uid": [0, 0, 1, 1], **RAW},
+        (2, "none"),
+    ),
+    "lone rows": (
+        {"uid": range(4), **RAW},
+        (2, "none"),
+    ),
+}
 
 
-@pytest.mark.parametrize("seed", [2, 60026])
-def test_a_tail_proves_rows_that_were_cut_by_their_place(seed):
-    """No step holds both a stride of one prompt and one that mixes several."""
-    said = verdict_on(formulas.fault(seed, "partial_groups")[2])
-    assert (said.exit_code, said.bug) == (1, "partial_groups")
-
-
-def test_rows_over_eps_prove_it_where_no_stride_mixes_prompts():
-    """By hand: in strides of two, 3 and 1 are one deviation of 1.414 apart;
-    what is left over is 2 / 1e-6."""
-    log = pd.DataFrame({"step": [1] * 4 + [2] * 3, "uid": [0, 0, 1, 1, 2, 2, 3]})
-    log["reward"] = [3.0, 1.0, 1.0, 3.0, 3.0, 1.0, 2.0]
-    one = 1 / (2**0.5 + 1e-6)
-    log["advantage"] = [one, -one, -one, one, one, -one, 2e6]
-    said = verdict_on(log)
-    assert (said.exit_code, said.bug) == (1, "partial_groups")
-
-
-def test_a_float32_variance_also_moves_rows_whose_siblings_differ():
-    """Fifteen rewards of 4.51 and one of 5.51: -0.258223, exactly -0.258199."""
-    said = verdict_on(formulas.fault(150017)[2])
-    assert (said.exit_code, said.bug) == (1, "one_pass_variance")
-
-
-def test_rows_of_another_length_are_no_copies():
-    """By hand: means 2/3 and 1/3; the last row of step 2 is a copy."""
-    log = pd.DataFrame({"step": [1, 1, 1, 2, 2, 2, 2], "uid": [0, 1, 0, 2, 2, 3, 2]})
-    log["reward"] = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0]
-    log["response_length"] = [3, 4, 5, 6, 7, 8, 6]
-    log["advantage"] = log["reward"] - ([2 / 3] * 3 + [1 / 3] * 4)
-    said = verdict_on(log)
-    assert said.exit_code == 0 and "batch_mean/none" in named(said)
+@pytest.mark.parametrize("name", BY_HAND)
+def test_logs_made_by_hand_are_told_what_they_are(name):
+    columns, (code, told) = BY_HAND[name]
+    said = verdict_on(pd.DataFrame({"step": 1, **columns}))
+    assert said.exit_code == code and told in {said.bug, *named(said)}
 
 
 def test_quarters_with_two_decimals_are_not_taken_for_rounded():
@@ -177,25 +224,6 @@ def test_a_computation_that_no_engine_has_can_be_declared():
     assert (bare.exit_code, bare.verdict) == (2, "cannot tell")
 
 
-def test_parentheses_are_missed_too_where_the_deviation_is_of_a_population():
-    """By hand: the rewards' mean is -4, then 5; both deviations are 5**0.5."""
-    log = pd.DataFrame({"step": 1, "uid": [0] * 4 + [1] * 4})
-    log["reward"] = [-1.0, -3.0, -5.0, -7.0, 2.0, 4.0, 6.0, 8.0]
-    log["advantage"] = log["reward"] - ([-4 / 5**0.5] * 4 + [5 / 5**0.5] * 4)
-    said = verdict_on(log)
-    assert (said.exit_code, said.bug) == (1, "missing_parentheses")
-
-
-def test_padding_is_seen_where_rewards_themselves_are_whitened():
-    """By hand: 3 of 36 columns hold 1, and the 12 tokens' squares about 1/12
-    add up to 31/12."""
-    log = pd.DataFrame({"step": 1, "uid": [0, 0, 1, 1], "reward": [1.0, 1.0, 1.0, 0.0]})
-    log["response_length"] = [1, 1, 1, 9]
-    log["advantage"] = (log["reward"] - 1 / 12) / (31 / 12 / 11) ** 0.5
-    said = verdict_on(log)
-    assert (said.exit_code, said.bug) == (2, "padded_mean")
-
-
 def test_an_eps_that_was_declared_need_not_be_a_usual_one():
     """By hand: rewards 0, 3 have the mean 1.5 and the deviation 2.1213."""
     log = pd.DataFrame({"step": 1, "uid": 0, "reward": [0.0, 3.0]})
@@ -203,14 +231,6 @@ def test_an_eps_that_was_declared_need_not_be_a_usual_one():
     assert verdict_on(log).exit_code == 2
     said = verdict_on(log, declared={"estimator": "grpo", "eps": 0.5})
     assert (said.exit_code, said.verdict) == (0, "correct")
-
-
-@pytest.mark.parametrize("uid", [[0, 0, 1, 1], [0, 1, 2, 3]])
-def test_rewards_as_advantages_are_said_whatever_else_gives_the_same_numbers(uid):
-    """A share of rewards other than 0, which is 1, and rows that stand alone."""
-    log = pd.DataFrame({"step": 1, "uid": uid, "reward": [0.5, 1.5, 2.0, -0.7]})
-    said = verdict_on(log.assign(advantage=log["reward"]))
-    assert said.exit_code == 2 and "the rewards themselves" in said.sentence
 
 
 def test_a_question_about_rows_names_the_column_that_says_which_count():
@@ -282,14 +302,3 @@ def test_the_row_of_another_computation_is_where_it_leaves_what_was_declared():
     assert pd.concat(parts)["row"].tolist() == [2, 0]
     assert whole["correct_residual"].round(3).tolist() == [1.866, 1.866]
     assert set(whole["verdict"]) == {"other"}
-
-
-def test_a_guess_at_rejected_rows_leaves_their_tokens_to_other_computations():
-    """By hand: rewards 1, 2, 6 weigh 1, 2, 1 tokens, so their mean is 2.75, and
-    the deviation of the four tokens with ddof 1 is the root of 14.75 / 3."""
-    log = pd.DataFrame({"step": 1, "uid": 0, "reward": [1.0, 2.0, 6.0]})
-    log["response_length"] = [1, 2, 1]
-    log["advantage"] = (log["reward"] - 2.75) / (14.75 / 3) ** 0.5
-    log["accepted"] = [True, False, True]
-    said = verdict_on(log)
-    assert said.exit_code == 0 and "reinforce_plus_plus" in named(said)
