@@ -17,7 +17,6 @@ from gradebook.analysis.comparison import compare
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.explore import (
-    failing_step,
     failing_test,
     state_of,
     step_rows,
@@ -31,25 +30,21 @@ ROOT = Path(__file__).parents[2]
 BUGS = pytest.mark.parametrize("bug", sorted({*NEEDED} - {"double_normalization"}))
 
 
-def source(frame, name="log.csv"):
-    return Source(name, data=frame.to_csv(index=False).encode())
+def judged(frame, name="log.csv", **options):
+    source = Source(name, data=frame.to_csv(index=False).encode())
+    return check_log([source], **options)
 
 
 @cache
 def checked(bug="", **made_with):
     frame = made(bug, **made_with)
-    return frame, [source(frame)], check_log([source(frame)])
+    return frame, judged(frame)
 
 
-def test_there_is_one_row_a_step_in_order():
-    frame, _, verdict = checked("partial_groups")
-    found = verdict.frame
-    assert found["step"].tolist() == [1, 2, 3, 4, 5, 6]
-    assert found["rows"].tolist() == frame.groupby("step").size().tolist()
-
-
-def test_the_worst_steps_come_first():
-    _, _, verdict = checked("rejected_rows")
+def test_there_is_one_row_a_step_in_order_and_the_worst_come_first():
+    frame, verdict = checked("rejected_rows")
+    assert verdict.frame["step"].tolist() == [1, 2, 3, 4, 5, 6]
+    assert verdict.frame["rows"].tolist() == frame.groupby("step").size().tolist()
     off = worst_steps(verdict, 3)["correct_residual"].tolist()
     assert off == sorted(off, reverse=True)
     assert off[0] == verdict.frame["correct_residual"].max()
@@ -57,44 +52,33 @@ def test_the_worst_steps_come_first():
 
 @BUGS
 def test_a_step_as_a_page_loads_it_gives_the_logged_numbers(bug):
-    _, paths, verdict = checked(bug, steps=3)
+    """Every row keeps its number, by which the verdict calls the worst."""
+    frame, verdict = checked(bug, steps=3)
     assert verdict.bug == bug
     step = worst_steps(verdict)["step"].iloc[0]
     rows = step_rows(verdict, step)
     assert rows.bug == bug and not rows.note
-    found = compare(gradebook.bug(bug), rows.table.batch(rows.settings))
-    away = found.faulty.advantage.numpy() - rows.logged
-    assert np.abs(away / np.maximum(1, np.abs(rows.logged))).max() < 1e-5
-    assert not found.agree
-
-
-def test_strides_keep_the_order_of_the_log():
-    frame, paths, verdict = checked("partial_groups", steps=2)
-    rows = step_rows(verdict, 2)
-    own = frame[frame["step"] == 2]
-    assert list(map(float, rows.table["reward"])) == (own["reward"].tolist())
-    assert rows.settings.group_size == 4
-
-
-def test_a_row_keeps_its_number():
-    """The verdict calls the worst row by its number in the log's step."""
-    frame, paths, verdict = checked("rejected_rows")
-    step = worst_steps(verdict)["step"].iloc[0]
-    rows = step_rows(verdict, step)
-    own = frame[frame["step"] == step]
-    assert rows.logged.tolist() == own["advantage"].tolist()
+    logged = frame[frame["step"] == step]
+    assert list(map(float, rows.table["reward"])) == logged["reward"].tolist()
+    assert rows.logged.tolist() == logged["advantage"].tolist()
     assert [rows.row] == verdict.frame.query("step == @step")["row"].tolist()
+    comparison = compare(gradebook.bug(bug), rows.table.batch(rows.settings))
+    away = comparison.faulty.advantage.numpy() - rows.logged
+    assert np.abs(away / np.maximum(1, np.abs(rows.logged))).max() < 1e-5
+    assert not comparison.agree
+    if bug == "partial_groups":
+        assert rows.settings.group_size == 4
 
 
 def test_a_large_step_is_cut_and_says_so():
-    _, paths, verdict = checked("rejected_rows", steps=1, groups=60)
+    _, verdict = checked("rejected_rows", steps=1, groups=60)
     rows = step_rows(verdict, 1, most=20)
     assert len(rows.table) == 20
     assert "220 of the step's 240 rows are left out" in rows.note
 
 
 def test_a_window_of_a_large_step_flips_as_the_whole_does():
-    _, paths, verdict = checked("partial_groups", steps=1, groups=60)
+    _, verdict = checked("partial_groups", steps=1, groups=60)
     rows = step_rows(verdict, 1, most=40)
     faulty = gradebook.bug("partial_groups").engine
     numbers = gradebook.run(faulty, rows.table.batch(rows.settings)).advantage.numpy()
@@ -105,15 +89,13 @@ def test_a_window_of_a_large_step_flips_as_the_whole_does():
 def test_long_responses_stand_as_one_token():
     frame = made("rejected_rows", steps=1)
     frame["response_length"] *= 100
-    verdict = check_log([source(frame)])
-    rows = step_rows(verdict, 1)
+    rows = step_rows(judged(frame), 1)
     assert "t2" not in rows.table and "longer than" in rows.note
 
 
 def test_a_step_that_is_not_there_is_named():
-    _, paths, verdict = checked()
     with pytest.raises(GradebookError, match="found '<b>'"):
-        step_rows(verdict, "<b>")
+        step_rows(checked()[1], "<b>")
 
 
 # The test file
@@ -161,7 +143,7 @@ def failing(text, engines, folder):
 )
 @pytest.mark.long
 def test_the_test_file_tells_a_correct_trainer_from_a_faulty_one(bug, tmp_path):
-    _, paths, verdict = checked(bug, steps=3)
+    _, verdict = checked(bug, steps=3)
     text = failing_test(verdict).text
     engines = {
         "correct": "gradebook.CORRECT",
@@ -171,17 +153,14 @@ def test_the_test_file_tells_a_correct_trainer_from_a_faulty_one(bug, tmp_path):
 
 
 def test_the_test_file_holds_the_failing_step_with_the_fewest_rows():
-    frame, _, verdict = checked("partial_groups")
+    frame, verdict = checked("partial_groups")
     off = verdict.frame[verdict.frame["verdict"] == "suspect"]
-    step = failing_step(verdict)
-    sizes = frame.groupby("step").size()
-    assert sizes[step] == sizes[off["step"]].min()
-
-
-def test_without_a_suspect_there_is_no_test_file():
-    _, paths, verdict = checked()
+    sizes = frame.groupby("step").size()[off["step"]]
+    rewards = frame[frame["step"] == sizes.idxmin()]["reward"]
+    text = failing_test(verdict).text
+    assert all(f"{reward:g}" in text for reward in rewards)
     with pytest.raises(GradebookError, match="names a suspect"):
-        failing_test(verdict)
+        failing_test(checked()[1])
 
 
 def test_a_step_of_another_computation_stands_beside_what_was_declared():
@@ -192,8 +171,7 @@ def test_a_step_of_another_computation_stands_beside_what_was_declared():
     columns = {"step": np.repeat(range(6), 4), "prompt": list("aabb") * 6}
     columns |= {"reward": [3, 1, 1, -1, 0, 2, 2, 4] * 3}
     columns |= {"advantage": [root, 0, 0, -root, -root, 0, 0, root] * 3}
-    paths = [source(pd.DataFrame(columns))]
-    verdict = check_log(paths, declared={"estimator": "grpo"})
+    verdict = judged(pd.DataFrame(columns), declared={"estimator": "grpo"})
     assert verdict.verdict == "other"
     rows = step_rows(verdict, 0)
     assert rows.logged == pytest.approx([root, 0, 0, -root])
@@ -208,7 +186,7 @@ def test_a_step_of_another_computation_stands_beside_what_was_declared():
 
 
 def test_the_report_needs_nothing_else():
-    page = report(checked("partial_groups")[2])
+    page = report(checked("partial_groups")[1])
     assert "default-src 'none'" in page and "url(" not in page
     assert not re.search("<(script|link|img|iframe|a|object)\\b|src=|href=", page)
 
@@ -217,14 +195,14 @@ def test_text_of_a_log_is_escaped_in_the_report():
     frame = made(steps=2)
     frame["step"] = [f"<script>alert({s})</script>" for s in frame["step"]]
     frame = frame.rename(columns={"reward": "<b>r"})
-    verdict = check_log([source(frame, "<i>.csv")], columns={"reward": "<b>r"})
+    verdict = judged(frame, "<i>.csv", columns={"reward": "<b>r"})
     page = report(verdict)
     assert "<script" not in page and "<b>" not in page and "<i>" not in page
     assert "&lt;script&gt;" in page and "&lt;b&gt;r" in page
 
 
 def test_many_steps_share_bars():
-    verdict = checked("partial_groups")[2]
+    verdict = checked("partial_groups")[1]
     many = pd.concat([verdict.frame] * 84, ignore_index=True)  # 504 steps
     page = report(replace(verdict, frame=many))
     assert 1 <= page.count("<rect") <= 240
