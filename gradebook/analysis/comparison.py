@@ -12,7 +12,7 @@ from gradebook.bugs import Swap, swapped
 from gradebook.cases.state import State
 from gradebook.core import differences
 from gradebook.core.batch import Batch
-from gradebook.engine.loss import learning_tokens, token_kl, token_weight
+from gradebook.engine.loss import learning_tokens, token_weight
 from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
 
 ROW_STAGES = STAGES[:-1]
@@ -101,20 +101,6 @@ def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
     elif baseline == "leave_one_out":
         peers = peers & (batch.rollout_index != batch.rollout_index[row])
     return peers.nonzero().flatten().tolist()
-
-
-def mean_kl(batch: Batch, trace: Trace) -> float:
-    """KL estimate averaged over the trained rows' tokens, 0 for none: what
-    a trainer logs as `kl`."""
-    m = batch.mask & trace.trained[:, None]
-    if batch.ref_logp is None or not bool(m.any()):
-        return 0.0
-    return float(token_kl(batch, batch.logp)[m].mean())
-
-
-def trained_tokens(batch: Batch, trace: Trace) -> int:
-    """Unmasked tokens of the trained rows."""
-    return int((batch.tokens * trace.trained).sum())
 
 
 def row_weight(batch: Batch, trace: Trace, row: int) -> float:

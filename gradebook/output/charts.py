@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plotly.basedatatypes import BaseFigure
 
+from gradebook.analysis.influence import Influences
 from gradebook.core.formatting import settled, signed
 from gradebook.output.panels import symlog
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CORRECT, FAULTY = "#0072B2", "#D55E00"
 INK = {"light": "#4A4A4A", "dark": "#D0D0D0"}
@@ -216,24 +219,16 @@ LEGEND = {
 }
 
 
-@dataclass(frozen=True)
-class MapPicture:
-    """Who moves whom, both engines: values [row moved][row that moves it],
-    which cells leak (faulty side), and the prompt of each row."""
-
-    correct: Sequence[Sequence[float]]
-    faulty: Sequence[Sequence[float]]
-    leaks: Sequence[Sequence[bool]]
-    prompts: Sequence[str]
-    ink: str = INK["light"]
-    names: tuple[str, str] = ("correct", "faulty")
-
-
-def map_figure(picture: MapPicture) -> Figure:
+def map_figure(
+    maps: Influences,
+    prompts: Sequence[str],
+    names: tuple[str, str] = ("correct", "faulty"),
+    ink: str = INK["light"],
+) -> Figure:
     """Both maps side by side: the more a cell moves, the stronger its shade."""
-    prompts, count = picture.prompts, len(picture.prompts)
+    count = len(prompts)
     cell = max(8, min(30, 380 // max(count, 1)))
-    sides = (picture.correct, picture.faulty)
+    sides = (maps.correct.tolist(), maps.faulty.tolist())
     sizes = [abs(v) for side in sides for line in side for v in line]
     largest = max([size for size in sizes if math.isfinite(size)] + [1e-12])
     firsts = [r for r in range(count) if r == 0 or prompts[r - 1] != prompts[r]]
@@ -244,9 +239,9 @@ def map_figure(picture: MapPicture) -> Figure:
         "showgrid": False,
         "fixedrange": True,
     }
-    for column, (name, values) in enumerate(zip(picture.names, sides)):
+    for column, (name, values) in enumerate(zip(names, sides)):
         across = "x2" if column else "x"
-        leaks = picture.leaks if column else [[False] * count] * count
+        leaks = (maps.leaked != 0).tolist() if column else [[False] * count] * count
         axes[f"xaxis{across[1:]}"] = titled(
             f"<b>{name}</b>: row that moves it",
             side="top",
@@ -265,7 +260,7 @@ def map_figure(picture: MapPicture) -> Figure:
                 shapes.append(_frame(right, down, across, GREY, 1.5))
     return styled(
         data,
-        picture.ink,
+        ink,
         height=cell * count + 110,
         margin={"l": 44, "r": 8, "t": 60, "b": 50, "autoexpand": False},
         shapes=shapes,
@@ -323,18 +318,6 @@ def _cells(
 # A log step by step: each step's verdict and how far it is off
 
 
-@dataclass(frozen=True)
-class Timeline:
-    """A log by steps: verdicts, and how far it is from the correct numbers."""
-
-    steps: Sequence[str]
-    verdicts: Sequence[str]
-    distances: Sequence[float]
-    flips: Sequence[int]
-    ink: str = INK["light"]
-    coloured: bool = True
-
-
 VERDICTS = {
     "correct": ("circle", CORRECT),
     "matches": ("circle", CORRECT),
@@ -347,47 +330,47 @@ VERDICTS = {
 """Symbol and colour of a step's verdict: the shape tells it alone."""
 
 
-def timeline_figure(picture: Timeline) -> Figure:
-    """One mark a step, on a symlog axis."""
+def timeline_figure(
+    frame: pd.DataFrame, ink: str = INK["light"], coloured: bool = True
+) -> Figure:
+    """One mark a step, on a symlog axis. `frame` has a line for each step: step,
+    verdict, correct_residual (the largest difference from the correct numbers) and
+    flips. A mark's customdata is the place of its line."""
+    distances = frame["correct_residual"].fillna(0).tolist()
+    labels = list(map(str, frame["step"]))
     data = []
     for verdict, (symbol, colour) in VERDICTS.items():
-        colour = colour if picture.coloured else "gray"
-        steps = [i for i, v in enumerate(picture.verdicts) if v == verdict]
-        if not steps:
-            continue
-        line = {"width": 1.5}
+        places = (frame["verdict"] == verdict).to_numpy().nonzero()[0].tolist()
         hover = [
-            f"step {picture.steps[i]}: {verdict}<br>off by"
-            f" {signed(picture.distances[i])}, {picture.flips[i]} flips"
-            for i in steps
+            f"step {labels[i]}: {verdict}<br>off by {signed(distances[i])},"
+            f" {frame['flips'].iloc[i]} flips"
+            for i in places
         ]
+        line = {"width": 1.5}
+        colour = colour if coloured else "gray"
         marks = scatter(
             "markers",
-            steps,
-            [symlog(settled(picture.distances[i])) for i in steps],
+            places,
+            [symlog(settled(distances[i])) for i in places],
             name=verdict,
             marker={"symbol": symbol, "color": colour, "size": 9, "line": line},
-            customdata=[[i] for i in steps],
+            customdata=[[i] for i in places],
             cliponaxis=False,
             hovertext=hover,
             hoverinfo="text",
         )
-        data.append(marks)
-    shown = range(0, len(picture.steps), max(1, math.ceil(len(picture.steps) / 12)))
-    largest = max([v for v in picture.distances if math.isfinite(v)] + [0.0])
+        data += [marks] if places else []
+    shown = range(0, len(labels), max(1, math.ceil(len(labels) / 12)))
+    largest = max([v for v in distances if math.isfinite(v)] + [0.0])
     top = math.ceil(math.log10(max(largest, 1.0)))
     powers = [10.0**k for k in range(0, top + 1, max(1, math.ceil(top / 3)))]
+    steps = {"tickvals": list(shown), "ticktext": [labels[i] for i in shown]}
     return styled(
         data,
-        picture.ink,
+        ink,
         height=260,
         legend=ABOVE,
-        xaxis=titled(
-            "step",
-            tickvals=list(shown),
-            ticktext=[picture.steps[i] for i in shown],
-            showgrid=False,
-        ),
+        xaxis=titled("step", showgrid=False, **steps),
         yaxis=titled(
             "largest difference",
             tickvals=[0.0, *map(symlog, powers)],

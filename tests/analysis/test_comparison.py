@@ -10,10 +10,8 @@ from gradebook import Batch, Settings
 from gradebook.analysis.comparison import (
     compare,
     compared,
-    mean_kl,
     row_weight,
     same,
-    trained_tokens,
     voters,
 )
 from gradebook.cases.state import start
@@ -118,24 +116,6 @@ def test_a_piece_of_a_rollout_is_not_compared_with_its_own_rollout():
     heard = [voters(batch, trace, row) for row in range(4)]
     assert heard == [[2, 3], [2, 3], [0, 3], [0, 2]]
     assert trace.baseline.tolist() == [4.0, 4.0, 3.0, 2.0]
-
-
-@pytest.mark.parametrize(
-    "name, kl, tokens",
-    [
-        # ln 2 apart at every token: 2 - ln 2 - 1.
-        ("zero_std_kl", [0.306853, 0.306853], [6, 10]),
-        ("partial_groups", [0, 0], None),
-        ("zero_std_kl-one_generation", [0], [0]),
-    ],
-)
-def test_what_a_trainer_logs(name, kl, tokens):
-    report = both(name)
-    traces = (report.correct, report.faulty)
-    logged = [mean_kl(report.batch, trace) for trace in traces]
-    assert logged[: len(kl)] == pytest.approx(kl, abs=1e-6)
-    counts = [trained_tokens(report.batch, trace) for trace in traces]
-    assert tokens is None or counts[: len(tokens)] == tokens
 
 
 @pytest.mark.parametrize(

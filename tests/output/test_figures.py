@@ -3,20 +3,20 @@
 import math
 import xml.etree.ElementTree as ET
 
+import pandas as pd
 import plotly.graph_objects as go
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from plotly.tools import return_figure_from_figure_or_data
 
 import gradebook
 from gradebook.analysis.comparison import compare
-from gradebook.analysis.influence import influences
+from gradebook.analysis.influence import Influences, influences
 from gradebook.cases.scenario import names
 from gradebook.output.charts import (
-    MapPicture,
     Ready,
-    Timeline,
     curves_figure,
     dose_figure,
     map_figure,
@@ -164,15 +164,18 @@ def test_plotly_accepts_every_map(name):
     """Pages hand figures on unchecked, for speed; this checks them."""
     comparison = both(name)
     moved = influences(gradebook.bug(name.split("-")[0]).engine, comparison.batch)
-    leaks = (moved.leaked != 0).tolist()
     prompts = [str(p) for p in comparison.batch.prompt.tolist()]
-    maps = MapPicture(moved.correct.tolist(), moved.faulty.tolist(), leaks, prompts)
-    go.Figure(map_figure(maps))
+    go.Figure(map_figure(moved, prompts))
+
+
+def timeline(steps, verdicts, distances):
+    columns = {"step": steps, "verdict": verdicts, "correct_residual": distances}
+    return pd.DataFrame(columns).assign(flips=0)
 
 
 def test_plotly_accepts_every_other_chart_and_takes_it_as_it_is():
     runs = [[[0.0, 1.0], [NAN, 0.5]]] * 3
-    steps = Timeline(["1", "2"], ["correct", "suspect"], [0.0, 1.5], [0, 2])
+    steps = timeline(["1", "2"], ["correct", "suspect"], [0.0, 1.5])
     names, ink = ["correct", "faulty"], "#4A4A4A"
     for figure in (
         timeline_figure(steps),
@@ -186,9 +189,8 @@ def test_plotly_accepts_every_other_chart_and_takes_it_as_it_is():
 
 
 def test_the_timeline_has_a_mark_for_each_step_and_ticks_at_powers_of_ten():
-    figure = timeline_figure(
-        Timeline(list("abc"), ["correct", "suspect", "suspect"], [0, 1.5, 200], [0] * 3)
-    )
+    steps = timeline(list("abc"), ["correct", "suspect", "suspect"], [0, 1.5, 200])
+    figure = timeline_figure(steps)
     correct, suspect = figure["data"]
     assert (correct["x"], suspect["x"]) == ([0], [1, 2])
     assert suspect["y"] == pytest.approx([math.log10(2.5), math.log10(201)])
@@ -197,20 +199,22 @@ def test_the_timeline_has_a_mark_for_each_step_and_ticks_at_powers_of_ten():
     assert axis["tickvals"][2] == pytest.approx(math.log10(11))
 
 
-def map_of(values, leaks):
-    return map_figure(MapPicture([[0.0, 0.0]] * 2, values, leaks, ("A", "B")))
+def map_of(faulty):
+    """Two rows of a prompt each, that do not move each other in the correct engine."""
+    batch = gradebook.Batch([0, 1], [1.0, 2.0])
+    none, moved = torch.zeros(2, 2), torch.tensor(faulty)
+    return map_figure(Influences(batch, none, moved, torch.zeros(2)), ("A", "B"))
 
 
 def test_a_cell_of_the_map_is_as_strong_as_the_root_of_its_share():
-    figure = map_of([[4.0, -1.0], [NAN, 1e-9]], [[False] * 2] * 2)
+    figure = map_of([[4.0, -1.0], [NAN, 1e-9]])
     correct, faulty = figure["data"]
     assert correct["z"] == [[0, 0], [0, 0]]
     assert faulty["z"] == [[1, -0.5], [None, 0]]
-    assert not [s for s in figure["layout"]["shapes"] if s["line"]["width"] == 3]
 
 
 def test_a_leak_is_framed_on_the_faulty_side():
-    figure = map_of([[4.0, -1.0], [0.0, 1.0]], [[False, True], [False] * 2])
+    figure = map_of([[4.0, -1.0], [0.0, 1.0]])
     (frame,) = [s for s in figure["layout"]["shapes"] if s["line"]["width"] == 3]
     ends = [frame[end] for end in ("x0", "x1", "y0", "y1")]
     assert frame["xref"] == "x2" and ends == [0.5, 1.5, -0.5, 0.5]

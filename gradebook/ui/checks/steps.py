@@ -11,7 +11,7 @@ from gradebook.core.formatting import plain
 from gradebook.logs.explore import state_of, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.what_if import by_bug, sentences
-from gradebook.output.charts import Timeline, timeline_figure
+from gradebook.output.charts import timeline_figure
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel, squashes
 from gradebook.ui import keys
@@ -32,14 +32,6 @@ def picture(verdict: Verdict, answered: bool) -> None:
     if not verdict.declared:
         frame["verdict"] = frame["verdict"].replace("correct", "matches")
     labels = [str(label) for label in frame["step"]]
-    drawn = Timeline(
-        labels,
-        frame["verdict"].tolist(),
-        frame["correct_residual"].fillna(0).tolist(),
-        frame["flips"].tolist(),
-        ink(),
-        answered or bool(verdict.declared),
-    )
 
     def clicked() -> None:
         points = keys.widget(CHART).selection.points
@@ -47,7 +39,7 @@ def picture(verdict: Verdict, answered: bool) -> None:
             keys.show(CHOSEN, labels[int(points[0]["customdata"][0])])
 
     chart(
-        timeline_figure(drawn),
+        timeline_figure(frame, ink(), answered or bool(verdict.declared)),
         key=CHART,
         on_select=clicked,
         selection_mode="points",

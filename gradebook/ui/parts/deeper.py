@@ -7,7 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from gradebook.analysis.influence import influences
+from gradebook.analysis.influence import Influences, influences
 from gradebook.analysis.law_check import BROKEN, HOLDS, check, couples_prompts
 from gradebook.analysis.law_check import words as law_words
 from gradebook.analysis.laws import EIGHT
@@ -16,7 +16,7 @@ from gradebook.cases.record import bug
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus, plain, settled
 from gradebook.engine.pipeline import CORRECT
-from gradebook.output.charts import MapPicture, map_figure
+from gradebook.output.charts import map_figure
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.tables import chart, ink, offered, prompts_of, table
@@ -89,31 +89,25 @@ def _influence(draft: Draft) -> None:
             f"Rows that should not matter move row {int(sums.argmax())} most"
             f" ({plain(float(sums.max()))} in sum)."
         )
-    picture = MapPicture(
-        maps.correct.tolist(),
-        maps.faulty.tolist(),
-        (maps.leaked != 0).tolist(),
-        prompts_of(draft),
-        ink(),
-        names,
-    )
+    prompts = prompts_of(draft)
     key = f"map-{draft.scenario.name}"
     alt = f"Influence of each row on each, {names[0]} and {names[1]}. {leak}"
-    chart(map_figure(picture), key=key, alt=alt)
+    chart(map_figure(maps, prompts, names, ink()), key=key, alt=alt)
     st.markdown(leak)
-    offered("the map's numbers", key, partial(frames_of, picture))
+    offered("the map's numbers", key, partial(frames_of, maps, prompts, names))
 
 
-def frames_of(picture: MapPicture) -> dict:
+def frames_of(maps: Influences, prompts: list[str], names: tuple[str, str]) -> dict:
     """Both engines' matrices: a line for each moved row, a column for each
     row that moves it, the prompt beside the number."""
     import pandas as pd
 
-    rows = [f"{row} {prompt}" for row, prompt in enumerate(picture.prompts)]
+    rows = [f"{row} {prompt}" for row, prompt in enumerate(prompts)]
     columns = [f"by {row}" for row in rows]
+    sides = zip(names, (maps.correct.tolist(), maps.faulty.tolist()))
     return {
         f"{name}: row moved, by row": pd.DataFrame(matrix, rows, columns).map(settled)
-        for name, matrix in zip(picture.names, (picture.correct, picture.faulty))
+        for name, matrix in sides
     }
 
 
