@@ -17,6 +17,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.project import PROJECT
 from gradebook.core.settings import CHOICES, ESTIMATORS
 from gradebook.logs.explore import StepRows, step_rows
+from gradebook.logs.judging.reading import COMPUTATIONS
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.read.columns import NAMES
 from gradebook.logs.read.sources import Source, natural, pasted
@@ -195,30 +196,16 @@ def _pasted() -> None:
 # A log that the session checks, and what came of it
 
 
-CONFIGURED: Mapping[str, str] = {
-    "I don't know": "",
-    "GRPO": "grpo",
-    "Dr. GRPO": "dr_grpo",
-    "RLOO": "rloo",
-    "GRPO over the batch's deviation": "grpo_batch_std",
-    "REINFORCE++": "reinforce_plus_plus",
-    "REINFORCE++ baseline": "reinforce_plus_plus_baseline",
-    "A batch z-score": "batch_zscore",
-    "OPO": "opo",
-    "GPG": "gpg",
-    "Pass@k": "grpo_passk",
-    "The raw reward": "none",
-}
-"""Estimators that a person may have configured, and their names."""
-
-
 @cache
 def answers() -> Mapping[str, Mapping[str, Any]]:
     """What a person may say of a run -> what it declares: an estimator, or a
     function of a trainer's release, the newest first, as it was measured."""
-    answers: dict[str, Mapping[str, Any]] = {
-        title: {"estimator": name} if name else {} for title, name in CONFIGURED.items()
-    }
+    titles: dict[str, str] = {}
+    for name, title in COMPUTATIONS.values():
+        if "/" not in name:  # else no setting has this name
+            titles.setdefault(name, title[:1].upper() + title[1:])
+    answers: dict[str, Mapping[str, Any]] = {"I don't know": {}}
+    answers |= {title: {"estimator": name} for name, title in titles.items()}
     for line in reversed(measured()):
         if not line["baseline"] or line["scale"] not in CHOICES["scale"]:
             continue
