@@ -103,7 +103,7 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
         if key == "value":
             bounds = f"a number from {slider.least:g} to {slider.most:g}"
             expected = f"{bounds} in steps of {slider.step:g}"
-        problems.append(in_words(key, expected, query[key], "it is left out"))
+        problems.append(in_words(key, expected, repr(query[key]), "it is left out"))
     return run, tuple(problems)
 
 
