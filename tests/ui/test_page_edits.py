@@ -13,18 +13,8 @@ IMPOSSIBLE = [
     ("", "expected a number, found an empty cell"),
     ("abc", "expected a number, found 'abc'"),
     ("1,5", "expected a number with a decimal point, found '1,5'"),
-    ("1e400", "expected a number below 1.8e308, found '1e400'"),
     ("nan", "expected a number, found 'nan'"),
-    ("\uff11", "expected a number, found '\uff11'"),
 ]
-
-
-def rows_of(scenario, **changes):
-    """The scenario's rows, with `{row: {name: value}}` laid over them."""
-    rows = [dict(row) for row in gradebook.load(scenario).rows]
-    for row, cells in changes.get("at", {}).items():
-        rows[row] |= cells
-    return rows
 
 
 def test_a_reward_moves_the_marks(visit):
@@ -80,29 +70,6 @@ def test_a_token_of_the_mask_takes_a_rejected_row_back(visit, marked):
     assert page.marks() == [marked(every)] * 2
 
 
-def test_steps_decide_the_second_normalization(visit, marked):
-    page = visit("double_normalization").cell(1, steps="2")
-    assert page.errors == ["kept, row 1: expected at most the row's steps, found 10"]
-    page.cell(1, kept_steps="2").cell(1, steps="2")
-    assert page.marks() == [marked([1, -1])] * 2
-    page.cell(1, kept_steps="0")
-    # No transition left: no mark on row 1, and row 0 is alone, 0 / 1e-9.
-    assert page.marks() == [marked([1]), marked([0])]
-    assert not page.errors
-
-
-def test_added_rows_are_copies_below_the_selected_one(visit, both, marked):
-    page = visit("partial_groups").press("add")
-    assert page.table["prompt"][10:] == ["C", "C", "D"]
-    assert page.table["reward"][10:] == ["2", "2", "100"]
-    assert page.row == 11
-    rows = rows_of("partial_groups")
-    rows.insert(11, rows[10])
-    settings = gradebook.load("partial_groups").settings
-    traces = both("partial_groups", rows, settings)
-    assert page.marks() == [marked(t.advantage.tolist()) for t in traces]
-
-
 @pytest.mark.parametrize("bug", gradebook.BUGS)
 def test_down_to_no_row_and_up_again(visit, bug):
     page = visit(bug).paste("3\n5")
@@ -134,24 +101,11 @@ def test_a_pasted_block_replaces_the_rows(visit, marked):
     assert page.row == 3
 
 
-@pytest.mark.parametrize(
-    "block, message",
-    [
-        ("A\t1\nB", "paste, row 1: expected 2 cells, found 1"),
-        ("", "paste: expected a block of cells, found nothing"),
-        (
-            "reward\tcolour\n1\tred",
-            "paste: expected each of these columns at most once: prompt,"
-            " reward, found reward, colour",
-        ),
-        ("1\n" * 1001, "paste: expected at most 1000 rows, found 1001"),
-    ],
-)
-def test_a_block_without_shape_changes_nothing(visit, block, message):
+def test_a_block_without_shape_changes_nothing(visit):
     page = visit("partial_groups")
     before, marks = page.table, page.marks()
-    page.paste(block)
-    assert page.errors == [message]
+    page.paste("A\t1\nB")
+    assert page.errors == ["paste, row 1: expected 2 cells, found 1"]
     assert page.table == before and page.marks() == marks
     assert not page.stale
     page.paste("1\n2")

@@ -189,8 +189,7 @@ def _batch(shown: dict[str, Any], line: dict[str, Any]) -> None:
 
 
 def _history(line: dict[str, Any]) -> None:
-    """Release by release what changed, and a strip for each law and setting.
-    A dot stands for what lies between two releases and was not measured."""
+    """Release by release what changed, and a strip for each law and setting."""
     measurements = {
         other["version"]: _strips(other)
         for other in measured()
@@ -207,11 +206,10 @@ def _history(line: dict[str, Any]) -> None:
     st.markdown("\n".join(changes) or "Nothing changed between them.")
     body = []
     for name in _strips(line):
-        cells = [f"{measurements[version][name]} ·" for version in versions]
-        cells[-1] = cells[-1].removesuffix(" ·")
+        cells = [measurements[version][name] for version in versions]
         body.append([name.replace(" ", "\N{NO-BREAK SPACE}"), *cells])
     table(["", *versions], body, heads=1, label="history")
-    st.caption("A dot: releases between, if any, were not measured.")
+    st.caption("Releases between these, if there are any, were not measured.")
 
 
 def _strips(line: dict[str, Any]) -> dict[str, str]:
