@@ -80,8 +80,6 @@ CHECKING: Key[Any] = Key("checking", lambda: None)
 """The log that the session checks."""
 MYSTERY: Key[Any] = Key("mystery", lambda: None)
 """The visitor's game of "Mystery trainer"."""
-DESK: Key[Any] = Key("desk", lambda: None)
-"""What the session does on the page of training runs."""
 
 
 def widget(key: str) -> Any:

@@ -17,7 +17,7 @@ from gradebook.training.effect import question
 from gradebook.training.environments import KINDS
 from gradebook.training.study import OPTIMIZERS, SEEDS, default_run, studied, study
 from gradebook.ui.parts import address, trained, words
-from gradebook.ui.parts.desk import PAGE, Desk, desk, query_of, read_link
+from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link
 from gradebook.ui.parts.predict import SKIPPED, choices
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
@@ -32,7 +32,7 @@ LEAD = (
 
 def consequences() -> None:
     """The whole page."""
-    mine = desk()
+    mine = DESK.get()
     if query := room.before(PAGE) or address.arrived():
         mine.run, mine.problems = read_link(query)
         mine.arrivals += 1

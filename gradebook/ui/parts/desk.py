@@ -13,7 +13,7 @@ from gradebook.cases.link import VERSION, in_words
 from gradebook.training.runs import Runs, Task
 from gradebook.training.study import OPTIMIZERS, SEEDS, Run, default_run, studied, study
 from gradebook.training.train import Curves
-from gradebook.ui import keys
+from gradebook.ui.keys import Key
 from gradebook.ui.parts.shell import page_files
 
 PAGE = "consequences"
@@ -57,11 +57,8 @@ def runs() -> Runs:
     return Runs()
 
 
-def desk() -> Desk:
-    """The session's desk."""
-    desk = keys.DESK.get() or Desk()
-    keys.DESK.put(desk)
-    return desk
+DESK: Key[Desk] = Key("desk", Desk)
+"""The session's desk."""
 
 
 def query_of(run: Run) -> dict[str, str]:
@@ -113,18 +110,16 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
 def matter(bug: str) -> None:
     """The link "Does it matter?", where the bug has training runs."""
     if bug in studied():
-        mine = keys.DESK.get()
-        own = mine.run if mine and mine.run.bug == bug else default_run(bug)
-        curves_link("Does it matter?", own)
+        run = DESK.get().run
+        curves_link("Does it matter?", run if run.bug == bug else default_run(bug))
 
 
 def back(bug: str) -> None:
     """Above the board, what was opened from a training run, and the way
     back to its curves."""
-    mine = keys.DESK.get()
-    if mine is None or mine.opened is None or mine.opened.run.bug != bug:
+    opened = DESK.get().opened
+    if opened is None or opened.run.bug != bug:
         return
-    opened = mine.opened
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"The batch of update {opened.update}, seed {opened.seed}, of a"

@@ -95,16 +95,15 @@ class Progress:
         return progress
 
 
-PROGRESS: Key[Progress | None] = Key("progress", lambda: None)
+PROGRESS: Key[Progress] = Key(
+    "progress", lambda: Progress.read(st.context.cookies.get(COOKIE, ""))
+)
+"""The session's progress; at its first run, the browser's cookie."""
 
 
 def progress() -> Progress:
-    """The session's progress; at its first run, the browser's cookie."""
-    progress = PROGRESS.get()
-    if progress is None:
-        progress = Progress.read(st.context.cookies.get(COOKIE, ""))
-        PROGRESS.put(progress)
-    return progress
+    """What the visitor has done so far."""
+    return PROGRESS.get()
 
 
 def covered(case: str) -> bool:
