@@ -67,27 +67,16 @@ class Log:
     repeated: int = 0
     table: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
 
-    def _marked(self, rows: Rows, file: str) -> pd.DataFrame:
-        """Rows of a file in canonical columns; `broken` marks those that
-        cannot be used."""
-        table, cells = canonical(rows.frame, self.columns)
-        broken = dict(sorted({**cells, **rows.bad}.items()))
-        for row, error in [*broken.items()][: NAMED - len(self.broken)]:
-            line = int(rows.frame.index[row])
-            self.broken.append(error.at(file=file, line=line, row=None))
-        advantage = self.columns.role.get("advantage")
-        empty = [e.key == advantage and e.found == EMPTY for e in broken.values()]
-        self.empty_advantages += sum(empty)
-        self.broken_cells += len(broken)
-        bad = np.isin(np.arange(len(table)), [*broken])
-        self.rows += len(table)
-        return table.reset_index(drop=True).assign(broken=bad)
-
-    def _whole(self, table: pd.DataFrame) -> pd.DataFrame:
+    def keep(self, table: pd.DataFrame) -> pd.DataFrame:
         """The table without steps that cannot be judged, or, in a log without
-        steps, without such prompts."""
-        bad, step = table["broken"].to_numpy(), table["step"].to_numpy()
-        table = table.drop(columns="broken")
+        steps, without such prompts. `broken` has the rows' errors."""
+        errors, step = table["broken"].dropna(), table["step"].to_numpy()
+        bad = table.pop("broken").notna().to_numpy()
+        advantage = self.columns.role.get("advantage")
+        empty = [e.key == advantage and e.found == EMPTY for e in errors]
+        self.rows, self.empty_advantages = len(table), sum(empty)
+        self.broken_cells = len(errors)
+        self.broken = errors.tolist()[:NAMED]
         if not bad.any():
             return table
         unknown = is_unknown(step)
@@ -154,23 +143,21 @@ def read_files(
             errors.append(error.inside(source.name))
         else:
             assert log is not None
-            name = Path(source.name).name
             log.types = log.types or _types(log.columns, rows.types)
-            table = log._marked(rows, name)
-            if "step" not in table:  # a file is one
-                in_name = number_in(name) if len(files) > 1 else 0
-                table["step"] = number if in_name is None else in_name
-            tables.append(table)
+            tables.append(_table(rows, log.columns, source.name))
+            if "step" not in tables[-1]:  # a file is one
+                in_name = number_in(source.name) if len(files) > 1 else 0
+                tables[-1]["step"] = number if in_name is None else in_name
         read += source.size
         if progress is not None:
             progress(read / total)
     if log is None or not tables:
         raise errors[0]
     log.broken_files = len(errors)
-    log.broken += [e.at(file=Path(e.file).name) for e in errors[:NAMED]]
     if len({table["step"].dtype.kind for table in tables}) > 1:
         tables = [t.assign(step=t["step"].astype(str)) for t in tables]
-    table = log._whole(pd.concat(tables, ignore_index=True))
+    table = log.keep(pd.concat(tables, ignore_index=True))
+    log.broken += [e.at(file=Path(e.file).name) for e in errors[:NAMED]]
     table, log.repeated = told_apart(table)
     step = pd.factorize(table["step"])[0]
     if (np.diff(step) < 0).any():
@@ -181,6 +168,18 @@ def read_files(
     if more and table["prompt"].is_unique:
         return read_files(files, columns, progress, more)
     return log
+
+
+def _table(rows: Rows, columns: Columns, file: str) -> pd.DataFrame:
+    """Rows of a file in canonical columns; `broken` is the error of a row that
+    cannot be used."""
+    table, cells = canonical(rows.frame, columns)
+    errors = {
+        row: error.at(file=Path(file).name, line=int(rows.frame.index[row]), row=None)
+        for row, error in {**cells, **rows.bad}.items()
+    }
+    broken = pd.Series(errors, dtype=object)
+    return table.reset_index(drop=True).assign(broken=broken)
 
 
 def other_prompts(log: Log, columns: Mapping[str, str] | None) -> tuple[str, ...]:
@@ -264,5 +263,5 @@ def read_recording(
     log = Log(files, named, dict(recording.types), recording)
     frame = recording.frame()
     if len(frame):
-        log.table = log._whole(log._marked(Rows(frame[[*named.used]]), "the recording"))
+        log.table = log.keep(_table(Rows(frame[[*named.used]]), named, "the recording"))
     return log
