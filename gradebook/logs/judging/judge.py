@@ -54,7 +54,7 @@ class Judgement:
     asks        bugs that these numbers would be under a condition, each with
                 the settings that it takes
     ties        bugs that leave no trace on these rows
-    parts       (first step, last step, reading) where the run changed once
+    change      the step where the run changed from the first reading to the second
     level       how closely the named computation fits
     frame       one row a step, see `framed`
     correct     float64 [R] what is correct beside the log
@@ -67,7 +67,7 @@ class Judgement:
     suspect: Suspect | None = None
     asks: tuple[Suspect, ...] = ()
     ties: tuple[str, ...] = ()
-    parts: tuple[tuple[int, int, Reading], ...] = ()
+    change: int | None = None
     level: int = NONE
     frame: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())
     correct: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -157,14 +157,13 @@ def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
     proof.find_lost_digits(candidates, at)
     j = _decided(candidates, at)
     rounded = j.level == REWARDS or (j.suspect is not None and j.suspect.rounds)
-    parts = _one_change(candidates, at)
-    if parts and j.verdict != "suspect" and not rounded:
-        readings = tuple(reading for _, _, reading in parts)
-        search_bugs(candidates, usable, settings_beside(asked, readings, steps))
+    change = _one_change(candidates, at)
+    if change and j.verdict != "suspect" and not rounded:
+        step, *both = change
+        search_bugs(candidates, usable, settings_beside(asked, both, steps))
         asks = conditions_of(candidates, at)
-        return Judgement(
-            "asks", candidates, "changed", readings, asks=asks, parts=parts
-        )
+        j = Judgement("asks", candidates, "changed", tuple(both), asks=asks)
+        return replace(j, change=step)
     if j.verdict == "none fits":
         turned = replace(steps, advantage=-steps.advantage)
         opposite = search(
@@ -177,20 +176,17 @@ def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
 
 def _one_change(
     candidates: Candidates, at: np.ndarray
-) -> tuple[tuple[int, int, Reading], ...]:
-    """Two readings, one up to some step and one from there on; () where one
-    change in the run does not explain it."""
+) -> tuple[int, Reading, Reading] | None:
+    """A step of `at`, and the readings that fit up to it and from there on; None
+    where one change in the run does not explain it."""
     good = {r: f.good[at] for r, f in candidates.readings.items()}
     runs_on = {r: int(np.argmin(np.append(g, False))) for r, g in good.items()}
     first = min(good, key=lambda r: (-runs_on[r], plainness(r)), default=None)
     if first is None or not 0 < runs_on[first] < len(at):
-        return ()
+        return None
     cut = runs_on[first]
     second = min((r for r in good if good[r][cut:].all()), key=plainness, default=None)
-    if second is None:
-        return ()
-    change, last = int(at[cut]), candidates.steps.step_count - 1
-    return ((0, change - 1, first), (change, last, second))
+    return None if second is None else (int(at[cut]), first, second)
 
 
 def _decided(

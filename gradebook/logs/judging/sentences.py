@@ -221,7 +221,7 @@ def _asks(j: Judgement) -> str:
     if j.why == "raw reward":
         then = _condition(j.asks) or "If you configured that, declare estimator=none."
         return f"The advantages are the rewards themselves. {then}"
-    (_, _, first), (start, _, second) = j.parts
+    start, (first, second) = j.change or 0, j.readings
     labels = j.candidates.steps.labels
     then = f" If not, this is {_titles(j.asks[:2])}." if j.asks else ""
     return (
@@ -255,7 +255,7 @@ def ties_of(j: Judgement) -> tuple[Tie, ...]:
         Tie(name, f"{same} Only {bug(name).would_tell} can tell them apart.", title)
         for name, title in ((name, bug(name).title) for name in j.ties)
     ]
-    if j.readings and not j.parts:
+    if j.readings and j.change is None:
         others = {r.estimator: r.title for r in j.readings}
         others.pop(j.readings[0].estimator)
         ties += [Tie(name, same, title) for name, title in others.items()]
