@@ -78,20 +78,15 @@ def test_every_scenario_is_a_start_with_its_own_bug(untouched, marked, start):
     for name in SETTINGS:
         page.setting(name)
     assert not page.errors
-    batch = gradebook.cases.state.start(scenario).batch()
-    traces = [
-        gradebook.run(engine, batch)
-        for engine in (gradebook.CORRECT, gradebook.bug(scenario.bug).engine)
-    ]
-    part = "advantage"
-    has_kl = batch.ref_logp is not None
+    batch, part = scenario.batch(), "advantage"
     if scenario.telltale.kind == "gradient":
-        part = "kl_gradient" if has_kl else "policy_gradient"
-    numbers = [getattr(trace, part) for trace in traces]
-    if part != "advantage":
-        numbers = [n.sum(-1) for n in numbers]
-    found = page.marks(panel=1 if part == "kl_gradient" else 0)
-    assert found == [marked(n.tolist()) for n in numbers]
+        part = "policy_gradient" if batch.ref_logp is None else "kl_gradient"
+    numbers = []
+    for engine in (gradebook.CORRECT, gradebook.bug(scenario.bug).engine):
+        values = getattr(gradebook.run(engine, batch), part)
+        numbers.append(values if part == "advantage" else values.sum(-1))
+    marks = page.marks(panel=1 if part == "kl_gradient" else 0)
+    assert marks == [marked(values.tolist()) for values in numbers]
 
 
 def test_a_start_keeps_its_edits_and_its_bugs(page):
@@ -230,16 +225,6 @@ def test_the_choice_of_bugs_is_undone_and_redone(page):
     page.press("redo").press("redo")
     assert page.widget("bugs-sandbox").value == ["rejected_rows"]
     assert page.marks() == second
-
-
-def test_a_damaged_link_is_named_and_the_page_stands(arrive):
-    """test_link has all the damages; each is named on the page."""
-    damages = {"bugs": "rejected_rows.nonsense", "open": "1", "t": "%%%"}
-    page = arrive({"v": "1", "s": "sandbox"} | damages)
-    (warned,) = [w.value.replace("\\", "") for w in page.app.warning]
-    for said in ("'nonsense'", "'open'", "packed by Gradebook"):
-        assert said in warned
-    assert not page.errors and len(page.table["reward"]) == 8
 
 
 def downloads(page):
