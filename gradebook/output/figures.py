@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gradebook.analysis.comparison import Comparison
@@ -28,7 +29,6 @@ from gradebook.output.panels import (
 )
 from gradebook.output.rendering import rendered
 
-NAMES = ("correct", "faulty")
 MOST = 40
 """So many rows are drawn of a comparison, those that differ first."""
 ROW, LEFT, PLOT, ROOM = 20, 70, 560, 60
@@ -57,14 +57,14 @@ def rows_figure(comparison: Comparison, kind: str = "") -> Figure:
     panel = telling(panels(comparison, kind or kind_of(comparison)))
     rows = first_rows(panel)
     prompts = [str(p) for p in comparison.batch.prompt[rows].tolist()]
-    return picture(chosen(panel, rows), prompts, squashes([panel]), rows)
+    return picture(panel.of(rows), prompts, squashes([panel]), rows)
 
 
 def stage_figure(
     comparison: Comparison,
     stage: str,
     row: int = -1,
-    names: tuple[str, str] = NAMES,
+    names: tuple[str, str] = ("correct", "faulty"),
     prompts: Sequence[str] = (),
 ) -> Figure:
     """A stage's result on each row, correct and faulty, with its digits. Flags
@@ -75,26 +75,21 @@ def stage_figure(
     names    what the engines are called
     prompts  the rows' prompts as typed
     """
-    panel = stage_panel(comparison, stage)
-    rows = first_rows(panel, row)
-    labels = prompts or [str(p) for p in comparison.batch.prompt.tolist()]
-    left_out = len(panel.correct) - len(rows)
-    more = f"; {left_out} more rows are not drawn" if left_out else ""
-    shown = chosen(panel, rows, f"{stage}: ● {names[0]}, ◇ {names[1]}{more}")
-    digits = 6 if stage == "loss" else 3
-    both = [written(a, b, digits) for a, b in zip(shown.correct, shown.faulty)]
-    return picture(
-        shown,
-        [*PARTS_OF_LOSS.values()] if stage == "loss" else [labels[r] for r in rows],
-        squashes([panel]),
-        [""] * len(rows) if stage == "loss" else rows,
-        [
-            f"{a} → {b}" if differs else a
-            for (a, b), differs in zip(both, shown.differs)
-        ],
-        at=row,
-        plot=NARROW,
-    )
+    whole = stage_panel(comparison, stage)
+    rows = first_rows(whole, row)
+    prompts = prompts or [str(p) for p in comparison.batch.prompt.tolist()]
+    whose: dict[str, Any] = {"numbers": rows, "prompts": [prompts[r] for r in rows]}
+    if stage == "loss":
+        whose = {"numbers": [""] * 3, "prompts": [*PARTS_OF_LOSS.values()]}
+    left_out = len(whole.correct) - len(rows)
+    title = f"{stage}: ● {names[0]}, ◇ {names[1]}"
+    title += f"; {left_out} more rows are not drawn" if left_out else ""
+    panel, beside = replace(whole.of(rows), title=title), []
+    for a, b, differs in zip(panel.correct, panel.faulty, panel.differs):
+        texts = written(a, b, 6 if stage == "loss" else 3)
+        beside.append(" → ".join(texts) if differs else texts[0])
+    log = squashes([whole])
+    return picture(panel, log=log, beside=beside, at=row, plot=NARROW, **whose)
 
 
 def first_rows(panel: Panel, row: int = -1) -> list[int]:
@@ -103,17 +98,6 @@ def first_rows(panel: Panel, row: int = -1) -> list[int]:
     differs = panel.differs
     rows = sorted(range(len(differs)), key=lambda r: (r != row, not differs[r]))
     return sorted(rows[:MOST])
-
-
-def chosen(panel: Panel, rows: Sequence[int], title: str = "") -> Panel:
-    """The panel of these rows."""
-    flipped = panel.flips or [False] * len(panel.correct)
-    return Panel(
-        title or panel.title,
-        [panel.correct[row] for row in rows],
-        [panel.faulty[row] for row in rows],
-        [flipped[row] for row in rows],
-    )
 
 
 def picture(

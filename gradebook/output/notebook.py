@@ -12,7 +12,7 @@ from gradebook.analysis.comparison import Comparison
 from gradebook.bugs import Swap
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import signed
-from gradebook.output.figures import chosen, first_rows, rows_figure
+from gradebook.output.figures import first_rows, rows_figure
 from gradebook.output.panels import kind_of, panels, stage_panel, telling, written
 from gradebook.output.panels import summary as in_one_sentence
 from gradebook.output.rendering import rendered
@@ -61,7 +61,7 @@ def html(comparison: Comparison) -> str:
     for stage in comparison.stages:
         if stage != "loss":
             whole = stage_panel(comparison, stage)
-            panel = chosen(whole, rows)
+            panel = whole.of(rows)
             pairs = zip(panel.correct, panel.faulty, panel.differs)
             cells = [(*written(a, b, write=signed), differs) for a, b, differs in pairs]
             differs = any(whole.differs)

@@ -37,6 +37,12 @@ class Panel:
         """Row by row, whether the engines differ."""
         return [not same(a, b) for a, b in zip(self.correct, self.faulty)]
 
+    def of(self, rows: Sequence[int]) -> Panel:
+        """The panel of these rows."""
+        sides = [[side[r] for r in rows] for side in (self.correct, self.faulty)]
+        flipped = [self.flips[r] for r in rows] if self.flips else ()
+        return Panel(self.title, sides[0], sides[1], flipped)
+
 
 def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
     """Title, and both engines' values a row, of each panel of a tell-tale: the
