@@ -152,7 +152,7 @@ def test_hints_strike_out_bugs_that_it_is_not_and_name_the_stage(visit):
     press(page, "mystery-hint-stage")
     assert f"The stage is `{gradebook.bug(name).stage}`." in page.text
     assert "7 edits so far" in page.text
-    struck = page.app.session_state["mystery"].struck()
+    struck = page.app.session_state["mystery"].half()
     assert name not in struck and NONE not in struck
     assert len(struck) == (len(suspects()) - 2) // 2
 

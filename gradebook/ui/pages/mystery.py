@@ -75,8 +75,7 @@ class Game:
     """Where a visitor stands in a game. Its link is the seed.
 
     log    the batches that the trainer was asked about, in order
-    rows   by the number of a batch in the log, its wrong rows: the hint "rows"
-    hints  the others that were taken
+    hints  what was taken of HINTS, with what each told
     wrong  how many wrong names were given
     over   how the game ended, in words; '' while it is played
     told   what the last name came to
@@ -84,8 +83,7 @@ class Game:
 
     seed: str
     log: list[State] = field(default_factory=lambda: [first_state()])
-    rows: dict[int, list[int]] = field(default_factory=dict)
-    hints: set[str] = field(default_factory=set)
+    hints: list[tuple[str, str]] = field(default_factory=list)
     wrong: int = 0
     over: str = ""
     told: str = ""
@@ -128,8 +126,7 @@ class Game:
     @property
     def cost(self) -> int:
         """The score so far, in edits. Less is better."""
-        hints = [*self.hints, *["rows"] * len(self.rows)]
-        costs = sum(HINTS[hint][1] for hint in hints)
+        costs = sum(HINTS[hint][1] for hint, _ in self.hints)
         return edits(self.log) + costs + WRONG * self.wrong
 
     def guess(self, stage: str | None, name: str | None) -> None:
@@ -144,22 +141,29 @@ class Game:
             self.told = "The stage is right, the bug is not."
 
     def take(self, hint: str) -> None:
-        """A hint, unless it was taken already."""
+        """A hint."""
+        stage = stage_of(self.name)
         if hint == "rows":
             number = self.note()
-            self.rows[number] = odd_rows(self.name, self.log[number])
+            rows = ", ".join(map(str, odd_rows(self.name, self.log[number])))
+            batch = f"batch {number}" if number else "the first batch"
+            text = f"Rows of {batch} whose advantage is wrong: {rows or 'none'}."
+        elif hint == "half":
+            text = f"It is none of these: {', '.join(map(_title, self.half()))}."
         else:
-            self.hints.add(hint)
+            text = f"The stage is `{stage}`." if stage else "No stage is wrong."
+        if (hint, text) not in self.hints:
+            self.hints.append((hint, text))
 
-    def struck(self) -> tuple[str, ...]:
-        """The suspects that the hint `half` strikes out."""
+    def half(self) -> list[str]:
+        """Half of the bugs that it is not."""
 
         def drawn(name: str) -> str:
             text = f"{self.seed}\nhalf\n{name}"
             return hashlib.sha256(text.encode()).hexdigest()
 
         others = sorted(set(suspects()) - {self.name, NONE}, key=drawn)
-        return tuple(others[: len(others) // 2]) if "half" in self.hints else ()
+        return others[: len(others) // 2]
 
 
 def read(query: Mapping[str, str]) -> Game:
@@ -229,7 +233,8 @@ def _name(game: Game) -> None:
     )
     st.markdown(words.titled("Name it", text, level=3))
     left: dict[str, list[str]] = {}
-    for name in sorted(set(suspects()) - set(game.struck())):
+    struck = game.half() if "half" in dict(game.hints) else ()
+    for name in sorted(set(suspects()) - set(struck)):
         left.setdefault(stage_of(name) or NO_STAGE, []).append(name)
     stage = st.pills(
         "Stage",
@@ -272,20 +277,13 @@ def _hints(game: Game) -> None:
     st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
     with st.container(horizontal=True):
         for hint, (label, cost) in HINTS.items():
+            taken = hint != "rows" and hint in dict(game.hints)
             text, key = f"{label} ({cost} edits)", f"mystery-hint-{hint}"
-            if st.button(text, key=key, disabled=hint in game.hints):
+            if st.button(text, key=key, disabled=taken):
                 game.take(hint)
                 st.rerun()
-    for number, rows in game.rows.items():
-        batch = "the first batch" if not number else f"batch {number}"
-        which = ", ".join(map(str, rows)) or "none"
-        st.markdown(f"Rows of {batch} whose advantage is wrong: {which}.")
-    struck = ", ".join(map(_title, game.struck()))
-    if struck:
-        st.markdown(f"It is none of these: {struck}.")
-    if "stage" in game.hints:
-        stage = stage_of(game.name)
-        st.markdown(f"The stage is `{stage}`." if stage else "No stage is wrong.")
+    for _, text in game.hints:
+        st.markdown(text)
 
 
 def _over(game: Game) -> None:
