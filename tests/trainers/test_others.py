@@ -14,6 +14,7 @@ import torch
 
 import gradebook
 from gradebook.logs.log import check_log
+from gradebook.trainers.adapter import Cut
 from gradebook.trainers.cut import Module, NotCut
 from gradebook.trainers.measure import installed
 
@@ -28,13 +29,15 @@ RECIPES = dict(
 """Trainer -> its first block of Python in the README."""
 
 
-def released(package, path):
-    """A file of an installed package, to take single functions from."""
+def released(package, path, name):
+    """A function of an installed package, taken from its file."""
     try:
         _, files = installed(package)
     except NotCut as error:
         pytest.skip(str(error))
-    return Module(path, files)
+    module = Module(path, files)
+    run, _ = module.method(name)
+    return Cut(run, module, path, name)
 
 
 def follow(trainer, folder, declared, **variables):
@@ -51,6 +54,7 @@ def follow(trainer, folder, declared, **variables):
 # squared distances 0, 1, 1, 4 have the sum 6, so the deviation is root 2.
 REWARDS = [[1.0, 0.0, 0.0, 3.0], [0.5, 0.25, 0.75, 2.0], [4.0, 4.0, 1.0, 0.0]]
 LENGTHS = [[3, 5, 2, 4], [1, 2, 3, 6], [2, 2, 5, 3]]
+ONE_LOST = [(REWARDS[0][:3], LENGTHS[0][:3]), *zip(REWARDS[1:], LENGTHS[1:])]
 FIRST = [0.0, -(0.5**0.5), -(0.5**0.5), 2**0.5]
 
 
@@ -58,27 +62,25 @@ def first_prompt(folder):
     return gradebook.recording(folder).table()["advantage"].to_pylist()[:4]
 
 
-def of_areal(groups, reward_norm, adv_norm=None):
+def of_areal(groups, adv_norm=None):
     """What `PPOActor.compute_advantages` returns for groups of rewards."""
-    data = released("areal", "areal/utils/data.py")
-    actor = released("areal", "areal/trainer/ppo/actor.py")
-    compute, _ = actor.method("PPOActor._compute_advantages")
+    of = released("areal", "areal/utils/data.py", "Normalization")
+    actor = "areal/trainer/ppo/actor.py", "PPOActor._compute_advantages"
+    compute = released("areal", *actor)
     norm = {"mean_leave1out": False, "std_unbiased": True, "eps": 1e-5}
     norm |= {"mean_level": "group", "std_level": "group", "group_size": 4}
-    of = data["Normalization"]
-    trainer = SimpleNamespace(
-        config=SimpleNamespace(
-            overlong_reward_penalty=False,
-            use_decoupled_loss=False,
-            recompute_logprob=False,
-        ),
+    trainer = compute.trainer(
+        "config",
+        overlong_reward_penalty=False,
+        use_decoupled_loss=False,
+        recompute_logprob=False,
         reward_bias=0.0,
         reward_scaling=1.0,
         reward_clip=20.0,
-        reward_norm=of(SimpleNamespace(**norm | reward_norm)),
-        adv_norm=adv_norm and of(SimpleNamespace(**norm | adv_norm)),
+        reward_norm=of.run(SimpleNamespace(**norm)),
+        adv_norm=adv_norm and of.run(SimpleNamespace(**norm | adv_norm)),
         kl_ctl=0.1,
-        kl_estimator=data["KLEstimator"](),
+        kl_estimator=of.module["KLEstimator"](),
         mask_no_eos_with_zero=False,
         discount=1.0,
         gae_lambda=1.0,
@@ -99,7 +101,8 @@ def of_areal(groups, reward_norm, adv_norm=None):
                 "rewards": torch.tensor(rewards),
             }
         )
-    return data["batched_call"](lambda batch: compute(trainer, batch), trajectories)
+    batched_call = of.module["batched_call"]
+    return batched_call(lambda batch: compute.run(trainer, batch), trajectories)
 
 
 AREAL = {"estimator": "grpo", "eps": 1e-5, "spread_about": "baseline"}
@@ -109,7 +112,7 @@ AREAL = {"estimator": "grpo", "eps": 1e-5, "spread_about": "baseline"}
 def test_the_recipe_for_areal_records_its_normalized_rewards(tmp_path, adv_norm):
     """Whatever AReaL does to token advantages afterwards."""
     variables = {
-        "result": of_areal(list(zip(REWARDS, LENGTHS)), {}, adv_norm),
+        "result": of_areal(list(zip(REWARDS, LENGTHS)), adv_norm),
         "self": SimpleNamespace(engine=SimpleNamespace(get_version=lambda: 7)),
     }
     verdict = follow("AReaL", tmp_path, AREAL, **variables)
@@ -118,19 +121,15 @@ def test_the_recipe_for_areal_records_its_normalized_rewards(tmp_path, adv_norm)
     assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-4)
 
 
-def test_areal_1_0_4_cuts_groups_by_position():
+def test_areal_1_0_4_cuts_groups_by_position(tmp_path):
     """One rollout of the first prompt is lost: the bug of AReaL issue 1419,
     in the class as released."""
-    groups = list(zip(REWARDS, LENGTHS))
-    groups[0] = (REWARDS[0][:3], LENGTHS[0][:3])
-    result = of_areal(groups, {})
-    guard = gradebook.Guard(declared=AREAL, action="raise")
-    engine = SimpleNamespace(get_version=lambda: 0)
-    space = {"torch": torch, "guard": guard, "result": result}
-    space |= {"self": SimpleNamespace(engine=engine)}
-    space["recorder"] = SimpleNamespace(step=lambda *_, **__: None)
+    variables = {
+        "result": of_areal(ONE_LOST),
+        "self": SimpleNamespace(engine=SimpleNamespace(get_version=lambda: 0)),
+    }
     with pytest.raises(gradebook.WrongAdvantages) as error:
-        exec(RECIPES["AReaL"], space)
+        follow("AReaL", tmp_path, AREAL, **variables)
     named = gradebook.bug(error.value.finding.bug)
     assert (named.trainer, named.stage) == ("AReaL", "group")
 
@@ -150,24 +149,20 @@ def test_areal_1_0_4_cuts_groups_by_position():
 def test_the_recipe_for_openrlhf_records_what_it_computes(
     tmp_path, estimator, declared
 ):
-    maker = released("openrlhf", "openrlhf/trainer/ppo_utils/experience_maker.py")
-    compute, _ = maker.method("RemoteExperienceMaker.compute_advantages_and_returns")
-    returns, _ = maker.method("RemoteExperienceMaker.get_cumulative_returns")
-    args = SimpleNamespace(
-        rollout=SimpleNamespace(n_samples_per_prompt=4),
-        reward=SimpleNamespace(
-            clip_range=None, overlong_buffer_len=None, stop_properly_penalty_coef=None
-        ),
-        algo=SimpleNamespace(
-            advantage=SimpleNamespace(estimator=estimator, gamma=1.0, no_std_norm=False)
-        ),
-    )
-    trainer = SimpleNamespace(
-        strategy=SimpleNamespace(args=args),
-        args=args,
+    path = "openrlhf/trainer/ppo_utils/experience_maker.py"
+    name = "RemoteExperienceMaker.compute_advantages_and_returns"
+    compute = released("openrlhf", path, name)
+    trainer = compute.trainer(
+        "args strategy rollout reward algo advantage kl_ctl",
+        n_samples_per_prompt=4,
+        clip_range=None,
+        overlong_buffer_len=None,
+        stop_properly_penalty_coef=None,
+        estimator=estimator,
         advantage_estimator=estimator,
-        kl_ctl=SimpleNamespace(value=0.0),
-        get_cumulative_returns=lambda *values: returns(trainer, *values),
+        gamma=1.0,
+        no_std_norm=False,
+        value=0.0,
     )
     rewards = torch.tensor(REWARDS).flatten()
     lengths = torch.tensor(LENGTHS).flatten()
@@ -185,7 +180,7 @@ def test_the_recipe_for_openrlhf_records_what_it_computes(
                 info={},
             )
         )
-    compute(trainer, experiences)
+    compute.run(trainer, experiences)
     verdict = follow(
         "OpenRLHF",
         tmp_path,
@@ -209,7 +204,7 @@ def test_the_recipe_for_skyrl_records_what_it_computes(
     tmp_path, function, by_std, declared
 ):
     path = "skyrl/backends/skyrl_train/utils/ppo_utils.py"
-    compute = released("skyrl", path)[function]
+    compute = released("skyrl", path, function).run
     rows = 12
     lengths = torch.tensor(LENGTHS).flatten()
     mask = (torch.arange(8) < lengths[:, None]).long()
@@ -250,16 +245,19 @@ def test_the_recipe_for_skyrl_records_what_it_computes(
 def of_miles(groups, by_std=True):
     """The variables of miles, a fork of slime, after its own
     `_post_process_rewards`, for groups of rewards and lengths."""
-    sample = released("miles-rl", "miles/utils/types.py")["Sample"]
-    manager = released("miles-rl", "miles/ray/rollout.py")
-    process, _ = manager.method("RolloutManager._post_process_rewards")
-    args = SimpleNamespace(
+    sample = released("miles-rl", "miles/utils/types.py", "Sample").run
+    name = "RolloutManager._post_process_rewards"
+    process = released("miles-rl", "miles/ray/rollout.py", name)
+    trainer = process.trainer(
+        "args",
         advantage_estimator="grpo",
         rewards_normalization=True,
         grpo_std_normalization=by_std,
         n_samples_per_prompt=4,
         rollout_batch_size=len(groups),
         reward_key=None,
+        custom_reward_post_process_func=None,
+        rollout_id=7,
     )
     samples = [
         sample(
@@ -271,10 +269,7 @@ def of_miles(groups, by_std=True):
         for number, (rewards, lengths) in enumerate(groups)
         for reward, length in zip(rewards, lengths)
     ]
-    trainer = SimpleNamespace(
-        args=args, custom_reward_post_process_func=None, rollout_id=7
-    )
-    raw_rewards, rewards = process(trainer, samples)
+    raw_rewards, rewards = process.run(trainer, samples)
     return {
         "self": trainer,
         "samples": samples,
@@ -298,10 +293,8 @@ def test_the_recipe_for_slime_records_what_miles_computes(tmp_path, estimator):
 
 def test_miles_0_0_2_compares_all_rows_where_one_is_lost(tmp_path):
     """The bug of slime issue 1414, in the function as released."""
-    groups = list(zip(REWARDS, LENGTHS))
-    groups[0] = (REWARDS[0][:3], LENGTHS[0][:3])
     with pytest.raises(gradebook.WrongAdvantages) as error:
-        follow("slime", tmp_path, {"estimator": "grpo"}, **of_miles(groups))
+        follow("slime", tmp_path, {"estimator": "grpo"}, **of_miles(ONE_LOST))
     finding = error.value.finding
     assert finding.verdict == "other"
     assert gradebook.bug("whole_batch").title in finding.sentence

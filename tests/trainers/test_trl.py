@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import warnings
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -27,7 +26,6 @@ from transformers import (  # noqa: E402
 )
 
 import gradebook  # noqa: E402
-from gradebook.core.differences import same  # noqa: E402
 from gradebook.logs.log import check_log  # noqa: E402
 from gradebook.trainers.trl import Watched, declared  # noqa: E402
 
@@ -69,19 +67,6 @@ def brevity(completions, **_):
     return [1.0 / (1 + len(text.split())) for text in completions]
 
 
-def awkward(prompts, completions, **_):
-    """Rewards on which faults of number types show: a flat group of a number
-    that float32 rounds, and a group of almost equal numbers."""
-    words = [len(text.split()) for text in completions]
-    flat = {"three": 100.1, "two six": 1.0}
-    return [
-        flat[prompt] + (prompt == "two six") * 1e-4 * count
-        if prompt in flat
-        else reward
-        for prompt, count, reward in zip(prompts, words, unsure(completions))
-    ]
-
-
 def unsure(completions, **_):
     """No reward for a completion that begins with "one"."""
     return [
@@ -102,55 +87,22 @@ class Logging(trl.GRPOTrainer):
         return output
 
 
-NEEDS = {
-    "filtered_first": {"mask_no_eos": True},
-    "no_eos_outliers": {"mask_no_eos": True},
-    "one_pass_variance": {"baseline": "leave_one_out", "scale": "others_std"},
-    "padded_mean": {"whiten_tokens": True, "whiten_ddof": 0},
-}
-"""Settings under which a fault shows and that TRL does not have."""
-COUNTS = {"rejected_rows": "length", "unscored_rows": "scored"}
-"""The column that decides which rows count, where TRL declares none."""
-LOST = ("partial_groups", "whole_batch")
-"""Faults that show where a rollout of some prompt is lost: TRL loses none."""
-
-
 class Faulty(Logging):
-    """The trainer with one stage replaced, another one in each generation,
-    and a new guard for each.
-
-    expected  bug -> whether its numbers differ from the correct ones
-    found     bug -> what the guard said
-    same      bug -> the bugs that give the same numbers on those rows
-    """
+    """The trainer with one stage replaced by that of a bug."""
 
     def _generate_and_score_completions(self, inputs):
         output = super()._generate_and_score_completions(inputs)
-        if not self.model.training:
-            return output
-        name = next(self.faults)
-        found = partial(self.found.__setitem__, name)
-        settings = declared(self.args) | NEEDS.get(name, {})
         rows = self.generated_rows(output)
-        if name in LOST:
-            kept = torch.arange(len(rows["reward"])) != 9
-            rows = {key: column[kept] for key, column in rows.items()}
-        correct = run(gradebook.CORRECT, rows, settings)
-        every = {
-            other: run(gradebook.bug(other).engine, rows, settings)
-            for other in gradebook.BUGS
-        }
-        wrong = every[name]
-        self.expected[name] = not bool(same(correct, wrong).all())
-        self.same[name] = {other for other in every if torch.equal(every[other], wrong)}
-        if name in (*NEEDS, *LOST, *COUNTS):
-            self._guard = None  # of the generation before
-            counts = {"counts": COUNTS[name]} if name in COUNTS else {}
-            guard = gradebook.Guard(declared=settings | counts, action=found)
-            guard.step(0, **rows | {"advantage": wrong.float()})
-            return output
-        self.watch(guard=found)
-        output["advantages"] = wrong.float()
+        batch = gradebook.Batch(
+            rows["prompt"],
+            rows["reward"].nan_to_num().double(),
+            mask=torch.arange(int(rows["length"].max())) < rows["length"][:, None],
+            eos=rows["eos"],
+            scored=~rows["reward"].isnan(),
+            settings=gradebook.Settings(**declared(self.args)),
+        )
+        faulty = gradebook.run(gradebook.bug(self.bug).engine, batch)
+        output["advantages"] = faulty.advantage.float()
         return output
 
 
@@ -160,24 +112,6 @@ class Trainer(Watched, Logging):
 
 class FaultyTrainer(Watched, Faulty):
     pass
-
-
-def run(engine, rows, settings):
-    """An engine's advantages of the rows that a trainer generated. Where it
-    cannot run, as a trainer would stop, the correct ones."""
-    length = rows["length"]
-    batch = gradebook.Batch(
-        rows["prompt"],
-        rows["reward"].nan_to_num().double(),
-        mask=torch.arange(max(int(length.max()), 1)) < length[:, None],
-        eos=rows["eos"],
-        scored=~rows["reward"].isnan(),
-        settings=gradebook.Settings(**settings),
-    )
-    try:
-        return gradebook.run(engine, batch).advantage
-    except gradebook.GradebookError:
-        return gradebook.run(gradebook.CORRECT, batch).advantage
 
 
 def trainer(folder, functions=(sixes, brevity), kind=Trainer, **changed):
@@ -300,50 +234,16 @@ def test_rows_that_no_function_scored_are_unscored(tmp_path):
     assert check_log([tmp_path / "run"]).verdict == "correct"
 
 
-SHOWN = {
-    *("bf16_rewards", "float32_dust", "missing_parentheses"),
-    *("rejected_rows", "swapped_scale", "uid_per_rollout"),
-    *("unscored_rows", "variance_floor", *NEEDS, *LOST),
-}
-"""The bugs that can be seen in what TRL hands over. The others need a
-rollout's id, its transitions, or texts, or leave no trace in advantages."""
-ALIKE = {"filtered_first", "float32_dust"}
-"""Those of them that give the correct numbers, or another bug's, on the rows
-that are generated here."""
-UNPROVED = {"one_pass_variance", "partial_groups", "uid_per_rollout"}
-"""One generation need not prove these: the check asks, or finds nothing but
-zeros, and a guard acts on neither."""
-
-
-def test_the_guard_names_the_stage_that_was_replaced(tmp_path):
-    """Where a bug's numbers differ from TRL's on a generation's rows, and
-    only there. Rows without a score and rows of no length are among them."""
-    named = set()
-    for scale in ("group", "batch", "none"):
-        one = trainer(
-            tmp_path / scale,
-            [awkward],
-            FaultyTrainer,
-            scale_rewards=scale,
-            mask_truncated_completions=True,
-            log_completions=False,
-            num_generations=7,
-            per_device_train_batch_size=28,
-            max_steps=len(gradebook.BUGS),
-        )
-        one.faults = iter(gradebook.BUGS)
-        one.expected, one.found, one.same = {}, {}, {}
-        one.train()
-        off = {name for name, differs in one.expected.items() if differs}
-        assert off - UNPROVED <= set(one.found) <= off
-        for name, finding in one.found.items():
-            known = one.same[name] if name in SHOWN else {""}
-            titles = {gradebook.bug(same).title for same in known - {""}}
-            # Another computation than declared: the sentence says whose it is.
-            said = {t for t in titles if t in finding.sentence}
-            assert finding.bug in known or said, (scale, name, str(finding))
-            named.add(name if said else finding.bug)
-    assert named >= SHOWN - ALIKE - UNPROVED
+@pytest.mark.parametrize("bug", ["swapped_scale", "missing_parentheses"])
+def test_the_guard_names_the_stage_that_was_replaced(tmp_path, bug):
+    findings = []
+    one = trainer(tmp_path, kind=FaultyTrainer, log_completions=False, max_steps=1)
+    one.bug = bug
+    one.watch(guard=findings.append)
+    one.train()
+    (finding,) = findings
+    # Another computation than declared: the sentence says whose it is.
+    assert finding.bug == bug or gradebook.bug(bug).title in finding.sentence
 
 
 if __name__ == "__main__":

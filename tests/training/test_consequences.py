@@ -36,70 +36,55 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def at_update(run, *updates):
-    """measure -> effect at each of these updates."""
-    curves = trained(run, max(updates))
-    return {
-        update: {
-            name: effect(*values[curves.updates.index(update)])
-            for name, values in curves.values.items()
-        }
-        for update in updates
-    }
+def at_update(run, update):
+    """measure -> effect after this update."""
+    curves = trained(run, update)
+    return {name: effect(*values[-1]) for name, values in curves.values.items()}
+
+
+def first_batch(bug, value, seeds):
+    """The training at its start, and the correct engine's batch of all seeds
+    with its log-probabilities."""
+    made = Training(Run(bug, value), range(seeds))
+    policy = made.logits().detach().log_softmax(-1)
+    return made, made.batches(policy, next(made.luck))[0]
 
 
 # Exact measures, against numbers worked out by hand
 
-
-def test_a_word_succeeds_with_the_product_of_its_three_chances():
-    """Chances 0.9, 0.8, .. 0.2 for each of two letters and EOS."""
-    task = spell()
-    by_hand = sum((n / 10) ** 3 for n in range(2, 10)) / 8
-    assert float(success(task, task.chance)) == pytest.approx(by_hand)
+WORD = sum((n / 10) ** 3 for n in range(2, 10)) / 8
+"""Chances 0.9, 0.8, .. 0.2 for each of two letters and EOS."""
 
 
-def test_free_letters_add_only_the_chance_not_to_stop_early():
-    task = spell(free=2)
-    by_hand = sum((n / 10) ** 3 for n in range(2, 10)) / 8 * 0.98**2
-    assert float(success(task, task.chance)) == pytest.approx(by_hand)
-    assert float(letters_in_use(task, task.chance)) == pytest.approx(7)
-
-
-def test_a_lock_that_needs_one_turn_opens_unless_it_is_quit_first():
-    """Prompt 0 needs one right action (0.85) and quits with 0.05: over
-    eight turns 0.85 (1 - 0.1^8) / 0.9."""
-    task = lock()
-    only = replace(task, solvable=torch.arange(8) == 0)
-    by_hand = 0.85 * (1 - 0.1**8) / 0.9
-    assert float(success(only, task.chance)) == pytest.approx(by_hand)
-
-
-def test_turns_without_a_solution_end_by_quitting_or_after_eight():
-    """(1 - 0.95^8) / 0.05 turns."""
-    task = lock(failure=-0.1, unsolvable=2)
-    by_hand = (1 - 0.95**8) / 0.05
-    assert float(wasted_turns(task, task.chance)) == pytest.approx(by_hand)
-
-
-def test_a_ramble_succeeds_where_the_answer_comes_before_eos():
-    """Prompt 0: said by token k and ended by token 8, summed by hand over
-    the number of tokens before the answer."""
-    task = ramble()
-    only = replace(task, solvable=torch.arange(8) == 0)
-    said, eos = 0.4, 0.12
-    by_hand = sum(
-        (1 - said - eos) ** before * said * (1 - (1 - eos) ** (7 - before))
-        for before in range(8)
-    )
-    assert float(success(only, task.chance)) == pytest.approx(by_hand)
+@pytest.mark.parametrize(
+    "task, measure, only_first, by_hand",
+    [
+        (spell(), success, False, WORD),
+        # Free letters add only the chance not to stop early.
+        (spell(free=2), success, False, WORD * 0.98**2),
+        (spell(free=2), letters_in_use, False, 7),
+        # Prompt 0 needs one right action (0.85) and quits with 0.05.
+        (lock(), success, True, 0.85 * (1 - 0.1**8) / 0.9),
+        # Turns without a solution end by quitting or after eight.
+        (lock(-0.1, unsolvable=2), wasted_turns, False, (1 - 0.95**8) / 0.05),
+        # Prompt 0: 0.4 says the answer, 0.12 is EOS; summed over the number of
+        # tokens before the answer.
+        (
+            *(ramble(), success, True),
+            sum(0.48**n * 0.4 * (1 - 0.88 ** (7 - n)) for n in range(8)),
+        ),
+    ],
+)
+def test_a_measure_of_the_reference_policy(task, measure, only_first, by_hand):
+    if only_first:
+        task = replace(task, solvable=torch.arange(8) == 0)
+    assert float(measure(task, task.chance)) == pytest.approx(by_hand)
 
 
 def test_what_is_sampled_has_the_exact_chance():
     """Rewards of 4096 rollouts beside the exact success, within four
     standard errors."""
-    made = Training(Run("partial_groups", 0.0), range(16))
-    policy = made.logits().detach().log_softmax(-1)
-    batch, _ = made.batches(policy, next(made.luck))[0]
+    made, (batch, _) = first_batch("partial_groups", 0.0, 16)
     exact = float(success(made.task, made.task.chance))
     share = float(batch.reward.mean())
     error = math.sqrt(exact * (1 - exact) / batch.rows)
@@ -108,9 +93,7 @@ def test_what_is_sampled_has_the_exact_chance():
 
 
 def test_a_quarter_to_a_third_of_the_rollouts_is_rejected_at_the_start():
-    made = Training(Run("rejected_rows", 0.0), range(16))
-    policy = made.logits().detach().log_softmax(-1)
-    batch, _ = made.batches(policy, next(made.luck))[0]
+    _, (batch, _) = first_batch("rejected_rows", 0.0, 16)
     rejected = 1 - batch.mask.any(-1).double().mean()
     assert 0.24 < float(rejected) < 0.36
 
@@ -210,14 +193,11 @@ def test_the_batch_of_an_update_is_the_one_that_was_trained_on():
 
 def test_a_rollout_that_is_cut_has_a_row_for_each_token():
     """Every token once, all rows of a rollout with its reward and group."""
-    made = Training(Run("fan_out", 100.0), range(2))
-    policy = made.logits().detach().log_softmax(-1)
-    batch, logp = made.batches(policy, next(made.luck))[0]
+    _, (batch, logp) = first_batch("fan_out", 100.0, 2)
     assert batch.tokens.tolist() == [1] * batch.rows
     assert batch.rows > 2 * 8 * 8
     assert logp.shape == batch.mask.shape
-    whole = Training(Run("fan_out", 0.0), range(2))
-    rollouts, _ = whole.batches(policy, next(whole.luck))[0]
+    _, (rollouts, _) = first_batch("fan_out", 0.0, 2)
     assert rollouts.rows == 2 * 8 * 8
     counts = torch.bincount(batch.rollout)
     assert counts.tolist() == rollouts.tokens.tolist()
@@ -225,9 +205,7 @@ def test_a_rollout_that_is_cut_has_a_row_for_each_token():
 
 
 def test_a_rollout_without_a_score_has_the_filler_0():
-    made = Training(Run("unscored_rows", -2.0), range(16))
-    policy = made.logits().detach().log_softmax(-1)
-    batch, _ = made.batches(policy, next(made.luck))[0]
+    _, (batch, _) = first_batch("unscored_rows", -2.0, 16)
     share = 1 - float(batch.scored.double().mean())
     assert abs(share - 0.3) < 4 * math.sqrt(0.3 * 0.7 / batch.rows)
     assert set(batch.reward[~batch.scored].tolist()) == {0.0}
@@ -236,50 +214,33 @@ def test_a_rollout_without_a_score_has_the_filler_0():
 
 # What each bug does: a small size of the figures
 
-
-@pytest.mark.parametrize(
-    "bug, value, update, measure, kind, least, most",
-    [
-        ("no_eos_outliers", 0.0, 100, "success", MORE, 0.0, 0.05),
-        ("no_eos_outliers", 1.5, 50, "success", LESS, 0.7, 1.0),
-        ("partial_groups", 5.0, 50, "success", LESS, 0.25, 0.42),
-        pytest.param(
-            *("zero_std_kl", 0.04, 150, "letters_in_use", MORE, 0.3, 1.2),
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            *("double_normalization", -0.1, 200, "wasted_turns", MORE),
-            *(0.8, 2.6),
-            marks=pytest.mark.long,
-        ),
-        ("rejected_rows", 1.0, 50, "success", LESS, 0.04, 0.14),
-    ],
-)
-def test_the_effect_has_the_prototype_s_direction_and_size(
-    bug, value, update, measure, kind, least, most
-):
-    found = at_update(Run(bug, value, "adam", 8), update)[update][measure]
-    assert found.kind == kind
-    assert least < abs(found.difference) < most
+LONG = pytest.mark.long
 
 
 @pytest.mark.parametrize(
-    "bug, value, kind, least, most",
+    "bug, value, update, kind, least, most",
     [
-        ("missing_parentheses", 1.0, LESS, 0.35, 0.5),
-        ("uid_per_rollout", 0.0, MORE, 0.0, 0.06),
-        ("uid_per_rollout", 1.0, LESS, 0.15, 0.32),
-        ("micro_batch_means", 2.0, MORE, 0.2, 0.6),
-        ("bf16_rewards", 1001.0, LESS, 0.6, 0.76),
-        ("padded_mean", -0.1, SAME, 0.0, 0.4),
+        # The prototype's direction and size.
+        ("no_eos_outliers", 0.0, 100, MORE, 0.0, 0.05),
+        ("no_eos_outliers", 1.5, 50, LESS, 0.7, 1.0),
+        ("partial_groups", 5.0, 50, LESS, 0.25, 0.42),
+        pytest.param("zero_std_kl", 0.04, 150, MORE, 0.3, 1.2, marks=LONG),
+        pytest.param("double_normalization", -0.1, 200, MORE, 0.8, 2.6, marks=LONG),
+        ("rejected_rows", 1.0, 50, LESS, 0.04, 0.14),
+        # Those of 32 seeds, which the bench prints.
+        ("missing_parentheses", 1.0, 50, LESS, 0.35, 0.5),
+        ("uid_per_rollout", 0.0, 50, MORE, 0.0, 0.06),
+        ("uid_per_rollout", 1.0, 50, LESS, 0.15, 0.32),
+        ("micro_batch_means", 2.0, 50, MORE, 0.2, 0.6),
+        ("bf16_rewards", 1001.0, 50, LESS, 0.6, 0.76),
+        ("padded_mean", -0.1, 50, SAME, 0.0, 0.4),
+        # Without dust the second normalization wastes no turns.
+        ("double_normalization", -0.25, 200, SAME, 0.0, 0.2),
     ],
 )
-def test_the_second_shelf_s_effects_are_those_of_32_seeds(
-    bug, value, kind, least, most
-):
-    """After 50 updates; the bench prints the figures of 32 seeds."""
-    measure = study(bug).measure
-    found = at_update(Run(bug, value, "adam", 8), 50)[50][measure]
+def test_the_effect_of_a_bug(bug, value, update, kind, least, most):
+    run = Run(bug, value, "adam", 8)
+    found = at_update(run, update)[study(bug).measure]
     assert found.kind == kind
     assert least <= abs(found.difference) < most
 
@@ -296,9 +257,4 @@ def test_the_second_shelf_s_effects_are_those_of_32_seeds(
 )
 def test_a_bug_that_is_off_changes_nothing_at_all(bug, value):
     run = Run(bug, value, "adam", 8)
-    assert all(one.exact for one in at_update(run, 30)[30].values())
-
-
-def test_without_dust_the_second_normalization_wastes_no_turns():
-    run = Run("double_normalization", -0.25, "adam", 8)
-    assert at_update(run, 200)[200]["wasted_turns"].kind == SAME
+    assert all(measure.exact for measure in at_update(run, 30).values())
