@@ -540,13 +540,6 @@ def test_who_does_not_follow_is_told_where_the_lead_is(led):
     assert seat.app.session_state["cases"][Q] == "partial_groups-tail"
 
 
-def test_the_lead_sees_how_many_are_at_the_question(led):
-    lead, code = led
-    for case in (Q, Q, "partial_groups-tail"):
-        Seat(code, follow=False).at(case)
-    assert "2 of 3 are at this question" in lead.run().text
-
-
 def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
     monkeypatch.setattr(widgets.wrong_codes()[0], "free", -100)
     monkeypatch.setattr(widgets, "client", lambda: "one machine")
