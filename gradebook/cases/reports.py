@@ -98,19 +98,13 @@ class Report:
         """The report's batch for a draft and a board. Before the answer it
         names no bug, and a bug's batch is like any other."""
         source = self.source
-        plain = PlainCase(
-            name=self.question,
-            title=f"Report {self.number + 1}",
-            rows=source.rows,
-            settings=source.settings,
-            focus=source.focus,
-        )
+        batch = (source.rows, source.settings, source.focus)
         if not answered or isinstance(source, Alarm):
-            return plain
-        return replace(
-            plain,
-            name=f"{self.question}-answered",
-            title=source.title,
+            return PlainCase(self.question, f"Report {self.number + 1}", *batch)
+        return PlainCase(
+            f"{self.question}-answered",
+            source.title,
+            *batch,
             bugs=source.bugs,
             engine_names=source.engine_names,
         )
@@ -146,11 +140,9 @@ def game(seed: str, every: bool = False) -> tuple[Report, ...]:
 def named(question: str) -> Report | None:
     """The report that has this name in a room, if it is one's."""
     kind, _, rest = question.partition("-")
-    seed, _, number = rest.partition("-")
-    if kind not in ("report", "every") or not number.isdecimal():
-        return None
+    seed, _, _ = rest.partition("-")
     reports = game(seed, kind == "every")
-    return reports[int(number)] if int(number) < len(reports) else None
+    return next((r for r in reports if r.question == question), None)
 
 
 def _draw(*parts: str) -> str:

@@ -161,7 +161,7 @@ def _read(path: Path) -> Scenario:
 # What a draft, the board and a link need of a case that is no bug's scenario
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class PlainCase(Part):
     """A batch, and what it is called.
 
