@@ -44,16 +44,13 @@ def look(name: str, state: State) -> Comparison:
     """
     batch = state.batch()
     trace = run(CORRECT, batch)
-    if name != NONE:
-        try:
-            trace = run(swap(name).engine, batch)
-        except GradebookError:
-            raise Crash(
-                "The trainer stopped with an error on this batch. That is a clue, too."
-            ) from None
+    try:
+        trace = run(swap(name).engine, batch) if name else trace
+    except GradebookError:
+        clue = "The trainer stopped with an error on this batch. That is a clue, too."
+        raise Crash(clue) from None
     values = [float(f"{x:.{DIGITS}g}") for x in trace.advantage.tolist()]
-    advantage = torch.tensor(values, dtype=torch.float64)
-    rounded = replace(trace, advantage=advantage)
+    rounded = replace(trace, advantage=torch.tensor(values, dtype=torch.float64))
     return Comparison(batch, rounded, rounded)
 
 
