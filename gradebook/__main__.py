@@ -122,7 +122,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_usage(sys.stderr)
         return WRONG
     try:
-        return _run(options)
+        if options.command == "app":
+            return start_app(options.options)
+        if options.command == "check":
+            return _check(options)
+        if options.command == "probe":
+            from gradebook.trainers.command import probe_command
+
+            return probe_command(
+                options.function, options.trainer, options.declared, options.format
+            )
+        print(bug_list() if options.command == "bugs" else explain(options.bug))
+        return 0
     except GradebookError as error:
         reason = str(error)
     except KeyboardInterrupt:
@@ -133,21 +144,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reason = f"unexpected error, please report it: {type(error).__name__}: {error}"
     print(_printable(f"gradebook: {' '.join(reason.split())}"), file=sys.stderr)
     return WRONG
-
-
-def _run(options: argparse.Namespace) -> int:
-    if options.command == "app":
-        return start_app(options.options)
-    if options.command == "check":
-        return _check(options)
-    if options.command == "probe":
-        from gradebook.trainers.command import probe_command
-
-        return probe_command(
-            options.function, options.trainer, options.declared, options.format
-        )
-    print(bug_list() if options.command == "bugs" else explain(options.bug))
-    return 0
 
 
 def entry() -> NoReturn:

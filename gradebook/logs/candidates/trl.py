@@ -107,10 +107,10 @@ def read_as_trl(
         raise refuse(expected, len(weights), "weights")
     training = _training(table) if columns.by_place else None
     default = tuple(map(float, weights)) if weights else (1.0,) * len(names)
-    known = weights is not None or len(names) == 1
+    settled = weights is not None or len(names) == 1
     reading = Reading(default, group_size, training)
     sample = _sample(table if training is None else table[training])
-    plain = known or "prompt" not in table
+    plain = settled or "prompt" not in table
     if not len(sample) or (plain and not columns.by_place):
         return reading
     sizes: list[int | None] = [group_size]
@@ -120,13 +120,15 @@ def read_as_trl(
         common = _common_run(sample)
         sizes = [*(n for n in range(common, 1, -1) if common % n == 0), None]
     if "advantage" not in sample:
-        reading = replace(reading, group_size=sizes[0], why=GIVEN if known else ASSUMED)
+        reading = replace(
+            reading, group_size=sizes[0], why=GIVEN if settled else ASSUMED
+        )
         return _with_notes(sample, columns, reading)
     tries = [
         (*shares, replace(reading, group_size=size, normalized=eps, weights=w, why=why))
         for size in sizes
         for eps in ((None, *EPS) if len(names) > 1 else (None,))
-        for shares, why, w in _tried(_by_place(sample, size), eps, default, known)
+        for shares, why, w in _tried(_by_place(sample, size), eps, default, settled)
     ]
     share, _, best = max(tries, key=lambda each: each[:2])
     if best.why == EQUAL and best.group_size == 2:
@@ -151,7 +153,7 @@ Try = tuple[tuple[float, float], str, tuple[float, ...]]
 
 
 def _tried(
-    sample: pd.DataFrame, eps: float | None, default: tuple[float, ...], known: bool
+    sample: pd.DataFrame, eps: float | None, default: tuple[float, ...], settled: bool
 ) -> list[Try]:
     """Weights to try, likely ones first: how large a share of the rows they
     explain, nearly and closely, and where they come from."""
@@ -163,8 +165,8 @@ def _tried(
     step, group, advantage = _steps(sample), _groups(sample), advantage[counts]
     rewards = sample[functions_of(sample)].to_numpy()
     rewards = np.nan_to_num(rewards, posinf=0, neginf=0)
-    tries = [(GIVEN if known else EQUAL, default)]
-    if not known:
+    tries = [(GIVEN if settled else EQUAL, default)]
+    if not settled:
         weights = solved(rewards, advantage, step, group)
         tries = [(SOLVED, weights), *tries] if weights else tries
         tries += [(ALONE, tuple(row)) for row in np.eye(len(default)).tolist()]

@@ -97,7 +97,11 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
         columns["length"] = mask.sum(-1).cpu().numpy()
     for name, cell in cells.items():
         if name in LABELS:
-            columns[name] = _encodable(label_cells(name, cell, rows))
+            labels = label_cells(name, cell, rows)
+            if labels.dtype == object:  # half characters stand in no file
+                texts = [t.encode("utf-8", "backslashreplace").decode() for t in labels]
+                labels = np.array(texts, dtype=object)
+            columns[name] = labels
         elif name in FLAGS:
             columns[name] = read_flags(name, cell, rows).cpu().numpy()
         elif name in WHOLE:
@@ -127,14 +131,6 @@ def _floats(key: str, value: Any, rows: int | None = None) -> tuple[Tensor, str]
         kind = str(tensor.dtype).removeprefix("torch.")
         tensor = tensor.float()
     return read_numbers(key, tensor, dims, rows), kind
-
-
-def _encodable(labels: np.ndarray) -> np.ndarray:
-    """The labels without half characters, which no file can hold."""
-    if labels.dtype != object:
-        return labels
-    texts = [label.encode("utf-8", "backslashreplace").decode() for label in labels]
-    return np.array(texts, dtype=object)
 
 
 def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, bool]:
