@@ -32,8 +32,8 @@ class Environment:
     reward    float64 [K] what a rollout earns that stops in this state
     chance    float64 [P, L, A] the reference policy, where training starts
     most      actions after which a rollout is cut
-    solvable  bool [P] some rollout of the prompt can succeed
     free      places where any letter will do
+    solvable  bool [P] some rollout of the prompt can succeed
     """
 
     after: Tensor
@@ -43,8 +43,8 @@ class Environment:
     reward: Tensor
     chance: Tensor
     most: int
-    solvable: Tensor
     free: tuple[int, ...] = ()
+    solvable: Tensor = torch.ones(PROMPTS, dtype=torch.bool)
 
 
 WORDS = (
@@ -87,17 +87,17 @@ def spell(free: int = 0, right: float = 1.0, wrong: float = 0.0) -> Environment:
                 chance[prompt, place] = _chances(eos + 1, {eos: 0.02})
         after[prompt, length, eos] = done
         chance[prompt, length] = _chances(eos + 1, {eos: sure})
-    succeeds = _only(done, done + 1)
+    states = torch.arange(done + 1)
+    succeeds = states == done
     positions = torch.arange(length + 1)
     return Environment(
         after,
         place=torch.cat([positions, positions, torch.zeros(2).long()]),
-        ends=_only(missed, done + 1) | succeeds,
+        ends=states >= missed,
         succeeds=succeeds,
         reward=torch.where(succeeds, right, wrong).double(),
         chance=chance,
         most=length + 1,
-        solvable=torch.ones(PROMPTS, dtype=torch.bool),
         free=tuple(range(word, length)),
     )
 
@@ -135,7 +135,7 @@ def lock(failure: float = 0.0, unsolvable: int = 0) -> Environment:
         after,
         place=torch.tensor([0, 1, 2, 0, 0]),
         ends=torch.tensor([False, False, False, True, True]),
-        succeeds=_only(opened, opened + 1),
+        succeeds=torch.arange(5) == opened,
         reward=torch.tensor([late, late, late, failure, 1.0], dtype=torch.float64),
         chance=chance,
         most=8,
@@ -169,11 +169,10 @@ def ramble(unfinished: float = 1.0) -> Environment:
         after,
         place=torch.tensor([0, 1, 0, 0]),
         ends=torch.tensor([False, False, True, True]),
-        succeeds=_only(3, 4),
+        succeeds=torch.arange(4) == 3,
         reward=torch.tensor([0.0, unfinished, 0.0, 1.0], dtype=torch.float64),
         chance=chance,
         most=8,
-        solvable=torch.ones(PROMPTS, dtype=torch.bool),
     )
 
 
@@ -190,10 +189,6 @@ def _chances(actions: int, fixed: Mapping[int, float]) -> Tensor:
     return chance
 
 
-def _only(state: int, states: int) -> Tensor:
-    return torch.arange(states) == state
-
-
 ENVIRONMENTS: Mapping[str, Callable[..., Environment]] = {
     "spell": spell,
     "lock": lock,
@@ -204,10 +199,9 @@ ENVIRONMENTS: Mapping[str, Callable[..., Environment]] = {
 # Figures of a policy
 
 
-MORE, LESS, SAME = "more", "less", "same"
-"""What the faulty run's measure is, beside the correct one's."""
-KINDS = (MORE, LESS, SAME)
-"""In the order of a measure's choices."""
+KINDS = MORE, LESS, SAME = "more", "less", "same"
+"""What the faulty run's measure is, beside the correct one's, in the order of a
+measure's choices."""
 
 
 @dataclass(frozen=True)
