@@ -75,8 +75,8 @@ class Judgement:
     @property
     def bug(self) -> str:
         """The bug that is named or asked about, or ""."""
-        named = self.suspect is not None and self.verdict in ("suspect", "asks")
-        return self.suspect.bug if self.suspect is not None and named else ""
+        named = self.suspect if self.verdict in ("suspect", "asks") else None
+        return named.bug if named else ""
 
     @property
     def estimator(self) -> str:

@@ -59,12 +59,12 @@ def verdict_of(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> str:
 def telling_columns(record: Bug) -> tuple[str, ...]:
     """Columns of a log whose meaning the bug rests on."""
     flat = [c if isinstance(c, str) else c[0] for c in record.columns]
-    return tuple(c for c in flat if c != "prompt") or tuple(flat)
+    return tuple(c for c in flat if c != "prompt") or ("prompt",)
 
 
 def main_column(record: Bug) -> str:
     """The column that says how rows count."""
-    return (telling_columns(record) or ("prompt",))[0]
+    return telling_columns(record)[0]
 
 
 def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:

@@ -240,9 +240,10 @@ def search_bugs(
 def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) -> None:
     """Runs each bug under few settings; where these come near, under all
     others like them, until some fit every step."""
+    lone = bool((steps.groups.size == 1).any())
     whitened = (bugs.WHITENED,) if "length" in steps.has else ()
     for shapes in ((*bugs.SHAPES, *bugs.RARE), *whitened):
-        table, done = bugs.conventions(asked, steps, shapes), set[str]()
+        table, done = bugs.conventions(asked, lone, shapes), set[str]()
         like: dict[tuple, Suspect] = {}
         for each in bugs.suspects(steps, table, group_size=asked.group_size):
             if each.bug in done:

@@ -93,18 +93,17 @@ class Suspect:
 
 def conventions(
     asked: Asked,
-    steps: LoggedSteps,
+    lone: bool,
     shapes: Sequence[Changes],
     details: Sequence[tuple[int, float]] = DETAILS[:1],
 ) -> tuple[Settings, ...]:
     """Settings that a bug is tried under, as far as they agree with what was
-    declared, none where no engine computes that. What a lone row gets matters
-    only where groups or strides leave one."""
+    declared, none where no engine computes that; `lone` where what a lone row gets
+    may matter."""
     if not asked.by_engine:
         return ()
-    sizes, table = steps.groups.size, dict[Settings, None]()
-    whole = bool((sizes == sizes[0]).all()) and sizes[0] > 1
-    for lone_row, shape in product(("raw",) if whole else ("raw", "zero"), shapes):
+    table: dict[Settings, None] = {}
+    for lone_row, shape in product(("raw", "zero")[: 1 + lone], shapes):
         for ddof, eps in details if shape.get("scale") != "none" else details[:1]:
             usual = {"lone_row": lone_row, "ddof": ddof, "eps": eps}
             table[Settings(**{**usual, **shape, **asked.declared})] = None
@@ -122,7 +121,9 @@ def settings_beside(
         for r in readings[:3]
         if (r.settings.baseline, r.settings.scale) == (r.baseline, r.scale)
     ]
-    table = conventions(asked, steps, (*named, *SHAPES), details)
+    sizes = steps.groups.size  # strides leave a lone row where these are unequal
+    lone = bool((sizes != sizes[0]).any() or sizes[0] == 1)
+    table = conventions(asked, lone, (*named, *SHAPES), details)
     more = [r.settings for r in readings[:3] if r.over == "tokens"]
     if readings and readings[0].baseline != "none":
         scale = "none" if readings[0].divides else "group_std"

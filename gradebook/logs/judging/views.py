@@ -20,7 +20,14 @@ CLIPS = (20.0, 10.0, 5.0, 1.0)
 
 def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
     """The rows as readings may see them, the usual ways first."""
-    counting = _rows_that_count(steps, asked.declared.get("mask_no_eos"))
+    counting = ["flagged"]
+    if not bool(steps.batch.eos.all()):
+        counting.append("ended")
+    if not Rows(steps).counted.all():
+        counting.append("all")
+    masked = asked.declared.get("mask_no_eos")
+    if masked is not None:
+        counting = ["ended"] if masked else ["flagged", "all"]
     for rows in counting:
         yield Rows(steps, rows, clip=asked.reward_clip)
     for grouping, group in groupings(steps):
@@ -35,14 +42,6 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
         if largest > clip:
             for rows in counting:
                 yield Rows(steps, rows, clip=clip)
-
-
-def _rows_that_count(steps: LoggedSteps, masked: bool | None) -> tuple[str, ...]:
-    """Which of ROWS are different on these rows; `masked` was declared."""
-    if masked is not None:
-        return ("ended",) if masked else ("flagged", "all")
-    ended = () if bool(steps.batch.eos.all()) else ("ended",)
-    return ("flagged", *ended, *(() if Rows(steps).counted.all() else ("all",)))
 
 
 def groupings(steps: LoggedSteps) -> Iterator[tuple[str, np.ndarray]]:
