@@ -370,8 +370,8 @@ def blank(steps: LoggedSteps | None) -> pd.DataFrame:
 
 
 def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
-    """What is correct beside the log: on steps that are another computation
-    than declared, what was declared; else the named reading, the correct engine
+    """What is correct beside the log: on steps that are not what was declared,
+    what was; else the named reading, the correct engine
     beside the bug, or the reading that fits most. float64 [R]"""
     candidates, steps = whole.candidates, whole.candidates.steps
     fits, values = candidates.readings, steps.advantage
@@ -389,7 +389,8 @@ def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
             )
             if reading is not None and reading.grouping != "without copies":
                 values = compute(steps, reading).values
-        other = np.array([j.verdict == "other" for j in judged])[steps.step_of]
+        as_declared = ("other", "none fits") if candidates.asked.is_declared else ()
+        other = np.array([j.verdict in as_declared for j in judged])[steps.step_of]
         if other.any():
             declared = due(steps, candidates.asked, whole.readings)
             values = np.where(other, declared, values)
