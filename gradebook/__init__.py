@@ -24,8 +24,7 @@ if find_spec("torch") is None:
 
 from gradebook.analysis.comparison import Comparison
 from gradebook.bugs import BUGS
-from gradebook.cases.record import bug
-from gradebook.cases.scenario import Scenario, load
+from gradebook.cases.scenario import Scenario, bug, load
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import ESTIMATORS, Settings

@@ -31,9 +31,8 @@ from gradebook.cases.challenge import (
 )
 from gradebook.cases.state import State, start, typed_setting
 from gradebook.core.batch import Batch
-from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import minus, settled
+from gradebook.core.formatting import DUST, minus, settled
 from gradebook.engine.grouping import credited
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.engine.segments import by_group

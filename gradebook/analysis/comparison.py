@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gradebook.bugs import Swap, swapped
 from gradebook.cases.state import State
-from gradebook.core import differences
+from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.engine.loss import learning_tokens, token_weight
 from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
@@ -21,8 +21,8 @@ ROW_STAGES = STAGES[:-1]
 
 def same(a: Tensor, b: Tensor) -> Tensor:
     """Elementwise: the same flag or number, or floats that print alike
-    (`gradebook.core.differences`). bool."""
-    return differences.same(a, b) if a.is_floating_point() else a == b
+    (`gradebook.core.formatting`). bool."""
+    return formatting.same(a, b) if a.is_floating_point() else a == b
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Comparison:
     @property
     def flips(self) -> Tensor:
         """The advantage has the other sign in the faulty engine. bool [R]."""
-        return differences.flips(self.correct.advantage, self.faulty.advantage)
+        return formatting.flips(self.correct.advantage, self.faulty.advantage)
 
     def differs(self, stage: str) -> Tensor:
         """The stage's results differ. bool [R]; bool scalar for the loss."""

@@ -12,9 +12,8 @@ from torch import Tensor
 from gradebook.bugs import swap
 from gradebook.cases.reports import Evidence
 from gradebook.core.batch import Batch
-from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import plain, settled, signed
+from gradebook.core.formatting import DUST, plain, settled, signed
 from gradebook.engine.pipeline import CORRECT, STAGES, Trace, run
 
 GAMMA = 0.99

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gradebook.analysis.comparison import Comparison, same, voters
-from gradebook.core import differences
+from gradebook.core import formatting
 from gradebook.core.batch import Batch
-from gradebook.core.differences import DUST
-from gradebook.core.formatting import digits_apart, plain, settled, short, signed
+from gradebook.core.formatting import DUST, digits_apart, plain, settled, short, signed
 from gradebook.engine.baselines import baseline
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
@@ -82,7 +81,7 @@ def _number(
     a = float(getattr(comparison.correct, stage)[row])
     b = float(getattr(comparison.faulty, stage)[row])
     value, digits = float(getattr(trace, stage)[row]), digits_apart(a, b, least)
-    differs = not bool(differences.same(a, b))
+    differs = not bool(formatting.same(a, b))
     if stage in ("standardized", "advantage"):
         return Part(signed(settled(value), digits), differs)
     return Part(plain(value if stage == "scale" else settled(value), digits), differs)
@@ -100,7 +99,7 @@ def _quotient(comparison: Comparison, trace: Trace, row: int) -> Line:
             least = digits
     # A faulty stage may combine the three in another way.
     around = ("score ", ", baseline ", ", scale ", " give ")
-    if scale and bool(differences.same(far / scale, result)):
+    if scale and bool(formatting.same(far / scale, result)):
         opening, close = ("(", ")") if baseline < 0 else ("", "")
         around = ("(", f" − {opening}", f"{close}) / ", " = ")
     parts = [

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.core.differences import same
+from gradebook.core.formatting import same
 from gradebook.engine.pipeline import CORRECT, Engine, run
 
 

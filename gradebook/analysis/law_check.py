@@ -28,9 +28,15 @@ from gradebook.analysis.laws import (
     tried,
 )
 from gradebook.core.batch import Batch
-from gradebook.core.differences import SHOWS, same
 from gradebook.core.errors import GradebookError, choice
-from gradebook.core.formatting import counted, digits_apart, settled, signed
+from gradebook.core.formatting import (
+    SHOWS,
+    counted,
+    digits_apart,
+    same,
+    settled,
+    signed,
+)
 from gradebook.core.settings import Settings
 from gradebook.engine.grouping import present, score
 from gradebook.engine.pipeline import CORRECT, Engine, run

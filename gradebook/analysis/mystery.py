@@ -15,8 +15,7 @@ import torch
 from gradebook.analysis.challenges import changes
 from gradebook.analysis.comparison import Comparison, same
 from gradebook.bugs import BUGS, swap
-from gradebook.cases.record import bug
-from gradebook.cases.scenario import FOLDER, PlainCase
+from gradebook.cases.scenario import FOLDER, PlainCase, bug
 from gradebook.cases.schema import read_part
 from gradebook.cases.state import State, start
 from gradebook.core.errors import GradebookError

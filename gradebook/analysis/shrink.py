@@ -17,9 +17,8 @@ from gradebook.analysis.comparison import Comparison, compared
 from gradebook.cases.state import State
 from gradebook.cases.table import LISTS
 from gradebook.core.columns import as_text, number, parts, whole
-from gradebook.core.differences import DUST
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import counted
+from gradebook.core.formatting import DUST, counted
 
 MOST_RUNS = 2000
 """Candidates tried at most; a run of both engines takes about a

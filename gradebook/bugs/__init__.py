@@ -1,6 +1,6 @@
 """The faulty stages. One module a bug, holding exactly one stage function.
 
-What else is known about a bug stands in its scenario file; `gradebook.cases.record`
+What else is known about a bug stands in its scenario file; `gradebook.cases.scenario`
 puts both together. Bugs of different stages act together. Two bugs of one stage
 exclude each other, except where each only drops conditions of the stage.
 """

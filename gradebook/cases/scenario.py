@@ -6,14 +6,20 @@ type is a GradebookError with file, key, row and what is wrong.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from gradebook.bugs import BUGS, swaps
-from gradebook.cases.case import FROM_MAIN, KINDS, Case, SettingsTable
+from gradebook.bugs import BUGS, Swap, swap, swaps
+from gradebook.cases.case import (
+    FROM_MAIN,
+    KINDS,
+    Case,
+    Record,
+    Reported,
+    SettingsTable,
+)
 from gradebook.cases.schema import (
     Count,
     Part,
@@ -28,6 +34,7 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.project import PROJECT
 from gradebook.core.settings import Settings
+from gradebook.engine.pipeline import STAGES
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -158,6 +165,52 @@ def _read(path: Path) -> Scenario:
         raise error.inside(str(path)) from None
 
 
+# The record of a bug: its stage comes from gradebook/bugs/<bug>.py, all else from the
+# bug's own file scenarios/<bug>.toml. No other module names a bug.
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bug(Swap, Record, Reported):
+    """A bug: its stage, both functions, its engine and what is known of it;
+    `controls` are the settings on its page."""
+
+    controls: tuple[str, ...]
+
+
+@lru_cache
+def bug(name: str) -> Bug:
+    """The record of the bug of that name.
+
+    Raises GradebookError for a name that is not in BUGS, and as `load`
+    does for the bug's scenario file.
+
+    >>> "partial_groups" in BUGS
+    True
+    >>> bug("partial_groups").stage, bug("partial_groups").title
+    ('group', 'Partial groups')
+    """
+    stage, main = swap(name), load(name)
+    reported = {field.name: getattr(main, field.name) for field in fields(Reported)}
+    record = vars(stage) | vars(main.record) | reported
+    return Bug(**record, controls=main.controls)
+
+
+@lru_cache
+def by_trainer() -> dict[str, tuple[str, ...]]:
+    """The bugs of each trainer that had some, by trainer in the alphabet's
+    order."""
+    trainers = {name: bug(name).trainers for name in BUGS}
+    each = sorted({t for names in trainers.values() for t in names}, key=str.lower)
+    return {t: tuple(n for n in BUGS if t in trainers[n]) for t in each}
+
+
+@lru_cache
+def by_stage() -> dict[str, tuple[str, ...]]:
+    """The bugs of each stage, in the order of the stages; of some none."""
+    stages = {name: bug(name).stage for name in BUGS}
+    return {s: tuple(name for name in BUGS if stages[name] == s) for s in STAGES}
+
+
 # What a draft, the board and a link need of a case that is no bug's scenario
 
 
@@ -217,7 +270,7 @@ def start_case(name: str) -> Scenario:
         together = {case.name: case for case in combinations()}
         shipped_name = name.removeprefix(f"{SANDBOX}-")
         shipped = together.get(shipped_name) or load(shipped_name)
-    return dataclasses.replace(shipped, name=name, controls=SETTINGS)
+    return replace(shipped, name=name, controls=SETTINGS)
 
 
 def case(name: str) -> Scenario:

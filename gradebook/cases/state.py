@@ -2,7 +2,7 @@
 
 A state is never changed, only replaced: undo is going back to an older one,
 and a link is a state written down. A state on a page is a valid batch: an edit
-that makes none is refused (gradebook.cases.draft).
+that makes none is refused (gradebook.cases.edits).
 """
 
 from __future__ import annotations

@@ -14,8 +14,15 @@ from itertools import zip_longest
 from gradebook.bugs import BUGS
 from gradebook.cases.case import Lesson
 from gradebook.cases.link import encode
-from gradebook.cases.record import bug, by_stage, by_trainer
-from gradebook.cases.scenario import Scenario, load, names, variants
+from gradebook.cases.scenario import (
+    Scenario,
+    bug,
+    by_stage,
+    by_trainer,
+    load,
+    names,
+    variants,
+)
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
 from gradebook.training.effect import question

@@ -9,24 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.columns import COLUMNS, of_kind
+from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.core.tensors import (
-    codes,
-    read_flags,
-    read_floats,
-    read_labels,
-    read_matrix,
-    read_numbers,
-    read_whole,
-    refuse_rows,
-)
-
-PER_TOKEN = of_kind("tokens", "list")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,44 +70,54 @@ class Batch:
     def __post_init__(self) -> None:
         if not isinstance(self.settings, Settings):
             raise refuse("a gradebook.Settings", self.settings, "settings")
-        reward = read_floats("reward", self.reward, dims=1)
+        reward = read_numbers("reward", self.reward, 1)
+        refuse_rows("reward", ~reward.isfinite(), reward, "a finite number")
         rows = reward.shape[0]
-        columns: dict[str, Tensor | None] = {"reward": reward}
-        rollout = torch.arange(rows) if self.rollout is None else self.rollout
-        text = self.prompt if self.text is None else self.text
-        labels = {"prompt": self.prompt, "rollout": rollout, "text": text}
-        for name, values in labels.items():
-            columns[name] = read_labels(name, values, rows)
+        zeros = torch.zeros(rows, dtype=torch.int64)
+        true = torch.ones(rows, dtype=torch.bool)
+        values: dict[str, Any] = {
+            "prompt": self.prompt,
+            "rollout": torch.arange(rows),
+            "text": self.prompt,
+            "step": zeros,
+            "rank": zeros,
+            "eos": true,
+            "scored": true,
+        }
+        for name in COLUMNS:
+            if getattr(self, name) is not None:
+                values[name] = getattr(self, name)
+        columns: dict[str, Tensor] = {"reward": reward}
+        for name in ("prompt", "rollout", "text"):
+            columns[name] = read_labels(name, values[name], rows)
+        for name in ("step", "rank"):
+            columns[name] = read_whole(name, values[name], rows)
+        for name in ("eos", "scored"):
+            columns[name] = read_bits(name, values[name], rows)
         for name in ("logp", "ref_logp"):
-            values = getattr(self, name)
-            if values is not None:
-                values = read_numbers(name, values, 2, rows).to(reward.dtype)
-            columns[name] = values
-        logp = columns["logp"]
-        mask = read_matrix("mask", self.mask, rows)
-        if mask is None:
-            shape = (rows, 1) if logp is None else logp.shape
+            if name in values:
+                numbers = read_numbers(name, values[name], 2, rows)
+                columns[name] = numbers.to(reward.dtype)
+        if self.mask is None:
+            shape = columns["logp"].shape if "logp" in columns else (rows, 1)
             mask = torch.ones(shape, dtype=torch.bool)
+        else:
+            mask = read_bits("mask", self.mask, rows, dims=2)
         columns["mask"] = mask
-        for name in of_kind("flag"):
-            columns[name] = read_flags(name, getattr(self, name), rows)
         if self.settings.eos_by_width:  # as AReaL finds it
             columns["eos"] = mask.sum(-1) < mask.shape[-1]
-        for name in ("step", "rank"):
-            columns[name] = read_whole(name, getattr(self, name), rows, default=0)
         steps, kept = self.steps, self.kept_steps
         if kept is not None:
-            kept = read_whole("kept_steps", kept, rows, default=1)
+            kept = read_whole("kept_steps", kept, rows)
             refuse_rows("kept_steps", kept < 0, kept, "0 or more")
             steps = kept.clamp(min=1) if steps is None else steps
-        steps = read_whole("steps", steps, rows, default=1)
+        steps = zeros + 1 if steps is None else read_whole("steps", steps, rows)
         refuse_rows("steps", steps < 1, steps, "1 or more")
         kept = steps if kept is None else kept
         refuse_rows("kept_steps", kept > steps, kept, "at most the row's steps")
         columns |= {"steps": steps, "kept_steps": kept}
         for name, column in columns.items():
-            on_cpu = None if column is None else column.cpu()
-            object.__setattr__(self, name, on_cpu)
+            object.__setattr__(self, name, column.cpu())
         if self.ref_logp is not None and self.logp is None:
             expected = "values beside ref_logp"
             raise GradebookError(key="logp", expected=expected, found="none")
@@ -125,14 +125,14 @@ class Batch:
             expected = "values, since beta is not 0"
             raise GradebookError(key="ref_logp", expected=expected, found="none")
         for name in ("logp", "ref_logp"):
-            values = getattr(self, name)
-            if values is None:
+            if name not in columns:
                 continue
-            if values.shape != self.mask.shape:
+            logp = columns[name].cpu()
+            if logp.shape != self.mask.shape:
                 expected = f"the mask's shape {list(self.mask.shape)}"
-                raise refuse(expected, list(values.shape), name)
-            bad = (self.mask & ~values.isfinite()).any(-1)
-            refuse_rows(name, bad, values, "a finite number at every unmasked token")
+                raise refuse(expected, list(logp.shape), name)
+            bad = (self.mask & ~logp.isfinite()).any(-1)
+            refuse_rows(name, bad, logp, "a finite number at every unmasked token")
 
     @property
     def rows(self) -> int:
@@ -145,9 +145,8 @@ class Batch:
         return _factorized(self.step)
 
     def within_step(self, labels: Tensor) -> Tensor:
-        """Labels int64 [R] numbered 0.. over the whole batch as (step,
-        label) pairs appear: one label in two steps gets two numbers.
-        int64 [R]."""
+        """int64 [R]: labels, int64 [R], numbered 0.. over the whole batch as
+        (step, label) pairs appear."""
         places = _factorized(labels)
         if self.step_count < 2:
             return places
@@ -257,3 +256,142 @@ class Batch:
 def _factorized(labels: Tensor) -> Tensor:
     """int64 [R] codes 0.. in order of first appearance."""
     return torch.from_numpy(codes(labels.numpy()))
+
+
+# Reading a column: a list, an array or a tensor becomes a tensor. Every reader names
+# the column and the row of what it cannot read.
+
+
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+"""Types that torch stores and does not compute with."""
+FEW = 4096
+"""Rows up to which Python itself numbers labels: without the import of pandas."""
+
+
+def codes(labels: np.ndarray) -> np.ndarray:
+    """Labels numbered 0.. in order of first appearance. int64 [R]."""
+    if len(labels) > FEW:
+        return pd.factorize(labels)[0].astype("int64")
+    seen: dict[Any, int] = {}
+    numbered = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
+    return np.array(numbered, dtype="int64")
+
+
+def as_tensor(key: str, value: Any) -> Tensor:
+    """`value` as a tensor without its graph, on the device it is on."""
+    if isinstance(value, Tensor):
+        if value.is_complex() or value.is_meta or value.is_quantized:
+            kind = f"{value.dtype} on {value.device}"
+            raise GradebookError(key=key, expected="real numbers", found=kind)
+        value = value.detach()
+        if value.dtype not in UNSIGNED:
+            return value.to_dense() if value.is_sparse else value
+        value = value.cpu().numpy()
+    array = _as_array(value)
+    if array.dtype == object:
+        array = _as_array(array.tolist())
+    if array.dtype.kind not in "biuf":
+        raise _unreadable(key, value)
+    if array.dtype.kind == "u":  # torch does not compute with it
+        small = array.size == 0 or array.max() < 2**63
+        array = array.astype("int64" if small else "float64")
+    return torch.from_numpy(array)
+
+
+def _as_array(value: Any) -> np.ndarray:
+    try:
+        return np.array(value)
+    except (ValueError, TypeError):  # lists of different lengths
+        return np.array(None)
+
+
+def _unreadable(key: str, value: Any) -> GradebookError:
+    """Why the value is no tensor: the first row that holds no numbers, or has
+    another shape than row 0."""
+    rows = value.tolist() if hasattr(value, "tolist") else value
+    arrays = [_as_array(row) for row in rows] if isinstance(rows, (list, tuple)) else []
+    for row, array in enumerate(arrays):
+        if array.dtype.kind not in "biuf":
+            return refuse("numbers", rows[row], key, row=row)
+        if array.shape != arrays[0].shape:
+            as_first = f"shape {list(arrays[0].shape)}, as in row 0"
+            shape = f"shape {list(array.shape)}"
+            return GradebookError(key=key, row=row, expected=as_first, found=shape)
+    return refuse("numbers", value, key)
+
+
+def read_labels(key: str, labels: Any, rows: int) -> Tensor:
+    """Labels as int64 [R]; strings are numbered as they appear."""
+    cells = label_cells(key, labels, rows)
+    return torch.from_numpy(codes(cells) if cells.dtype == object else cells)
+
+
+def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:
+    """Labels as they are, [R]: whole numbers as int64, or strings as
+    objects."""
+    if not isinstance(labels, Tensor):
+        cells = np.asarray(labels)
+        if cells.dtype.kind not in "iuf" and cells.ndim == 1:
+            cells = np.asarray(labels, dtype=object)
+            text = [isinstance(label, str) for label in cells]
+            if all(text) and text:
+                _refuse_other_rows(key, len(cells), rows)
+                return cells
+            if any(text):
+                row = text.index(not text[0])
+                expected = "whole numbers, or strings in every row"
+                raise refuse(expected, cells[row], key, row=row)
+    return read_whole(key, as_tensor(key, labels), rows).numpy()
+
+
+def read_numbers(key: str, value: Any, dims: int, rows: int | None = None) -> Tensor:
+    """Real numbers, infinite and missing ones too."""
+    tensor = as_tensor(key, value)
+    if tensor.dtype not in (torch.float32, torch.float64):
+        tensor = tensor.double()
+    return _shaped(key, tensor, dims, rows)
+
+
+def read_bits(key: str, value: Any, rows: int, dims: int = 1) -> Tensor:
+    """Flags as bool [R], or with two dimensions a response mask [R, T]."""
+    tensor = _shaped(key, as_tensor(key, value), dims, rows)
+    wrong = (tensor != 0) & (tensor != 1)
+    expected = "true or false" if dims == 1 else "0 or 1 in every cell"
+    refuse_rows(key, wrong if dims == 1 else wrong.any(-1), tensor, expected)
+    return tensor.bool()
+
+
+def read_whole(key: str, value: Any, rows: int) -> Tensor:
+    """Whole numbers as int64 [R]."""
+    tensor = _shaped(key, as_tensor(key, value), 1, rows)
+    if tensor.is_floating_point():
+        whole = (tensor.abs() < 2**63) & (tensor == tensor.round())
+        refuse_rows(key, ~whole, tensor, "a whole number")
+    elif tensor.dtype == torch.bool:
+        raise refuse("whole numbers", tensor.dtype, key)
+    return tensor.to(torch.int64).cpu()
+
+
+def refuse_rows(key: str, wrong: Tensor, values: Tensor, expected: str) -> None:
+    """Raises at the first row where `wrong`, bool [R], is true."""
+    if bool(wrong.any()):
+        row = int(wrong.int().argmax())
+        raise refuse(expected, values[row].tolist(), key, row=row)
+
+
+def _shaped(key: str, tensor: Tensor, dims: int, rows: int | None) -> Tensor:
+    """The tensor, where it has so many dimensions and rows. An empty list has
+    whatever shape is needed."""
+    if not tensor.numel() and tensor.dim() < dims and not rows:
+        tensor = tensor.reshape(0, *[0] * (dims - 1))
+    if tensor.dim() != dims:
+        letters = "shape [R]" if dims == 1 else "shape [R, T]"
+        shape = f"shape {list(tensor.shape)}"
+        raise GradebookError(key=key, expected=letters, found=shape)
+    _refuse_other_rows(key, tensor.shape[0], rows)
+    return tensor
+
+
+def _refuse_other_rows(key: str, count: int, rows: int | None) -> None:
+    if rows is not None and count != rows:
+        raise refuse(f"{rows} rows, one for each reward", count, key)

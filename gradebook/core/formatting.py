@@ -1,17 +1,52 @@
-"""Numbers as people read them."""
+"""Numbers as people read them, and when two of them differ or change sign.
+
+The pages, the counts, the pictures and the check of a log all ask here, about
+floats, NumPy arrays and tensors alike.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
+from typing import Any
 
-from gradebook.core.differences import DUST, same
+DUST = 1e-6
+"""A number of at most this size is 0: it is rounding."""
+
+SHOWS = 5e-4
+"""Half of the third decimal. Numbers are printed with three decimals, and
+numbers below 1 with three digits, so a smaller difference does not show."""
+
+
+def same(a: Any, b: Any) -> Any:
+    """The two print alike: their difference is below SHOWS, as a share of
+    their size where they are below 1, or it is rounding. NaN is like NaN.
+
+    Elementwise; bool, or an array or tensor of bool.
+
+    >>> same(1.0, 0.99999), same(0.004, 0.0), same(100000.0, 100001.0)
+    (True, False, False)
+    """
+    gap, size_a, size_b = abs(a - b), abs(a), abs(b)
+    share = (gap <= SHOWS * size_a) | (gap <= SHOWS * size_b)
+    rounding = (gap < DUST * size_a) | (gap < DUST * size_b)
+    no_value = (a != a) & (b != b)
+    hidden = (gap <= SHOWS) & share
+    return (a == b) | no_value | (gap <= DUST) | rounding | hidden
+
+
+def flips(a: Any, b: Any) -> Any:
+    """The two have opposite signs, and neither is 0. Elementwise.
+
+    >>> flips(0.5, -0.5), flips(0.5, -1e-9)
+    (True, False)
+    """
+    return ((a > DUST) & (b < -DUST)) | ((a < -DUST) & (b > DUST))
+
 
 NEGATIVE = re.compile(r"(?:(?<=\s)|^)-(?=\.?[0-9])|(?<=[0-9)] )-(?= [0-9(])")
-
 EXPONENT = re.compile(r"e\+?(-?)0*")
-
 SMALL = re.compile(r"(?<=\d)e-0*")
 
 

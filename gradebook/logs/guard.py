@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from gradebook.cases.record import bug
+from gradebook.cases.scenario import bug
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
 from gradebook.logs.candidates.logged_steps import CANONICAL, to_logged

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gradebook.cases.record import bug
-from gradebook.core.differences import DUST
+from gradebook.cases.scenario import bug
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import counted, signed
+from gradebook.core.formatting import DUST, counted, signed
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS
 from gradebook.logs.candidates.logged_steps import LoggedSteps

@@ -8,8 +8,8 @@ import pandas as pd
 
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import worked
-from gradebook.cases.record import BUGS, bug
-from gradebook.cases.scenario import load
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import bug, load
 from gradebook.core.formatting import signed
 from gradebook.output.panels import kind_of, panels, telling
 

@@ -9,8 +9,7 @@ from markupsafe import Markup
 from gradebook.analysis.comparison import Comparison, compare, row_weight
 from gradebook.analysis.formula import worked
 from gradebook.analysis.source import beside, first_sentence
-from gradebook.cases.record import bug
-from gradebook.cases.scenario import load
+from gradebook.cases.scenario import bug, load
 from gradebook.core.formatting import minus, pair, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.figures import picture

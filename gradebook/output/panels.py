@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from gradebook.analysis.comparison import Comparison
-from gradebook.core.differences import flips, same
-from gradebook.core.formatting import pair, plain, settled
+from gradebook.core.formatting import flips, pair, plain, same, settled
 
 GRADIENT = "gradient"
 """The tell-tale of a case whose advantages agree."""

@@ -11,7 +11,8 @@ import textwrap
 from functools import cache
 from typing import Any
 
-from gradebook.cases.record import BUGS, Bug, bug, by_stage, by_trainer
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import Bug, bug, by_stage, by_trainer
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import plain, signed
 from gradebook.engine.pipeline import CORRECT, STAGES, run

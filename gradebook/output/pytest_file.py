@@ -15,8 +15,7 @@ from gradebook.analysis import laws
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.law_check import convention, on_engine, steps_of, words
 from gradebook.analysis.laws import GRADIENT, LAWS, Law, worst
-from gradebook.cases.record import Bug, bug
-from gradebook.cases.scenario import load
+from gradebook.cases.scenario import Bug, bug, load
 from gradebook.cases.state import State, start
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run

@@ -6,7 +6,7 @@ import hashlib
 import math
 
 from gradebook.analysis.comparison import compare
-from gradebook.cases.record import bug
+from gradebook.cases.scenario import bug
 from gradebook.cases.schema import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.state import State, start
 from gradebook.core.columns import COLUMNS

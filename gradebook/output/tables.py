@@ -16,7 +16,7 @@ from torch import Tensor
 
 from gradebook.analysis.comparison import ROW_STAGES, compared
 from gradebook.cases.state import State
-from gradebook.core.batch import PER_TOKEN
+from gradebook.core.columns import of_kind
 
 FORMULA = re.compile(r"(^|[;\t\r\n])(\s*)([=+\-@\t\r＝＋－＠])")
 """Where a spreadsheet would begin to compute; after separators too, since
@@ -39,8 +39,9 @@ def csv(state: State) -> str:
     }
     for name in ("reward", "eos", "step", "steps", "kept_steps"):
         columns[name] = getattr(batch, name).tolist()
+    per_token = of_kind("tokens", "list")
     for name in typed:
-        if name not in columns and name not in PER_TOKEN:
+        if name not in columns and name not in per_token:
             columns[name] = typed[name]
     columns |= _by_token("t", batch.mask)
     columns |= _by_token("logp_t", batch.logp) | _by_token("ref_logp_t", batch.ref_logp)

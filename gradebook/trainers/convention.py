@@ -14,7 +14,7 @@ import numpy as np
 from gradebook.analysis.law_check import convention
 from gradebook.analysis.laws import EIGHT
 from gradebook.bugs import BUGS
-from gradebook.cases.record import bug
+from gradebook.cases.scenario import bug
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import suspects
 from gradebook.logs.judging.fit import Ruler

@@ -26,7 +26,7 @@ from gradebook.analysis.law_check import (
     step_of,
     words,
 )
-from gradebook.cases.record import bug
+from gradebook.cases.scenario import bug
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.settings import Settings
 from gradebook.logs.judging.declared import asked_of

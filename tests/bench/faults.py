@@ -22,8 +22,8 @@ LEFT_BEHIND = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__")
 
 # The file in gradebook/, the text, what it becomes, the test file in tests/.
 FAULTS = """
-core/differences.py | SHOWS = 5e-4 | SHOWS = 5e-2 | core/test_differences.py
-core/differences.py | (a > DUST) & (b < -DUST) | (a > DUST) & (b < DUST) | core/test_differences.py
+core/formatting.py | SHOWS = 5e-4 | SHOWS = 5e-2 | core/test_formatting.py
+core/formatting.py | (a > DUST) & (b < -DUST) | (a > DUST) & (b < DUST) | core/test_formatting.py
 core/formatting.py | if size >= 1e9 or | if size >= 1e5 or | core/test_formatting.py
 core/batch.py | self.prompt_index * (self.rows + 1) + rollout | self.prompt_index + rollout | core/test_batch.py
 core/batch.py | mask.sum(-1) < mask.shape[-1] | mask.sum(-1) <= mask.shape[-1] | core/test_batch.py

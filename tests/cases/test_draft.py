@@ -6,7 +6,7 @@ from hypothesis import strategies as some
 
 import gradebook
 from gradebook.cases import edits, link
-from gradebook.cases.draft import ACTS, HISTORY, Draft
+from gradebook.cases.edits import ACTS, HISTORY, Draft
 from gradebook.cases.scenario import case, names, starts
 from gradebook.cases.table import Table
 

@@ -4,7 +4,7 @@ import pytest
 
 import gradebook
 from gradebook.analysis.laws import LAWS
-from gradebook.cases.record import by_stage, by_trainer
+from gradebook.cases.scenario import by_stage, by_trainer
 from gradebook.engine.pipeline import STAGES
 
 

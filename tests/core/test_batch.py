@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as some
 
 from gradebook import Batch, GradebookError, Settings
+from gradebook.core.batch import FEW
 from gradebook.core.columns import ALL, COLUMNS
-from gradebook.core.tensors import FEW
 
 NAN, INF = math.nan, math.inf
 TWO = {"prompt": [0, 1], "reward": [1, 2]}

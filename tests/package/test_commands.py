@@ -8,7 +8,7 @@ import pytest
 
 import gradebook
 from gradebook.__main__ import main
-from gradebook.cases.record import bug
+from gradebook.cases.scenario import bug
 from gradebook.core.project import PROJECT
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 from gradebook.analysis.comparison import compared
 from gradebook.cases import link
-from gradebook.cases.draft import ACTS
+from gradebook.cases.edits import ACTS
 from gradebook.cases.scenario import load
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradebook.cases.record import BUGS
+from gradebook.bugs import BUGS
 from gradebook.cases.scenario import load
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft

@@ -12,11 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.batch import Batch
+from gradebook.core.batch import Batch, codes
 from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.tensors import codes
 
 CANONICAL = (
     "step",

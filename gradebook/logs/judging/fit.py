@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import torch
 
-from gradebook.core.differences import flips
+from gradebook.core.formatting import flips
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 
 BASE = 1e-5

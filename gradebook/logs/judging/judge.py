@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gradebook.cases.record import BUGS
+from gradebook.bugs import BUGS
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings

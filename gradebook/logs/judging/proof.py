@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gradebook.cases.record import BUGS, Bug, bug
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import Bug, bug
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import WRITTEN, distance

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradebook.cases.record import BUGS, bug
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import bug
 from gradebook.core.formatting import short
 from gradebook.logs.judging import proof
 from gradebook.logs.judging.declared import REJECTS, ROLES

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from gradebook.cases.record import BUGS, Bug, bug
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import Bug, bug
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, StepsError
 from gradebook.core.settings import FLAGS, Settings

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gradebook.core.tensors import codes
+from gradebook.core.batch import codes
 from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler

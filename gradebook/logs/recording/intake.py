@@ -16,17 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gradebook.core.columns import of_kind
-from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.tensors import (
+from gradebook.core.batch import (
     as_tensor,
     label_cells,
-    read_flags,
-    read_matrix,
+    read_bits,
     read_numbers,
     read_whole,
     refuse_rows,
 )
+from gradebook.core.columns import of_kind
+from gradebook.core.errors import GradebookError, refuse
 
 LABELS = of_kind("label")
 """Columns of labels: whole numbers, or strings in every row."""
@@ -87,7 +86,9 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
     reward, reward_type = _floats("reward", cells["reward"])
     rows = len(reward)
     refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
-    mask = read_matrix("mask", cells.get("mask"), rows)
+    mask = None
+    if "mask" in cells:
+        mask = read_bits("mask", cells["mask"], rows, dims=2)
     advantage, advantage_type = _floats("advantage", cells["advantage"], rows)
     by_token = False
     if advantage.dim() == 2:
@@ -103,11 +104,11 @@ def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
                 labels = np.array(texts, dtype=object)
             columns[name] = labels
         elif name in FLAGS:
-            columns[name] = read_flags(name, cell, rows).cpu().numpy()
+            columns[name] = read_bits(name, cell, rows).cpu().numpy()
         elif name in WHOLE:
             numbers = as_tensor(name, cell)
             numbers = numbers.expand(rows) if numbers.dim() == 0 else numbers
-            numbers = read_whole(name, numbers, rows, default=0)
+            numbers = read_whole(name, numbers, rows)
             refuse_rows(name, numbers < 0, numbers, "0 or more")
             columns[name] = numbers.numpy()
     missing = np.isnan(columns["reward"])

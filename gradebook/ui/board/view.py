@@ -34,11 +34,10 @@ import torch
 from torch import Tensor
 
 from gradebook.analysis.comparison import same
-from gradebook.cases.record import bug
+from gradebook.cases.scenario import bug
 from gradebook.core.batch import Batch
 from gradebook.core.columns import COLUMNS, number
-from gradebook.core.differences import flips
-from gradebook.core.formatting import pair, settled
+from gradebook.core.formatting import flips, pair, settled
 from gradebook.engine.pipeline import Trace
 from gradebook.output.panels import in_words, results
 from gradebook.ui.parts.drafts import Draft

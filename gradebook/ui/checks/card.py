@@ -7,8 +7,7 @@ from functools import partial
 
 import streamlit as st
 
-from gradebook.cases.record import bug
-from gradebook.cases.scenario import load
+from gradebook.cases.scenario import bug, load
 from gradebook.logs.explore import failing_test
 from gradebook.logs.judging.proof import HOW_ROWS_COUNT, main_column
 from gradebook.logs.judging.sentences import named_as

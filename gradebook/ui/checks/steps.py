@@ -5,9 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from gradebook.cases.scenario import SANDBOX, case, load
-from gradebook.core.differences import flips
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import plain
+from gradebook.core.formatting import flips, plain
 from gradebook.logs.explore import state_of, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.what_if import by_bug, sentences

@@ -12,8 +12,7 @@ import streamlit as st
 
 from gradebook.analysis.comparison import compare
 from gradebook.bugs import BUGS, swap
-from gradebook.cases.record import bug
-from gradebook.cases.scenario import load
+from gradebook.cases.scenario import bug, load
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run

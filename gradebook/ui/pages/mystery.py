@@ -26,8 +26,7 @@ from gradebook.analysis.mystery import (
     stage_of,
     suspects,
 )
-from gradebook.cases.record import bug
-from gradebook.cases.scenario import PlainCase
+from gradebook.cases.scenario import PlainCase, bug
 from gradebook.cases.state import State
 from gradebook.core.formatting import counted
 from gradebook.engine.pipeline import STAGES

@@ -13,8 +13,7 @@ from gradebook.analysis.comparison import compared
 from gradebook.analysis.law_check import words
 from gradebook.bugs import BUGS
 from gradebook.cases.link import decode
-from gradebook.cases.record import bug
-from gradebook.cases.scenario import load
+from gradebook.cases.scenario import bug, load
 from gradebook.core.formatting import short, small
 from gradebook.trainers.convention import LAWS
 from gradebook.trainers.measure import pinned

@@ -12,7 +12,7 @@ from gradebook.analysis.law_check import BROKEN, HOLDS, check, couples_prompts
 from gradebook.analysis.law_check import words as law_words
 from gradebook.analysis.laws import EIGHT
 from gradebook.analysis.shrink import shrink
-from gradebook.cases.record import bug
+from gradebook.cases.scenario import bug
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus, plain, settled
 from gradebook.engine.pipeline import CORRECT

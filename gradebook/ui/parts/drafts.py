@@ -12,7 +12,7 @@ from typing import Any
 
 from gradebook.analysis.comparison import Comparison, compare, compared
 from gradebook.bugs import Swap, swapped
-from gradebook.cases import draft as drafts
+from gradebook.cases import edits as drafts
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import State, said, start
 from gradebook.core.errors import GradebookError

@@ -11,8 +11,8 @@ import streamlit as st
 from gradebook.analysis.source import beside
 from gradebook.bugs import BUGS, Swap
 from gradebook.cases.case import Source
-from gradebook.cases.record import bug as record_of
 from gradebook.cases.scenario import Scenario, load
+from gradebook.cases.scenario import bug as record_of
 from gradebook.trainers.releases import measured, newest, versions
 from gradebook.ui.parts import words
 from gradebook.ui.parts.tables import table
