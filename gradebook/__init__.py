@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gradebook.logs.recording.read import recording
     from gradebook.logs.recording.recorder import Recorder
     from gradebook.output import figures
-    from gradebook.output.notebook import compare
+    from gradebook.output.figures import compare
     from gradebook.trainers.laws import laws
     from gradebook.trainers.probe import probe
     from gradebook.trainers.releases import releases
@@ -47,7 +47,7 @@ LATE = {
     "Recorder": "gradebook.logs.recording.recorder",
     "WrongAdvantages": "gradebook.logs.guard",
     "check": "gradebook.logs.log",
-    "compare": "gradebook.output.notebook",
+    "compare": "gradebook.output.figures",
     "laws": "gradebook.trainers.laws",
     "probe": "gradebook.trainers.probe",
     "recording": "gradebook.logs.recording.read",

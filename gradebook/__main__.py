@@ -21,7 +21,7 @@ from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
 from gradebook.logs.report import report
 from gradebook.logs.what_if import sentences
-from gradebook.output.bug_text import bug_list, explain
+from gradebook.output.handout import bug_list, explain
 from gradebook.ui.launch import start_app
 
 WRONG = 2

@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 from gradebook.analysis.comparison import Comparison, compared
 from gradebook.cases.state import State
 from gradebook.cases.table import LISTS
 from gradebook.core.columns import as_text, number, parts, whole
 from gradebook.core.errors import GradebookError
-from gradebook.core.formatting import DUST, counted
+from gradebook.core.formatting import DUST
 
 MOST_RUNS = 2000
 """Candidates tried at most; a run of both engines takes about a
@@ -27,14 +26,7 @@ EXPLOSION = 100.0
 """A faulty advantage so many times the correct one is a way of its own."""
 
 
-class Step(NamedTuple):
-    """A reduction: the state after it, and what was done."""
-
-    state: State
-    sentence: str
-
-
-def shrink(state: State) -> Iterator[Step]:
+def shrink(state: State) -> Iterator[State]:
     """Reductions of `state`, each smaller or rounder than the last, in which
     the selected row shows the bug in the same way, or where it does not, the
     row with the largest difference. None where the batch hides the bug.
@@ -51,15 +43,15 @@ def shrink(state: State) -> Iterator[Step]:
     row = state.row if state.row in telling else max(telling, key=sizes.__getitem__)
     state, direction, runs = replace(state, row=row), way(comparison, row), 0
 
-    def first(candidates: Iterator[Step]) -> Step | None:
+    def first(candidates: Iterator[State]) -> State | None:
         nonlocal runs
-        for step in candidates:
+        for candidate in candidates:
             if runs >= MOST_RUNS:
                 return None
             runs += 1
             try:
-                if way(compared(step.state), step.state.row) == direction:
-                    return step
+                if way(compared(candidate), candidate.row) == direction:
+                    return candidate
             except GradebookError:
                 pass
         return None
@@ -69,8 +61,8 @@ def shrink(state: State) -> Iterator[Step]:
         smaller = False
         for reduction in (fewer_rows, plainer_rows, rounder_numbers):
             while step := first(reduction(state)):
-                state, smaller = step.state, True
-                yield step
+                state, smaller = step, True
+                yield state
 
 
 def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
@@ -92,10 +84,10 @@ def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
     return *(bool((g.abs() > 1e-9).any()) for g in gradients), company
 
 
-# Reductions: states that have a little less, with a sentence that says what
+# Reductions: states that have a little less
 
 
-def fewer_rows(state: State) -> Iterator[Step]:
+def fewer_rows(state: State) -> Iterator[State]:
     """The rows of a training step or a prompt less; then blocks of rows: halves,
     quarters, .. single ones. Where fewer rows are left than a group has, groups of
     that many too."""
@@ -115,44 +107,38 @@ def fewer_rows(state: State) -> Iterator[Step]:
             continue
         table, row = state.table.take(kept), kept.index(state.row)
         left = replace(state, table=table, row=row)
-        gone = counted(state.rows - len(kept), "row").capitalize()
-        sentence = f"{gone} removed: {len(kept)} are enough"
-        yield Step(left, f"{sentence}.")
+        yield left
         group = str(state.typed.get("group_size", ""))
         if group.strip() and 1 < len(kept) < whole(group):
             typed = {**state.typed, "group_size": str(len(kept))}
-            yield Step(replace(left, typed=typed), f"{sentence}, as one group.")
+            yield replace(left, typed=typed)
 
 
-def plainer_rows(state: State) -> Iterator[Step]:
+def plainer_rows(state: State) -> Iterator[State]:
     """Fewer tokens, one training step, every row finished, and short episodes."""
     table, width = state.table, state.table.width
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
-        narrow = table.resized(tokens)
-        sentence = f"The response mask narrows to {counted(tokens, 'token')}."
-        yield Step(replace(state, table=narrow), sentence)
+        yield replace(state, table=table.resized(tokens))
     if "step" in table and any(str(cell).strip() != "0" for cell in table["step"]):
         joined = table.with_column("step", ["0"] * len(table))
-        yield Step(replace(state, table=joined), "All rows are in one step.")
+        yield replace(state, table=joined)
     lengths = [name for name in ("steps", "kept_steps") if name in table]
     for row in range(len(table)):
         mask = table["mask"][row] if width else ()
         for tokens in sorted({1, sum(mask) - 1} & set(range(1, sum(mask) + 1))):
             cut = tuple(t < tokens for t in range(width))
             if cut != mask:
-                sentence = f"Row {row} is cut to {counted(tokens, 'token')}."
-                yield _with(state, row, sentence, mask=cut)
+                yield _with(state, row, mask=cut)
         if "eos" in table and not table["eos"][row]:
-            yield _with(state, row, f"Row {row} ends with EOS.", eos=True)
+            yield _with(state, row, eos=True)
         for most in (1, 2, 3):
             now = {name: whole(table[name][row]) for name in lengths}
             cells = {name: str(min(length, most)) for name, length in now.items()}
             if max(now.values(), default=0) > most:
-                sentence = f"Row {row} has at most {counted(most, 'transition')}."
-                yield _with(state, row, sentence, **cells)
+                yield _with(state, row, **cells)
 
 
-def rounder_numbers(state: State) -> Iterator[Step]:
+def rounder_numbers(state: State) -> Iterator[State]:
     """Rewards as round as can be, and one log-probability for all tokens of
     a row."""
     halves = [sign * n / 2 for n in range(11) for sign in (1, -1)]
@@ -168,10 +154,7 @@ def rounder_numbers(state: State) -> Iterator[Step]:
             texts = {as_text(v + 0.0) for v in values if math.isfinite(v)}
             for choice in sorted(texts, key=lambda text: (roundness(text), text)):
                 if (roundness(choice), 1) < now:
-                    what = "The reward" if name == "reward" else f"Every {name}"
-                    sentence = f"{what} of row {row} becomes {choice}."
-                    cells = {name: " ".join([choice] * len(numbers))}
-                    yield _with(state, row, sentence, **cells)
+                    yield _with(state, row, **{name: " ".join([choice] * len(numbers))})
 
 
 def roundness(text: str) -> tuple[float, ...]:
@@ -184,6 +167,6 @@ def roundness(text: str) -> tuple[float, ...]:
     return (2, len(text.strip().lstrip("+-")), abs(value), value < 0)
 
 
-def _with(state: State, row: int, sentence: str, **cells: object) -> Step:
+def _with(state: State, row: int, **cells: object) -> State:
     changes = {(row, name): cell for name, cell in cells.items()}
-    return Step(replace(state, table=state.table.with_cells(changes)), sentence)
+    return replace(state, table=state.table.with_cells(changes))

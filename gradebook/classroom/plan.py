@@ -25,9 +25,8 @@ from gradebook.cases.scenario import (
 )
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
-from gradebook.training.effect import question
 from gradebook.training.environments import KINDS
-from gradebook.training.study import studied, study
+from gradebook.training.study import question, studied, study
 
 MINUTES = 60
 """The length of a session, if a lead does not say otherwise."""

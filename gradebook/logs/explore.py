@@ -27,7 +27,7 @@ from gradebook.logs.judging.suspects import (
     trace,
 )
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.output.pytest_file import PytestFile, pytest_file
+from gradebook.output.takehome import PytestFile, pytest_file
 
 ROWS = 64
 """Rows that a page shows of a step, unless asked for more."""

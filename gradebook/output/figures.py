@@ -1,4 +1,5 @@
-"""Rows as SVG, without scripts: on paper, in a notebook, as a small picture.
+"""Rows as SVG, without scripts: on paper, in a notebook, as a small picture; and a
+comparison as a notebook shows it.
 
 >>> import gradebook
 >>> bug, case = gradebook.bug("partial_groups"), gradebook.load("partial_groups")
@@ -11,11 +12,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from gradebook.analysis.comparison import Comparison
+from markupsafe import Markup
+
+from gradebook.analysis.comparison import ROW_STAGES, Comparison
+from gradebook.bugs import Swap
+from gradebook.core.batch import Batch
 from gradebook.core.formatting import settled, signed
+from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.panels import (
     PARTS_OF_LOSS,
     Panel,
@@ -23,6 +29,7 @@ from gradebook.output.panels import (
     panels,
     squashes,
     stage_panel,
+    summary,
     symlog,
     telling,
     written,
@@ -215,3 +222,53 @@ def _marks(
         }
         for row, (a, b) in enumerate(zip(panel.correct, panel.faulty))
     ]
+
+
+# A notebook: the verdict, the rows and the stages
+
+
+@dataclass(frozen=True, eq=False)
+class Shown(Comparison):
+    """A comparison that shows itself in a notebook."""
+
+    def _repr_html_(self) -> str:
+        """Summary, picture of the rows, stages."""
+        kind = kind_of(self)
+        rows = first_rows(telling(panels(self, kind)))
+        stages = []
+        for stage in ROW_STAGES:
+            whole = stage_panel(self, stage)
+            panel = whole.of(rows)
+            pairs = zip(panel.correct, panel.faulty, panel.differs)
+            cells = [(*written(a, b, write=signed), differs) for a, b, differs in pairs]
+            differs = any(whole.differs)
+            stages.append({"name": stage, "differs": differs, "cells": cells})
+        first = next(iter(self.diverging), "")
+        lead = f"The engines part at the stage {first}. " if first else ""
+        return rendered(
+            "notebook.html.jinja",
+            summary=lead + summary(self, kind),
+            picture=Markup(rows_figure(self, kind)),
+            rows=rows,
+            stages=stages,
+            left_out=self.batch.rows - len(rows),
+        )
+
+
+def compare(bug: Swap, batch: Batch) -> Shown:
+    """Both engines on `batch`. Raises GradebookError where one cannot.
+
+    Here, strides of two rows take the third row for the fourth's group.
+
+    >>> import gradebook
+    >>> settings = gradebook.Settings(scale="none", group_size=2)
+    >>> batch = Batch(
+    ...     prompt=[0, 0, 0, 1], reward=[0, 3, 3, 5], settings=settings
+    ... )
+    >>> both = compare(gradebook.bug("partial_groups"), batch)
+    >>> both.correct.advantage.tolist(), both.faulty.advantage.tolist()
+    ([-2.0, 1.0, 1.0, 0.0], [-1.5, 1.5, -1.0, 1.0])
+    >>> both.flips.tolist()
+    [False, False, True, False]
+    """
+    return Shown(batch, run(CORRECT, batch), run(bug.engine, batch))

@@ -1,19 +1,21 @@
-"""A bug on paper: one HTML page that needs nothing else."""
+"""A bug on paper, as one HTML page that needs nothing else, and in a terminal."""
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
+import pandas as pd
 from markupsafe import Markup
 
 from gradebook.analysis.comparison import Comparison, compare, row_weight
-from gradebook.analysis.formula import worked
-from gradebook.analysis.source import beside, first_sentence
+from gradebook.analysis.formula import beside, first_sentence, worked
+from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug, load
 from gradebook.core.formatting import minus, pair, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.figures import picture
-from gradebook.output.panels import panels, squashes, telling
+from gradebook.output.panels import kind_of, panels, squashes, telling
 from gradebook.output.rendering import rendered
 
 
@@ -80,3 +82,57 @@ def _gradient(comparison: Comparison, trace: Trace, row: int) -> tuple[str, str]
         f" {batch.settings.beta:g} × (1 − exp({signed(gap)})) × {weight:.3f}"
     )
     return text, signed(settled(float(trace.kl_gradient[row, token])), 5)
+
+
+# For a terminal
+
+
+def bug_list() -> str:
+    """Every bug: its name, title, trainers, status and affected versions."""
+    return "\n\n".join(
+        f"{name}: {bug(name).title} ({bug(name).standing})\n"
+        + _wrapped(load(name).affected.versions, "  affects: ")
+        for name in BUGS
+    )
+
+
+def explain(name: str) -> str:
+    """One bug: its claim, its tell-tale on the report's own batch as both
+    engines compute it, whom it affects and the workaround.
+
+    Raises GradebookError for a name that is not in BUGS.
+    """
+    record, case = bug(name), load(name)
+    comparison = compare(record, case.batch())
+    panel = telling(panels(comparison, kind_of(comparison)))
+    right, wrong = case.engine_names
+    columns = {
+        "row": range(len(case.rows)),
+        "prompt": [row["prompt"] for row in case.rows],
+        "reward": [f"{value:g}" for value in comparison.batch.reward.tolist()],
+        right: map(signed, panel.correct),
+        wrong: map(signed, panel.faulty),
+    }
+    formula = []
+    for engine, lines in zip(case.engine_names, worked(comparison, case.focus)):
+        formula.append(f"Row {case.focus}, {engine}:")
+        formula += ["  " + "".join(part.text for part in line) for line in lines]
+    parts = [
+        f"{record.title} ({record.standing})",
+        _wrapped(case.claim),
+        _wrapped(case.status_note),
+        f"The {panel.title}:",
+        pd.DataFrame(columns).to_string(index=False),
+        "\n".join(formula),
+        _wrapped(case.telltale.text, "Tell-tale: "),
+        _wrapped(case.rule, "Rule: "),
+        _wrapped(case.affected.versions, "Affected: "),
+        _wrapped(case.affected.look, "Look for: "),
+        _wrapped(case.affected.workaround, "Workaround: "),
+        "\n".join(f"{s.label}: {s.url}" for s in case.sources),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _wrapped(text: str, lead: str = "") -> str:
+    return textwrap.fill(lead + text, 78, subsequent_indent=" " * len(lead))

@@ -3,8 +3,7 @@ the app or Streamlit; with `precompute` it writes the curves that are shipped.""
 
 import sys
 
-from gradebook.training.runs import serve
-from gradebook.training.shipped import precompute
+from gradebook.training.runs import precompute, serve
 
 if __name__ == "__main__":
     precompute() if sys.argv[1:] == ["precompute"] else serve()

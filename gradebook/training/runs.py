@@ -1,10 +1,10 @@
-"""The training runs of a server, one at a time in a process beside it.
-
-Equal requests are one run, and its result is kept for whoever asks next.
+"""The training runs of a server: one at a time in a process beside it, and those
+that were trained in advance.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import subprocess
@@ -13,6 +13,8 @@ import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,8 +22,12 @@ import torch
 from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.project import PACKAGE
-from gradebook.training.study import Run
+from gradebook.training.study import Run, default_run, studied
 from gradebook.training.train import Curves, batch_at, trained
+
+# Trained when they are asked for. Equal requests are one run, and its result is
+# kept for whoever asks next
+
 
 WAITING = 100
 """Runs that may wait at most."""
@@ -176,3 +182,65 @@ def started() -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         cwd=PACKAGE.parent,
     )
+
+
+# Trained in advance: each study at its first settings, and on Home at each of
+# eleven rewards for an unfinished answer
+
+
+SHIPPED = Path(__file__).with_name("shipped.json")
+HOME = Path(__file__).with_name("home.json")
+DIGITS = 4
+HOME_BUG = studied()[0]
+STOPS = (0, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2)
+"""Home's bug, and its rewards of the unfinished answer."""
+
+
+@cache
+def shipped(run: Run) -> Curves | None:
+    """The curves of a run that was trained in advance, to DIGITS decimals;
+    None for any other run."""
+    stored = json.loads(SHIPPED.read_text())
+    if run.bug not in stored or run != default_run(run.bug):
+        return None
+    return Curves(**stored[run.bug])
+
+
+@cache
+def home_curves() -> dict[str, Any]:
+    """Of Home: `updates`; the correct engine's `correct` curve, which is the same
+    at every stop, as the mean over its seeds; and by stop the `faulty` seeds."""
+    return json.loads(HOME.read_text("utf-8"))
+
+
+def home_run(stop: float, seeds: int = 16) -> tuple[list[int], list[list[list[int]]]]:
+    """The updates, and each engine's chance of success in thousandths, by
+    seed and update, where the unfinished answer earns `stop`."""
+    run = trained(Run(HOME_BUG, stop, seeds=seeds))
+    by_engine = zip(*run.values["success"])
+    return run.updates, [
+        [[round(1000 * value) for value in seed] for seed in zip(*frames)]
+        for frames in by_engine
+    ]
+
+
+def precompute() -> None:
+    """Trains all of them and writes SHIPPED and HOME."""
+    studies = {}
+    for bug in studied():
+        run = trained(default_run(bug))
+        values = {
+            name: [
+                [[round(value, DIGITS) for value in seeds] for seeds in engines]
+                for engines in frames
+            ]
+            for name, frames in run.values.items()
+        }
+        studies[bug] = {"updates": run.updates, "values": values}
+    SHIPPED.write_text(json.dumps(studies, separators=(",", ":")) + "\n")
+    faulty = {}
+    for stop in STOPS:
+        updates, (correct, faulty[f"{stop:g}"]) = home_run(stop)
+    mean = [round(sum(values) / len(values)) for values in zip(*correct)]
+    content = {"updates": updates, "correct": mean, "faulty": faulty}
+    HOME.write_text(json.dumps(content, separators=(",", ":")) + "\n", "utf-8")

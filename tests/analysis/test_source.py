@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import gradebook
-from gradebook.analysis.source import beside, first_sentence
+from gradebook.analysis.formula import beside, first_sentence
 
 ROOT = Path(__file__).parents[2]
 

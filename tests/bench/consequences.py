@@ -29,9 +29,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import torch  # noqa: E402
 
 from gradebook.training import train  # noqa: E402
-from gradebook.training.effect import effect  # noqa: E402
 from gradebook.training.study import (  # noqa: E402
     Run,
+    effect,  # noqa: E402
     studied,
     study,
 )

@@ -196,9 +196,7 @@ from gradebook.classroom.plan import plan
 from gradebook.logs.log import check_log
 from gradebook.logs.read.sources import Source
 from gradebook.output.handout import handout
-from gradebook.output.pytest_file import pytest_file
-from gradebook.output.scenario_file import scenario_file
-from gradebook.output.tables import csv
+from gradebook.output.takehome import csv, pytest_file, scenario_file
 
 sys.path.insert(0, "tests")
 from conftest import Visit

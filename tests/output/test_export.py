@@ -15,9 +15,8 @@ from gradebook.cases import scenario as scenarios
 from gradebook.cases.scenario import FOLDER, case, names, starts
 from gradebook.cases.state import start
 from gradebook.core.errors import GradebookError
-from gradebook.output.pytest_file import pytest_file
-from gradebook.output.scenario_file import scenario_file
-from gradebook.output.tables import csv as csv_file
+from gradebook.output.takehome import csv as csv_file
+from gradebook.output.takehome import pytest_file, scenario_file
 
 # CSV
 

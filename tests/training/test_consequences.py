@@ -9,12 +9,6 @@ import torch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT
 from gradebook.training import train as training
-from gradebook.training.effect import (
-    LESS,
-    MORE,
-    SAME,
-    effect,
-)
 from gradebook.training.environments import (
     letters_in_use,
     lock,
@@ -23,7 +17,15 @@ from gradebook.training.environments import (
     success,
     wasted_turns,
 )
-from gradebook.training.study import OPTIMIZERS, Run, study
+from gradebook.training.study import (
+    LESS,
+    MORE,
+    OPTIMIZERS,
+    SAME,
+    Run,
+    effect,
+    study,
+)
 from gradebook.training.train import Training, batch_at, trained
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from gradebook.core.errors import GradebookError
 from gradebook.training import runs as processes
-from gradebook.training.runs import Runs, Task
-from gradebook.training.shipped import shipped
+from gradebook.training.runs import Runs, Task, shipped
 from gradebook.training.study import Run, default_run, studied, study
 from gradebook.training.train import batch_at, trained
 

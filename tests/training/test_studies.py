@@ -8,15 +8,16 @@ import pytest
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings
 from gradebook.training import study as studies
-from gradebook.training.effect import (
+from gradebook.training.study import (
     MORE,
     SAME,
     effect,
     question,
     sentence,
+    studied,
+    study,
     t_quantile,
 )
-from gradebook.training.study import studied, study
 
 # The numbers of an effect, and its words
 

@@ -10,7 +10,7 @@ import pytest
 
 import gradebook
 from gradebook.cases.scenario import variants
-from gradebook.training import shipped as home
+from gradebook.training.runs import home_curves, home_run
 from gradebook.ui.pages.home import frame_data, thumbnail
 from gradebook.ui.parts.predict import Guess, Progress
 from gradebook.ui.parts.shell import bug_files, page_title
@@ -205,9 +205,9 @@ def test_the_frame_turns_where_the_policy_dies():
 
 @pytest.mark.parametrize("stop", [0.9, 1.1])
 def test_the_shipped_curves_are_what_a_fresh_run_gives(stop):
-    updates, (_, faulty) = home.at(stop, seeds=2)
-    assert updates == home.curves()["updates"]
-    shipped = home.curves()["faulty"][f"{stop:g}"][:2]
+    updates, (_, faulty) = home_run(stop, seeds=2)
+    assert updates == home_curves()["updates"]
+    shipped = home_curves()["faulty"][f"{stop:g}"][:2]
     for fresh, kept in zip(faulty, shipped):
         assert fresh == pytest.approx(kept, abs=1)
 

@@ -19,25 +19,22 @@ from gradebook.classroom.plan import TRAINING
 from gradebook.classroom.store import Position
 from gradebook.core.errors import GradebookError
 from gradebook.output.charts import curves_figure, dose_figure
-from gradebook.training.effect import (
+from gradebook.training.environments import KINDS
+from gradebook.training.runs import Task, shipped
+from gradebook.training.study import (
     LESS,
     MORE,
+    OPTIMIZERS,
     SAME,
+    SEEDS,
+    UPDATES,
     Effect,
+    Run,
+    default_run,
     effect,
     question,
     run_name,
     sentence,
-)
-from gradebook.training.environments import KINDS
-from gradebook.training.runs import Task
-from gradebook.training.shipped import shipped
-from gradebook.training.study import (
-    OPTIMIZERS,
-    SEEDS,
-    UPDATES,
-    Run,
-    default_run,
     studied,
     study,
 )

@@ -25,7 +25,7 @@ from gradebook.output.panels import (
     telling,
 )
 from gradebook.output.pipeline_map import ASKS, map_file, stops
-from gradebook.training.shipped import BUG, STOPS, curves
+from gradebook.training.runs import HOME_BUG, STOPS, home_curves
 from gradebook.training.study import study
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import predict
@@ -91,7 +91,7 @@ def home() -> None:
 def frame_data() -> dict[str, Any]:
     """What the frame draws: both engines' advantages and the curves, by the
     reward of row 3."""
-    trained = curves()
+    trained = home_curves()
     stops = []
     for stop in STOPS:
         rewards = [1.0, 1.0, 1.0, float(stop), 1.0, 0.0]
@@ -99,9 +99,9 @@ def frame_data() -> dict[str, Any]:
             [0, 0, 0, 0, 1, 1],
             rewards,
             eos=[True, True, True, False, True, True],
-            settings=study(BUG).settings,
+            settings=study(HOME_BUG).settings,
         )
-        both = compare(swap(BUG), batch)
+        both = compare(swap(HOME_BUG), batch)
         seeds = trained["faulty"][f"{stop:g}"]
         stops.append(
             {
@@ -132,8 +132,8 @@ def _index(following: str | None) -> str:
         tiles = "".join(_tile(record.name, following) for record in bugs)
         stages += f'<section><div class="tiles">{tiles}</div>'
         stages += f"<h3><code>{stage}</code></h3><p>{safe(ASKS[stage])}</p></section>"
-    ways = {BUG: f"The bug in this picture: {load(BUG).title}"}
-    if following is not None and following != BUG:
+    ways = {HOME_BUG: f"The bug in this picture: {load(HOME_BUG).title}"}
+    if following is not None and following != HOME_BUG:
         which = "next" if done else "first"
         title = f"Predict the {which} bug: {load(following).title}"
         ways = {following: title, **ways}

@@ -48,7 +48,7 @@ def _smallest(draft: Draft) -> None:
         return
     try:
         with st.spinner("Shrinking the batch"):
-            states = [step.state for step in shrink(draft.state)]
+            states = [*shrink(draft.state)]
     except GradebookError as error:
         st.error(words.plain(words.place(error)))
         return

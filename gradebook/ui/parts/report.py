@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from gradebook.analysis.source import beside
+from gradebook.analysis.formula import beside
 from gradebook.bugs import BUGS, Swap
 from gradebook.cases.case import Source
 from gradebook.cases.scenario import Scenario, load

@@ -9,8 +9,7 @@ from typing import Any
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison, row_weight
-from gradebook.analysis.formula import Line, worked
-from gradebook.analysis.source import first_sentence
+from gradebook.analysis.formula import Line, first_sentence, worked
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.output.figures import stage_figure
 from gradebook.output.panels import PARTS_OF_LOSS, stage_panel, written

@@ -8,9 +8,7 @@ import streamlit as st
 
 from gradebook.cases.link import encode, excess
 from gradebook.cases.scenario import is_start
-from gradebook.output.pytest_file import HIDES, pytest_file
-from gradebook.output.scenario_file import scenario_file
-from gradebook.output.tables import csv
+from gradebook.output.takehome import HIDES, csv, pytest_file, scenario_file
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import whole
 from gradebook.ui.parts.drafts import Draft

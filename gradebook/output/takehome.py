@@ -1,25 +1,164 @@
-"""A state as a regression test for a trainer of one's own.
-
-The test asks for the laws of the bug's record, with the source of
-gradebook.analysis.laws; everything that a learner typed is a Python literal.
-"""
+"""A state as files to take home: CSV, a scenario file, a pytest file."""
 
 from __future__ import annotations
 
+import csv as csv_files
+import hashlib
 import inspect
+import io
 import math
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from torch import Tensor
+
 from gradebook.analysis import laws
-from gradebook.analysis.comparison import compare
+from gradebook.analysis.comparison import ROW_STAGES, compare, compared
 from gradebook.analysis.law_check import convention, on_engine, steps_of, words
 from gradebook.analysis.laws import GRADIENT, LAWS, Law, worst
 from gradebook.cases.scenario import Bug, bug, load
+from gradebook.cases.schema import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.state import State, start
-from gradebook.core.errors import GradebookError
+from gradebook.core.columns import COLUMNS, of_kind
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.engine.pipeline import CORRECT, run
+from gradebook.output.panels import kind_of, summary
 from gradebook.output.rendering import rendered
+
+# A table without formulas
+
+
+FORMULA = re.compile(r"(^|[;\t\r\n])(\s*)([=+\-@\t\r＝＋－＠])")
+"""Where a spreadsheet would begin to compute; after separators too, since
+some read a semicolon as one."""
+
+
+def csv(state: State) -> str:
+    """The batch and every stage of both engines, one row a rollout.
+
+    An empty cell is no value. A prompt that a spreadsheet would take for a
+    formula has an apostrophe before it. Raises GradebookError where the
+    batch cannot be read.
+    """
+    comparison, typed = compared(state), state.table.values()
+    batch = comparison.batch
+    sides = {"correct": comparison.correct, "faulty": comparison.faulty}
+    columns: dict[str, list[Any]] = {
+        "row": list(range(batch.rows)),
+        "prompt": typed["prompt"],
+    }
+    for name in ("reward", "eos", "step", "steps", "kept_steps"):
+        columns[name] = getattr(batch, name).tolist()
+    per_token = of_kind("tokens", "list")
+    for name in typed:
+        if name not in columns and name not in per_token:
+            columns[name] = typed[name]
+    columns |= _by_token("t", batch.mask)
+    columns |= _by_token("logp_t", batch.logp) | _by_token("ref_logp_t", batch.ref_logp)
+    for stage in ROW_STAGES:
+        for side, trace in sides.items():
+            columns[f"{side}_{stage}"] = getattr(trace, stage).tolist()
+    for side, trace in sides.items():
+        columns |= _by_token(f"{side}_policy_gradient_t", trace.policy_gradient)
+        columns |= _by_token(f"{side}_kl_gradient_t", trace.kl_gradient)
+        if trace.loss is not None:
+            columns[f"{side}_loss_of_the_batch"] = [float(trace.loss)] * batch.rows
+    return table_csv(columns, zip(*columns.values()))
+
+
+def table_csv(head: Iterable[str], body: Iterable[Iterable[Any]]) -> str:
+    """A table as CSV, no cell of which a spreadsheet computes."""
+    out = io.StringIO()
+    writer = csv_files.writer(out)
+    writer.writerow(map(_cell, head))
+    writer.writerows(map(_cell, row) for row in body)
+    return out.getvalue()
+
+
+def _by_token(stem: str, values: Tensor | None) -> dict[str, list[Any]]:
+    if values is None:
+        return {}
+    return {f"{stem}{t + 1}": values[:, t].tolist() for t in range(values.shape[1])}
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        safe = value.encode("utf-8", "replace").decode()
+        return FORMULA.sub(r"\1\2'\3", safe)
+    if isinstance(value, bool):
+        return int(value)
+    return "" if isinstance(value, float) and math.isnan(value) else value
+
+
+# A scenario file, which a page opens as one of its cases
+
+
+def scenario_file(state: State) -> str:
+    """The batch as a scenario file: a page variant when it stands in
+    scenarios/ as <bug>-<name>.toml.
+
+    Raises GradebookError where the batch cannot be read, no file can hold
+    it, or the faulty engine has not exactly one bug.
+    """
+    batch = state.batch()
+    if not 1 <= batch.rows <= MOST_ROWS:
+        raise refuse(f"1 to {MOST_ROWS}", batch.rows, "rows")
+    tokens = batch.mask.shape[1]
+    if not 1 <= tokens <= MOST_TOKENS:
+        raise refuse(f"1 to {MOST_TOKENS} tokens", tokens, "mask")
+    comparison = compare(bug(state.bug), batch)
+    columns = state.table.values()
+    if not bool(batch.eos.all()):
+        columns["eos"] = batch.eos.tolist()
+    if "mask" in columns:
+        columns["mask"] = batch.mask.int().tolist()
+    names = [name for name in COLUMNS if name in columns]
+    cells = zip(*(columns[name] for name in names))
+    rows, settings = [dict(zip(names, row)) for row in cells], dict(batch.settings)
+    sides = {"correct": comparison.correct, "faulty": comparison.faulty}
+    losses = {
+        side: float(trace.loss)
+        for side, trace in sides.items()
+        if trace.loss is not None and math.isfinite(float(trace.loss))
+    }
+    advantages = {
+        side: [x if math.isfinite(x) else "none" for x in trace.advantage.tolist()]
+        for side, trace in sides.items()
+    }
+    # The question: whether both engines treat the selected row alike.
+    row = min(state.row, batch.rows - 1)
+    moved = bool(comparison.differs("advantage")[row])
+    differs = moved or bool(comparison.gradient_differs[row])
+    a, b = (float(trace.advantage[row]) for trace in sides.values())
+    why = f"The engines computed the advantages {a:.6g} and {b:.6g}."
+    if differs and not moved:
+        why += " The gradient of its tokens differs."
+    right, wrong = f"Right: {why[:1].lower()}{why[1:]}", why
+    text = rendered(
+        "scenario_file.toml.jinja",
+        mark=hashlib.sha256(repr((rows, settings)).encode()).hexdigest()[:6],
+        bug=state.bug,
+        case=state.scenario.title,
+        edited=not state.same_batch(start(state.scenario)),
+        agree=comparison.agree,
+        summary=summary(comparison, kind_of(comparison)),
+        rows=rows,
+        settings=settings,
+        focus=row,
+        differs=differs,
+        why=why,
+        said=[wrong, right] if differs else [right, wrong],
+        advantages=advantages,
+        losses=losses,
+    )
+    return text
+
+
+# A regression test for a trainer of one's own: it asks for the laws of the bug's
+# record, with the source of gradebook.analysis.laws; everything that a learner
+# typed is a Python literal
+
 
 HIDES = "hides the bug: both engines agree on it"
 LOOSE = 1e-4
