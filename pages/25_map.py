@@ -2,6 +2,6 @@
 
 import streamlit as st
 
-from gradebook.ui.parts.shell import page_files
+from gradebook.ui.parts.address import page_files
 
 st.switch_page(page_files()["home"])

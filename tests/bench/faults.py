@@ -86,7 +86,7 @@ ui/parts/predict.py | return case in self.hidden or case not in self.guesses | r
 ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
 ui/security.py | if (_length(scope) or 0) > most: | if False: | ui/test_security.py
 ui/board/view.py | short = float(f"{x:.7g}") | short = float(f"{x:.2g}") | ui/test_board_view.py
-ui/parts/deeper.py | zip(names, (maps.correct.tolist(), maps.faulty.tolist())) | zip(names, (maps.faulty.tolist(), maps.correct.tolist())) | ui/test_numbers.py
+ui/parts/stages.py | zip(names, (maps.correct.tolist(), maps.faulty.tolist())) | zip(names, (maps.faulty.tolist(), maps.correct.tolist())) | ui/test_page_controls.py
 """
 
 

@@ -5,7 +5,7 @@ from conftest import Reader
 from playwright.sync_api import expect
 
 import gradebook
-from gradebook.ui.parts.shell import page_files
+from gradebook.ui.parts.address import page_files
 
 NOTE = """
 const kept = () => JSON.parse(sessionStorage.getItem('violations') ?? '[]');

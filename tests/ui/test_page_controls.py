@@ -7,6 +7,7 @@ import pytest
 from one_a_stage import BY_STAGE
 
 import gradebook
+from gradebook.analysis.influence import influences
 from gradebook.core.errors import GradebookError
 from gradebook.core.settings import CHOICES, FLAGS
 from gradebook.ui.parts.words import place
@@ -246,3 +247,18 @@ def test_the_sandbox_shows_other_numbers_beside_bugs_that_clash(visit):
     assert page.errors and not page._boards
     page.put(kind, "sign" if other == "gradient" else "gradient")
     assert page.errors
+
+
+def test_the_map_stands_as_two_tables(visit):
+    page = visit("partial_groups").end("deeper").open("influence")
+    assert not page.app.dataframe
+    page.put("numbers-map-partial_groups", True)
+    batch = gradebook.load("partial_groups").batch()
+    maps = influences(gradebook.bug("partial_groups").engine, batch)
+    correct, faulty = (frame.value for frame in page.app.dataframe)
+    for shown, matrix in ((correct, maps.correct), (faulty, maps.faulty)):
+        assert list(shown.index[9:]) == ["9 C", "10 C", "11 D"]
+        assert shown.columns[11] == "by 11 D"
+        assert shown.to_numpy() == pytest.approx(matrix.numpy(), abs=1e-9)
+    # TRUTH: row 11's reward moves row 10 by -1.79, faulty.
+    assert faulty.loc["10 C", "by 11 D"] == pytest.approx(-1.785, abs=1e-3)

@@ -12,8 +12,8 @@ import gradebook
 from gradebook.cases.scenario import variants
 from gradebook.training.runs import home_curves, home_run
 from gradebook.ui.pages.home import frame_data, thumbnail
+from gradebook.ui.parts.address import bug_files, page_title
 from gradebook.ui.parts.predict import Guess, Progress
-from gradebook.ui.parts.shell import bug_files, page_title
 
 CASES = [
     pytest.param(bug, scenario.name, id=scenario.name)

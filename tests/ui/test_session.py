@@ -33,10 +33,10 @@ def bug_page():
     import streamlit as st
 
     from gradebook.cases.scenario import load
-    from gradebook.ui.parts import address, drafts, predict, shell
+    from gradebook.ui.parts import address, drafts, predict
     from gradebook.ui.rooms import bar as room
 
-    st.navigation(shell.navigation(), position="hidden")
+    st.navigation(address.navigation(), position="hidden")
     name = st.session_state.get("case", "partial_groups")
     bug = load(name).bug
     if "stays" not in st.session_state:
@@ -59,8 +59,8 @@ def bug_page():
         st.markdown(f"stage {draft.stage}")
     st.markdown(f"row {draft.row}")
     room.moved(bug, draft)
-    if shell.presenting():
-        shell.present_foot()
+    if address.presenting():
+        address.present_foot()
 
 
 def counts(code, question=Q):

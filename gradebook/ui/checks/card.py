@@ -17,9 +17,8 @@ from gradebook.ui.checks import ask
 from gradebook.ui.checks.ask import Checking, on_page
 from gradebook.ui.checks.steps import open_step
 from gradebook.ui.parts import words
-from gradebook.ui.parts.shell import bug_files
-from gradebook.ui.parts.tables import table
-from gradebook.ui.parts.widget import download
+from gradebook.ui.parts.address import bug_files
+from gradebook.ui.parts.widget import download, table
 
 HEADS = {
     "correct": "A known computation",

@@ -15,9 +15,9 @@ from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel, squashes
 from gradebook.ui import keys
 from gradebook.ui.checks.ask import Checking
-from gradebook.ui.parts import drafts, predict, tables, words
-from gradebook.ui.parts.shell import bug_files, page_files
-from gradebook.ui.parts.tables import chart, ink, table
+from gradebook.ui.parts import drafts, predict, words
+from gradebook.ui.parts.address import bug_files, page_files
+from gradebook.ui.parts.widget import chart, ink, offered, table
 from gradebook.ui.parts.widget import markup as show
 
 CHART = "check-timeline"
@@ -53,7 +53,7 @@ def picture(verdict: Verdict, answered: bool) -> None:
     )
     columns = ["step", "verdict", "correct_residual", "flips"]
     numbers = frame[columns].rename(columns={"correct_residual": "off by"})
-    tables.offered("the timeline's numbers", CHART, lambda: {"The steps": numbers})
+    offered("the timeline's numbers", CHART, lambda: {"The steps": numbers})
 
 
 def would_compute(verdict: Verdict) -> None:

@@ -18,20 +18,17 @@ from gradebook.ui.board.component import below, board
 from gradebook.ui.parts import (
     address,
     controls,
-    deeper,
     desk,
     drafts,
     predict,
     report,
     stages,
-    takehome,
     words,
 )
+from gradebook.ui.parts.address import bug_files, page_files
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import Progress
-from gradebook.ui.parts.shell import bug_files, tool_files
-from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.widget import showing
+from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.parts.words import terms
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
@@ -153,8 +150,8 @@ def _more(draft: Draft) -> None:
     """Parts that open in place, one at a time, and the way to the training runs."""
     parts: dict[str, tuple[str, Callable[[Draft], None]]] = {
         "affected": ("Am I affected?", lambda draft: report.affected(draft.scenario)),
-        "home": ("Take it home", takehome.take_home),
-        "deeper": ("Go deeper", deeper.deeper),
+        "home": ("Take it home", report.take_home),
+        "deeper": ("Go deeper", stages.deeper),
     }
 
     def turn(part: str) -> None:
@@ -225,13 +222,13 @@ def _solve(draft: Draft, progress: Progress, _: Mapping[str, Any]) -> None:
 
 def _end(here: str) -> None:
     """Progress, a diamond for each bug along the pipe, and the next bug."""
-    done, following = predict.progress().uncovered(), predict.next_bug(here)
+    done, following = predict.progress().uncovered(), address.next_bug(here)
     stops = ""
     for name in bug_files():
         label = "here" if name == here else "next" if name == following else ""
         look = "done" if name in done else "open"
         stops += f'<i class="{look}"><span>{label}</span></i>'
-    label, page = "Check your own run", tool_files()["check"]
+    label, page = "Check your own run", page_files()["check"]
     if following is not None:
         label = f"Next bug: {words.plain(load(following).title)}"
         page = bug_files()[following]

@@ -21,7 +21,7 @@ from gradebook.ui.parts import address, drafts, quiz
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
-from gradebook.ui.parts.shortcuts import shortcuts
+from gradebook.ui.parts.widget import shortcuts
 from gradebook.ui.rooms import ballot, bar, seat
 
 PAGE = "bug_or_not"

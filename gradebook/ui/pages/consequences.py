@@ -41,11 +41,10 @@ from gradebook.training.study import (
 from gradebook.training.train import Curves
 from gradebook.ui import keys
 from gradebook.ui.parts import address, drafts, predict, words
+from gradebook.ui.parts.address import page_files
 from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
 from gradebook.ui.parts.predict import SKIPPED, choices
-from gradebook.ui.parts.shell import page_files
-from gradebook.ui.parts.tables import chart, ink, table
-from gradebook.ui.parts.widget import download
+from gradebook.ui.parts.widget import chart, download, ink, table
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
 

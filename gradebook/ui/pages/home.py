@@ -29,8 +29,8 @@ from gradebook.training.runs import HOME_BUG, STOPS, home_curves
 from gradebook.training.study import study
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import predict
+from gradebook.ui.parts.address import next_bug, page_files
 from gradebook.ui.parts.report import affected_bugs, last_seen
-from gradebook.ui.parts.shell import page_files, tool_files
 from gradebook.ui.parts.widget import download, folded, markup
 from gradebook.ui.parts.words import safe
 
@@ -67,7 +67,7 @@ def home() -> None:
     # The frame holds every setting, so a drag runs nothing here.
     progress = {"progress": predict.progress().text()}
     _mount(key="home-frame", data=[frame_data() | progress])
-    chosen = markup(_index(predict.next_bug()), key="index")
+    chosen = markup(_index(next_bug()), key="index")
     if chosen in page_files():
         st.switch_page(page_files()[chosen])
     title = "Am I affected? Choose your trainer and its version"
@@ -138,7 +138,6 @@ def _index(following: str | None) -> str:
         title = f"Predict the {which} bug: {load(following).title}"
         ways = {following: title, **ways}
     ways["check"] = "Check your own run"
-    also = {page: label for page, label in ALSO.items() if page in tool_files()}
     return (
         f"{_links(ways)}{NOTE}"
         '<div class="gb-index"><header>'
@@ -147,7 +146,7 @@ def _index(following: str | None) -> str:
         "<p>Predict what a bug does to the blue dots, and its picture fills in.</p>"
         '<input type="search" placeholder="Trainer, bug or stage"'
         ' aria-label="Find a bug by trainer, bug or stage">'
-        f'</header><div class="stages">{stages}</div></div>{_links(also)}'
+        f'</header><div class="stages">{stages}</div></div>{_links(ALSO)}'
     )
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import streamlit as st
 
 from gradebook.analysis.comparison import Comparison
-from gradebook.cases.scenario import Scenario, load
+from gradebook.cases.scenario import PlainCase
 from gradebook.core.formatting import plain, settled, signed
-from gradebook.core.project import PACKAGE
+from gradebook.core.settings import Settings
 from gradebook.ui.board.component import picture
 from gradebook.ui.parts import drafts
-from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.widget import table
 from gradebook.ui.rooms.bar import asks
 
+FOUR = PlainCase(
+    name="primer",
+    title="Four answers to one prompt",
+    rows=tuple({"prompt": "A", "reward": reward} for reward in (1, 0, 0, 1)),
+    settings=Settings(),
+)
+"""The batch as it comes."""
 SAID = "Rollouts of one prompt, their rewards and their advantages."
 ALL_EQUAL = (
     "If all rewards are equal, no answer is better than another,"
@@ -35,17 +40,12 @@ def primer() -> None:
         _four_rewards()
 
 
-@cache
-def _batch() -> Scenario:
-    return load(PACKAGE / "ui" / "pages" / "primer.toml")
-
-
 @st.fragment(key="primer")
 def _four_rewards() -> None:
     """Four rollouts of one prompt; their rewards are the reader's."""
     lead = st.empty()
     left, right = st.columns([3, 2], gap="large")
-    draft = drafts.of(_batch())
+    draft = drafts.of(FOUR.as_scenario())
     with left:
         picture(draft, "sign", covered=True, said=SAID)
     with draft.lock:

@@ -18,11 +18,10 @@ from gradebook.ui import keys
 from gradebook.ui.board.component import below, board
 from gradebook.ui.board.lesson import path
 from gradebook.ui.board.view import view
-from gradebook.ui.parts import address, controls, drafts, stages, takehome, words
+from gradebook.ui.parts import address, controls, drafts, report, stages, words
+from gradebook.ui.parts.address import bug_files
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.shell import bug_files
-from gradebook.ui.parts.shortcuts import shortcuts
-from gradebook.ui.parts.widget import choosing, folded, showing
+from gradebook.ui.parts.widget import choosing, folded, shortcuts, showing
 
 PAGE = SANDBOX
 BASIC = ("estimator", "baseline", "scale", "ddof", "eps")
@@ -89,7 +88,7 @@ def rest(
                     if not draft.stage:
                         stages.workings(draft)
             if not draft.faults:
-                takehome.take_home(draft)
+                report.take_home(draft)
         shortcuts(draft)
         address.depart(PAGE)
 

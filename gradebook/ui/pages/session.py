@@ -10,8 +10,8 @@ from gradebook.cases.scenario import load
 from gradebook.classroom.plan import MINUTES
 from gradebook.output.handout import handout
 from gradebook.ui.parts import words
+from gradebook.ui.parts.address import bug_files
 from gradebook.ui.parts.plans import plans
-from gradebook.ui.parts.shell import bug_files
 from gradebook.ui.parts.widget import download
 from gradebook.ui.rooms import seat
 from gradebook.ui.rooms.panel import panel

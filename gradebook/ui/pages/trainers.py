@@ -19,8 +19,7 @@ from gradebook.trainers.convention import LAWS
 from gradebook.trainers.measure import pinned
 from gradebook.trainers.releases import measured, newest, releases
 from gradebook.ui.parts.report import cited
-from gradebook.ui.parts.tables import table
-from gradebook.ui.parts.widget import download
+from gradebook.ui.parts.widget import download, table
 from gradebook.ui.rooms.bar import asks
 
 MARKS = {

@@ -1,4 +1,6 @@
-"""The address of a page is the link of what stands on it: of a state on a bug's
+"""The pages, and their addresses.
+
+The address of a page is the link of what stands on it: of a state on a bug's
 page and in the sandbox, of a game or of a training run.
 
 A page reads its address once, when the visitor arrives at it, and writes it
@@ -8,24 +10,106 @@ page; undo is the board's.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 import streamlit as st
 
+from gradebook.bugs import BUGS
 from gradebook.cases import scenario as scenarios
 from gradebook.cases.link import VERSION, decode, encode, fits, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import start
 from gradebook.classroom.codes import new_code
+from gradebook.core.project import PROJECT
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts, predict, words
 
-OTHERS = ("room", "present")
+PRESENT = "present"
+OTHERS = ("room", PRESENT)
 """Parameters of an address that are not the page's own."""
 
 write = st.components.v2.component("gradebook_address", js=stub("address"))
+
+
+# The pages
+
+
+@cache
+def page_files() -> dict[str, Path]:
+    """Name -> page file, in the order of the files' numbers, as they stood when
+    the server first asked."""
+    files = sorted(
+        PROJECT.glob("pages/[0-9]*_*.py"),
+        key=lambda file: int(file.stem.split("_")[0]),
+    )
+    return {file.stem.split("_", 1)[1]: file for file in files}
+
+
+def bug_files() -> dict[str, Path]:
+    """The bugs' pages by bug."""
+    return {name: file for name, file in page_files().items() if name in BUGS}
+
+
+def next_bug(after: str = "") -> str | None:
+    """The next bug that is not uncovered yet; None where all are."""
+    names = list(bug_files())
+    start = names.index(after) + 1 if after in names else 0
+    around = names[start:] + names[:start]
+    return next(filter(predict.covered, around), None)
+
+
+def navigation() -> dict[str, list]:
+    """Home; the bugs' pages; the tools."""
+    home, *others = page_files()
+    pages: dict[str, list] = {"": [], "The bugs": [], "The tools": []}
+    pages[""] = [st.Page(page_files()[home], title="Home", default=True)]
+    for name in others:
+        file = page_files()[name]
+        pages["The bugs" if name in BUGS else "The tools"].append(
+            st.Page(
+                file,
+                title=page_title(file),
+                url_path=name,
+                # The map only leads to Home.
+                visibility="hidden" if name == "map" else "visible",
+            )
+        )
+    return pages
+
+
+@cache
+def page_title(file: Path) -> str:
+    """What a page is called: its docstring up to the colon. A bug's page is
+    called what its scenario is; to read all scenarios here would delay a
+    started server's first page."""
+    doc = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or file.stem
+    return doc.split(":")[0].strip()
+
+
+def presenting() -> bool:
+    """The address asks for the presenter view: larger type, no chrome, keys for
+    stages and reveal."""
+    return st.query_params.get(PRESENT) == "1"
+
+
+def present_foot() -> None:
+    """The way back from the presenter view, at the foot of a page."""
+
+    def leave() -> None:
+        st.query_params.pop(PRESENT, None)
+
+    with st.container(horizontal=True, key="present-foot"):
+        st.markdown("← and → change the stage, space reveals.")
+        label = "Leave the presenter view"
+        st.button(label, key="present-leave", on_click=leave, type="tertiary")
+
+
+# The address
 
 
 def enter(page: str) -> None:

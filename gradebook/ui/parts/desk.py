@@ -14,7 +14,7 @@ from gradebook.training.runs import Runs, Task
 from gradebook.training.study import OPTIMIZERS, SEEDS, Run, default_run, studied, study
 from gradebook.training.train import Curves
 from gradebook.ui.keys import Key
-from gradebook.ui.parts.shell import page_files
+from gradebook.ui.parts.address import page_files
 
 PAGE = "consequences"
 

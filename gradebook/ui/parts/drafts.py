@@ -77,6 +77,15 @@ class Draft(drafts.Draft):
         that has none."""
         return min(self.row, self.comparison.batch.rows - 1)
 
+    @property
+    def prompts(self) -> list[str]:
+        """The rows' prompts as typed; by number where the table has moved on
+        from the batch that was compared."""
+        typed, batch = list(self.table["prompt"]), self.comparison.batch
+        if len(typed) == batch.rows:
+            return typed
+        return [str(prompt) for prompt in batch.prompt.tolist()]
+
     def compared(self) -> Comparison:
         """Both engines on the state. Raises GradebookError."""
         return compared(self.state)

@@ -22,10 +22,10 @@ from gradebook.classroom.plan import (
 from gradebook.core.errors import GradebookError
 from gradebook.training.study import default_run
 from gradebook.ui import keys
-from gradebook.ui.parts import shell, words
+from gradebook.ui.parts import address, words
+from gradebook.ui.parts.address import bug_files, page_files, page_title
 from gradebook.ui.parts.desk import PAGE as TRAINING_PAGE
 from gradebook.ui.parts.desk import query_of
-from gradebook.ui.parts.shell import bug_files, page_files, page_title
 from gradebook.ui.rooms import seat
 
 MOST = 480
@@ -84,8 +84,8 @@ def onward(question: str) -> None:
         if st.button(label, key="plan-next", type="tertiary"):
             keys.ADDRESS.drop()  # a step on the same page is an arrival, too
             file, link = _opened(following)
-            if shell.presenting():
-                link |= {shell.PRESENT: "1"}
+            if address.presenting():
+                link |= {address.PRESENT: "1"}
             st.switch_page(file, query_params=link)
 
 
@@ -162,7 +162,7 @@ def _links(step: Step) -> None:
     st.page_link(file, label=label, query_params=link)
     if not step.scenario:
         return
-    presented = link | {shell.PRESENT: "1"}
+    presented = link | {address.PRESENT: "1"}
     st.page_link(file, label="Presenter view", query_params=presented)
     if step.next:
         label = f"Next, if there is time: {words.plain(load(step.next).title)}"

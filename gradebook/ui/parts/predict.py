@@ -16,7 +16,6 @@ import streamlit as st
 from gradebook.bugs import BUGS
 from gradebook.ui.keys import Key
 from gradebook.ui.parts import words
-from gradebook.ui.parts.shell import bug_files
 
 SKIPPED = -1
 COOKIE = "gradebook"
@@ -109,14 +108,6 @@ def progress() -> Progress:
 def covered(case: str) -> bool:
     """The learner has neither answered the case's question nor skipped it."""
     return progress().covered(case)
-
-
-def next_bug(after: str = "") -> str | None:
-    """The next bug that is not uncovered yet; None where all are."""
-    names = list(bug_files())
-    start = names.index(after) + 1 if after in names else 0
-    around = names[start:] + names[:start]
-    return next((name for name in around if covered(name)), None)
 
 
 def start_over() -> None:

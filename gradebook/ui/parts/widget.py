@@ -1,4 +1,5 @@
-"""Widgets that show a part of the session's state, and change it.
+"""What a page is made of: widgets that show a part of the session's state and
+change it, tables, charts, files, and the keys of the whole page.
 
 A browser sends the values of all its widgets with each message, including
 values that the server has changed since. So a widget gets a new key whenever
@@ -13,14 +14,21 @@ stands in a container of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from mimetypes import guess_type
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import streamlit as st
 
+from gradebook.output.charts import INK, Figure, Ready
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
+from gradebook.ui.parts.address import presenting
+from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.words import safe
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def redraw() -> NoReturn:
@@ -123,3 +131,121 @@ def markup(text: str, key: str) -> str:
     link. The data-name of the link that was clicked, or ''."""
     shown = _markup(key=key, data=[text], on_opened_change=lambda: None)
     return shown.opened or ""
+
+
+def table(
+    head: Sequence[str],
+    body: Sequence[Sequence[str]],
+    numbers: Sequence[int] | range = (),
+    selected: int = -1,
+    heads: int = 0,
+    label: str = "",
+) -> None:
+    """A plain table; `numbers` are columns aligned at the decimal point,
+    `heads` how many first cells name their row."""
+
+    def line(tag: str, cells: Sequence[str], mark: str = "") -> str:
+        inner = ""
+        for column, cell in enumerate(cells):
+            if cell and (tag == "th" or column >= heads):
+                opening = closing = tag
+            elif cell:
+                opening, closing = 'th scope="row"', "th"
+            else:
+                opening = closing = "td"  # an empty header names nothing
+            style = " class=n" if column in numbers and column >= heads else ""
+            inner += f"<{opening}{style}>{safe(cell)}</{closing}>"
+        return f"<tr{mark}>{inner}</tr>"
+
+    rows = "".join(
+        line("td", cells, ' class="at"' if row == selected else "")
+        for row, cells in enumerate(body)
+    )
+    label = safe("Numbers: " + (label or ", ".join(filter(None, head))))
+    st.html(
+        f'<div class="gb" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><thead>{line('th', head)}</thead><tbody>{rows}</tbody>"
+        "</table></div>"
+    )
+
+
+def chart(figure: Figure, **options: Any) -> None:
+    """The figure, in its own colours and not the theme's. Plotly's buttons would
+    cover it."""
+    plain = {"displayModeBar": False}
+    st.plotly_chart(Ready(figure), theme=None, config=plain, **options)
+
+
+def ink() -> str:
+    """The colour of axis text under the visitor's theme."""
+    return INK.get(st.context.theme.type or "light", INK["light"])
+
+
+def offered(
+    what: str, key: str, frames: Callable[[], Mapping[str, pd.DataFrame]]
+) -> None:
+    """A switch, and behind it a picture's numbers as tables by their titles. They
+    are made when they are asked for."""
+    if st.toggle(f"Show {what} as a table", key=f"numbers-{key}"):
+        for title, frame in frames().items():
+            st.dataframe(frame, alt=title)
+            st.caption(title)
+
+
+_keys = st.components.v2.component("gradebook_shortcuts", js=stub("shortcuts"))
+
+
+def shortcuts(
+    draft: Draft,
+    acts: Mapping[str, Callable[[], object]] | None = None,
+    focus: str = "",
+    top: str = "",
+    letters: Mapping[str, str] | None = None,
+    then: Callable[[], None] = redraw,
+) -> None:
+    """What the browser tells the rest of the page: keys, and finished edits.
+
+    Ctrl+Z and Ctrl+Shift+Z outside a text field undo and redo. In the presenter
+    view the left and right arrow keys step along the stages, and space reveals.
+    The component also says when the board has the answer to a finished edit, so
+    that the fragment it stands in follows.
+
+    acts     "back", "on", "reveal", or a value of `letters` -> what it does
+    focus    a new text moves a lost focus to the verdict
+    top      a new text shows the page from its top
+    letters  more keys of the browser (KeyboardEvent.key) that act outside
+             of text fields -> the name of what they do
+    then     draws what the act changed
+    """
+    here = keys.SHORTCUTS.get()
+    every = {"undo": draft.undo, "redo": draft.redo, **(acts or {})}
+
+    def pressed() -> None:
+        message = keys.widget("shortcuts").get("pressed") or {}
+        if message.get("epoch") != here["epoch"]:
+            return  # from before the server's or the session's restart
+        fresh = [press for press in message["keys"] if press[0] > here["seen"]]
+        for number, name in fresh:
+            here["seen"] = number
+            if name in every:
+                every[name]()
+        if fresh:
+            then()
+
+    _keys(
+        key="shortcuts",
+        data=[
+            {
+                "epoch": here["epoch"],
+                "seen": here["seen"],
+                "heard": (keys.widget("shortcuts") or {}).get("settled", 0),
+                "presenter": presenting(),
+                "focus": focus,
+                "top": top,
+                "letters": dict(letters or {}),
+            }
+        ],
+        height=1,
+        on_pressed_change=pressed,
+        on_settled_change=lambda: None,  # the message makes the fragment run
+    )

@@ -20,7 +20,7 @@ from gradebook.ui import keys
 from gradebook.ui.parts import quiz
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
-from gradebook.ui.parts.tables import table
+from gradebook.ui.parts.widget import table
 from gradebook.ui.rooms import bar, seat
 
 

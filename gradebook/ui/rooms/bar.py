@@ -18,7 +18,7 @@ from gradebook.classroom.room import Rooms
 from gradebook.classroom.store import LOOKED, Position, Room
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import drafts, plans, predict, shell, words
+from gradebook.ui.parts import address, drafts, plans, predict, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import Progress, choices
 from gradebook.ui.rooms import seat
@@ -154,7 +154,7 @@ def space(scenario: Scenario) -> None:
 def _lead(room: Room, name: str) -> Standing:
     """The lead's line and what the room says."""
     revealed = name in room.revealed
-    within = shell.presenting() or not revealed  # within the one line
+    within = address.presenting() or not revealed  # within the one line
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room.code}**, you lead.")
         if not name:

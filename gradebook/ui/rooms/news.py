@@ -38,9 +38,9 @@ from gradebook.training.study import studied
 from gradebook.ui import keys
 from gradebook.ui.board import lesson
 from gradebook.ui.parts import drafts, quiz, words
+from gradebook.ui.parts.address import bug_files, page_files, page_title
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
-from gradebook.ui.parts.shell import bug_files, page_files, page_title
 from gradebook.ui.rooms import seat
 from gradebook.ui.security import own_path, seat_of
 

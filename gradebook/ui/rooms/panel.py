@@ -16,10 +16,8 @@ from gradebook.classroom.store import Room
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus
 from gradebook.ui import keys
-from gradebook.ui.parts.address import whole
-from gradebook.ui.parts.shell import tool_files
-from gradebook.ui.parts.tables import table
-from gradebook.ui.parts.widget import download
+from gradebook.ui.parts.address import page_files, whole
+from gradebook.ui.parts.widget import download, table
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import bar, seat
 from gradebook.ui.rooms.news import news, question
@@ -84,7 +82,7 @@ def _lead(room: Room) -> None:
             " everybody at once, and how the answers split."
         )
         st.page_link(
-            tool_files()["bug_or_not"],
+            page_files()["bug_or_not"],
             label="Play “Bug or not?” with the room",
             query_params=seat.carried(),
         )

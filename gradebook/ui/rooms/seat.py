@@ -25,7 +25,7 @@ from gradebook.classroom.room import Rooms
 from gradebook.classroom.store import Room, Store
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import shell, words
+from gradebook.ui.parts import address, words
 from gradebook.ui.security import seat_of
 
 PARAMETER = "room"
@@ -134,7 +134,7 @@ def admitted(code: str, token: str = "") -> bool:
 def carried() -> dict[str, str]:
     """What every link passes on: the room, and the presenter view."""
     room = {PARAMETER: code()} if code() else {}
-    return room | ({shell.PRESENT: "1"} if shell.presenting() else {})
+    return room | ({address.PRESENT: "1"} if address.presenting() else {})
 
 
 def seat() -> str:
