@@ -33,8 +33,8 @@ from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
 if TYPE_CHECKING:
     from gradebook.logs.guard import Finding, Guard, WrongAdvantages
     from gradebook.logs.log import check
-    from gradebook.logs.recording.read import recording
-    from gradebook.logs.recording.recorder import Recorder
+    from gradebook.logs.recorder import Recorder
+    from gradebook.logs.recording import recording
     from gradebook.output import figures
     from gradebook.output.figures import compare
     from gradebook.trainers.laws import laws
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 LATE = {
     "Finding": "gradebook.logs.guard",
     "Guard": "gradebook.logs.guard",
-    "Recorder": "gradebook.logs.recording.recorder",
+    "Recorder": "gradebook.logs.recorder",
     "WrongAdvantages": "gradebook.logs.guard",
     "check": "gradebook.logs.log",
     "compare": "gradebook.output.figures",
     "laws": "gradebook.trainers.laws",
     "probe": "gradebook.trainers.probe",
-    "recording": "gradebook.logs.recording.read",
+    "recording": "gradebook.logs.recording",
     "releases": "gradebook.trainers.releases",
 }
 """Names that are imported when they are first used: a page can do without

@@ -15,11 +15,10 @@ from typing import NoReturn
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import short
-from gradebook.logs.ci import github, junit
 from gradebook.logs.explore import failing_test, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
-from gradebook.logs.report import report
+from gradebook.logs.report import github, junit, report
 from gradebook.logs.what_if import sentences
 from gradebook.output.handout import bug_list, explain
 from gradebook.ui.launch import start_app

@@ -16,7 +16,6 @@ from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.fit import Ruler, distance
 from gradebook.logs.judging.judge import OFF
 from gradebook.logs.judging.suspects import (
@@ -27,6 +26,7 @@ from gradebook.logs.judging.suspects import (
     trace,
 )
 from gradebook.logs.judging.verdict import Verdict
+from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.output.takehome import PytestFile, pytest_file
 
 ROWS = 64

@@ -24,7 +24,6 @@ import numpy as np
 from gradebook.cases.scenario import bug
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
-from gradebook.logs.candidates.logged_steps import CANONICAL, to_logged
 from gradebook.logs.judging import views
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import (
@@ -38,7 +37,8 @@ from gradebook.logs.judging.judge import judge
 from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.sentences import sentence_of
-from gradebook.logs.recording.intake import StepRows, step_rows
+from gradebook.logs.logged_steps import CANONICAL, to_logged
+from gradebook.logs.recorder import StepRows, step_rows
 
 ACTIONS = ("warn", "raise")
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.trl import logged, read_as_trl
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import ruler_of
 from gradebook.logs.judging.judge import OFF, Judgement, blank, by_step, judge
@@ -29,10 +28,11 @@ from gradebook.logs.read.log import (
     read_recording,
 )
 from gradebook.logs.read.sources import Source
+from gradebook.logs.trl import logged, read_as_trl
 from gradebook.logs.what_if import what_if
 
 if TYPE_CHECKING:
-    from gradebook.logs.recording.read import Recording
+    from gradebook.logs.recording import Recording
 
 NO_ADVANTAGES = (
     "Cannot tell: this log has no advantages. Log them beside the rewards, and"

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from gradebook.core.errors import refuse
 from gradebook.logs.guard import Finding, Guard
-from gradebook.logs.recording.recorder import Recorder
+from gradebook.logs.recorder import Recorder
 
 SCALES = {"group": "group_std", "batch": "batch_std", "none": "none"}
 """What TRL's `scale_rewards` is called in gradebook.Settings."""

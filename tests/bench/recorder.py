@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from gradebook.logs.recording.recorder import Recorder  # noqa: E402
+from gradebook.logs.recorder import Recorder  # noqa: E402
 
 BLOCKS, STEPS = 8, 32
 """Steps are timed in blocks, since Arrow's own threads finish later."""

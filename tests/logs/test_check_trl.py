@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradebook.logs.candidates.trl import explained, normalized, read_as_trl, solved
 from gradebook.logs.log import check, check_log
 from gradebook.logs.read.canonical import canonical, summed
 from gradebook.logs.read.columns import guessed
 from gradebook.logs.read.sources import Source
+from gradebook.logs.trl import explained, normalized, read_as_trl, solved
 
 LOGS = Path(__file__).parents[1] / "logs"
 

@@ -17,11 +17,11 @@ from logs.made import made
 import gradebook
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError
-from gradebook.logs.candidates.logged_steps import CANONICAL
+from gradebook.logs import recorder
 from gradebook.logs.log import check_log
+from gradebook.logs.logged_steps import CANONICAL
 from gradebook.logs.read.log import read_files
 from gradebook.logs.read.sources import number_in, pasted, sources
-from gradebook.logs.recording import intake
 
 PACKED = pytest.mark.parametrize(
     "pack, ending",
@@ -356,4 +356,4 @@ def test_every_column_of_a_batch_is_read_from_a_log_and_recorded():
     mask as `length`, and log-probabilities only the loss needs."""
     unlogged = {"mask", "logp", "ref_logp"}
     assert set(COLUMNS) - set(CANONICAL) == unlogged
-    assert set(COLUMNS) - set(intake.COLUMNS) == unlogged - {"mask"} | {"step"}
+    assert set(COLUMNS) - set(recorder.COLUMNS) == unlogged - {"mask"} | {"step"}

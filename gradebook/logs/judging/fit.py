@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from gradebook.core.formatting import flips
-from gradebook.logs.candidates.logged_steps import LoggedSteps
+from gradebook.logs.logged_steps import LoggedSteps
 
 BASE = 1e-5
 """What may always be off, times 1 + |advantage|."""

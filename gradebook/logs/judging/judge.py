@@ -14,7 +14,6 @@ from gradebook.bugs import BUGS
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging import proof
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import (
@@ -37,6 +36,7 @@ from gradebook.logs.judging.search import (
 )
 from gradebook.logs.judging.suspects import Suspect, settings_beside, trace
 from gradebook.logs.judging.views import compute
+from gradebook.logs.logged_steps import LoggedSteps
 
 OFF = ("suspect", "other", "asks", "none fits")
 """Verdicts on steps that a person should look at."""

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import WRITTEN, Ruler
 from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.views import compute
+from gradebook.logs.logged_steps import LoggedSteps, to_logged
 
 Groups = Sequence[Sequence[Any]]
 """Numbers by prompt; a reward may be None."""

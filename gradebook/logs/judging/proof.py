@@ -9,13 +9,13 @@ import numpy as np
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
-from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import WRITTEN, distance
 from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.search import Candidates, Lost, search
 from gradebook.logs.judging.suspects import Suspect, cuts_by_place, trace
 from gradebook.logs.judging.views import compute
+from gradebook.logs.logged_steps import LoggedSteps
 
 DIFFERENT = 6
 """So many different advantages prove a formula that no exact one gives."""

@@ -13,7 +13,6 @@ from itertools import product
 import numpy as np
 
 from gradebook.core.settings import Settings
-from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging import suspects as bugs
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler
@@ -21,6 +20,7 @@ from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.space import families
 from gradebook.logs.judging.suspects import Suspect
 from gradebook.logs.judging.views import fit, views
+from gradebook.logs.logged_steps import LoggedSteps
 
 SAMPLE = 1_024
 """About so many rows are searched at once, in whole steps."""

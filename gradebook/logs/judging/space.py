@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.fit import Numbers
 from gradebook.logs.judging.reading import Reading
+from gradebook.logs.logged_steps import LoggedSteps
 
 EPS = (1e-6, 1e-4, 1e-5, 1e-8, 1e-9, 1e-3, 1e-10, 0.0)
 """What is added to a deviation, the usual one first."""

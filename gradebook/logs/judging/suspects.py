@@ -16,10 +16,10 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, StepsError
 from gradebook.core.settings import FLAGS, Settings
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import NONE, Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Reading
+from gradebook.logs.logged_steps import LoggedSteps
 
 STRIDES = "strides"
 """Stands in a record for the sizes that a log's groups suggest."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.sentences import Tie
 from gradebook.logs.judging.suspects import Suspect
+from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.logs.what_if import by_bug
 
 BY_STEP = ("frame", "what_if", "steps", "correct", "suspects")

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from gradebook.core.batch import codes
-from gradebook.logs.candidates.logged_steps import LoggedSteps
 from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Reading
 from gradebook.logs.judging.space import Rows
+from gradebook.logs.logged_steps import LoggedSteps
 
 CLIPS = (20.0, 10.0, 5.0, 1.0)
 """Reward clips, tried where a reward lies beyond them."""

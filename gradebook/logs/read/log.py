@@ -17,7 +17,7 @@ from gradebook.logs.read.files import Rows, read_rows
 from gradebook.logs.read.sources import LOGS, Source, number_in, sources
 
 if TYPE_CHECKING:
-    from gradebook.logs.recording.read import Recording
+    from gradebook.logs.recording import Recording
 
 NAMED = 100
 """So many broken rows are named; the rest are counted."""
@@ -113,7 +113,7 @@ def read_files(
         names = ", ".join(map(str, paths))
         raise GradebookError(file=names, expected=LOGS, found="none")
     if any(source.kind == "recording" for source in files):
-        from gradebook.logs.recording.read import recording
+        from gradebook.logs.recording import recording
 
         run = recording(files)
         if run is not None:

@@ -11,7 +11,7 @@ import gradebook
 from gradebook.__main__ import main
 from gradebook.logs.log import check_log
 from gradebook.logs.read.sources import Source
-from gradebook.logs.recording.read import recording
+from gradebook.logs.recording import recording
 
 GRPO = {"scale": "group", "eps": 1e-4}
 

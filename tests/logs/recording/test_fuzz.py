@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradebook
-from gradebook.logs.recording.intake import COLUMNS
-from gradebook.logs.recording.recorder import KEY
+from gradebook.logs.recorder import COLUMNS, KEY
 
 GOOD = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
 ODD = (

@@ -14,9 +14,8 @@ import torch
 
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.recording.intake import COLUMNS
-from gradebook.logs.recording.read import recording
-from gradebook.logs.recording.recorder import Recorder
+from gradebook.logs.recorder import COLUMNS, Recorder
+from gradebook.logs.recording import recording
 
 ROWS = {"prompt": [0, 0], "reward": [1.0, 0.0], "advantage": [0.5, -0.5]}
 

@@ -16,8 +16,7 @@ from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.files import to_frame
 from gradebook.logs.read.sources import Source, sources
-from gradebook.logs.recording.intake import COLUMNS
-from gradebook.logs.recording.recorder import FORMAT, KEY
+from gradebook.logs.recorder import COLUMNS, FORMAT, KEY
 
 COARSE = ("float64", "float32", "float16", "bfloat16")
 """Float types, the finest first."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.candidates.logged_steps import LoggedSteps, to_logged
+from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.logs.read.canonical import functions_of, summed, unscored
 from gradebook.logs.read.columns import Columns
 

@@ -1,1 +1,0 @@
-"""Candidates: what may have computed a step, and on which rows."""

@@ -1,0 +1,349 @@
+"""Recorder: writes each training step to a folder.
+
+    with gradebook.Recorder("run-7", declared={"estimator": "grpo"}) as rec:
+        for step in range(steps):
+            ...
+            rec.step(step, prompt=uid, reward=reward, advantage=advantage,
+                     mask=response_mask)
+
+Each process writes one Arrow IPC stream, and each step is one batch of it,
+handed to the operating system at once: a killed process loses at most the step
+that it was writing. `gradebook check FOLDER` reads the folder with nothing
+guessed, also while the run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gradebook.core.batch import (
+    as_tensor,
+    label_cells,
+    read_bits,
+    read_numbers,
+    read_whole,
+    refuse_rows,
+)
+from gradebook.core.columns import of_kind
+from gradebook.core.errors import GradebookError, refuse
+from gradebook.logs.judging.declared import asked_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LABELS = of_kind("label")
+"""Columns of labels: whole numbers, or strings in every row."""
+FLAGS = of_kind("flag")
+WHOLE = ("length", *(name for name in of_kind("whole") if name != "step"))
+COLUMNS = ("reward", "advantage", "mask", *LABELS, *FLAGS, *WHOLE)
+"""What `Recorder.step` and `Guard.step` take, beside the step's number."""
+KEY = "gradebook"
+"""The key of a stream's facts, and of a step's, in the Arrow metadata."""
+FORMAT = 2
+"""1 was a folder of Parquet files."""
+PROMPTS = ("global", "per rank")
+
+
+class Recorder:
+    """Records the rows of each training step. One for each process.
+
+    folder    where the files go; several processes may share it
+    declared  what the trainer was configured with, by the names of
+              gradebook.Settings, or {"estimator": ...}; the check compares
+              with it
+    rank      this process's number, 0 ..; ranks is how many there are. The
+              check judges a step when every rank's part is there
+    prompts   "global" where a prompt has one label on every rank; "per
+              rank" where each rank numbers its own
+    strict    raise an error where something goes wrong. Otherwise training
+              goes on: the recorder warns once, and writes what went wrong
+              into the folder (problems-rank00000.txt)
+
+    A run that is resumed may record into the same folder: where it repeats
+    a step, the later rows count. Raises GradebookError for a bad argument
+    here, strict or not.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with Recorder(folder, declared={"estimator": "dr_grpo"}) as record:
+    ...         record.step(
+    ...             0, prompt=[0, 0], reward=[1.0, 3.0], advantage=[-1.0, 1.0]
+    ...         )
+    ...     len(os.listdir(folder))
+    1
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        declared: Mapping[str, Any] | None = None,
+        rank: int = 0,
+        ranks: int = 1,
+        prompts: str = "global",
+        strict: bool = False,
+    ) -> None:
+        if prompts not in PROMPTS:
+            raise refuse("one of " + ", ".join(PROMPTS), prompts, "prompts")
+        if not 0 <= rank < ranks:
+            raise refuse(f"0 to {ranks - 1}", rank, "rank")
+        asked_of(declared)
+        self.folder = Path(folder)
+        self.declared = dict(declared or {})
+        self.rank = rank
+        self.ranks = ranks
+        self.prompts = prompts
+        self.strict = strict
+        self.session = time.time_ns()
+        self._schema: pa.Schema | None = None  # of the stream that is open
+        self._writer: Any = None
+        self._file: pa.OSFile | None = None
+        self._streams = 0
+        self._warned = False
+        self._closed = False
+
+    def step(self, step: int, **columns: Any) -> None:
+        """Writes one step's rows.
+
+        step       the training step's number
+        prompt     [R] labels: whole numbers or strings
+        reward     [R] numbers; NaN or None where nothing scored the row
+        advantage  [R], or [R, T] with `mask`
+        mask       [R, T] the response mask; or length [R] instead
+        eos, scored          [R] true or false
+        rollout, text        [R] labels
+        rank                 [R], or one number: the process that holds the
+                             row; default this recorder's rank
+        steps, kept_steps    [R] transitions of the episode
+
+        Tensors of any device and float type, arrays and lists are welcome.
+        """
+        with self._going_on(step):
+            if self._closed:
+                raise refuse("an open recorder", "a closed one", "step")
+            self._write(step_rows(step, columns))
+
+    def close(self) -> None:
+        """Ends the recording."""
+        self._closed = True
+        with self._going_on("close"):
+            self._end_stream()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _write(self, rows: StepRows) -> None:
+        """Writes a step as a batch, with the stream's facts; to a new stream where
+        its columns are others, or where the last write failed."""
+        import pyarrow as pa  # a guard does without
+
+        columns: dict[str, Any] = {"step": np.full(rows.rows, rows.step)}
+        columns |= rows.columns
+        if self.prompts == "per rank":
+            labels = columns["prompt"].tolist()
+            columns["prompt"] = [f"{self.rank}/{label}" for label in labels]
+        columns.setdefault("scored", np.ones(rows.rows, dtype=bool))
+        columns.setdefault("rank", np.full(rows.rows, self.rank))
+        # from_pandas: a NaN reward is a null; a NaN advantage stays.
+        arrays = {
+            name: pa.array(values, from_pandas=name == "reward")
+            for name, values in columns.items()
+        }
+        facts = {
+            "format": FORMAT,
+            "session": self.session,
+            "rank": self.rank,
+            "ranks": self.ranks,
+            "declared": self.declared,
+            "types": dict(rows.types),
+        }
+        batch = pa.record_batch(arrays)
+        batch = batch.replace_schema_metadata({KEY: json.dumps(facts)})
+        same = self._schema and self._schema.equals(batch.schema, check_metadata=True)
+        if not same:
+            self._end_stream()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            name = f"rank{self.rank:05d}-{self.session}-{self._streams:05d}.arrows"
+            self._streams += 1
+            # An OSFile has no buffer: what is written survives the process.
+            self._file = pa.OSFile(str(self.folder / name), "wb")
+            self._writer = pa.ipc.new_stream(self._file, batch.schema)
+            self._schema = batch.schema
+        told = {"step": rows.step, "by_token": rows.by_token}
+        told |= {"written": time.time_ns()}
+        try:
+            self._writer.write_batch(batch, custom_metadata={KEY: json.dumps(told)})
+        except BaseException:
+            self._writer = None  # the file ends in the middle of a batch
+            self._end_stream()
+            raise
+
+    def _end_stream(self) -> None:
+        writer, self._writer, self._schema = self._writer, None, None
+        try:
+            if writer is not None:
+                writer.close()
+        finally:
+            if self._file is not None:
+                self._file.close()
+
+    @contextmanager
+    def _going_on(self, step: Any) -> Iterator[None]:
+        """Unless it is strict, says what goes wrong inside, in the folder and once
+        on the screen."""
+        try:
+            yield
+        except Exception as error:
+            if self.strict:
+                raise
+            text = f"step {step}: {error or type(error).__name__}"
+            path = self.folder / f"problems-rank{self.rank:05d}.txt"
+            with suppress(OSError):  # a full disk: the warning below has to do
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(text.replace("\n", " ") + "\n")
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"gradebook could not record {text}. Training goes on;"
+                    " further problems are only written to the folder.",
+                    RuntimeWarning,
+                    stacklevel=4,
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class StepRows:
+    """The rows of one training step as columns.
+
+    step      its number
+    columns   name -> array [R]; reward and advantage are float32 or
+              float64 and NaN where a row has none; labels are int64 or
+              strings; flags are bool; the others int64
+    by_token  some row's tokens have different advantages: the row has their mean
+    types     name -> the float type that the trainer handed over
+    """
+
+    step: int
+    columns: Mapping[str, np.ndarray]
+    by_token: bool
+    types: Mapping[str, str]
+
+    @property
+    def rows(self) -> int:
+        """R, the number of rollouts."""
+        return len(self.columns["reward"])
+
+
+def step_rows(step: Any, arguments: Mapping[str, Any]) -> StepRows:
+    """Checks what a trainer handed over for one step.
+
+    Raises GradebookError naming the argument and the row: a step that is no
+    number, columns of different lengths, an infinite reward, a mask of another
+    shape, a label that is neither a whole number nor a string, an unknown
+    argument.
+    """
+    whole = isinstance(step, Integral) and not isinstance(step, bool)
+    if not whole or abs(int(step)) >= 2**53:
+        raise refuse("a whole number below 2**53", step, "step")
+    cells = {name: cell for name, cell in arguments.items() if cell is not None}
+    for name in cells:
+        if name not in COLUMNS:
+            near = get_close_matches(name, COLUMNS, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            expected = f"one of {', '.join(COLUMNS)}{hint}"
+            raise GradebookError(
+                key=name, expected=expected, found="an unknown argument"
+            )
+    for name in ("prompt", "reward", "advantage"):
+        if name not in cells:
+            raise GradebookError(key=name, expected="a value a row", found="nothing")
+    if "mask" in cells and "length" in cells:
+        raise GradebookError(key="length", expected="a mask or lengths", found="both")
+    reward, reward_type = _floats("reward", cells["reward"])
+    rows = len(reward)
+    refuse_rows("reward", reward.isinf(), reward, "a finite number, NaN or None")
+    mask = None
+    if "mask" in cells:
+        mask = read_bits("mask", cells["mask"], rows, dims=2)
+    advantage, advantage_type = _floats("advantage", cells["advantage"], rows)
+    by_token = False
+    if advantage.dim() == 2:
+        advantage, by_token = _by_row(advantage, mask)
+    columns = {"reward": reward.cpu().numpy(), "advantage": advantage.cpu().numpy()}
+    if mask is not None:
+        columns["length"] = mask.sum(-1).cpu().numpy()
+    for name, cell in cells.items():
+        if name in LABELS:
+            labels = label_cells(name, cell, rows)
+            if labels.dtype == object:  # half characters stand in no file
+                texts = [t.encode("utf-8", "backslashreplace").decode() for t in labels]
+                labels = np.array(texts, dtype=object)
+            columns[name] = labels
+        elif name in FLAGS:
+            columns[name] = read_bits(name, cell, rows).cpu().numpy()
+        elif name in WHOLE:
+            numbers = as_tensor(name, cell)
+            numbers = numbers.expand(rows) if numbers.dim() == 0 else numbers
+            numbers = read_whole(name, numbers, rows)
+            refuse_rows(name, numbers < 0, numbers, "0 or more")
+            columns[name] = numbers.numpy()
+    missing = np.isnan(columns["reward"])
+    if missing.any():
+        columns["scored"] = columns.get("scored", True) & ~missing
+    types = {"reward": reward_type, "advantage": advantage_type}
+    return StepRows(int(step), columns, by_token, types)
+
+
+def _floats(key: str, value: Any, rows: int | None = None) -> tuple[Tensor, str]:
+    """Real numbers as float32 or float64, None as NaN, and the float type
+    they came in. [R], or [R, T] where an advantage has a number a token."""
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        value = [np.nan if cell is None else cell for cell in value]
+    tensor = as_tensor(key, value)
+    dims = 2 if key == "advantage" and tensor.dim() == 2 else 1
+    kind = "float64"
+    if tensor.is_floating_point() and tensor.dtype != torch.float64:
+        kind = str(tensor.dtype).removeprefix("torch.")
+        tensor = tensor.float()
+    return read_numbers(key, tensor, dims, rows), kind
+
+
+def _by_row(advantage: Tensor, mask: Tensor | None) -> tuple[Tensor, bool]:
+    """Advantages a token, [R, T], as one a row: the mean over the unmasked
+    tokens, 0 for a row without any; and whether some row has several."""
+    if mask is None or advantage.shape != mask.shape:
+        shape = "the response mask's shape"
+        shape += f" {list(mask.shape)}" if mask is not None else " (a mask)"
+        raise GradebookError(
+            key="advantage", expected=shape, found=f"shape {list(advantage.shape)}"
+        )
+    mask = mask.to(advantage.device)
+    if mask.shape[1] == 0:
+        return advantage.new_zeros(len(mask)), False
+    first = advantage.gather(1, mask.int().argmax(-1, keepdim=True))
+    same = (advantage == first) | (advantage.isnan() & first.isnan()) | ~mask
+    same = same.all(-1)
+    total = torch.where(mask, advantage, 0).double().sum(-1)
+    mean = (total / mask.sum(-1).clamp(min=1)).to(advantage.dtype)
+    single = torch.where(mask.any(-1), first[:, 0], 0)
+    return torch.where(same, single, mean), not bool(same.all())
