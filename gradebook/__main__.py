@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "check":
             return _check(options)
         if options.command == "probe":
-            from gradebook.trainers.command import probe_command
+            from gradebook.trainers.measure import probe_command
 
             return probe_command(
                 options.function, options.trainer, options.declared, options.format

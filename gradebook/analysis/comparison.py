@@ -27,7 +27,12 @@ def same(a: Tensor, b: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """A batch through both engines."""
+    """A batch through both engines.
+
+    >>> batch = Batch(prompt=[0, 0, 1, 1], reward=[1, 3, 10, 30])
+    >>> compare(swapped(["whole_batch"]), batch).flips.tolist()
+    [False, True, False, False]
+    """
 
     batch: Batch
     correct: Trace

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradebook.trainers import calls
-from gradebook.trainers.adapter import LATEST, Adapter, Function
+from gradebook.trainers.calls import LATEST, Adapter, Function
 
 GRPO, RLOO, DR_GRPO = ({"estimator": name} for name in ("grpo", "rloo", "dr_grpo"))
 GROUP = {"baseline": "group_mean", "scale": "group_std", "eps": 1e-4}

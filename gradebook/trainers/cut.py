@@ -12,9 +12,10 @@ import __future__
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 from importlib import import_module
 from types import CodeType
 from typing import Any
@@ -274,3 +275,39 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _statements(node.orelse)
         else:
             yield node
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A function that was found: call it with named settings.
+
+    run    the function, or its statements
+    module its file
+    where  file:line
+    name   its name in the file
+    """
+
+    run: Callable[..., Any]
+    module: Module
+    where: str
+    name: str
+
+    def trainer(self, nested: str = "", **attributes: Any) -> Any:
+        """Stands for a trainer's `self` or its configuration: these attributes,
+        itself under the names in `nested`, and the methods of its class."""
+        return _Trainer(self.module, nested.split(), attributes)
+
+
+class _Trainer:
+    def __init__(
+        self, module: Module, nested: Sequence[str], attributes: Mapping[str, Any]
+    ) -> None:
+        vars(self).update(dict.fromkeys(nested, self), **attributes)
+        vars(self)["_module"] = module
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            method, _ = self._module.method("." + name)
+        except NotCut as error:
+            raise AttributeError(str(error)) from None
+        return lambda *values, **named: method(self, *values, **named)

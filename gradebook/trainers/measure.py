@@ -1,7 +1,9 @@
 """Measures released trainers: fetches pinned wheels, cuts their functions,
-probes them in a child process, and writes what the page shows.
+probes them in a child process, and writes what the page shows. Also the command
+that probes one function, or a trainer that is installed.
 
     python -m gradebook.trainers measure [--newest] [--cache DIR] [--check]
+    gradebook probe MODULE:FUNCTION | --trainer NAME
 """
 
 from __future__ import annotations
@@ -22,17 +24,19 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
 from gradebook.analysis.law_check import BROKEN, NOT_MEASURED
-from gradebook.trainers.adapter import Adapter, Cut, Function, numbers
+from gradebook.core.errors import refuse
 from gradebook.trainers.adapters import ADAPTERS
 from gradebook.trainers.batches import BATCHES
-from gradebook.trainers.cut import Files, NotCut
-from gradebook.trainers.probe import Probe, examine
-from gradebook.trainers.releases import DATA, measured
+from gradebook.trainers.calls import Adapter, Function
+from gradebook.trainers.cut import Cut, Files, NotCut
+from gradebook.trainers.probe import Probe, examine, probe
+from gradebook.trainers.releases import DATA, measured, numbers
 
 WHEELS = Path(__file__).with_name("wheels.toml")
 """Package -> python, versions and the hashes of their wheels."""
@@ -104,18 +108,18 @@ def probes(
             cut = function.cut(files, version)
         except NotCut:
             continue
-        probe = examine(partial(function.run, cut), function.declared)
-        troubles = probe.troubles.values()
+        result = examine(partial(function.run, cut), function.declared)
+        troubles = result.troubles.values()
         absent = any(text.startswith(NotCut.__name__) for text in troubles)
-        if len(troubles) < len(BATCHES) and (probe.computes or not absent):
-            yield function, probe, cut
+        if len(troubles) < len(BATCHES) and (result.computes or not absent):
+            yield function, result, cut
 
 
 def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
     """One line of data for each of these functions of a release."""
     (adapter,) = (each for each in ADAPTERS if each.package == package)
-    for function, probe, cut in probes(adapter, files, version):
-        answers = probe.to_dict()
+    for function, result, cut in probes(adapter, files, version):
+        answers = result.to_dict()
         laws = answers["laws"] | dict.fromkeys(function.untold, NOT_MEASURED)
         yield {
             "trainer": adapter.trainer,
@@ -268,3 +272,69 @@ def write(rows: Sequence[dict]) -> None:
     )
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in ordered)
     DATA.write_text(text, "utf-8")
+
+
+# gradebook probe
+
+
+def probe_command(
+    name: str | None,
+    trainer: str | None,
+    declared: Mapping[str, Any] | None,
+    form: str,
+) -> int:
+    """Probes, prints, and gives the exit code: 0, 1 or 2 as the check.
+    Raises GradebookError for a function or a trainer that is not there."""
+    if (name is None) == (trainer is None):
+        raise refuse("MODULE:FUNCTION or --trainer", "both or none", "probe")
+    if trainer is not None:
+        results = probes_of_trainer(trainer)
+    else:
+        results = {str(name): probe(function_named(str(name)), declared)}
+    if form == "json":
+        print(json.dumps({key: result.to_dict() for key, result in results.items()}))
+    elif form == "github":
+        for name, result in results.items():
+            level = ("notice", "error", "warning")[result.exit_code]
+            print(f"::{level} title={name}::" + str(result).replace("\n", "%0A"))
+    else:
+        print("\n\n".join(f"{key}\n{result}" for key, result in results.items()))
+    codes = {result.exit_code for result in results.values()}
+    return 1 if 1 in codes else max(codes)
+
+
+def function_named(name: str) -> Any:
+    """The function of `package.module:function`. Raises GradebookError."""
+    module, _, inner = name.partition(":")
+    sys.path.insert(0, "")
+    try:
+        function = import_module(module)
+        for part in inner.split("."):
+            function = getattr(function, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise refuse("package.module:function", f"{name} ({error})", "probe") from None
+    return function
+
+
+def probes_of_trainer(name: str) -> dict[str, Probe]:
+    """The probes of an installed trainer, or of those of its packages that are
+    installed. Raises GradebookError where there is none."""
+    matching = [each for each in ADAPTERS if name in (each.package, each.trainer)]
+    if not matching:
+        names = ", ".join(each.package for each in ADAPTERS)
+        raise refuse(f"one of {names}", name, "--trainer")
+    results, absent = {}, []
+    for adapter in matching:
+        try:
+            version, files = installed(adapter.package)
+        except NotCut as error:
+            absent.append(str(error))
+            continue
+        for function, result, cut in probes(adapter, files, version):
+            place = f"{adapter.package} {version} {cut.where} [{function.setting}]"
+            results[place] = result
+    if len(absent) == len(matching):
+        raise refuse("an installed trainer", "; ".join(absent), "--trainer")
+    if not results:
+        raise refuse("a release with its functions", name, "--trainer")
+    return results

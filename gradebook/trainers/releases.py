@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradebook.analysis.law_check import NOT_MEASURED
 from gradebook.analysis.laws import EIGHT
-from gradebook.trainers.adapter import numbers
 
 if TYPE_CHECKING:
     import pandas
@@ -65,3 +64,13 @@ def releases() -> pandas.DataFrame:
         last = {name: line[name] for name in ("license", "measured_on")}
         rows.append({name: line[name] for name in COLUMNS} | laws | bugs | last)
     return pandas.DataFrame(rows)
+
+
+def numbers(version: str) -> list[int]:
+    """A version's leading numbers, for comparison."""
+    parts = []
+    for part in version.split("."):
+        if not part.isdecimal():
+            break
+        parts.append(int(part))
+    return parts

@@ -14,8 +14,7 @@ import torch
 
 import gradebook
 from gradebook.logs.log import check_log
-from gradebook.trainers.adapter import Cut
-from gradebook.trainers.cut import Module, NotCut
+from gradebook.trainers.cut import Cut, Module, NotCut
 from gradebook.trainers.measure import installed
 
 README = Path(gradebook.__file__).parent / "trainers" / "README.md"
