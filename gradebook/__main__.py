@@ -8,6 +8,8 @@ when they match another one, or are proved wrong; 2 for everything else.
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,13 +17,13 @@ from typing import NoReturn
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import short
+from gradebook.core.project import PROJECT
 from gradebook.logs.explore import failing_test, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
 from gradebook.logs.report import github, junit, report
 from gradebook.logs.what_if import sentences
 from gradebook.output.handout import bug_list, explain
-from gradebook.ui.launch import start_app
 
 WRONG = 2
 FORMATS = ("text", "json", "github", "junit")
@@ -148,6 +150,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def entry() -> NoReturn:
     """The installed command `gradebook`."""
     sys.exit(main())
+
+
+def start_app(options: Sequence[str] = ()) -> NoReturn:
+    """Becomes `streamlit run app.py`, so that a signal that ends the process ends
+    the server. Streamlit reads the project's settings, which stand beside app.py;
+    its own options win over them.
+
+    Raises GradebookError where Streamlit or Plotly is not installed.
+    """
+    for name in ("streamlit", "plotly"):
+        if importlib.util.find_spec(name) is None:
+            raise GradebookError(
+                f"{name} is not installed: pip install 'gradebook[app]'"
+            )
+    run = [sys.executable, "-m", "streamlit", "run", str(PROJECT / "app.py")]
+    os.execv(run[0], [*run, *options])
 
 
 def _check(options: argparse.Namespace) -> int:

@@ -14,7 +14,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, update
 
-from gradebook.classroom.codes import new_code
 from gradebook.classroom.store import (
     GONE,
     LOOKED,
@@ -22,6 +21,7 @@ from gradebook.classroom.store import (
     Room,
     Store,
     hashed,
+    new_code,
     new_token,
     rooms,
     seats,
@@ -264,8 +264,9 @@ class Rooms:
 
     @contextmanager
     def _changed(self, code: str) -> Iterator[Connection]:
-        """A transaction that changes the room. The room's row is taken
-        first, so that changes of one room come one after the other."""
+        """A transaction that changes the room. The update of the room's row locks
+        it until the end, so changes of one room come one after the other: what is
+        read in it, such as a seat's votes, stands until it is written."""
         with self._store.write() as database:
             if not _change_room(database, code, touched=self._clock()):
                 raise refuse("a room that is open", code, "room")

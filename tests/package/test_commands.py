@@ -43,7 +43,7 @@ SHOWN = """
 import os
 from streamlit import config
 from streamlit.web import bootstrap, cli
-from gradebook.ui.launch import start_app
+from gradebook.__main__ import start_app
 
 def shown(*_):
     for name in ("server.address", "theme.dark.primaryColor", "server.port"):

@@ -15,7 +15,6 @@ from streamlit.runtime.secrets import Secrets
 from ui.answered import answered
 
 from gradebook.ui import server
-from gradebook.ui.board import program
 from gradebook.ui.rooms import seat
 
 ROOT = Path(__file__).parents[2]
@@ -66,9 +65,8 @@ import re, sys
 from streamlit import config
 config.set_option("server.baseUrlPath", sys.argv[1])
 import app
-from gradebook.ui.board.program import stub
+from gradebook.ui.server import routes, stub
 print(re.search(r'"(/[^"]*)"', stub("main"))[1])
-from gradebook.ui.server import routes
 print(*[route.path for route in routes()])
 """
 
@@ -91,7 +89,7 @@ def test_the_apps_own_files_stand_below_the_base_path():
 )
 def test_the_program_is_served_file_by_file_and_nothing_else_is(name, status):
     scope = {"type": "http", "path_params": {"name": name}}
-    answer = answered(program.answer(Request(scope)))
+    answer = answered(server.program(Request(scope)))
     assert answer.status_code == status
     assert ("immutable" in answer.headers.get("cache-control", "")) == (status == 200)
 

@@ -211,9 +211,10 @@ def test_joining_by_the_code(visit, led):
 def test_a_link_of_the_lead_joins_without_a_wait(visit, led, monkeypatch):
     """The code alone has to wait, and so has a link with another token."""
     _, code = led
-    monkeypatch.setattr(widgets.wrong_codes()[0], "wait", lambda client: 17.0)
-    invited = widgets.invitation(widgets.rooms().room(code))
-    assert len(invited.partition(".")[2]) >= 22
+    monkeypatch.setattr(widgets.WRONG_CODES[0], "wait", lambda client: 17.0)
+    token = widgets.rooms().room(code).token
+    assert len(token) >= 22
+    invited = f"{code}.{token}"
     for address, comes_in in ((invited, True), (f"{invited}x", False)):
         page = visit("session", {"seat": f"seat-{comes_in}"}, room=address)
         assert (f"oom **{code}**" in page.text) == comes_in
@@ -540,19 +541,32 @@ def test_who_does_not_follow_is_told_where_the_lead_is(led):
     assert seat.app.session_state["cases"][Q] == "partial_groups-tail"
 
 
+def test_whoever_does_too_much_is_slowed_down():
+    now = [0.0]
+    wrong = widgets.Slowdown(free=2, clock=lambda: now[0])
+    for pause in (0, 0, 2, 4, 8):
+        wrong.note("one")
+        assert wrong.wait("one") == pause and wrong.wait("another") == 0
+    for _ in range(20):
+        wrong.note("one")
+    assert wrong.wait("one") == 60
+    now[0] += 601
+    wrong.note("another")
+    assert wrong.wait("one") == 0
+
+
 def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
-    monkeypatch.setattr(widgets.wrong_codes()[0], "free", -100)
+    monkeypatch.setattr(widgets.WRONG_CODES[0], "free", -100)
     monkeypatch.setattr(widgets, "client", lambda: "one machine")
     sheet.widget("room-code").set_value("AAAAAA")
     for _ in range(2):
         press(sheet, "room-join")
     assert "Too many wrong codes" in sheet.app.warning[0].value
-    widgets.wrong_codes.cache_clear()
 
 
 def test_who_opens_many_rooms_has_to_wait(visit, monkeypatch):
     """Other browsers of the machine, too."""
-    monkeypatch.setattr(widgets.openings(), "free", -100)
+    monkeypatch.setattr(widgets.OPENINGS, "free", -100)
     monkeypatch.setattr(widgets, "client", lambda: "192.0.2.1")
     first = press(visit("session", {"seat": "one"}), "room-open")
     assert "gb-code" in first.text
@@ -561,14 +575,13 @@ def test_who_opens_many_rooms_has_to_wait(visit, monkeypatch):
     assert re.search(r"Many rooms were opened.* again in \d+ s", said)
     assert "gb-code" not in second.text
     widgets.rooms().close(first.app.session_state["room"], "one")
-    widgets.openings.cache_clear()
 
 
 @pytest.mark.parametrize("of_all", [False, True])
 def test_whoever_sits_in_a_room_need_not_wait(visit, led, monkeypatch, of_all):
     """Not when their machine typed wrong codes, nor when the whole server did."""
     _, code = led
-    limit = widgets.wrong_codes()[of_all]
+    limit = widgets.WRONG_CODES[of_all]
     monkeypatch.setattr(limit, "wait", lambda client: 17.0)
     widgets.rooms().join(code, "sits")
     other = widgets.rooms().open("sits")  # leads that one since

@@ -22,7 +22,7 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.widget import shortcuts
-from gradebook.ui.rooms import ballot, bar, seat
+from gradebook.ui.rooms import bar, seat
 
 PAGE = "bug_or_not"
 KEYS = {"b": "bug", "n": "not", "ArrowRight": "next"}
@@ -36,10 +36,10 @@ def bug_or_not() -> None:
     try:
         if seat.leads():
             led = address.game(keys.QUIZ, quiz.read)
-            ballot.play(PAGE, led, _shown)
+            bar.play(PAGE, led, _shown)
             address.put(quiz.round_link(led))
-        elif led_game := ballot.of_lead(PAGE):
-            ballot.play(PAGE, led_game, _shown)
+        elif led_game := bar.game_of_lead(PAGE):
+            bar.play(PAGE, led_game, _shown)
         else:
             bar.about("", text="You play alone here.")
             _alone(address.game(keys.QUIZ, quiz.read))

@@ -9,7 +9,7 @@ import streamlit as st
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.ui import keys
-from gradebook.ui.checks import ask, card, steps
+from gradebook.ui.checks import ask, card
 from gradebook.ui.checks.ask import Checking, on_page
 from gradebook.ui.parts import words
 
@@ -75,12 +75,12 @@ def _verdict(checking: Checking) -> None:
     st.markdown(words.titled(f"The verdict on {words.plain(checking.title)}"))
     card.card(checking, verdict)
     if len(verdict.what_if):
-        steps.would_compute(verdict)
+        card.would_compute(verdict)
     elif len(verdict.frame):
-        steps.picture(verdict, ask.answered())
+        card.timeline(verdict, ask.answered())
     left, right = st.columns([7, 5], gap="large")
     with right if len(verdict.frame) else left:
         card.evidence(checking, verdict)
     if len(verdict.frame):
         with left:
-            steps.steps(checking, verdict)
+            card.steps(checking, verdict)

@@ -23,11 +23,11 @@ from gradebook.cases import scenario as scenarios
 from gradebook.cases.link import VERSION, decode, encode, fits, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import start
-from gradebook.classroom.codes import new_code
+from gradebook.classroom.store import new_code
 from gradebook.core.project import PROJECT
 from gradebook.ui import keys
-from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts, predict, words
+from gradebook.ui.server import stub
 
 PRESENT = "present"
 OTHERS = ("room", PRESENT)

@@ -10,9 +10,8 @@ import segno
 import streamlit as st
 
 from gradebook.cases.scenario import names
-from gradebook.classroom.codes import LENGTH, normal
 from gradebook.classroom.room import MOST_SEATS, Rooms
-from gradebook.classroom.store import Room
+from gradebook.classroom.store import LENGTH, Room, normal
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus
 from gradebook.ui import keys
@@ -66,7 +65,7 @@ def _door() -> None:
 
 
 def _lead(room: Room) -> None:
-    link = whole({seat.PARAMETER: seat.invitation(room)})
+    link = whole({seat.PARAMETER: f"{room.code}.{room.token}"})
     with st.container(border=True, key="room-panel"):
         code, picture = st.columns([3, 1], vertical_alignment="center")
         with code:

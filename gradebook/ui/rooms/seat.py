@@ -12,6 +12,7 @@ import hmac
 import math
 import os
 import secrets
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -20,9 +21,8 @@ from typing import Any
 
 import streamlit as st
 
-from gradebook.classroom.codes import Slowdown, normal
 from gradebook.classroom.room import Rooms
-from gradebook.classroom.store import Room, Store
+from gradebook.classroom.store import Room, Store, normal
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.parts import address, words
@@ -31,6 +31,42 @@ from gradebook.ui.security import seat_of
 PARAMETER = "room"
 LEAD = "lead"
 """The parameter of the lead's own link: the lead key."""
+
+
+class Slowdown:
+    """Counts what each client does, and slows it down: after `free` times each one
+    doubles the wait before the next, up to 60 seconds. A client that stays away
+    for ten minutes starts anew.
+    """
+
+    def __init__(self, free: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.free = free
+        self._clock = clock
+        self._done: dict[str, tuple[int, float]] = {}
+        self._lock = Lock()
+
+    def wait(self, client: str) -> float:
+        """Seconds until the client may go on; 0 for now."""
+        with self._lock:
+            count, last = self._done.get(client, (0, 0.0))
+            pause = min(2.0 ** (count - self.free), 60.0)
+            return max(0.0, last + pause - self._clock()) if count > self.free else 0.0
+
+    def note(self, client: str) -> None:
+        """The client did it once more."""
+        with self._lock:
+            now = self._clock()
+            for name, (_, last) in list(self._done.items()):
+                if now - last > 600.0:
+                    del self._done[name]
+            count = self._done.get(client, (0, 0.0))[0]
+            self._done[client] = (count + 1, now)
+
+
+WRONG_CODES = Slowdown(free=5), Slowdown(free=200)
+"""The wrong codes that each machine typed on this server, and all."""
+OPENINGS = Slowdown(free=20)
+"""The rooms that each machine opened on this server."""
 _opening = Lock()
 
 
@@ -51,18 +87,6 @@ def _rooms() -> Rooms:
     return Rooms(Store(url))
 
 
-@cache
-def wrong_codes() -> tuple[Slowdown, Slowdown]:
-    """The wrong codes that each machine typed on this server, and all."""
-    return Slowdown(free=5), Slowdown(free=200)
-
-
-@cache
-def openings() -> Slowdown:
-    """The rooms that each machine opened on this server."""
-    return Slowdown(free=20)
-
-
 def code() -> str:
     """The code of this session's room, or ''."""
     query, room = st.query_params.to_dict(), keys.ROOM.get()
@@ -70,9 +94,15 @@ def code() -> str:
     named = normal(named)
     if key := query.get(LEAD):
         st.query_params.pop(LEAD, None)
-        if take_back(named, key):
-            return named
-        st.query_params.pop(PARAMETER, None)
+        try:
+            rooms().take(named, key, seat())
+        except GradebookError:
+            keys.ROOM_PROBLEM.put("This is not the room's lead key.")
+            st.query_params.pop(PARAMETER, None)
+        else:
+            keys.LEAD_KEY.put(key)
+            room = named
+            st.query_params[PARAMETER] = named
     elif named and named != room:
         if admitted(named, token):
             room = named
@@ -117,7 +147,7 @@ def admitted(code: str, token: str = "") -> bool:
         return True
     if rooms().heard(code, seat()):
         return True
-    of_one, of_all = wrong_codes()
+    of_one, of_all = WRONG_CODES
     pause = max(of_one.wait(client()), of_all.wait(""))
     if pause:
         seconds = math.ceil(pause)
@@ -168,12 +198,12 @@ def leave() -> None:
 
 def open_room() -> None:
     """Opens a room that this browser leads, or says why it cannot."""
-    pause = openings().wait(client())
+    pause = OPENINGS.wait(client())
     if pause:
         many = "Many rooms were opened from your address."
         keys.ROOM_PROBLEM.put(f"{many} Try again in {math.ceil(pause)} s.")
         return
-    openings().note(client())
+    OPENINGS.note(client())
     try:
         enter(rooms().open(seat()))
     except GradebookError as error:
@@ -184,20 +214,3 @@ def close() -> None:
     """Deletes the room that this browser leads."""
     act(Rooms.close)
     leave()
-
-
-def take_back(room: str, key: str) -> bool:
-    """The holder of the key leads the room again, here."""
-    try:
-        rooms().take(room, key, seat())
-    except GradebookError:
-        keys.ROOM_PROBLEM.put("This is not the room's lead key.")
-        return False
-    keys.LEAD_KEY.put(key)
-    enter(room)
-    return True
-
-
-def invitation(room: Room) -> str:
-    """The value of the address that joins the room without a typed code."""
-    return f"{room.code}.{room.token}"
