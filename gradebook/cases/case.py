@@ -33,12 +33,10 @@ from gradebook.core.settings import Settings
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
-STATUSES = ("fixed", "open", "closed", "disputed", "by design", "not confirmed")
-SPECIAL_CONTROLS = ("padded_width",)
-"""Controls of a page that are no field of Settings."""
-CONTROLS = (*Settings().keys(), "estimator", *SPECIAL_CONTROLS)
+CONTROLS = (*Settings().keys(), "estimator", "padded_width")
 
 BugName = Annotated[str, one_of(*BUGS)]
+Status = Literal["fixed", "open", "closed", "disputed", "by design", "not confirmed"]
 
 
 @dataclass(frozen=True)
@@ -56,19 +54,17 @@ class Reported(Part):
     """What a report is about.
 
     trainer   the trainers that it is about, joined by ", "
-    status    of the report, one of STATUSES
     statuses  the status in each of these trainers, where they differ
     """
 
     title: Text
     trainer: Text
-    status: Annotated[str, one_of(*STATUSES)]
-    statuses: tuple[Annotated[str, one_of(*STATUSES)], ...] = ()
+    status: Status
+    statuses: tuple[Status, ...] = ()
     sources: Annotated[tuple[Source, ...], between(1)]
 
     @property
     def trainers(self) -> tuple[str, ...]:
-        """The trainers that the report is about."""
         return tuple(self.trainer.split(", "))
 
     @property
@@ -164,10 +160,6 @@ class Telltale(Part):
     text: Text
 
 
-LOST = ("", "float32 mean", "float32 variance", "bfloat16 mean")
-PROOFS = ("structure", "column", "declaration")
-
-
 @dataclass(frozen=True, kw_only=True)
 class Record(Part):
     """What the check of a log and the laws must know about a bug.
@@ -199,8 +191,8 @@ class Record(Part):
     tells: Text
     would_tell: Text
     laws: Annotated[tuple[Text, ...], between(1)]
-    proof: Annotated[str, one_of(*PROOFS)] = "declaration"
-    loses: Annotated[str, one_of(*LOST)] = ""
+    proof: Literal["structure", "column", "declaration"] = "declaration"
+    loses: Literal["", "float32 mean", "float32 variance", "bfloat16 mean"] = ""
     guesses: Mapping[SettingName, Annotated[tuple[Any, ...], between(1)]] = field(
         default_factory=dict
     )

@@ -55,8 +55,7 @@ class Edits(Part):
 OF_ENGINES = ("correct", "faulty", "correct size", "faulty size")
 """Advantages of a row in each engine, and without the sign."""
 OF_MOVES = ("correct shift", "faulty shift", "ratio")
-"""How far they moved from the case as it came; the faulty one divided by the
-correct one."""
+"""How far they moved from the case as it came; the faulty one by the correct one."""
 OF_ROWS = ("reward", "tokens", "eos", "kept_steps", "pieces")
 """A row's value in a column, a flag as 1 or 0; the rows of its rollout."""
 OF_BATCH = ("rows", "correct trains", "loss ratio")

@@ -25,7 +25,6 @@ from gradebook.cases.state import State, read_setting, said, start
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.formatting import counted
-from gradebook.core.settings import check_setting
 
 
 def set_cell(state: State, row: int, column: str, cell: str | bool) -> State:
@@ -168,7 +167,7 @@ def set_setting(state: State, name: str, typed: Any) -> State:
     """Another setting, as typed: text for a number, the option for a
     choice, True or False for a switch."""
     choice(name, state.typed, "setting")
-    check_setting(name, read_setting(name, typed))
+    read_setting(name, typed)
     return replace(state, typed={**state.typed, name: typed})
 
 

@@ -2,7 +2,7 @@
 
     v=1  s=<case>  open=1  <field>=<as typed>  t=<the table's differences>
 
-The fields are those of gradebook.cases.state. A key stands in the link only
+The fields are the settings. A key stands in the link only
 where the state is not what the case says; without `open` the faulty side is
 covered. `t` is the table's differences as JSON, packed by zlib and base64url.
 Reading a link never raises: what it does not understand, it names.
@@ -20,15 +20,18 @@ from urllib.parse import urlencode
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Scenario, case, is_start, names, starts
-from gradebook.cases.state import FIELDS, State, start
+from gradebook.cases.state import State, read_setting, start
 from gradebook.cases.table import MOST_ROWS, WIDEST, Table
 from gradebook.core.columns import COLUMNS, is_flag
-from gradebook.core.errors import GradebookError, refuse, shown
+from gradebook.core.errors import GradebookError, choice, refuse, shown
+from gradebook.core.settings import CHOICES, FLAGS, TYPES
 
 VERSION = "1"
 LIMIT = 2000
 """Characters of a query string that every browser and chat passes on."""
 MOST_PROBLEMS = 20
+LONGEST_TEXT = 1000
+"""Characters of a number as typed."""
 NO_BUG = "none"
 MOST_UNPACKED = 200_000
 RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
@@ -42,7 +45,7 @@ RENAMED: Mapping[str, tuple[str, Mapping[str, str]]] = {
 }
 """Keys of links written before they were settings, with their values."""
 
-KEYS = ("v", "s", "open", "bugs", "row", *FIELDS, "t")
+KEYS = ("v", "s", "open", "bugs", "row", *TYPES, "t")
 """Every key that a link may have, in the order of a link."""
 
 
@@ -78,17 +81,27 @@ def encode(state: State, covered: bool) -> dict[str, str]:
 
 def _texts(state: State) -> dict[str, str]:
     texts = {"bugs": ".".join(state.bugs) or NO_BUG, "row": str(state.row)}
-    return texts | {name: f.format(state.typed[name]) for name, f in FIELDS.items()}
+    for name in TYPES:
+        typed = state.typed[name]
+        texts[name] = str(int(typed) if name in FLAGS else typed)
+    return texts
+
+
+def _parsed(name: str, text: str) -> str | int:
+    """The setting as typed, for a link's text."""
+    if name in CHOICES or name in FLAGS:
+        options = CHOICES.get(name, (False, True))
+        texts = [str(int(o) if name in FLAGS else o) for o in options]
+        return options[texts.index(choice(text, texts))]
+    if len(text) > LONGEST_TEXT:
+        raise refuse(f"at most {LONGEST_TEXT} characters long", len(text))
+    read_setting(name, text)
+    return text
 
 
 def query_string(query: Mapping[str, str | list[str]]) -> str:
     """The parameters as they stand in the address, after the '?'."""
     return urlencode(query, True, encoding="utf-8", errors="surrogatepass")
-
-
-def fits(query: Mapping[str, str]) -> bool:
-    """The query string has at most LIMIT characters."""
-    return len(query_string(query)) <= LIMIT
 
 
 def excess(query: Mapping[str, str]) -> str:
@@ -181,8 +194,8 @@ def _state(
                 if text not in [str(row) for row in range(rows)]:
                     raise refuse(f"a row from 0 to {rows - 1}", text)
                 changes["row"] = int(text)
-            elif key in FIELDS:
-                typed[key] = FIELDS[key].parse(text)
+            elif key in TYPES:
+                typed[key] = _parsed(key, text)
         except GradebookError as error:
             kept = shown(_texts(taken)[key])
             wrong(key, error.expected, f"{kept} is taken", error.found)

@@ -13,15 +13,10 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from gradebook.bugs import BUGS
-from gradebook.cases.case import (
-    BugName,
-    Reported,
-    SettingsTable,
-    SomeSettings,
-)
+from gradebook.cases.case import BugName, Reported, SettingsTable, SomeSettings
 from gradebook.cases.scenario import FOLDER as SCENARIOS
 from gradebook.cases.scenario import PlainCase, Scenario, load
 from gradebook.cases.schema import (
@@ -70,17 +65,6 @@ class Report:
     def scored(self) -> bool:
         """The report counts. One that is disputed has no right answer."""
         return self.source.status != "disputed"
-
-    @property
-    def claim(self) -> str:
-        """What the report says is wrong."""
-        return self.source.claim
-
-    @property
-    def scene(self) -> str:
-        """The sentence before the claim."""
-        source = self.source
-        return source.teaser if isinstance(source, Scenario) else source.scene
 
     @property
     def picture(self) -> str:
@@ -201,7 +185,7 @@ class Alarm(Reported):
     """A report that looked like a bug and was none: the keys of its file,
     and the file's name.
 
-    scene    one sentence that sets the scene, shown with the claim
+    teaser   one sentence that sets the scene, shown with the claim
     claim    what the report says is wrong
     verdict  why it is no bug
     lesson   what to remember, in one sentence
@@ -213,7 +197,7 @@ class Alarm(Reported):
     """
 
     name: Text
-    scene: Text
+    teaser: Text
     claim: Text
     verdict: Text
     lesson: Text
@@ -221,7 +205,7 @@ class Alarm(Reported):
     rows: Rows
     evidence: Annotated[tuple[Evidence, ...], between(1)]
     focus: Count = 0
-    picture: Annotated[str, one_of("advantage", "gradient")] = "advantage"
+    picture: Literal["advantage", "gradient"] = "advantage"
     note: Text = ""
 
     def __post_init__(self) -> None:

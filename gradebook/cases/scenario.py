@@ -261,9 +261,12 @@ def is_start(name: str) -> bool:
 
 
 @cache
-def start_case(name: str) -> Scenario:
-    """The start of that name: two prompts with four rows each, rewards 0 and 1,
-    every column; or a scenario. Raises GradebookError as `load` does."""
+def case(name: str) -> Scenario:
+    """A start of the sandbox or a shipped scenario, by its name. The blank
+    start has two prompts with four rows each, rewards 0 and 1, and every column.
+    Raises GradebookError as `load` does."""
+    if not is_start(name):
+        return load(name)
     if name == SANDBOX:
         shipped = load(FOLDER / SANDBOX / "blank.toml")
     else:
@@ -271,12 +274,6 @@ def start_case(name: str) -> Scenario:
         shipped_name = name.removeprefix(f"{SANDBOX}-")
         shipped = together.get(shipped_name) or load(shipped_name)
     return replace(shipped, name=name, controls=SETTINGS)
-
-
-def case(name: str) -> Scenario:
-    """A start of the sandbox or a shipped scenario, by its name. Raises
-    GradebookError as `load` does."""
-    return start_case(name) if is_start(name) else load(name)
 
 
 def page_of(scenario: Scenario) -> str:

@@ -12,20 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.table import Table
 from gradebook.core.batch import Batch
 from gradebook.core.columns import as_text, number, titled, whole
-from gradebook.core.errors import GradebookError, choice, refuse
+from gradebook.core.errors import GradebookError
 from gradebook.core.settings import (
     AT_LEAST_ONE,
     CHOICES,
     FLAGS,
     MAY_BE_NONE,
-    TYPES,
     Settings,
     check_setting,
 )
@@ -58,12 +56,8 @@ class State:
 
     @property
     def engine_names(self) -> tuple[str, str]:
-        """What the engines are called, correct and faulty.
-
-        EOS found by the padded width may flag a row that has ended. Both
-        engines believe the flags then, so their names say no more than that.
-        """
-        if self.typed["eos_by_width"]:
+        """What the engines are called, correct and faulty."""
+        if self.typed["eos_by_width"]:  # may flag a row that has ended
             return "correct by the flags", "faulty by the flags"
         correct, faulty = self.scenario.engine_names
         return correct, faulty
@@ -122,71 +116,22 @@ def typed_settings(settings: Settings) -> dict[str, Any]:
 
 def read_setting(name: str, typed: Any) -> Any:
     """One typed setting's value. Raises GradebookError naming it."""
-    if name in CHOICES or name in FLAGS:
-        return typed
+    value = typed
     if name in MAY_BE_NONE and not str(typed).strip():
-        return None
-    try:
-        return whole(typed) if name in AT_LEAST_ONE else number(typed)
-    except GradebookError as error:
-        raise error.at(key=name) from None
+        value = None
+    elif name not in CHOICES and name not in FLAGS:
+        try:
+            value = whole(typed) if name in AT_LEAST_ONE else number(typed)
+        except GradebookError as error:
+            raise error.at(key=name) from None
+    check_setting(name, value)
+    return value
 
 
 TEXTS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     Path(__file__).with_name("fields.toml").read_text("utf-8")
 )
-"""Title and help of each setting."""
-LONGEST_TEXT = 1000
-"""Characters of a number as typed."""
-
-
-@dataclass(frozen=True)
-class Field:
-    """How a setting stands on a page and in a link; an entry in fields.toml
-    gives it a better title and a help.
-
-    kind      choice, flag or number (text, as typed)
-    options   the value for each text in a link, where there are only a few
-    """
-
-    name: str
-    kind: str
-    options: Mapping[str, Any]
-
-    @property
-    def title(self) -> str:
-        """What the setting is called on the screen."""
-        name = self.name.replace("_", " ").capitalize()
-        return TEXTS.get(self.name, {}).get("title", name)
-
-    @property
-    def help(self) -> str:
-        """A sentence about the setting, or ''."""
-        return TEXTS.get(self.name, {}).get("help", "")
-
-    def format(self, typed: Any) -> str:
-        """The setting as a link has it."""
-        return str(int(typed)) if self.kind == "flag" else str(typed)
-
-    def parse(self, text: str) -> Any:
-        """The setting as typed, for a link's text. Raises GradebookError with
-        what was expected and found."""
-        if self.options:
-            return self.options[choice(text, self.options)]
-        if len(text) > LONGEST_TEXT:
-            raise refuse(f"at most {LONGEST_TEXT} characters long", len(text))
-        check_setting(self.name, read_setting(self.name, text))
-        return text
-
-
-OPTIONS = {n: {str(value): value for value in CHOICES[n]} for n in CHOICES}
-SWITCH = {"0": False, "1": True}
-FIELDS: Mapping[str, Field] = MappingProxyType(
-    {name: Field(name, "number", {}) for name in TYPES}
-    | {name: Field(name, "choice", OPTIONS[name]) for name in CHOICES}
-    | {name: Field(name, "flag", SWITCH) for name in FLAGS}
-)
-"""Every setting, in the order of a link."""
+"""Title and help of each setting, and of the estimator."""
 
 
 # Errors in words

@@ -10,10 +10,12 @@ from typing import Any
 
 from gradebook.core.errors import refuse
 
-BASELINES = ("group_mean", "batch_mean", "leave_one_out", "length_weighted_mean")
 CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
     {
-        "baseline": (*BASELINES, "second_best", "none"),
+        "baseline": (
+            *("group_mean", "batch_mean", "leave_one_out"),
+            *("length_weighted_mean", "second_best", "none"),
+        ),
         "scale": ("group_std", "batch_std", "nonzero_share", "others_std", "none"),
         "spread_about": ("mean", "baseline"),
         "ddof": (1, 0),
@@ -25,9 +27,6 @@ CHOICES: Mapping[str, tuple[str | int, ...]] = MappingProxyType(
     }
 )
 """The settings that take one of a few values, with those values."""
-
-MOST = sys.float_info.max
-NOT_NEGATIVE = ("eps", "beta")
 
 
 @dataclass(frozen=True)
@@ -128,8 +127,8 @@ def check_setting(name: str, value: Any) -> None:
         expected = "a whole number from 1"
     else:
         real = isinstance(value, (int, float)) and not isinstance(value, bool)
-        fits = real and -MOST <= value <= MOST
-        if name in NOT_NEGATIVE and fits:
+        fits = real and abs(value) <= sys.float_info.max
+        if name in ("eps", "beta") and fits:
             fits, expected = value >= 0, "a number of 0 or more"
         if name == "reward_clip" and fits:
             fits, expected = value > 0, "a number above 0"
@@ -160,6 +159,8 @@ ESTIMATORS: Mapping[str, Settings] = MappingProxyType(
 row keeps its raw score, except in rloo_vectorized (verl core_algos at
 265c92487; the difference is reported in verl PR 7150)."""
 
-STATISTICS = ("baseline", "scale", "spread_about", "ddof", "lone_row", "eps")
-OF_ESTIMATOR = (*STATISTICS, "whiten_tokens", "whiten_ddof")
+OF_ESTIMATOR = (
+    *("baseline", "scale", "spread_about", "ddof", "lone_row", "eps"),
+    *("whiten_tokens", "whiten_ddof"),
+)
 """The settings that a named estimator decides."""

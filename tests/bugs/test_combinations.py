@@ -11,8 +11,8 @@ from gradebook import Batch, GradebookError, Settings, bugs
 from gradebook.analysis.comparison import compared
 from gradebook.bugs import swap, swapped, swaps
 from gradebook.cases.link import decode, encode
+from gradebook.cases.scenario import case
 from gradebook.cases.scenario import combinations as shipped
-from gradebook.cases.scenario import start_case
 from gradebook.cases.state import start
 from gradebook.engine.grouping import CONDITIONS, counted_without
 from gradebook.engine.pipeline import STAGES
@@ -82,18 +82,18 @@ def test_the_other_fix_of_filtered_first_is_an_older_bug():
         assert found.tolist() == expected
 
 
-@pytest.mark.parametrize("case", shipped(), ids=lambda one: one.name)
-def test_the_sandbox_opens_each_combination_with_its_numbers(case):
-    state = start(start_case(f"sandbox-{case.name}"))
-    assert {*state.bugs} == {*case.bugs} and len(case.bugs) == 2
+@pytest.mark.parametrize("one", shipped(), ids=lambda one: one.name)
+def test_the_sandbox_opens_each_combination_with_its_numbers(one):
+    state = start(case(f"sandbox-{one.name}"))
+    assert {*state.bugs} == {*one.bugs} and len(one.bugs) == 2
     found = compared(state)
     for side in ("correct", "faulty"):
         advantage = getattr(found, side).advantage.tolist()
-        expected = getattr(case.expected, side)
+        expected = getattr(one.expected, side)
         assert advantage == pytest.approx(expected, abs=2e-5)
     link = encode(state, covered=False)
     opened = decode(link, default="sandbox")
-    assert not opened.problems and {*opened.state.bugs} == {*case.bugs}
+    assert not opened.problems and {*opened.state.bugs} == {*one.bugs}
 
 
 def test_two_bugs_act_together_unless_they_share_a_stage():

@@ -53,7 +53,7 @@ def test_a_whole_game_ends_with_the_score(visit):
         assert report.source.title in page.text
     assert address(page) == {"v": "1", "seed": SEED}
     again = visit(PAGE, **address(page))
-    assert REPORTS[0].claim in again.text and "quiz-bug" in keys(again)
+    assert REPORTS[0].source.claim in again.text and "quiz-bug" in keys(again)
     press(page, "quiz-again")
     assert address(page)["seed"] != SEED and "quiz-bug" in keys(page)
 
@@ -65,7 +65,7 @@ def test_nothing_of_the_answer_is_sent_before_it(visit, report):
     hidden = [source.title, source.name, source.sources[0].label]
     hidden += [source.rule, source.prediction.why] if report.is_bug else []
     hidden += [] if report.is_bug else [source.lesson, source.verdict]
-    assert report.claim in page.text
+    assert report.source.claim in page.text
     sent = said(page).replace("\\", "")
     # The navigation names every bug, on every page.
     assert not [text for text in hidden if text in page.text + str(page.board)]
@@ -147,7 +147,7 @@ def test_a_room_votes_and_the_lead_reveals(led):
     first = REPORTS[0]
     right = right_of(first)
     for page in (lead, one, two):
-        assert first.claim in page.text
+        assert first.source.claim in page.text
     press(one, f"ballot-vote-{right}")
     press(two, f"ballot-vote-{right}")
     press(two, f"ballot-vote-{1 - right}")
@@ -167,7 +167,7 @@ def test_learners_go_along_and_the_result_counts_the_votes(led):
     lead, (one, two), _ = led
     for report in REPORTS:
         right = right_of(report)
-        assert report.claim in one.run().text
+        assert report.source.claim in one.run().text
         press(one, f"ballot-vote-{right}")
         if report.number < 6:
             press(two.run(), f"ballot-vote-{1 - right}")
@@ -182,7 +182,7 @@ def test_whoever_follows_comes_along_to_this_page(led, visit):
     _, _, code = led
     page = visit("partial_groups", {"seat": "follower"}, room=code)
     assert page.app.title[0].value == "Bug or not?"
-    assert REPORTS[0].claim in page.text
+    assert REPORTS[0].source.claim in page.text
 
 
 def test_who_does_not_follow_plays_alone_elsewhere(led, visit):

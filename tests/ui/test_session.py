@@ -273,7 +273,7 @@ def test_the_results_as_csv_and_handout(visit, led):
         widgets.rooms().reveal(code, "the-lead", report.question)
     lines = panel.results(widgets.rooms().room(code)).values.tolist()
     for report in game("CDFGHJ")[:2]:
-        judged = {line[1]: line[2:] for line in lines if line[0] == report.claim}
+        judged = {line[1]: line[2:] for line in lines if line[0] == report.source.claim}
         right = "A bug" if report.is_bug else "Not a bug"
         assert judged["Not a bug"][0] == 1 and judged[right][1] == "yes"
 

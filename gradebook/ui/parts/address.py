@@ -20,7 +20,7 @@ import streamlit as st
 
 from gradebook.bugs import BUGS
 from gradebook.cases import scenario as scenarios
-from gradebook.cases.link import VERSION, decode, encode, fits, query_string
+from gradebook.cases.link import VERSION, decode, encode, excess, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import start
 from gradebook.classroom.store import new_code
@@ -165,7 +165,7 @@ def put(query: Mapping[str, str]) -> None:
     does it, since Streamlit only adds entries to the browser's history; the
     server hears of it with the next run. A query that is too long for a link
     leaves the address as it is."""
-    if fits(query):
+    if not excess(query):
         _in_place(query)
 
 

@@ -8,10 +8,9 @@ from functools import partial
 import streamlit as st
 
 from gradebook.cases import edits
-from gradebook.cases.case import SPECIAL_CONTROLS
-from gradebook.cases.state import FIELDS, TEXTS, title, typed_settings
+from gradebook.cases.state import TEXTS, title, typed_settings
 from gradebook.core.formatting import small
-from gradebook.core.settings import ESTIMATORS, OF_ESTIMATOR
+from gradebook.core.settings import CHOICES, ESTIMATORS, FLAGS, OF_ESTIMATOR
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import choosing, showing
@@ -38,7 +37,7 @@ def switches(draft: Draft) -> None:
 
 def settings(draft: Draft, names: Sequence[str], across: int = 3) -> None:
     """The settings of these names as fields, at most `across` in a line."""
-    names = [name for name in names if name not in SPECIAL_CONTROLS]
+    names = [name for name in names if name != "padded_width"]
     lines = -(-len(names) // across)
     for line in range(lines):
         parts = st.columns(-(-len(names) // lines), vertical_alignment="bottom")
@@ -55,22 +54,23 @@ def changed(draft: Draft) -> list[str]:
 
 def _widget(draft: Draft, name: str) -> None:
     key = draft.named(f"set-{name}")
+    heading, about = TEXTS[name]["title"], TEXTS[name]["help"]
     if name == "estimator":
         options, choose = [*ESTIMATORS, CUSTOM], partial(_set_estimator, draft)
         arguments = choosing(key, options, estimator(draft), choose)
-        st.selectbox(TEXTS[name]["title"], help=TEXTS[name]["help"], **arguments)
+        st.selectbox(heading, help=about, **arguments)
         return
-    field, now = FIELDS[name], draft.state.typed[name]
+    now = draft.state.typed[name]
     take = partial(draft.do, edits.set_setting, name)
     text, why = draft.refused.get(name, (now, ""))
-    if field.kind == "choice":
-        options = list(field.options.values())
-        st.selectbox(field.title, help=field.help, **choosing(key, options, now, take))
-    elif field.kind == "flag":
-        st.toggle(field.title, help=field.help, **showing(key, text, take))
+    if name in CHOICES:
+        arguments = choosing(key, [*CHOICES[name]], now, take)
+        st.selectbox(heading, help=about, **arguments)
+    elif name in FLAGS:
+        st.toggle(heading, help=about, **showing(key, text, take))
     else:
         text = text if why else small(text)
-        st.text_input(field.title, help=field.help, **showing(key, text, take))
+        st.text_input(heading, help=about, **showing(key, text, take))
     if why:
         st.markdown(words.plain(why))
 

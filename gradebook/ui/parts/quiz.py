@@ -108,8 +108,8 @@ def score(reports: Sequence[Report], answers: Mapping[int, int]) -> str:
 def claim(report: Report) -> str:
     """The report as Markdown: the scene and the claim."""
     return (
-        f"{words.plain(report.scene)}  \n**The report says:**"
-        f" {words.plain(report.claim)}"
+        f"{words.plain(report.source.teaser)}  \n**The report says:**"
+        f" {words.plain(report.source.claim)}"
     )
 
 

@@ -62,7 +62,7 @@ def question(name: str) -> Question | None:
     """The question of this name: of a case, a report of "Bug or not?", a training
     run, or of how a plan opens and closes. None where there is none."""
     if report := named(name):
-        return Question(report.claim, quiz.CHOICES, quiz.truth(report))
+        return Question(report.source.claim, quiz.CHOICES, quiz.truth(report))
     if name == OPENING.question:
         return Question(OPENING.ask, OPENING.choices, 0)
     if name == CLOSING.question:
