@@ -29,9 +29,9 @@ def same(a: Tensor, b: Tensor) -> Tensor:
 class Comparison:
     """A batch through both engines.
 
-    >>> batch = Batch(prompt=[0, 0, 1, 1], reward=[1, 3, 10, 30])
+    >>> batch = Batch(prompt=[0, 0, 1, 1, 1], reward=[1, 3, 9, 10, 30])
     >>> compare(swapped(["whole_batch"]), batch).flips.tolist()
-    [False, True, False, False]
+    [False, True, False, False, False]
     """
 
     batch: Batch
