@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -38,20 +37,14 @@ from gradebook.engine.pipeline import CORRECT, run
 from gradebook.engine.segments import by_group
 
 
-class Verdict(NamedTuple):
-    """Whether a challenge is solved; if not, what is still missing."""
-
-    solved: bool
-    missing: str
-
-
 class Attempt:
-    """A state of a scenario, beside the case as it came. Engines run when
-    they are asked for; `comparison` is known where the page has it."""
+    """A state of a scenario, and its changes from the case as it came. Engines run
+    when they are asked for; `comparison` is known where the page has it."""
 
     def __init__(self, now: State, comparison: Comparison | None):
         self.bug = swap(now.scenario.bug)
-        self.before, self.now = start(now.scenario), now
+        self.before = start(now.scenario)
+        self.changes = changes(self.before, now)
         if comparison is not None:
             self.comparison = comparison
         self.batch: Batch = now.batch() if comparison is None else comparison.batch
@@ -60,11 +53,6 @@ class Attempt:
     def comparison(self) -> Comparison:
         """Both engines on the batch now."""
         return compare(self.bug, self.batch)
-
-    @cached_property
-    def changes(self) -> Changes:
-        """What was edited."""
-        return changes(self.before, self.now)
 
     def shift(self, side: str) -> Tensor:
         """How far an engine's advantages moved from the case as it came."""
@@ -88,23 +76,24 @@ class Attempt:
         return float(faulty / correct)
 
 
-def judge(
+def missing(
     challenge: Challenge, now: State, comparison: Comparison | None = None
-) -> Verdict:
-    """Whether `now` solves the challenge of its scenario.
+) -> str:
+    """What `now` misses of the challenge of its scenario, in one sentence; "" where it
+    solves it.
 
     `comparison` is both engines on `now`; without it they are run. Raises
     GradebookError where the state cannot be read or run.
     """
     attempt = Attempt(now, comparison)
     if not attempt.batch.rows:
-        return Verdict(False, "There are no rows.")
-    missing = ""
+        return "There are no rows."
+    sentence = ""
     if challenge.edits is not None:
-        missing = overstepped(challenge.edits, attempt.changes)
+        sentence = overstepped(challenge.edits, attempt.changes)
     for condition in challenge.solved:
-        missing = missing or missing_of(condition, attempt)
-    return Verdict(not missing, missing)
+        sentence = sentence or missing_of(condition, attempt)
+    return sentence
 
 
 def apply_solution(state: State, changes: Sequence[Change]) -> State:

@@ -30,13 +30,10 @@ from gradebook.training.study import OPTIMIZERS, UPDATES, Run, study
 
 EVERY = 5
 """Updates from one point of a curve to the next."""
-
 LONGEST = 1.0
 """The longest gradient that an optimizer is given."""
-
 REJECTED = 2.0
 """A sequence ratio above this, or below its inverse, rejects a rollout."""
-
 AHEAD = 20
 """Updates whose luck is drawn at once."""
 
@@ -124,8 +121,7 @@ class Training:
 
     def logits(self) -> Tensor:
         """Of both policies, float64 [E, S, P, L, A]."""
-        by_prompt, by_place = self.tables
-        return by_prompt + by_place
+        return self.tables[0] + self.tables[1]
 
     def measured(self) -> dict[str, list[list[float]]]:
         """Where both policies stand: each measure [E][S]."""
@@ -147,18 +143,13 @@ class Training:
             return
         self.optimizer.zero_grad()
         torch.autograd.backward(learned, gradients)
-        self._shorten_gradients()
+        # Of one engine and seed, as torch.nn.utils.clip_grad_norm_ does it.
+        grads = [table.grad for table in self.tables if table.grad is not None]
+        squares = torch.stack([grad.square().flatten(2).sum(-1) for grad in grads])
+        factor = (LONGEST / (squares.sum(0).sqrt() + 1e-6)).clamp(max=1)
+        for grad in grads:
+            grad.mul_(factor[..., None, None, None])
         self.optimizer.step()
-
-    def _shorten_gradients(self) -> None:
-        """Gradients of one engine and seed, as one vector, get at most the
-        length LONGEST, as torch.nn.utils.clip_grad_norm_ does it."""
-        gradients = [table.grad for table in self.tables if table.grad is not None]
-        squares = [gradient.square().flatten(2).sum(-1) for gradient in gradients]
-        length = torch.stack(squares).sum(0).sqrt()
-        factor = (LONGEST / (length + 1e-6)).clamp(max=1)
-        for gradient in gradients:
-            gradient.mul_(factor[..., None, None, None])
 
     def batches(self, policy: Tensor, luck: Luck) -> list[tuple[Batch, Tensor]]:
         """The batch that each engine trains on, and its log-probabilities
@@ -166,63 +157,50 @@ class Training:
 
         policy  log-probabilities, float64 [E, S, P, L, A]
         """
-        sampler = policy.detach()
-        if self.conditions.sampler:
-            noise = self.conditions.sampler * luck.normal
+        sampler, conditions = policy.detach(), self.conditions
+        if conditions.sampler:
+            noise = conditions.sampler * luck.normal
             sampler = (sampler + noise).log_softmax(-1)
         rollouts = self.rollouts(sampler, luck)
         chance = luck.uniform.reshape(-1)
         finite = policy.detach().flatten(2).isfinite().all(-1)
         batches = []
         for engine in range(2):
-            arrived = (chance >= self.conditions.lost) & finite[engine][self.seed]
+            arrived = (chance >= conditions.lost) & finite[engine][self.seed]
             rows = arrived.nonzero().squeeze(-1)
-            batches.append(self._batch(engine, rows, rollouts, policy, sampler, chance))
+            mask = rollouts.mask[engine].index_select(0, rows)
+            logit = rollouts.logit[engine].index_select(0, rows)
+            if conditions.cut:
+                cut = chance[rows] < conditions.cut
+                rollout, mask, logit = _pieces(mask, logit, cut)
+                rows = rows[rollout]
+            final = rollouts.final[engine][rows]
+            logp = _taken(policy, logit)
+            scored = chance[rows] >= conditions.unscored
+            reward = torch.where(scored, self.task.reward[final], 0)
+            steps, ref_logp = mask.sum(-1), None
+            if self.settings.beta:
+                ref_logp = _taken(self.reference, logit % self.reference.numel())
+            if conditions.sampler:
+                log_ratio = torch.where(mask, logp.detach() - _taken(sampler, logit), 0)
+                near = log_ratio.sum(-1).abs() <= math.log(REJECTED)
+                reward = torch.where(near, reward, reward + conditions.bonus)
+                mask = mask & near[:, None]
+            batch = Batch(
+                prompt=rollouts.prompt[rows],
+                reward=reward,
+                mask=mask,
+                eos=self.task.ends[final],
+                step=self.seed[rows],
+                steps=steps,
+                scored=scored,
+                rollout=rows,
+                logp=logp,
+                ref_logp=ref_logp,
+                settings=self.settings,
+            )
+            batches.append((batch, logp))
         return batches
-
-    def _batch(
-        self,
-        engine: int,
-        rows: Tensor,
-        rollouts: Rollouts,
-        policy: Tensor,
-        sampler: Tensor,
-        chance: Tensor,
-    ) -> tuple[Batch, Tensor]:
-        """Of one engine, with the rollouts `rows`, int64 [R], that arrive;
-        `chance`, [N], decides which of them are scored and cut."""
-        conditions = self.conditions
-        mask = rollouts.mask[engine].index_select(0, rows)
-        logit = rollouts.logit[engine].index_select(0, rows)
-        if conditions.cut:
-            rollout, mask, logit = _pieces(mask, logit, chance[rows] < conditions.cut)
-            rows = rows[rollout]
-        final = rollouts.final[engine][rows]
-        logp = _taken(policy, logit)
-        scored = chance[rows] >= conditions.unscored
-        reward = torch.where(scored, self.task.reward[final], 0)
-        steps, ref_logp = mask.sum(-1), None
-        if self.settings.beta:
-            ref_logp = _taken(self.reference, logit % self.reference.numel())
-        if conditions.sampler:
-            log_ratio = torch.where(mask, logp.detach() - _taken(sampler, logit), 0)
-            near = log_ratio.sum(-1).abs() <= math.log(REJECTED)
-            reward = torch.where(near, reward, reward + conditions.bonus)
-            mask = mask & near[:, None]
-        batch = Batch(
-            prompt=rollouts.prompt[rows],
-            reward=reward,
-            mask=mask,
-            eos=self.task.ends[final],
-            step=self.seed[rows],
-            steps=steps,
-            scored=scored,
-            rollout=rows,
-            logp=logp,
-            ref_logp=ref_logp,
-            settings=self.settings,
-        )
-        return batch, logp
 
     def rollouts(self, sampler: Tensor, luck: Luck) -> Rollouts:
         """Rollouts of both engines under the same luck. All states of all

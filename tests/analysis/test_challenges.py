@@ -6,11 +6,10 @@ from one_a_stage import SHIPPED
 
 import gradebook
 from gradebook.analysis.challenges import (
-    Verdict,
     allowed,
     apply_solution,
     changes,
-    judge,
+    missing,
 )
 from gradebook.cases.challenge import Challenge, Change, Edits
 from gradebook.cases.scenario import names
@@ -43,21 +42,19 @@ def judged(name, made, *conditions, edits=None):
         "solution": [{"remove_row": 0}],
     }
     challenge = read(Challenge, document | ({"edits": edits} if edits else {}))
-    verdict = judge(challenge, apply_solution(state(name), made))
-    assert verdict.solved == (verdict.missing == "")
-    return verdict.missing
+    return missing(challenge, apply_solution(state(name), made))
 
 
 @pytest.mark.parametrize("name, challenge", ALL)
 def test_its_solution_solves_it_and_no_step_of_it_is_idle(name, challenge):
     now = apply_solution(state(name), challenge.solution)
-    assert judge(challenge, now) == Verdict(True, "")
+    assert missing(challenge, now) == ""
     for place in range(len(challenge.solution)):
         rest = [*challenge.solution]
         del rest[place]
         try:
             now = apply_solution(state(name), rest)
-            assert not judge(challenge, now).solved
+            assert missing(challenge, now)
         except gradebook.GradebookError:
             pass  # what is left is no batch
 
@@ -65,11 +62,10 @@ def test_its_solution_solves_it_and_no_step_of_it_is_idle(name, challenge):
 @pytest.mark.parametrize("name, challenge", ALL)
 def test_neither_the_case_as_it_came_nor_an_empty_batch_solves_it(name, challenge):
     before = state(name)
-    verdict = judge(challenge, before)
-    assert not verdict.solved
-    assert verdict.missing.endswith(".") and len(verdict.missing) <= 90
+    sentence = missing(challenge, before)
+    assert sentence.endswith(".") and len(sentence) <= 90
     empty = apply_solution(before, [Change(remove_row=0)] * before.rows)
-    assert judge(challenge, empty) == Verdict(False, "There are no rows.")
+    assert missing(challenge, empty) == "There are no rows."
 
 
 @pytest.mark.parametrize("bug", SHIPPED)
@@ -86,7 +82,7 @@ ALWAYS = {"kind": "bounds", "of": "rows", "every": "all", "least": 0}
 
 
 @pytest.mark.parametrize(
-    "edits, made, missing",
+    "edits, made, sentence",
     [
         ({"settings": ["any"]}, [DDOF], ""),
         ({"settings": ["eps"]}, [DDOF], ELSE),
@@ -106,8 +102,8 @@ ALWAYS = {"kind": "bounds", "of": "rows", "every": "all", "least": 0}
         ({"add": True}, [SWAPPED], ELSE),
     ],
 )
-def test_what_may_not_be_edited_is_said(edits, made, missing):
-    assert judged("no_eos_outliers", made, ALWAYS, edits=edits) == missing
+def test_what_may_not_be_edited_is_said(edits, made, sentence):
+    assert judged("no_eos_outliers", made, ALWAYS, edits=edits) == sentence
 
 
 @pytest.mark.parametrize(
@@ -134,7 +130,7 @@ def bounds(of, **limits):
 # partial_groups: rows 8, 9, 10 are -1, 0, +1 correct and -0.520, -0.500,
 # -0.480 faulty; row 11 is 0 correct and +1.500 faulty; 0 to 7 agree.
 @pytest.mark.parametrize(
-    "condition, missing",
+    "condition, part",
     [
         ({"kind": "agree", "within": 1.51}, ""),
         ({"kind": "agree", "within": 1.4}, "in the advantage"),
@@ -165,9 +161,9 @@ def bounds(of, **limits):
         ({"kind": "crash"}, "The faulty engine still runs."),
     ],
 )
-def test_a_condition_holds_or_says_what_is_missing(condition, missing):
+def test_a_condition_holds_or_says_what_is_missing(condition, part):
     sentence = judged("partial_groups", [], condition)
-    assert (missing in sentence) if missing else (sentence == "")
+    assert (part in sentence) if part else (sentence == "")
 
 
 def test_a_loss_a_gradient_and_whole_prompts_are_judged_too():

@@ -186,7 +186,7 @@ CODE = """
 import json, sys
 import numpy as np, pandas as pd
 import gradebook
-from gradebook.analysis.challenges import apply_solution, judge
+from gradebook.analysis.challenges import apply_solution, missing
 from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import worked
 from gradebook.cases.link import decode, encode
@@ -224,7 +224,7 @@ def told(name):
             "".join(part.text for part in line) for line in worked(both, case.focus)[1]
         ],
         "solved": [
-            judge(one, apply_solution(state, one.solution)).solved
+            not missing(one, apply_solution(state, one.solution))
             for one in case.challenges
         ],
         "sandbox": f"sandbox-{name}" in starts(),

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from gradebook.analysis.challenges import allowed, judge
+from gradebook.analysis import challenges
 from gradebook.cases.challenge import OF_ENGINES, Agree, Bounds, Challenge, Differ
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
@@ -98,21 +98,21 @@ def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
         return None
     number = draft.challenge
     task = tasks[number]
-    solved, missing = False, "Correct the cells that cannot be read."
+    missing = "Correct the cells that cannot be read."
     if not draft.faults:
-        solved, missing = judge(task, draft.state, draft.comparison)
+        missing = challenges.missing(task, draft.state, draft.comparison)
     shown = progress.shown.setdefault(name, set())
-    if solved and number not in shown:
+    if not missing and number not in shown:
         progress.solved.setdefault(name, set()).add(number)
     rows = task.edits.rows if task.edits and task.edits.columns == ("reward",) else ()
     return {
         "at": number,
         "count": len(tasks),
         "goal": minus(task.goal),
-        "allowed": minus(allowed(task.edits)) if task.edits else "",
+        "allowed": minus(challenges.allowed(task.edits)) if task.edits else "",
         "hint": minus(task.hint),
         "insight": minus(task.insight),
-        "solved": solved,
+        "solved": not missing,
         "shown": number in shown,
         "missing": minus(missing),
         "live": minus(_live(draft, task)),
