@@ -50,39 +50,27 @@ SCALES = {
 }
 
 
-def worked(
-    comparison: Comparison, row: int
-) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
-    """The formula of `row` with its numbers, correct and faulty: lines of
-    parts."""
-    return (
-        _side(comparison, comparison.correct, row),
-        _side(comparison, comparison.faulty, row),
-    )
-
-
-def _side(comparison: Comparison, trace: Trace, row: int) -> tuple[Line, ...]:
-    batch = comparison.batch
-    if bool(trace.credited[row]):
-        lines = [
-            _quotient(comparison, trace, row),
-            (_baseline(batch, trace, row),),
-            (_scale(batch, trace, row),),
-        ]
-    else:
-        lines = [(Part(_no_advantage(batch, trace, row)),)]
-    second = not bool(same(trace.advantage, trace.standardized)[row])
-    if batch.settings.whiten_tokens or second:
-        lines.append(_advantage(comparison, trace, row))
-    return tuple(lines)
+def worked(comparison: Comparison, row: int) -> list[list[Line]]:
+    """The formula of `row` with its numbers, correct and faulty: lines of parts."""
+    batch, sides = comparison.batch, []
+    for trace in (comparison.correct, comparison.faulty):
+        if bool(trace.credited[row]):
+            lines = [
+                _quotient(comparison, trace, row),
+                (_baseline(batch, trace, row),),
+                (_scale(batch, trace, row),),
+            ]
+        else:
+            lines = [(Part(_no_advantage(batch, trace, row)),)]
+        second = not bool(same(trace.advantage, trace.standardized)[row])
+        if batch.settings.whiten_tokens or second:
+            lines.append(_advantage(comparison, trace, row))
+        sides.append(lines)
+    return sides
 
 
 def _number(
-    comparison: Comparison,
-    trace: Trace,
-    stage: str,
-    row: int,
-    least: int = 3,
+    comparison: Comparison, trace: Trace, stage: str, row: int, least: int = 3
 ) -> Part:
     """A stage's number, with the digits that tell it from the other engine's."""
     a = float(getattr(comparison.correct, stage)[row])

@@ -1,11 +1,8 @@
 """Who moves whom: each row's reward changed, and every advantage again.
 
-By a finite change, never by a derivative: a derivative is almost 0 where a
-deviation saturates and explodes where rewards are equal. All changes of a
-batch run as one batch of copies, each with training steps of its own.
-
-In every matrix [R, R] the first index is the row that moves, the second the
-row whose reward is replaced.
+By a finite change: a derivative is almost 0 where a deviation saturates and
+explodes where rewards are equal. In every matrix [R, R] the first index is the row
+that moves, the second the row whose reward is replaced.
 """
 
 from __future__ import annotations
@@ -57,8 +54,7 @@ def influences(engine: Engine, batch: Batch) -> Influences:
     """Both maps: of the correct engine and of the faulty `engine`. Raises
     GradebookError where an engine cannot run."""
     correct, _ = influence(CORRECT, batch)
-    faulty, advantage = influence(engine, batch)
-    return Influences(batch, correct, faulty, advantage)
+    return Influences(batch, correct, *influence(engine, batch))
 
 
 def influence(engine: Engine, batch: Batch) -> tuple[Tensor, Tensor]:

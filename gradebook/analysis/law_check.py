@@ -50,8 +50,6 @@ COLUMNS = {field.name for field in fields(Batch)} - {"step", "settings"}
 LARGEST_ROUNDING = 0.01
 """Where rounding may move an advantage by more, a law cannot be tested."""
 
-Groups = Sequence[Sequence[float | None]]
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -197,7 +195,7 @@ def _broken(change: Change, row: int, due: float, value: float, least: int) -> O
 # A function from groups of rewards to groups of advantages
 
 
-def step_of(groups: Groups) -> Step:
+def step_of(groups: Sequence[Sequence[float | None]]) -> Step:
     """Groups of rewards as a training step, a prompt a group. None is a
     missing reward."""
     rewards = [reward for group in groups for reward in group]

@@ -8,7 +8,6 @@ import inspect
 import io
 import math
 import re
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -44,10 +43,8 @@ def csv(state: State) -> str:
     comparison, typed = compared(state), state.table.values()
     batch = comparison.batch
     sides = {"correct": comparison.correct, "faulty": comparison.faulty}
-    columns: dict[str, list[Any]] = {
-        "row": list(range(batch.rows)),
-        "prompt": typed["prompt"],
-    }
+    columns: dict[str, list[Any]] = {"row": [*range(batch.rows)]}
+    columns["prompt"] = typed["prompt"]
     for name in ("reward", "eos", "step", "steps", "kept_steps"):
         columns[name] = getattr(batch, name).tolist()
     per_token = of_kind("tokens", "list")
@@ -64,15 +61,10 @@ def csv(state: State) -> str:
         columns |= _by_token(f"{side}_kl_gradient_t", trace.kl_gradient)
         if trace.loss is not None:
             columns[f"{side}_loss_of_the_batch"] = [float(trace.loss)] * batch.rows
-    return table_csv(columns, zip(*columns.values()))
-
-
-def table_csv(head: Iterable[str], body: Iterable[Iterable[Any]]) -> str:
-    """A table as CSV, no cell of which a spreadsheet computes."""
     out = io.StringIO()
     writer = csv_files.writer(out)
-    writer.writerow(map(_cell, head))
-    writer.writerows(map(_cell, row) for row in body)
+    for line in (columns, *zip(*columns.values())):
+        writer.writerow(map(_cell, line))
     return out.getvalue()
 
 
@@ -135,7 +127,7 @@ def scenario_file(state: State) -> str:
     if differs and not moved:
         why += " The gradient of its tokens differs."
     right, wrong = f"Right: {why[:1].lower()}{why[1:]}", why
-    text = rendered(
+    return rendered(
         "scenario_file.toml.jinja",
         mark=hashlib.sha256(repr((rows, settings)).encode()).hexdigest()[:6],
         bug=state.bug,
@@ -152,7 +144,6 @@ def scenario_file(state: State) -> str:
         advantages=advantages,
         losses=losses,
     )
-    return text
 
 
 # A regression test for a trainer of one's own: it asks for the laws of the bug's

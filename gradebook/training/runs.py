@@ -46,14 +46,6 @@ class Task:
     update: int = 0
 
 
-def answer(task: Task) -> Curves | list[dict[str, Any]]:
-    """The run's curves, or the rows of the batch. Raises GradebookError where
-    there are none."""
-    if task.update:
-        return rows_of(batch_at(task.run, task.seed, task.update))
-    return trained(task.run)
-
-
 def rows_of(batch: Batch) -> list[dict[str, Any]]:
     """The rows as a scenario file has them; only columns that say more than
     their default. Prompts are named A, B, .. by their place in the task, so
@@ -80,15 +72,20 @@ def rows_of(batch: Batch) -> list[dict[str, Any]]:
 
 
 def serve() -> None:
-    """Answers one pickled task after the other, until the input ends."""
+    """Answers one pickled task after the other, until the input ends: with a run's
+    curves, the rows of a batch, or the GradebookError that tells why not."""
     torch.set_num_threads(1)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with suppress(EOFError):
         while True:
             task = pickle.load(sys.stdin.buffer)
+            value: Any
             try:
-                value: Any = answer(task)
+                if task.update:
+                    value = rows_of(batch_at(task.run, task.seed, task.update))
+                else:
+                    value = trained(task.run)
             except GradebookError as error:
                 value = error
             pickle.dump(value, sys.stdout.buffer)
@@ -110,7 +107,7 @@ class Runs:
         self._visitors: dict[Task, set[str]] = {}
 
     def ask(self, task: Task, visitor: str) -> Future[Any]:
-        """What `answer` gives, when it is there. An answer that the process
+        """The curves or the rows, when they are there. An answer that the process
         did not live to give is told once; whoever asks then trains anew.
 
         Raises GradebookError where too many runs wait already.
