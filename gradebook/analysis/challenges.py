@@ -17,7 +17,7 @@ from torch import Tensor
 from gradebook.analysis.comparison import Comparison, compare
 from gradebook.bugs import swap
 from gradebook.cases import edits
-from gradebook.cases.challenge import (
+from gradebook.cases.case import (
     OF_BATCH,
     Agree,
     Bounds,

@@ -6,74 +6,204 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal
 
-from pydantic import PlainValidator
+from pydantic import Field
 
-from gradebook.bugs import BUGS
-from gradebook.cases.challenge import Challenge, SettingName
 from gradebook.cases.schema import (
     MOST_ROWS,
-    Commit,
+    BugName,
     Count,
     Flag,
+    Lesson,
     Limit,
     Number,
     NumberOrNone,
     Part,
+    Reported,
     Rows,
+    SettingName,
+    SettingsTable,
+    Source,
     Text,
-    Url,
     Whole,
     between,
     check_index,
+    checked,
     one_of,
-    read,
 )
-from gradebook.core.errors import GradebookError, refuse
-from gradebook.core.settings import Settings
+from gradebook.cases.table import Table
+from gradebook.core.columns import COLUMNS
+from gradebook.core.errors import GradebookError, choice, refuse
+from gradebook.core.settings import Settings, check_setting
 
 KINDS = ("shows", "face", "hides")
 """Shows the bug, another face of it, or hides it; in teaching order."""
 CONTROLS = (*Settings().keys(), "estimator", "padded_width")
 
-BugName = Annotated[str, one_of(*BUGS)]
-Status = Literal["fixed", "open", "closed", "disputed", "by design", "not confirmed"]
+# Challenges: what may be edited, what must come out, a solution.
+# gradebook.analysis.challenges judges by them.
 
 
 @dataclass(frozen=True)
-class Source(Part):
-    """Where the bug was reported or fixed."""
+class Edits(Part):
+    """What a challenge lets the learner edit; nothing else may change.
 
-    label: Text
-    url: Url = ""
-    commit: Commit = ""
-    note: Text = ""
+    columns   columns whose cells may change; "any" stands for all of them
+    rows      the only rows whose cells may change; without it every row
+    settings  settings that may change; "any" stands for all of them
+    most      how many edits there may be at most: cells that changed,
+              settings that changed, rows added and removed; 0 for no limit
+    add, remove, reorder  rows may be added, removed, put in another order
+    """
+
+    columns: tuple[Annotated[str, one_of("any", *COLUMNS)], ...] = ()
+    rows: tuple[Count, ...] = ()
+    settings: tuple[Annotated[str, one_of("any", *Settings().keys())], ...] = ()
+    most: Count = 0
+    add: Flag = False
+    remove: Flag = False
+    reorder: Flag = False
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Reported(Part):
-    """What a report is about.
+OF_ENGINES = ("correct", "faulty", "correct size", "faulty size")
+"""Advantages of a row in each engine, and without the sign."""
+OF_MOVES = ("correct shift", "faulty shift", "ratio")
+"""How far they moved from the case as it came; the faulty one by the correct one."""
+OF_ROWS = ("reward", "tokens", "eos", "kept_steps", "pieces")
+"""A row's value in a column, a flag as 1 or 0; the rows of its rollout."""
+OF_BATCH = ("rows", "correct trains", "loss ratio")
+"""The number of rows, of rows that the correct engine trains, and the faulty
+loss divided by the correct one."""
 
-    trainer   the trainers that it is about, joined by ", "
-    statuses  the status in each of these trainers, where they differ
+ChosenRows = Annotated[tuple[Count, ...], between(1)] | Literal["all", "best", "whole"]
+"""Numbers of rows, or all, the best of each prompt, or those of prompts in
+which every row counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds(Part):
+    """A number of some rows, or of every one of them, is at least `least`, at
+    most `most`, or one of `among`. Rows without the number are left out."""
+
+    kind: Literal["bounds"]
+    of: Annotated[str, one_of(*OF_ENGINES, *OF_MOVES, *OF_ROWS, *OF_BATCH)]
+    some: ChosenRows | None = None
+    every: ChosenRows | None = None
+    least: Number | None = None
+    most: Number | None = None
+    among: tuple[Number, ...] = ()
+
+    def __post_init__(self) -> None:
+        named = [key for key in ("some", "every") if getattr(self, key) is not None]
+        if len(named) != 1:
+            both = " and ".join(named) or "neither"
+            raise GradebookError(expected="either some or every", found=both)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agree(Part):
+    """Both engines give the same advantages, loss and gradient. With
+    `within`, advantages at most that far apart are enough."""
+
+    kind: Literal["agree"]
+    within: Number | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Differ(Part):
+    """Some rows have another advantage, or gradient, in the faulty engine."""
+
+    kind: Literal["differ"]
+    of: Literal["advantage", "gradient"] = "advantage"
+    some: ChosenRows = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equal(Part):
+    """The values of a column are equal within each prompt, each rollout or
+    the batch. With `equal = false`, they differ within one of them."""
+
+    kind: Literal["equal"]
+    column: Literal["reward", "tokens", "text"]
+    within: Literal["prompt", "rollout", "batch"] = "prompt"
+    rows: ChosenRows = "all"
+    equal: Flag = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crash(Part):
+    """The faulty engine stops with an error; the correct one runs."""
+
+    kind: Literal["crash"]
+
+
+Condition = Annotated[
+    Bounds | Agree | Differ | Equal | Crash, Field(discriminator="kind")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change(Part):
+    """A step of a solution: a cell of a row and column has another value, or a
+    setting has; a row is added at the end, or removed; or the rows are in
+    another order, each by its number before."""
+
+    row: int = -1
+    column: Annotated[str, one_of(*COLUMNS)] | None = None
+    setting: SettingName | None = None
+    value: Any = None
+    add_row: dict[str, Any] | None = None
+    remove_row: int | None = None
+    order: tuple[Count, ...] | None = None
+
+    def __post_init__(self) -> None:
+        kinds = ("column", "setting", "add_row", "remove_row", "order")
+        named = [kind for kind in kinds if getattr(self, kind) is not None]
+        if len(named) != 1:
+            expected = "one of " + ", ".join(kinds)
+            raise GradebookError(expected=expected, found=" and ".join(named) or "none")
+        if self.setting is not None:
+            check_setting(self.setting, self.value)
+
+    def changed(self, table: Table) -> Table:
+        """The table after the change; a setting leaves it as it is. Raises
+        GradebookError with its key."""
+        rows = list(range(len(table)))
+        if self.column is not None:
+            check_index("row", self.row, len(rows), "rows")
+            choice(self.column, table.columns, "column")
+            return table.with_cell(self.row, self.column, self.value)
+        if self.add_row is not None:
+            return table.joined(Table.of(checked((self.add_row,))))
+        if self.remove_row is not None:
+            check_index("remove_row", self.remove_row, len(rows), "rows")
+            rows.remove(self.remove_row)
+        if self.order is not None:
+            if sorted(self.order) != rows:
+                raise refuse(f"each of 0 to {rows[-1]} once", self.order, "order")
+            rows = list(self.order)
+        return table.take(rows)
+
+
+@dataclass(frozen=True)
+class Challenge(Part):
+    """Something to try on the batch.
+
+    edits     what may be edited; without it anything
+    solved    conditions that must all hold
+    solution  changes that, in order, are one way to pass it
+    insight   one sentence shown when it is solved
     """
 
     title: Text
-    trainer: Text
-    status: Status
-    statuses: tuple[Status, ...] = ()
-    sources: Annotated[tuple[Source, ...], between(1)]
+    goal: Text
+    solved: Annotated[tuple[Condition, ...], between(1)]
+    solution: Annotated[tuple[Change, ...], between(1)]
+    insight: Text
+    edits: Edits | None = None
+    hint: Text = ""
 
-    @property
-    def trainers(self) -> tuple[str, ...]:
-        return tuple(self.trainer.split(", "))
 
-    @property
-    def standing(self) -> str:
-        """Where the report stands: 'AReaL · fixed', or each trainer with its
-        own status, 'slime fixed · miles open'."""
-        if not self.statuses:
-            return f"{self.trainer} · {self.status}"
-        return " · ".join(map(" ".join, zip(self.trainers, self.statuses)))
+# What is known of a bug
 
 
 @dataclass(frozen=True)
@@ -130,26 +260,6 @@ class Prediction(Part):
             values = getattr(self, key)
             if (values or key == "said") and len(values) != len(self.choices):
                 raise refuse(f"{len(self.choices)} values", len(values), key)
-
-
-@dataclass(frozen=True)
-class Lesson(Part):
-    """What a lead needs to teach the case.
-
-    minutes  how long it takes
-    usual    the tempting choice of the prediction, an index
-    why      why it tempts
-    do       what to do after the reveal
-    next     the case to open when there is time left, or ""
-    place    the place in the plan of an hour; 0 for a case outside it
-    """
-
-    minutes: Count
-    usual: Count
-    why: Text
-    do: Text
-    next: Text = ""
-    place: Count = 0
 
 
 @dataclass(frozen=True)
@@ -214,20 +324,6 @@ class Expected(Part):
     def __post_init__(self) -> None:
         if all(value is None for value in vars(self).values()):
             raise GradebookError(expected="a value", found="none")
-
-
-SomeSettings = dict[SettingName, Any]
-SettingsTable = Annotated[
-    Settings,
-    PlainValidator(
-        lambda value: (
-            value
-            if isinstance(value, Settings)
-            else Settings(**read(SomeSettings, value))
-        )
-    ),
-]
-"""A table of settings, the others at their defaults."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -16,15 +16,18 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from gradebook.bugs import BUGS
-from gradebook.cases.case import BugName, Reported, SettingsTable, SomeSettings
 from gradebook.cases.scenario import FOLDER as SCENARIOS
 from gradebook.cases.scenario import PlainCase, Scenario, load
 from gradebook.cases.schema import (
     MOST_ROWS,
+    BugName,
     Count,
     NumberOrNone,
     Part,
+    Reported,
     Rows,
+    SettingsTable,
+    SomeSettings,
     Text,
     between,
     check_index,

@@ -12,18 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from gradebook.bugs import BUGS, Swap, swap, swaps
-from gradebook.cases.case import (
-    FROM_MAIN,
-    KINDS,
-    Case,
-    Record,
-    Reported,
-    SettingsTable,
-)
+from gradebook.cases.case import FROM_MAIN, KINDS, Case, Record
 from gradebook.cases.schema import (
     Count,
     Part,
+    Reported,
     Rows,
+    SettingsTable,
     Text,
     check_index,
     read_document,

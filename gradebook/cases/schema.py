@@ -1,4 +1,5 @@
-"""How the values of a scenario file are checked, and what is said of them.
+"""How the values of a scenario file are checked, what is said of them, and the
+parts that such a file shares with those of false alarms and training runs.
 
 The tables of a file are dataclasses with annotated fields, which pydantic
 checks. `read` turns its first error into a GradebookError with key and row.
@@ -8,9 +9,10 @@ from __future__ import annotations
 
 import math
 import tomllib
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +20,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetPydanticSchema,
+    PlainValidator,
     Strict,
     StringConstraints,
     TypeAdapter,
@@ -25,9 +28,11 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
+from gradebook.bugs import BUGS
 from gradebook.cases.table import MOST_ROWS, Table
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, refuse, shown
+from gradebook.core.settings import Settings
 
 
 class Part:
@@ -52,8 +57,6 @@ NumberOrNone = Annotated[
     Strict(),
 ]
 """A number; NaN for the text "none"."""
-Url = Annotated[str, Strict(), Field(pattern=r"^https://[^\s]+$")]
-Commit = Annotated[str, Strict(), Field(pattern=r"^[0-9a-f]{7,40}$")]
 
 
 def one_of(*options: str) -> GetPydanticSchema:
@@ -177,3 +180,80 @@ def read_part(part: type[T], path: Path, **others: Any) -> T:
         return read_document(part, read_toml(path), **others)
     except GradebookError as error:
         raise error.inside(str(path)) from None
+
+
+# Parts that several kinds of files have
+
+
+SettingName = Annotated[str, one_of(*Settings().keys())]
+BugName = Annotated[str, one_of(*BUGS)]
+Status = Literal["fixed", "open", "closed", "disputed", "by design", "not confirmed"]
+SomeSettings = dict[SettingName, Any]
+SettingsTable = Annotated[
+    Settings,
+    PlainValidator(
+        lambda value: (
+            value
+            if isinstance(value, Settings)
+            else Settings(**read(SomeSettings, value))
+        )
+    ),
+]
+"""A table of settings, the others at their defaults."""
+
+
+@dataclass(frozen=True)
+class Source(Part):
+    """Where the bug was reported or fixed."""
+
+    label: Text
+    url: Annotated[str, Strict(), Field(pattern=r"^https://[^\s]+$")] = ""
+    commit: Annotated[str, Strict(), Field(pattern=r"^[0-9a-f]{7,40}$")] = ""
+    note: Text = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reported(Part):
+    """What a report is about.
+
+    trainer   the trainers that it is about, joined by ", "
+    statuses  the status in each of these trainers, where they differ
+    """
+
+    title: Text
+    trainer: Text
+    status: Status
+    statuses: tuple[Status, ...] = ()
+    sources: Annotated[tuple[Source, ...], between(1)]
+
+    @property
+    def trainers(self) -> tuple[str, ...]:
+        return tuple(self.trainer.split(", "))
+
+    @property
+    def standing(self) -> str:
+        """Where the report stands: 'AReaL · fixed', or each trainer with its
+        own status, 'slime fixed · miles open'."""
+        if not self.statuses:
+            return f"{self.trainer} · {self.status}"
+        return " · ".join(map(" ".join, zip(self.trainers, self.statuses)))
+
+
+@dataclass(frozen=True)
+class Lesson(Part):
+    """What a lead needs to teach the case.
+
+    minutes  how long it takes
+    usual    the tempting choice of the prediction, an index
+    why      why it tempts
+    do       what to do after the reveal
+    next     the case to open when there is time left, or ""
+    place    the place in the plan of an hour; 0 for a case outside it
+    """
+
+    minutes: Count
+    usual: Count
+    why: Text
+    do: Text
+    next: Text = ""
+    place: Count = 0

@@ -12,7 +12,6 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from gradebook.bugs import BUGS
-from gradebook.cases.case import Lesson
 from gradebook.cases.link import encode
 from gradebook.cases.scenario import (
     Scenario,
@@ -23,6 +22,7 @@ from gradebook.cases.scenario import (
     names,
     variants,
 )
+from gradebook.cases.schema import Lesson
 from gradebook.cases.state import start
 from gradebook.core.errors import refuse
 from gradebook.training.environments import KINDS

@@ -16,13 +16,14 @@ from typing import Annotated, Any
 from torch import optim
 
 from gradebook.bugs import BUGS
-from gradebook.cases.case import Lesson, SettingsTable
 from gradebook.cases.scenario import FOLDER
 from gradebook.cases.schema import (
     Count,
     Flag,
+    Lesson,
     Number,
     Part,
+    SettingsTable,
     Text,
     between,
     check_index,

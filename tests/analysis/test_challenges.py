@@ -11,7 +11,7 @@ from gradebook.analysis.challenges import (
     changes,
     missing,
 )
-from gradebook.cases.challenge import Challenge, Change, Edits
+from gradebook.cases.case import Challenge, Change, Edits
 from gradebook.cases.scenario import names
 from gradebook.cases.schema import read
 from gradebook.cases.state import start

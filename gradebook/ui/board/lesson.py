@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from gradebook.analysis import challenges
-from gradebook.cases.challenge import OF_ENGINES, Agree, Bounds, Challenge, Differ
+from gradebook.cases.case import OF_ENGINES, Agree, Bounds, Challenge, Differ
 from gradebook.core.formatting import counted, minus, pair, plain, settled, signed
 from gradebook.engine.pipeline import Trace
 from gradebook.output.panels import panels, telling, written

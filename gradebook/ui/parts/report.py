@@ -11,10 +11,10 @@ import streamlit as st
 
 from gradebook.analysis.formula import beside
 from gradebook.bugs import BUGS, Swap
-from gradebook.cases.case import Source
 from gradebook.cases.link import encode, excess
 from gradebook.cases.scenario import Scenario, is_start, load
 from gradebook.cases.scenario import bug as record_of
+from gradebook.cases.schema import Source
 from gradebook.output.takehome import HIDES, csv, pytest_file, scenario_file
 from gradebook.trainers.releases import measured, newest, versions
 from gradebook.ui.parts import words
