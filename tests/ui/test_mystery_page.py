@@ -5,9 +5,18 @@ import json
 import pytest
 
 import gradebook
-from gradebook.analysis.mystery import NONE, Crash, first_state, hidden, look, suspects
 from gradebook.cases.edits import set_cell
-from gradebook.ui.pages.mystery import WRONG, Game, read
+from gradebook.ui.pages.mystery import (
+    NONE,
+    WRONG,
+    Crash,
+    Game,
+    first_state,
+    hidden,
+    look,
+    read,
+    suspects,
+)
 
 PAGE = "mystery"
 SEEDS = {hidden(f"seed{n}"): f"seed{n}" for n in range(400)}

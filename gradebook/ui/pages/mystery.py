@@ -7,29 +7,24 @@ trainer's advantages and the batch, and nothing of any other stage.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from typing import Any
 
 import streamlit as st
+import torch
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.analysis.comparison import Comparison
-from gradebook.analysis.mystery import (
-    NONE,
-    edits,
-    first_state,
-    hidden,
-    look,
-    odd_rows,
-    stage_of,
-    suspects,
-)
-from gradebook.cases.scenario import PlainCase, bug
-from gradebook.cases.state import State
+from gradebook.analysis.challenges import changes
+from gradebook.analysis.comparison import Comparison, same
+from gradebook.bugs import BUGS, swap
+from gradebook.cases.scenario import FOLDER, PlainCase, bug
+from gradebook.cases.schema import read_part
+from gradebook.cases.state import State, start
+from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted
-from gradebook.engine.pipeline import STAGES
+from gradebook.engine.pipeline import CORRECT, STAGES, run
 from gradebook.ui import keys
 from gradebook.ui.board.component import board, heart
 from gradebook.ui.board.view import no_cause, view
@@ -39,8 +34,14 @@ from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts
 from gradebook.ui.rooms.seat import carried
 
+FILE = FOLDER / "games" / "mystery.toml"
+NONE = ""
+"""Stands for the trainer without a bug."""
+DIGITS = 5
+"""Significant digits of an advantage that are shown. More would tell the
+number type in which the trainer computes."""
 NO_STAGE = "none"
-CORRECT = "The trainer's advantages for this batch are correct."
+AGREES = "The trainer's advantages for this batch are correct."
 SAID = "The trainer's advantages for this batch. You see nothing else of it."
 HINTS = {
     "rows": ("Which rows of this batch are wrong?", 2),
@@ -50,6 +51,79 @@ HINTS = {
 """What each says, and what it costs in edits."""
 WRONG = 3
 """What a wrong name costs, in edits."""
+
+
+class Crash(GradebookError):
+    """The trainer stops with an error where the correct one does not."""
+
+
+def look(name: str, state: State) -> Comparison:
+    """What the trainer with the bug `name` (or NONE) gives for the state:
+    the trainer beside itself, for a board that shows one engine. Its
+    advantages are rounded to DIGITS.
+
+    Raises GradebookError where the state cannot be read, or where no trainer
+    can compute it, and Crash where only this one stops.
+    """
+    batch = state.batch()
+    trace = run(CORRECT, batch)
+    try:
+        trace = run(swap(name).engine, batch) if name else trace
+    except GradebookError:
+        clue = "The trainer stopped with an error on this batch. That is a clue, too."
+        raise Crash(clue) from None
+    values = [float(f"{x:.{DIGITS}g}") for x in trace.advantage.tolist()]
+    rounded = replace(trace, advantage=torch.tensor(values, dtype=torch.float64))
+    return Comparison(batch, rounded, rounded)
+
+
+def odd_rows(name: str, state: State) -> list[int]:
+    """The rows whose advantage is not the correct one; all after a crash."""
+    correct = look(NONE, state).faulty.advantage
+    try:
+        seen = look(name, state).faulty.advantage
+    except Crash:
+        return list(range(len(correct)))
+    return (~same(seen, correct)).nonzero().flatten().tolist()
+
+
+def edits(states: Sequence[State]) -> int:
+    """How many edits lead from each state to the next: cells, settings and
+    rows that changed, and 1 for another order."""
+    return sum(max(changes(a, b).count, 1) for a, b in zip(states, states[1:]))
+
+
+@cache
+def first_state() -> State:
+    """The batch with which every game begins. Raises GradebookError where
+    the file cannot be read."""
+    return start(read_part(PlainCase, FILE, name="mystery").as_scenario())
+
+
+@cache
+def suspects() -> tuple[str, ...]:
+    """What a game may hide: no bug, and every bug that advantages show."""
+    return (NONE, *(name for name in BUGS if bug(name).in_advantages))
+
+
+def hidden(seed: str) -> str:
+    """The bug that the seed hides, or NONE.
+
+    Each suspect draws a number from the seed and the highest wins. So a bug
+    that is added later changes few old games.
+    """
+
+    return max(suspects(), key=partial(drawn, seed, "mystery"))
+
+
+def drawn(seed: str, use: str, name: str) -> str:
+    """The number that a name draws from the seed."""
+    return hashlib.sha256(f"{seed}\n{use}\n{name}".encode()).hexdigest()
+
+
+def stage_of(name: str) -> str:
+    """The stage in which the bug is, or NONE."""
+    return bug(name).stage if name else NONE
 
 
 @dataclass
@@ -156,12 +230,8 @@ class Game:
 
     def half(self) -> list[str]:
         """Half of the bugs that it is not."""
-
-        def drawn(name: str) -> str:
-            text = f"{self.seed}\nhalf\n{name}"
-            return hashlib.sha256(text.encode()).hexdigest()
-
-        others = sorted(set(suspects()) - {self.name, NONE}, key=drawn)
+        draw = partial(drawn, self.seed, "half")
+        others = sorted(set(suspects()) - {self.name, NONE}, key=draw)
         return others[: len(others) // 2]
 
 
@@ -300,7 +370,7 @@ def _over(game: Game) -> None:
             label, file = f"Open: {_title(name)}", bug_files()[name]
             st.page_link(file, label=label, query_params=carried())
         st.button("Another trainer", key="mystery-new", type="primary", on_click=_new)
-    heart(game.end, "sign", covered=not name, said="" if name else CORRECT)
+    heart(game.end, "sign", covered=not name, said="" if name else AGREES)
     st.fragment(shortcuts, key="rest")(game.end)
     st.markdown("The same trainer for a colleague, from the start:")
     link = address.whole(address.game_link(game.seed))

@@ -8,7 +8,8 @@ import torch
 
 import gradebook
 from gradebook.analysis.comparison import same
-from gradebook.analysis.mystery import (
+from gradebook.cases import edits as acts
+from gradebook.ui.pages.mystery import (
     NONE,
     Crash,
     edits,
@@ -18,7 +19,6 @@ from gradebook.analysis.mystery import (
     odd_rows,
     suspects,
 )
-from gradebook.cases import edits as acts
 
 
 def test_every_bug_that_advantages_show_is_a_suspect_and_so_is_none():
