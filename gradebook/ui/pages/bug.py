@@ -27,7 +27,6 @@ from gradebook.ui.parts import (
 )
 from gradebook.ui.parts.address import bug_files, page_files
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.predict import Progress
 from gradebook.ui.parts.widget import shortcuts, showing
 from gradebook.ui.parts.words import terms
 from gradebook.ui.rooms import bar as room
@@ -42,18 +41,6 @@ def bug_page(name: str) -> None:
     draft = drafts.of(scenario)
     room.bar(name, scenario)
     covered = predict.covered(scenario.name)
-    settings = _title(scenario)
-    lesson(draft)
-    stage = st.container(key="stage")
-    formulas = st.container() if covered else _story(draft)
-    rest(name, draft, covered, settings, stage, formulas)
-    if not covered:
-        _end(name)
-
-
-def _title(scenario: Scenario) -> DeltaGenerator:
-    """The title line: the bug, its report, and, once the report is
-    uncovered, the cases. The place for the settings."""
     main = load(scenario.bug)
     address.problems()
     with st.container(horizontal=True, key="title-line", vertical_alignment="bottom"):
@@ -61,9 +48,14 @@ def _title(scenario: Scenario) -> DeltaGenerator:
         st.html(f'<p class="gb-facts">{report.facts(scenario)}</p>', width="stretch")
         if not predict.covered(main.name):
             _cases(scenario)
-        place = st.container(width="content")
-    desk.back(scenario.bug)
-    return place
+        settings = st.container(width="content")
+    desk.back(main.name)
+    lesson(draft)
+    stage = st.container(key="stage")
+    formulas = st.container() if covered else _story(draft)
+    rest(name, draft, covered, settings, stage, formulas)
+    if not covered:
+        _end(name)
 
 
 def _cases(scenario: Scenario) -> None:
@@ -175,9 +167,27 @@ def _more(draft: Draft) -> None:
 def lesson(draft: Draft) -> None:
     """The board of the draft. An answer draws the whole page again."""
     progress, name = predict.progress(), draft.scenario.name
+
+    def next_task(_: Mapping[str, Any]) -> None:
+        """The next challenge that is not solved, from the original batch."""
+        count, solved = len(draft.scenario.challenges), progress.solved.get(name, ())
+        after = [(draft.challenge + by) % count for by in range(1, count + 1)]
+        draft.challenge = next((task for task in after if task not in solved), after[0])
+        draft.reset()
+
+    def solve(_: Mapping[str, Any]) -> None:
+        """Shows a solution. Each of its changes is an edit that can be undone."""
+        task = draft.challenge
+        if task not in progress.solved.get(name, ()):
+            progress.shown.setdefault(name, set()).add(task)
+        state = draft.origin
+        for change in draft.scenario.challenges[task].solution:
+            state = apply_solution(state, [change])
+            draft.become(state)
+
     draft.acts = {
-        "next": partial(_next, draft, progress),
-        "solution": partial(_solve, draft, progress),
+        "next": next_task,
+        "solution": solve,
         "stage": partial(stages.choose, draft),
     }
 
@@ -198,26 +208,6 @@ def lesson(draft: Draft) -> None:
         return shown | {"progress": progress.text()}
 
     board(draft, seen, answered)
-
-
-def _next(draft: Draft, progress: Progress, _: Mapping[str, Any]) -> None:
-    """The next challenge that is not solved, from the original batch."""
-    count = len(draft.scenario.challenges)
-    solved = progress.solved.get(draft.scenario.name, set())
-    after = [(draft.challenge + by) % count for by in range(1, count + 1)]
-    draft.challenge = next((task for task in after if task not in solved), after[0])
-    draft.reset()
-
-
-def _solve(draft: Draft, progress: Progress, _: Mapping[str, Any]) -> None:
-    """Shows a solution. Each of its changes is an edit that can be undone."""
-    name, task = draft.scenario.name, draft.challenge
-    if task not in progress.solved.get(name, ()):
-        progress.shown.setdefault(name, set()).add(task)
-    state = draft.origin
-    for change in draft.scenario.challenges[task].solution:
-        state = apply_solution(state, [change])
-        draft.become(state)
 
 
 def _end(here: str) -> None:

@@ -1,14 +1,9 @@
-"""Bug or not?: reports to judge, real bugs among false alarms.
-
-Alone, a visitor plays at their own pace and the address is the link of the
-game. In a room the lead goes from report to report, learners vote, and the
-lead reveals. Before its answer nothing about a report's kind is sent.
-"""
+"""Bug or not?: reports to judge, real bugs among false alarms. Alone, or in a room
+(see rooms/ballot). Before its answer nothing about a report's kind is sent."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -53,29 +48,6 @@ def _alone(game: Quiz) -> None:
     if report is None:
         return _result(game)
     choice = game.answers.get(game.at)
-    _head(game)
-    with st.container(key="predict-report"):
-        st.markdown(quiz.claim(report))
-        if choice is None:
-            st.markdown("**Is that a bug?** (Keys: b, n)")
-            choices(dict(zip(("quiz-bug", "quiz-not"), CHOICES)), game.say)
-    if choice is None:
-        return _shown(game, report, False)
-    left, right = st.columns(2, gap="large")
-    with left:
-        quiz.answer(report, quiz.judged(report, choice))
-        last = game.at + 1 == len(game.reports)
-        _button(
-            "See the score" if last else "Next report",
-            "quiz-next",
-            partial(game.go, game.at + 1),
-            type="primary",
-            help="Key: →",
-        )
-    _shown(game, report, True, right)
-
-
-def _head(game: Quiz) -> None:
     if not game.answers:
         st.markdown(
             "Each report is about a trainer. Some describe a real bug, others"
@@ -88,11 +60,21 @@ def _head(game: Quiz) -> None:
         if not judged and not game.at:
             label = f"Play {ROUNDS} reports" if game.every else EVERY
             again = partial(_new, not game.every)
-            _button(label, "quiz-other", again, type="tertiary")
-
-
-def _button(label: str, key: str, act: partial, **options: Any) -> None:
-    st.button(label, key=key, on_click=act, **options)
+            st.button(label, "quiz-other", on_click=again, type="tertiary")
+    with st.container(key="predict-report"):
+        st.markdown(quiz.claim(report))
+        if choice is None:
+            st.markdown("**Is that a bug?** (Keys: b, n)")
+            choices(dict(zip(("quiz-bug", "quiz-not"), CHOICES)), game.say)
+    if choice is None:
+        return _shown(game, report, False)
+    left, right = st.columns(2, gap="large")
+    with left:
+        quiz.answer(report, quiz.judged(report, choice))
+        last = game.at + 1 == len(game.reports)
+        label, go = "See the score" if last else "Next report", game.go_on
+        st.button(label, "quiz-next", "Key: →", on_click=go, type="primary")
+    _shown(game, report, True, right)
 
 
 def _new(every: bool) -> None:
@@ -102,16 +84,13 @@ def _new(every: bool) -> None:
 def _result(game: Quiz) -> None:
     quiz.score_card(game.answers, game.reports)
     with st.container(horizontal=True):
-        again = partial(_new, False)
-        _button(f"Play {ROUNDS} others", "quiz-again", again, type="primary")
-        _button(EVERY, "quiz-every", partial(_new, True))
-        _button("Look at them again", "quiz-back", partial(game.go, 0))
+        label, new = f"Play {ROUNDS} others", partial(_new, False)
+        st.button(label, "quiz-again", on_click=new, type="primary")
+        st.button(EVERY, "quiz-every", on_click=partial(_new, True))
+        st.button("Look at them again", "quiz-back", on_click=partial(game.go, 0))
     st.markdown("The same reports for a colleague, from the start:")
     link = address.whole(quiz.start_of(game))
     st.code(link, language=None, wrap_lines=True)
-
-
-# The batch
 
 
 def _shown(
@@ -139,18 +118,13 @@ def _rest(
         if answered:
             with numbers, below(draft):
                 quiz.numbers_of(report, draft)
-
-        def next_report() -> None:
-            if game.at in game.answers:
-                game.go(game.at + 1)
-
         alone = game is keys.QUIZ.get() and not seat.leads()
         shortcuts(
             draft,
             {
                 "bug": partial(game.say, 0),
                 "not": partial(game.say, 1),
-                "next": next_report,
+                "next": game.go_on,
             },
             focus=f"{game.seed}-{game.at}" if answered else "",
             letters=KEYS if alone else {},

@@ -1,5 +1,4 @@
-"""Does it matter? Two policies trained side by side: the question, the curves,
-the effect by setting, one update's batch, numbers and files."""
+"""Does it matter? Two policies trained side by side."""
 
 from __future__ import annotations
 
@@ -91,8 +90,8 @@ def consequences() -> None:
 
 
 def _in_a_room(mine: Desk) -> room.Standing | None:
-    """Where this browser stands in a room that asks about the bug's run, None
-    without a room. The room asks about the run as it comes."""
+    """Where this browser stands in a room that asks about the bug's run as it
+    comes; None without a room."""
     bug = mine.run.bug
     name, usual = TRAINING + bug, default_run(bug)
     if seat.leads():
@@ -110,8 +109,7 @@ def _in_a_room(mine: Desk) -> room.Standing | None:
 
 
 def _ask(mine: Desk, standing: room.Standing | None) -> None:
-    """The question, before anything faulty is shown. In a room an answer is a
-    vote, and the lead has none."""
+    """The question. In a room an answer is a vote, and the lead has none."""
     run, its = mine.run, study(mine.run.bug)
     names = load(run.bug).engine_names
     text = question(its, run.value, names, its.report[0])
@@ -134,8 +132,7 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
 
 
 def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
-    """The one slider, the optimizer and the number of seeds. Another setting
-    starts at once."""
+    """The slider, the optimizer and the seeds. Another setting starts at once."""
     run, slider = mine.run, study(mine.run.bug).slider
     key = partial("training-{}-{}-{}".format, run.bug, mine.arrivals)
     digits = len(f"{slider.step:g}".partition(".")[2])
@@ -169,8 +166,7 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
 
 
 def _result(mine: Desk) -> None:
-    """What the run on the page shows; while it trains, its place in the
-    queue."""
+    """What the run on the page shows; while it trains, its place in the queue."""
     run = mine.run
     curves = mine.results.get(run) or shipped(run)
     if curves:
@@ -307,21 +303,17 @@ def _below(mine: Desk, curves: Curves) -> None:
     _one_update(mine)
     names = load(run.bug).engine_names
     with st.expander("The numbers as a table"):
-        _table(run, curves, names)
+        body = []
+        for update in curves.updates[::5]:
+            shown = _effect(run, curves, update)
+            low = shown.difference - shown.half_width
+            high = shown.difference + shown.half_width
+            numbers = [shown.correct, shown.faulty, shown.difference, low, high]
+            body.append([str(update), *map(_three, numbers)])
+        head = ["updates", *names, "difference", "from", "to"]
+        table(head, body, range(1, 6), heads=1, label=its.measured.title)
         name = f"{run.bug}-{run.value:g}-{run.optimizer}.csv"
         download("Curves (CSV)", name, partial(curves_csv, curves, names))
-
-
-def _table(run: Run, curves: Curves, names: Sequence[str]) -> None:
-    body = []
-    for update in curves.updates[::5]:
-        shown = _effect(run, curves, update)
-        low = shown.difference - shown.half_width
-        high = shown.difference + shown.half_width
-        numbers = [shown.correct, shown.faulty, shown.difference, low, high]
-        body.append([str(update), *map(_three, numbers)])
-    head, title = [*names, "difference", "from", "to"], study(run.bug).measured.title
-    table(["updates", *head], body, range(1, 6), heads=1, label=title)
 
 
 def curves_csv(curves: Curves, names: Sequence[str]) -> str:

@@ -17,13 +17,7 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
-from gradebook.output.panels import (
-    Panel,
-    panels,
-    squashes,
-    summary,
-    telling,
-)
+from gradebook.output.panels import Panel, panels, squashes, summary, telling
 from gradebook.output.pipeline_map import ASKS, map_file, stops
 from gradebook.training.runs import HOME_BUG, STOPS, home_curves
 from gradebook.training.study import study
@@ -89,8 +83,7 @@ def home() -> None:
 
 @cache
 def frame_data() -> dict[str, Any]:
-    """What the frame draws: both engines' advantages and the curves, by the
-    reward of row 3."""
+    """What the frame draws: advantages and curves, by the reward of row 3."""
     trained = home_curves()
     stops = []
     for stop in STOPS:
@@ -124,8 +117,7 @@ def frame_data() -> dict[str, Any]:
 
 
 def _index(following: str | None) -> str:
-    """What stands below the frame, as HTML; the bug `following` is marked as
-    the next."""
+    """What stands below the frame, as HTML; `following` is marked as the next."""
     done = predict.progress().uncovered()
     stages = ""
     for stage, bugs in stops().items():

@@ -138,8 +138,7 @@ class Trainer(Draft):
         return look(self.name, self.origin)
 
     def compared(self) -> Comparison:
-        """What it gives for the batch as it stands. Raises GradebookError,
-        also where the trainer stops with an error."""
+        """What it gives for the batch as it stands. Raises GradebookError."""
         return look(self.name, self.state)
 
 
@@ -187,8 +186,7 @@ class Game:
         return end
 
     def note(self) -> int:
-        """The number of the batch as it stands in the log. A new one was shown
-        now, and costs its edits."""
+        """The number of the batch in the log. A new one costs its edits."""
         state = self.draft.state
         for number, batch in enumerate(self.log):
             if state.same_batch(batch):
@@ -203,8 +201,7 @@ class Game:
         return edits(self.log) + costs + WRONG * self.wrong
 
     def guess(self, stage: str | None, name: str | None) -> None:
-        """The visitor names the stage and the bug. The right name ends the
-        game."""
+        """The visitor names the stage and the bug. The right name ends the game."""
         if name == self.name:
             self.over = "You named it in"
             return
@@ -255,19 +252,12 @@ def mystery() -> None:
     )
     main, side = st.columns([17, 8], gap="medium")
     with main:
-        _board(game)
+        st.fragment(board, key="heart")(game.draft, partial(data_of, game))
     _rest(game, main.container(), side.container())
 
 
-@st.fragment(key="heart")
-def _board(game: Game) -> None:
-    """The board with the trainer's advantages."""
-    board(game.draft, partial(data_of, game))
-
-
 def data_of(game: Game) -> dict[str, Any]:
-    """What the board is given to draw: the batch, the trainer's advantages,
-    and nothing of any other stage."""
+    """What the board draws: the batch and the trainer's advantages alone."""
     draft = game.draft
     data = view(draft, kind="sign", covered=True)
     return data | {
@@ -282,15 +272,23 @@ def data_of(game: Game) -> dict[str, Any]:
 
 @st.fragment(key="rest")
 def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
-    """What a finished edit draws again: the settings below the board, the
-    answers beside it."""
+    """What a finished edit draws again: settings below the board, answers beside."""
     with game.draft.lock:
         game.note()
     with main:
         controls.settings(game.draft, game.draft.scenario.controls, across=4)
     with side:
         _name(game)
-        _hints(game)
+        st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
+        with st.container(horizontal=True):
+            for hint, (label, cost) in HINTS.items():
+                taken = hint != "rows" and hint in dict(game.hints)
+                text, key = f"{label} ({cost} edits)", f"mystery-hint-{hint}"
+                if st.button(text, key=key, disabled=taken):
+                    game.take(hint)
+                    st.rerun()
+        for _, text in game.hints:
+            st.markdown(text)
     shortcuts(game.draft)
 
 
@@ -340,19 +338,6 @@ def _title(name: str) -> str:
 
 def _new() -> None:
     keys.MYSTERY.put(Game(address.new_seed()))
-
-
-def _hints(game: Game) -> None:
-    st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
-    with st.container(horizontal=True):
-        for hint, (label, cost) in HINTS.items():
-            taken = hint != "rows" and hint in dict(game.hints)
-            text, key = f"{label} ({cost} edits)", f"mystery-hint-{hint}"
-            if st.button(text, key=key, disabled=taken):
-                game.take(hint)
-                st.rerun()
-    for _, text in game.hints:
-        st.markdown(text)
 
 
 def _over(game: Game) -> None:

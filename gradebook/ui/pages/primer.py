@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from gradebook.analysis.comparison import Comparison
 from gradebook.cases.scenario import PlainCase
 from gradebook.core.formatting import plain, settled, signed
 from gradebook.core.settings import Settings
@@ -37,11 +36,11 @@ def primer() -> None:
     """The whole page."""
     st.title("What an advantage is", anchor=False)
     if not asks("primer"):
-        _four_rewards()
+        four_rewards()
 
 
 @st.fragment(key="primer")
-def _four_rewards() -> None:
+def four_rewards() -> None:
     """Four rollouts of one prompt; their rewards are the reader's."""
     lead = st.empty()
     left, right = st.columns([3, 2], gap="large")
@@ -63,22 +62,17 @@ def _four_rewards() -> None:
     with right.container(key="stale-primer" if wrong else "primer-table"):
         if wrong:
             st.markdown("**Before: the last rewards that were numbers.**")
-        _formulas(both)
+        trace, body = both.correct, []
+        columns = (both.batch.reward, trace.baseline, trace.scale, trace.advantage)
+        numbers = zip(*(column.tolist() for column in columns))
+        for row, (reward, mean, scale, advantage) in enumerate(numbers):
+            less = f"({plain(mean)})" if mean < 0 else plain(mean)
+            formula = f"({plain(reward)} − {less}) / {plain(scale)}"
+            pushed = "up" if advantage > 0 else "down"
+            if settled(advantage) == 0:
+                pushed = "neither way"
+            body.append([str(row), formula, signed(settled(advantage)), pushed])
+        head = ["rollout", "(reward − mean) / deviation", "advantage", "pushed"]
+        table(head, body, numbers=(1, 2))
     equal = bool((both.batch.reward == both.batch.reward[0]).all())
     st.markdown(ALL_EQUAL if equal else LESSON)
-
-
-def _formulas(both: Comparison) -> None:
-    """Each rollout's advantage, by its formula."""
-    trace, body = both.correct, []
-    columns = (both.batch.reward, trace.baseline, trace.scale, trace.advantage)
-    numbers = zip(*(column.tolist() for column in columns))
-    for row, (reward, mean, scale, advantage) in enumerate(numbers):
-        less = f"({plain(mean)})" if mean < 0 else plain(mean)
-        formula = f"({plain(reward)} − {less}) / {plain(scale)}"
-        pushed = "up" if advantage > 0 else "down"
-        if settled(advantage) == 0:
-            pushed = "neither way"
-        body.append([str(row), formula, signed(settled(advantage)), pushed])
-    head = ["rollout", "(reward − mean) / deviation", "advantage", "pushed"]
-    table(head, body, numbers=(1, 2))

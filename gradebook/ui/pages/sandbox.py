@@ -53,12 +53,12 @@ def sandbox() -> None:
             return
         if draft.scenario.also:
             st.markdown(words.plain(draft.scenario.story))
-        _board(draft, kind)
+        board_and_path(draft, kind)
     rest(draft, bugs, main.container(), side.container(key="settings"))
 
 
 @st.fragment(key="heart")
-def _board(draft: Draft, kind: str) -> None:
+def board_and_path(draft: Draft, kind: str) -> None:
     """The board, and the path of its row through the stages."""
 
     def seen() -> dict[str, Any]:
@@ -73,9 +73,8 @@ def _board(draft: Draft, kind: str) -> None:
 def rest(
     draft: Draft, drawn: tuple[str, ...], main: DeltaGenerator, side: DeltaGenerator
 ) -> None:
-    """What a finished edit draws again, apart from the board. Undo may also
-    change the bugs: the page then shows others than it was `drawn` with, and
-    is drawn as a whole."""
+    """What a finished edit draws again, apart from the board; after an Undo that
+    changes the bugs that it was `drawn` with, the whole page."""
     with draft.lock:
         if draft.state.bugs != drawn:
             st.rerun()
@@ -94,8 +93,7 @@ def rest(
 
 
 def _start(draft: Draft) -> None:
-    """The batch to start from, every setting a control of it. The last ones
-    have bugs that a trainer had at the same time."""
+    """The batch to start from: each case, then bugs that a trainer had together."""
     titles = {PAGE: "Blank batch"}
     for name in bug_files():
         main, *others = variants(name)
@@ -135,8 +133,7 @@ def _bugs(draft: Draft) -> None:
 
 
 def _swapped(bugs: tuple[str, ...]) -> str:
-    """Which stages the bugs swap, and what two bugs of one stage do. Raises
-    GradebookError where they cannot be on together."""
+    """Which stages the bugs swap. GradebookError where they cannot act together."""
     parts = swaps(bugs)
     if not bugs:
         return "No bug is chosen: both engines are the correct one."
@@ -183,19 +180,14 @@ def _settings(draft: Draft) -> None:
         controls.settings(draft, far, across=2)
         if draft.table.width:
             controls.padded_width(draft)
-        _columns(draft)
+        headers = draft.table.with_every_column().headers
+        missing = [titled(name) for name in headers if name not in draft.table]
+        text = f"Adds, with values that change no advantage: {', '.join(missing)}."
+        key = f"columns-{draft.scenario.name}"
+        if missing and st.button("Show every column", key=key, help=text):
+            draft.do(edits.show_every_column)
+            st.rerun()
 
     moved = sum(name in far for name in controls.changed(draft))
     title = "Other settings and columns" + (f", {moved} changed" if moved else "")
     folded(title, "settings", others)
-
-
-def _columns(draft: Draft) -> None:
-    """A button for the columns that this start's table lacks."""
-    headers = draft.table.with_every_column().headers
-    missing = [titled(name) for name in headers if name not in draft.table]
-    text = f"Adds, with values that change no advantage: {', '.join(missing)}."
-    key = f"columns-{draft.scenario.name}"
-    if missing and st.button("Show every column", key=key, help=text):
-        draft.do(edits.show_every_column)
-        st.rerun()

@@ -141,8 +141,7 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
 
 
 def _line(line: dict[str, Any], column: str) -> None:
-    """One function: the smallest batches that show what the chosen column
-    says, or all of them; and its history."""
+    """One function: the smallest batches of the chosen column, and its history."""
     st.subheader(f"{line['trainer']} {line['version']}: {line['setting']}")
     st.markdown(
         f"`{line['file']}`, {line['function']}. Reached by {line['reached']}"

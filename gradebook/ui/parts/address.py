@@ -41,8 +41,7 @@ write = st.components.v2.component("gradebook_address", js=stub("address"))
 
 @cache
 def page_files() -> dict[str, Path]:
-    """Name -> page file, in the order of the files' numbers, as they stood when
-    the server first asked."""
+    """Name -> page file, in the order of the files' numbers."""
     files = sorted(
         PROJECT.glob("pages/[0-9]*_*.py"),
         key=lambda file: int(file.stem.split("_")[0]),
@@ -84,16 +83,14 @@ def navigation() -> dict[str, list]:
 
 @cache
 def page_title(file: Path) -> str:
-    """What a page is called: its docstring up to the colon. A bug's page is
-    called what its scenario is; to read all scenarios here would delay a
-    started server's first page."""
+    """What a page is called: its docstring up to the colon. To read all scenarios
+    for their titles would delay a started server's first page."""
     doc = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or file.stem
     return doc.split(":")[0].strip()
 
 
 def presenting() -> bool:
-    """The address asks for the presenter view: larger type, no chrome, keys for
-    stages and reveal."""
+    """The address asks for the presenter view."""
     return st.query_params.get(PRESENT) == "1"
 
 
@@ -121,8 +118,7 @@ def enter(page: str) -> None:
 
 
 def arrived() -> dict[str, str]:
-    """The link that the visitor came to the page with; empty where there is none,
-    and once it was read."""
+    """The link that the visitor came with; empty without one, and once read."""
     return own_query() if keys.ADDRESS.get().pop("unread", False) else {}
 
 
@@ -148,8 +144,7 @@ def arrive(page: str) -> None:
 
 
 def depart(page: str) -> None:
-    """Writes the session's state into the address, unless it is the page's
-    case as it came."""
+    """Writes the session's state into the address, none of a case as it came."""
     if _led(page):
         return
     here = keys.ADDRESS.get()
@@ -161,10 +156,8 @@ def depart(page: str) -> None:
 
 
 def put(query: Mapping[str, str]) -> None:
-    """Writes the page's own parameters into its address, in place. The browser
-    does it, since Streamlit only adds entries to the browser's history; the
-    server hears of it with the next run. A query that is too long for a link
-    leaves the address as it is."""
+    """Writes the page's own parameters into its address, unless they are too long
+    for a link. The browser does it in place: Streamlit adds to its history."""
     if not excess(query):
         _in_place(query)
 
@@ -206,7 +199,7 @@ def whole(query: Mapping[str, str]) -> str:
 
 
 def problems() -> None:
-    """Names what could not be understood in the page's link."""
+    """Says what of the page's own link could not be understood."""
     unread(keys.ADDRESS.get().get("problems", ()))
 
 
@@ -228,13 +221,12 @@ def _led(page: str) -> bool:
 
 
 Game = TypeVar("Game")
-SEED, LONGEST_SEED = 8, 40
-"""Characters of a new seed, and of a link's."""
+LONGEST_SEED = 40
+"""Characters of a link's seed."""
 
 
 def game(key: keys.Key[Game | None], read: Callable[[Mapping[str, str]], Game]) -> Game:
-    """The session's game under the key, or the one that the address
-    describes; a new one with a seed of its own where there is neither."""
+    """The address's game, else the session's under the key, else a new one."""
     query, held = arrived(), key.get()
     if query or held is None:
         held = read(query)
@@ -244,7 +236,7 @@ def game(key: keys.Key[Game | None], read: Callable[[Mapping[str, str]], Game]) 
 
 def new_seed() -> str:
     """The seed of a new game."""
-    return new_code(SEED)
+    return new_code(8)
 
 
 def seed_of(query: Mapping[str, str]) -> str:

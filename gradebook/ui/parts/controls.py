@@ -19,8 +19,7 @@ CUSTOM = "custom"
 
 
 def switches(draft: Draft) -> None:
-    """Every control of the case, and the settings that a link changed without
-    one."""
+    """Every control of the case, and what a link changed without one."""
     names = draft.scenario.controls
     settings(draft, names)
     fields = {*names, *(OF_ESTIMATOR if "estimator" in names else ())}

@@ -73,8 +73,7 @@ def query_of(run: Run) -> dict[str, str]:
 
 
 def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
-    """The run of a link, and a sentence for everything in it that could not
-    be understood. Never raises."""
+    """The run of a link, and a sentence for all that was not understood in it."""
     problems: list[str] = []
     bug = query.get("bug", studied()[0])
     if bug not in studied():
@@ -115,8 +114,7 @@ def matter(bug: str) -> None:
 
 
 def back(bug: str) -> None:
-    """Above the board, what was opened from a training run, and the way
-    back to its curves."""
+    """What was opened from a training run, and the way back to its curves."""
     opened = DESK.get().opened
     if opened is None or opened.run.bug != bug:
         return

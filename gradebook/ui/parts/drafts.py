@@ -1,7 +1,4 @@
-"""The session's drafts, and what a page keeps beside each of them.
-
-A draft lives in the session, so it outlives a change of page.
-"""
+"""The session's drafts, and what a page keeps beside each of them."""
 
 from __future__ import annotations
 
@@ -54,9 +51,8 @@ class Draft(drafts.Draft):
 
     @property
     def comparison(self) -> Comparison:
-        """Both engines on the batch as it stands. Where something is wrong
-        with it (see `faults`), on the last good one of these bugs, else on the
-        case's."""
+        """Both engines on the batch as it stands. Where it has `faults`, on the
+        last good one of these bugs, else on the case's."""
         self._compare()
         return self._good or self.original
 
@@ -73,14 +69,12 @@ class Draft(drafts.Draft):
 
     @property
     def shown_row(self) -> int:
-        """The selected row, or the last of the batch that was compared; -1 where
-        that has none."""
+        """The selected row, or the last of the batch that was compared, else -1."""
         return min(self.row, self.comparison.batch.rows - 1)
 
     @property
     def prompts(self) -> list[str]:
-        """The rows' prompts as typed; by number where the table has moved on
-        from the batch that was compared."""
+        """The rows' prompts as typed; by number where the comparison is older."""
         typed, batch = list(self.table["prompt"]), self.comparison.batch
         if len(typed) == batch.rows:
             return typed

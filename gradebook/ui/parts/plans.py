@@ -1,5 +1,4 @@
-"""The shelf of plans: a lead chooses one, or bugs of their own, and how long
-the session lasts."""
+"""The shelf of plans: a lead chooses one, or bugs, and how long it lasts."""
 
 from __future__ import annotations
 
@@ -9,16 +8,7 @@ from typing import Any
 import streamlit as st
 
 from gradebook.cases.scenario import load
-from gradebook.classroom.plan import (
-    HOUR,
-    MINUTES,
-    OWN,
-    Step,
-    least,
-    plan,
-    query,
-    shelf,
-)
+from gradebook.classroom.plan import HOUR, MINUTES, OWN, Step, least, plan, query, shelf
 from gradebook.core.errors import GradebookError
 from gradebook.training.study import default_run
 from gradebook.ui import keys
@@ -37,7 +27,16 @@ def plans() -> None:
     keep: dict[str, Any] = {"bind": "query-params", "persist_state": "session"}
     with st.container(horizontal=True, key="plan-choice"):
         every = [*shelf(), OWN]
-        st.selectbox("Plan", every, format_func=_named, key="plan", width=260, **keep)
+        st.selectbox(
+            "Plan",
+            every,
+            format_func=lambda name: (
+                "Bugs that I choose" if name == OWN else shelf()[name].title
+            ),
+            key="plan",
+            width=260,
+            **keep,
+        )
         st.number_input(
             "Minutes", 1, MOST, MINUTES, step=5, key="minutes", width=140, **keep
         )
@@ -87,10 +86,6 @@ def onward(question: str) -> None:
             if address.presenting():
                 link |= {address.PRESENT: "1"}
             st.switch_page(file, query_params=link)
-
-
-def _named(name: str) -> str:
-    return "Bugs that I choose" if name == OWN else shelf()[name].title
 
 
 def _bugs() -> tuple[str, ...]:
@@ -148,26 +143,21 @@ def _step(step: Step, revealed: bool) -> None:
         for part, texts in zip(st.columns(2), (asked, answered)):
             lines = [f"**{head}:** {words.plain(t)}" for head, t in texts.items() if t]
             part.markdown("  \n".join(lines))
+        file, link = _opened(step)
+        label = f"Open “{page_title(file)}”"
+        if step.trains:
+            label = "Open the training runs"
+        elif step.scenario:
+            label = "Open the case"
+        links = {label: link}
+        if step.scenario:
+            links["Presenter view"] = link | {address.PRESENT: "1"}
+        if step.next:
+            label = f"Next, if there is time: {words.plain(load(step.next).title)}"
+            links[label] = query(step.next) | seat.carried()
         with st.container(horizontal=True):
-            _links(step)
-
-
-def _links(step: Step) -> None:
-    file, link = _opened(step)
-    label = f"Open “{page_title(file)}”"
-    if step.trains:
-        label = "Open the training runs"
-    elif step.scenario:
-        label = "Open the case"
-    st.page_link(file, label=label, query_params=link)
-    if not step.scenario:
-        return
-    presented = link | {address.PRESENT: "1"}
-    st.page_link(file, label="Presenter view", query_params=presented)
-    if step.next:
-        label = f"Next, if there is time: {words.plain(load(step.next).title)}"
-        after = query(step.next) | seat.carried()
-        st.page_link(file, label=label, query_params=after)
+            for label, link in links.items():
+                st.page_link(file, label=label, query_params=link)
 
 
 def _opened(step: Step) -> tuple[Path, dict[str, str]]:

@@ -60,8 +60,7 @@ class Progress:
         return [bug for bug in BUGS if not self.covered(bug)]
 
     def text(self) -> str:
-        """The progress as a cookie. Reports come first, and what is too
-        long for a cookie is left out."""
+        """The progress as a cookie, reports first. What is too long is left out."""
         text = ""
         for case in sorted(self.guesses, key=lambda case: case not in BUGS):
             choice, place = self.guesses[case]

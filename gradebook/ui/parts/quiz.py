@@ -1,10 +1,5 @@
 """A game of "Bug or not?" in one session: where it stands, and what settles each
-report. Its link:
-
-    v=1  seed=<the game's>  every=1
-
-The lead of a room adds round=<from 1>.
-"""
+report."""
 
 from __future__ import annotations
 
@@ -16,7 +11,6 @@ import streamlit as st
 from gradebook.analysis.evidence import by_engine, in_words, numbers
 from gradebook.cases.reports import Alarm, Report, game
 from gradebook.cases.scenario import Scenario
-from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import bug_files, game_link, seed_of
@@ -26,8 +20,6 @@ from gradebook.ui.parts.widget import table
 from gradebook.ui.rooms.seat import carried
 
 CHOICES = ("A bug", "Not a bug")
-DISPUTED = "Disputed"
-"""What a report is that nobody scores."""
 
 
 @dataclass
@@ -61,6 +53,11 @@ class Quiz:
         """Another report is shown, or past the last one the result."""
         self.at = at
 
+    def go_on(self) -> None:
+        """The next report is shown, where this one is answered."""
+        if self.at in self.answers:
+            self.at += 1
+
 
 def start_of(quiz: Quiz) -> dict[str, str]:
     """The link of the game before its first answer."""
@@ -82,8 +79,7 @@ def read(query: Mapping[str, str]) -> Quiz:
 
 
 def truth(report: Report) -> int | None:
-    """The right answer, an index into CHOICES; None where the report is
-    disputed."""
+    """The right answer, an index into CHOICES; None for a disputed report."""
     if not report.scored:
         return None
     return 0 if report.is_bug else 1
@@ -92,7 +88,7 @@ def truth(report: Report) -> int | None:
 def kind(report: Report) -> str:
     """What the report is, in words."""
     right = truth(report)
-    return DISPUTED if right is None else CHOICES[right]
+    return "Disputed" if right is None else CHOICES[right]
 
 
 def score(reports: Sequence[Report], answers: Mapping[int, int]) -> str:
@@ -114,8 +110,7 @@ def claim(report: Report) -> str:
 
 
 def answer(report: Report, said: str) -> None:
-    """The verdict card. `said` is what the visitor answered, as a sentence
-    or ''."""
+    """The verdict card. `said` is what the visitor answered, a sentence or ''."""
     source = report.source
     if isinstance(source, Scenario):
         why, lesson = source.prediction.why, source.rule
@@ -139,20 +134,18 @@ def judged(report: Report, choice: int) -> str:
 
 def numbers_of(report: Report, draft: Draft) -> None:
     """The numbers that settle it, from the batch on the board."""
-    if isinstance(report.source, Alarm):
-        _of_alarm(report.source, draft.comparison.batch)
-    elif stages := draft.comparison.diverging:
-        st.markdown(
-            "The board has the numbers of both engines. The first stage that"
-            f" differs is `{stages[0]}`."
-        )
-
-
-def _of_alarm(alarm: Alarm, batch: Batch) -> None:
+    alarm, both = report.source, draft.comparison
+    if not isinstance(alarm, Alarm):
+        if both.diverging:
+            st.markdown(
+                "The board has the numbers of both engines. The first stage that"
+                f" differs is `{both.diverging[0]}`."
+            )
+        return
     body = []
     for evidence in alarm.evidence:
         try:
-            shown = in_words(numbers(evidence, batch))
+            shown = in_words(numbers(evidence, both.batch))
         except GradebookError as error:
             shown = words.place(error)
         mark = "" if by_engine(evidence) else " †"

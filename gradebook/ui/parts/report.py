@@ -35,8 +35,7 @@ def facts(scenario: Scenario) -> str:
 
 
 def the_code(bug: Swap, scenario: Scenario) -> None:
-    """Both functions, the lines that differ marked, and the trainer's own
-    change; the report where no change is known."""
+    """Both functions, what differs marked, and the trainer's change or the report."""
     changes = (source for source in scenario.sources if source.commit)
     source = next(changes, scenario.sources[0])
     st.markdown(words.titled("The code of both engines", level=3))
@@ -64,8 +63,7 @@ def the_code(bug: Swap, scenario: Scenario) -> None:
 
 
 def affected(scenario: Scenario) -> None:
-    """Am I affected: what was measured of a trainer and a version; the report
-    and its keys, a workaround; the bug's relatives; both views of a dispute."""
+    """Am I affected: what was measured, what is reported, and a dispute's views."""
     report = scenario.affected
     st.markdown(words.titled("Am I affected?"))
     with st.container(key="affected"):
@@ -130,8 +128,7 @@ ANSWERS = {
 
 
 class Status(NamedTuple):
-    """One of the four words, a sentence on what it rests on, and when it is
-    reached."""
+    """One of the four words, what it rests on, and when it is reached."""
 
     word: str
     sentence: str
@@ -183,8 +180,7 @@ def last_seen(bug: str, package: str = "") -> str:
 
 def affected_release(bug: str) -> None:
     """The question, two choices and the answer; first of the trainer that is
-    installed, or of one whose newest measured release shows the bug, or of the
-    report's."""
+    installed, else of one that shows the bug, else of the report's."""
     likely = [line["package"] for line in newest() if bug in line["bugs"]]
     reported = record_of(bug).trainer.split(", ")
     likely += [line["package"] for line in newest() if line["trainer"] in reported]
@@ -248,6 +244,19 @@ def take_home(draft: Draft) -> None:
         if single:
             case = f"{state.bug}-mine.toml"
             download("Scenario file", case, partial(scenario_file, state))
+
+    def links() -> None:
+        st.markdown(
+            "The link opens this batch for anyone who reaches this server. It is"
+            " the address of this page, too."
+        )
+        st.code(whole(encode(state, covered=True)), language=None, wrap_lines=True)
+        if not is_start(name):
+            st.markdown(
+                "That link asks the question first. This one shows the answer at once."
+            )
+            st.code(link, language=None, wrap_lines=True)
+
     files = "The **CSV** holds every stage of both engines."
     if single:
         page = "the bug's page" if is_start(name) else "this page"
@@ -261,22 +270,8 @@ def take_home(draft: Draft) -> None:
     if too_long := excess(query):
         st.markdown(words.plain(too_long))
     else:
-        folded("The link to this page", "link", partial(_links, draft, link))
+        folded("The link to this page", "link", links)
     if single and draft.comparison.agree:
         st.markdown(
             f"This batch {HIDES}. The rows of the case are in the test as well."
         )
-
-
-def _links(draft: Draft, link: str) -> None:
-    st.markdown(
-        "The link opens this batch for anyone who reaches this server. It is"
-        " the address of this page, too."
-    )
-    covered = whole(encode(draft.state, covered=True))
-    st.code(covered, language=None, wrap_lines=True)
-    if not is_start(draft.scenario.name):
-        st.markdown(
-            "That link asks the question first. This one shows the answer at once."
-        )
-        st.code(link, language=None, wrap_lines=True)

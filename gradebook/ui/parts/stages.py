@@ -1,5 +1,4 @@
-"""Below the board: a stage of the pipeline, opened on the path; and, deeper, the
-smallest batch, the influence map and the laws."""
+"""Below the board: an opened stage, the smallest batch, the influence map, laws."""
 
 from __future__ import annotations
 
@@ -67,8 +66,8 @@ def choose(draft: Draft, edit: Mapping[str, Any]) -> None:
 
 
 def step(draft: Draft, by: int) -> None:
-    """Opens the stage `by` places further along the path, if there is one;
-    where none is open, the first in which the engines differ."""
+    """Opens the stage `by` places further along the path; where none is open, the
+    first in which the engines differ."""
     comparison = draft.comparison
     if draft.stage not in comparison.stages:
         draft.stage = (*comparison.diverging, *comparison.stages)[0]
@@ -97,8 +96,7 @@ def _numbers(draft: Draft, stage: str) -> None:
 
 
 def workings(draft: Draft) -> None:
-    """The selected row's formula with its numbers, correct above faulty; what
-    differs is bold."""
+    """The selected row's formula with its numbers; what differs is bold."""
     row, names = draft.shown_row, draft.state.engine_names
     whose = " of your edited batch" if draft.edited else ""
     st.markdown(words.titled(f"Row {row}{whose} in numbers", level=3))
@@ -119,8 +117,7 @@ def _marked(line: Line) -> str:
 
 
 def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
-    """The gradient of the row, token by token, with what it is made of;
-    nothing where the batch has no gradient."""
+    """The gradient of the row, token by token, with what it is made of."""
     batch, traces = comparison.batch, (comparison.correct, comparison.faulty)
     if comparison.correct.gradient is None:
         return
@@ -195,7 +192,6 @@ def _smallest(draft: Draft) -> None:
 
 
 def _influence(draft: Draft) -> None:
-    """Whose reward moves whose advantage: both maps, and what leaks."""
     batch, names = draft.comparison.batch, draft.state.engine_names
     if batch.rows > MOST_ROWS:
         st.markdown(f"The map is drawn for up to {MOST_ROWS} rows.")
@@ -227,8 +223,7 @@ def _influence(draft: Draft) -> None:
     st.markdown(leak)
 
     def frames() -> dict:
-        """Both engines' matrices: a line for each moved row, a column for each
-        row that moves it, the prompt beside the number."""
+        """Both engines' matrices: a line a moved row, a column a row that moves it."""
         import pandas as pd
 
         rows = [f"{row} {prompt}" for row, prompt in enumerate(draft.prompts)]
@@ -245,7 +240,6 @@ def _influence(draft: Draft) -> None:
 
 
 def _laws(draft: Draft) -> None:
-    """Each law in words, and what both engines make of it here."""
     record, batch = record_of(draft.swap.name), draft.comparison.batch
     note = " (disputed)" if record.status == "disputed" else ""
     body = []

@@ -32,20 +32,16 @@ if TYPE_CHECKING:
 
 
 def redraw() -> NoReturn:
-    """Draws board and rest again after a callback has changed the draft.
-
-    Called last in a callback, since it raises, as `st.rerun` does. Without
-    it only the fragment would run again in which the widget stands.
-    """
+    """Draws board and rest, not only the widget's own fragment, after a callback
+    has changed the draft. It raises, as `st.rerun` does."""
     st.rerun(["heart", "rest"])
 
 
 def showing(
     name: str, value: Any, then: Callable[[Any], None], argument: str = "value"
 ) -> dict[str, Any]:
-    """Arguments for the widget `name` that shows `value`: its key, its value
-    as the named argument, and a callback that hands a new value to `then` and
-    draws again."""
+    """Arguments for the widget `name` that shows `value`: its key, its value as
+    the named argument, and a callback that hands a new value to `then`."""
     key = place(name, value)
 
     def changed() -> None:
@@ -78,8 +74,7 @@ def place(name: str, value: Any) -> str:
 
 
 def kept(key: str, name: str, value: Any) -> None:
-    """Notes that the widget with this key shows the value already, so that
-    it keeps its key."""
+    """The widget with this key shows the value already, and keeps its key."""
     count, _ = keys.SHOWN.get()[name]
     if key == f"{name}__at__{count}":
         keys.SHOWN.get()[name] = count, value
@@ -107,8 +102,7 @@ def download(
     key: str = "",
     type: Literal["secondary", "tertiary"] = "secondary",
 ) -> None:
-    """The file `name`. It is made when it is asked for, and the page does
-    not run for it."""
+    """The file `name`, made when it is asked for. The page does not run for it."""
     st.download_button(
         label,
         make,
@@ -126,9 +120,8 @@ _markup = st.components.v2.component(
 
 
 def markup(text: str, key: str) -> str:
-    """HTML or SVG in the text's colour and font, whose links open pages of the
-    app: Streamlit's own HTML element drops SVG, and starts a new session at each
-    link. The data-name of the link that was clicked, or ''."""
+    """HTML or SVG; the data-name of the link in it that was clicked, or ''.
+    Streamlit's own element drops SVG, and starts a session at each link."""
     shown = _markup(key=key, data=[text], on_opened_change=lambda: None)
     return shown.opened or ""
 
@@ -170,8 +163,7 @@ def table(
 
 
 def chart(figure: Figure, **options: Any) -> None:
-    """The figure, in its own colours and not the theme's. Plotly's buttons would
-    cover it."""
+    """The figure, in its own colours, without Plotly's buttons."""
     plain = {"displayModeBar": False}
     st.plotly_chart(Ready(figure), theme=None, config=plain, **options)
 
@@ -184,8 +176,7 @@ def ink() -> str:
 def offered(
     what: str, key: str, frames: Callable[[], Mapping[str, pd.DataFrame]]
 ) -> None:
-    """A switch, and behind it a picture's numbers as tables by their titles. They
-    are made when they are asked for."""
+    """A switch, and behind it a picture's numbers as tables by their titles."""
     if st.toggle(f"Show {what} as a table", key=f"numbers-{key}"):
         for title, frame in frames().items():
             st.dataframe(frame, alt=title)
@@ -203,18 +194,13 @@ def shortcuts(
     letters: Mapping[str, str] | None = None,
     then: Callable[[], None] = redraw,
 ) -> None:
-    """What the browser tells the rest of the page: keys, and finished edits.
-
-    Ctrl+Z and Ctrl+Shift+Z outside a text field undo and redo. In the presenter
-    view the left and right arrow keys step along the stages, and space reveals.
-    The component also says when the board has the answer to a finished edit, so
-    that the fragment it stands in follows.
+    """The keys of the whole page, and the news that the board has the answer to a
+    finished edit, so that the fragment follows in which this stands.
 
     acts     "back", "on", "reveal", or a value of `letters` -> what it does
     focus    a new text moves a lost focus to the verdict
     top      a new text shows the page from its top
-    letters  more keys of the browser (KeyboardEvent.key) that act outside
-             of text fields -> the name of what they do
+    letters  more keys (KeyboardEvent.key) outside of text fields -> their acts
     then     draws what the act changed
     """
     here = keys.SHORTCUTS.get()

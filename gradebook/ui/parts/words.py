@@ -31,8 +31,7 @@ CODE = re.compile(r"(?<!`)(`[^`]+`)(?!`)")
 
 
 def plain(text: str) -> str:
-    """Text that Markdown leaves as it is, save `code` between backticks.
-    (Streamlit itself still shows -> as an arrow, and :name: as an emoji.)"""
+    """Text that Markdown leaves as it is, save `code` between backticks."""
     parts = CODE.split(" ".join(str(text).split()))
     text = "".join(
         part if number % 2 else MARKDOWN.sub(r"\\\1", minus(part)).replace("`", "\\`")
@@ -42,8 +41,7 @@ def plain(text: str) -> str:
 
 
 def titled(title: str, text: str = "", level: int = 2) -> str:
-    """A heading and what it begins with, as Markdown: one element, where
-    `st.header` alone takes the browser the time of three."""
+    """A heading and its text as one element: `st.header` takes three times as long."""
     return f"{'#' * level} {title}\n\n{text}"
 
 
@@ -87,8 +85,7 @@ TERMS = {
 
 
 def terms(*texts: str) -> str | None:
-    """What the terms mean that occur in the texts, as Markdown for a
-    tooltip; None where none occurs."""
+    """What the terms in the texts mean, as Markdown for a tooltip; else None."""
     text = " ".join(texts)
     explained = [
         f"**{term}**: {meaning}"
