@@ -32,7 +32,7 @@ def packed(value):
 @some.composite
 def states(draw):
     """A case with any settings, switches and bugs; its cells are edited in
-    test_draft."""
+    test_edits."""
     state = start(case(draw(some.sampled_from([*names(), *starts()]))))
     changed = {}
     for key in draw(some.sets(some.sampled_from(link.keys_of(state.scenario)))):

@@ -23,13 +23,6 @@ def exclusive(name):
     return replace(swap(name), drops=())
 
 
-def parted(page):
-    """The stages of the path, and the first in which the engines part."""
-    path = page.board["path"]
-    stages = [stage["name"] for stage in path["stages"]]
-    return stages, None if path["parts"] is None else stages[path["parts"]]
-
-
 @pytest.fixture
 def page(visit):
     return visit("sandbox")
@@ -112,7 +105,8 @@ def test_bugs_of_several_stages_act_at_once(page):
     )
     found = page.marks()[1]
     assert list(found.values()) == pytest.approx(trace.advantage.tolist())
-    assert parted(page)[1] == "group"
+    path = page.board["path"]
+    assert path["stages"][path["parts"]]["name"] == "group"
 
 
 def test_both_faults_of_one_stage_count_every_row_and_say_so(page):
@@ -132,22 +126,6 @@ def test_bugs_that_exclude_each_other_get_a_message(page, monkeypatch):
     assert "expected one bug in the stage counted, found no_eos_outliers" in error
     page.put("bugs-sandbox", ["rejected_rows"])
     assert page.errors == [] and page.table["reward"][0] == "5"
-
-
-def test_the_path_has_every_stage_and_a_stage_opens_row_by_row(page):
-    page.choose("sandbox-rejected_rows")
-    stages = (
-        *("score", "credited", "counted", "group", "baseline", "scale"),
-        *("standardized", "advantage", "trained"),
-    )
-    page.select(0)
-    assert parted(page) == ([*stages], "counted")
-    assert "the sign flips on row 2" in page.text
-    page.edit({"do": "stage", "stage": "counted"})
-    assert page.board["path"]["open"] == "counted"
-    assert "faulty: The row may enter a statistic: it is the first" in page.text
-    page.edit({"do": "stage", "stage": "nowhere"})
-    assert page.board["path"]["open"] == ""
 
 
 def test_the_gradient_is_a_click_away(page):

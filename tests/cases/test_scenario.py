@@ -8,9 +8,11 @@ import pytest
 from one_a_stage import SHIPPED
 
 import gradebook
+from gradebook.analysis.laws import LAWS
 from gradebook.cases.case import FROM_MAIN, KINDS
-from gradebook.cases.scenario import names, variants
+from gradebook.cases.scenario import by_stage, by_trainer, names, variants
 from gradebook.cases.table import Table
+from gradebook.engine.pipeline import STAGES
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 ALL = sorted(path.stem for path in FOLDER.glob("*.toml"))
@@ -202,3 +204,43 @@ def test_subsampling_alone_moves_the_advantages():
     assert differ(*(t.advantage for t in both(scenario.name)))
     assert scenario.rows[1]["kept_steps"] == 0
     assert both(scenario.name)[0].advantage[1].isnan()
+
+
+# The record of a bug
+
+
+@pytest.mark.parametrize("name", gradebook.BUGS)
+def test_a_record_is_complete(name):
+    bug, main = gradebook.bug(name), gradebook.load(name)
+    assert bug.engine is not gradebook.CORRECT
+    for key in ("title", "trainer", "status", "controls"):
+        assert getattr(bug, key) == getattr(main, key)
+    assert bug.phrase != bug.correct_phrase
+    assert bug.tells and bug.would_tell
+    assert set(bug.laws) <= set(LAWS)
+    assert bug.in_advantages or not bug.columns
+
+
+def test_the_record_holds_what_the_file_says():
+    bug = gradebook.bug("double_normalization")
+    assert bug.columns == (("steps", "kept_steps"),)
+    assert bug.in_advantages and bug.couples_prompts
+    assert bug.phrase == "a second normalization over transitions"
+    assert bug.laws == ("zero_sum", "other_prompts")
+    assert gradebook.bug("partial_groups").guesses == {"group_size": ("strides",)}
+    assert gradebook.bug("partial_groups").standing == "AReaL · fixed"
+    several = "miles fixed · slime open · verl by design"
+    assert gradebook.bug("fan_out").standing == several
+    assert not gradebook.bug("zero_std_kl").in_advantages
+
+
+def test_the_bugs_stand_by_trainer_and_by_stage():
+    """SHELF.md's table names those of miles and slime."""
+    trainers, stages = by_trainer(), by_stage()
+    assert trainers["miles"] == trainers["slime"]
+    assert trainers["miles"] == ("fan_out", "sharded_whitening", "whole_batch")
+    assert list(trainers)[:2] == ["AReaL", "GEM"]
+    assert set(stages["counted"]) >= {"fan_out", "rejected_rows"}
+    assert [*stages] == [*STAGES]
+    for listed in (trainers, stages):
+        assert {*gradebook.BUGS} == {bug for bugs in listed.values() for bug in bugs}
