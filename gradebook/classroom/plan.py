@@ -52,9 +52,9 @@ class Step:
     next      the case to open when there is time left, or ''
     """
 
-    begin: int
-    minutes: int
     title: str
+    begin: int = -1
+    minutes: int = LEAST
     bug: str = ""
     scenario: str = ""
     trains: bool = False
@@ -90,7 +90,6 @@ OPENING = Step(
 )
 
 CLOSING = Step(
-    begin=-1,
     minutes=5,
     title="What to take home",
     page="trainers",
@@ -180,9 +179,9 @@ def about_training(bug: str) -> tuple[str, tuple[str, ...], int]:
 
 def _of_the_hour() -> list[Step]:
     """The cases and the training runs that have a place in the hour."""
-    lessons = [(_case(case), case.plan) for case in map(load, names())]
-    lessons += [(_training(bug), study(bug).plan) for bug in studied()]
-    placed = [(plan.place, step) for step, plan in lessons if plan and plan.place]
+    lessons = [(case.plan, _case(case)) for case in map(load, names())]
+    lessons += [(study(bug).plan, _training(bug)) for bug in studied()]
+    placed = [(plan.place, step) for plan, step in lessons if plan and plan.place]
     return [step for _, step in sorted(placed, key=lambda pair: pair[0])]
 
 
@@ -218,34 +217,32 @@ def _steps(name: str) -> list[Step]:
 def _training(name: str) -> Step:
     asked, choices, answer = about_training(name)
     title = f"Does it matter? {load(name).title}"
-    opened = Step(-1, LEAST, title, name, trains=True, ask=asked, choices=choices)
-    return _taught(opened, f"{choices[answer]}. {study(name).why}", study(name).plan)
+    truth = f"{choices[answer]}. {study(name).why}"
+    step = Step(title, bug=name, trains=True, ask=asked, choices=choices, truth=truth)
+    return _taught(step, study(name).plan)
 
 
 def _case(case: Scenario) -> Step:
-    """A case, its begin not set yet."""
     main, asked = load(case.bug).title, case.prediction
     title = f"{main}: {case.title}" if case.variant else main
-    opened = Step(
-        -1,
-        LEAST,
+    step = Step(
         title,
-        case.bug,
-        case.name,
+        bug=case.bug,
+        scenario=case.name,
         ask=asked.question,
         choices=asked.choices,
+        truth=f"{asked.choices[asked.answer]}. {asked.why}",
     )
-    return _taught(opened, f"{asked.choices[asked.answer]}. {asked.why}", case.plan)
+    return _taught(step, case.plan)
 
 
-def _taught(step: Step, truth: str, lesson: Lesson | None) -> Step:
-    """The step with its answer, and what a lead says about it."""
+def _taught(step: Step, lesson: Lesson | None) -> Step:
+    """The step with what a lead says about it."""
     if lesson is None:
-        return replace(step, truth=truth)
+        return step
     return replace(
         step,
         minutes=lesson.minutes,
-        truth=truth,
         usual=step.choices[lesson.usual] + ".",
         why=lesson.why,
         do=lesson.do,

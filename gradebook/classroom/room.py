@@ -118,7 +118,7 @@ class Rooms:
         with self._store.write() as database:
             row = _seat(database, code, seat)
             if row is None or not row.heard:
-                self._refuse_newcomers(database, code, now)
+                _refuse_newcomers(database, code, now)
             if not _change_seat(database, code, seat, **here):
                 _add_seat(database, code, seat, **here)
 
@@ -282,17 +282,19 @@ class Rooms:
                 raise GradebookError(key="room", expected="its lead's key")
             yield database
 
-    def _refuse_newcomers(self, database: Connection, code: str, now: float) -> None:
-        query = select(rooms).where(rooms.c.code == code).with_for_update()
-        room = database.execute(query).first()
-        if room is None:
-            raise refuse("a room that is open", code, "room")
-        if room.locked:
-            raise GradebookError(key="room", expected="a room that is not locked")
-        here = (seats.c.code == code, ~seats.c.leads, seats.c.heard >= now - GONE)
-        most = MOST_SEATS if room.most is None else room.most
-        if _count(database, seats.c.seat, *here) >= most:
-            raise _too_many(f"at most {most} learners")
+
+def _refuse_newcomers(database: Connection, code: str, now: float) -> None:
+    """Raises GradebookError where the room is closed, locked or full."""
+    query = select(rooms).where(rooms.c.code == code).with_for_update()
+    room = database.execute(query).first()
+    if room is None:
+        raise refuse("a room that is open", code, "room")
+    if room.locked:
+        raise GradebookError(key="room", expected="a room that is not locked")
+    here = (seats.c.code == code, ~seats.c.leads, seats.c.heard >= now - GONE)
+    most = MOST_SEATS if room.most is None else room.most
+    if _count(database, seats.c.seat, *here) >= most:
+        raise _too_many(f"at most {most} learners")
 
 
 def _seat(database: Connection, code: str, seat: str) -> Row[Any] | None:

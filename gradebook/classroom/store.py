@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -192,14 +193,8 @@ LOOKED = -1
 
 @dataclass(frozen=True)
 class Position:
-    """Where the lead is.
-
-    page      the page's name in its address
-    question  the scenario that stands there
-    link      the lead's state as the query of a link, edits and selected
-              row included
-    stage     the stage that is open
-    """
+    """Where the lead is: the page's name in its address, the scenario there, the
+    lead's state as the query of a link, and the stage that is open."""
 
     page: str
     question: str
@@ -258,18 +253,17 @@ def snapshot(database: Connection, code: str, now: float) -> Room | None:
     room = database.execute(select(rooms).where(rooms.c.code == code)).first()
     if room is None:
         return None
-    counts: dict[str, dict[int, int]] = {}
-    present: dict[str, int] = {}
+    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    present: Counter[str] = Counter()
     leads = set()
     for seat in database.execute(select(seats).where(seats.c.code == code)):
         if seat.leads:
             leads.add(seat.seat)
         elif seat.heard >= now - GONE:
-            present[seat.question] = present.get(seat.question, 0) + 1
+            present[seat.question] += 1
         for question, choice in seat.votes.items():
             if choice != LOOKED:
-                split = counts.setdefault(question, {})
-                split[choice] = split.get(choice, 0) + 1
+                counts[question][choice] += 1
     position = None
     if room.page is not None:
         position = Position(room.page, room.question, room.link, room.stage)
@@ -278,7 +272,7 @@ def snapshot(database: Connection, code: str, now: float) -> Room | None:
         leads=frozenset(leads),
         position=position,
         revealed=frozenset(room.revealed),
-        counts=counts,
+        counts=dict(counts),
         present=present,
         token=room.token,
         locked=room.locked,

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -36,26 +35,25 @@ HOUR = 3600.0
 VISIT = Path(__file__).parent / "parts" / "visit.py"
 """The script that runs for every visit."""
 
-ENDPOINTS = {
-    "/board-edits/{epoch}": "gradebook.ui.board.component",
-    "/room-news/{room}": "gradebook.ui.rooms.news",
-}
-"""Path -> the module whose `answer` answers there."""
-
 
 def routes() -> list[Route]:
     """Every endpoint, below the server's base path. Its module is imported where
     somebody asks, so that the server starts at once."""
 
-    async def answer(module: str, request: Request) -> Response:
-        return await importlib.import_module(module).answer(request)
+    async def edits(request: Request) -> Response:
+        from gradebook.ui.board import component
+
+        return await component.answer(request)
+
+    async def news(request: Request) -> Response:
+        from gradebook.ui.rooms import news
+
+        return await news.answer(request)
 
     return [
+        Route(own_path("/board-edits/{epoch}"), edits, methods=["GET", "POST"]),
         Route(own_path("/board-program/{version}/{name}"), program),
-        *(
-            Route(own_path(path), partial(answer, module), methods=["GET", "POST"])
-            for path, module in ENDPOINTS.items()
-        ),
+        Route(own_path("/room-news/{room}"), news),
     ]
 
 

@@ -8,7 +8,6 @@ from starlette.requests import Request
 from ui.answered import answered
 
 from gradebook.ui.board import component
-from gradebook.ui.parts.predict import Progress
 
 EDIT = {"do": "cell", "row": 11, "column": "reward", "value": "0"}
 
@@ -51,21 +50,22 @@ def test_the_answer_to_an_edit_is_what_the_page_draws_next(visit):
     assert drawn == found
 
 
-def test_the_answer_holds_no_faulty_number_before_the_prediction(visit):
-    page = visit("partial_groups", state={"progress": Progress()})
-    found = sent(page)
-    assert found["covered"] and found["rows"][11][1] == "0"
-    assert len(found["panels"][0]["engines"]) == len(found["causes"]) == 1
-    assert len(found["panels"][0]["text"]) == 1
+MANY = json.dumps({"edits": [{"n": 1, **EDIT}] * 20_000}).encode()
 
 
 def test_a_draft_that_no_session_has_is_not_found():
-    assert posted("nobody", b"{}")[0] == 404
+    assert posted("nobody", b"[" * 100_000)[0] == 404
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff"])
-def test_a_message_that_is_no_json_is_refused(visit, body):
-    assert posted(visit("partial_groups").board["epoch"], body)[0] == 400
+@pytest.mark.parametrize(
+    "body, status",
+    [(b"", 400), (b"{", 400), (b"\xff", 400), (b"[" * 100_000, 400), (MANY, 413)],
+    ids=["empty", "torn", "no text", "nested", "many"],
+)
+def test_a_message_that_is_too_much_or_no_json_is_refused(visit, body, status):
+    page = visit("partial_groups")
+    assert posted(page.board["epoch"], body)[0] == status
+    assert page.run().board["ack"] == 0
 
 
 @pytest.mark.parametrize("body", [b"7", b"[]", b'{"edits": [3]}'])

@@ -1,19 +1,15 @@
 """What could stop the server is refused before Streamlit sees it."""
 
 import gzip
-import json
 
 import pytest
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse
 from ui.answered import answered
 
-from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.read import sources
 from gradebook.ui import security
-from gradebook.ui.board import component
-from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.security import MB, Security
 
 HOST = "classroom.example"
@@ -155,28 +151,6 @@ def test_at_the_limit_of_files_newcomers_get_a_page_that_says_so(monkeypatch):
     assert sent[0]["type"] == "websocket.close" and not behind.asked
     monkeypatch.setattr(security, "most_files", lambda: 104)
     assert status(app, accept="text/html") == 200
-
-
-def edits(epoch, body):
-    """What the board's endpoint answers."""
-
-    async def receive():
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    scope = {"type": "http", "path_params": {"epoch": epoch}, "headers": []}
-    answer = answered(component.answer(Request(scope | {"method": "POST"}, receive)))
-    return answer.status_code
-
-
-def test_a_board_takes_no_deep_nesting_and_no_20_000_edits():
-    draft = Draft(load("partial_groups"))
-    component.OPEN[draft.epoch] = draft
-    paste = {"n": 1, "do": "paste", "row": 0, "column": "reward", "text": "1"}
-    many = json.dumps({"edits": [paste] * 20_000}).encode()
-    assert edits("no such epoch", b"[" * 100_000) == 404
-    assert edits(draft.epoch, b"[" * 100_000) == 400
-    assert edits(draft.epoch, b"[1]") == 200
-    assert edits(draft.epoch, many) == 413 and draft.ack == 0
 
 
 def test_an_upload_unpacks_to_at_most_so_many_bytes(monkeypatch, tmp_path):

@@ -53,23 +53,19 @@ def board(
         message = keys.widget(key).get("answered")
         if answered is None or not isinstance(message, Mapping):
             return
-        if message.get("epoch") == draft.epoch:
-            answered(*_answer(draft, message))
+        if message.get("epoch") != draft.epoch:
+            return
+        choices = range(len(draft.scenario.prediction.choices))
+        choice, place = message.get("choice"), message.get("place")
+        if type(choice) is not int or choice not in choices:
+            choice, place = SKIPPED, None
+        if not isinstance(place, (int, float)) or not math.isfinite(place):
+            place = None
+        answered(choice, place)
 
     # In a list: in a mapping Streamlit would look for tables, and import
     # pandas for it, which takes longer than all else before the first board.
     _mount(key=key, data=[_data(draft)], on_answered_change=heard)
-
-
-def _answer(draft: Draft, message: Mapping[str, Any]) -> tuple[int, float | None]:
-    """A browser's answer: a choice of the question or SKIPPED, and a place."""
-    choice, place = message.get("choice"), message.get("place")
-    count = len(draft.scenario.prediction.choices)
-    if type(choice) is not int or not 0 <= choice < count:
-        return SKIPPED, None
-    if isinstance(place, (int, float)) and math.isfinite(place):
-        return choice, float(place)
-    return choice, None
 
 
 def _data(draft: Draft) -> dict[str, Any]:

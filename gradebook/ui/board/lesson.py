@@ -23,8 +23,7 @@ from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 
 
 def shown(draft: Draft, progress: Progress) -> dict[str, Any]:
-    """The board with all that stands around it, from draft and progress as
-    they stand."""
+    """The board with all that stands around it."""
     scenario = draft.scenario
     covered = progress.covered(scenario.name)
     task = challenge(draft, progress)
@@ -63,31 +62,26 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
     }
     if guess is None:
         return question
+    choice, answer = guess.choice, f"The answer: {asked.choices[asked.answer]}."
+    said = answer
+    if choice != SKIPPED and asked.said:
+        # Where the answer is no place on the axis, the numbers do not show it.
+        unseen = choice != asked.answer and not places
+        said = asked.said[choice] + (f" {answer}" if unseen else "")
     panel = telling(panels(draft.original, scenario.telltale.kind))
     values = panel.correct[scenario.focus], panel.faulty[scenario.focus]
     return question | {
-        "guess": None if guess.choice == SKIPPED else guess.choice,
+        "guess": None if choice == SKIPPED else choice,
         "place": guess.place,
         "verdict": {
             "values": [settled(x) if x == x else None for x in values],
             "text": list(map(minus, pair(*values))),
-            "right": guess.choice == asked.answer,
-            "said": minus(_said(draft, guess.choice)),
+            "right": choice == asked.answer,
+            "said": minus(said),
             "why": minus(asked.why),
             "rule": minus(scenario.rule),
         },
     }
-
-
-def _said(draft: Draft, choice: int) -> str:
-    """The sentence about the guess."""
-    asked = draft.scenario.prediction
-    answer = f"The answer: {asked.choices[asked.answer]}."
-    if choice == SKIPPED or not asked.said:
-        return answer
-    # Where the answer is no place on the axis, the numbers do not show it.
-    unseen = choice != asked.answer and not asked.places
-    return asked.said[choice] + (f" {answer}" if unseen else "")
 
 
 def challenge(draft: Draft, progress: Progress) -> dict[str, Any] | None:
@@ -155,26 +149,17 @@ def path(draft: Draft, covered: bool) -> dict[str, Any] | None:
     if row < 0:
         return None
     traces = both.correct, both.correct if covered else both.faulty
+    texts = {stage: _texts(traces, stage, row) for stage in both.stages}
     stages = []
-    for stage in both.stages:
-        texts = _texts(traces, stage, row)
-        stages.append({"name": stage, "correct": minus(texts[0])})
+    for stage, (correct, faulty) in texts.items():
+        stages.append({"name": stage, "correct": minus(correct)})
         if not covered:
-            stages[-1]["faulty"] = minus(texts[1])
-    parts = next(
-        (
-            n
-            for n, stage in enumerate(stages)
-            if stage.get("faulty") != stage["correct"]
-        ),
-        None,
-    )
-    return {
-        "row": row,
-        "stages": stages,
-        "parts": None if covered else parts,
-        "open": draft.stage,
-    }
+            stages[-1]["faulty"] = minus(faulty)
+    apart = [
+        n for n, (correct, faulty) in enumerate(texts.values()) if correct != faulty
+    ]
+    parts = apart[0] if apart else None
+    return {"row": row, "stages": stages, "parts": parts, "open": draft.stage}
 
 
 def _texts(traces: tuple[Trace, Trace], stage: str, row: int) -> tuple[str, str]:
@@ -197,7 +182,7 @@ def _group(trace: Trace, row: int) -> str:
     rows = (trace.group == label).nonzero().flatten().tolist()
     if len(rows) == 1:
         return f"row {row} alone"
-    if rows == list(range(rows[0], rows[-1] + 1)):
+    if rows[-1] - rows[0] == len(rows) - 1:
         return f"rows {rows[0]} to {rows[-1]}"
     if len(rows) <= 4:
         return "rows " + ", ".join(map(str, rows))

@@ -26,7 +26,6 @@ from gradebook.ui import keys
 from gradebook.ui.parts import words
 
 KINDS = ["parquet", "csv", "tsv", "jsonl", "json", "gz", "zst", "arrows"]
-PASTED = "the pasted table"
 FOLDER = PROJECT / "scenarios" / "logs"
 
 
@@ -48,7 +47,6 @@ EXAMPLES = {
 }
 """Logs that come with the app, each with its title and what it is;
 scenarios/logs/README.md says where they are from."""
-OPTIONS = ("columns", "declared", "weights", "size", "estimator")
 
 
 def log() -> None:
@@ -165,9 +163,8 @@ def _begin(files: Sequence[Source], title: str) -> None:
     """Another log, or other options: a new check."""
     checking = Checking(files, title)
     try:
-        checking.options = options_of(
-            {name: keys.widget(f"check-{name}") or "" for name in OPTIONS}
-        )
+        names = ("columns", "declared", "weights", "size", "estimator")
+        checking.options = options_of({name: typed(name) for name in names})
     except GradebookError as error:
         checking.error = str(error)
     keys.CHECKING.put(checking)
@@ -187,10 +184,11 @@ def _pasted() -> None:
     text = keys.widget("check-text") or ""
     if not text.strip():
         return
+    title = "the pasted table"
     try:
-        _begin([pasted(text)], PASTED)
+        _begin([pasted(text)], title)
     except GradebookError as error:
-        keys.CHECKING.put(Checking([], PASTED, error=str(error)))
+        keys.CHECKING.put(Checking([], title, error=str(error)))
 
 
 # A log that the session checks, and what came of it
@@ -225,16 +223,8 @@ def answers() -> Mapping[str, Mapping[str, Any]]:
 
 @dataclass(eq=False)
 class Checking:
-    """One log, from the moment it is chosen.
-
-    files      the log
-    title      what the page calls it
-    options    arguments of `check_log`
-    verdict    what was found, None until the check ends
-    error      why there is no verdict, in words
-    cancelled  the check was stopped by hand
-    rows       the steps that were opened, by label
-    """
+    """One log, from the moment it is chosen, with arguments of `check_log`; what was
+    found, or why there is no verdict; and the steps that were opened, by label."""
 
     files: Sequence[Source]
     title: str

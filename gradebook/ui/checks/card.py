@@ -57,7 +57,14 @@ def card(checking: Checking, verdict: Verdict) -> None:
         if verdict.near:
             st.markdown(words.plain(verdict.near))
         _confirm(verdict)
-        _answers()
+        if ask.typed("columns"):  # what a person said of them
+            answers = [*ask.typed("columns").splitlines(), ask.typed("declared")]
+            texts = ", ".join(words.plain(answer) for answer in answers if answer)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"You said: {texts}.")
+                st.button(
+                    "Take that back", key="check-take-back", on_click=ask.take_back
+                )
         name = verdict.bug or next(iter(verdict.asks), "")
         if name in bug_files() and verdict.verdict in ("other", "suspect", "asks"):
             _ways(checking, verdict, name)
@@ -82,16 +89,6 @@ def _confirm(verdict: Verdict) -> None:
             ("check-deny", no, (f"{role}=", "")),
         ):
             st.button(words.plain(label), key=key, on_click=ask.confirm, args=added)
-
-
-def _answers() -> None:
-    """What a person said of the columns, and a way to take it back."""
-    answers = [*ask.typed("columns").splitlines(), ask.typed("declared")]
-    if ask.typed("columns"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            texts = ", ".join(words.plain(answer) for answer in answers if answer)
-            st.markdown(f"You said: {texts}.")
-            st.button("Take that back", key="check-take-back", on_click=ask.take_back)
 
 
 def _ways(checking: Checking, verdict: Verdict, name: str) -> None:

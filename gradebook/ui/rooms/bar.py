@@ -34,12 +34,8 @@ before = follow
 
 @dataclass(frozen=True)
 class Standing:
-    """Where this browser stands with the question on its page.
-
-    is_open  the answer may be shown
-    vote     a learner's own choice
-    leads    this browser leads the room
-    """
+    """Where this browser stands with the question on its page, which is open where
+    the answer may be shown; a learner's own choice."""
 
     is_open: bool
     vote: int | None = None
@@ -78,28 +74,19 @@ def about(
     with st.container(border=True, key="room-bar"):
         try:
             room = seat.here()
-            if room is None:
-                _shut()
-            elif room.led_by(seat.seat()):
+            if room and room.led_by(seat.seat()):
                 return _lead(room, name)
-            elif room := _joined(name):
-                vote = seat.rooms().choices(room.code, seat.seat()).get(name)
-                text = _standing(room, name, vote) if name else text
-                _line(room, text, name, vote, scenario)
-                return Standing(name in room.revealed or vote == LOOKED, vote)
+            if room:
+                return _learner(room.code, name, text, scenario)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(
+                    f"Room **{words.plain(seat.code())}** is closed, and what it"
+                    " counted is deleted. Your own work stays."
+                )
+                _leave_button("Go on alone")
         except GradebookError:  # the room was closed while the page ran
             st.rerun()
     return None
-
-
-def _shut() -> None:
-    """Says that the room is closed, with the way out."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f"Room **{words.plain(seat.code())}** is closed, and what it counted is"
-            " deleted. Your own work stays."
-        )
-        _leave_button("Go on alone")
 
 
 def problem() -> None:
@@ -108,19 +95,6 @@ def problem() -> None:
     keys.ROOM_PROBLEM.drop()
     if text:
         st.warning(words.plain(text))
-
-
-def _joined(name: str) -> Room | None:
-    """Takes the seat at the question of this name. The room then, or None where
-    the page says why it cannot."""
-    room = seat.code()
-    try:
-        seat.rooms().join(room, seat.seat(), name)
-    except GradebookError as error:
-        st.warning(words.plain(words.place(error)))
-        _leave_button()
-        return None
-    return seat.rooms().room(room)
 
 
 def pick(scenario: Scenario, choice: int, place: float | None = None) -> None:
@@ -195,16 +169,22 @@ def move(place: Position) -> None:
 # A learner
 
 
-def _line(
-    room: Room,
-    text: str,
-    name: str = "",
-    vote: int | None = None,
-    scenario: Scenario | None = None,
-) -> None:
-    """A learner's line in the room, with the votes on the question `name`."""
+def _learner(
+    code: str, name: str, text: str, scenario: Scenario | None
+) -> Standing | None:
+    """Takes the seat at the question of this name, and draws a learner's line with
+    the votes; or says why there is no seat."""
+    try:
+        seat.rooms().join(code, seat.seat(), name)
+    except GradebookError as error:
+        st.warning(words.plain(words.place(error)))
+        _leave_button()
+        return None
+    room = seat.rooms().room(code)
+    vote = seat.rooms().choices(code, seat.seat()).get(name)
+    text = _standing(room, name, vote) if name else text
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Room **{room.code}**. {text}")
+        st.markdown(f"Room **{code}**. {text}")
         keys.show("room-follow", following())
         st.toggle(
             "Follow the lead",
@@ -219,6 +199,7 @@ def _line(
             batch(room.position, scenario)
     part = "" if not name else "split" if name in room.revealed else "so_far"
     news(room, part, name, vote)
+    return Standing(name in room.revealed or vote == LOOKED, vote)
 
 
 def _switch() -> None:
@@ -250,7 +231,6 @@ def _standing(room: Room, name: str, vote: int | None) -> str:
 
 
 def _leave_button(label: str = "Leave the room") -> None:
-    """The way out of the room."""
     st.button(label, key="room-leave", on_click=seat.leave, type="tertiary")
 
 
