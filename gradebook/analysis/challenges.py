@@ -51,7 +51,6 @@ class Attempt:
 
     @cached_property
     def comparison(self) -> Comparison:
-        """Both engines on the batch now."""
         return compare(self.bug, self.batch)
 
     def shift(self, side: str) -> Tensor:
@@ -64,9 +63,9 @@ class Attempt:
 
     def ratio(self) -> Tensor:
         """Each faulty advantage divided by the correct one."""
-        correct, faulty = self.comparison.correct, self.comparison.faulty
-        divides = correct.advantage.abs() > DUST
-        return torch.where(divides, faulty.advantage / correct.advantage, torch.nan)
+        correct = self.comparison.correct.advantage
+        ratio = self.comparison.faulty.advantage / correct
+        return ratio.where(correct.abs() > DUST, torch.nan)
 
     def loss_ratio(self) -> float:
         """The faulty loss divided by the correct one."""
@@ -232,8 +231,7 @@ def missing_of(condition: Condition, attempt: Attempt) -> str:
 
 @dataclass(frozen=True)
 class Changes:
-    """What differs between two states of one scenario, by value: 100 and
-    100.0 are the same.
+    """What differs, by value: 100 and 100.0 are the same.
 
     cells      (row, column) of each cell that changed
     settings   names of settings that changed

@@ -80,9 +80,8 @@ class Comparison:
     @property
     def agree(self) -> bool:
         """Both engines give the same advantages, loss and gradient."""
-        rows = bool(self.differs("advantage").any())
-        loss = bool(self.differs("loss").any())
-        return not (rows or loss or bool(self.gradient_differs.any()))
+        differs = self.differs("advantage"), self.differs("loss"), self.gradient_differs
+        return not any(bool(places.any()) for places in differs)
 
 
 def compare(bug: Swap, batch: Batch) -> Comparison:
@@ -110,7 +109,7 @@ def voters(batch: Batch, trace: Trace, row: int) -> list[int]:
 
 def row_weight(batch: Batch, trace: Trace, row: int) -> float:
     """How much each trained token of the row weighs in the loss; 0 for a row
-    that is not in the batch, which has no advantage."""
+    without an advantage, which is not in the batch."""
     here = ~trace.advantage.isnan()
     if not bool(here[row]):
         return 0.0

@@ -4,6 +4,7 @@ report is about code that the engine does not have."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import accumulate, groupby
 
 import torch
@@ -20,20 +21,16 @@ GAMMA = 0.99
 """NormalizeReward's discount, by default."""
 
 
-def of_trace(name: str) -> Callable[[Batch, Trace], Tensor]:
+def of_trace(name: str, batch: Batch, trace: Trace) -> Tensor:
     """A field of the trace: by row, at unmasked tokens, or one number."""
-
-    def read(batch: Batch, trace: Trace) -> Tensor:
-        value = getattr(trace, name)
-        if value is None:
-            raise GradebookError(key="logp", expected="log-probabilities", found="none")
-        return value[batch.mask] if value.dim() == 2 else value.reshape(-1)
-
-    return read
+    value = getattr(trace, name)
+    if value is None:
+        raise GradebookError(key="logp", expected="log-probabilities", found="none")
+    return value[batch.mask] if value.dim() == 2 else value.reshape(-1)
 
 
 ENGINE: Mapping[str, Callable[[Batch, Trace], Tensor]] = {
-    **{name: of_trace(name) for name in (*STAGES, "gradient", "kl_gradient")},
+    **{name: partial(of_trace, name) for name in (*STAGES, "gradient", "kl_gradient")},
     "batch_scale": lambda batch, trace: trace.scale[:1],
     "mean_over_rows": lambda batch, trace: trace.advantage.mean()[None],
     "mean_over_tokens": lambda batch, trace: (

@@ -1,11 +1,8 @@
 """Whether an engine, or any function from rewards to advantages, keeps a law.
 
-`judge` tries one law on one training step and gives one of five answers. No
-check compares two engines.
-
-    step = step_of([[1.0, 0.0], [1.0, None]])        # groups of rewards
-    values = on_groups(function)                     # groups in, groups out
-    judge("shift", values, step, Settings()).answer  # 'holds'
+step = step_of([[1.0, 0.0], [1.0, None]])        # groups of rewards
+values = on_groups(function)                     # groups in, groups out
+judge("shift", values, step, Settings()).answer  # 'holds'
 """
 
 from __future__ import annotations
@@ -44,7 +41,6 @@ from gradebook.engine.pipeline import CORRECT, Engine, run
 HOLDS, BROKEN, REFUSED = "holds", "broken", "refused"
 BY_CONVENTION, NOT_MEASURED = "by convention", "not measured"
 CLEAREST = (BROKEN, HOLDS, REFUSED, BY_CONVENTION, NOT_MEASURED)
-"""The answers of a law, the clearest first."""
 COLUMNS = {field.name for field in fields(Batch)} - {"step", "settings"}
 """The columns of a step that make a batch."""
 LARGEST_ROUNDING = 0.01
@@ -196,8 +192,7 @@ def _broken(change: Change, row: int, due: float, value: float, least: int) -> O
 
 
 def step_of(groups: Sequence[Sequence[float | None]]) -> Step:
-    """Groups of rewards as a training step, a prompt a group. None is a
-    missing reward."""
+    """Groups of rewards as a training step, a prompt a group; None is missing."""
     rewards = [reward for group in groups for reward in group]
     places = list(range(len(rewards)))
     there = [reward is not None for reward in rewards]
@@ -213,8 +208,7 @@ def step_of(groups: Sequence[Sequence[float | None]]) -> Step:
 
 
 def groups_of(step: Step) -> list[list[float | None]]:
-    """The step's rewards by prompt, in the order of its first row; None where
-    a row has none."""
+    """The step's rewards by prompt; None where a row has none."""
     return [
         [step["reward"][p] if step["credited"][p] else None for p in places]
         for places in grouped(step["prompt"])
@@ -224,8 +218,7 @@ def groups_of(step: Step) -> list[list[float | None]]:
 def on_groups(
     function: Callable[[list[list[float | None]]], Sequence[Sequence[float]]],
 ) -> Values:
-    """The values of a function that takes groups of rewards and gives groups
-    of advantages."""
+    """The values of a function from groups of rewards to groups of advantages."""
 
     def values(step: Step, settings: Mapping[str, Any]) -> list[float]:
         advantages = [0.0] * len(step["row"])
@@ -242,11 +235,8 @@ def on_groups(
 
 
 def steps_of(batch: Batch) -> list[Step]:
-    """The batch step by step, each as columns, with every default filled in.
-
-    `row` numbers the rows in the batch. logp and ref_logp only where the
-    batch has them.
-    """
+    """The batch step by step, each as columns, with every default filled in; logp
+    and ref_logp only where the batch has them."""
     credited = CORRECT.credited(batch)
     values = {name: getattr(batch, name) for name in sorted(COLUMNS)}
     columns = {name: v.tolist() for name, v in values.items() if v is not None}

@@ -45,8 +45,7 @@ class Panel:
 
 def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
     """Title, and both engines' values a row, of each panel of a tell-tale: the
-    advantage, or the parts of the gradient as sums over the row's tokens. A KL
-    part is there only where there is a reference policy."""
+    advantage, or the parts of the gradient as sums over the row's tokens."""
     correct, faulty = comparison.correct, comparison.faulty
     if kind != GRADIENT or correct.gradient is None:
         return [("advantage", (correct.advantage, faulty.advantage))]

@@ -1,9 +1,5 @@
-"""The pipeline as a map (SVG): its stages in order, and at each stage the
-bugs that break it, every one a link.
-
-A filled circle is a stage of the correct engine, as everywhere; an open
-diamond is a bug. Numbers under the stages are one rollout's, live.
-"""
+"""The pipeline as a map (SVG): its stages in order, and at each stage the bugs that
+break it, every one a link."""
 
 from __future__ import annotations
 
@@ -20,8 +16,7 @@ from gradebook.output.panels import written
 from gradebook.output.rendering import rendered
 
 REWARDS = (1.0, 0.0, 0.0, 1.0)
-"""Four answers to one prompt. The numbers under the stages are the first
-answer's."""
+"""Four answers to one prompt; the first one's numbers stand under the stages."""
 
 ASKS = {
     "score": "the reward, after bias, scaling and clip",

@@ -1,9 +1,5 @@
-"""The templates of what a reader takes home: handout, report, pytest file,
-scenario file.
-
-They stand in the folder `templates` beside this file. What goes into an HTML
-or SVG template is escaped by itself.
-"""
+"""The templates of what a reader takes home: handout, report, pytest file, scenario
+file. What goes into HTML or SVG is escaped by itself."""
 
 from __future__ import annotations
 

@@ -47,12 +47,9 @@ class Environment:
     solvable: Tensor = torch.ones(PROMPTS, dtype=torch.bool)
 
 
-WORDS = (
-    *((4, 3), (0, 2), (1, 2), (6, 3)),
-    *((4, 5), (2, 0), (1, 5), (2, 4)),
-)
-"""Two of the seven letters for each prompt, drawn once. Several prompts use
-the same letter at the same position, so they can learn from each other."""
+WORDS = ((4, 3), (0, 2), (1, 2), (6, 3), (4, 5), (2, 0), (1, 5), (2, 4))
+"""Two of the seven letters for each prompt, drawn once. Prompts that share a letter
+at a position can learn from each other."""
 
 
 def spell(free: int = 0, right: float = 1.0, wrong: float = 0.0) -> Environment:
@@ -190,14 +187,11 @@ def _chances(actions: int, fixed: Mapping[int, float]) -> Tensor:
 
 
 ENVIRONMENTS: Mapping[str, Callable[..., Environment]] = {
-    "spell": spell,
-    "lock": lock,
-    "ramble": ramble,
+    made.__name__: made for made in (spell, lock, ramble)
 }
 
 
 # Figures of a policy
-
 
 KINDS = MORE, LESS, SAME = "more", "less", "same"
 """What the faulty run's measure is, beside the correct one's, in the order of a

@@ -47,9 +47,8 @@ class Task:
 
 
 def rows_of(batch: Batch) -> list[dict[str, Any]]:
-    """The rows as a scenario file has them; only columns that say more than
-    their default. Prompts are named A, B, .. by their place in the task, so
-    that a prompt has one name in all updates."""
+    """The rows as a scenario file has them; only columns that say more than their
+    default. A prompt's name, A, B, .., is its place in the task."""
     columns: dict[str, list[Any]] = {
         "prompt": [chr(ord("A") + prompt) for prompt in batch.prompt.tolist()],
         "reward": [round(reward, 9) for reward in batch.reward.tolist()],

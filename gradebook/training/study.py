@@ -153,8 +153,7 @@ class Study(Part):
         return MEASURES[self.measure]
 
     def at(self, value: float) -> tuple[Environment, Conditions, Settings]:
-        """The task, the conditions and the settings with the slider at
-        `value`."""
+        """The task, the conditions and the settings with the slider at `value`."""
         name = self.slider.name
         moved: dict[str, Any] = {name: value / 100 if self.slider.percent else value}
         arguments, conditions, settings = {}, self.conditions, self.settings
@@ -194,9 +193,8 @@ def studied() -> tuple[str, ...]:
 
 @lru_cache
 def study(bug: str) -> Study:
-    """The study of the bug. Raises GradebookError for a bug without one,
-    and for a file that is not one, with the key, what was expected and what
-    was found."""
+    """The study of the bug. Raises GradebookError for a bug without one, and for a
+    file that is not one."""
     path = STUDIES / f"{bug}.toml"
     if bug not in BUGS or not path.exists():
         raise refuse("a bug that has training runs", bug, "bug")
@@ -280,8 +278,7 @@ def t_quantile(level: float, freedom: int) -> float:
 
 
 def run_name(engine: str) -> str:
-    """What the run of an engine is called: 'the faulty run', or 'the run with
-    the guard' if the engine is named for what it does."""
+    """'the faulty run', or 'the run with the guard' if an engine is so named."""
     return f"the {engine} run" if engine in NAMES else f"the run {engine}"
 
 
@@ -319,7 +316,5 @@ def sentence(
         )
     words = measure.more if effect.kind == MORE else measure.less
     least, most = map(size, sorted((low, high), key=abs))
-    return (
-        f"{setting}, {words.format(run_name(faulty), size(effect.difference))}"
-        f" {when} (95 % interval {least} to {most})."
-    )
+    result = words.format(run_name(faulty), size(effect.difference))
+    return f"{setting}, {result} {when} (95 % interval {least} to {most})."
