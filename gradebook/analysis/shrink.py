@@ -120,7 +120,7 @@ def plainer_rows(state: State) -> Iterator[State]:
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
         yield replace(state, table=table.resized(tokens))
     if "step" in table and any(str(cell).strip() != "0" for cell in table["step"]):
-        joined = table.with_column("step", ["0"] * len(table))
+        joined = table.with_columns({"step": ["0"] * len(table)})
         yield replace(state, table=joined)
     lengths = [name for name in ("steps", "kept_steps") if name in table]
     for row in range(len(table)):

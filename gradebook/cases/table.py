@@ -16,8 +16,9 @@ from gradebook.core.batch import Batch
 from gradebook.core.columns import (
     COLUMNS,
     Cell,
-    as_cell,
+    as_text,
     column_of,
+    is_flag,
     of_kind,
     parts,
     read,
@@ -56,7 +57,8 @@ class Table:
         masks = columns.pop("mask", [])
         for row, mask in enumerate(masks):
             _check_width(mask, len(masks[0]), row)
-        return cls.of_columns(columns | _tokens(masks))
+        tokens = {f"t{t + 1}": flags for t, flags in enumerate(zip(*masks))}
+        return cls.of_columns(columns | tokens)
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Sequence[Any]]) -> Table:
@@ -71,7 +73,7 @@ class Table:
         for name in ("prompt", "reward"):
             if name not in columns:
                 raise GradebookError(key=name, expected="a column", found="none")
-        return cls({})._with(columns)
+        return cls({}).with_columns(columns)
 
     @classmethod
     def of_frame(cls, frame: DataFrame) -> Table:
@@ -145,18 +147,21 @@ class Table:
 
     # Changing
 
-    def _with(self, columns: Mapping[str, Sequence[Any]]) -> Table:
+    def with_columns(self, columns: Mapping[str, Sequence[Any]]) -> Table:
         """The table with these columns instead of its own, or beside them.
         Raises GradebookError with header and row."""
         cells: dict[str, Any] = {**self.cells, **columns}
         width = _width(cells)
-        for header in columns:
+        for header, values in columns.items():
+            as_typed = not is_flag(header)
             column = []
-            for row, value in enumerate(columns[header]):
+            for row, value in enumerate(values):
+                cell = as_text(value) if as_typed else value
                 try:
-                    column.append(as_cell(header, value, width))
+                    checked = read(header, cell, width)
                 except GradebookError as error:
                     raise error.at(row=row) from None
+                column.append(cell if as_typed else checked)
             cells[header] = tuple(column)
         tokens = sorted(cells.keys() - COLUMNS, key=lambda header: int(header[1:]))
         ordered: dict[str, tuple[Cell, ...]] = {}
@@ -177,16 +182,11 @@ class Table:
                 by_header = {f"t{t + 1}": flag for t, flag in enumerate(value)}
             for header, cell in by_header.items():
                 columns.setdefault(header, list(self.cells[header]))[row] = cell
-        return self._with(columns)
+        return self.with_columns(columns)
 
     def with_cell(self, row: int, header: str, cell: Any) -> Table:
         """The table with one other cell."""
         return self.with_cells({(row, header): cell})
-
-    def with_column(self, name: str, cells: Sequence[Any]) -> Table:
-        """The table with other cells in a column, which is added where it is
-        not there."""
-        return self._with({name: cells})
 
     def take(self, rows: Iterable[int]) -> Table:
         """The rows with these numbers, in this order."""
@@ -227,7 +227,7 @@ class Table:
                 else " ".join([*typed, *["-1"] * width][:width])
                 for cell, typed in zip(self.cells[name], numbers)
             ]
-        return Table(cells)._with(changed)
+        return Table(cells).with_columns(changed)
 
     def with_every_column(self) -> Table:
         """The table with every column of a batch. A new cell says what the
@@ -251,7 +251,7 @@ class Table:
             cells.setdefault(header, cells.get(column.like, plain))
         if "steps" not in self.cells and "steps" in cells:
             cells["steps"] = tuple("1" if c == "0" else c for c in cells["steps"])
-        return Table({})._with(cells)
+        return Table({}).with_columns(cells)
 
 
 def _width(headers: Iterable[str]) -> int:
@@ -261,8 +261,3 @@ def _width(headers: Iterable[str]) -> int:
 def _check_width(mask: Sequence[Any], width: int, row: int) -> None:
     if len(mask) != width:
         raise refuse(f"{width} flags, one a token", len(mask), "mask", row)
-
-
-def _tokens(masks: Sequence[Sequence[Any]]) -> dict[str, Sequence[Any]]:
-    """The columns t1 .. tT of masks, one a row."""
-    return {f"t{t + 1}": flags for t, flags in enumerate(zip(*masks))}

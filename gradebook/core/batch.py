@@ -89,7 +89,9 @@ class Batch:
                 values[name] = getattr(self, name)
         columns: dict[str, Tensor] = {"reward": reward}
         for name in ("prompt", "rollout", "text"):
-            columns[name] = read_labels(name, values[name], rows)
+            cells = label_cells(name, values[name], rows)
+            numbered = codes(cells) if cells.dtype == object else cells
+            columns[name] = torch.from_numpy(numbered)
         for name in ("step", "rank"):
             columns[name] = read_whole(name, values[name], rows)
         for name in ("eos", "scored"):
@@ -318,12 +320,6 @@ def _unreadable(key: str, value: Any) -> GradebookError:
             shape = f"shape {list(array.shape)}"
             return GradebookError(key=key, row=row, expected=as_first, found=shape)
     return refuse("numbers", value, key)
-
-
-def read_labels(key: str, labels: Any, rows: int) -> Tensor:
-    """Labels as int64 [R]; strings are numbered as they appear."""
-    cells = label_cells(key, labels, rows)
-    return torch.from_numpy(codes(cells) if cells.dtype == object else cells)
 
 
 def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:

@@ -222,14 +222,6 @@ def as_text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def as_cell(header: str, value: Any, width: int) -> Cell:
-    """A value as a cell under the header. Raises GradebookError naming the
-    header where it cannot be read."""
-    cell = value if is_flag(header) else as_text(value)
-    checked = read(header, cell, width)
-    return checked if is_flag(header) else cell
-
-
 def read(header: str, cell: Cell, width: int) -> Any:
     """The value of a cell: label str, number float, whole int, flag bool, list
     tuple of float, of `width` numbers where the width is not 0.

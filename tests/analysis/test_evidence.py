@@ -43,7 +43,7 @@ def test_the_numbers_follow_an_edited_batch():
     """1 1 0 0 instead of 1 0 0 1 0.5: a deviation of sqrt(1/3)."""
     (alarm,) = (a for a in alarms() if a.name == "extra_brackets")
     table = Table.of(alarm.rows).take(range(4))
-    batch = table.with_column("reward", ["1", "1", "0", "0"]).batch(alarm.settings)
+    batch = table.with_columns({"reward": ["1", "1", "0", "0"]}).batch(alarm.settings)
     for one in alarm.evidence:
         found = numbers(one, batch).tolist()
         assert found == pytest.approx([0.866, 0.866, -0.866, -0.866], abs=1e-3)

@@ -150,7 +150,7 @@ def test_a_thousand_rows_come_down_to_a_few():
     table = replace_rows(state, block).table
     labels = [str(r // 8) for r in range(MOST_ROWS)]
     none = [False] * table.width
-    table = table.with_column("prompt", labels).with_cells(
+    table = table.with_columns({"prompt": labels}).with_cells(
         {(row, "mask"): none for row in range(3, MOST_ROWS, 8)}
     )
     assert len(steps_of(replace(state, table=table, row=2))[-1].table) <= 4

@@ -136,7 +136,7 @@ def test_a_label_comes_back_from_the_file(label, tmp_path):
 
 def test_eos_by_width_is_in_the_rows_and_the_settings(tmp_path):
     state = opened("no_eos_outliers", eos_by_width=True)
-    state = replace(state, table=state.table.with_column("eos", [True] * state.rows))
+    state = replace(state, table=state.table.with_columns({"eos": [True] * state.rows}))
     mine = loaded(state, tmp_path)
     assert [row["eos"] for row in mine.rows] == [True, False]
     assert mine.settings.eos_by_width
@@ -160,7 +160,7 @@ LONE = "\ud800"
     [
         (lambda t: t.take([]), "rows"),
         (lambda t: t.resized(65), "mask"),
-        (lambda t: t.with_column("prompt", [LONE] * len(t)), "text"),
+        (lambda t: t.with_columns({"prompt": [LONE] * len(t)}), "text"),
     ],
 )
 def test_what_no_file_can_hold_is_refused(change, key):

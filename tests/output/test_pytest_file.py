@@ -73,7 +73,7 @@ def file_of(name):
         state = edited(seed, bug, rows=7, settings=2)
         labels = dict(zip("ABCD", NASTY[2 * seed :]))
         cells = [labels[cell] for cell in state.table["prompt"]]
-        state = replace(state, table=state.table.with_column("prompt", cells))
+        state = replace(state, table=state.table.with_columns({"prompt": cells}))
     else:
         rest = kind.removeprefix("case_")
         state = opened(f"{bug}-{rest}" if rest else bug)

@@ -41,7 +41,7 @@ def opened(name, **typed):
 def labelled(state, labels):
     """The state with other prompt labels, one a row."""
     cells = [labels[row % len(labels)] for row in range(state.rows)]
-    return replace(state, table=state.table.with_column("prompt", cells))
+    return replace(state, table=state.table.with_columns({"prompt": cells}))
 
 
 SETTINGS = {
