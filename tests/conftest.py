@@ -161,10 +161,14 @@ class Visit:
         self.widget(key).set_value(value)
         return self.run()
 
+    def click(self, key):
+        """A press of the button with this key."""
+        self.widget(key).click()
+        return self.run()
+
     def end(self, part):
         """Opens one of the four parts at the end of a bug's page."""
-        self.widget(f"more-{part}").click()
-        return self.run()
+        return self.click(f"more-{part}")
 
     def open(self, part):
         """Opens a part of the page that is folded."""
@@ -177,8 +181,7 @@ class Visit:
             return self.edit({"do": part})
         if part in ("add", "remove"):
             return self.edit({"do": part, "row": self.row})
-        self.widget(f"{part}-{self.case}").click()
-        return self.run()
+        return self.click(f"{part}-{self.case}")
 
     def paste(self, block):
         """A block in place of all rows."""
@@ -282,6 +285,16 @@ class Visit:
     def stale(self):
         """The board's marks are called the last good ones."""
         return bool(self.board["stale"])
+
+    @property
+    def buttons(self):
+        """The keys of the page's buttons."""
+        return {button.key for button in self.app.button}
+
+    @property
+    def address(self):
+        """The parameters of the page's address."""
+        return {k: "".join(v) for k, v in self.app.query_params.items()}
 
     @property
     def pictures(self):

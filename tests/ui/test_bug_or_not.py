@@ -12,19 +12,6 @@ ALARM = next(r for r in REPORTS if not r.is_bug)
 BUG = next(r for r in REPORTS if r.is_bug)
 
 
-def keys(page):
-    return {button.key for button in page.app.button}
-
-
-def press(page, key):
-    page.app.button(key=key).click()
-    return page.run()
-
-
-def address(page):
-    return {k: "".join(v) for k, v in page.app.query_params.items()}
-
-
 def said(page):
     """All that is sent to the browser."""
     return str(page.app._tree)
@@ -39,8 +26,8 @@ def judge(page, right=True):
     """Answers the report that stands there, and goes on."""
     at = page.app.session_state["quiz"].at
     choice = right_of(REPORTS[at]) if right else 1 - right_of(REPORTS[at])
-    press(page, ("quiz-bug", "quiz-not")[choice])
-    return press(page, "quiz-next")
+    page.click(("quiz-bug", "quiz-not")[choice])
+    return page.click("quiz-next")
 
 
 def test_a_whole_game_ends_with_the_score(visit):
@@ -51,11 +38,11 @@ def test_a_whole_game_ends_with_the_score(visit):
     assert "11 of 12 right" in page.text
     for report in REPORTS:
         assert report.source.title in page.text
-    assert address(page) == {"v": "1", "seed": SEED}
-    again = visit(PAGE, **address(page))
-    assert REPORTS[0].source.claim in again.text and "quiz-bug" in keys(again)
-    press(page, "quiz-again")
-    assert address(page)["seed"] != SEED and "quiz-bug" in keys(page)
+    assert page.address == {"v": "1", "seed": SEED}
+    again = visit(PAGE, **page.address)
+    assert REPORTS[0].source.claim in again.text and "quiz-bug" in again.buttons
+    page.click("quiz-again")
+    assert page.address["seed"] != SEED and "quiz-bug" in page.buttons
 
 
 @pytest.mark.parametrize("report", [ALARM, BUG], ids=["alarm", "bug"])
@@ -71,7 +58,7 @@ def test_nothing_of_the_answer_is_sent_before_it(visit, report):
     assert not [text for text in hidden if text in page.text + str(page.board)]
     assert not [text for text in hidden[2:] if text in sent]
     assert page.board["covered"] and len(page.board["causes"]) == 1
-    press(page, ("quiz-bug", "quiz-not")[right_of(report)])
+    page.click(("quiz-bug", "quiz-not")[right_of(report)])
     shown = page.text.replace("\u2212", "-")
     assert "that is right" in shown
     assert source.title in shown
@@ -81,7 +68,7 @@ def test_an_alarm_shows_its_numbers_and_they_follow_the_board(visit):
     reports = game(SEED, every=True)
     (at,) = (r.number for r in reports if r.source.name == "centred_deviation")
     page = visit(PAGE, seed=SEED, every="1", round=str(at + 1))
-    press(page, "quiz-bug")
+    page.click("quiz-bug")
     assert "that is wrong" in page.text and "Not a bug" in page.text
     assert "<td>0.500 ×4</td>" in page.text
     # 2 0 0 0: twice the distances, so twice the deviation.
@@ -94,7 +81,7 @@ def test_an_alarm_shows_its_numbers_and_they_follow_the_board(visit):
 
 def test_a_bug_shows_both_engines_and_a_link_to_its_page(visit):
     page = visit(PAGE, seed=SEED, round=str(BUG.number + 1))
-    press(page, "quiz-bug")
+    page.click("quiz-bug")
     assert not page.board["covered"] and len(page.board["causes"]) == 2
     links = [e.proto.label for e in page.app.get("page_link")]
     assert [one for one in links if BUG.source.title in one]
@@ -104,7 +91,7 @@ def test_a_disputed_report_is_not_scored(visit):
     reports = game(SEED, every=True)
     (at,) = (r.number for r in reports if r.source.status == "disputed")
     page = visit(PAGE, seed=SEED, every="1", round=str(at + 1))
-    press(page, "quiz-not")
+    page.click("quiz-not")
     assert "The report is disputed, so no answer is scored." in page.text
     assert f"Disputed: {reports[at].source.title}" in page.text
     assert "0 of 0 right" in page.text
@@ -124,7 +111,7 @@ def test_a_disputed_report_is_not_scored(visit):
 def test_a_link_that_makes_no_sense_still_opens_a_game(visit, query):
     page = visit(PAGE, **query)
     assert page.app.title[0].value == "Bug or not?"
-    assert "quiz-bug" in keys(page) or "Your score" in page.text
+    assert "quiz-bug" in page.buttons or "Your score" in page.text
 
 
 # In a room
@@ -148,18 +135,18 @@ def test_a_room_votes_and_the_lead_reveals(led):
     right = right_of(first)
     for page in (lead, one, two):
         assert first.source.claim in page.text
-    press(one, f"ballot-vote-{right}")
-    press(two, f"ballot-vote-{right}")
-    press(two, f"ballot-vote-{1 - right}")
+    one.click(f"ballot-vote-{right}")
+    two.click(f"ballot-vote-{right}")
+    two.click(f"ballot-vote-{1 - right}")
     assert "You said" in one.text and "2 answers" in lead.run().text
     hidden = first.source.rule if first.is_bug else first.source.lesson
     for page in (lead, one, two):
         assert hidden not in page.text and page.board["covered"]
-    press(lead, "room-reveal")
+    lead.click("room-reveal")
     for page in (one.run(), two.run(), lead):
         assert hidden in page.text
     assert "yours, the answer" in one.text and "yours" in two.text
-    assert "ballot-vote-0" not in keys(one)
+    assert "ballot-vote-0" not in one.buttons
     assert rooms_of.rooms().room(code).counts[first.question] == {0: 1, 1: 1}
 
 
@@ -168,11 +155,11 @@ def test_learners_go_along_and_the_result_counts_the_votes(led):
     for report in REPORTS:
         right = right_of(report)
         assert report.source.claim in one.run().text
-        press(one, f"ballot-vote-{right}")
+        one.click(f"ballot-vote-{right}")
         if report.number < 6:
-            press(two.run(), f"ballot-vote-{1 - right}")
-        press(lead, "room-reveal")
-        press(lead, "ballot-next")
+            two.run().click(f"ballot-vote-{1 - right}")
+        lead.click("room-reveal")
+        lead.click("ballot-next")
     assert "12 of 18 votes were right" in lead.text
     assert "12 of 12 right" in one.run().text
     assert "0 of 12 right" in two.run().text
@@ -190,4 +177,4 @@ def test_who_does_not_follow_plays_alone_elsewhere(led, visit):
     rooms_of.rooms().follow(code, "learner-0", False)
     lead.go("partial_groups")
     one.run()
-    assert "You play alone here" in one.text and "quiz-bug" in keys(one)
+    assert "You play alone here" in one.text and "quiz-bug" in one.buttons

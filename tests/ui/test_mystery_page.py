@@ -24,15 +24,6 @@ SEEDS = {hidden(f"seed{n}"): f"seed{n}" for n in range(400)}
 STOPPED = "The trainer stopped with an error"
 
 
-def press(page, key):
-    page.app.button(key=key).click()
-    return page.run()
-
-
-def address(page):
-    return {k: "".join(v) for k, v in page.app.query_params.items()}
-
-
 def named(page, stage, name):
     """Names stage and bug on the page."""
     seed = page.app.session_state["mystery"].seed
@@ -42,7 +33,7 @@ def named(page, stage, name):
     pills = page.app.button_group(key=f"mystery-bug-{seed}-{stage}")
     pills.set_value(name)
     page.run()
-    return press(page, "mystery-name")
+    return page.click("mystery-name")
 
 
 def shown(page):
@@ -111,18 +102,18 @@ def test_hints_cost_edits_and_the_link_holds_the_seed_alone(visit):
     seed = SEEDS[NONE]
     page = visit(PAGE, seed=seed)
     page.cell(0, reward="2").cell(4, eos=False)
-    press(page, "mystery-hint-rows")
-    press(page, "mystery-hint-half")
+    page.click("mystery-hint-rows")
+    page.click("mystery-hint-half")
     assert "7 edits so far" in page.text
     assert "Rows of batch 2 whose advantage is wrong: none." in page.text
-    link = address(page)
+    link = page.address
     assert link == {"v": "1", "seed": seed}
     again = visit(PAGE, **link)
     assert again.table["reward"] == list(first_state().table["reward"])
-    press(page, "mystery-over")
+    page.click("mystery-over")
     assert "You gave up after 7 edits. The trainer has no bug." in page.text
     assert page.board["summary"].endswith("advantages for this batch are correct.")
-    assert address(page) == link
+    assert page.address == link
 
 
 def test_the_history_is_free_and_a_repeated_batch_too(visit):
@@ -157,8 +148,8 @@ def crashes(name, state):
 def test_hints_strike_out_bugs_that_it_is_not_and_name_the_stage(visit):
     (name,) = (n for n in suspects() if crashes(n, first_state()))
     page = visit(PAGE, seed=SEEDS[name])
-    press(page, "mystery-hint-half")
-    press(page, "mystery-hint-stage")
+    page.click("mystery-hint-half")
+    page.click("mystery-hint-stage")
     assert f"The stage is `{gradebook.bug(name).stage}`." in page.text
     assert "7 edits so far" in page.text
     struck = page.app.session_state["mystery"].half()

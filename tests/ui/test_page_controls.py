@@ -212,29 +212,6 @@ def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
     assert panel["flips"] == [] and panel["text"][0][1] == "no value"
 
 
-def test_evaluation_blanks_the_loss_of_the_fix(visit):
-    page = visit("zero_std_kl")
-
-    def losses():
-        stages = {stage["name"]: stage for stage in page.board["path"]["stages"]}
-        return stages["loss"]["correct"], stages["loss"]["faulty"]
-
-    # Without the guard ten tokens, with it the six of prompt B.
-    assert losses() == ("0.00736", "0.01227")
-    page.put("set-evaluation-zero_std_kl", True)
-    # One row a prompt, two and three tokens, each at 0.04 * 0.306853 / 5.
-    assert losses() == ("0.00000", "0.01227")
-    correct, faulty = page.marks(panel=1)
-    assert faulty[0] == pytest.approx(-0.016, abs=1e-6)
-    assert faulty[2] == pytest.approx(-0.024, abs=1e-6)
-    assert correct[0] == correct[2] == 0
-    page.put("set-skip_flat-zero_std_kl", "training")
-    correct, faulty = page.marks(panel=1)
-    assert correct == faulty
-    page.put("set-evaluation-zero_std_kl", False)
-    assert page.marks(panel=1)[0][0] == 0
-
-
 def test_the_sandbox_shows_other_numbers_beside_bugs_that_clash(visit):
     """Two bugs of one stage draw no board, so nothing of it is redrawn."""
     page = visit("sandbox").choose("sandbox-zero_std_kl")

@@ -67,15 +67,6 @@ def counts(code, question=Q):
     return widgets.rooms().room(code).counts.get(question, {})
 
 
-def buttons(page):
-    return {button.key for button in page.app.button}
-
-
-def press(page, key):
-    page.app.button(key=key).click()
-    return page.run()
-
-
 class Seat:
     """A browser at a bug's page, in a room."""
 
@@ -101,8 +92,9 @@ class Seat:
         assert [e.value for e in self.app.exception] == []
         return self
 
-    def press(self, key):
-        return press(self, key)
+    def click(self, key):
+        self.app.button(key=key).click()
+        return self.run()
 
     def at(self, case):
         """The page shows this case."""
@@ -183,13 +175,13 @@ def test_sessions_that_come_together_open_the_database_once(monkeypatch):
 
 
 def test_opening_a_room_shows_its_code_and_carries_it(sheet):
-    press(sheet, "room-open")
+    sheet.click("room-open")
     code = "".join(sheet.app.query_params["room"])
     assert f'class="gb-code">{code}<' in sheet.text
     links = [e.proto.query_string for e in sheet.app.get("page_link")]
     assert all(f"room={code}" in q for q in links if q)
     assert f"room={code}" in sheet.app.code[0].value
-    press(sheet, "room-close")
+    sheet.click("room-close")
     assert not widgets.rooms().read(code)
     assert sheet.widget("room-open")
 
@@ -200,11 +192,11 @@ def test_joining_by_the_code(visit, led):
     widgets.rooms().join(code, "a-learner")
     widgets.rooms().follow(code, "a-learner", False)
     page.widget("room-code").set_value(f" {code.lower()} ")
-    press(page, "room-join")
+    page.click("room-join")
     assert f"Room **{code}**. You are in it." in page.text
     assert widgets.rooms().room(code).here == 1
     assert page.widget("room-way").label.startswith("The lead is at")
-    press(page, "room-leave")
+    page.click("room-leave")
     assert widgets.rooms().room(code).here == 0 and page.widget("room-code")
 
 
@@ -223,7 +215,7 @@ def test_a_link_of_the_lead_joins_without_a_wait(visit, led, monkeypatch):
 def test_the_leads_own_link_leads_again(visit, led):
     _, code = led
     page = visit("session", {"seat": "the-lead"}, room=code)
-    press(page, "room-key")
+    page.click("room-key")
     key = page.app.code[-1].value.partition("lead=")[2]
     page = visit("session", {"seat": "another-browser"}, room=code, lead=key)
     assert page.widget("room-close") and "lead" not in page.app.query_params
@@ -246,18 +238,18 @@ def test_the_lead_locks_limits_times_and_resets_the_class(visit, led):
     assert "not locked" in Seat(code, seat="a-newcomer").text
     page.widget("room-locked").set_value(False)
     page.run()
-    Seat(code, seat="a-learner").press("choice-partial_groups-2")
-    lead.press("room-reveal")
+    Seat(code, seat="a-learner").click("choice-partial_groups-2")
+    lead.click("room-reveal")
     assert "Negative" in page.run().text
-    press(page, "room-reset")
+    page.click("room-reset")
     room = widgets.rooms().room(code)
     assert not (room.counts or room.revealed or room.here) and room.led_by("the-lead")
 
 
 def test_the_results_as_csv_and_handout(visit, led):
     lead, code = led
-    Seat(code, seat="a-learner").press("choice-partial_groups-2")
-    lead.press("room-reveal")
+    Seat(code, seat="a-learner").click("choice-partial_groups-2")
+    lead.click("room-reveal")
     room = widgets.rooms().room(code)
     asked = gradebook.load(Q).prediction
     lines = panel.results(room)
@@ -283,31 +275,31 @@ def test_the_results_as_csv_and_handout(visit, led):
 
 def test_votes_stay_covered_until_a_reveal_opens_the_page_for_everyone(led):
     lead, code = led
-    lead.press("choice-partial_groups-0").press("skip-partial_groups")
+    lead.click("choice-partial_groups-0").click("skip-partial_groups")
     assert lead.covered and counts(code) == {}  # the lead has no vote
     one, two = Seat(code), Seat(code)
-    one.press("choice-partial_groups-2")
-    two.press("choice-partial_groups-0")
+    one.click("choice-partial_groups-2")
+    two.click("choice-partial_groups-0")
     assert two.covered and "You said **Positive**" in two.text
     assert counts(code) == {0: 1, 2: 1}
     assert "<b>2 answers</b>; 2 of 2 are at this question" in lead.run().text
     assert lead.covered and not one.has("room-reveal")
     assert "Positive: <b>" not in lead.run().text + one.run().text
-    lead.press("room-reveal")
+    lead.click("room-reveal")
     for seat in (lead, one.run(), two.run()):
         assert not seat.covered and not seat.has("room-reveal")
     assert "Negative: <b>1</b>, yours, the answer" in one.text
     assert "Positive: <b>1</b>, yours" in two.text and "The guess is 0." in two.text
-    lead.press("room-hide")
+    lead.click("room-hide")
     assert lead.covered and two.run().covered
-    two.press("choice-partial_groups-2")
+    two.click("choice-partial_groups-2")
     assert counts(code) == {2: 2}
 
 
 def test_who_skips_has_no_vote(led):
     _, code = led
-    seat = Seat(code).press("choice-partial_groups-0")
-    seat.press("skip-partial_groups")
+    seat = Seat(code).click("choice-partial_groups-0")
+    seat.click("skip-partial_groups")
     assert not seat.covered and "no vote" in seat.text
     assert counts(code) == {}
     assert not seat.run().covered
@@ -317,7 +309,7 @@ def test_who_skips_has_no_vote(led):
 
 def test_an_answer_from_before_the_room_is_no_vote(led):
     _, code = led
-    seat = Seat(follow=False).press("choice-partial_groups-2")
+    seat = Seat(follow=False).click("choice-partial_groups-2")
     assert not seat.covered
     widgets.rooms().join(code, seat.app.session_state["seat"])
     widgets.rooms().follow(code, seat.app.session_state["seat"], False)
@@ -330,21 +322,21 @@ def test_each_case_has_its_own_question(led):
     """The tail has a fourth choice, which the report has not."""
     lead, code = led
     seat, tail = Seat(code, follow=False), "partial_groups-tail"
-    seat.press("choice-partial_groups-2")
-    lead.press("room-reveal")
+    seat.click("choice-partial_groups-2")
+    lead.click("room-reveal")
     assert not seat.run().covered
     assert seat.at(tail).covered and counts(code, tail) == {}
-    seat.press("choice-partial_groups-3")
+    seat.click("choice-partial_groups-3")
     assert counts(code, tail) == {3: 1} and not seat.at(Q).covered
-    lead.at(tail).press("room-reveal")
+    lead.at(tail).click("room-reveal")
     assert "The guess is 3." in seat.at(tail).text and "You said" not in lead.text
-    seat.press("room-leave")
+    seat.click("room-leave")
     assert "You said" not in seat.at(Q).text
 
 
 def test_followers_keep_their_batch_and_may_open_the_leads(led):
     lead, code = led
-    lead.press("room-reveal")
+    lead.click("room-reveal")
     seat = Seat(code)
     own = seat.app.session_state["drafts"][Q]
     own.do(edits.set_cell, 0, "reward", "7")
@@ -355,13 +347,13 @@ def test_followers_keep_their_batch_and_may_open_the_leads(led):
     lead.run().run()
     seat.run()
     assert "stage score" in seat.text and "row 4" not in seat.text
-    seat.press("room-batch")
+    seat.click("room-batch")
     assert "row 4" in seat.text
     shown = seat.app.session_state["room-followed"][Q]
     assert shown.state.batch().reward[[0, 11]].tolist() == [0.5, 3]
     shown.do(edits.set_cell, 0, "reward", "5")  # the lead's batch may be edited
     assert own.states == history
-    seat.press("room-own")
+    seat.click("room-own")
     assert "row 4" not in seat.text
     assert seat.app.session_state["drafts"][Q].state.batch().reward[0] == 7
 
@@ -406,10 +398,10 @@ def test_the_news_tell_no_stranger_which_code_is_a_room(led):
 
 def test_nobody_is_told_of_the_split_or_the_answer_before_the_reveal(led):
     lead, code = led
-    learner = Seat(code, seat="a-learner").press("choice-partial_groups-2")
+    learner = Seat(code, seat="a-learner").click("choice-partial_groups-2")
     for waits in (learner.asks("so_far")[1], lead.asks("tally")[1]):
         assert "Negative" not in waits["said"] and "reveal" not in waits
-    lead.press("room-reveal")
+    lead.click("room-reveal")
     drawn, now = lead.asks("tally")
     assert now == drawn and "Negative: <b>1</b>, the answer" in now["said"]
     lead.cookie = "no seat of the room"
@@ -420,9 +412,9 @@ def test_the_news_of_a_reveal_bring_the_board_before_the_page_is_drawn(led):
     """The faulty numbers are the engine's on the original batch, and the verdict
     is about the learner's own vote."""
     lead, code = led
-    learner = Seat(code, seat="a-learner").press("choice-partial_groups-2")
+    learner = Seat(code, seat="a-learner").click("choice-partial_groups-2")
     given = learner.asks("so_far")[0]
-    lead.press("room-reveal")
+    lead.click("room-reveal")
     now = learner.asks("so_far")[1]
     assert "Negative: <b>1</b>, yours, the answer" in now["said"]
     board = now["reveal"]
@@ -445,7 +437,7 @@ def test_a_board_that_is_edited_after_the_reveal_is_open_before_its_page(visit, 
     edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "7"}
     board = taken(draft, {"epoch": draft.epoch, "edits": [edit]})
     assert board["covered"] and len(board["panels"][0]["engines"]) == 1
-    lead.press("room-reveal")
+    lead.click("room-reveal")
     board = taken(draft, {"epoch": draft.epoch, "edits": []})
     assert not board["covered"] and len(board["panels"][0]["engines"]) == 2
 
@@ -455,16 +447,16 @@ def test_a_training_run_is_voted_on_and_learners_are_taken_there(visit, led):
     rooms = widgets.rooms()
     asked = next(s for s in plan() if s.trains and s.bug != studied()[0])
     lead = visit("consequences", {"seat": "the-lead"}, room=code, bug=asked.bug)
-    assert "room-reveal" in buttons(lead)
-    assert not [key for key in buttons(lead) if key.startswith("training-choice")]
+    assert "room-reveal" in lead.buttons
+    assert not [key for key in lead.buttons if key.startswith("training-choice")]
     assert rooms.room(code).position.question == asked.question
     learner = visit("consequences", {"seat": "a-learner"}, room=code)
     assert learner.app.session_state["desk"].run.bug == asked.bug
-    press(learner, "training-choice-less")
+    learner.click("training-choice-less")
     assert rooms.room(code).counts == {asked.question: {1: 1}}
-    assert "You said" in learner.text and "training-choice-less" in buttons(learner)
-    press(lead, "room-reveal")
-    assert not [k for k in buttons(learner.run()) if k.startswith("training-choice")]
+    assert "You said" in learner.text and "training-choice-less" in learner.buttons
+    lead.click("room-reveal")
+    assert not [k for k in learner.run().buttons if k.startswith("training-choice")]
     assert "The lead has revealed the answer" in learner.text
     said = panel.results(rooms.room(code)).values.tolist()
     assert [line[0] for line in said] == [asked.ask.replace("-", "\u2212")] * 3
@@ -474,7 +466,7 @@ def test_a_training_run_is_voted_on_and_learners_are_taken_there(visit, led):
     for step, after in zip(steps, steps[1:]):
         if step.trains and after.trains:  # on the same page
             lead.put("training-bug-1", step.bug)
-            press(lead, "plan-next")
+            lead.click("plan-next")
             assert rooms.room(code).position.question == after.question
 
 
@@ -484,25 +476,25 @@ def test_how_a_plan_opens_and_closes_is_voted_on(visit, led, step):
     rooms = widgets.rooms()
     page = step.question
     lead = visit(page, {"seat": "the-lead"}, room=code)
-    assert "step-0" not in buttons(lead) and step.choices[2] in lead.text
+    assert "step-0" not in lead.buttons and step.choices[2] in lead.text
     assert rooms.room(code).position.question == page
     learner = visit(page, {"seat": "a-learner"}, room=code)
-    press(learner, "step-1")
+    learner.click("step-1")
     assert rooms.room(code).counts == {page: {1: 1}}
     assert f"You said **{step.choices[1]}**" in learner.text
     assert step.truth not in learner.text
-    press(lead, "room-reveal")
+    lead.click("room-reveal")
     for seat in (lead, learner.run()):
-        assert step.truth in seat.text and "step-0" not in buttons(seat)
+        assert step.truth in seat.text and "step-0" not in seat.buttons
     lines = panel.results(rooms.room(code)).values.tolist()
     assert [line[1] for line in lines] == [*step.choices]
     assert [line[2] for line in lines] == [0, 1, 0]
     assert [line[3] for line in lines] == ["yes" * (step is OPENING), "", ""]
     held = [one for one in plan() if one.begin >= 0]
     assert f"Step {1 if step is OPENING else len(held)} of {len(held)}" in lead.text
-    assert ("plan-next" in buttons(lead)) == (step is OPENING)
-    press(lead, "room-hide")
-    press(learner.run(), "step-skip")
+    assert ("plan-next" in lead.buttons) == (step is OPENING)
+    lead.click("room-hide")
+    learner.run().click("step-skip")
     assert step.truth in learner.text and rooms.room(code).counts == {}
 
 
@@ -528,7 +520,7 @@ def test_who_does_not_follow_is_told_where_the_lead_is(led):
     title = gradebook.load("partial_groups-tail").title
     assert f"The lead is at “{title}”" in seat.run().app.button(key="room-way").label
     seat.app.session_state["stays"] = True  # the page's own choice of a case
-    seat.press("room-way")
+    seat.click("room-way")
     assert not seat.has("room-way")
     assert seat.app.session_state["cases"][Q] == "partial_groups-tail"
 
@@ -552,7 +544,7 @@ def test_too_many_wrong_codes_have_to_wait(sheet, monkeypatch):
     monkeypatch.setattr(widgets, "client", lambda: "one machine")
     sheet.widget("room-code").set_value("AAAAAA")
     for _ in range(2):
-        press(sheet, "room-join")
+        sheet.click("room-join")
     assert "Too many wrong codes" in sheet.app.warning[0].value
 
 
@@ -560,9 +552,9 @@ def test_who_opens_many_rooms_has_to_wait(visit, monkeypatch):
     """Other browsers of the machine, too."""
     monkeypatch.setattr(widgets.OPENINGS, "free", -100)
     monkeypatch.setattr(widgets, "client", lambda: "192.0.2.1")
-    first = press(visit("session", {"seat": "one"}), "room-open")
+    first = visit("session", {"seat": "one"}).click("room-open")
     assert "gb-code" in first.text
-    second = press(visit("session", {"seat": "another"}), "room-open")
+    second = visit("session", {"seat": "another"}).click("room-open")
     said = second.app.warning[0].value
     assert re.search(r"Many rooms were opened.* again in \d+ s", said)
     assert "gb-code" not in second.text
@@ -590,18 +582,15 @@ def test_a_closed_room_is_said_and_can_be_left(led):
     widgets.rooms().close(code, "the-lead")
     assert "is closed" in seat.run().text
     assert seat.app.button(key="room-leave").label == "Go on alone"
-    seat.press("room-leave")
+    seat.click("room-leave")
     assert "closed" not in seat.text and seat.covered
 
 
-def test_a_room_that_never_was_is_said(sheet):
+def test_a_room_that_never_was_or_is_full_is_said(sheet, led, monkeypatch):
+    _, code = led
     assert "No room with the code B is open" in Seat("<b>**").app.warning[0].value
     sheet.widget("room-code").set_value("nope")
-    assert "NOPE" in press(sheet, "room-join").app.warning[0].value
-
-
-def test_a_full_room_is_said(led, monkeypatch):
-    _, code = led
+    assert "NOPE" in sheet.click("room-join").app.warning[0].value
     monkeypatch.setattr("gradebook.classroom.room.MOST_SEATS", 0)
     assert "at most 0 learners" in Seat(code).text
 
@@ -613,6 +602,6 @@ def test_the_presenter_view_is_on_by_the_address_alone():
     plain, shown = Seat(), Seat(present="1")
     assert plain.covered and "room" not in plain.text.lower()  # nothing of a room
     assert not plain.has("present-leave") and shown.has("present-leave")
-    shown.press("present-leave")
+    shown.click("present-leave")
     assert not shown.has("present-leave")
     assert "present" not in shown.app.query_params

@@ -105,8 +105,7 @@ def test_the_lead_sees_how_far_the_plan_has_come(visit):
     page.app.button(key="plan-next").click()
     assert f"Step 3 of {count}" in page.run().text
     assert widgets.rooms().room(code).position.question == second.question
-    page.app.button(key="plan-next").click()
-    page.run()
+    page.click("plan-next")
     assert widgets.rooms().room(code).position.question == third.question
     widgets.rooms().close(code, "a-lead")
 
