@@ -101,6 +101,7 @@ def view(
         panel["reach"] = [start, widened(start, (x for x in drawn if x is not None))]
     came, shown = draft.original.batch, panels[numbered]
     same_rows = draft.edited and came.rows == rows
+    refusals = [why for _, why in draft.refused.values()]
     data: dict[str, Any] = {
         "name": draft.scenario.name,
         "title": draft.scenario.title,
@@ -109,9 +110,7 @@ def view(
         "row": draft.row,
         "history": [draft.at, len(draft.states)],
         "edited": draft.edited,
-        "notes": list(
-            dict.fromkeys([*draft.notes, *(why for _, why in draft.refused.values())])
-        ),
+        "notes": [*dict.fromkeys([*draft.notes, *refusals])],
         "covered": covered,
         "names": list(names),
         "stale": " ".join(draft.faults),

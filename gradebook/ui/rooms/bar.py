@@ -27,7 +27,7 @@ from gradebook.ui.parts.predict import Progress, choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.widget import table
 from gradebook.ui.rooms import seat
-from gradebook.ui.rooms.news import batch, follow, following, news, question, way_to
+from gradebook.ui.rooms.news import follow, following, news, question, ways
 
 before = follow
 
@@ -180,6 +180,12 @@ def _learner(
         st.warning(words.plain(words.place(error)))
         _leave_button()
         return None
+
+    def switch() -> None:
+        """The learner follows the lead from now on, or does not, on every page."""
+        seat.act(Rooms.follow, keys.widget("room-follow"))
+        keys.SEEN.drop()
+
     room = seat.rooms().room(code)
     vote = seat.rooms().choices(code, seat.seat()).get(name)
     text = _standing(room, name, vote) if name else text
@@ -189,23 +195,15 @@ def _learner(
         st.toggle(
             "Follow the lead",
             key="room-follow",
-            on_change=_switch,
+            on_change=switch,
             help="Takes you to the lead's question and stage. Your batch stays your"
             " own.",
         )
         _leave_button()
-        way_to(room.position, name)
-        if scenario:
-            batch(room.position, scenario)
+        ways(room.position, name, scenario)
     part = "" if not name else "split" if name in room.revealed else "so_far"
     news(room, part, name, vote)
     return Standing(name in room.revealed or vote == LOOKED, vote)
-
-
-def _switch() -> None:
-    """The learner follows the lead from now on, or does not, on every page."""
-    seat.act(Rooms.follow, keys.widget("room-follow"))
-    keys.SEEN.drop()
 
 
 def settle(code: str, own: str, progress: Progress, name: str) -> None:

@@ -17,7 +17,7 @@ import math
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
@@ -49,8 +49,7 @@ from gradebook.ui.security import own_path, seat_of
 
 @dataclass(frozen=True)
 class Question:
-    """A question as it stands on its page; `answer` is the right choice, None
-    where there is none."""
+    """A question as it stands on its page, with the right choice if there is one."""
 
     text: str
     choices: tuple[str, ...]
@@ -129,41 +128,31 @@ def follow(page: str) -> dict[str, str] | None:
     return query
 
 
-def way_to(place: Position | None, question: str) -> None:
-    """Where the lead is, with a way there, where that is elsewhere."""
-    if place is None or place.page not in page_files() or place.question == question:
-        return
-    title = page_title(page_files()[place.page])
-    if place.page in bug_files():
-        title = load(place.question).title
-    st.button(
-        f"The lead is at “{words.plain(title)}”. Go there",
-        key="room-way",
-        type="tertiary",
-        on_click=keys.GO.put,
-        args=(True,),
-    )
-
-
-def batch(place: Position | None, scenario: Scenario) -> None:
-    """The lead's batch and the learner's own, one click apart."""
-    if scenario.name in keys.FOLLOWED.get():
+def ways(place: Position | None, name: str, scenario: Scenario | None) -> None:
+    """The way to the lead, where that is at another question than this one; on a
+    bug's page, the lead's batch and the learner's own, one click apart."""
+    if place and place.page in page_files() and place.question != name:
+        title = page_title(page_files()[place.page])
+        if place.page in bug_files():
+            title = load(place.question).title
+        label = f"The lead is at “{words.plain(title)}”. Go there"
+        go = partial(keys.GO.put, True)
+        st.button(label, key="room-way", type="tertiary", on_click=go)
+    if scenario and scenario.name in keys.FOLLOWED.get():
         st.button("Back to my batch", key="room-own", on_click=keys.FOLLOWED.drop)
-    elif place is not None and place.question == scenario.name:
+    elif scenario and place and place.question == scenario.name:
         st.button("Open the lead's batch", key="room-batch", on_click=_open_batch)
 
 
 def _open_batch() -> None:
     """The lead's batch as it stands now, in place of the learner's own."""
     room = seat.here()
-    if room is None or room.position is None:
-        return
-    place = room.position
-    state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
-    draft = Draft(state.scenario)
-    draft.become(state)
-    draft.stage = place.stage
-    keys.FOLLOWED.put({place.question: draft})
+    if room and (place := room.position):
+        state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
+        draft = Draft(state.scenario)
+        draft.become(state)
+        draft.stage = place.stage
+        keys.FOLLOWED.put({place.question: draft})
 
 
 # The news
@@ -182,9 +171,6 @@ RUN = 0.04
 """Seconds that a server needs to draw one learner's page. The browsers choose
 their moments by chance, so that the pages are not all drawn at once."""
 CLOSED = {"draw": "closed", "said": "", "have": "closed"}
-PARTS = ("heads", "tally", "so_far")
-"""The learners who are here; for the lead, how many have answered; for those who
-wait, the same."""
 _next: dict[str, asyncio.Future[Room | None]] = {}
 """The next state of each room that browsers wait for."""
 
@@ -194,7 +180,9 @@ def news(room: Room, part: str = "", name: str = "", vote: int | None = None) ->
     room has gone on.
 
     room  as it was when the page was drawn
-    part  one of PARTS; "split", the answers to a question that was revealed
+    part  "heads", the learners who are here; how many have answered: "tally" for
+          the lead, "so_far" for those who wait; "split", the answers to a question
+          that was revealed
     name  of the question on the page, '' for none
     vote  the learner's own
     """
@@ -210,7 +198,7 @@ def news(room: Room, part: str = "", name: str = "", vote: int | None = None) ->
     _mount(
         key=f"room-news-{part}",
         data=[{"asked": path, **_told(room, asked)}],
-        width="content" if part in PARTS else "stretch",
+        width="stretch" if part in ("", "split") else "content",
         on_draw_change=lambda: None,
     )
 
