@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from gradebook.logs.recording import recording
     from gradebook.output import figures
     from gradebook.output.figures import compare
-    from gradebook.trainers.laws import laws
-    from gradebook.trainers.probe import probe
+    from gradebook.trainers.probe import laws, probe
     from gradebook.trainers.releases import releases
 
 LATE = {
@@ -48,7 +47,7 @@ LATE = {
     "WrongAdvantages": "gradebook.logs.guard",
     "check": "gradebook.logs.log",
     "compare": "gradebook.output.figures",
-    "laws": "gradebook.trainers.laws",
+    "laws": "gradebook.trainers.probe",
     "probe": "gradebook.trainers.probe",
     "recording": "gradebook.logs.recording",
     "releases": "gradebook.trainers.releases",

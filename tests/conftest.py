@@ -138,19 +138,10 @@ class Visit:
 
     def widget(self, key):
         """The widget with this key, of whatever kind."""
-        kinds = (
-            "button",
-            "button_group",
-            "checkbox",
-            "number_input",
-            "selectbox",
-            "text_area",
-            "text_input",
-            "toggle",
-        )
+        kinds = "button button_group checkbox number_input selectbox text_area"
         (found,) = [
             widget
-            for kind in kinds
+            for kind in [*kinds.split(), "text_input", "toggle"]
             for widget in getattr(self.app, kind)
             if re.fullmatch(re.escape(key) + "(__at__[0-9-]+)?", widget.key or "")
         ]

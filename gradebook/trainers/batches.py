@@ -1,4 +1,5 @@
-"""The batches that a probe calls a function on: rewards by prompt.
+"""The batches that a probe calls a function on, rewards by prompt, and what the
+function answers.
 
 Each tells some computations apart that all others confuse. Random rewards are
 float32 numbers, so that a trainer of either precision is given the same ones;
@@ -7,15 +8,20 @@ those near 100 have sums that float32 rounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import copy
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradebook.cases.link import encode, query_string
 from gradebook.cases.scenario import SANDBOX, case
 from gradebook.cases.state import start
 from gradebook.cases.table import Table
+from gradebook.core.errors import GradebookError
 from gradebook.core.settings import Settings
+from gradebook.trainers.child import Unusable
 
 Rewards = list[list[Any]]
 """A number or None for each row, by prompt."""
@@ -111,6 +117,80 @@ def smaller(rewards: Rewards) -> Iterator[Rewards]:
         for rounder in (0, 1) if group[n] not in (0, 1, None) else ():
             changed = [*group[:n], rounder, *group[n + 1 :]]
             yield [*rewards[:p], changed, *rewards[p + 1 :]]
+
+
+# What a function answers
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a function gave for a batch: advantages, or none and what went wrong."""
+
+    batch: str
+    rewards: Rewards
+    advantages: Advantages = field(default_factory=list)
+    trouble: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Groups of one size with spread, and none of their rewards missing."""
+        spread = all(len({*group}) > 1 for group in self.rewards)
+        return spread and len(self.sizes) == 1 and not self.misses
+
+    @property
+    def sizes(self) -> set[int]:
+        """The sizes of its groups."""
+        return {*map(len, self.rewards)}
+
+    @property
+    def misses(self) -> bool:
+        """A reward is missing."""
+        return None in flat(self.rewards)
+
+
+class Calls:
+    """The function, checked, with each answer kept."""
+
+    def __init__(self, function: Callable[[Rewards], Any]) -> None:
+        self.function = function
+        self.kept: dict[str, Answer] = {}
+
+    def answer(self, rewards: Rewards, batch: str = "") -> Answer:
+        """What the function gives for a batch of this name."""
+        key = json.dumps(rewards)
+        if key not in self.kept:
+            try:
+                advantages = checked(rewards, self.function(copy.deepcopy(rewards)))
+                self.kept[key] = Answer(batch, rewards, advantages)
+            except Exception as error:
+                what = str(error)
+                if not isinstance(error, Unusable):
+                    what = f"{type(error).__name__}: {what}"
+                self.kept[key] = Answer(batch, rewards, [], what[:300])
+        return self.kept[key]
+
+    def __call__(self, rewards: Rewards) -> Advantages:
+        answer = self.answer(rewards)
+        if answer.trouble:
+            raise GradebookError(answer.trouble)
+        return answer.advantages
+
+
+def checked(rewards: Rewards, answer: Any) -> Advantages:
+    """Advantages in the shape of the rewards. Raises Unusable."""
+    try:
+        shape = [len(group) for group in answer]
+        if any(isinstance(a, str) for group in answer for a in group):
+            raise Unusable("returned text")
+        values = [[math.nan if a is None else float(a) for a in g] for g in answer]
+    except (TypeError, ValueError):
+        raise Unusable(f"returned no groups of numbers: {answer!r:.60}") from None
+    if shape != [len(group) for group in rewards]:
+        raise Unusable(f"returned another shape: {shape} rows by prompt")
+    wrong = [a for a in flat(values) if not math.isfinite(a)]
+    if wrong:
+        raise Unusable("returned " + ("NaN" if math.isnan(wrong[0]) else "infinity"))
+    return values
 
 
 # The page of the app that shows a batch beside both engines

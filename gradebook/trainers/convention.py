@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -23,39 +23,13 @@ from gradebook.logs.judging.naming import as_steps, computations_of
 from gradebook.logs.judging.reading import Reading, plainness
 from gradebook.logs.judging.space import BASELINES
 from gradebook.logs.judging.views import fit
-from gradebook.trainers.batches import Advantages, Rewards, cut, flat
+from gradebook.trainers.batches import Advantages, Answer, Rewards, cut, flat
 
 LAWS = tuple(law.__name__ for law in EIGHT)
 """The eight laws, by name."""
 
 SHOWN = frozenset({"prompt", "reward", "scored"})
 """The columns that groups of rewards have."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a function gave for a batch: advantages, or none and what went wrong."""
-
-    batch: str
-    rewards: Rewards
-    advantages: Advantages = field(default_factory=list)
-    trouble: str = ""
-
-    @property
-    def is_whole(self) -> bool:
-        """Groups of one size with spread, and none of their rewards missing."""
-        spread = all(len({*group}) > 1 for group in self.rewards)
-        return spread and len(self.sizes) == 1 and not self.misses
-
-    @property
-    def sizes(self) -> set[int]:
-        """The sizes of its groups."""
-        return {*map(len, self.rewards)}
-
-    @property
-    def misses(self) -> bool:
-        """A reward is missing."""
-        return None in flat(self.rewards)
 
 
 def readings_of(answers: Sequence[Answer]) -> list[Reading]:

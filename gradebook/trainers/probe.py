@@ -3,20 +3,19 @@ convention, the eight laws, and the known bugs that give its numbers."""
 
 from __future__ import annotations
 
-import copy
 import html
 import json
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradebook.analysis.law_check import (
     BROKEN,
     CLEAREST,
+    HOLDS,
     NOT_MEASURED,
     REFUSED,
     Outcome,
@@ -27,7 +26,7 @@ from gradebook.analysis.law_check import (
     words,
 )
 from gradebook.cases.scenario import bug
-from gradebook.core.errors import GradebookError, refuse
+from gradebook.core.errors import choice, refuse
 from gradebook.core.settings import Settings
 from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.reading import Reading
@@ -35,6 +34,8 @@ from gradebook.trainers.batches import (
     BATCHES,
     LAW_BATCHES,
     Advantages,
+    Answer,
+    Calls,
     Rewards,
     flat,
     sandbox,
@@ -43,7 +44,6 @@ from gradebook.trainers.batches import (
 from gradebook.trainers.child import Child, Unusable
 from gradebook.trainers.convention import (
     LAWS,
-    Answer,
     bugs_of,
     by_design,
     fits,
@@ -51,6 +51,9 @@ from gradebook.trainers.convention import (
     settings_of,
     words_of,
 )
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
 
 
 @dataclass(frozen=True)
@@ -212,51 +215,6 @@ def examine(
     )
 
 
-class Calls:
-    """The function, checked, with each answer kept."""
-
-    def __init__(self, function: Callable[[Rewards], Any]) -> None:
-        self.function = function
-        self.kept: dict[str, Answer] = {}
-
-    def answer(self, rewards: Rewards, batch: str = "") -> Answer:
-        """What the function gives for a batch of this name."""
-        key = json.dumps(rewards)
-        if key not in self.kept:
-            try:
-                advantages = checked(rewards, self.function(copy.deepcopy(rewards)))
-                self.kept[key] = Answer(batch, rewards, advantages)
-            except Exception as error:
-                kind = (
-                    "" if isinstance(error, Unusable) else f"{type(error).__name__}: "
-                )
-                self.kept[key] = Answer(batch, rewards, [], f"{kind}{error}"[:300])
-        return self.kept[key]
-
-    def __call__(self, rewards: Rewards) -> Advantages:
-        answer = self.answer(rewards)
-        if answer.trouble:
-            raise GradebookError(answer.trouble)
-        return answer.advantages
-
-
-def checked(rewards: Rewards, answer: Any) -> Advantages:
-    """Advantages in the shape of the rewards. Raises Unusable."""
-    try:
-        shape = [len(group) for group in answer]
-        if any(isinstance(a, str) for group in answer for a in group):
-            raise Unusable("returned text")
-        values = [[math.nan if a is None else float(a) for a in g] for g in answer]
-    except (TypeError, ValueError):
-        raise Unusable(f"returned no groups of numbers: {answer!r:.60}") from None
-    if shape != [len(group) for group in rewards]:
-        raise Unusable(f"returned another shape: {shape} rows by prompt")
-    wrong = [a for a in flat(values) if not math.isfinite(a)]
-    if wrong:
-        raise Unusable("returned " + ("NaN" if math.isnan(wrong[0]) else "infinity"))
-    return values
-
-
 def _explaining(
     readings: Sequence[Reading], answers: Sequence[Answer]
 ) -> Reading | None:
@@ -298,14 +256,9 @@ def _laws(
             suits = law != "missing" and not constant
         if not suits:
             return Outcome(NOT_MEASURED, "")
-
-        def allowed(step: dict[str, list]) -> list[float]:
-            return rounding(groups_of(step), law == "flat", settings)
-
-        step = step_of(rewards)
-        return judge(
-            law, on_groups(calls), step, settings, allowed, designed.get(law, "")
-        )
+        allowed = partial(rounding, settings, law == "flat")
+        step, reason = step_of(rewards), designed.get(law, "")
+        return judge(law, on_groups(calls), step, settings, allowed, reason)
 
     def breaks(law: str, rewards: Rewards) -> bool:
         return outcome(law, rewards).answer == BROKEN
@@ -333,9 +286,10 @@ def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
     return rewards
 
 
-def rounding(groups: Rewards, exact: bool, settings: Settings) -> list[float]:
+def rounding(settings: Settings, exact: bool, step: dict[str, list]) -> list[float]:
     """How far float32 may move each row's advantage: its spacing at the
     rewards' size over the deviation that divides."""
+    groups = groups_of(step)
     scored = [[r for r in group if r is not None] for group in groups]
     largest = max(map(abs, flat(scored)), default=0.0)
     spacing = 16 * 2**-24 * max(largest, 1e-3)
@@ -379,3 +333,45 @@ def _bugs(
             link = sandbox(least, settings, bugs[0])
             seen[bugs[0]] = Shown(least, calls(least), sentence, link)
     return seen
+
+
+def laws(
+    function: Callable[..., Any],
+    expected: Mapping[str, str] | None = None,
+    declared: Mapping[str, Any] | None = None,
+) -> list[ParameterSet]:
+    """The eight laws as pytest parameters, for any function from rewards to
+    advantages: call one, and it fails where the law is broken. A law in
+    `expected` must be broken, for the reason given there.
+
+        @pytest.mark.parametrize("law", gradebook.laws(advantages, expected={
+            "flat": "float32 rounding over eps 1e-6"}))
+        def test_law(law):
+            law()
+
+    >>> [law.id for law in laws(list)][:2]
+    ['order', 'other_prompts']
+
+    Raises GradebookError for a law that does not exist.
+    """
+    import pytest
+
+    judged = cache(lambda: probe(function, declared))  # when the first test asks
+
+    def check(name: str) -> None:
+        answer = judged().laws[name]
+        if answer == BROKEN:
+            shown = judged().shown[name]
+            batch = f"Rewards {shown.rewards} give {shown.advantages}."
+            raise AssertionError(f"{shown.sentence} {batch}")
+        if answer != HOLDS:
+            pytest.skip(answer)
+
+    marks = {
+        choice(name, LAWS, "expected"): [pytest.mark.xfail(strict=True, reason=reason)]
+        for name, reason in (expected or {}).items()
+    }
+    return [
+        pytest.param(partial(check, name), id=name, marks=marks.get(name, []))
+        for name in LAWS
+    ]

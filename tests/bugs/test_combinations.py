@@ -151,11 +151,6 @@ def test_each_swapped_stage_is_one_bug_with_the_whole_engine():
         assert each.faulty is getattr(engine, each.stage)
 
 
-def test_an_unknown_bug_is_an_error():
-    with pytest.raises(GradebookError, match="key 'bug': expected one"):
-        swaps(["partial_groups", "partial_group"])
-
-
 def test_bugs_of_one_stage_that_drop_no_condition_are_refused(monkeypatch):
     monkeypatch.setattr(bugs, "swap", lambda n: replace(swap(n), drops=()))
     with pytest.raises(GradebookError) as raised:

@@ -6,25 +6,19 @@ from fractions import Fraction
 
 import pytest
 import torch
+from engine.traces import trace
 
-import gradebook
-from gradebook import CORRECT, Batch, Settings
+from gradebook import Settings
 
 EPS = 1e-6
 
 
-def others(**given):
-    return Settings(baseline="leave_one_out", scale="others_std", eps=EPS, **given)
+OTHERS = Settings(baseline="leave_one_out", scale="others_std", eps=EPS)
 
 
-def divisors(rewards, settings=None, **rows):
-    batch = Batch(
-        prompt=rows.pop("prompt", [0] * len(rewards)),
-        reward=rewards,
-        settings=settings or others(),
-        **rows,
-    )
-    return gradebook.run(CORRECT, batch).scale.tolist()
+def divisors(rewards, prompt=None, **more):
+    prompt = prompt or [0] * len(rewards)
+    return trace(prompt, rewards, settings=OTHERS, **more).scale.tolist()
 
 
 def exact(rewards, ddof=1):
@@ -60,7 +54,7 @@ def exact(rewards, ddof=1):
 )
 @pytest.mark.parametrize("ddof", [1, 0])
 def test_the_divisor_is_the_exact_one(rewards, ddof):
-    found = divisors(rewards, others(ddof=ddof))
+    found = divisors(rewards, ddof=ddof)
     assert found == pytest.approx(exact(rewards, ddof), rel=1e-9)
 
 
@@ -95,7 +89,7 @@ def test_groups_do_not_mix_and_spread_about_does_not_matter():
     rewards = [0, 10, 1, 20, 5, 40]
     apart = exact([0, 1, 5]), exact([10, 20, 40])
     for about in ("mean", "baseline"):
-        found = divisors(rewards, others(spread_about=about), prompt=prompt)
+        found = divisors(rewards, prompt, spread_about=about)
         assert found[0::2] == pytest.approx(apart[0])
         assert found[1::2] == pytest.approx(apart[1])
 
@@ -106,12 +100,7 @@ def test_a_row_that_does_not_count_changes_no_divisor():
 
 
 def test_a_row_in_no_group_is_not_divided():
-    batch = Batch(
-        prompt=[0, 0, 0, 1],
-        reward=[1, 2, 4, 9],
-        settings=others(group_size=3),
-    )
-    engine = gradebook.bug("partial_groups").engine
-    found = gradebook.run(engine, batch)
+    rows = {"settings": OTHERS, "group_size": 3}
+    found = trace([0, 0, 0, 1], [1, 2, 4, 9], "partial_groups", **rows)
     assert found.group.tolist() == [0, 0, 0, -1]
     assert found.scale[3] == 1

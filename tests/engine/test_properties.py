@@ -3,6 +3,7 @@
 import pytest
 import torch
 from drawn import TOKENS, any_settings, columns, rewards, taken
+from engine.traces import REPLICAS
 from hypothesis import assume, given
 from hypothesis import settings as trying
 from hypothesis import strategies as st
@@ -11,7 +12,6 @@ import gradebook
 from gradebook import CORRECT, ESTIMATORS, Batch, Settings
 from gradebook.core.settings import CHOICES
 
-REPLICAS = {name: gradebook.bug(name).engine for name in gradebook.BUGS}
 ONE_VOTER = ("length_weighted_mean", "second_best")
 """Baselines that look at the voting row of a rollout alone."""
 

@@ -1,25 +1,17 @@
 """Which rows vote: scored rows, and one row of each rollout."""
 
 import pytest
+from engine.traces import trace
 
-import gradebook
-from gradebook import CORRECT, Batch, Settings
+from gradebook import Settings
 
 NONE = Settings(scale="none")
 LOO = Settings(baseline="leave_one_out", scale="none")
 
 
-def trace(settings=NONE, **rows):
-    return gradebook.run(CORRECT, Batch(**rows, settings=settings))
-
-
 def test_a_row_without_a_score_neither_learns_nor_votes():
     # (2 + 1 + 1) / 3 = 4/3; the filler 0 would make it 1.
-    found = trace(
-        prompt=[0] * 4,
-        reward=[2, 1, 1, 0],
-        scored=[True, True, True, False],
-    )
+    found = trace([0] * 4, [2, 1, 1, 0], settings=NONE, scored=[1, 1, 1, 0])
     assert found.credited.tolist() == [True, True, True, False]
     assert found.counted.tolist() == [True, True, True, False]
     assert found.advantage.tolist() == pytest.approx([2 / 3, -1 / 3, -1 / 3, 0])
@@ -29,8 +21,9 @@ def test_a_row_without_a_score_neither_learns_nor_votes():
 def test_the_filler_of_a_row_without_a_score_moves_no_row(filler):
     rows = {"prompt": [0] * 3, "scored": [1, 1, 0]}
     for settings in (NONE, LOO, Settings(), Settings(scale="others_std")):
-        found = trace(settings, reward=[1, 0, filler], **rows).advantage
-        expected = trace(settings, reward=[1, 0, 9], **rows).advantage
+        rows["settings"] = settings
+        found = trace(reward=[1, 0, filler], **rows).advantage
+        expected = trace(reward=[1, 0, 9], **rows).advantage
         assert found.equal(expected)
 
 
@@ -41,7 +34,7 @@ def test_a_rollout_in_several_rows_votes_once():
         "rollout": [0, 0, 0, 1, 2],
         "reward": [1, 1, 1, 0, 0.5],
     }
-    found = trace(Settings(eps=0), **rows)
+    found = trace(**rows, eps=0)
     assert found.counted.tolist() == [True, False, False, True, True]
     assert found.advantage.tolist() == pytest.approx([1, 1, 1, -1, 0])
 
@@ -52,7 +45,7 @@ def test_two_prompts_may_reuse_the_number_of_a_rollout():
         "rollout": [0, 1, 0, 1],
         "reward": [0, 2, 4, 8],
     }
-    found = trace(**rows)
+    found = trace(**rows, settings=NONE)
     assert found.counted.all()
     assert found.advantage.tolist() == [-1, 1, -2, 2]
 
@@ -65,7 +58,7 @@ def test_the_first_credited_row_votes_where_rewards_of_a_rollout_differ():
         "reward": [9, 3, 5, 1],
         "mask": [[0], [1], [1], [1]],
     }
-    found = trace(**rows)
+    found = trace(**rows, settings=NONE)
     assert found.counted.tolist() == [False, True, False, True]
     assert found.advantage.tolist() == [0, 1, 3, -1]
 
@@ -76,20 +69,14 @@ def test_leave_one_out_leaves_out_the_vote_of_the_rows_rollout():
         "rollout": [0, 1, 1, 1],
         "reward": [1, 0, 0, 0],
     }
-    assert trace(LOO, **rows).advantage.tolist() == [1, -1, -1, -1]
+    assert trace(**rows, settings=LOO).advantage.tolist() == [1, -1, -1, -1]
 
 
 def test_leave_one_out_keeps_a_vote_that_another_group_has():
     # Strides of two cut rollout 1 in half: rows 0 and 1, rows 2 and 3. Row
     # 2 is not in row 1's group, so the group's only vote is row 3's.
-    batch = Batch(
-        prompt=[0] * 4,
-        rollout=[0, 1, 1, 2],
-        reward=[4, 0, 0, 6],
-        settings=Settings(baseline="leave_one_out", scale="none", group_size=2),
-    )
-    engine = gradebook.bug("partial_groups").engine
-    found = gradebook.run(engine, batch)
+    rows = {"rollout": [0, 1, 1, 2], "settings": LOO, "group_size": 2}
+    found = trace([0] * 4, [4, 0, 0, 6], "partial_groups", **rows)
     assert found.counted.tolist() == [True, True, False, True]
     assert found.baseline.tolist() == [0, 4, 6, 6]
 
@@ -99,6 +86,6 @@ def test_a_lone_rollout_in_three_rows_is_alone(lone_row, advantage):
     rows = {"prompt": [0] * 3, "rollout": [5] * 3, "reward": [0.7] * 3}
     for baseline in ("group_mean", "leave_one_out"):
         settings = Settings(baseline=baseline, lone_row=lone_row, scale="none")
-        found = trace(settings, **rows)
+        found = trace(**rows, settings=settings)
         assert found.advantage.tolist() == [advantage] * 3
         assert found.trained.tolist() == [lone_row == "raw"] * 3

@@ -14,8 +14,7 @@ ENGINES = {"correct": CORRECT, **REPLICAS}
 
 def trace(prompt, reward, engine="correct", settings=None, **more):
     """One run. Other keywords are settings, or fields of the batch."""
-    names = ("mask", "eos", "step", "steps", "kept_steps", "logp", "ref_logp")
-    rows = {name: more.pop(name) for name in names if name in more}
+    rows = {name: more.pop(name) for name in [*more] if name not in Settings()}
     chosen = Settings(**{**(settings or {}), **more})
     batch = Batch(prompt, reward, **rows, settings=chosen)
     return gradebook.run(ENGINES[engine], batch)

@@ -1,4 +1,5 @@
-"""Functions that the tests probe, in a module that another process can load."""
+"""Functions that the tests probe, in a module that another process can load, and
+a file of a release that was never made."""
 
 import statistics
 import time
@@ -41,10 +42,6 @@ def missing_is_zero(groups):
     return [[r - statistics.fmean(g) for r in g] for g in known]
 
 
-def raises(groups):
-    raise ValueError("no such thing")
-
-
 def sleeps(groups):
     time.sleep(60)
 
@@ -53,31 +50,6 @@ def ends(groups):
     import os
 
     os._exit(3)
-
-
-def flattens(groups):
-    return [r for group in groups for r in group]
-
-
-def transposes(groups):
-    return [[0.0] * (len(group) + 1) for group in groups]
-
-
-def writes(groups):
-    return [["0.5" for _ in group] for group in groups]
-
-
-def nan(groups):
-    return [[float("nan")] * len(group) for group in groups]
-
-
-def infinite(groups):
-    return [[float("inf")] * len(group) for group in groups]
-
-
-def changes(groups):
-    groups[0][0] = 9.0
-    return groups
 
 
 def forks(groups):
@@ -94,3 +66,15 @@ def prints(groups):
 
 def gives_a_function(groups):
     return lambda: groups
+
+
+COSMOS_RL = """
+import numpy as np
+import not_installed_anywhere
+class GRPO:
+    def compute_advantage(self, rewards):
+        rewards = np.array(rewards).astype(np.float32)
+        if self.unbiased:
+            return (rewards - rewards.mean()).tolist()
+        return ((rewards - rewards.mean()) / (rewards.std() + 1e-6)).tolist()
+"""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from advantages import COSMOS_RL
 
 import gradebook
 from gradebook.analysis.laws import EIGHT
@@ -104,32 +105,24 @@ def test_statements_are_cut_between_two_names():
 def test_one_changed_line_of_a_trainer_changes_the_table():
     """A release of Cosmos-RL that was never made, with the lines that matter."""
     path = "cosmos_rl/dispatcher/algo/grpo.py"
-    text = """
-import numpy as np
-class GRPO:
-    def compute_advantage(self, rewards):
-        rewards = np.array(rewards).astype(np.float32)
-        if self.unbiased:
-            return (rewards - rewards.mean()).tolist()
-        return ((rewards - rewards.mean()) / (rewards.std() + 1e-6)).tolist()
-"""
 
     def table(text):
         release = lines("cosmos-rl", "9.9", {path: text}.get, "2026-01-01")
         return {line["setting"]: line for line in release}
 
-    first = table(text)["grpo, unbiased=False"]
+    first = table(COSMOS_RL)["grpo, unbiased=False"]
     assert (first["ddof"], first["eps"]) == ("0", "1e-06")
-    assert first["file"] == f"{path}:4"
+    assert first["file"] == f"{path}:5"
     for old, new, name, value in (
         ("1e-6", "1e-8", "eps", "1e-08"),
         (".std()", ".std(ddof=1)", "ddof", "1"),
         ("/ (rewards.std() + 1e-6)", "* 1.0", "scale", "none"),
     ):
-        changed = table(text.replace(old, new))["grpo, unbiased=False"]
+        changed = table(COSMOS_RL.replace(old, new))["grpo, unbiased=False"]
         assert changed[name] == value
     assert table("import numpy as np") == {}, "what cannot be cut is not measured"
-    silent = table(text.replace("rewards = np", "raise ValueError; rewards = np"))
+    raises = COSMOS_RL.replace("rewards = np", "raise ValueError; rewards = np")
+    silent = table(raises)
     assert silent == {}, "nor is what answers no batch"
 
 
