@@ -165,8 +165,7 @@ class Change(Part):
             check_setting(self.setting, self.value)
 
     def changed(self, table: Table) -> Table:
-        """The table after the change; a setting leaves it as it is. Raises
-        GradebookError with its key."""
+        """The table after the change. Raises GradebookError with its key."""
         rows = list(range(len(table)))
         if self.column is not None:
             check_index("row", self.row, len(rows), "rows")
@@ -313,8 +312,7 @@ Advantages = Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
 
 @dataclass(frozen=True)
 class Expected(Part):
-    """What a hand finds: advantages of each engine, NaN where a row has
-    none, and the loss."""
+    """What a hand finds; an advantage is NaN where a row has none."""
 
     correct: Advantages | None = None
     faulty: Advantages | None = None

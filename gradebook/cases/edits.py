@@ -110,8 +110,7 @@ def replace_rows(state: State, text: str) -> State:
 def _laid(
     state: State, row: int, headers: Sequence[str], block: list[list[str]], least: int
 ) -> State:
-    """The block over the cells from `row` on, in a table of `least` rows or
-    more."""
+    """The block over the cells from `row` on, in at least `least` rows."""
     rows = max(least, row + len(block))
     if rows > MOST_ROWS:
         raise refuse(f"at most {MOST_ROWS} rows", rows, "paste")
@@ -164,8 +163,7 @@ def select(state: State, row: int) -> State:
 
 
 def set_setting(state: State, name: str, typed: Any) -> State:
-    """Another setting, as typed: text for a number, the option for a
-    choice, True or False for a switch."""
+    """Another setting, as typed: text, an option, or True or False."""
     choice(name, state.typed, "setting")
     read_setting(name, typed)
     return replace(state, typed={**state.typed, name: typed})
@@ -273,8 +271,7 @@ class Draft:
     def do(
         self, act: Callable[..., State], *values: Any, gesture: int | None = None
     ) -> None:
-        """Carries out an act on the state, or says
-        in `notes` why it cannot be done. Refused text is kept."""
+        """Carries out an act, or says why not in `notes` and keeps the text."""
         place = " ".join(map(str, values[:-1])) if act in TYPED else ""
         try:
             self.become(act(self.state, *values), gesture)

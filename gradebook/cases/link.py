@@ -57,8 +57,7 @@ def keys_of(scenario: Scenario) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """What a link says: the state, whether the faulty side is covered, and
-    a sentence for everything in it that could not be understood."""
+    """What a link says, with a sentence for all that was not understood."""
 
     state: State
     covered: bool

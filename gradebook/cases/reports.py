@@ -133,8 +133,7 @@ def named(question: str) -> Report | None:
 
 
 def _draw(*parts: str) -> str:
-    """A number that depends on the parts and looks like chance, as hex
-    digits. The same on every machine and in every version of Python."""
+    """Hex digits that look like chance, the same on every machine."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -226,7 +225,6 @@ class Alarm(Reported):
 
 @cache
 def alarms() -> tuple[Alarm, ...]:
-    """Every false alarm that is shipped, by its file's name. Raises
-    GradebookError with file, key and row."""
+    """Every shipped false alarm. Raises GradebookError with file, key and row."""
     paths = sorted(FOLDER.glob("*.toml"))
     return tuple(read_part(Alarm, path, name=path.stem) for path in paths)

@@ -133,8 +133,7 @@ def variants(bug: str) -> tuple[Scenario, ...]:
 
 
 def combinations() -> tuple[Scenario, ...]:
-    """The sandbox's cases with several bugs on together, that a trainer had
-    at the same time."""
+    """The sandbox's cases with bugs that a trainer had at the same time."""
     folder = FOLDER / "sandbox"
     cases = map(_shipped, sorted(folder.glob("*-with_*.toml")))
     return tuple(case for case in cases if case.also)
@@ -192,8 +191,7 @@ def bug(name: str) -> Bug:
 
 @lru_cache
 def by_trainer() -> dict[str, tuple[str, ...]]:
-    """The bugs of each trainer that had some, by trainer in the alphabet's
-    order."""
+    """The bugs of each trainer that had some, in the alphabet's order."""
     trainers = {name: bug(name).trainers for name in BUGS}
     each = sorted({t for names in trainers.values() for t in names}, key=str.lower)
     return {t: tuple(n for n in BUGS if t in trainers[n]) for t in each}
@@ -250,8 +248,7 @@ def starts() -> tuple[str, ...]:
 
 
 def is_start(name: str) -> bool:
-    """The name is one of the sandbox's, whether or not there is such a
-    start."""
+    """The name is one of the sandbox's, whether or not there is such a start."""
     return name.partition("-")[0] == SANDBOX
 
 

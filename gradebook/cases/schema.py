@@ -132,8 +132,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _first(error: ValidationError) -> GradebookError:
-    """The first error, or the first unknown key, which is often misspelt and
-    then missing under its right name."""
+    """The first unknown key, which may be a misspelt one, or else the first error."""
     errors = error.errors(include_url=False)
     problem = next((e for e in errors if e["type"] in UNKNOWN), errors[0])
     key = ""
@@ -174,8 +173,7 @@ def read_document(part: type[T], document: dict[str, Any], **others: Any) -> T:
 
 
 def read_part(part: type[T], path: Path, **others: Any) -> T:
-    """The file as a part, as `read_document` does. Raises GradebookError with
-    file, key and row."""
+    """The file as a part. Raises GradebookError with file, key and row."""
     try:
         return read_document(part, read_toml(path), **others)
     except GradebookError as error:

@@ -47,8 +47,7 @@ class State:
 
     @property
     def bug(self) -> str:
-        """The one bug of the faulty engine. Raises GradebookError where
-        there is none, or more."""
+        """The one bug. Raises GradebookError where there is none, or more."""
         if len(self.bugs) != 1:
             named = " and ".join(self.bugs) or "none"
             raise GradebookError(key="bugs", expected="exactly one bug", found=named)
@@ -101,8 +100,7 @@ def start(scenario: Scenario) -> State:
 
 
 def typed_setting(name: str, value: Any) -> Any:
-    """A setting's value as a person types it: a number as text, None as
-    ''."""
+    """A setting's value as a person types it: a number as text, None as ''."""
     if name in CHOICES or name in FLAGS:
         return value
     short = f"{value:g}" if isinstance(value, float) else ""
@@ -143,8 +141,7 @@ def title(key: str) -> str:
 
 
 def said(error: GradebookError) -> str:
-    """An error in the words of the page: what, row, what was expected and
-    what was found."""
+    """An error in the words of the page."""
     if not error.expected:
         return str(error)
     where = title(error.key)

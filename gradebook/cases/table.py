@@ -82,8 +82,7 @@ class Table:
         return cls.of_columns({n: cells[n].tolist() for n in frame.columns})
 
     def frame(self) -> DataFrame:
-        """The table as a data frame, one column a header: flags as booleans,
-        all else as text."""
+        """The table as a data frame: flags as booleans, all else as text."""
         return pd.DataFrame({header: list(self[header]) for header in self.headers})
 
     # Looking
@@ -135,8 +134,7 @@ class Table:
         }
 
     def batch(self, settings: Settings) -> Batch:
-        """The table as a batch. Raises GradebookError where its values make
-        none."""
+        """The table as a batch. Raises GradebookError where it makes none."""
         values: dict[str, Any] = self.values()
         if self.width:  # an array is read much faster than nested lists
             for name in {"mask", *LISTS} & values.keys():
@@ -148,8 +146,7 @@ class Table:
     # Changing
 
     def with_columns(self, columns: Mapping[str, Sequence[Any]]) -> Table:
-        """The table with these columns instead of its own, or beside them.
-        Raises GradebookError with header and row."""
+        """With these columns too. Raises GradebookError with header and row."""
         cells: dict[str, Any] = {**self.cells, **columns}
         width = _width(cells)
         for header, values in columns.items():

@@ -219,8 +219,7 @@ class Batch:
 
     @cached_property
     def micro_batch(self) -> Tensor:
-        """int64 [S] rows of one forward pass; where the settings name none,
-        all rows of the step."""
+        """int64 [S] rows of one forward pass; by default all of the step."""
         if self.settings.micro_batch is not None:
             return torch.full_like(self.step_rows, self.settings.micro_batch)
         return self.step_rows
@@ -236,15 +235,13 @@ class Batch:
         return self.mask.sum(-1)
 
     def select(self, keep: Tensor) -> Batch:
-        """The rows where `keep`, bool [R], is true, in order; or the rows
-        with these numbers, int64."""
+        """The rows where `keep`, bool [R], is true, or with these numbers."""
         present = [name for name in COLUMNS if getattr(self, name) is not None]
         chosen: dict[str, Any] = {name: getattr(self, name)[keep] for name in present}
         return replace(self, **chosen)
 
     def copies(self, times: int) -> Batch:
-        """The batch `times` times over; each copy has steps of its own, so
-        no copy can touch another."""
+        """The batch `times` times over; each copy has steps of its own."""
         rows = torch.arange(self.rows).repeat(times)
         copy = torch.arange(times).repeat_interleave(self.rows)
         step = copy * self.step_count + self.step_index[rows]
@@ -308,8 +305,7 @@ def _as_array(value: Any) -> np.ndarray:
 
 
 def _unreadable(key: str, value: Any) -> GradebookError:
-    """Why the value is no tensor: the first row that holds no numbers, or has
-    another shape than row 0."""
+    """Why: the first row that holds no numbers, or has another shape than row 0."""
     rows = value.tolist() if hasattr(value, "tolist") else value
     arrays = [_as_array(row) for row in rows] if isinstance(rows, (list, tuple)) else []
     for row, array in enumerate(arrays):
@@ -323,8 +319,7 @@ def _unreadable(key: str, value: Any) -> GradebookError:
 
 
 def label_cells(key: str, labels: Any, rows: int) -> np.ndarray:
-    """Labels as they are, [R]: whole numbers as int64, or strings as
-    objects."""
+    """Labels as they are, [R]: whole numbers as int64, or strings as objects."""
     if not isinstance(labels, Tensor):
         cells = np.asarray(labels)
         if cells.dtype.kind not in "iuf" and cells.ndim == 1:

@@ -210,8 +210,7 @@ def is_flag(header: str) -> bool:
 
 
 def as_text(value: Any) -> str:
-    """A value as text: 2.0 as '2', a list as numbers separated by spaces,
-    None and NaN as ''."""
+    """As text: 2.0 as '2', a list as numbers with spaces, None and NaN as ''."""
     if isinstance(value, (list, tuple)):
         return " ".join(map(as_text, value))
     if isinstance(value, float):

@@ -60,8 +60,7 @@ class GradebookError(ValueError):
 
 
 class StepsError(GradebookError):
-    """Some steps of a batch cannot be computed. `steps` says which, bool
-    [S]."""
+    """Some steps of a batch cannot be computed: `steps`, bool [S]."""
 
     def __init__(self, steps: Any, message: str = "", **place: Any) -> None:
         self.steps = steps

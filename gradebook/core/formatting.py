@@ -95,8 +95,7 @@ def pair(
     least: int = 3,
     write: Callable[[float, int], str] = signed,
 ) -> tuple[str, str]:
-    """Both numbers as text, with the digits that tell them apart, at least
-    `least`; rounding is 0."""
+    """Both numbers as text, with the digits that tell them apart; rounding is 0."""
     a, b = settled(a), settled(b)
     digits = digits_apart(a, b, least)
     return write(a, digits), write(b, digits)
