@@ -109,13 +109,6 @@ def test_no_key_comes_back_also_in_another_session(monkeypatch):
     monkeypatch.setattr(st, "session_state", {})
     keys.append(widget.place("x", 2))
     assert len(set(keys)) == 5 and keys[3] == keys[4]
-
-
-def test_a_widget_that_made_way_keeps_nothing_and_choices_have_no_order(monkeypatch):
-    monkeypatch.setattr(st, "session_state", {})
-    old, new = widget.place("x", 1), widget.place("x", 2)
-    widget.kept(old, "x", 3)
-    assert widget.place("x", 2) == new
     first = widget.place("mask", ["t1", "t2"])
     assert widget.place("mask", ["t2", "t1"]) == first
     assert widget.place("mask", ["t1"]) != first

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl
@@ -68,7 +67,19 @@ def trainers() -> None:
         " out of its wheel and run on small batches of rewards; nothing here is"
         f" asserted. Newest measured releases, on {', '.join(dates)}."
     )
-    lines = _filtered(newest())
+    first, second, third = st.columns(3)
+    names = list(dict.fromkeys(line["trainer"] for line in newest()))
+    trainer = first.selectbox("Trainer", [ANY, *names])
+    law = second.selectbox("Breaks the law", [ANY, *LAWS], format_func=_law)
+    seen = [name for name in BUGS if any(name in line["bugs"] for line in newest())]
+    shown = third.selectbox("Shows the bug", [ANY, *seen], format_func=_bug)
+    lines = [
+        line
+        for line in newest()
+        if trainer in (ANY, line["trainer"])
+        and (law == ANY or line["laws"][law] == "broken")
+        and (shown == ANY or shown in line["bugs"])
+    ]
     if not lines:
         st.markdown("No measured function fits these choices.")
         return
@@ -101,22 +112,6 @@ def trainers() -> None:
         " again: python -m gradebook.trainers measure. A measurement says what a"
         " function returned for these batches, and no more."
     )
-
-
-def _filtered(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    first, second, third = st.columns(3)
-    names = list(dict.fromkeys(line["trainer"] for line in lines))
-    trainer = first.selectbox("Trainer", [ANY, *names])
-    law = second.selectbox("Breaks the law", [ANY, *LAWS], format_func=_law)
-    seen = [name for name in BUGS if any(name in line["bugs"] for line in lines)]
-    shown = third.selectbox("Shows the bug", [ANY, *seen], format_func=_bug)
-    return [
-        line
-        for line in lines
-        if trainer in (ANY, line["trainer"])
-        and (law == ANY or line["laws"][law] == "broken")
-        and (shown == ANY or shown in line["bugs"])
-    ]
 
 
 def _law(name: str) -> str:

@@ -55,7 +55,15 @@ def _widget(draft: Draft, name: str) -> None:
     key = draft.named(f"set-{name}")
     heading, about = TEXTS[name]["title"], TEXTS[name]["help"]
     if name == "estimator":
-        options, choose = [*ESTIMATORS, CUSTOM], partial(_set_estimator, draft)
+
+        def choose(name: str) -> None:
+            draft.estimator = name
+            chosen = draft.scenario.settings if name == CUSTOM else ESTIMATORS[name]
+            typed = typed_settings(chosen)
+            changes = {field: typed[field] for field in OF_ESTIMATOR}
+            draft.edit(typed={**draft.state.typed, **changes})
+
+        options = [*ESTIMATORS, CUSTOM]
         arguments = choosing(key, options, estimator(draft), choose)
         st.selectbox(heading, help=about, **arguments)
         return
@@ -85,14 +93,6 @@ def estimator(draft: Draft) -> str:
     if draft.estimator in fitting:
         return draft.estimator
     return fitting[0] if fitting else CUSTOM
-
-
-def _set_estimator(draft: Draft, name: str) -> None:
-    draft.estimator = name
-    chosen = draft.scenario.settings if name == CUSTOM else ESTIMATORS[name]
-    typed = typed_settings(chosen)
-    changes = {field: typed[field] for field in OF_ESTIMATOR}
-    draft.edit(typed={**draft.state.typed, **changes})
 
 
 def padded_width(draft: Draft) -> None:

@@ -47,7 +47,10 @@ def showing(
     def changed() -> None:
         nonlocal value
         last, value = value, keys.widget(key)
-        kept(key, name, value)
+        shown = keys.SHOWN.get()
+        count, _ = shown[name]
+        if key == f"{name}__at__{count}":  # it shows the value already
+            shown[name] = count, value
         if not _same(value, last):
             then(value)
             redraw()
@@ -71,13 +74,6 @@ def place(name: str, value: Any) -> str:
         count += 1
     shown[name] = count, value
     return f"{name}__at__{count}"
-
-
-def kept(key: str, name: str, value: Any) -> None:
-    """The widget with this key shows the value already, and keeps its key."""
-    count, _ = keys.SHOWN.get()[name]
-    if key == f"{name}__at__{count}":
-        keys.SHOWN.get()[name] = count, value
 
 
 def _same(value: Any, other: Any) -> bool:
