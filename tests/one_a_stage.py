@@ -6,25 +6,14 @@ from pathlib import Path
 import gradebook
 from gradebook.cases.scenario import variants
 
-PAGES = Path(__file__).parents[1] / "pages"
-
-
-def _first_of_each_stage() -> dict[str, str]:
-    """{stage: the bug whose page comes first}."""
-    names = sorted(
-        (int(number), name)
-        for number, _, name in (
-            file.stem.partition("_") for file in PAGES.glob("[0-9]*_*.py")
-        )
-        if name in gradebook.BUGS
-    )
-    found: dict[str, str] = {}
-    for _, name in names:
-        found.setdefault(gradebook.bug(name).stage, name)
-    return found
-
-
-BY_STAGE = _first_of_each_stage()
+FOLDER = Path(__file__).parents[1] / "pages"
+PAGES = sorted(
+    (int(number), name)
+    for number, _, name in (file.stem.partition("_") for file in FOLDER.glob("[0-9]*"))
+    if name in gradebook.BUGS
+)
+BY_STAGE = {gradebook.bug(name).stage: name for _, name in reversed(PAGES)}
+"""{stage: the bug whose page comes first}."""
 
 SHIPPED = tuple(b for b in gradebook.BUGS if len(variants(b)) > 1)
 """The bugs that have what README's list asks for before one is shipped: further

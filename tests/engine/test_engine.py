@@ -45,13 +45,10 @@ STATES = {
 }
 
 
-def test_a_rejected_row_and_a_row_without_eos_have_no_credit():
-    found = trace(**STATES, mask_no_eos=True)
-    assert found.credited.tolist() == [True, False, False, True]
-
-
-def test_a_row_without_eos_has_credit_where_they_are_not_masked():
-    assert trace(**STATES).credited.tolist() == [True, False, True, True]
+def test_a_rejected_row_has_no_credit_nor_one_without_eos_where_it_is_masked():
+    for masked in (True, False):
+        found = trace(**STATES, mask_no_eos=masked)
+        assert found.credited.tolist() == [True, False, not masked, True]
 
 
 def test_uncredited_rows_get_no_advantage_and_move_nobody():
@@ -193,12 +190,7 @@ def test_the_nonzero_share_is_over_the_counted_rows_of_the_batch():
     close(found.scale, [0.4] * 6)
 
 
-def test_the_nonzero_share_is_at_least_one_row():
-    found = trace([0] * 4, [0] * 4, scale="nonzero_share")
-    close(found.scale, [0.25] * 4)
-
-
-def test_the_nonzero_share_is_exact_in_float64():
+def test_the_nonzero_share_is_one_row_at_least_and_exact_in_float64():
     # A third in float32 is off by 1e-8, here as from none to one of three.
     close(trace([0] * 3, [0, 0, 5], scale="nonzero_share").scale, [1 / 3] * 3)
     close(trace([0] * 3, [0, 0, 0], scale="nonzero_share").scale, [1 / 3] * 3)

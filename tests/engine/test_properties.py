@@ -9,7 +9,7 @@ from hypothesis import settings as trying
 from hypothesis import strategies as st
 
 import gradebook
-from gradebook import CORRECT, ESTIMATORS, Batch, Settings
+from gradebook import CORRECT, Batch, Settings
 from gradebook.core.settings import CHOICES
 
 ONE_VOTER = ("length_weighted_mean", "second_best")
@@ -213,25 +213,3 @@ def test_many_steps_in_one_call_give_exactly_what_each_gives_alone(
             exactly(getattr(both, name)[number], part.sum())
     total = sum(float(trace.loss) for trace in alone.values())
     assert float(both.loss) == pytest.approx(total, rel=1e-12, abs=1e-15)
-
-
-def test_strides_start_anew_in_each_step():
-    # Step 1 has rows 0, 2, 4 and step 0 rows 1, 3: a stride of two each and
-    # one row past the last.
-    batch = Batch(list("xyxyz"), [1, 2, 3, 4, 5], step=[1, 0, 1, 0, 1]).under(
-        Settings(group_size=2)
-    )
-    found = gradebook.run(REPLICAS["partial_groups"], batch)
-    assert found.group.tolist() == [0, 1, 0, 1, -1]
-
-
-def test_the_second_normalization_is_over_its_own_step():
-    # Each step: 1, -1 (mean 0, std 1) and 10, -10 (std 10).
-    batch = Batch(
-        [0, 0, 0, 0],
-        [1, 10, -1, -10],
-        step=[0, 1, 0, 1],
-        settings=ESTIMATORS["none"],
-    )
-    found = gradebook.run(REPLICAS["double_normalization"], batch)
-    assert found.advantage.tolist() == pytest.approx([1, 1, -1, -1])
