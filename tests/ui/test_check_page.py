@@ -27,7 +27,9 @@ ONE_TAIL = "step,prompt,reward,advantage\n" + "".join(
 @pytest.fixture(scope="module")
 def opened(visit):
     """The page, visited once: each test begins another check on it."""
-    return visit("check")
+    page = visit("check")
+    assert "The verdict" not in page.text and page.pictures == []
+    return page
 
 
 @pytest.fixture
@@ -53,12 +55,6 @@ def alone(page, kind):
 
 def links(page):
     return [one.proto.label.replace("\\", "") for one in page.app.get("page_link")]
-
-
-def test_nothing_is_judged_before_a_log_is_chosen(visit):
-    page = visit("check")
-    assert "The verdict" not in page.text
-    assert page.pictures == []
 
 
 @pytest.mark.parametrize(

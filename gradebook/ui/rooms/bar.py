@@ -155,7 +155,7 @@ def _lead(room: Room, name: str) -> Standing:
 
 
 def moved(page: str, draft: Draft) -> None:
-    """Tells the room where its lead stands: case, edits, row and stage."""
+    """Tells the room where its lead stands."""
     if seat.leads():
         link = query_string(encode(draft.state, covered=True))
         move(Position(page, draft.scenario.name, link, draft.stage))
@@ -236,13 +236,10 @@ def _leave_button(label: str = "Leave the room") -> None:
 # opening on the primer, and of the closing on the trainers' page
 
 
-STEPS = {step.page: step for step in (OPENING, CLOSING)}
-
-
 def asks(page: str) -> bool:
     """Asks the question of the page's step in a room. True while its answer is
     to be hidden."""
-    step = STEPS[page]
+    step = OPENING if page == OPENING.page else CLOSING
     before(page)
     if seat.leads():
         move(Position(page, step.question))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 
 import pandas as pd
 import segno
@@ -92,12 +93,8 @@ def _lead(room: Room) -> None:
         with st.expander("Keep the lead"):
             _keep(room)
         with st.container(horizontal=True):
-            st.button(
-                "Reset for the next class",
-                key="room-reset",
-                on_click=seat.act,
-                args=(Rooms.reset,),
-            )
+            reset = partial(seat.act, Rooms.reset)
+            st.button("Reset for the next class", key="room-reset", on_click=reset)
             st.button(
                 "Delete this class",
                 key="room-close",
