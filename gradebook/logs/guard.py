@@ -24,8 +24,7 @@ import numpy as np
 from gradebook.cases.scenario import bug
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.formatting import digits_apart, signed
-from gradebook.logs.judging import views
-from gradebook.logs.judging.declared import asked_of
+from gradebook.logs.judging import space
 from gradebook.logs.judging.fit import (
     TYPES,
     WRITTEN,
@@ -34,9 +33,9 @@ from gradebook.logs.judging.fit import (
     distance,
 )
 from gradebook.logs.judging.judge import judge
-from gradebook.logs.judging.reading import Reading
+from gradebook.logs.judging.reading import Reading, asked_of
 from gradebook.logs.judging.search import quiet, search
-from gradebook.logs.judging.sentences import sentence_of
+from gradebook.logs.judging.verdict import sentence_of
 from gradebook.logs.logged_steps import CANONICAL, to_logged
 from gradebook.logs.recorder import StepRows, step_rows
 
@@ -187,7 +186,7 @@ class Guard:
         ruler, asked = Ruler(steps, advantage, rewards), self._asked
         if quiet(steps).all():
             return None
-        fitted = [r for r in self._fitted if views.fit(ruler, r).good.all()]
+        fitted = [r for r in self._fitted if space.fit(ruler, r).good.all()]
         if not fitted and self.declared:
 
             def is_declared(r: Reading) -> bool:
@@ -208,7 +207,7 @@ class Guard:
             return None
         correct = j.correct
         if self._fitted:  # what fitted the steps before
-            correct = views.compute(steps, self._fitted[0]).values
+            correct = space.compute(steps, self._fitted[0]).values
         row = int(np.argmax(distance(correct, steps.advantage)))
         return Finding(
             step=rows.step,

@@ -8,18 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import bug
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.judging.declared import asked_of
 from gradebook.logs.judging.fit import ruler_of
 from gradebook.logs.judging.judge import OFF, Judgement, blank, by_step, judge
-from gradebook.logs.judging.sentences import (
+from gradebook.logs.judging.reading import asked_of
+from gradebook.logs.judging.suspects import can_show, telling_columns
+from gradebook.logs.judging.verdict import (
+    Verdict,
     count,
     near_miss,
     sentence_of,
     ties_of,
-    unchecked,
 )
-from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.read.log import (
     Log,
     other_prompts,
@@ -85,7 +87,7 @@ def check_log(
         return _verdict(log, why, "cannot tell", declared=settings)
     reading = read_as_trl(log.table, log.columns, weights, group_size)
     steps = logged(log.table, log.columns, reading)
-    short, unchecked_bugs = unchecked(steps.has)
+    short, unchecked_bugs = _unchecked(steps.has)
     notes = [*_left_out(log, len(log.table) - steps.rows), *_incomplete(log)]
     facts: dict[str, Any] = {
         "declared": settings,
@@ -284,3 +286,21 @@ def _left_out(log: Log, set_apart: int) -> list[str]:
         f" {steps} not judged for it.": log.broken_cells,
     }
     return [note for note, is_so in notes.items() if is_so]
+
+
+def _unchecked(has: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+    """One line that names the columns that would let more be checked, and
+    the full list."""
+    lines, missing = [], list[str]()
+    for record in map(bug, BUGS):
+        if not record.in_advantages:
+            lines.append(
+                f"Not checked: {record.title}. It leaves no trace in advantages; that"
+                f" needs {record.tells}."
+            )
+        elif not can_show(record, has):
+            lines.append(f"Not checked: {record.title}. That needs {record.tells}.")
+            missing += [c for c in telling_columns(record) if c not in has]
+    names = ", ".join(dict.fromkeys(missing))
+    line = f"More could be checked with the columns {names}." if names else ""
+    return line, tuple(lines)

@@ -40,7 +40,7 @@ from gradebook.core.batch import (
 )
 from gradebook.core.columns import of_kind
 from gradebook.core.errors import GradebookError, refuse
-from gradebook.logs.judging.declared import asked_of
+from gradebook.logs.judging.reading import asked_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

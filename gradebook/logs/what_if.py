@@ -11,9 +11,8 @@ from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import DUST, counted, signed
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import ESTIMATORS
-from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import apart, distance
-from gradebook.logs.judging.reading import Reading
+from gradebook.logs.judging.reading import Asked, Reading
 from gradebook.logs.judging.suspects import Suspect, suspects, trace
 from gradebook.logs.logged_steps import LoggedSteps
 

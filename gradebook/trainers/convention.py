@@ -15,14 +15,14 @@ from gradebook.analysis.law_check import convention
 from gradebook.analysis.laws import EIGHT
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
+from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import suspects
-from gradebook.logs.judging.fit import Ruler
-from gradebook.logs.judging.naming import advantages as advantages_of
-from gradebook.logs.judging.naming import as_steps, computations_of
-from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.space import BASELINES
-from gradebook.logs.judging.views import fit
+from gradebook.logs.judging.fit import WRITTEN, Ruler
+from gradebook.logs.judging.reading import Asked, Reading, plainness
+from gradebook.logs.judging.search import quiet, search
+from gradebook.logs.judging.space import BASELINES, compute, fit
+from gradebook.logs.logged_steps import LoggedSteps, to_logged
 from gradebook.trainers.batches import Advantages, Answer, Rewards, cut, flat
 
 LAWS = tuple(law.__name__ for law in EIGHT)
@@ -54,8 +54,30 @@ def readings_of(answers: Sequence[Answer]) -> list[Reading]:
 
 @lru_cache(256)
 def _computations(pairs: str) -> tuple[Reading, ...]:
-    """The computations of JSON text: releases that answer alike share one search."""
-    return tuple(computations_of(json.loads(pairs)))
+    """The readings that give the advantages of every batch of JSON text, the
+    plainest first, and of equally plain ones the nearest. Releases that answer
+    alike share one search."""
+    steps = as_steps(json.loads(pairs))
+    candidates = search(Ruler(steps), Asked())
+    fitting = candidates.fitting(~quiet(steps), WRITTEN)
+
+    def merit(reading: Reading) -> tuple:
+        return plainness(reading), float(candidates.readings[reading].residual.max())
+
+    return tuple(sorted(fitting, key=merit))
+
+
+def as_steps(batches: Sequence[tuple[Rewards, Advantages]]) -> LoggedSteps:
+    """Batches as logged steps. A reward of None is missing. Each row has four
+    tokens, so that a whitening over tokens is told from one over rows."""
+    rows = [
+        (step, prompt, reward or 0.0, advantage, reward is not None, 4)
+        for step, (rewards, advantages) in enumerate(batches)
+        for prompt, pair in enumerate(zip(rewards, advantages))
+        for reward, advantage in zip(*pair)
+    ]
+    names = ["step", "prompt", "reward", "advantage", "scored", "length"]
+    return to_logged(pd.DataFrame(rows, columns=names))
 
 
 def settings_of(reading: Reading | None, lone_row: str = "zero") -> Settings:
@@ -173,7 +195,7 @@ def _float_type(reading: Reading, answers: Sequence[Answer]) -> str:
     if not large or max(map(abs, flat(large[0].rewards))) < 50:
         return ""
     rewards, advantages = large[0].rewards, flat(large[0].advantages)
-    due = flat(advantages_of(reading, rewards))
+    due = compute(as_steps([(rewards, rewards)]), reading).values.tolist()
     off = [abs(a - b) / max(abs(b), 1e-3) for a, b in zip(advantages, due)]
     return "float64" if max(off) <= 1.05 * 2**-24 else "float32"
 

@@ -28,8 +28,7 @@ from gradebook.analysis.law_check import (
 from gradebook.cases.scenario import bug
 from gradebook.core.errors import choice, refuse
 from gradebook.core.settings import Settings
-from gradebook.logs.judging.declared import asked_of
-from gradebook.logs.judging.reading import Reading
+from gradebook.logs.judging.reading import Reading, asked_of
 from gradebook.trainers.batches import (
     BATCHES,
     LAW_BATCHES,

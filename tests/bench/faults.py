@@ -73,8 +73,8 @@ logs/read/log.py | near if (bad & unknown).any() else bad | bad | logs/test_logs
 logs/trl.py | (row >= stop % size) & (row < stop) | row < stop | logs/test_check_trl.py
 logs/recording.py | ["step", "rank"], keep="last" | ["step", "rank"], keep="first" | logs/recording/test_recorder.py
 logs/guard.py | acts = j.verdict in ("other", "suspect", "none fits") | acts = j.verdict in ("other", "suspect") | logs/test_guard.py
-logs/judging/declared.py | "scale": r.scale, | "scale": r.baseline, | logs/test_asks.py
-logs/judging/proof.py | if record.proof == "declaration": | if record.proof == "nothing": | logs/test_asks.py
+logs/judging/reading.py | "scale": r.scale, | "scale": r.baseline, | logs/test_asks.py
+logs/judging/suspects.py | if record.proof == "declaration": | if record.proof == "nothing": | logs/test_asks.py
 trainers/probe.py | return 0 if self.computes else 2 | return 0 | trainers/test_probe.py
 trainers/batches.py | if shape != [len(group) for group in rewards]: | if False: | trainers/test_probe.py
 trainers/trl.py | count + 1 if before == step else 0 | count + 1 if before != step else 0 | trainers/test_trl.py

@@ -14,8 +14,6 @@ from gradebook.bugs import BUGS
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.logs.judging import proof
-from gradebook.logs.judging.declared import Asked
 from gradebook.logs.judging.fit import (
     MOST_REWARD,
     NONE,
@@ -25,17 +23,24 @@ from gradebook.logs.judging.fit import (
     apart,
     distance,
 )
-from gradebook.logs.judging.reading import Reading, plainness
+from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.search import (
     Candidates,
     Tick,
     due,
+    find_lost_digits,
     quiet,
     search,
     search_bugs,
 )
-from gradebook.logs.judging.suspects import Suspect, settings_beside, trace
-from gradebook.logs.judging.views import compute
+from gradebook.logs.judging.space import compute
+from gradebook.logs.judging.suspects import (
+    HOW_ROWS_COUNT,
+    Suspect,
+    settings_beside,
+    trace,
+    verdict_of,
+)
 from gradebook.logs.logged_steps import LoggedSteps
 
 OFF = ("suspect", "other", "asks", "none fits")
@@ -83,9 +88,7 @@ class Judgement:
         """The name of the computation, or of the one that the bug is beside."""
         if self.readings:
             return self.readings[0].estimator
-        if self.suspect is None:
-            return ""
-        return Reading.of(self.suspect.settings).estimator
+        return Reading.of(self.suspect.settings).estimator if self.suspect else ""
 
     @property
     def settings(self) -> Settings:
@@ -134,7 +137,7 @@ def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
     search_bugs(candidates, usable & good, settings)
     search_bugs(candidates, usable & ~good)
     if (usable & ~good).any():
-        proof.find_lost_digits(candidates, np.flatnonzero(usable))
+        find_lost_digits(candidates, np.flatnonzero(usable))
     return framed(Judgement("", candidates)).frame
 
 
@@ -149,26 +152,24 @@ def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
     if fitting or zero:
         search_bugs(candidates, usable, settings_beside(asked, fitting, steps))
         if zero:
-            asks = conditions_of(candidates, at)
-            return Judgement("cannot tell", candidates, "all zero", asks=asks)
+            j = Judgement("cannot tell", candidates, "all zero")
+            return replace(j, asks=conditions_of(candidates, at))
         return _decided(candidates, at)
     left = usable & (candidates.level() > WRITTEN)
     search_bugs(candidates, left if left.any() else usable)
-    proof.find_lost_digits(candidates, at)
+    find_lost_digits(candidates, at)
     j = _decided(candidates, at)
     rounded = j.level == REWARDS or (j.suspect is not None and j.suspect.rounds)
     change = _one_change(candidates, at)
     if change and j.verdict != "suspect" and not rounded:
         step, *both = change
         search_bugs(candidates, usable, settings_beside(asked, both, steps))
-        asks = conditions_of(candidates, at)
-        j = Judgement("asks", candidates, "changed", tuple(both), asks=asks)
-        return replace(j, change=step)
+        j = Judgement("asks", candidates, "", tuple(both), change=step)
+        return replace(j, asks=conditions_of(candidates, at))
     if j.verdict == "none fits":
         turned = replace(steps, advantage=-steps.advantage)
-        opposite = search(
-            replace(candidates.ruler, steps=turned), asked, candidates.tick
-        )
+        ruler = replace(candidates.ruler, steps=turned)
+        opposite = search(ruler, asked, candidates.tick)
         if readings := tuple(opposite.fitting(at, WRITTEN)):
             return replace(j, why="opposite sign", readings=readings)
     return j
@@ -208,13 +209,12 @@ def _decided(
         return Judgement("none fits", candidates, "nothing")
     is_wanted = candidates.asked.wanted
     named = tuple(sorted(fitting, key=lambda r: not is_wanted(r)))
-    rows = np.isin(candidates.steps.step_of, at)
     computed = compute(candidates.steps, named[0])
-    moved = candidates.ruler.slack(REWARDS, computed)[rows]
-    verdict, why = "correct" if is_wanted(named[0]) else "other", ""
-    if not moved.max() <= MOST_REWARD:
-        verdict, why = "cannot tell", "rounding"
-    return Judgement(verdict, candidates, why, named, level=REWARDS)
+    moved = candidates.ruler.slack(REWARDS, computed)
+    if not moved[np.isin(candidates.steps.step_of, at)].max() <= MOST_REWARD:
+        return Judgement("cannot tell", candidates, "rounding", named, level=REWARDS)
+    verdict = "correct" if is_wanted(named[0]) else "other"
+    return Judgement(verdict, candidates, "", named, level=REWARDS)
 
 
 def _preferred(
@@ -240,19 +240,22 @@ def _fits(candidates: Candidates, at: np.ndarray, fitting: list[Reading]) -> Jud
     asked, level = candidates.asked, candidates.readings[fitting[0]].level[at].max()
     standing = conditions_of(candidates, at)
     conditions = {s.bug for s in standing}
-    fitting_bugs = dict.fromkeys(
-        s.bug for s, fit in candidates.suspects.items() if fit.good[at].all()
-    )
-    ties = tuple(bug for bug in fitting_bugs if bug not in conditions)
+    fitting_bugs = [s.bug for s, f in candidates.suspects.items() if f.good[at].all()]
+    ties = tuple(b for b in dict.fromkeys(fitting_bugs) if b not in conditions)
     mine = tuple(r for r in fitting if asked.wanted(r))
-    j = Judgement("correct", candidates, "", mine or tuple(fitting), level=int(level))
-    j = replace(j, asks=standing, ties=ties)
+    j = Judgement(
+        "correct",
+        candidates,
+        readings=mine or tuple(fitting),
+        asks=standing,
+        ties=ties,
+        level=int(level),
+    )
     if not mine:
         return replace(j, verdict="other")
-    counting = [s for s in standing if s.record.stage in proof.HOW_ROWS_COUNT]
+    counting = [s for s in standing if s.record.stage in HOW_ROWS_COUNT]
     if counting and mine[0].rows == "all":
-        proved = proof.proved(counting[0], candidates.steps, asked)
-        verdict = "suspect" if proved else "asks"
+        verdict = verdict_of(counting[0], candidates.steps, asked)
         return replace(j, verdict=verdict, suspect=counting[0])
     if not asked.is_declared and "none" in {r.estimator for r in mine}:
         return replace(j, verdict="asks", why="raw reward")
@@ -308,7 +311,7 @@ def _suspected(
     else:
         some = np.isin(np.arange(candidates.steps.step_count), at)
         steps = candidates.steps.of_steps(some)
-        verdict = proof.verdict_of(named, steps, candidates.asked)
+        verdict = verdict_of(named, steps, candidates.asked)
     of_others = {s.bug: s for s in others if s.bug != named.bug}
     level = int(candidates.suspects[named].level[at].max())
     asks = (named, *of_others.values())
@@ -379,16 +382,14 @@ def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
     named = {j.bug for j in judged}
     suspects = (s for s in candidates.suspects if s.bug in named)
     suspect = whole.suspect or next(suspects, None)
-    nearest = candidates.nearest[0] if candidates.nearest else None
+    if reading is None and suspect is None:
+        nearest = candidates.nearest[0] if candidates.nearest else None
+        reading = max(fits, key=lambda r: fits[r].good.sum(), default=nearest)
     try:
         if reading is None and suspect is not None:
             values = trace(steps, suspect.correct).values
-        else:
-            reading = reading or max(
-                fits, key=lambda r: fits[r].good.sum(), default=nearest
-            )
-            if reading is not None and reading.grouping != "without copies":
-                values = compute(steps, reading).values
+        elif reading is not None and reading.grouping != "without copies":
+            values = compute(steps, reading).values
         as_declared = ("other", "none fits") if candidates.asked.is_declared else ()
         other = np.array([j.verdict in as_declared for j in judged])[steps.step_of]
         if other.any():

@@ -6,20 +6,27 @@ computed for all. Steps that nothing fits are sampled again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
 
+from gradebook.bugs import BUGS
+from gradebook.cases.scenario import Bug, bug
 from gradebook.core.settings import Settings
 from gradebook.logs.judging import suspects as bugs
-from gradebook.logs.judging.declared import Asked
-from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler
-from gradebook.logs.judging.reading import Reading, plainness
-from gradebook.logs.judging.space import families
+from gradebook.logs.judging.fit import NONE, REWARDS, WRITTEN, Fit, Ruler, distance
+from gradebook.logs.judging.reading import Asked, Reading, plainness
+from gradebook.logs.judging.space import (
+    Rows,
+    compute,
+    families,
+    fit,
+    groupings,
+    without_copies,
+)
 from gradebook.logs.judging.suspects import Suspect
-from gradebook.logs.judging.views import fit, views
 from gradebook.logs.logged_steps import LoggedSteps
 
 SAMPLE = 1_024
@@ -37,6 +44,9 @@ tried."""
 
 LARGE = 0.5
 """A step that was normalized over its rows has a larger advantage than this."""
+
+CLIPS = (20.0, 10.0, 5.0, 1.0)
+"""Reward clips, tried where a reward lies beyond them."""
 
 Tick = Callable[[], object]
 
@@ -93,6 +103,27 @@ class Candidates:
         best = min(worst.values(), default=NONE)
         named = [r for r in worst if worst[r] == best <= level]
         return sorted(named, key=plainness)
+
+
+def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
+    """The rows as readings may see them, the usual ways first."""
+    counting = ["flagged"]
+    if not bool(steps.batch.eos.all()):
+        counting.append("ended")
+    if not Rows(steps).counted.all():
+        counting.append("all")
+    masked = asked.declared.get("mask_no_eos")
+    if masked is not None:
+        counting = ["ended"] if masked else ["flagged", "all"]
+    ways: list[tuple] = [(steps, "prompt", None, asked.reward_clip)]
+    ways += [(steps, *grouping) for grouping in groupings(steps)]
+    if (part := without_copies(steps)) is not steps:
+        ways += [(part, "without copies")]
+    if asked.reward_clip is None:
+        largest = float(np.abs(steps.batch.reward.numpy()).max(initial=0))
+        ways += [(steps, "prompt", None, clip) for clip in CLIPS if largest > clip]
+    for (part, *way), rows in product(ways, counting):
+        yield Rows(part, rows, *way)
 
 
 def some_steps(steps: LoggedSteps, left: np.ndarray, rows: int = SAMPLE) -> np.ndarray:
@@ -276,3 +307,56 @@ def due(steps: LoggedSteps, asked: Asked, beside: Sequence[Reading]) -> np.ndarr
                 if bool(reading.second) == whitens and asked.wanted(reading):
                     return rows.compute(reading).values
     return steps.advantage
+
+
+def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
+    """Adds bugs that round, each with a reading that fits all rows of the steps
+    `at` but those that such a bug alone explains, where what stands there is its
+    evidence."""
+    prompt = candidates.steps.batch.prompt_index.numpy()
+    for record in map(bug, BUGS):
+        if record.unexplained is None:
+            continue
+        rows = record.unexplained(candidates.ruler.rewards, prompt)
+        if rows.any() and not rows.all():
+            ruler = replace(candidates.ruler, ignored=rows)
+
+            def only(r: Reading, record: Bug = record) -> bool:
+                return all(getattr(r, k) == v for k, v in record.reading.items())
+
+            part = search(ruler, candidates.asked, candidates.tick, only)
+            candidates.lost += _explained(part, record, rows, at)
+
+
+def _explained(
+    part: Candidates, record: Bug, rows: np.ndarray, at: np.ndarray
+) -> list[Lost]:
+    """The reading beside which the evidence is best."""
+    steps, fits = part.steps, part.readings
+    assert record.evidence is not None
+    results: list[Lost] = []
+    # Where none fits all steps, the reading that fits most.
+    order = sorted(fits, key=lambda r: (-fits[r].good[at].sum(), plainness(r)))
+    for r in part.fitting(at, WRITTEN)[:8] or order[:1]:
+        computed, good = compute(steps, r), fits[r].good
+        right = distance(computed.values, steps.advantage) <= part.ruler.base
+        odd = rows & ~right & good[steps.step_of]
+        shown = record.evidence(
+            odd,
+            part.ruler.rewards,
+            steps.batch.prompt_index.numpy(),
+            steps.advantage,
+            computed.baseline,
+            r.ddof if r.divides else None,
+            r.eps,
+        )
+        good &= steps.total(odd & (shown == 0)) == 0
+        hit = good & (steps.total(odd) > 0)
+        proved = bool((shown == 2).any())
+        words = np.where(hit, "suspect" if proved else "asks", "")
+        if hit.any():
+            suspect = Suspect(record.name, r.settings)
+            results.append(Lost(suspect, r, words, good & ~hit))
+            if proved:
+                return results[-1:]
+    return results[:1]

@@ -1,4 +1,5 @@
-"""The space: every computation of advantages that somebody uses on purpose.
+"""The space: every computation of advantages that somebody uses on purpose, and
+the rows of a log as it may see them.
 
 Letters: R rows, S steps, G groups.
 """
@@ -8,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from itertools import product
 
 import numpy as np
 
-from gradebook.logs.judging.fit import Numbers
+from gradebook.core.batch import codes
+from gradebook.logs.judging.fit import Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Reading
 from gradebook.logs.logged_steps import LoggedSteps
 
@@ -55,6 +57,12 @@ SCALES = (
     "nonzero_share",
     "group_mean",
 )
+
+OWN_MEAN = ("group_mean", "second_best")
+"""Baselines from which nobody measures a deviation but as its mean."""
+
+OF_MEAN = ("group_std", "batch_std")
+"""Deviations that somebody measures from another baseline than the mean."""
 
 
 class Sums:
@@ -258,9 +266,10 @@ class Rows:
                 weight = self.weights[r.over]
                 steps = Sums(self.steps.step_of, self.credited, weight)
                 variance = steps.variance(values, int(r.second[-1]))
-                after = "/eps" in r.second
-                more = np.sqrt(variance + (0 if after else WHITENING_EPS))
-                more += r.eps if after else 0
+                if "/eps" in r.second:
+                    more = np.sqrt(variance) + r.eps
+                else:
+                    more = np.sqrt(variance + WHITENING_EPS)
                 values = (values - steps.mean(values)) / more
                 values, scale = np.where(self.credited, values, 0), scale * more
         lost = self.steps.batch.kept_steps.numpy() <= 0
@@ -274,33 +283,101 @@ def families(rows: Rows, eps: float | None = None) -> Iterator[list[Reading]]:
     choices = EPS_PLACES if eps in (None, *EPS) else (*EPS_PLACES, (eps, "after"))
     alone = ("group_mean", "leave_one_out", "length_weighted_mean")
     lone = bool((rows.groups.n <= 1).any())
-    seconds = [s for s in SECONDS if s.split(" ")[0].split("/")[0] in rows.weights]
-    for name in BASELINES:
-        if name == "length_weighted_mean" and "length" not in rows.steps.has:
-            continue
-        details: list[dict[str, Any]] = [
-            {"lone_row": lone_row, "scale": scale, "about": about, "ddof": ddof}
-            for lone_row in (("zero", "raw") if lone and name in alone else ("",))
-            for scale in SCALES
-            for about in ("mean", "baseline")
-            for ddof in ((1, 0) if scale.endswith("_std") else (1,))
-            if about == "mean"
-            or (scale in ("group_std", "batch_std") and name not in OWN_MEAN)
+    seconds = [s for s in SECONDS if s.startswith(tuple(rows.weights))]
+    has_length = "length" in rows.steps.has
+    firsts = [
+        Reading(
+            baseline,
+            scale,
+            ddof,
+            about=about,
+            lone_row=lone_row,
+            rows=rows.rows,
+            grouping=rows.grouping,
+            clip=rows.clip,
+        )
+        for baseline in BASELINES
+        if has_length or baseline != "length_weighted_mean"
+        for lone_row in (("zero", "raw") if lone and baseline in alone else ("",))
+        for scale in SCALES
+        for about in ("mean", "baseline")
+        if about == "mean" or (scale in OF_MEAN and baseline not in OWN_MEAN)
+        for ddof in ((1, 0) if scale.endswith("_std") else (1,))
+    ]
+    for first, second in product(firsts, ("", *seconds)):
+        yield [
+            replace(first, eps=eps, eps_at=place, second=second)
+            for eps, place in (choices if first.adds_eps else ((0.0, "after"),))
         ]
-        for detail in details:
-            view: dict[str, Any] = {
-                "rows": rows.rows,
-                "grouping": rows.grouping,
-                "clip": rows.clip,
-            }
-            first = Reading(name, **detail, **view)
-            places = choices if first.adds_eps else ((0.0, "after"),)
-            for second in ("", *seconds):
-                yield [
-                    replace(first, eps=eps, eps_at=place, second=second)
-                    for eps, place in places
-                ]
 
 
-OWN_MEAN = ("group_mean", "second_best")
-"""Baselines from which nobody measures a deviation but as its mean."""
+def groupings(steps: LoggedSteps) -> Iterator[tuple[str, np.ndarray]]:
+    """Other groups than rows that share step and prompt: draws, where a
+    prompt was drawn twice, and texts. int64 [R]"""
+    prompt, text = steps.batch.prompt_index.numpy(), steps.batch.text.numpy()
+    new = np.diff(prompt, prepend=-1) != 0
+    new[steps.starts] = True
+    run = np.cumsum(new) - 1
+    length = np.bincount(run)
+    place = np.arange(len(run)) - np.flatnonzero(new)[run]
+    sizes = np.bincount(length).argmax(), np.gcd.reduce(length), length.min()
+    labels = {"text": _pairs(steps.step_of, text)}
+    if (steps.groups.size > 1).any():
+        labels = {}  # an id that names no row names prompts better than texts
+    labels |= {"id and text": _pairs(prompt, text), "runs": run}
+    labels |= {f"draws of {n}": _pairs(run, place // n) for n in sizes if n > 1}
+    seen = {prompt.tobytes()}
+    for name, group in labels.items():
+        if group.tobytes() not in seen:
+            seen.add(group.tobytes())
+            yield name, group
+
+
+def _pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Numbers 0.. of the pairs, in order of appearance. int64 [R]"""
+    return codes(first * (int(second.max(initial=0)) + 1) + second)
+
+
+def without_copies(steps: LoggedSteps) -> LoggedSteps:
+    """The steps without rows at their end that repeat their first row, or their
+    first rows in order, with reward, tokens and advantage."""
+    b = steps.batch
+    columns = b.prompt_index.numpy(), b.reward.numpy(), b.tokens.numpy()
+    cells = np.stack([*columns, steps.advantage], axis=1)
+    keep = [
+        np.arange(len(rows)) < len(rows) - _copies(rows)
+        for rows in np.split(cells, steps.starts[1:])
+    ]
+    kept = np.concatenate(keep)
+    return steps if kept.all() else steps.of_rows(np.flatnonzero(kept))
+
+
+def _copies(rows: np.ndarray) -> int:
+    last = len(rows)
+    while last > 2 and (rows[last - 1] == rows[0]).all():
+        last -= 1
+    if last < len(rows):
+        return len(rows) - last
+    several = range(len(rows) // 2, 1, -1)
+    return next((n for n in several if (rows[-n:] == rows[:n]).all()), 0)
+
+
+def rows_of(steps: LoggedSteps, reading: Reading) -> Rows:
+    """The rows as the reading sees them."""
+    group = None
+    if reading.grouping == "without copies":
+        steps = without_copies(steps)
+    elif reading.grouping != "prompt":
+        group = dict(groupings(steps)).get(reading.grouping)
+    return Rows(steps, reading.rows, reading.grouping, group, reading.clip)
+
+
+def fit(ruler: Ruler, reading: Reading) -> Fit:
+    """How a reading lies with the log."""
+    rows = rows_of(ruler.steps, reading)
+    return ruler.on(rows.steps).fit(rows.compute(reading))
+
+
+def compute(steps: LoggedSteps, reading: Reading) -> Numbers:
+    """A reading's advantages on logged steps."""
+    return rows_of(steps, reading).compute(reading)
