@@ -1,9 +1,7 @@
 """A batch reduced to the smallest one that still shows its bug.
 
 Greedy delta debugging in a fixed order: rows in ever smaller blocks, then
-tokens, transitions and flags, then rounder numbers, until nothing can go. A
-candidate counts only where both engines run and the row in question still
-shows the bug in the same way.
+tokens, transitions and flags, then rounder numbers, until nothing can go.
 """
 
 from __future__ import annotations
@@ -27,13 +25,10 @@ EXPLOSION = 100.0
 
 
 def shrink(state: State) -> Iterator[State]:
-    """Reductions of `state`, each smaller or rounder than the last, in which
-    the selected row shows the bug in the same way, or where it does not, the
-    row with the largest difference. None where the batch hides the bug.
-
-    Deterministic, of at most MOST_RUNS candidates. Raises GradebookError
-    where the batch itself cannot be read.
-    """
+    """Reductions of `state`, each smaller or rounder than the last, in which the
+    selected row shows the bug in the same way, or where it does not, the row with the
+    largest difference. None where the batch hides the bug. Raises GradebookError
+    where the batch itself cannot be read."""
     comparison = compared(state)
     telling = [r for r in range(state.rows) if way(comparison, r) is not None]
     if not telling:

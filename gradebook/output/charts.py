@@ -36,7 +36,6 @@ class Ready(BaseFigure):
         self._ready = figure
 
     def to_dict(self) -> Figure:
-        """The figure itself, not a copy."""
         return self._ready
 
 
@@ -100,9 +99,8 @@ def curves_figure(
     reach: tuple[float, float],
     ink: str,
 ) -> Figure:
-    """Thin lines for seeds, thick ones for their means, with a button that
-    plays the run: the correct one solid with circles, the faulty one dashed
-    with open diamonds.
+    """Thin lines for seeds, thick ones for their means, with a button that plays the
+    run.
 
     seeds  [frames][E][S], NaN for a seed that diverged
     reach  the lowest and the highest value of the axis
@@ -119,10 +117,8 @@ def curves_figure(
         yaxis=titled(axis, range=_room(reach)),
         updatemenus=[PLAY],
     )
-    figure["frames"] = [
-        {"data": _curves(updates[:stop], seeds[:stop], names)} for stop in stops
-    ]
-    return figure
+    frames = [_curves(updates[:stop], seeds[:stop], names) for stop in stops]
+    return figure | {"frames": [{"data": data} for data in frames]}
 
 
 def _curves(
@@ -167,11 +163,8 @@ def dose_figure(
     setting: float,
     ink: str,
 ) -> Figure:
-    """The paired difference at each setting that was trained, with its 95 %
-    interval; `setting` is the filled one.
-
-    points  (setting, difference, half-width of its interval)
-    """
+    """The paired difference at each setting that was trained, with its 95 % interval:
+    (setting, difference, half-width); `setting` is the filled one."""
     points = sorted(point for point in points if math.isfinite(point[1]))
     current = [math.isclose(value, setting, abs_tol=1e-9) for value, _, _ in points]
     halves = [half if math.isfinite(half) else 0 for _, _, half in points]
@@ -317,7 +310,6 @@ def _cells(
 
 # A log step by step: each step's verdict and how far it is off
 
-
 VERDICTS = {
     "correct": ("circle", CORRECT),
     "matches": ("circle", CORRECT),
@@ -341,25 +333,26 @@ def timeline_figure(
     data = []
     for verdict, (symbol, colour) in VERDICTS.items():
         places = (frame["verdict"] == verdict).to_numpy().nonzero()[0].tolist()
+        if not places:
+            continue
         hover = [
             f"step {labels[i]}: {verdict}<br>off by {signed(distances[i])},"
             f" {frame['flips'].iloc[i]} flips"
             for i in places
         ]
-        line = {"width": 1.5}
-        colour = colour if coloured else "gray"
+        marker = {"symbol": symbol, "color": colour if coloured else "gray"}
         marks = scatter(
             "markers",
             places,
             [symlog(settled(distances[i])) for i in places],
             name=verdict,
-            marker={"symbol": symbol, "color": colour, "size": 9, "line": line},
+            marker={**marker, "size": 9, "line": {"width": 1.5}},
             customdata=[[i] for i in places],
             cliponaxis=False,
             hovertext=hover,
             hoverinfo="text",
         )
-        data += [marks] if places else []
+        data.append(marks)
     shown = range(0, len(labels), max(1, math.ceil(len(labels) / 12)))
     largest = max([v for v in distances if math.isfinite(v)] + [0.0])
     top = math.ceil(math.log10(max(largest, 1.0)))

@@ -40,12 +40,8 @@ MOST = 40
 """So many rows are drawn of a comparison, those that differ first."""
 ROW, LEFT, PLOT, ROOM = 20, 70, 560, 60
 """Pixels: a row's height, left of the plot, the plot, right of it."""
-NARROW = 330
-"""Pixels of a plot that has words on its right."""
-LETTER = 7
-"""Pixels of a letter, about."""
-EDGE = 12
-"""Pixels around a small picture."""
+NARROW, LETTER, EDGE = 330, 7, 12
+"""Pixels of a plot with words on its right, of a letter, around a small picture."""
 
 
 class Figure(str):
@@ -100,8 +96,7 @@ def stage_figure(
 
 
 def first_rows(panel: Panel, row: int = -1) -> list[int]:
-    """The rows that are drawn, in order: all, or of many `row` and those that
-    differ first."""
+    """The rows that are drawn, in order: of many, `row` and those that differ first."""
     differs = panel.differs
     rows = sorted(range(len(differs)), key=lambda r: (r != row, not differs[r]))
     return sorted(rows[:MOST])
@@ -189,7 +184,6 @@ def finite(panel: Panel) -> list[float]:
 def _axis(
     low: float, high: float, left: float, right: float, log: bool
 ) -> Callable[[float], float]:
-    """Where a value stands, in pixels."""
     scale = symlog if log else float
     start, reach = scale(low), scale(high) - scale(low)
 

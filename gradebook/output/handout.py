@@ -20,10 +20,7 @@ from gradebook.output.rendering import rendered
 
 
 def handout(bug_name: str) -> str:
-    """The bug's page as HTML for A4 paper.
-
-    Raises GradebookError for a name not in BUGS.
-    """
+    """The bug's page for A4 paper. Raises GradebookError for a name not in BUGS."""
     record, scenario = bug(bug_name), load(bug_name)
     comparison, row = compare(record, scenario.batch()), scenario.focus
     shown = panels(comparison, scenario.telltale.kind)

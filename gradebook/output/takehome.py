@@ -25,8 +25,7 @@ from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output.panels import kind_of, summary
 from gradebook.output.rendering import rendered
 
-# A table without formulas
-
+# A table, no cell of which a spreadsheet computes
 
 FORMULA = re.compile(r"(^|[;\t\r\n])(\s*)([=+\-@\t\r＝＋－＠])")
 """Where a spreadsheet would begin to compute; after separators too, since
@@ -34,12 +33,8 @@ some read a semicolon as one."""
 
 
 def csv(state: State) -> str:
-    """The batch and every stage of both engines, one row a rollout.
-
-    An empty cell is no value. A prompt that a spreadsheet would take for a
-    formula has an apostrophe before it. Raises GradebookError where the
-    batch cannot be read.
-    """
+    """The batch and every stage of both engines, one row a rollout. An empty cell is
+    no value. Raises GradebookError where the batch cannot be read."""
     comparison, typed = compared(state), state.table.values()
     batch = comparison.batch
     sides = {"correct": comparison.correct, "faulty": comparison.faulty}
@@ -87,12 +82,9 @@ def _cell(value: Any) -> Any:
 
 
 def scenario_file(state: State) -> str:
-    """The batch as a scenario file: a page variant when it stands in
-    scenarios/ as <bug>-<name>.toml.
-
-    Raises GradebookError where the batch cannot be read, no file can hold
-    it, or the faulty engine has not exactly one bug.
-    """
+    """The batch as a scenario file: a page variant when it stands in scenarios/ as
+    <bug>-<name>.toml. Raises GradebookError where the batch cannot be read, no file
+    can hold it, or the faulty engine has not exactly one bug."""
     batch = state.batch()
     if not 1 <= batch.rows <= MOST_ROWS:
         raise refuse(f"1 to {MOST_ROWS}", batch.rows, "rows")
@@ -164,14 +156,13 @@ class PytestFile(NamedTuple):
 
 
 def pytest_file(state: State, link: str) -> PytestFile:
-    """A test file that passes on a trainer without the bug and fails on one
-    that has it.
+    """A test file that passes on a trainer without the bug and fails on one that has
+    it.
 
-    It asks for laws, which hold whatever a trainer's conventions; where none
-    of them shows the bug on this batch, it asks for the correct numbers.
-    Where the batch hides the bug, a case's own rows are added, and the note
-    says so. Raises GradebookError where the batch cannot be read, and where
-    the faulty engine has not exactly one bug.
+    It asks for laws, which hold whatever a trainer's conventions; where none shows
+    the bug on this batch, for the correct numbers. Where the batch hides the bug, a
+    case's own rows are added, and the note says so. Raises GradebookError where the
+    batch cannot be read, and where the faulty engine has not exactly one bug.
     """
     record = bug(state.bug)
     main = load(record.name)

@@ -52,11 +52,11 @@ WORDS = ((4, 3), (0, 2), (1, 2), (6, 3), (4, 5), (2, 0), (1, 5), (2, 4))
 at a position can learn from each other."""
 
 
-def spell(free: int = 0, right: float = 1.0, wrong: float = 0.0) -> Environment:
+def spell(free: int = 0, wrong: float = 0.0) -> Environment:
     """Write the prompt's word of two letters, then EOS.
 
-    Eight tokens: seven letters and EOS. The exact word earns `right`, all
-    else `wrong`. The reference policy's chance of each right token falls
+    Eight tokens: seven letters and EOS. The exact word earns 1, all else
+    `wrong`. The reference policy's chance of each right token falls
     from 0.9 to 0.2 over the prompts. `free` more letters, which may be any,
     stand between the word and EOS; there the reference policy writes each
     letter with equal chance, and EOS with chance 0.02.
@@ -92,7 +92,7 @@ def spell(free: int = 0, right: float = 1.0, wrong: float = 0.0) -> Environment:
         place=torch.cat([positions, positions, torch.zeros(2).long()]),
         ends=states >= missed,
         succeeds=succeeds,
-        reward=torch.where(succeeds, right, wrong).double(),
+        reward=torch.where(succeeds, 1.0, wrong).double(),
         chance=chance,
         most=length + 1,
         free=tuple(range(word, length)),

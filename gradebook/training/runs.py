@@ -1,6 +1,5 @@
 """The training runs of a server: one at a time in a process beside it, and those
-that were trained in advance.
-"""
+that were trained in advance."""
 
 from __future__ import annotations
 
@@ -25,14 +24,10 @@ from gradebook.core.project import PACKAGE
 from gradebook.training.study import Run, default_run, studied
 from gradebook.training.train import Curves, batch_at, trained
 
-# Trained when they are asked for. Equal requests are one run, and its result is
-# kept for whoever asks next
+# Trained when they are asked for: equal requests are one run
 
-
-WAITING = 100
-"""Runs that may wait at most."""
-KEPT = 200
-"""Results that are kept."""
+WAITING, KEPT = 100, 200
+"""Runs that may wait at most; results that are kept for whoever asks next."""
 NICENESS = 19
 """Pages go before training, which takes the time that nobody else wants."""
 
