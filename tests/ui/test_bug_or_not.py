@@ -12,11 +12,6 @@ ALARM = next(r for r in REPORTS if not r.is_bug)
 BUG = next(r for r in REPORTS if r.is_bug)
 
 
-def said(page):
-    """All that is sent to the browser."""
-    return str(page.app._tree)
-
-
 def right_of(report):
     """The right answer of a report that nobody disputes."""
     return 0 if report.is_bug else 1
@@ -53,7 +48,7 @@ def test_nothing_of_the_answer_is_sent_before_it(visit, report):
     hidden += [source.rule, source.prediction.why] if report.is_bug else []
     hidden += [] if report.is_bug else [source.lesson, source.verdict]
     assert report.source.claim in page.text
-    sent = said(page).replace("\\", "")
+    sent = str(page.app._tree).replace("\\", "")
     # The navigation names every bug, on every page.
     assert not [text for text in hidden if text in page.text + str(page.board)]
     assert not [text for text in hidden[2:] if text in sent]

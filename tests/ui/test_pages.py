@@ -116,13 +116,9 @@ def test_the_path_parts_where_the_engines_do(visit):
     assert stages["advantage"]["faulty"] == "\u22120.480"
 
 
-def opened(visit, stage, state=None):
-    """Partial groups with a stage of its path opened."""
-    return visit("partial_groups", state).edit({"do": "stage", "stage": stage})
-
-
 def test_a_stage_of_the_path_opens_and_closes(visit):
-    page = opened(visit, "baseline").open("stage")
+    page = visit("partial_groups").edit({"do": "stage", "stage": "baseline"})
+    page.open("stage")
     assert "### The stage `baseline`" in page.text
     assert "<td class=n>25.750</td>" in page.text
     page.edit({"do": "stage", "stage": ""})

@@ -13,9 +13,6 @@ from gradebook.ui.checks import ask, card
 from gradebook.ui.checks.ask import Checking, on_page
 from gradebook.ui.parts import words
 
-EVERY = 0.2
-"""Seconds from one drawing of the bar to the next."""
-
 
 def check_page() -> None:
     """The whole page."""
@@ -49,7 +46,7 @@ def _check(checking: Checking) -> None:
 
     def draw(share: float, steps: int) -> None:
         nonlocal drawn
-        if time.monotonic() > drawn + EVERY:
+        if time.monotonic() > drawn + 0.2:
             drawn = time.monotonic()
             bar.progress(share, f"{steps:,} steps checked")
 

@@ -43,8 +43,6 @@ NOTE = (
     " its mean. Right: tables, not language models, trained in advance at 11 rewards"
     " with 200 updates, Adam 0.05 and 16 seeds.</p>"
 )
-START = 1.1
-"""Where it opens: right answers are pushed down, and the policy collapses."""
 _mount = st.components.v2.component("gradebook_home", js=stub("home"))
 
 
@@ -109,7 +107,7 @@ def frame_data() -> dict[str, Any]:
             }
         )
     return {
-        "start": STOPS.index(START),
+        "start": STOPS.index(1.1),  # right answers are pushed down
         "stops": stops,
         "updates": trained["updates"],
         "correct": trained["correct"],

@@ -52,9 +52,6 @@ SETTINGS = {
 }
 """The parts of a convention, as the page calls them."""
 
-REST = ("lone_row", "missing", "ragged", "float_type")
-"""Those that the name of a computation does not say."""
-
 
 def trainers() -> None:
     """The whole page."""
@@ -129,7 +126,11 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
         "computes": line["computes"] or UNKNOWN,
         **{_law(name): MARKS[line["laws"][name]] for name in LAWS},
         "bugs": ", ".join(map(_bug, line["bugs"])) or "none seen",
-        **{SETTINGS[name]: line[name] for name in REST},
+        # What the name of a computation does not say.
+        **{
+            SETTINGS[n]: line[n]
+            for n in ("lone_row", "missing", "ragged", "float_type")
+        },
         "reached by": line["reached"] + (" (default)" if line["default"] else ""),
         "licence": line["license"],
     }

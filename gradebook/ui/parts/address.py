@@ -221,8 +221,6 @@ def _led(page: str) -> bool:
 
 
 Game = TypeVar("Game")
-LONGEST_SEED = 40
-"""Characters of a link's seed."""
 
 
 def game(key: keys.Key[Game | None], read: Callable[[Mapping[str, str]], Game]) -> Game:
@@ -242,7 +240,7 @@ def new_seed() -> str:
 def seed_of(query: Mapping[str, str]) -> str:
     """The link's seed, or a new one where it has none that is usable."""
     seed = query.get("seed", "")
-    usable = seed.isascii() and seed.isalnum() and len(seed) <= LONGEST_SEED
+    usable = seed.isascii() and seed.isalnum() and len(seed) <= 40
     return seed if usable else new_seed()
 
 

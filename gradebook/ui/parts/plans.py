@@ -18,9 +18,6 @@ from gradebook.ui.parts.desk import PAGE as TRAINING_PAGE
 from gradebook.ui.parts.desk import query_of
 from gradebook.ui.rooms import seat
 
-MOST = 480
-"""Minutes that a session lasts at most."""
-
 
 def plans() -> None:
     """The choice of a plan, and its steps. The address holds the choice."""
@@ -38,7 +35,7 @@ def plans() -> None:
             **keep,
         )
         st.number_input(
-            "Minutes", 1, MOST, MINUTES, step=5, key="minutes", width=140, **keep
+            "Minutes", 1, 480, MINUTES, step=5, key="minutes", width=140, **keep
         )
     own = keys.widget("plan") == OWN
     if own:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from mimetypes import guess_type
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import streamlit as st
 
@@ -26,9 +26,6 @@ from gradebook.ui.parts.address import presenting
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.words import safe
 from gradebook.ui.server import stub
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def redraw() -> NoReturn:
@@ -169,10 +166,8 @@ def ink() -> str:
     return INK.get(st.context.theme.type or "light", INK["light"])
 
 
-def offered(
-    what: str, key: str, frames: Callable[[], Mapping[str, pd.DataFrame]]
-) -> None:
-    """A switch, and behind it a picture's numbers as tables by their titles."""
+def offered(what: str, key: str, frames: Callable[[], Mapping[str, Any]]) -> None:
+    """A switch, and behind it a picture's numbers as data frames by their titles."""
     if st.toggle(f"Show {what} as a table", key=f"numbers-{key}"):
         for title, frame in frames().items():
             st.dataframe(frame, alt=title)
