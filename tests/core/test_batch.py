@@ -121,9 +121,6 @@ def test_float32_stays_and_all_else_is_float64():
     batch = Batch([16777216.0, 16777217.0], [0.1, 2])
     assert batch.prompt.tolist() == [16777216, 16777217]
     assert batch.reward.tolist() == [0.1, 2]
-
-
-def test_a_gradient_of_the_caller_is_left_alone():
     reward = torch.tensor([1.0, 2.0], requires_grad=True)
     assert not Batch([0, 1], reward).reward.requires_grad
 
@@ -135,9 +132,6 @@ def test_an_empty_batch_keeps_its_width(width):
     assert batch.rows == batch.step_count == 0
     assert Batch([], [], mask=[]).mask.shape == (0, 0)
     assert Batch([], []).mask.shape == (0, 1)
-
-
-def test_a_mask_without_columns_rejects_every_row():
     assert Batch(**TWO, mask=[[], []]).tokens.tolist() == [0, 0]
 
 
@@ -211,6 +205,7 @@ def test_columns_that_do_not_fit_together_are_refused_with_their_place():
     refused(alone, "logp", None, "values beside ref_logp", "none")
     without = {"settings": Settings(beta=0.1), **LOGP}
     refused(without, "ref_logp", None, "values, since beta is not 0", "none")
+    assert Batch(**TWO, settings=Settings(beta=0.1)).logp is None
 
 
 def test_the_message_says_the_place_and_cuts_a_long_value():
@@ -224,10 +219,6 @@ def test_the_message_says_the_place_and_cuts_a_long_value():
     assert len(caught.value.found) == 60 and caught.value.found.endswith("…")
 
 
-def test_beta_without_any_logp_is_no_error():
-    assert Batch(**TWO, settings=Settings(beta=0.1)).logp is None
-
-
 # what a batch knows of its rows
 
 
@@ -238,11 +229,8 @@ def test_places_run_within_each_step():
     assert batch.place.tolist() == [0, 0, 1, 1, 2, 2]
     chosen = torch.tensor([True, False, False, True, True, True])
     assert batch.place_among(chosen).tolist() == [0, 0, 1, 0, 1, 1]
-
-
-def test_labels_are_numbered_within_their_step():
-    batch = Batch([0] * 4, [0] * 4, step=[5, 5, 6, 6])
-    assert batch.within_step(torch.tensor([3, -1, 3, 3])).tolist() == [0, 1, 2, 2]
+    labels = torch.tensor([3, 3, -1, 3, 3, 3])
+    assert batch.within_step(labels).tolist() == [0, 1, 2, 1, 0, 1]
 
 
 def test_the_sizes_of_a_step_come_from_the_settings_or_the_step():

@@ -45,8 +45,7 @@ def test_a_signed_number(value, text):
 
 
 def test_a_plain_number_has_no_plus():
-    assert (plain(1.0), plain(-0.5, 1)) == ("1.000", "\u22120.5")
-    assert (plain(0.0122741, 5), plain(25.75, 0)) == ("0.01227", "26")
+    assert (plain(-0.5, 1), plain(0.0122741, 5)) == ("\u22120.5", "0.01227")
     assert (plain(math.nan), plain(math.inf)) == ("no value", "\u221e")
 
 
