@@ -22,7 +22,6 @@ import numpy as np
 from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
-from gradebook.logs.read.canonical import functions_of, summed, unscored
 from gradebook.logs.read.columns import Columns
 
 SAMPLE_ROWS = 4096
@@ -109,7 +108,10 @@ def read_as_trl(
     default = tuple(map(float, weights)) if weights else (1.0,) * len(names)
     settled = weights is not None or len(names) == 1
     reading = Reading(default, group_size, training)
-    sample = _sample(table if training is None else table[training])
+    sample = table if training is None else table[training]
+    step = _steps(sample)
+    if len(sample) > SAMPLE_ROWS:
+        sample = sample[step <= step[SAMPLE_ROWS]]
     plain = settled or "prompt" not in table
     if not len(sample) or (plain and not columns.by_place):
         return reading
@@ -125,10 +127,12 @@ def read_as_trl(
         )
         return _with_notes(sample, columns, reading)
     tries = [
-        (*shares, replace(reading, group_size=size, normalized=eps, weights=w, why=why))
+        each
         for size in sizes
         for eps in ((None, *EPS) if len(names) > 1 else (None,))
-        for shares, why, w in _tried(_by_place(sample, size), eps, default, settled)
+        for each in _tried(
+            sample, replace(reading, group_size=size, normalized=eps), settled
+        )
     ]
     share, _, best = max(tries, key=lambda each: each[:2])
     if best.why == EQUAL and best.group_size == 2:
@@ -139,42 +143,31 @@ def read_as_trl(
     return _with_notes(sample, columns, best)
 
 
-def _sample(table: pd.DataFrame) -> pd.DataFrame:
-    """The first whole steps, of about SAMPLE_ROWS rows."""
-    if len(table) <= SAMPLE_ROWS or "step" not in table:
-        return table
-    step = table["step"].to_numpy()
-    last = step[SAMPLE_ROWS]
-    whole = table.iloc[:SAMPLE_ROWS][step[:SAMPLE_ROWS] != last]
-    return whole if len(whole) else table[step == last]
-
-
-Try = tuple[tuple[float, float], str, tuple[float, ...]]
-
-
 def _tried(
-    sample: pd.DataFrame, eps: float | None, default: tuple[float, ...], settled: bool
-) -> list[Try]:
-    """Weights to try, likely ones first: how large a share of the rows they
-    explain, nearly and closely, and where they come from."""
+    sample: pd.DataFrame, reading: Reading, settled: bool
+) -> list[tuple[float, float, Reading]]:
+    """The reading with weights to try, likely ones first, each with the share of
+    the rows that it explains, nearly and closely."""
+    sample = _by_place(sample, reading.group_size)
     advantage = sample["advantage"].to_numpy()
     counts = ~unscored(sample) & np.isfinite(advantage)
     if not counts.any():
-        return [((0.0, 0.0), ASSUMED, default)]
-    sample = normalized(sample, eps)[counts]
+        return [(0.0, 0.0, replace(reading, why=ASSUMED))]
+    sample = normalized(sample, reading.normalized)[counts]
     step, group, advantage = _steps(sample), _groups(sample), advantage[counts]
     rewards = sample[functions_of(sample)].to_numpy()
     rewards = np.nan_to_num(rewards, posinf=0, neginf=0)
-    tries = [(GIVEN if settled else EQUAL, default)]
+    tries = [(GIVEN if settled else EQUAL, reading.weights)]
     if not settled:
         weights = solved(rewards, advantage, step, group)
         tries = [(SOLVED, weights), *tries] if weights else tries
-        tries += [(ALONE, tuple(row)) for row in np.eye(len(default)).tolist()]
-    shares = [
-        [explained(rewards @ weights, advantage, group, near) for near in (NEAR, CLOSE)]
-        for _, weights in tries
-    ]
-    return [((near, close), *each) for (near, close), each in zip(shares, tries)]
+        tries += [(ALONE, tuple(row)) for row in np.eye(rewards.shape[1]).tolist()]
+    readings = []
+    for why, weights in tries:
+        total = rewards @ weights
+        near, close = (explained(total, advantage, group, n) for n in (NEAR, CLOSE))
+        readings.append((near, close, replace(reading, weights=weights, why=why)))
+    return readings
 
 
 def _with_notes(sample: pd.DataFrame, columns: Columns, reading: Reading) -> Reading:
@@ -293,6 +286,30 @@ def _centered(values: np.ndarray, group: np.ndarray) -> np.ndarray:
     return values - (np.bincount(group, values) / np.bincount(group))[group]
 
 
+def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
+    """The table with one reward, the weighted sum of the functions'; one
+    that gave none (NaN) adds nothing, as in TRL. Rows that are `unscored`
+    are not scored: they enter no statistic."""
+    names, out = functions_of(table), unscored(table)
+    total = np.zeros(len(table))
+    for name, weight in zip(names, weights):
+        total += weight * np.nan_to_num(table[name].to_numpy())
+    table = table.drop(columns=names).assign(reward=total)
+    if out.any():
+        table["scored"] = np.where(out, 0.0, table.get("scored", 1.0))
+    return table
+
+
+def functions_of(table: pd.DataFrame) -> list[str]:
+    """The columns of the reward functions."""
+    return [name for name in table if name.startswith("reward ")]
+
+
+def unscored(table: pd.DataFrame) -> np.ndarray:
+    """bool [R]: no function gave the row a reward."""
+    return table[functions_of(table)].isna().all(axis=1).to_numpy()
+
+
 def normalized(table: pd.DataFrame, eps: float | None) -> pd.DataFrame:
     """The table with each function's rewards less their group's mean and over its
     standard deviation (ddof 1) + eps: NaN where empty, 0 for the only one of a
@@ -345,31 +362,29 @@ def _training(table: pd.DataFrame) -> np.ndarray | None:
     steps = np.split(pd.factorize(table["prompt"])[0], heads[1:])
     some, longest = steps[:STEPS], max(map(len, steps[:STEPS]))
     for size in range(longest, 1, -1):
-        odd = [prompts for prompts in some if not _pure(prompts, size, 0)]
+        odd = [prompts for prompts in some if _whole(prompts, size, 0) is None]
         if not odd:
             return None
         most = min(map(len, odd)) - size if len(odd) < len(some) else 0
         for last in range(1, most + 1):
-            if all(_pure(prompts, size, last) for prompts in odd):
-                return np.concatenate([_kept(step, size, last) for step in steps])
+            if any(_whole(prompts, size, last) is None for prompts in odd):
+                continue
+            kept = []
+            for step in steps:
+                rows = _whole(step, size, 0)
+                rows = _whole(step, size, last) if rows is None else rows
+                kept.append(np.ones(len(step), bool) if rows is None else rows)
+            return np.concatenate(kept)
     return None
 
 
-def _kept(prompts: np.ndarray, size: int, last: int) -> np.ndarray:
-    """bool: the rows of a step that are of whole groups of training."""
-    if _pure(prompts, size, 0) or not _pure(prompts, size, last):
-        return np.ones(len(prompts), dtype=bool)
+def _whole(prompts: np.ndarray, size: int, last: int) -> np.ndarray | None:
+    """bool: the rows of a step that are of whole groups: not the `last` ones, and
+    not what is left over before the first group. None where a group has several
+    prompts, there is none, or something is left over without `last` rows."""
+    if len(prompts) % size and not last:
+        return None
     row, stop = np.arange(len(prompts)), len(prompts) - last
-    return (row >= stop % size) & (row < stop)
-
-
-def _pure(prompts: np.ndarray, size: int, last: int) -> bool:
-    """Without the `last` rows, and without what is left over before the
-    first whole group, every `size` rows have one prompt. Without rows to
-    leave out, nothing may be left over."""
-    rows = prompts[: len(prompts) - last]
-    over = len(rows) % size
-    if len(rows) < size or (over and not last):
-        return False
-    groups = rows[over:].reshape(-1, size)
-    return bool((groups == groups[:, :1]).all())
+    whole = (row >= stop % size) & (row < stop)
+    groups = prompts[whole].reshape(-1, size)
+    return whole if len(groups) and (groups == groups[:, :1]).all() else None

@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradebook.logs.log import check, check_log
-from gradebook.logs.read.canonical import canonical, summed
-from gradebook.logs.read.columns import guessed
+from gradebook.logs.read.columns import canonical, guessed
 from gradebook.logs.read.sources import Source
-from gradebook.logs.trl import explained, normalized, read_as_trl, solved
+from gradebook.logs.trl import explained, normalized, read_as_trl, solved, summed
 
 LOGS = Path(__file__).parents[1] / "logs"
 

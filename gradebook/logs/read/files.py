@@ -26,6 +26,8 @@ DECIMALS = 12
 """Numbers with more decimals are written in full, not rounded."""
 BINARY = (b"PAR1", b"PK\x03\x04", b"\x1f\x8b", b"\x80\x04")
 """How Parquet, zip, gzip and pickle files begin."""
+NUMBERS = ("step", "advantage", "length", "steps", "kept_steps")
+"""Roles whose columns hold numbers, next to the rewards."""
 FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 Choose = Callable[[list[str], list[str]], Columns]
@@ -139,12 +141,13 @@ def _csv(source: Source, choose: Choose) -> Rows:
     if not rows:
         raise _nothing()
     columns = choose(names, _of_numbers(table.slice(0, LOOK).to_pandas()))
+    numbers = {*columns.rewards, *map(columns.role.get, NUMBERS)}
     cells: dict[str, Any] = {}
     types: dict[str, str] = {}
     for name in columns.used:
         column = table[name]
         values = column.dictionary_encode().combine_chunks()
-        if name in columns.numbers:
+        if name in numbers:
             try:
                 as_numbers = column.cast(pa.float64())
             except pa.ArrowException:

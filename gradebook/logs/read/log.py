@@ -11,8 +11,14 @@ import numpy as np
 
 from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.canonical import EMPTY, canonical, is_unknown
-from gradebook.logs.read.columns import Columns, guessed, recorded_columns
+from gradebook.logs.read.columns import (
+    EMPTY,
+    NAMES,
+    Columns,
+    canonical,
+    guessed,
+    is_unknown,
+)
 from gradebook.logs.read.files import Rows, read_rows
 from gradebook.logs.read.sources import LOGS, Source, number_in, sources
 
@@ -259,7 +265,9 @@ def read_recording(
     files: Sequence[Source] = (),
 ) -> Log:
     """A recording, or a part of one, as a log."""
-    named = recorded_columns(recording.columns, columns)
+    names = recording.columns
+    as_written = {role: role if role in names else "" for role in NAMES}
+    named = guessed(names, names, {**as_written, **(columns or {})})
     log = Log(files, named, dict(recording.types), recording)
     frame = recording.frame()
     if len(frame):
