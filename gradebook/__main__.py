@@ -18,11 +18,10 @@ from typing import NoReturn
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import short
 from gradebook.core.project import PROJECT
-from gradebook.logs.explore import failing_test, worst_steps
+from gradebook.logs.explore import failing_test, sentences, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
 from gradebook.logs.report import github, junit, report
-from gradebook.logs.what_if import sentences
 from gradebook.output.handout import bug_list, explain
 
 WRONG = 2

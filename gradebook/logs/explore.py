@@ -1,5 +1,5 @@
-"""Explore: the steps of a checked log, one of them as rows of a table, and the
-smallest failing one as a test to keep."""
+"""Explore: the steps of a checked log, one of them as rows of a table, the smallest
+failing one as a test to keep, and what each engine would compute."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from gradebook.cases.scenario import Scenario, load
+from gradebook.cases.scenario import Scenario, bug, load
 from gradebook.cases.schema import MOST_ROWS, MOST_TOKENS
 from gradebook.cases.state import State, start, typed_settings
 from gradebook.cases.table import Table
 from gradebook.core.errors import GradebookError, shown
+from gradebook.core.formatting import DUST, counted, signed
 from gradebook.core.lazy_pandas import pd
-from gradebook.core.settings import Settings
-from gradebook.logs.judging.fit import Ruler, distance
+from gradebook.core.settings import ESTIMATORS, Settings
+from gradebook.logs.judging.fit import Ruler, apart, distance
 from gradebook.logs.judging.judge import OFF
+from gradebook.logs.judging.reading import Asked, Reading
 from gradebook.logs.judging.suspects import (
     Suspect,
     cuts_by_place,
@@ -25,7 +27,7 @@ from gradebook.logs.judging.suspects import (
     suspects,
     trace,
 )
-from gradebook.logs.judging.verdict import Verdict
+from gradebook.logs.judging.verdict import Verdict, by_bug
 from gradebook.logs.logged_steps import LoggedSteps
 from gradebook.output.takehome import PytestFile, pytest_file
 
@@ -199,3 +201,62 @@ def failing_test(
     smallest = off.sort_values("rows", kind="stable")["step"].iloc[0]
     rows = step_rows(verdict, smallest, MOST_ROWS)
     return pytest_file(state_of(rows, load(rows.bug)), link)
+
+
+def what_if(steps: LoggedSteps, asked: Asked) -> pd.DataFrame:
+    """Where the faulty engines would differ from the correct one on these
+    rows, under GRPO with the settings that were declared: one row for each bug
+    that the columns allow and each step, where any can be computed.
+
+    Columns: step, estimator, bug, rows_off, flips, groups_affected,
+    largest (the largest difference), row (where, counted from 0 in the
+    step), correct, faulty (the advantages of that row). Most flips first
+    within a step.
+    """
+    if not asked.by_engine:
+        return pd.DataFrame()
+    settings = replace(ESTIMATORS["grpo"], **asked.declared)
+    first: dict[str, Suspect] = {}
+    for suspect in suspects(steps, (settings,), group_size=asked.group_size):
+        first.setdefault(suspect.bug, suspect)
+    parts = []
+    for name, suspect in first.items():
+        try:
+            faulty = trace(steps, suspect).values
+            correct = trace(steps, suspect.correct).values
+        except GradebookError:
+            continue
+        off = distance(correct, faulty) > DUST
+        columns: Mapping[str, Any] = apart(steps, correct, faulty, off)
+        row = columns["row"] + steps.starts
+        part = pd.DataFrame({"step": steps.labels, "bug": name, **columns})
+        part = part.assign(correct=correct[row], faulty=faulty[row], place=part.index)
+        parts.append(part.assign(rows_off=steps.total(off)))
+    if not parts:
+        return pd.DataFrame()
+    order = {"place": True, "flips": False, "largest": False}
+    lines = pd.concat(parts).sort_values(
+        [*order], ascending=[*order.values()], kind="stable"
+    )
+    lines["estimator"] = Reading.of(settings).title
+    return lines.drop(columns="place").reset_index(drop=True)
+
+
+def sentences(lines: pd.DataFrame) -> list[str]:
+    """What each engine would compute, a sentence for each bug."""
+    texts = []
+    for _, line in by_bug(lines).iterrows():
+        name = bug(line["bug"]).title
+        if not line["steps"]:
+            same = f"{name}: both engines would give the same numbers"
+            texts.append(f"{same} on every step of this log.")
+            continue
+        texts.append(
+            f"{name} under {line['estimator']}: the engines would differ on"
+            f" {line['steps']} of {counted(line['of'], 'step')}, on"
+            f" {counted(line['rows_off'], 'row')}, {line['flips'] or 'none'} of them"
+            f" with the other sign. They differ most at step {line['step']}, row"
+            f" {line['row']}: correct {signed(line['correct'])}, faulty"
+            f" {signed(line['faulty'])}."
+        )
+    return texts

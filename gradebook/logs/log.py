@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
 from gradebook.core.lazy_pandas import pd
+from gradebook.logs.explore import what_if
 from gradebook.logs.judging.fit import ruler_of
 from gradebook.logs.judging.judge import OFF, Judgement, blank, by_step, judge
 from gradebook.logs.judging.reading import asked_of
@@ -22,6 +23,7 @@ from gradebook.logs.judging.verdict import (
     sentence_of,
     ties_of,
 )
+from gradebook.logs.read.files import Source
 from gradebook.logs.read.log import (
     Log,
     other_prompts,
@@ -29,9 +31,7 @@ from gradebook.logs.read.log import (
     read_frame,
     read_recording,
 )
-from gradebook.logs.read.sources import Source
 from gradebook.logs.trl import logged, read_as_trl
-from gradebook.logs.what_if import what_if
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording

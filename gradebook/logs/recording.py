@@ -14,8 +14,7 @@ import pyarrow as pa
 from gradebook.core.columns import ALL
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.read.files import to_frame
-from gradebook.logs.read.sources import Source, sources
+from gradebook.logs.read.files import Source, sources, to_frame
 from gradebook.logs.recorder import COLUMNS, FORMAT, KEY
 
 COARSE = ("float64", "float32", "float16", "bfloat16")

@@ -11,10 +11,9 @@ import numpy as np
 
 from gradebook.core.formatting import short
 from gradebook.core.lazy_pandas import pd
-from gradebook.logs.explore import worst_steps
+from gradebook.logs.explore import sentences, worst_steps
 from gradebook.logs.judging.judge import OFF
 from gradebook.logs.judging.verdict import Verdict
-from gradebook.logs.what_if import sentences
 from gradebook.output.rendering import rendered
 
 BARS = 240

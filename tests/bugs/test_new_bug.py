@@ -194,7 +194,7 @@ from gradebook.cases.scenario import starts
 from gradebook.cases.state import start
 from gradebook.classroom.plan import plan
 from gradebook.logs.log import check_log
-from gradebook.logs.read.sources import Source
+from gradebook.logs.read.files import Source
 from gradebook.output.handout import handout
 from gradebook.output.takehome import csv, pytest_file, scenario_file
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from logs.made import made
 
-from gradebook.logs.read.sources import Source
+from gradebook.logs.read.files import Source
 
 
 def table(frame):

@@ -3,7 +3,7 @@
 import io
 
 from gradebook.logs.log import check_log
-from gradebook.logs.read.sources import Source
+from gradebook.logs.read.files import Source
 
 
 def verdict_on(frame, **options):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gradebook.logs.log import check, check_log
 from gradebook.logs.read.columns import canonical, guessed
-from gradebook.logs.read.sources import Source
+from gradebook.logs.read.files import Source
 from gradebook.logs.trl import explained, normalized, read_as_trl, solved, summed
 
 LOGS = Path(__file__).parents[1] / "logs"

@@ -23,7 +23,7 @@ from gradebook.logs.explore import (
     worst_steps,
 )
 from gradebook.logs.log import check_log
-from gradebook.logs.read.sources import Source
+from gradebook.logs.read.files import Source
 from gradebook.logs.report import report
 
 ROOT = Path(__file__).parents[2]

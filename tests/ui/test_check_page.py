@@ -5,7 +5,7 @@ import pytest
 from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
-from gradebook.logs.read.sources import pasted
+from gradebook.logs.read.log import pasted
 from gradebook.ui.checks.ask import EXAMPLES, FOLDER, options_of
 
 NO_ADVANTAGES = "step,prompt,reward\n1,a,0\n1,a,1\n1,a,1\n2,b,1\n2,b,3\n"

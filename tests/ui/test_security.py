@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse
 from ui.answered import answered
 
 from gradebook.core.errors import GradebookError
-from gradebook.logs.read import sources
+from gradebook.logs.read import files
 from gradebook.ui import security
 from gradebook.ui.security import MB, Security
 
@@ -155,13 +155,13 @@ def test_at_the_limit_of_files_newcomers_get_a_page_that_says_so(monkeypatch):
 
 def test_an_upload_unpacks_to_at_most_so_many_bytes(monkeypatch, tmp_path):
     """A file of the server's own machine may be larger."""
-    monkeypatch.setattr(sources, "UPLOADED", MB)
+    monkeypatch.setattr(files, "UPLOADED", MB)
     packed = gzip.compress(b"step,reward\n" + b"0,1\n" * (MB // 2))
     file = tmp_path / "run.csv.gz"
     file.write_bytes(packed)
-    assert len(sources.Source(file.name, path=file).read()) > 2 * MB
-    small = sources.Source(file.name, data=gzip.compress(b"step,reward\n"))
+    assert len(files.Source(file.name, path=file).read()) > 2 * MB
+    small = files.Source(file.name, data=gzip.compress(b"step,reward\n"))
     assert small.read() == b"step,reward\n"
-    upload = sources.Source(file.name, data=packed)
+    upload = files.Source(file.name, data=packed)
     with pytest.raises(GradebookError, match="at most 1,048,576"):
         upload.read()

@@ -18,13 +18,8 @@ from gradebook.logs.judging.fit import REWARDS, SCORES, distance
 from gradebook.logs.judging.judge import OFF, Judgement
 from gradebook.logs.judging.reading import COMPUTATIONS, REJECTS, ROLES, Reading
 from gradebook.logs.judging.space import compute
-from gradebook.logs.judging.suspects import (
-    HOW_ROWS_COUNT,
-    Suspect,
-    main_column,
-)
+from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, main_column
 from gradebook.logs.logged_steps import LoggedSteps
-from gradebook.logs.what_if import by_bug
 
 
 @dataclass(frozen=True)
@@ -128,6 +123,18 @@ class Verdict:
         plain["exit_code"] = self.exit_code
         text = json.dumps(_jsonable(plain), indent=indent, allow_nan=False)
         return text.encode("utf-8", errors="replace").decode("utf-8")
+
+
+def by_bug(lines: pd.DataFrame) -> pd.DataFrame:
+    """What the engines would compute, one row for each bug, most flips first: they
+    differ on `steps` of `of`; row and numbers are those of the largest difference."""
+    if not len(lines):
+        return pd.DataFrame({"bug": [], "steps": []})
+    each = lines.assign(off=lines["rows_off"] > 0).groupby("bug", sort=False)
+    table = lines.loc[each["largest"].idxmax()].set_index("bug")
+    table[["rows_off", "flips"]] = each[["rows_off", "flips"]].sum()
+    table = table.assign(steps=each["off"].sum(), of=each["off"].size()).reset_index()
+    return table.sort_values(["flips", "rows_off"], ascending=False, kind="stable")
 
 
 def _jsonable(value: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Files as data frames. A log is data: nothing in it is executed or unpickled.
+"""Files as data frames, and what is refused of them. A log is data: nothing in it
+is executed or unpickled.
 
 pyarrow reads CSV and Parquet, Python's json reads JSON. The index of a frame is
 the line in the file, from 1; in Parquet it is the row.
@@ -8,17 +9,39 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from gradebook.core.errors import GradebookError, refuse, shown
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.columns import Columns
-from gradebook.logs.read.sources import EXPANSION, TEXT_BYTES, Source
 
+ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".arrows": "recording",
+}
+PACKED = {".gz": "gzip", ".zst": "zstd"}
+"""Endings of compressed files, and how they are unpacked."""
+OF_LOGS = set(ENDINGS) - {".txt", ".json"}
+"""What is taken for a log inside a folder, unasked."""
+LOGS = "a .parquet, .csv, .tsv or .jsonl file"
+TEXT_BYTES = 2**31 - 2
+"""The largest text that pyarrow reads at once."""
+EXPANSION = 200
+"""A file unpacks to at most so many times its size."""
+UPLOADED = 2**30
+"""Bytes to which an upload unpacks at most."""
 LOOK = 200
 """So many rows are looked at to see what the columns are."""
 COLUMNS = 512
@@ -31,8 +54,94 @@ NUMBERS = ("step", "advantage", "length", "steps", "kept_steps")
 FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 Choose = Callable[[list[str], list[str]], Columns]
-"""From the names of all columns, and of those of numbers, to those that are read.
-Raises GradebookError."""
+"""From the names of all columns, and of those of numbers, to what is read."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file by path, or an upload by name and bytes."""
+
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+
+    @property
+    def kind(self) -> str:
+        """csv, json, parquet or recording, by the name's ending. Raises
+        GradebookError for anything else."""
+        ending = _ending(self.name)
+        if ending not in ENDINGS:
+            suffix = shown(Path(self.name).suffix)
+            raise GradebookError(file=self.name, expected=LOGS, found=suffix)
+        return ENDINGS[ending]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.path.stat().st_size if self.path else len(self.data or b"")
+
+    @property
+    def most_unpacked(self) -> int:
+        """Bytes to which the file may unpack."""
+        most = max(2**26, self.size * EXPANSION)
+        return most if self.data is None else min(most, UPLOADED)
+
+    def read(self) -> bytes:
+        """The file's bytes, unpacked. Raises GradebookError for a file that
+        cannot be read, is damaged, or has more bytes than the limits allow."""
+        import pyarrow as pa
+
+        packed = PACKED.get(Path(self.name).suffix.lower())
+        most = min(self.most_unpacked, TEXT_BYTES) if packed else TEXT_BYTES
+        data = bytearray()
+        try:
+            with self.opened() as file:
+                stream = pa.CompressedInputStream(file, packed) if packed else file
+                while (block := stream.read(2**20)) and len(data) <= most:
+                    data += block
+        except (pa.ArrowException, OSError) as error:
+            kind = f"a {packed} file" if packed else "a readable file"
+            raise refuse(kind, str(error)).inside(self.name) from error
+        if len(data) > most:
+            raise refuse(f"at most {most:,} bytes; split the log", "more")
+        return bytes(data)
+
+    def opened(self) -> BinaryIO:
+        """The bytes as a file, as they are."""
+        return open(self.path, "rb") if self.path else io.BytesIO(self.data or b"")
+
+
+def _ending(name: str) -> str:
+    """The ending that tells the format: .csv of run.csv.gz."""
+    path = Path(name.lower())
+    return Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+
+
+def sources(paths: Iterable[str | Path | Source]) -> list[Source]:
+    """Files and the logs inside directories, in natural order; [] for a directory
+    without any. Raises GradebookError for a path that does not exist."""
+    files: list[Source] = []
+    for path in paths:
+        if isinstance(path, Source):
+            files.append(path)
+        elif Path(path).is_dir():
+            inside = sorted(Path(path).iterdir(), key=lambda p: natural(p.name))
+            logs = [p for p in inside if _ending(p.name) in OF_LOGS and p.is_file()]
+            files += [Source(str(p), p) for p in logs]
+        elif Path(path).is_file():
+            files.append(Source(str(path), Path(path)))
+        else:
+            raise GradebookError(
+                file=str(path), expected="a file or a directory", found="none"
+            )
+    return files
+
+
+def natural(name: str) -> list[str | int]:
+    """A key under which 10.jsonl comes after 9.jsonl: text, number, text, .."""
+    parts: list[str | int] = [*re.split("([0-9]+)", name)]
+    parts[1::2] = map(int, parts[1::2])
+    return parts
 
 
 @dataclass(eq=False)
@@ -40,9 +149,7 @@ class Rows:
     """The rows of a file.
 
     frame  the columns that are used; empty in rows that cannot be read
-    types  column -> the type of its numbers: a float type, "int", "text 4"
-           for text of at most 4 decimals, "text" for longer ones; "" where it
-           is not known
+    types  column -> the type of its numbers, as in `Log`, where it is known
     bad    rows of `frame`, from 0, that cannot be read
     """
 
@@ -54,19 +161,18 @@ class Rows:
 def read_rows(source: Source, choose: Choose) -> Rows:
     """A file's rows, with the columns that `choose` takes. Raises GradebookError
     for what is too large, empty, or no such file."""
-    if source.kind == "recording":
-        raise GradebookError(
-            expected="what a recorder wrote",
-            found="a damaged file, or one whose first step is cut off",
-        )
-    return {"csv": _csv, "json": _json, "parquet": _parquet}[source.kind](
-        source, choose
+    readers = {"csv": _csv, "json": _json, "parquet": _parquet}
+    if source.kind in readers:
+        return readers[source.kind](source, choose)
+    raise GradebookError(
+        expected="what a recorder wrote",
+        found="a damaged file, or one whose first step is cut off",
     )
 
 
 def _unique(names: Sequence[object]) -> list[str]:
     """Column names. Raises GradebookError for none, too many, or one twice."""
-    columns = pd.Index(list(map(str, names)))
+    columns = pd.Index([*map(str, names)])
     if not len(columns):
         raise _nothing()
     if len(columns) > COLUMNS:
@@ -94,11 +200,7 @@ def _text(source: Source) -> bytes:
         raise GradebookError(expected="text", found="a binary file")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise GradebookError(expected="text in UTF-8", found="UTF-16")
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        data = data.decode("utf-8", errors="replace").encode()
-    return data.removeprefix(b"\xef\xbb\xbf")
+    return data.decode("utf-8-sig", errors="replace").encode()
 
 
 def _csv(source: Source, choose: Choose) -> Rows:
@@ -197,8 +299,7 @@ def _lines(data: bytes, rows: int) -> np.ndarray:
 
 
 def _json(source: Source, choose: Choose) -> Rows:
-    """JSON Lines, or one JSON value: an array of objects, or the table of
-    `columns` and `data` as which W&B exports one."""
+    """JSON Lines, an array of objects, or a table of `columns` and `data`, as W&B's."""
     data = _text(source)
     value = _parsed(data)
     if isinstance(value, dict) and isinstance(value.get("columns"), list):
@@ -256,18 +357,17 @@ def _parquet(source: Source, choose: Choose) -> Rows:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, MemoryError) as error:
         raise refuse("a Parquet file", str(error)) from error
-    return Rows(frame.set_axis(np.arange(1, len(frame) + 1)), types)
+    return Rows(frame.set_axis(range(1, len(frame) + 1)), types)
 
 
 def _refuse_parquet(log: Any, source: Source) -> None:
     """Raises GradebookError for a file that is no log, or unpacks to too much."""
     meta = log.metadata
     if b"gradebook" in (log.schema_arrow.metadata or {}):
-        raise GradebookError(
-            expected="a recording in .arrows files",
-            found="one in Parquet, which earlier versions wrote and"
-            " this one does not read",
+        written = (
+            "one in Parquet, which earlier versions wrote and this one does not read"
         )
+        raise GradebookError(expected="a recording in .arrows files", found=written)
     groups = [meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)]
     for what, size, most in (
         ("bytes in a row group", max(groups, default=0), TEXT_BYTES),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradebook.core.errors import GradebookError
+from gradebook.core.errors import GradebookError, refuse
 from gradebook.core.lazy_pandas import pd
 from gradebook.logs.read.columns import (
     EMPTY,
@@ -19,14 +20,15 @@ from gradebook.logs.read.columns import (
     guessed,
     is_unknown,
 )
-from gradebook.logs.read.files import Rows, read_rows
-from gradebook.logs.read.sources import LOGS, Source, number_in, sources
+from gradebook.logs.read.files import LOGS, Rows, Source, read_rows, sources
 
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
 
 NAMED = 100
 """So many broken rows are named; the rest are counted."""
+PASTED = 20_000_000
+"""Characters of a pasted table."""
 WHOLE = 0.75
 """A step that stands again has at least this share of the rows of the steps
 that stand once. One that is cut in two has half of them."""
@@ -100,6 +102,18 @@ class Log:
         return table[~out].reset_index(drop=True)
 
 
+def pasted(text: str) -> Source:
+    """Text copied from a spreadsheet, a CSV file or JSON Lines, as a source.
+    Raises GradebookError for no text, or too much."""
+    text = text.strip("\ufeff\r\n ")
+    if not text:
+        raise GradebookError(expected="a table with a header", found="nothing")
+    if len(text) > PASTED:
+        raise refuse(f"at most {PASTED:,} characters", len(text))
+    ending = "jsonl" if text.startswith("{") else "csv"
+    return Source(f"pasted.{ending}", data=text.encode("utf-8", errors="replace"))
+
+
 def read_files(
     paths: Iterable[str | Path | Source],
     columns: Mapping[str, str] | None = None,
@@ -152,8 +166,9 @@ def read_files(
             log.types = log.types or _types(log.columns, rows.types)
             tables.append(_table(rows, log.columns, source.name))
             if "step" not in tables[-1]:  # a file is one
-                in_name = number_in(source.name) if len(files) > 1 else 0
-                tables[-1]["step"] = number if in_name is None else in_name
+                numbers = re.findall(r"[0-9]+", Path(source.name).stem) or [str(number)]
+                last = int(numbers[-1]) if len(numbers[-1]) < 16 else number
+                tables[-1]["step"] = last if len(files) > 1 else 0
         read += source.size
         if progress is not None:
             progress(read / total)

@@ -20,7 +20,8 @@ from gradebook.logs.explore import StepRows, step_rows
 from gradebook.logs.judging.reading import COMPUTATIONS
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.read.columns import NAMES
-from gradebook.logs.read.sources import Source, natural, pasted
+from gradebook.logs.read.files import Source, natural
+from gradebook.logs.read.log import pasted
 from gradebook.trainers.releases import measured
 from gradebook.ui import keys
 from gradebook.ui.parts import words

@@ -11,11 +11,10 @@ from gradebook.cases.scenario import SANDBOX, bug, case, load
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import flips, plain
 from gradebook.logs.explore import failing_test, state_of, worst_steps
+from gradebook.logs.explore import sentences as in_words
 from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, main_column
-from gradebook.logs.judging.verdict import Verdict, named_as
+from gradebook.logs.judging.verdict import Verdict, by_bug, named_as
 from gradebook.logs.report import facts, report
-from gradebook.logs.what_if import by_bug
-from gradebook.logs.what_if import sentences as in_words
 from gradebook.output.charts import timeline_figure
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel, squashes

@@ -10,7 +10,7 @@ from logs.made import made
 import gradebook
 from gradebook.__main__ import main
 from gradebook.logs.log import check_log
-from gradebook.logs.read.sources import Source
+from gradebook.logs.read.files import Source
 from gradebook.logs.recording import recording
 
 GRPO = {"scale": "group", "eps": 1e-4}
