@@ -1,8 +1,6 @@
 """Files as data frames, and what is refused of them. A log is data: nothing in it
-is executed or unpickled.
-
-pyarrow reads CSV and Parquet, Python's json reads JSON. The index of a frame is
-the line in the file, from 1; in Parquet it is the row.
+is executed or unpickled. The index of a frame is the line in the file, from 1; in
+Parquet it is the row.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -250,11 +249,9 @@ def _csv(source: Source, choose: Choose) -> Rows:
         column = table[name]
         values = column.dictionary_encode().combine_chunks()
         if name in numbers:
-            try:
+            # Where some cell is no number, the text is read cell by cell.
+            with suppress(pa.ArrowException):
                 as_numbers = column.cast(pa.float64())
-            except pa.ArrowException:
-                pass  # some cell is no number: the text is read cell by cell
-            else:
                 types[name] = _written(column)
                 values = values if column.null_count else as_numbers
         cells[name] = values.to_pandas()
@@ -305,9 +302,7 @@ def _json(source: Source, choose: Choose) -> Rows:
     if isinstance(value, dict) and isinstance(value.get("columns"), list):
         names, table = _unique(value["columns"]), value.get("data")
         rows = table if isinstance(table, list) else []
-        value = [
-            dict(zip(names, row)) if isinstance(row, list) else row for row in rows
-        ]
+        value = [dict(zip(names, r)) if isinstance(r, list) else r for r in rows]
     if isinstance(value, list):
         numbered = [*enumerate(value, 1)]
     else:
@@ -322,9 +317,7 @@ def _json(source: Source, choose: Choose) -> Rows:
     }
     names = [*dict.fromkeys(key for row in objects[:LOOK] for key in row)]
     if not names:
-        raise GradebookError(
-            expected="one JSON object a line", found="none in the first lines"
-        )
+        raise GradebookError(expected="one JSON object a line", found="none at first")
     names = _unique(names)
     look = pd.DataFrame(objects[:LOOK], columns=names, dtype=object)
     used = choose(names, _of_numbers(look)).used
@@ -364,10 +357,8 @@ def _refuse_parquet(log: Any, source: Source) -> None:
     """Raises GradebookError for a file that is no log, or unpacks to too much."""
     meta = log.metadata
     if b"gradebook" in (log.schema_arrow.metadata or {}):
-        written = (
-            "one in Parquet, which earlier versions wrote and this one does not read"
-        )
-        raise GradebookError(expected="a recording in .arrows files", found=written)
+        old = "one in Parquet, of an earlier version, which this one does not read"
+        raise GradebookError(expected="a recording in .arrows files", found=old)
     groups = [meta.row_group(i).total_byte_size for i in range(meta.num_row_groups)]
     for what, size, most in (
         ("bytes in a row group", max(groups, default=0), TEXT_BYTES),
@@ -399,10 +390,8 @@ def to_frame(table: Any) -> pd.DataFrame:
         kind = column.type
         cell = getattr(kind, "value_type", kind)
         if pa.types.is_nested(kind) and not pa.types.is_primitive(cell):
-            cells = column.to_pylist()
-            column = pa.chunked_array(
-                [[json.dumps(cell, default=str) for cell in cells]]
-            )
+            texts = [json.dumps(cell, default=str) for cell in column.to_pylist()]
+            column = pa.chunked_array([texts])
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             column = column.dictionary_encode()
         elif pa.types.is_decimal(kind):
