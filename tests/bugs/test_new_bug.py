@@ -18,7 +18,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LEFT_BEHIND = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__")
 
-
 DISTINCT_MEAN = '''\
 """Distinct mean: a made-up bug, equal rewards of a prompt count once."""
 
@@ -107,9 +106,9 @@ text = "A row of the lower half is pushed up."
 [prediction]
 question = "Is row 1 pushed farther?"
 choices = ["No", "Yes"]
-answer = {answer}
+answer = 1
 why = "A hand says so."
-said = ["The first answer.", "The second answer."]
+said = ["The first answer.", "Right: the second answer."]
 
 [record]
 columns = []
@@ -126,7 +125,6 @@ laws = ["{law}"]
 
 MEAN_SCENARIO = {
     "rows": ", ".join(f'{{ prompt = "A", reward = {n}.0 }}' for n in (1, 1, 1, 0)),
-    "answer": 1,
     "in_advantages": "true",
     "phrase": "a mean over distinct rewards",
     "law": "zero_sum",
@@ -153,7 +151,6 @@ LOSS_SCENARIO = {
   { prompt = "A", reward = 1.0, mask = [1, 0], logp = [-1.0, -1.0] },
   { prompt = "A", reward = 0.0, mask = [1, 1], logp = [-1.0, -1.0] },
 """,
-    "answer": 0,
     "in_advantages": "false",
     "phrase": "a loss shared with padding",
     "law": "micro_batch",
