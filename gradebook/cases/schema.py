@@ -113,6 +113,7 @@ Rows = Annotated[
 T = TypeVar("T")
 UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 """What pydantic calls an unknown key."""
+adapter = cache(TypeAdapter)
 
 
 def read(kind: Any, value: Any) -> Any:
@@ -121,14 +122,9 @@ def read(kind: Any, value: Any) -> Any:
     Raises GradebookError with key, row, and what pydantic says.
     """
     try:
-        return _adapter(kind).validate_python(value)
+        return adapter(kind).validate_python(value)
     except ValidationError as error:
         raise _first(error) from None
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 def _first(error: ValidationError) -> GradebookError:
