@@ -149,7 +149,9 @@ class LoggedSteps:
         """Only the rows of `steps`, bool [S]."""
         if steps.all():
             return self
-        return self.of_rows(np.flatnonzero(steps[self.step_of]))
+        first, rows = self.starts[steps], self.batch.step_rows.numpy()[steps]
+        moved = first - (np.cumsum(rows) - rows)
+        return self.of_rows(np.arange(rows.sum()) + np.repeat(moved, rows))
 
     def of_rows(self, at: np.ndarray) -> LoggedSteps:
         """Only the rows `at`, int64."""
