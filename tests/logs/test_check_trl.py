@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from asking import verdict_on
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gradebook.logs.log import check, check_log
 from gradebook.logs.read.columns import canonical, guessed
-from gradebook.logs.read.files import Source
 from gradebook.logs.trl import explained, normalized, read_as_trl, solved, summed
 
 LOGS = Path(__file__).parents[1] / "logs"
@@ -31,11 +31,6 @@ def reading_of(frame):
     table, broken = canonical(frame, columns)
     assert not broken
     return table, read_as_trl(table, columns)
-
-
-def checked(frame, **settings):
-    data = frame.to_csv(index=False).encode()
-    return check_log([Source("log.csv", data=data)], **settings)
 
 
 @pytest.mark.parametrize(
@@ -62,15 +57,15 @@ def test_unscored_rows_that_count_as_zero_are_named():
     group = total.groupby([frame["step"], np.arange(len(frame)) // 4])
     spread = group.transform("std") + 1e-4
     frame["advantage"] = (total - group.transform("mean")) / spread
-    assert any("give them as weights" in note for note in checked(frame).notes)
-    found = checked(frame, weights=(1, 2))
+    assert any("give them as weights" in note for note in verdict_on(frame).notes)
+    found = verdict_on(frame, weights=(1, 2))
     assert (found.verdict, found.bug) == ("asks", "unscored_rows")
 
 
 def test_logged_ids_are_neither_prompts_nor_rewards():
     frame = rows_of("trl-named")
     frame.insert(4, "problem_id", np.arange(len(frame)))
-    found = checked(frame)
+    found = verdict_on(frame)
     assert found.verdict == "correct" and found.columns["prompt"] == "prompt"
     assert found.columns["reward"] == "length"
 
@@ -101,7 +96,7 @@ def test_strides_of_a_group_are_said_not_to_show():
     pairs = total.groupby(np.arange(len(frame)) // 2)
     spread = pairs.transform("std") + 1e-4
     frame["advantage"] = (total - pairs.transform("mean")) / spread
-    notes = " ".join(checked(frame).notes)
+    notes = " ".join(verdict_on(frame).notes)
     assert "groups are 2 rows each" in notes and "in runs of 4" in notes
 
 

@@ -5,6 +5,7 @@ import json
 
 import pandas as pd
 import pytest
+from asking import verdict_on
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from logs.as_files import of
@@ -15,10 +16,6 @@ from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 
 FUZZ = settings(suppress_health_check=[*HealthCheck])
-
-
-def checked(log):
-    return check_log([of(log.to_csv(index=False))])
 
 
 CELLS = st.one_of(
@@ -72,7 +69,7 @@ def test_each_time_of_a_step_that_stands_twice_is_judged(bug):
     first, second = made(bug, steps=6), made(bug, steps=8, seed=1)
     log = pd.concat([first, second[second["step"] >= 4]], ignore_index=True)
     verdict = "asks" if bug else "correct"
-    found = checked(log)
+    found = verdict_on(log)
     assert (found.verdict, found.bug) == (verdict, bug)
     assert found.steps_fitted == found.steps_judged == 11
     assert any(n.startswith("3 steps stand twice") for n in found.notes)
@@ -98,7 +95,7 @@ FIRST, SECOND = made(steps=8), made(steps=8, seed=1)
 )
 def test_every_way_in_which_steps_stand_twice_is_told_apart(pieces, repeated):
     log = pd.concat(pieces, ignore_index=True)
-    found = checked(log)
+    found = verdict_on(log)
     assert found.verdict == "correct"
     assert found.steps_fitted == found.steps_judged == 8 + repeated
     assert set(gradebook.check(log)["verdict"]) == {"correct"}
@@ -118,6 +115,6 @@ PIECES = (FIRST.index % 2 == 1) & FIRST["step"].between(3, 6)
     ],
 )
 def test_ranks_are_not_taken_for_a_resumed_run(pieces):
-    found = checked(pd.concat(pieces))
+    found = verdict_on(pd.concat(pieces))
     assert found.verdict == "correct" and found.steps_judged == 8
     assert not any("stand twice" in note for note in found.notes)

@@ -132,15 +132,8 @@ def failing(text, engines, folder):
     return {name for name in engines if f"test_{name}.py" in " ".join(told)}
 
 
-@pytest.mark.parametrize(
-    "bug",
-    ["partial_groups"]
-    + [
-        pytest.param(bug, marks=pytest.mark.long)
-        # Of double normalization there is no suspect: it equals somebody's method.
-        for bug in sorted(set(NEEDED) - {"partial_groups", "double_normalization"})
-    ],
-)
+# Of double normalization there is no suspect: it equals somebody's method.
+@BUGS
 @pytest.mark.long
 def test_the_test_file_tells_a_correct_trainer_from_a_faulty_one(bug, tmp_path):
     _, verdict = checked(bug, steps=3)

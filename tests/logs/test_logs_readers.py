@@ -28,7 +28,6 @@ PACKED = pytest.mark.parametrize(
     [(gzip.compress, "gz"), (lambda d: pa.compress(d, "zstd", asbytes=True), "zst")],
 )
 TRL = Path(__file__).parents[1] / "logs" / "trl-group"
-WIDE = ",".join(map(str, range(1000))).encode()
 EVERY = pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
 
 

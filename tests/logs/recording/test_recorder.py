@@ -113,18 +113,6 @@ def test_a_resumed_run_replaces_only_the_steps_that_it_repeats(tmp_path):
     assert rows["reward"] == [1.0, 0.0, 1.0, 0.0, 8.0, 9.0]
 
 
-def test_a_step_needs_every_rank(tmp_path):
-    for rank in (0, 1):
-        recorder = Recorder(tmp_path, rank=rank, ranks=2, strict=True)
-        recorder.step(0, **ROWS)
-        if rank == 0:
-            recorder.step(1, **ROWS)
-        recorder.close()
-    assert recording([tmp_path]).missing() == {1: (1,)}
-    rows = read(tmp_path)
-    assert rows["step"] == [0] * 4 and rows["rank"] == [0, 0, 1, 1]
-
-
 def test_prompts_numbered_by_each_rank_stay_apart(tmp_path):
     for rank in (0, 1):
         with Recorder(
