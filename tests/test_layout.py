@@ -1,11 +1,13 @@
 """The rooms of gradebook/ hold: import-linter's contracts in pyproject.toml,
 and what they cannot say."""
 
+import graphlib
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
+import grimp
 import pytest
 from importlinter.cli import lint_imports
 
@@ -14,6 +16,15 @@ ROOT = Path(__file__).parents[1]
 
 def test_rooms_import_one_way():
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml")) == 0
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    graph = grimp.build_graph("gradebook", cache_dir=None)
+    imports = {
+        module: graph.find_modules_directly_imported_by(module)
+        for module in graph.modules
+    }
+    graphlib.TopologicalSorter(imports).prepare()  # raises CycleError with the circle
 
 
 def python(code):

@@ -15,7 +15,6 @@ DeltaGenerator        (annotations) its modules could not be imported
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
@@ -26,9 +25,10 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
+from gradebook.ui.board.program import program
 from gradebook.ui.security import Security, own_path, parked
 
 HOUR = 3600.0
@@ -55,33 +55,6 @@ def routes() -> list[Route]:
         Route(own_path("/board-program/{version}/{name}"), program),
         Route(own_path("/room-news/{room}"), news),
     ]
-
-
-# The program of the board and of the page's keys. Streamlit sends a component's own
-# source with every answer; these components are a few lines that call the program,
-# which a browser keeps.
-
-
-FOLDER = Path(__file__).parent / "board" / "program"
-PROGRAM = {file.name: file for file in sorted(FOLDER.iterdir())}
-VERSION = hashlib.sha256(
-    b"".join(file.read_bytes() for file in PROGRAM.values())
-).hexdigest()[:12]
-
-
-def stub(module: str) -> str:
-    """The source of the component that the program's module draws."""
-    address = own_path(f"/board-program/{VERSION}/{module}.js")
-    return PROGRAM["component.js"].read_text("utf-8").replace("/MODULE", address)
-
-
-async def program(request: Request) -> Response:
-    """A file of the program, which a browser asks for."""
-    file = PROGRAM.get(request.path_params["name"])
-    if file is None:
-        return PlainTextResponse("not found", 404)
-    kept = {"Cache-Control": "public, max-age=31536000, immutable"}
-    return FileResponse(file, headers=kept)
 
 
 def middleware() -> list[Middleware]:

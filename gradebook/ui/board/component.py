@@ -22,10 +22,10 @@ from gradebook.core.formatting import minus
 from gradebook.output.figures import picture as rows_picture
 from gradebook.output.panels import Panel, squashes
 from gradebook.ui import keys
+from gradebook.ui.board.program import stub
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED
-from gradebook.ui.server import stub
 
 _mount = st.components.v2.component("gradebook_board", js=stub("main"))
 MOST_EDITS = 200

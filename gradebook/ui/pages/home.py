@@ -21,12 +21,12 @@ from gradebook.output.panels import Panel, panels, squashes, summary, telling
 from gradebook.output.pipeline_map import ASKS, map_file, stops
 from gradebook.training.runs import HOME_BUG, STOPS, home_curves
 from gradebook.training.study import study
+from gradebook.ui.board.program import stub
 from gradebook.ui.parts import predict
 from gradebook.ui.parts.address import next_bug, page_files
 from gradebook.ui.parts.report import affected_bugs, last_seen
 from gradebook.ui.parts.widget import download, folded, markup
 from gradebook.ui.parts.words import safe
-from gradebook.ui.server import stub
 
 ALSO = {
     "primer": "What an advantage is, in one minute",

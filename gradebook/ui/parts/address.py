@@ -26,8 +26,8 @@ from gradebook.cases.state import start
 from gradebook.classroom.store import new_code
 from gradebook.core.project import PROJECT
 from gradebook.ui import keys
+from gradebook.ui.board.program import stub
 from gradebook.ui.parts import drafts, predict, words
-from gradebook.ui.server import stub
 
 PRESENT = "present"
 OTHERS = ("room", PRESENT)

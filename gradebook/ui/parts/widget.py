@@ -22,10 +22,10 @@ import streamlit as st
 
 from gradebook.output.charts import INK, Figure, Ready
 from gradebook.ui import keys
+from gradebook.ui.board.program import stub
 from gradebook.ui.parts.address import presenting
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.words import safe
-from gradebook.ui.server import stub
 
 
 def redraw() -> NoReturn:
