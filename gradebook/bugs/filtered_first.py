@@ -21,11 +21,11 @@ def group(batch: Batch) -> Tensor:
     rows = torch.bincount(step[left], minlength=batch.step_count)
     uneven = rows % size != 0
     if bool(uneven.any()):
-        at = int(uneven.int().argmax())
+        first = int(uneven.int().argmax())
         raise StepsError(
             uneven,
-            f"step {int(batch.step[step == at][0])}: {int(rows[at])} rows"
-            f" do not divide by the group size {int(size[at])}",
+            f"step {int(batch.step[step == first][0])}: {int(rows[first])} rows"
+            f" do not divide by the group size {int(size[first])}",
         )
     stride = batch.place_among(left) // size[step]
     return torch.where(left, batch.within_step(stride), -1)

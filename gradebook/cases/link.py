@@ -139,8 +139,8 @@ def decode(
     problems: list[str] = []
 
     def wrong(key: str, expected: str, then: str, found: str = "") -> None:
-        found = found or (shown(link[key]) if key in link else "not there")
-        problems.append(in_words(key, expected, found, then))
+        value = found or (shown(link[key]) if key in link else "not there")
+        problems.append(in_words(key, expected, value, then))
 
     name = link.get("s", "")
     if name not in cases:

@@ -82,12 +82,12 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
     Raises GradebookError where the step is not there.
     """
     whole = verdict.steps
-    at = np.zeros(0) if whole is None else whole.labels.astype(str) == str(step)
-    if whole is None or not at.any():
+    chosen = np.zeros(0) if whole is None else whole.labels.astype(str) == str(step)
+    if whole is None or not chosen.any():
         raise GradebookError(
             key="step", expected="a step that was judged", found=shown(step, 30)
         )
-    steps = whole.of_steps(at)
+    steps = whole.of_steps(chosen)
     name, settings = _bug_of(verdict, step), verdict.settings
     if name:  # what the bug is guessed to have, as it comes nearest to the numbers
         tried = [s for s in verdict.suspects if s.bug == name]
@@ -99,7 +99,7 @@ def step_rows(verdict: Verdict, step: object, most: int = ROWS) -> StepRows:
             stride = int(steps.batch.under(settings).group_size[0])
             settings = replace(settings, group_size=stride)
     if "advantage" in steps.has:
-        correct, other = verdict.correct[at[whole.step_of]], steps.advantage
+        correct, other = verdict.correct[chosen[whole.step_of]], steps.advantage
     else:
         correct = trace(steps, Suspect("", settings)).values
         other = trace(steps, Suspect(name, settings)).values

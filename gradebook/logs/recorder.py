@@ -186,10 +186,10 @@ class Recorder:
             self._file = pa.OSFile(str(self.folder / name), "wb")
             self._writer = pa.ipc.new_stream(self._file, batch.schema)
             self._schema = batch.schema
-        told = {"step": rows.step, "by_token": rows.by_token}
-        told |= {"written": time.time_ns()}
+        header = {"step": rows.step, "by_token": rows.by_token}
+        header |= {"written": time.time_ns()}
         try:
-            self._writer.write_batch(batch, custom_metadata={KEY: json.dumps(told)})
+            self._writer.write_batch(batch, custom_metadata={KEY: json.dumps(header)})
         except BaseException:
             self._writer = None  # the file ends in the middle of a batch
             self._end_stream()

@@ -138,13 +138,13 @@ class Rows:
     @cached_property
     def vote(self) -> np.ndarray:
         """int64 [R] the row that speaks for the row's rollout."""
-        own = np.arange(self.steps.rows)
+        rows = np.arange(self.steps.rows)
         if self.rows == "all":
-            return own
+            return rows
         rollout = self.steps.batch.rollout_index.numpy()
-        first = np.full(int(rollout.max(initial=0)) + 1, len(own))
-        np.minimum.at(first, rollout[self.credited], own[self.credited])
-        return np.where(self.credited, first[rollout], own)
+        first = np.full(int(rollout.max(initial=0)) + 1, len(rows))
+        np.minimum.at(first, rollout[self.credited], rows[self.credited])
+        return np.where(self.credited, first[rollout], rows)
 
     @cached_property
     def counted(self) -> np.ndarray:
@@ -179,9 +179,9 @@ class Rows:
         """How many rows of its set a row is compared with, and their mean, 0 for
         none. [R]"""
         has_own = sums.counted[self.vote]
-        own = np.where(has_own, self.score[self.vote], 0)
+        its_score = np.where(has_own, self.score[self.vote], 0)
         n = sums.n - has_own
-        return n, (sums.sum(self.score) - own) / np.maximum(n, 1)
+        return n, (sums.sum(self.score) - its_score) / np.maximum(n, 1)
 
     def baseline(self, r: Reading) -> np.ndarray:
         """What the score is compared with. float64 [R]"""

@@ -203,16 +203,17 @@ def fit(ruler: Ruler, suspect: Suspect) -> Fit:
     try:
         return ruler.fit(trace(steps, suspect))
     except StepsError as error:
-        at = ~np.asarray(error.steps)
+        computed = ~np.asarray(error.steps)
     except GradebookError:
-        at = np.zeros(steps.step_count, dtype=bool)
+        computed = np.zeros(steps.step_count, dtype=bool)
     level = np.full(steps.step_count, NONE)
     residual = np.full(steps.step_count, np.inf)
     rows, near = np.zeros(steps.rows, dtype=bool), np.zeros(steps.step_count)
-    if at.any() and not at.all():
-        part = fit(ruler.of_steps(at), suspect)
-        level[at], residual[at], near[at] = part.level, part.residual, part.near
-        rows[at[steps.step_of]] = part.rows
+    if computed.any() and not computed.all():
+        part = fit(ruler.of_steps(computed), suspect)
+        level[computed], residual[computed] = part.level, part.residual
+        near[computed] = part.near
+        rows[computed[steps.step_of]] = part.rows
     return Fit(level, residual, rows, near)
 
 

@@ -320,13 +320,13 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     off = frame[frame["verdict"].isin(OFF)]
     if len(off):
         largest = off["correct_residual"].replace(np.inf, np.nan).max()
-        at = off.iloc[0]
+        worst = off.iloc[0]
         correct = int(frame["verdict"].eq("correct").sum())
         also = f" and the correct computation on {correct:,} others" if correct else ""
         first += (
             f" on {len(off):,} of {count(len(frame), 'step')}{also}. The correct"
             f" advantages differ by up to {short(float(largest), 4)}; the first of"
-            f" these steps is {at['step']}, where row {at['row']} differs most"
+            f" these steps is {worst['step']}, where row {worst['row']} differs most"
         )
     if j.verdict == "suspect":
         return f"{first}. This holds if {means}."

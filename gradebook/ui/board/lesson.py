@@ -63,11 +63,11 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
     if guess is None:
         return question
     choice, answer = guess.choice, f"The answer: {asked.choices[asked.answer]}."
-    said = answer
+    sentence = answer
     if choice != SKIPPED and asked.said:
         # Where the answer is no place on the axis, the numbers do not show it.
         unseen = choice != asked.answer and not places
-        said = asked.said[choice] + (f" {answer}" if unseen else "")
+        sentence = asked.said[choice] + (f" {answer}" if unseen else "")
     panel = telling(panels(draft.original, scenario.telltale.kind))
     values = panel.correct[scenario.focus], panel.faulty[scenario.focus]
     return question | {
@@ -77,7 +77,7 @@ def box(draft: Draft, guess: Guess | None) -> dict[str, Any]:
             "values": [settled(x) if x == x else None for x in values],
             "text": list(map(minus, pair(*values))),
             "right": choice == asked.answer,
-            "said": minus(said),
+            "said": minus(sentence),
             "why": minus(asked.why),
             "rule": minus(scenario.rule),
         },

@@ -100,9 +100,9 @@ def _shown(
     the place `beside` the verdict, or above the board."""
     draft = drafts.own_of(report.case(answered).as_scenario())
     bug = answered and report.is_bug
-    said = "" if bug else "The correct engine on the batch of the report."
+    summary = "" if bug else "The correct engine on the batch of the report."
     numbers = beside or st.container()
-    heart(draft, report.picture, covered=not bug, said=said)
+    heart(draft, report.picture, covered=not bug, said=summary)
     _rest(game, report, draft, answered, numbers)
     if answered:
         quiz.sources(report)

@@ -150,7 +150,7 @@ class Game:
     hints  what was taken of HINTS, with what each told
     wrong  how many wrong names were given
     over   how the game ended, in words; '' while it is played
-    told   what the last name came to
+    reply  what the last name came to
     """
 
     seed: str
@@ -158,7 +158,7 @@ class Game:
     hints: list[tuple[str, str]] = field(default_factory=list)
     wrong: int = 0
     over: str = ""
-    told: str = ""
+    reply: str = ""
 
     @cached_property
     def name(self) -> str:
@@ -206,9 +206,9 @@ class Game:
             self.over = "You named it in"
             return
         self.wrong += 1
-        self.told = "Neither the stage nor the bug is right."
+        self.reply = "Neither the stage nor the bug is right."
         if stage == (stage_of(self.name) or NO_STAGE):
-            self.told = "The stage is right, the bug is not."
+            self.reply = "The stage is right, the bug is not."
 
     def take(self, hint: str) -> None:
         """A hint."""
@@ -328,8 +328,8 @@ def _name(game: Game) -> None:
         if st.button("Another trainer", key="mystery-new"):
             _new()
             st.rerun()
-    if game.told:
-        st.markdown(f"**{game.told}**")
+    if game.reply:
+        st.markdown(f"**{game.reply}**")
 
 
 def _title(name: str) -> str:

@@ -154,9 +154,9 @@ def _line(line: dict[str, Any], column: str) -> None:
         st.markdown(f"**[{_bug(name)}]({name})** gives these advantages.")
         sources = load(name).sources
         prefix = line["trainer"].casefold()
-        own = [s for s in sources if s.label.casefold().startswith(prefix)]
-        where = line["trainer"] if own else "other trainers"
-        cites = "; ".join(map(cited, own or sources))
+        its_sources = [s for s in sources if s.label.casefold().startswith(prefix)]
+        where = line["trainer"] if its_sources else "other trainers"
+        cites = "; ".join(map(cited, its_sources or sources))
         st.markdown(f"Reported in {where}: {cites}")
         _batch(shown, line)
     for name, shown in laws.items():

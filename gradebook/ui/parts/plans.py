@@ -37,8 +37,8 @@ def plans() -> None:
         st.number_input(
             "Minutes", 1, 480, MINUTES, step=5, key="minutes", width=140, **keep
         )
-    own = keys.widget("plan") == OWN
-    if own:
+    chooses_bugs = keys.widget("plan") == OWN
+    if chooses_bugs:
         st.pills(
             "Bugs",
             list(bug_files()),
@@ -50,7 +50,7 @@ def plans() -> None:
         )
         st.markdown("The address of this page is now the link of your plan.")
     bugs = _bugs()
-    if own and not bugs:
+    if chooses_bugs and not bugs:
         st.markdown("Choose the bugs of your plan.")
         return
     try:

@@ -126,10 +126,10 @@ def answer(report: Report, said: str) -> None:
 
 def judged(report: Report, choice: int) -> str:
     """What the visitor said, and whether it is right."""
-    said, right = f"You said **{CHOICES[choice].lower()}**", truth(report)
+    sentence, right = f"You said **{CHOICES[choice].lower()}**", truth(report)
     if right is None:
-        return f"{said}. The report is disputed, so no answer is scored."
-    return f"{said}, and that is {'right' if choice == right else 'wrong'}."
+        return f"{sentence}. The report is disputed, so no answer is scored."
+    return f"{sentence}, and that is {'right' if choice == right else 'wrong'}."
 
 
 def numbers_of(report: Report, draft: Draft) -> None:
@@ -186,9 +186,9 @@ def score_card(answers: Mapping[int, int], asked: Sequence[Report]) -> None:
     body = []
     for report in asked:
         choice = answers.get(report.number)
-        said = "no answer" if choice is None else CHOICES[choice]
+        answer = "no answer" if choice is None else CHOICES[choice]
         mark = "✓" if choice is not None and choice == truth(report) else ""
         number = str(report.number + 1)
-        body.append([number, report.source.title, kind(report), said, mark])
+        body.append([number, report.source.title, kind(report), answer, mark])
     head = ["", "report", "it is", "you said", ""]
     table(head, body, label="the reports and your answers")

@@ -43,7 +43,7 @@ def opened(draft: Draft) -> None:
     if stage == bug.stage:
         sentences = map(first_sentence, (bug.correct, bug.faulty))
         pairs = zip(names, map(words.plain, sentences))
-        text += "\n\n" + "  \n".join(f"{name}: {said}" for name, said in pairs)
+        text += "\n\n" + "  \n".join(f"{name}: {sentence}" for name, sentence in pairs)
     left, right = st.columns([13, 11], gap="large")
     with left:
         st.markdown(text, help=terms(text))
