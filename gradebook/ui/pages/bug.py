@@ -149,12 +149,16 @@ def _more(draft: Draft) -> None:
     def turn(part: str) -> None:
         draft.opened = "" if draft.opened == part else part
 
-    with st.container(horizontal=True, gap="medium", key="more"):
+    row = st.container(
+        horizontal=True, gap="medium", key="more", vertical_alignment="center"
+    )
+    with row:
         for part, (label, _) in parts.items():
             label += " ▾" if draft.opened == part else ""
             act = partial(turn, part)
             st.button(label, key=f"more-{part}", type="tertiary", on_click=act)
-        desk.matter(draft.scenario.bug)
+            if part == "affected":
+                desk.matter(draft.scenario.bug)
     if draft.opened:
         with st.container(key="opened"):
             parts[draft.opened][1](draft)
