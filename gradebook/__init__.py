@@ -8,7 +8,7 @@
 >>> bool((both.faulty.advantage == faulty.advantage).all())
 True
 
-gradebook.check(frame) reads a run's log: whole steps in, one row a step out.
+gradebook.check(frame) judges a table of whole training steps: one row for each step.
 """
 
 from importlib import import_module
@@ -52,8 +52,8 @@ LATE = {
     "recording": "gradebook.logs.recording",
     "releases": "gradebook.trainers.releases",
 }
-"""Names that are imported when they are first used: a page can do without
-them, and without pyarrow."""
+"""Names that are imported when they are first used, so that `import gradebook` does
+not import pyarrow."""
 
 
 def __getattr__(name: str) -> object:

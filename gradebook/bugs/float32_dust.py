@@ -46,7 +46,8 @@ def evidence(
     q = np.spacing(score).astype("float64") * [0.25, 0.5, *range(1, 33)]
     # The deviation is about the rounded mean, with ddof 0 or 1, or the exact one.
     spreads = (q, q * np.sqrt(n / (n - 1)), 0 * q)
-    left = [q] if ddof is None else [q / (spread + eps) for spread in spreads]
+    with np.errstate(divide="ignore"):  # an eps of 0 beside the exact deviation
+        left = [q] if ddof is None else [q / (spread + eps) for spread in spreads]
     near = np.abs(size - np.hstack(left)) <= 0.02 * size
     inexact = score[:, 0] * 1024 != np.round(score[:, 0] * 1024)
     shown = np.zeros(len(rows), dtype="int64")

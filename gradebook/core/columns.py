@@ -2,8 +2,11 @@
 link, a recording and a log call a column, what it holds, and how a person types
 it.
 
-A column of a batch is also a field of `Batch`. A cell is what a person typed:
-text for labels, numbers and lists, True or False for flags and tokens.
+A column of a batch is also a field of `Batch`. A new column is a line here and
+that field: table, scenario file and link follow by themselves. So that a log's
+column of this meaning is read, it also needs a reader in `logs/read/columns.py`
+(`READERS`) and its name in `logs/logged_steps.py` (`CANONICAL`). A cell is what a
+person typed: text for labels, numbers and lists, True or False for flags and tokens.
 """
 
 from __future__ import annotations

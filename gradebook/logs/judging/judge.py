@@ -1,7 +1,8 @@
 """Judge: what the logged advantages are, as a whole and step by step.
 
 First the space is searched, then the bugs; a declaration decides between
-"correct" and "other", and proof between "suspect" and "asks". R rows, S steps.
+"correct" and "other", and proof between "suspect" and "asks". "none fits" is left
+where no reading and no bug explains every step. R rows, S steps.
 """
 
 from __future__ import annotations
@@ -92,8 +93,7 @@ class Judgement:
 
     @property
     def settings(self) -> Settings:
-        """The engine's settings for pages that show a step: those of the bug, or
-        what was declared where the log is something else."""
+        """What pages show a step under: the bug's settings, or what was declared."""
         if self.suspect is not None:
             return self.suspect.settings
         if self.verdict == "other":

@@ -277,9 +277,10 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     """The rows were cut by their position: groups are unequal and stand in
     contiguous runs, the stride is the commonest or largest group size, and
     some strides hold exactly one prompt while others mix several, or rows
-    without a stride get reward / eps. Where whole steps are pure or mixed, it
-    takes more than two steps, and mixed are exactly those in which a prompt
-    has fewer rows than the stride, or that have fewer prompts than others."""
+    without a stride get reward / eps. One step that has both kinds is enough. Where
+    each step has one kind, it takes more than two steps, and mixed are exactly those
+    in which a prompt has fewer rows than the stride, or that have fewer prompts than
+    others."""
     rows = steps.batch.step_rows.numpy()
     steps = steps.of_steps(np.cumsum(rows) <= max(ROWS, rows[0]))
     cells = trace(steps, suspect).group
