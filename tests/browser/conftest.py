@@ -200,7 +200,8 @@ class Reader:
         expect(heading).to_have_text(title, timeout=60_000)
         self.settled()  # a person reads before the first click
         if self.page.locator(".st-key-title-line").count():
-            self.page.locator(".box").wait_for()  # the board's program loads by itself
+            # The board's program loads by itself.
+            self.page.locator(".box").wait_for(state="attached")
         button = self.page.locator(".box").get_by_role("button", name="Skip")
         if skip and button.count():
             button.click()
