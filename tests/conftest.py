@@ -27,6 +27,7 @@ import gradebook
 from gradebook.cases.scenario import names
 from gradebook.ui.board.component import OPEN, taken
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
+from gradebook.ui.rooms import seat
 from gradebook.ui.server import VISIT
 
 ROOT = Path(__file__).parent.parent
@@ -205,10 +206,14 @@ class Visit:
         taken(OPEN[data["epoch"]], message)
         return self.run()
 
-    def send(self, widget, value):
-        """A component's state, as the browser sends it."""
+    def answer(self, choice):
+        """The answer to the board's question, as the browser sends it."""
+        message = {"epoch": self.board["epoch"], "choice": choice}
+        event = [{"event": "answered", "value": message}]
+        base = self._boards[self.which].proto.id
         states = self.app._tree.get_widget_states()
-        sent = WidgetState(id=widget, json_value=json.dumps(value))
+        sent = WidgetState(id=f"$$STREAMLIT_INTERNAL_KEY_{base}__events")
+        sent.json_trigger_value = json.dumps(event)
         states.widgets.append(sent)
         return self.run(states)
 
@@ -261,7 +266,7 @@ class Visit:
     @property
     def text(self):
         """Everything the page says."""
-        kinds = ("title", "header", "subheader", "markdown", "html", "error")
+        kinds = ("title", "header", "subheader", "markdown", "html", "error", "warning")
         found = [e.value for k in kinds for e in self.app.get(k)]
         found = [text for text in found if not text.startswith("<style>")]
         found += [json.loads(b.proto.json)[0]["summary"] for b in self._boards]
@@ -333,6 +338,17 @@ def both():
 def marked():
     """Numbers a row, to be compared with one side of a page's marks."""
     return values
+
+
+@pytest.fixture
+def room(monkeypatch):
+    """The code of a room that the seat "the-lead" leads; no read is shared."""
+    monkeypatch.setattr("gradebook.classroom.room.SHARED", 0)
+    rooms = seat.rooms()
+    code = rooms.open("the-lead")
+    yield code
+    if rooms.read(code):
+        rooms.close(code, "the-lead")
 
 
 EVERY_BUG = ("bugs", "engine")

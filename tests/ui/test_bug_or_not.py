@@ -1,9 +1,8 @@
-"""The page "Bug or not?": alone, by link, and in a room."""
+"""The page "Bug or not?", alone and by link. (A room's game: test_rooms.py.)"""
 
 import pytest
 
 from gradebook.cases.reports import game
-from gradebook.ui.rooms import seat as rooms_of
 
 PAGE = "bug_or_not"
 SEED = "FIRST"
@@ -107,69 +106,3 @@ def test_a_link_that_makes_no_sense_still_opens_a_game(visit, query):
     page = visit(PAGE, **query)
     assert page.app.title[0].value == "Bug or not?"
     assert "quiz-bug" in page.buttons or "Your score" in page.text
-
-
-# In a room
-
-
-@pytest.fixture
-def led(visit):
-    """The lead's page in a room, two learners, and the room's code."""
-    rooms = rooms_of.rooms()
-    code = rooms.open("the-lead")
-    lead = visit(PAGE, {"seat": "the-lead"}, room=code, seed=SEED)
-    learners = [visit(PAGE, {"seat": f"learner-{n}"}, room=code) for n in range(2)]
-    yield lead, learners, code
-    if rooms.read(code):
-        rooms.close(code, "the-lead")
-
-
-def test_a_room_votes_and_the_lead_reveals(led):
-    lead, (one, two), code = led
-    first = REPORTS[0]
-    right = right_of(first)
-    for page in (lead, one, two):
-        assert first.source.claim in page.text
-    one.click(f"ballot-vote-{right}")
-    two.click(f"ballot-vote-{right}")
-    two.click(f"ballot-vote-{1 - right}")
-    assert "You said" in one.text and "2 answers" in lead.run().text
-    hidden = first.source.rule if first.is_bug else first.source.lesson
-    for page in (lead, one, two):
-        assert hidden not in page.text and page.board["covered"]
-    lead.click("room-reveal")
-    for page in (one.run(), two.run(), lead):
-        assert hidden in page.text
-    assert "yours, the answer" in one.text and "yours" in two.text
-    assert "ballot-vote-0" not in one.buttons
-    assert rooms_of.rooms().room(code).counts[first.question] == {0: 1, 1: 1}
-
-
-def test_learners_go_along_and_the_result_counts_the_votes(led):
-    lead, (one, two), _ = led
-    for report in REPORTS:
-        right = right_of(report)
-        assert report.source.claim in one.run().text
-        one.click(f"ballot-vote-{right}")
-        if report.number < 6:
-            two.run().click(f"ballot-vote-{1 - right}")
-        lead.click("room-reveal")
-        lead.click("ballot-next")
-    assert "12 of 18 votes were right" in lead.text
-    assert "12 of 12 right" in one.run().text
-    assert "0 of 12 right" in two.run().text
-
-
-def test_whoever_follows_comes_along_to_this_page(led, visit):
-    _, _, code = led
-    page = visit("partial_groups", {"seat": "follower"}, room=code)
-    assert page.app.title[0].value == "Bug or not?"
-    assert REPORTS[0].source.claim in page.text
-
-
-def test_who_does_not_follow_plays_alone_elsewhere(led, visit):
-    lead, (one, _), code = led
-    rooms_of.rooms().follow(code, "learner-0", False)
-    lead.go("partial_groups")
-    one.run()
-    assert "You play alone here" in one.text and "quiz-bug" in one.buttons

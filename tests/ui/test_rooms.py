@@ -1,0 +1,344 @@
+"""A room on the pages of its lead and its learners."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from starlette.requests import Request
+from ui.answered import answered
+
+import gradebook
+from gradebook.cases.reports import game
+from gradebook.classroom.plan import CLOSING, OPENING, plan
+from gradebook.training.study import studied
+from gradebook.ui.board.component import taken
+from gradebook.ui.parts.predict import SKIPPED, Progress
+from gradebook.ui.rooms import news, panel
+from gradebook.ui.rooms.seat import rooms
+
+Q = "partial_groups"
+
+
+@pytest.fixture
+def at(visit, room):
+    """Opens a page in the room, which nobody there has answered yet:
+    `at("a-learner", Q)`."""
+
+    def opened(seat, page=Q, follows=True, **query):
+        if not follows:
+            rooms().join(room, seat)
+            rooms().follow(room, seat, False)
+        state = {"seat": seat, "progress": Progress()}
+        return visit(page, state, room=room, **query)
+
+    return opened
+
+
+def counts(room, question=Q):
+    return rooms().room(room).counts.get(question, {})
+
+
+def covered(page):
+    return page.board["covered"]
+
+
+def asks(page, room, part, seat=None):
+    """What the page was drawn with of a part of the room's counts, and what the
+    server answers now, to this seat or to another."""
+    programs = [
+        json.loads(program.proto.json)[0]
+        for program in page.app.get("bidi_component")
+        if program.proto.component_name == "gradebook_room_news"
+    ]
+    (drawn,) = (one for one in programs if f"part={part}&" in one["asked"])
+    query = drawn.pop("asked").partition("?")[2]
+    cookie = f"gradebook-seat={seat or page.app.session_state['seat']}"
+    scope = {
+        "type": "http",
+        "path_params": {"room": room},
+        "query_string": query.encode(),
+        "headers": [(b"cookie", cookie.encode())],
+    }
+    return drawn, json.loads(answered(news.answer(Request(scope))).body)
+
+
+# A bug's page
+
+
+def test_votes_stay_covered_until_a_reveal_opens_the_page_for_everyone(at, room):
+    lead = at("the-lead").answer(0).answer(SKIPPED)
+    assert covered(lead) and counts(room) == {}  # the lead has no vote
+    one, two = at("one").answer(2), at("two").answer(0)
+    assert covered(two) and "You said **Positive**" in two.text
+    assert counts(room) == {0: 1, 2: 1}
+    assert "<b>2 answers</b>; 2 of 2 are at this question" in lead.run().text
+    assert covered(lead) and "room-reveal" not in one.buttons
+    lead.click("room-reveal")
+    for page in (lead, one.run(), two.run()):
+        assert not covered(page) and "room-reveal" not in page.buttons
+    assert "Negative: <b>1</b>, yours, the answer" in one.text
+    assert "Positive: <b>1</b>, yours" in two.text and two.board["box"]["guess"] == 0
+    lead.click("room-hide")
+    assert covered(lead) and covered(two.run())
+    two.answer(2)
+    assert counts(room) == {2: 2}
+
+
+def test_who_skips_has_no_vote_also_after_a_reload(at, room):
+    at("a-learner").answer(0).answer(SKIPPED)
+    for page in (at("a-learner"), at("a-learner").run()):
+        assert not covered(page) and "no vote" in page.text
+    assert counts(room) == {}
+
+
+def test_an_answer_from_before_the_room_is_no_vote(visit, room):
+    page = visit(Q, {"seat": "a-learner", "progress": Progress()}).answer(2)
+    assert not covered(page)
+    page.app.query_params["room"] = room
+    page.go("rejected_rows").go(Q)
+    assert covered(page) and counts(room) == {}
+
+
+def test_each_case_has_its_own_question(at, room):
+    """The tail has a fourth choice, which the report has not."""
+    lead, page, tail = at("the-lead"), at("a-learner", follows=False), f"{Q}-tail"
+    page.answer(2)
+    lead.click("room-reveal")
+    assert not covered(page.run())
+    page.choose(tail)
+    assert covered(page) and counts(room, tail) == {}
+    page.answer(3)
+    assert counts(room, tail) == {3: 1}
+    lead.choose(tail).click("room-reveal")
+    assert page.run().board["box"]["guess"] == 3 and "You said" not in lead.text
+    page.click("room-leave")
+    assert "You said" not in page.text
+
+
+def test_followers_keep_their_batch_and_may_open_the_leads(at):
+    lead = at("the-lead").click("room-reveal")
+    page = at("a-learner").cell(0, reward="7")
+    history = page.board["history"]
+    lead.cell(11, reward="3").select(4).edit({"do": "stage", "stage": "score"})
+    page.run()
+    assert page.board["path"]["open"] == "score" and page.row == 10
+    page.click("room-batch")
+    assert page.row == 4
+    assert [page.table["reward"][row] for row in (0, 11)] == ["0.5", "3"]
+    page.cell(0, reward="5")  # the lead's batch may be edited
+    page.click("room-own")
+    assert page.row == 10 and page.table["reward"][0] == "7"
+    assert page.board["history"] == history
+
+
+def test_who_does_not_follow_is_told_where_the_lead_is(at):
+    lead, page = at("the-lead"), at("a-learner", follows=False)
+    lead.app.session_state["cases"] = {Q: f"{Q}-tail"}
+    lead.run()
+    title = gradebook.load(f"{Q}-tail").title
+    way = page.run().widget("room-way")
+    assert f"The lead is at “{title}”" in way.label.replace("\\", "")
+    page.click("room-way")
+    assert "room-way" not in page.buttons
+    assert page.board["name"] == f"{Q}-tail"
+
+
+def test_a_board_that_is_edited_after_the_reveal_is_open_before_its_page(at):
+    """An edit's answer comes before the page's run, which waits for its turn."""
+    lead, page = at("the-lead"), at("a-learner")
+    draft = page.app.session_state["drafts"][Q]
+    edit = {"n": 1, "do": "cell", "row": 0, "column": "reward", "value": "7"}
+    board = taken(draft, {"epoch": draft.epoch, "edits": [edit]})
+    assert board["covered"] and len(board["panels"][0]["engines"]) == 1
+    lead.click("room-reveal")
+    board = taken(draft, {"epoch": draft.epoch, "edits": []})
+    assert not board["covered"] and len(board["panels"][0]["engines"]) == 2
+
+
+def test_a_room_that_is_closed_full_or_locked_is_said(at, visit, room, monkeypatch):
+    page = at("a-learner")
+    rooms().change(room, "the-lead", locked=True)
+    assert "not locked" in at("a-newcomer").text
+    monkeypatch.setattr("gradebook.classroom.room.MOST_SEATS", 0)
+    rooms().change(room, "the-lead", locked=False)
+    assert "at most 0 learners" in at("a-newcomer").text
+    rooms().close(room, "the-lead")
+    assert "is closed" in page.run().text
+    page.click("room-leave")
+    assert "closed" not in page.text and covered(page)
+    state = {"progress": Progress(), "seat": "lost"}
+    assert "No room with the code B is open" in visit(Q, state, room="<b>**").text
+
+
+def test_the_presenter_view_is_on_by_the_address_alone(visit):
+    assert "present-leave" not in visit(Q).buttons
+    page = visit(Q, present="1").click("present-leave")
+    assert "present-leave" not in page.buttons and "present" not in page.address
+
+
+# What the server answers to a page that waits
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_page_is_drawn_again_when_the_lead_goes_on(at, room, follows):
+    """Counts change without it, and a lead's stage concerns followers."""
+    at("the-lead")
+    page = at("a-learner", follows=follows)
+    drawn, now = asks(page, room, "so_far")
+    assert now == drawn and "0 answers so far" in now["said"]
+    rooms().join(room, "another", Q)
+    rooms().vote(room, "another", Q, 1)
+    now = asks(page, room, "so_far")[1]
+    assert now["draw"] == drawn["draw"] and "1 answer so far" in now["said"]
+
+    place = rooms().room(room).position
+    rooms().move(room, "the-lead", replace(place, stage="score"))
+    drawn, now = asks(page, room, "so_far")
+    assert (now["draw"] != drawn["draw"]) == follows
+    for act in (
+        lambda: rooms().move(room, "the-lead", replace(place, question=f"{Q}-tail")),
+        lambda: rooms().reveal(room, "the-lead", Q),
+    ):
+        rooms().move(room, "the-lead", place)
+        drawn, now = asks(page.run(), room, "so_far")
+        assert now["draw"] == drawn["draw"]
+        act()
+        assert asks(page, room, "so_far")[1]["draw"] != drawn["draw"]
+    rooms().close(room, "the-lead")
+    assert asks(page, room, "so_far")[1]["draw"] == "closed"
+
+
+def test_nobody_is_told_of_the_split_or_the_answer_before_the_reveal(at, room):
+    """And no stranger, whether a code is a room."""
+    lead, page = at("the-lead"), at("a-learner").answer(2)
+    for waits in (asks(page, room, "so_far")[1], asks(lead, room, "tally")[1]):
+        assert "Negative" not in waits["said"] and "reveal" not in waits
+    lead.click("room-reveal")
+    drawn, now = asks(lead, room, "tally")
+    assert now == drawn and "Negative: <b>1</b>, the answer" in now["said"]
+    for code in (room, "CCCCCC"):
+        assert asks(lead, code, "tally", seat="a-stranger")[1] == news.CLOSED
+
+
+def test_the_news_of_a_reveal_bring_the_board_before_the_page_is_drawn(at, room):
+    """The faulty numbers are the engine's on the original batch, and the verdict
+    is about the learner's own vote."""
+    lead, page = at("the-lead"), at("a-learner").answer(2)
+    drawn = asks(page, room, "so_far")[0]
+    lead.click("room-reveal")
+    now = asks(page, room, "so_far")[1]
+    assert "Negative: <b>1</b>, yours, the answer" in now["said"]
+    board = now["reveal"]
+    faulty = gradebook.run(gradebook.bug(Q).engine, gradebook.load(Q).batch())
+    assert board["panels"][0]["engines"][1] == pytest.approx(faulty.advantage.tolist())
+    assert board["box"]["guess"] == 2 and board["box"]["verdict"]["right"]
+    assert [stage["faulty"] for stage in board["path"]["stages"]]
+    assert not board["covered"] and now["draw"] != drawn["draw"]
+    # What belongs to the learner's own draft is not overwritten.
+    assert not {"epoch", "ack", "row", "history", "refused"} & {*board}
+
+
+# Other pages that ask a room
+
+
+def test_a_training_run_is_voted_on_and_learners_are_taken_there(at, room):
+    asked = next(s for s in plan() if s.trains and s.bug != studied()[0])
+    lead = at("the-lead", "consequences", bug=asked.bug)
+    assert "room-reveal" in lead.buttons
+    assert not [key for key in lead.buttons if key.startswith("training-choice")]
+    assert rooms().room(room).position.question == asked.question
+    learner = at("a-learner", "consequences")
+    assert learner.app.session_state["desk"].run.bug == asked.bug
+    learner.click("training-choice-less")
+    assert rooms().room(room).counts == {asked.question: {1: 1}}
+    assert "You said" in learner.text and "training-choice-less" in learner.buttons
+    lead.click("room-reveal")
+    assert not [k for k in learner.run().buttons if k.startswith("training-choice")]
+    assert "The lead has revealed the answer" in learner.text
+    said = panel.results(rooms().room(room)).values.tolist()
+    assert [line[0] for line in said] == [asked.ask.replace("-", "\u2212")] * 3
+    (right,) = [line[1] for line in said if line[3] == "yes"]
+    assert asked.truth.startswith(right)
+    steps = [step for step in plan() if step.begin >= 0]
+    for step, after in zip(steps, steps[1:]):
+        if step.trains and after.trains:  # on the same page
+            lead.put("training-bug-1", step.bug)
+            lead.click("plan-next")
+            assert rooms().room(room).position.question == after.question
+
+
+@pytest.mark.parametrize("step", [OPENING, CLOSING])
+def test_how_a_plan_opens_and_closes_is_voted_on(at, room, step):
+    page = step.question
+    lead = at("the-lead", page)
+    assert "step-0" not in lead.buttons and step.choices[2] in lead.text
+    learner = at("a-learner", page).click("step-1")
+    assert rooms().room(room).counts == {page: {1: 1}}
+    assert f"You said **{step.choices[1]}**" in learner.text
+    assert step.truth not in learner.text
+    lead.click("room-reveal")
+    for seat in (lead, learner.run()):
+        assert step.truth in seat.text and "step-0" not in seat.buttons
+    lines = panel.results(rooms().room(room)).values.tolist()
+    assert [line[1:3] for line in lines] == [*map(list, zip(step.choices, (0, 1, 0)))]
+    assert [line[3] for line in lines] == ["yes" * (step is OPENING), "", ""]
+    held = [one for one in plan() if one.begin >= 0]
+    assert f"Step {1 if step is OPENING else len(held)} of {len(held)}" in lead.text
+    assert ("plan-next" in lead.buttons) == (step is OPENING)
+    lead.click("room-hide")
+    learner.run().click("step-skip")
+    assert step.truth in learner.text and rooms().room(room).counts == {}
+
+
+GAME = "bug_or_not"
+REPORTS = game("FIRST")
+
+
+def right_of(report):
+    return 0 if report.is_bug else 1
+
+
+def test_a_report_is_voted_on_and_revealed(at, room):
+    lead = at("the-lead", GAME, seed="FIRST")
+    one, two = (at(name, GAME) for name in ("one", "two"))
+    first = REPORTS[0]
+    right = right_of(first)
+    for page in (lead, one, two):
+        assert first.source.claim in page.text
+    one.click(f"ballot-vote-{right}")
+    two.click(f"ballot-vote-{right}").click(f"ballot-vote-{1 - right}")
+    assert "You said" in one.text and "2 answers" in lead.run().text
+    hidden = first.source.rule if first.is_bug else first.source.lesson
+    for page in (lead, one, two):
+        assert hidden not in page.text and covered(page)
+    lead.click("room-reveal")
+    for page in (one.run(), two.run(), lead):
+        assert hidden in page.text
+    assert "yours, the answer" in one.text and "yours" in two.text
+    assert "ballot-vote-0" not in one.buttons
+    assert counts(room, first.question) == {0: 1, 1: 1}
+
+
+def test_learners_go_along_and_the_result_counts_the_votes(at):
+    lead = at("the-lead", GAME, seed="FIRST")
+    one, two = (at(name, GAME) for name in ("one", "two"))
+    for report in REPORTS:
+        right = right_of(report)
+        assert report.source.claim in one.run().text
+        one.click(f"ballot-vote-{right}")
+        if report.number < 6:
+            two.run().click(f"ballot-vote-{1 - right}")
+        lead.click("room-reveal")
+        lead.click("ballot-next")
+    assert "12 of 18 votes were right" in lead.text
+    assert "12 of 12 right" in one.run().text
+    assert "0 of 12 right" in two.run().text
+
+
+def test_whoever_follows_is_at_the_leads_page_and_others_are_where_they_went(at, room):
+    lead = at("the-lead", GAME, seed="FIRST")
+    page, alone = at("a-follower"), at("alone", GAME, follows=False)
+    assert page.app.title[0].value == "Bug or not?"
+    assert REPORTS[0].source.claim in page.text and page.address["room"] == room
+    lead.go(Q)
+    assert "You play alone here" in alone.run().text and "quiz-bug" in alone.buttons
