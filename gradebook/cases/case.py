@@ -1,29 +1,23 @@
-"""The keys of a scenario file and of its tables, with their types."""
+"""The tables of a scenario file, with the types of their keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from gradebook.cases.schema import (
-    MOST_ROWS,
-    BugName,
     Count,
     Flag,
-    Lesson,
     Limit,
     Number,
-    NumberOrNone,
     Part,
-    Reported,
-    Rows,
     SettingName,
-    SettingsTable,
     Source,
     Text,
+    Values,
     Whole,
     between,
     check_index,
@@ -34,10 +28,6 @@ from gradebook.cases.table import Table
 from gradebook.core.columns import COLUMNS
 from gradebook.core.errors import GradebookError, choice, refuse
 from gradebook.core.settings import Settings, check_setting
-
-KINDS = ("shows", "face", "hides")
-"""Shows the bug, another face of it, or hides it; in teaching order."""
-CONTROLS = (*Settings().keys(), "estimator", "padded_width")
 
 # Challenges: what may be edited, what must come out, a solution.
 # gradebook.analysis.challenges judges by them.
@@ -307,72 +297,15 @@ class Record(Part):
     )
 
 
-Advantages = Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
-
-
 @dataclass(frozen=True)
 class Expected(Part):
     """What a hand finds; an advantage is NaN where a row has none."""
 
-    correct: Advantages | None = None
-    faulty: Advantages | None = None
+    correct: Values | None = None
+    faulty: Values | None = None
     correct_loss: Number | None = None
     faulty_loss: Number | None = None
 
     def __post_init__(self) -> None:
         if all(value is None for value in vars(self).values()):
             raise GradebookError(expected="a value", found="none")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BugReport(Reported):
-    """What a variant may leave to its bug's main file.
-
-    engine_names  what the two engines are called where "correct" and
-                  "faulty" would take a side
-    kin           relatives of the bug that have no page
-    """
-
-    status_note: Text
-    affected: Affected
-    rule: Text
-    controls: Annotated[tuple[Annotated[str, one_of(*CONTROLS)], ...], between(1)]
-    telltale: Telltale
-    record: Record
-    engine_names: Annotated[tuple[Text, ...], between(2, 2)] = ("correct", "faulty")
-    dispute: Dispute | None = None
-    kin: tuple[Kin, ...] = ()
-
-
-FROM_MAIN = tuple(field.name for field in fields(BugReport) if field.name != "title")
-"""The keys that a variant need not have; settings are its own."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Case(BugReport):
-    """The keys of a scenario file.
-
-    teaser  one sentence that sets the scene, shown before the answer
-    claim   one sentence that says what goes wrong, shown after it
-    also    bugs that are on together with `bug`: a combination
-    """
-
-    bug: BugName
-    kind: Annotated[str, one_of(*KINDS)]
-    claim: Text
-    story: Text
-    lesson: Text
-    settings: SettingsTable
-    rows: Rows
-    focus: Whole
-    prediction: Prediction
-    expected: Expected
-    teaser: Text = ""
-    also: Annotated[tuple[BugName, ...], between(1)] = ()
-    plan: Lesson | None = None
-    challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
-
-    @property
-    def bugs(self) -> tuple[str, ...]:
-        """What the faulty engine has."""
-        return (self.bug, *self.also)

@@ -19,16 +19,15 @@ from gradebook.bugs import BUGS
 from gradebook.cases.scenario import FOLDER as SCENARIOS
 from gradebook.cases.scenario import PlainCase, Scenario, load
 from gradebook.cases.schema import (
-    MOST_ROWS,
     BugName,
     Count,
-    NumberOrNone,
     Part,
     Reported,
     Rows,
     SettingsTable,
     SomeSettings,
     Text,
+    Values,
     between,
     check_index,
     one_of,
@@ -170,7 +169,7 @@ class Evidence(Part):
 
     says: Text
     show: Annotated[str, one_of(*BY_ENGINE, *BY_FORMULA)]
-    expected: Annotated[tuple[NumberOrNone, ...], between(1, MOST_ROWS)]
+    expected: Values
     settings: SomeSettings = field(default_factory=dict)
     rows: Rows | None = None
     bug: BugName = ""

@@ -9,18 +9,32 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from gradebook.bugs import BUGS, Swap, swap, swaps
-from gradebook.cases.case import FROM_MAIN, KINDS, Case, Record
+from gradebook.cases.case import (
+    Affected,
+    Challenge,
+    Dispute,
+    Expected,
+    Kin,
+    Prediction,
+    Record,
+    Telltale,
+)
 from gradebook.cases.schema import (
+    BugName,
     Count,
+    Lesson,
     Part,
     Reported,
     Rows,
     SettingsTable,
     Text,
+    Whole,
+    between,
     check_index,
+    one_of,
     read_document,
     read_toml,
 )
@@ -36,11 +50,28 @@ if TYPE_CHECKING:
 
 
 FOLDER = PROJECT / "scenarios"
+SETTINGS = ("estimator", *Settings().keys())
+Control = Annotated[str, one_of(*SETTINGS, "padded_width")]
+KINDS = ("shows", "face", "hides")
+"""Shows the bug, another face of it, or hides it; in teaching order."""
+FROM_MAIN = (
+    *("trainer", "status", "statuses", "sources", "status_note", "affected", "rule"),
+    *("controls", "telltale", "record", "engine_names", "dispute", "kin"),
+)
+"""What a variant may leave to its bug's main file."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Scenario(Case):
-    """One batch that shows a bug, hides it, or shows another face of it.
+class Scenario(Reported):
+    """One batch that shows a bug, hides it, or shows another face of it: the keys of
+    a scenario file, and its name and path.
+
+    teaser        one sentence that sets the scene, shown before the answer
+    claim         one sentence that says what goes wrong, shown after it
+    also          bugs that are on together with `bug`: a combination
+    engine_names  what the two engines are called where "correct" and "faulty"
+                  would take a side
+    kin           relatives of the bug that have no page
 
     Raises GradebookError when parts of it do not fit together.
 
@@ -52,6 +83,31 @@ class Scenario(Case):
     name: str
     path: Path
     variant: bool
+    bug: BugName
+    kind: Annotated[str, one_of(*KINDS)]
+    claim: Text
+    story: Text
+    lesson: Text
+    settings: SettingsTable
+    rows: Rows
+    focus: Whole
+    prediction: Prediction
+    expected: Expected
+    status_note: Text
+    affected: Affected
+    rule: Text
+    controls: Annotated[
+        tuple[Annotated[str, one_of(*SETTINGS, "padded_width")], ...], between(1)
+    ]
+    telltale: Telltale
+    record: Record
+    engine_names: Annotated[tuple[Text, ...], between(2, 2)] = ("correct", "faulty")
+    dispute: Dispute | None = None
+    kin: tuple[Kin, ...] = ()
+    teaser: Text = ""
+    also: Annotated[tuple[BugName, ...], between(1)] = ()
+    plan: Lesson | None = None
+    challenges: Annotated[tuple[Challenge, ...], between(1)] = ()
 
     def __post_init__(self) -> None:
         self.batch()
@@ -80,6 +136,11 @@ class Scenario(Case):
                 except GradebookError as error:
                     key = f"challenges[{place}].solution[{step}].{error.key}"
                     raise error.at(key=key) from None
+
+    @property
+    def bugs(self) -> tuple[str, ...]:
+        """What the faulty engine has."""
+        return (self.bug, *self.also)
 
     def table(self) -> DataFrame:
         """The rows as a data frame to edit: text, and flags as booleans."""
@@ -118,7 +179,6 @@ def names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _listed(folder: Path, changed: int) -> tuple[str, ...]:
-    # As of the folder's last change: a page asks often.
     stems = [path.stem for path in folder.glob("*.toml")]
     return tuple(sorted(stems, key=lambda stem: (stem not in BUGS, stem)))
 
@@ -178,15 +238,13 @@ def bug(name: str) -> Bug:
     Raises GradebookError for a name that is not in BUGS, and as `load`
     does for the bug's scenario file.
 
-    >>> "partial_groups" in BUGS
-    True
     >>> bug("partial_groups").stage, bug("partial_groups").title
     ('group', 'Partial groups')
     """
     stage, main = swap(name), load(name)
-    reported = {field.name: getattr(main, field.name) for field in fields(Reported)}
-    record = vars(stage) | vars(main.record) | reported
-    return Bug(**record, controls=main.controls)
+    keys = ("controls", *(field.name for field in fields(Reported)))
+    known = {key: getattr(main, key) for key in keys}
+    return Bug(**vars(stage), **vars(main.record), **known)
 
 
 @lru_cache
@@ -200,8 +258,7 @@ def by_trainer() -> dict[str, tuple[str, ...]]:
 @lru_cache
 def by_stage() -> dict[str, tuple[str, ...]]:
     """The bugs of each stage, in the order of the stages; of some none."""
-    stages = {name: bug(name).stage for name in BUGS}
-    return {s: tuple(name for name in BUGS if stages[name] == s) for s in STAGES}
+    return {s: tuple(n for n in BUGS if bug(n).stage == s) for s in STAGES}
 
 
 # What a draft, the board and a link need of a case that is no bug's scenario
@@ -238,7 +295,6 @@ class PlainCase(Part):
 
 SANDBOX = "sandbox"
 """The page, and the blank start; 'sandbox-<scenario>' are the others."""
-SETTINGS = ("estimator", *Settings().keys())
 
 
 def starts() -> tuple[str, ...]:

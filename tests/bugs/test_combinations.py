@@ -93,7 +93,7 @@ def test_the_sandbox_opens_each_combination_with_its_numbers(one):
         assert advantage == pytest.approx(expected, abs=2e-5)
     link = encode(state, covered=False)
     opened = decode(link, default="sandbox")
-    assert not opened.problems and {*opened.state.bugs} == {*one.bugs}
+    assert not opened.problem and {*opened.state.bugs} == {*one.bugs}
 
 
 def test_two_bugs_act_together_unless_they_share_a_stage():

@@ -9,8 +9,14 @@ from one_a_stage import SHIPPED
 
 import gradebook
 from gradebook.analysis.laws import LAWS
-from gradebook.cases.case import FROM_MAIN, KINDS
-from gradebook.cases.scenario import by_stage, by_trainer, names, variants
+from gradebook.cases.scenario import (
+    FROM_MAIN,
+    KINDS,
+    by_stage,
+    by_trainer,
+    names,
+    variants,
+)
 from gradebook.cases.table import Table
 from gradebook.engine.pipeline import STAGES
 

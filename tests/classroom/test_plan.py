@@ -95,7 +95,7 @@ def test_a_step_asks_what_its_case_asks_and_its_link_opens_it_covered(step):
     assert step.truth == f"{asked.choices[asked.answer]}. {asked.why}"
     link = decode(query(step.scenario))
     assert link.state.scenario.name == step.scenario
-    assert link.covered and link.problems == ()
+    assert link.covered and not link.problem
     assert not decode(query(step.scenario, covered=False)).covered
 
 

@@ -39,7 +39,7 @@ def test_a_broken_batch_opens_in_the_sandbox_with_the_measured_settings():
     shown = areal()["bugs"]["partial_groups"]
     query = dict(parse_qsl(shown["link"].partition("?")[2]))
     opened = decode(query, default="sandbox")
-    assert not opened.problems and opened.state.bugs == ("partial_groups",)
+    assert not opened.problem and opened.state.bugs == ("partial_groups",)
     batch = opened.state.batch()
     rewards = [reward for group in shown["rewards"] for reward in group]
     assert batch.reward.tolist() == rewards

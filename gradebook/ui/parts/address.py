@@ -129,7 +129,7 @@ def arrive(page: str) -> None:
         return
     link = decode(query, default=page)
     scenario = link.state.scenario
-    problems = [*link.problems]
+    problems = [link.problem] if link.problem else []
     if scenarios.page_of(scenario) != page:
         foreign = f"This link belongs to another page, to the case {scenario.name!r}."
         problems.insert(0, f"{foreign} This page is unchanged.")
