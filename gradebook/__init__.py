@@ -22,15 +22,14 @@ if find_spec("torch") is None:
         " https://download.pytorch.org/whl/cpu)"
     )
 
-from gradebook.analysis.comparison import Comparison
-from gradebook.bugs import BUGS
-from gradebook.cases.scenario import Scenario, bug, load
-from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
-from gradebook.core.settings import ESTIMATORS, Settings
-from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
-
 if TYPE_CHECKING:
+    from gradebook.analysis.comparison import Comparison
+    from gradebook.bugs import BUGS
+    from gradebook.cases.scenario import Scenario, bug, load
+    from gradebook.core.batch import Batch
+    from gradebook.core.errors import GradebookError
+    from gradebook.core.settings import ESTIMATORS, Settings
+    from gradebook.engine.pipeline import CORRECT, Engine, Trace, run
     from gradebook.logs.guard import Finding, Guard, WrongAdvantages
     from gradebook.logs.log import check
     from gradebook.logs.recorder import Recorder
@@ -40,27 +39,32 @@ if TYPE_CHECKING:
     from gradebook.trainers.probe import laws, probe
     from gradebook.trainers.releases import releases
 
-LATE = {
-    "Finding": "gradebook.logs.guard",
-    "Guard": "gradebook.logs.guard",
-    "Recorder": "gradebook.logs.recorder",
-    "WrongAdvantages": "gradebook.logs.guard",
-    "check": "gradebook.logs.log",
-    "compare": "gradebook.output.figures",
-    "laws": "gradebook.trainers.probe",
-    "probe": "gradebook.trainers.probe",
-    "recording": "gradebook.logs.recording",
-    "releases": "gradebook.trainers.releases",
+MODULES = {
+    "analysis.comparison": ("Comparison",),
+    "bugs": ("BUGS",),
+    "cases.scenario": ("Scenario", "bug", "load"),
+    "core.batch": ("Batch",),
+    "core.errors": ("GradebookError",),
+    "core.settings": ("ESTIMATORS", "Settings"),
+    "engine.pipeline": ("CORRECT", "Engine", "Trace", "run"),
+    "logs.guard": ("Finding", "Guard", "WrongAdvantages"),
+    "logs.log": ("check",),
+    "logs.recorder": ("Recorder",),
+    "logs.recording": ("recording",),
+    "output.figures": ("compare",),
+    "trainers.probe": ("laws", "probe"),
+    "trainers.releases": ("releases",),
 }
-"""Names that are imported when they are first used, so that `import gradebook` does
-not import pyarrow."""
+"""Where each name is imported from when it is first used: the app's server starts
+before torch is imported, and `import gradebook` does not import pyarrow."""
 
 
 def __getattr__(name: str) -> object:
     if name == "figures":
         return import_module("gradebook.output.figures")
-    if name in LATE:
-        return getattr(import_module(LATE[name]), name)
+    for module, names in MODULES.items():
+        if name in names:
+            return getattr(import_module(f"gradebook.{module}"), name)
     raise AttributeError(f"module 'gradebook' has no attribute {name!r}")
 
 

@@ -11,6 +11,7 @@ page; undo is the board's.
 from __future__ import annotations
 
 import ast
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,7 +24,6 @@ from gradebook.cases import scenario as scenarios
 from gradebook.cases.link import VERSION, decode, encode, excess, query_string
 from gradebook.cases.scenario import Scenario
 from gradebook.cases.state import start
-from gradebook.classroom.store import new_code
 from gradebook.core.project import PROJECT
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
@@ -234,7 +234,7 @@ def game(key: keys.Key[Game | None], read: Callable[[Mapping[str, str]], Game]) 
 
 def new_seed() -> str:
     """The seed of a new game."""
-    return new_code(8)
+    return secrets.token_hex(4).upper()
 
 
 def seed_of(query: Mapping[str, str]) -> str:
