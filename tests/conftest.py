@@ -5,6 +5,7 @@ import math
 import os
 import re
 import tempfile
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
@@ -321,15 +322,21 @@ def visit():
 
 
 @pytest.fixture(scope="session")
-def both():
-    """[correct, faulty] traces of a bug's engines on rows, by the library
-    alone: `both("rejected_rows", rows, settings)`."""
+def numbers():
+    """What the board of a case has to draw, by the library alone: [correct, faulty]
+    for each panel, a number a row. `numbers("rejected_rows", eps=0.5)`"""
 
-    def run(bug, rows, settings):
+    def run(case, **settings):
+        scenario = gradebook.load(case)
+        rows, settings = scenario.rows, replace(scenario.settings, **settings)
         columns = {k: [row[k] for row in rows] for k in rows[0]}
         batch = gradebook.Batch(**columns, settings=settings)
-        engines = (gradebook.CORRECT, gradebook.bug(bug).engine)
-        return [gradebook.run(engine, batch) for engine in engines]
+        engines = (gradebook.CORRECT, gradebook.bug(scenario.bug).engine)
+        traces = [gradebook.run(engine, batch) for engine in engines]
+        if scenario.telltale.kind != "gradient":
+            return [[trace.advantage.tolist() for trace in traces]]
+        parts = ["policy_gradient", *["kl_gradient"] * ("ref_logp" in columns)]
+        return [[getattr(t, part).sum(-1).tolist() for t in traces] for part in parts]
 
     return run
 

@@ -1,7 +1,5 @@
-"""Settings and the reports' own controls: each acts at once, and the
-numbers follow the engine under it."""
-
-from dataclasses import replace
+"""Settings, controls and edits of a page: each acts at once, the numbers follow
+the engine, and nothing is lost."""
 
 import pytest
 from one_a_stage import BY_STAGE
@@ -9,132 +7,72 @@ from one_a_stage import BY_STAGE
 import gradebook
 from gradebook.analysis.influence import influences
 from gradebook.core.errors import GradebookError
-from gradebook.core.settings import CHOICES, FLAGS
+from gradebook.core.settings import CHOICES, OF_ESTIMATOR
 from gradebook.ui.parts.words import place
 
-ONE_STEP = ("baseline", "scale", "spread_about", "ddof", "lone_row", "eps")
-SPECIAL = ("padded_width",)
 TYPED = {
-    "eps": ["0.5", "1e-3"],
-    "beta": ["0.5", "0"],
-    "reward_bias": ["950", "-1"],
-    "reward_scaling": ["2", "0.001"],
-    "reward_clip": ["20", ""],
-    "group_size": ["3", ""],
-    "min_group_size": ["2", "4"],
-    "max_tokens": ["7", ""],
-    "accumulation": ["4"],
-    "micro_batch": ["1", "3", ""],
-    "prompts_per_step": ["1", "8", ""],
+    "eps": {"0.5": 0.5, "1e-3": 1e-3},
+    "beta": {"0.5": 0.5, "0": 0},
+    "reward_bias": {"950": 950, "-1": -1},
+    "reward_scaling": {"2": 2, "0.001": 0.001},
+    "reward_clip": {"20": 20, "": None},
+    "group_size": {"3": 3, "": None},
+    "min_group_size": {"2": 2, "4": 4},
+    "max_tokens": {"7": 7, "": None},
+    "accumulation": {"4": 4},
+    "micro_batch": {"1": 1, "3": 3, "": None},
+    "prompts_per_step": {"1": 1, "8": 8, "": None},
 }
-WHOLE = ("max_tokens", "accumulation", "micro_batch", "prompts_per_step")
+FIRST = {
+    control: bug
+    for bug in reversed([*BY_STAGE.values(), *gradebook.BUGS])
+    for control in gradebook.load(bug).controls
+    if control != "padded_width"
+}
+"""Each setting, and the first page that has a widget for it."""
 
 
 def values_of(control):
+    """{what the widget is set to: the settings that this changes}."""
     if control == "estimator":
-        return list(gradebook.ESTIMATORS)
-    if control in FLAGS:
-        return [True, False]
-    return CHOICES.get(control) or TYPED[control]
-
-
-def under(scenario, control, value):
-    """The scenario's settings with one control set to a value."""
-    settings = gradebook.load(scenario).settings
-    if control == "estimator":
-        chosen = gradebook.ESTIMATORS[value]
-        names = (*ONE_STEP, "whiten_tokens")
-        return replace(settings, **{name: chosen[name] for name in names})
-    if isinstance(value, str) and control not in CHOICES:
-        whole = "size" in control or control in WHOLE
-        value = None if not value else (int if whole else float)(value)
-    return replace(settings, **{control: value})
-
-
-CONTROLS = [
-    (bug, control)
-    for bug in [*BY_STAGE.values(), *gradebook.BUGS]
-    for control in gradebook.load(bug).controls
-    if control not in SPECIAL
-]
-FIRST = {control: bug for bug, control in reversed(CONTROLS)}
-SETTINGS = [
-    pytest.param(
-        bug,
-        control,
-        id=f"{bug}-{control}",
-        marks=() if FIRST[control] == bug else pytest.mark.long,
-    )
-    for bug, control in dict.fromkeys(CONTROLS)
-]
-"""Each control on the first page that has it; on all pages under long."""
+        return {
+            name: {part: settings[part] for part in OF_ESTIMATOR}
+            for name, settings in gradebook.ESTIMATORS.items()
+        }
+    chosen = {value: value for value in CHOICES.get(control, (True, False))}
+    return {v: {control: to} for v, to in TYPED.get(control, chosen).items()}
 
 
 def set_to(page, control, value):
     return page.put(f"set-{control}-{page.case}", value)
 
 
-def a_row(values):
-    """One value a row, from one a row or one a token."""
-    return values.sum(-1) if values.ndim == 2 else values
-
-
-@pytest.mark.parametrize("bug, control", SETTINGS)
-def test_every_setting_reaches_both_engines(visit, both, marked, bug, control):
-    page, scenario = visit(bug), gradebook.load(bug)
-    parts = ["advantage"]
-    if scenario.telltale.kind == "gradient":
-        parts = ["policy_gradient", "kl_gradient"]
-        parts = parts[: 2 if "ref_logp" in scenario.rows[0] else 1]
-    for value in values_of(control):
+@pytest.mark.parametrize("control, bug", FIRST.items())
+def test_every_setting_reaches_both_engines(visit, numbers, marked, bug, control):
+    page = visit(bug)
+    for value, settings in values_of(control).items():
         set_to(page, control, value)
         try:
-            traces = both(bug, scenario.rows, under(bug, control, value))
+            panels = numbers(bug, **settings)
         except GradebookError as error:
             assert page.errors == [place(error)], f"{control} {value}"
             assert page.stale
             continue
-        wanted = [
-            [marked(a_row(getattr(t, part)).tolist()) for t in traces] for part in parts
-        ]
-        found = [page.marks(panel) for panel in range(len(wanted))]
-        assert found == wanted, f"{control} {value}"
+        for panel, sides in enumerate(panels):
+            assert page.marks(panel) == [*map(marked, sides)], f"{control} {value}"
         assert not page.errors
 
 
-@pytest.mark.parametrize(
-    "control, typed, message",
-    [
-        ("eps", "-1", "eps: expected a number of 0 or more, found -1.0"),
-        (
-            "group_size",
-            "2.5",
-            "Group size: expected a whole number of 0 or more, found '2.5'",
-        ),
-    ],
-)
-def test_a_bad_setting_gets_its_message(visit, control, typed, message):
+def test_a_bad_setting_gets_its_message(visit):
     page = visit("partial_groups")
-    good, before = page.marks(), page.setting(control)
-    set_to(page, control, typed)
+    good, before = page.marks(), page.setting("group_size")
+    set_to(page, "group_size", "2.5")
+    message = "Group size: expected a whole number of 0 or more, found '2.5'"
     assert page.errors == [message] and message in page.text
     assert page.marks() == good and not page.stale
-    assert page.setting(control) == typed
-    set_to(page, control, before)
+    assert page.setting("group_size") == "2.5"
+    set_to(page, "group_size", before)
     assert page.errors == [] and not page.stale and page.marks() == good
-
-
-def test_whitening_two_tokens_needs_two(visit):
-    page = visit("rejected_rows")
-    for token in ("t1", "t2", "t3"):
-        page.cell(1, **{token: False})
-    page.cell(2, t2=False).cell(2, t3=False)
-    set_to(page, "estimator", "reinforce_plus_plus_baseline")
-    (message,) = page.errors
-    assert "two unmasked tokens or more, found 1" in message
-    assert page.stale
-    set_to(page, "estimator", "grpo")
-    assert page.errors == []
 
 
 def test_the_estimator_names_the_settings_that_stand(visit):
@@ -149,10 +87,39 @@ def test_the_estimator_names_the_settings_that_stand(visit):
     assert page.setting("estimator") == "grpo_vectorized"
 
 
+@pytest.mark.parametrize(
+    "key, value",
+    [
+        ("set-baseline", "batch_mean"),
+        ("set-eps", "0.5"),
+        ("set-mask_no_eos", True),
+        ("width", 4),
+        ("bugs", ["zero_std_kl"]),
+    ],
+)
+def test_a_setting_that_was_undone_is_not_set_again(visit, key, value):
+    page = visit("sandbox")
+    name = f"{key}-sandbox"
+    before = page.widget(name).value
+    page.put(name, value)
+    late = page.app._tree.get_widget_states()
+    page.press("undo").run(late)
+    assert page.widget(name).value == before
+
+
+def test_a_setting_of_a_link_that_has_no_field_is_named(visit):
+    page = visit("partial_groups")
+    draft = page.app.session_state["drafts"]["partial_groups"]
+    assert "without a field" not in page.text
+    typed = draft.state.typed
+    draft.edit(typed={**typed, "reward_clip": "1", "group_size": "2"})
+    assert "Set without a field here: Reward clip 1." in page.run().text
+
+
 # The reports' own controls
 
 
-def test_one_padding_column_changes_the_result(visit, marked):
+def test_one_padding_column_changes_what_the_detector_sees(visit, marked):
     page = visit("no_eos_outliers").choose("no_eos_outliers-longest")
     flagged = [marked([-1, 0, 1]), marked([-1 / 3, 0, 5 / 3])]
     assert page.marks() == flagged
@@ -164,17 +131,10 @@ def test_one_padding_column_changes_the_result(visit, marked):
     assert page.table["eos"] == [True, False, True]
 
 
-def test_without_the_detector_padding_changes_nothing(visit, marked):
-    page = visit("no_eos_outliers")
-    assert page.widget("width-no_eos_outliers").min == 3  # the longest row
-    for width in (4, 7, 3):
-        page.put("width-no_eos_outliers", width)
-        assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
-        assert sum(name.startswith("t") for name in page.table) == width
-
-
 def test_the_detector_overrules_the_eos_column(visit, marked):
     page = visit("no_eos_outliers").cell(1, eos=True)
+    assert page.widget("width-no_eos_outliers").min == 3  # the longest row
+    page.put("width-no_eos_outliers", 7).put("width-no_eos_outliers", 3)
     assert page.marks() == [marked([-49.5, 49.5])] * 2
     page.put("set-eos_by_width-no_eos_outliers", True)
     assert page.marks() == [marked([0, 0]), marked([-49.5, 0])]
@@ -182,48 +142,6 @@ def test_the_detector_overrules_the_eos_column(visit, marked):
     page.put("set-eos_by_width-no_eos_outliers", False)
     assert page.table["eos"] == [True, True]
     assert page.marks() == [marked([-49.5, 49.5])] * 2
-
-
-# Seven of the twelve kept transitions carry +1 and five -1; by transition
-# 13 of the 26 do, by episode four of the eight.
-@pytest.mark.parametrize(
-    "how, wins, loses",
-    [
-        ("none", 1, -1),
-        ("rows", 1, -1),
-        ("steps", 1, -1),
-        ("kept_steps", 0.845154, -1.183216),
-    ],
-)
-def test_what_the_second_normalization_runs_over(visit, how, wins, loses):
-    page = visit("double_normalization")
-    page.choose("double_normalization-subsample")
-    page.put(f"set-second_over-{page.case}", how)
-    correct, faulty = page.marks()
-    # Row 1 kept no transition: no mark on either side, whichever way.
-    assert list(correct) == list(faulty) == [0, 2, 3, 4, 5, 6, 7]
-    for row in (0, 3, 4, 5):
-        assert correct[row] == pytest.approx(1)
-        assert faulty[row] == pytest.approx(wins, abs=1e-6)
-    for row in (2, 6, 7):
-        assert correct[row] == pytest.approx(-1)
-        assert faulty[row] == pytest.approx(loses, abs=1e-6)
-    (panel,) = page.board["panels"]
-    assert panel["flips"] == [] and panel["text"][0][1] == "no value"
-
-
-def test_the_sandbox_shows_other_numbers_beside_bugs_that_clash(visit):
-    """Two bugs of one stage draw no board, so nothing of it is redrawn."""
-    page = visit("sandbox").choose("sandbox-zero_std_kl")
-    kind = f"kind-{page.case}"
-    other = "sign" if page.widget(kind).value != "sign" else "gradient"
-    before = page.board["panels"]
-    page.put(kind, other)
-    assert page.board["panels"] != before
-    page.put(f"bugs-{page.case}", ["partial_groups", "filtered_first"])
-    assert page.errors and not page._boards
-    page.put(kind, "sign" if other == "gradient" else "gradient")
-    assert page.errors
 
 
 def test_the_map_stands_as_two_tables(visit):
@@ -239,3 +157,77 @@ def test_the_map_stands_as_two_tables(visit):
         assert shown.to_numpy() == pytest.approx(matrix.numpy(), abs=1e-9)
     # TRUTH: row 11's reward moves row 10 by -1.79, faulty.
     assert faulty.loc["10 C", "by 11 D"] == pytest.approx(-1.785, abs=1e-3)
+
+
+# Edits
+
+
+@pytest.mark.parametrize("bug", gradebook.BUGS)
+def test_down_to_no_row_and_up_again(visit, bug):
+    page = visit(bug).paste("3\n5")
+    page.press("remove").press("remove")
+    assert page.table["reward"] == []
+    assert "The batch has no rows." in page.text
+    assert page.pictures == [] and not page.errors
+    page.press("add").press("add")
+    assert page.table["reward"] == ["0", "0"]
+    # A bug whose engine needs whole groups refuses two rows.
+    refused = [said for said in page.errors if "do not divide" in said]
+    assert page.errors == refused
+    assert refused or list(page.marks()[0]) == [0, 1]
+    page.cell(1, reward="4")
+    assert page.table["reward"] == ["0", "4"] and page.errors == refused
+
+
+def test_a_shrunk_batch_shows_the_bug_and_can_be_undone_step_by_step(visit):
+    page = visit("partial_groups").end("deeper").open("shrink").press("shrink")
+    steps, _ = page.board["history"]
+    # Of the report's 12 rows, two of one prompt and one of another.
+    prompts = page.table["prompt"]
+    assert len(prompts) == 3 and len(set(prompts)) == 2
+    assert page.board["panels"][0]["differ"]
+    for _ in range(steps):
+        page.press("undo")
+    assert len(page.table["prompt"]) == 12
+
+
+def test_reset_brings_the_case_back(visit):
+    page = visit("partial_groups")
+    before, marks = page.table, page.marks()
+    assert not page.board["edited"]
+    page.cell(11, reward="abc").press("add")
+    page.put("set-eps-partial_groups", "x")
+    page.press("reset")
+    assert page.table == before and page.marks() == marks
+    assert page.errors == [] and not page.stale
+    assert page.setting("eps") == "1e−5"
+    assert not page.board["edited"]
+    assert page.row == 10
+
+
+def test_edits_survive_a_switch_of_page_and_of_case(visit):
+    page = visit("partial_groups").cell(11, reward="0").cell(10, reward="1,5")
+    page.put("set-eps-partial_groups", "0.5")
+    edited = page.marks()
+    page.choose("partial_groups-tail").choose("partial_groups")
+    assert page.marks() == edited
+    page.go("rejected_rows").go("partial_groups")
+    assert page.marks() == edited
+    assert page.table["reward"][11] == "0"
+    assert page.setting("eps") == "0.5"
+    assert page.board["refused"]["10 reward"][0] == "1,5"
+
+
+def test_a_selected_row_is_the_formulas_row_and_no_step_of_undo(visit):
+    page = visit("partial_groups").select(8)
+    assert page.row == 8
+    assert page.board["path"]["row"] == 8
+    # Prompt C without its outlier: 0 1 2, mean 1; cut by four: mean 25.75.
+    assert "(0.000 − <b>25.750</b>)" in page.text
+    assert page.board["history"] == [0, 1]
+
+
+def test_prompts_are_shown_as_text_and_never_as_markup(visit):
+    page = visit("partial_groups").cell(11, prompt="<b>x</b>")
+    assert "<td><b>x</b></td>" not in page.text
+    assert page.table["prompt"][11] == "<b>x</b>"

@@ -33,19 +33,6 @@ def unedited(visit):
     return opened
 
 
-def shown(bug, scenario, both):
-    """The engines' numbers that the picture has to show, panel by panel."""
-    traces = both(bug, scenario.rows, scenario.settings)
-    if scenario.telltale.kind != "gradient":
-        return [[trace.advantage.tolist() for trace in traces]]
-    parts = ["policy_gradient"]
-    if any("ref_logp" in row for row in scenario.rows):
-        parts.append("kl_gradient")
-    return [
-        [getattr(trace, part).sum(-1).tolist() for trace in traces] for part in parts
-    ]
-
-
 def number(text):
     """A number as the page writes it; none for a row without a value."""
     if text == "no value":
@@ -58,9 +45,9 @@ def test_a_bugs_page_is_called_what_its_scenario_is():
     assert called == {bug: gradebook.load(bug).title for bug in gradebook.BUGS}
 
 
-def check_numbers(page, case, both, marked):
+def check_numbers(page, case, numbers, marked):
     """The page's marks and texts are the engines' numbers."""
-    for panel, sides in enumerate(shown(page.page, gradebook.load(case), both)):
+    for panel, sides in enumerate(numbers(case)):
         assert page.marks(panel) == [marked(side) for side in sides], case
         for texts, side in zip(page.board["panels"][panel]["text"], sides):
             due = pytest.approx(side, abs=6e-4, nan_ok=True)
@@ -68,15 +55,15 @@ def check_numbers(page, case, both, marked):
     assert not page.errors and not page.stale, case
 
 
-def test_each_bugs_page_shows_the_engines_numbers(unedited, both, marked):
+def test_each_bugs_page_shows_the_engines_numbers(unedited, numbers, marked):
     for bug in gradebook.BUGS:
-        check_numbers(unedited(bug, bug), bug, both, marked)
+        check_numbers(unedited(bug, bug), bug, numbers, marked)
 
 
 @pytest.mark.parametrize("bug, case", CASES)
-def test_each_case_shows_the_engines_numbers(unedited, both, marked, bug, case):
+def test_each_case_shows_the_engines_numbers(unedited, numbers, marked, bug, case):
     if bug != case:
-        check_numbers(unedited(bug, case), case, both, marked)
+        check_numbers(unedited(bug, case), case, numbers, marked)
 
 
 @pytest.mark.parametrize("bug, case", CASES)
@@ -161,13 +148,13 @@ def marks_of(tile):
     return drawn.count("<circle"), drawn.count("<path")
 
 
-def test_home_has_a_tile_for_every_bug_with_its_fingerprint(visit, both):
+def test_home_has_a_tile_for_every_bug_with_its_fingerprint(visit, numbers):
     found = tiles(visit())
     assert set(found) == set(gradebook.BUGS)
     for bug in gradebook.BUGS:
         main = gradebook.load(bug)
         assert main.title in found[bug] and main.standing in found[bug]
-        panels = shown(bug, main, both)
+        panels = numbers(bug)
         # The first panel in which the engines differ.
         sides = next((p for p in panels if p[0] != p[1]), panels[-1])
         finite = tuple(sum(map(math.isfinite, side)) for side in sides)
@@ -256,9 +243,3 @@ def test_the_primer_follows_its_board_and_keeps_a_bad_reward(visit):
         *({"do": "cell", "row": r, "column": "reward", "value": "1"} for r in range(4))
     )
     assert "and every advantage is 0" in home.text
-
-
-def test_the_sandbox_opens_a_combination(visit):
-    page = visit("sandbox").choose("sandbox-whole_batch-with_fan_out")
-    assert [*page.marks()[1].values()] == [0.5, 0.5, 0, -0.5, -0.5]
-    assert "miles before PR 2369." in page.text
