@@ -6,9 +6,7 @@ from one_a_stage import BY_STAGE
 
 import gradebook
 from gradebook.analysis.influence import influences
-from gradebook.core.errors import GradebookError
 from gradebook.core.settings import CHOICES, OF_ESTIMATOR
-from gradebook.ui.parts.words import place
 
 TYPED = {
     "eps": {"0.5": 0.5, "1e-3": 1e-3},
@@ -52,13 +50,7 @@ def test_every_setting_reaches_both_engines(visit, numbers, marked, bug, control
     page = visit(bug)
     for value, settings in values_of(control).items():
         set_to(page, control, value)
-        try:
-            panels = numbers(bug, **settings)
-        except GradebookError as error:
-            assert page.errors == [place(error)], f"{control} {value}"
-            assert page.stale
-            continue
-        for panel, sides in enumerate(panels):
+        for panel, sides in enumerate(numbers(bug, **settings)):
             assert page.marks(panel) == [*map(marked, sides)], f"{control} {value}"
         assert not page.errors
 
@@ -73,6 +65,16 @@ def test_a_bad_setting_gets_its_message(visit):
     assert page.setting("group_size") == "2.5"
     set_to(page, "group_size", before)
     assert page.errors == [] and not page.stale and page.marks() == good
+
+
+def test_what_an_engine_cannot_compute_is_said_beside_the_last_good_numbers(visit):
+    page = visit("rejected_rows")
+    page.cell(1, t1=False, t2=False, t3=False).cell(2, t2=False, t3=False)
+    set_to(page, "estimator", "reinforce_plus_plus_baseline")
+    (message,) = page.errors
+    assert "two unmasked tokens or more, found 1" in message and page.stale
+    set_to(page, "estimator", "grpo")
+    assert page.errors == [] and not page.stale
 
 
 def test_the_estimator_names_the_settings_that_stand(visit):
