@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import os
 import pickle
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stdout
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
+from multiprocessing import active_children, get_context
 from typing import Any
 
 A_CALL = 5.0
@@ -19,97 +20,76 @@ A_CALL = 5.0
 STARTING = 60.0
 """Seconds that the process may take to import what the function needs."""
 
+HERE = (
+    "The function cannot be loaded in another process, so it ran in this one,"
+    " without a time limit."
+)
+
 
 class Unusable(Exception):
     """What a function did that is no answer."""
 
 
-class Child:
-    """The function in another process, or in this one where it cannot be
-    pickled: `notes` says so. It is not called again once its process is lost."""
+@contextmanager
+def apart(function: Any) -> Iterator[tuple[Callable[[Any], Any], tuple[str, ...]]]:
+    """The function as it answers from another process, or from this one where it
+    cannot be loaded there, with a note that says so. It raises Unusable, and is
+    not called again once its process is lost."""
+    if getattr(function, "__module__", "") == "__mp_main__":
+        # A child imports a script that probes without `__name__ == "__main__"`.
+        sys.exit()
+    here = partial(_answer, function), (HERE,)
+    try:
+        pickled = pickle.dumps(function)
+    except Exception:
+        yield here
+        return
+    others, lost = {*active_children()}, ""
+    pool = ProcessPoolExecutor(1, get_context("spawn"))
+    loading = pool.submit(_load, pickled)
+    processes = {*active_children()} - others
 
-    def __init__(self, function: Callable[[Any], Any] | None) -> None:
-        self.function = function
-        self.process: BaseProcess | None = None
-        self.notes: list[str] = []
-        self.lost = ""
-
-    def __enter__(self) -> Child:
-        if getattr(self.function, "__module__", "") == "__mp_main__":
-            # A child imports a script that probes without `__name__ == "__main__"`.
-            sys.exit()
+    def call(rewards: Any) -> Any:
+        nonlocal lost
+        if lost:
+            raise Unusable(f"not called: {lost}")
         try:
-            pickled = pickle.dumps(self.function)
+            return pool.submit(_answer, function, rewards).result(A_CALL)
+        except TimeoutError:
+            trouble = f"took longer than {A_CALL:g} seconds"
+        except BrokenProcessPool:
+            trouble = "ended its process"
+        lost = f"an earlier call {trouble}"
+        raise Unusable(trouble)
+
+    try:
+        try:
+            loading.result(STARTING)
+        except TimeoutError:
+            lost = f"no process in {STARTING:g} seconds"
         except Exception:
-            return self._here("cannot be pickled")
-        spawn = multiprocessing.get_context("spawn")
-        self.pipe, theirs = spawn.Pipe()
-        self.process = spawn.Process(target=_serve, args=(theirs, pickled), daemon=True)
-        self.process.start()
-        theirs.close()
-        try:
-            if self.pipe.poll(STARTING):
-                self.pipe.recv()
-            else:
-                self.lost = f"no process in {STARTING:g} seconds"
-        except (EOFError, OSError):
-            self.__exit__()
-            return self._here("cannot be loaded in another process")
-        return self
-
-    def _here(self, why: str) -> Child:
-        self.process = None
-        self.notes.append(
-            f"The function {why}, so it ran in this process, without a time limit."
-        )
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.join()
-            self.pipe.close()
-
-    def __call__(self, rewards: Any) -> Any:
-        """The function's answer. Raises Unusable."""
-        if self.lost:
-            raise Unusable(f"not called: {self.lost}")
-        if self.process is None:
-            return _answer(self.function, rewards)
-        try:
-            self.pipe.send(rewards)
-            if self.pipe.poll(A_CALL):
-                value, trouble = self.pipe.recv()
-                if trouble:
-                    raise Unusable(trouble)
-                return value
-            what = f"took longer than {A_CALL:g} seconds"
-        except (EOFError, OSError):
-            what = "ended its process"
-        self.lost = f"an earlier call {what}"
-        raise Unusable(what)
+            yield here
+            return
+        yield call, ()
+    finally:
+        for process in processes:
+            process.kill()
+        pool.shutdown()
 
 
-def _serve(pipe: Connection, pickled: bytes) -> None:
-    function = pickle.loads(pickled)
-    pipe.send("ready")
-    while True:
-        rewards = pipe.recv()
-        try:
-            reply = _answer(function, rewards), ""
-            pickle.dumps(reply)
-        except Unusable as error:
-            reply = None, str(error)
-        except BaseException as error:
-            reply = None, f"{type(error).__name__}: {error}"
-        pipe.send(reply)
+def _load(pickled: bytes) -> None:
+    """Imports what the function and its calls need, before a call is timed."""
+    pickle.loads(pickled)
 
 
 def _answer(function: Any, rewards: Any) -> Any:
     """What it returns for a copy, in plain lists where it gives arrays."""
     argument, process = copy.deepcopy(rewards), os.getpid()
-    with redirect_stdout(sys.stderr):  # standard output is the probe's
-        answer = function(argument)
+    try:
+        with redirect_stdout(sys.stderr):  # standard output is the probe's
+            answer = function(argument)
+    except (Exception, SystemExit) as error:
+        raise Unusable(f"{type(error).__name__}: {error}") from None
     if os.getpid() != process:  # the function forked, and this is the copy
         os._exit(0)
     if argument != rewards:

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,10 +21,12 @@ import tomllib
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -39,28 +40,32 @@ from gradebook.trainers.probe import Probe, examine, probe
 from gradebook.trainers.releases import DATA, measured, numbers
 
 WHEELS = Path(__file__).with_name("wheels.toml")
-"""Package -> python, versions and the hashes of their wheels."""
+
+ALONE = ("unshare", "--net", "--map-root-user")
+"""Runs a command without a network, where the system has it and allows it."""
+
+CHILD = "from gradebook.trainers.measure import child; child()"
 
 
 def pinned() -> dict[str, dict[str, Any]]:
-    """The wheels file: python, and version -> sha256, oldest first."""
+    """Package -> python, and versions: version -> sha256, oldest first."""
     return tomllib.loads(WHEELS.read_text("utf-8"))
 
 
 def fetch(package: str, version: str, cache: Path) -> Path:
     """The wheel, from the cache or the configured index, its hash checked.
     Raises OSError where it cannot be had."""
-    of = pinned()[package]
+    release = pinned()[package]
     folder = cache / f"{package}-{version}"
     if not list(folder.glob("*.whl")):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        command += ["--only-binary", ":all:", "--python-version", of["python"]]
+        command += ["--only-binary", ":all:", "--python-version", release["python"]]
         command += ["--disable-pip-version-check", "--dest", str(folder)]
         command += [f"{package}=={version}"]
         if subprocess.run(command, capture_output=True).returncode:
             raise OSError(f"{package} {version} cannot be fetched from the index")
     (wheel,) = folder.glob("*.whl")
-    if hashlib.sha256(wheel.read_bytes()).hexdigest() != of["versions"][version]:
+    if hashlib.sha256(wheel.read_bytes()).hexdigest() != release["versions"][version]:
         raise OSError(f"{wheel.name} is not the pinned file: its hash differs")
     return wheel
 
@@ -74,11 +79,9 @@ def in_wheel(wheel: Path) -> Files:
 
 
 def installed(package: str) -> tuple[str, Files]:
-    """The version and the files of an installed package. Raises NotCut."""
-    try:
-        release = distribution(package)
-    except PackageNotFoundError:
-        raise NotCut(f"{package} is not installed here") from None
+    """The version and the files of an installed package. Raises
+    PackageNotFoundError."""
+    release = distribution(package)
 
     def read(path: str) -> str | None:
         file = Path(str(release.locate_file(path)))
@@ -92,10 +95,13 @@ def license_of(wheel: Path) -> str:
     with zipfile.ZipFile(wheel) as archive:
         (path,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         text = archive.read(path).decode()
-    licence = re.search(r"^License(?:-Expression)?: (.{1,60})$", text, re.M)
-    classifier = re.search(r"^Classifier: License :: (?:.* :: )?(.+)$", text, re.M)
-    match = licence or classifier
-    return match[1].strip() if match else "not named"
+    for field in (
+        r"License(?:-Expression)?: (.{1,60})",
+        r"Classifier: License :: (.+)",
+    ):
+        if match := re.search(f"^{field}$", text, re.M):
+            return match[1].rpartition(" :: ")[2].strip()
+    return "not named"
 
 
 def probes(
@@ -140,90 +146,70 @@ def lines(package: str, version: str, files: Files, on: str) -> Iterator[dict]:
         }
 
 
-def measure_package(package: str, wheels: Mapping[str, Path], on: str) -> list[dict]:
-    """The lines of releases, version -> wheel, measured in a child process that
-    has no credentials, a home that it cannot write and, where the system allows
-    it, no network. Raises OSError."""
+def measured_apart(releases: Sequence[tuple[str, str, str]], today: str) -> list[dict]:
+    """The lines of releases (package, version, wheel), measured in a child process
+    that has no credentials, a home that it cannot write and, where the system
+    allows it, no network."""
+    kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT")
+    safe = {name: os.environ[name] for name in kept if name in os.environ}
+    safe |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", CHILD]
+    with suppress(OSError, subprocess.CalledProcessError):
+        subprocess.run([*ALONE, "true"], capture_output=True, check=True)
+        command = [*ALONE, *command]
     with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o500)
-        kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT")
-        safe = {name: os.environ[name] for name in kept if name in os.environ}
-        safe |= {"HOME": home, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        safe |= {"PYTHONPATH": str(Path(__file__).parents[2])}
-        alone = ["unshare", "--net", "--map-root-user"]
-        can_be_alone = (
-            shutil.which("unshare")
-            and not subprocess.run([*alone, "true"], capture_output=True).returncode
-        )
-        command = [*alone] if can_be_alone else []
-        command += [sys.executable, "-m", "gradebook.trainers", "package", package, on]
-        command += [f"{version}={wheel.resolve()}" for version, wheel in wheels.items()]
         done = subprocess.run(
             command,
-            env=safe,
+            env=safe | {"HOME": home, "PYTHONPATH": str(Path(__file__).parents[2])},
             cwd=home,
-            capture_output=True,
+            input=json.dumps([today, releases]),
+            stdout=subprocess.PIPE,
             text=True,
-            timeout=900 * len(wheels),
+            timeout=900 * len(releases),
+            check=True,
         )
-    if done.returncode:
-        raise OSError(f"{package}: {done.stderr.strip()[-300:]}")
     return json.loads(done.stdout)
 
 
-def measure(cache: Path, newest: bool, today: str) -> tuple[list[dict], list[str]]:
-    """Lines of all pinned releases, or the newest of each; and what could not
-    be had."""
-    begun = time.monotonic()
+def child() -> None:
+    """What the child process does: releases in, their lines out, as JSON."""
+    warnings.simplefilter("ignore")
     rows: list[dict] = []
-    troubles: list[str] = []
-    for package, of in pinned().items():
-        versions, wheels = sorted(of["versions"], key=numbers), {}
-        for version in versions[-1:] if newest else versions:
-            try:
-                wheels[version] = fetch(package, version, cache)
-            except OSError as error:
-                troubles.append(str(error))
-        try:
-            release = measure_package(package, wheels, today) if wheels else []
-        except OSError as error:
-            troubles.append(str(error))
-            continue
-        rows += release
-        print(f"{package} {', '.join(wheels)}: {len(release)} functions", flush=True)
-    minutes, seconds = divmod(round(time.monotonic() - begun), 60)
-    print(f"{len(rows)} functions in {minutes} min {seconds} s, downloads included")
-    return rows, troubles
+    today, releases = json.load(sys.stdin)
+    for package, version, path in releases:
+        wheel = Path(path)
+        licence = {"license": license_of(wheel)}
+        release = [*lines(package, version, in_wheel(wheel), today)]
+        print(f"{package} {version}: {len(release)} functions", file=sys.stderr)
+        rows += [line | licence for line in release]
+    print(json.dumps(rows))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; 0 when all was measured and, with --check, is as it is
-    shipped, 1 where a number differs, 2 where a wheel could not be had."""
-    top = argparse.ArgumentParser(prog="python -m gradebook.trainers")
-    commands = top.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("measure")
-    command.add_argument("--newest", action="store_true", help="of each package")
-    command.add_argument("--check", action="store_true", help="compare, do not write")
-    command.add_argument("--cache", type=Path, help="a folder to keep wheels in")
-    child = commands.add_parser("package")
-    child.add_argument("package")
-    child.add_argument("on")
-    child.add_argument("wheels", nargs="+", metavar="VERSION=WHEEL")
-    options = top.parse_args(arguments)
-    if options.command == "package":
-        warnings.simplefilter("ignore")
-        rows = []
-        for release in options.wheels:
-            version, path = release.split("=", 1)
-            wheel = Path(path)
-            licence = {"license": license_of(wheel)}
-            of_release = lines(options.package, version, in_wheel(wheel), options.on)
-            rows += [line | licence for line in of_release]
-        print(json.dumps(rows))
-        return 0
-    today = datetime.now(UTC).date().isoformat()
+    """Measures all pinned releases, or the newest of each; 0 when all was measured
+    and, with --check, is as it is shipped, 1 where a number differs, 2 where a
+    wheel could not be had."""
+    parser = argparse.ArgumentParser(prog="python -m gradebook.trainers")
+    parser.add_argument("command", choices=["measure"])
+    parser.add_argument("--newest", action="store_true", help="of each package")
+    parser.add_argument("--check", action="store_true", help="compare, do not write")
+    parser.add_argument("--cache", type=Path, help="a folder to keep wheels in")
+    options = parser.parse_args(arguments)
+    begun, troubles, releases = time.monotonic(), [], []
     with tempfile.TemporaryDirectory() as folder:
-        rows, troubles = measure(options.cache or Path(folder), options.newest, today)
+        cache = (options.cache or Path(folder)).resolve()
+        for package, release in pinned().items():
+            versions = sorted(release["versions"], key=numbers)
+            for version in versions[-1:] if options.newest else versions:
+                try:
+                    wheel = fetch(package, version, cache)
+                    releases.append((package, version, str(wheel)))
+                except OSError as error:
+                    troubles.append(str(error))
+        rows = measured_apart(releases, datetime.now(UTC).date().isoformat())
+    minutes, seconds = divmod(round(time.monotonic() - begun), 60)
+    print(f"{len(rows)} functions in {minutes} min {seconds} s, downloads included")
     print(*troubles, sep="\n")
     if not options.check:
         write(rows)
@@ -245,19 +231,17 @@ def differences(rows: Sequence[dict], shipped: Sequence[dict]) -> list[str]:
     def key(line: dict) -> tuple[str, ...]:
         return line["package"], line["version"], line["file"], line["setting"]
 
-    by_key = {key(line): line for line in shipped}
-    differing = []
-    for line in rows:
-        place, old = " ".join(key(line)), by_key.get(key(line))
-        if old is None:
-            differing.append(f"{place}: not in the shipped data")
-            continue
-        names = [name for name in COMPARED if old[name] != line[name]]
-        names += ["bugs"] if list(old["bugs"]) != list(line["bugs"]) else []
-        differing += [
-            f"{place}: {name} is {line[name]}, was {old[name]}" for name in names
-        ]
-    return differing
+    def compared(line: dict) -> dict[str, Any]:
+        return {name: line[name] for name in COMPARED} | {"bugs": [*line["bugs"]]}
+
+    by_key = {key(line): compared(line) for line in shipped}
+    return [
+        f"{' '.join(key(line))}: {name} is {value}, was {old.get(name)}"
+        for line in rows
+        for old in [by_key.get(key(line), {})]
+        for name, value in compared(line).items()
+        if old.get(name) != value
+    ]
 
 
 def write(rows: Sequence[dict]) -> None:
@@ -308,12 +292,9 @@ def function_named(name: str) -> Any:
     module, _, inner = name.partition(":")
     sys.path.insert(0, "")
     try:
-        function = import_module(module)
-        for part in inner.split("."):
-            function = getattr(function, part)
+        return attrgetter(inner)(import_module(module))
     except (ImportError, AttributeError, ValueError) as error:
         raise refuse("package.module:function", f"{name} ({error})", "probe") from None
-    return function
 
 
 def probes_of_trainer(name: str) -> dict[str, Probe]:
@@ -323,18 +304,13 @@ def probes_of_trainer(name: str) -> dict[str, Probe]:
     if not matching:
         names = ", ".join(each.package for each in ADAPTERS)
         raise refuse(f"one of {names}", name, "--trainer")
-    results, absent = {}, []
+    results = {}
     for adapter in matching:
-        try:
+        with suppress(PackageNotFoundError):
             version, files = installed(adapter.package)
-        except NotCut as error:
-            absent.append(str(error))
-            continue
-        for function, result, cut in probes(adapter, files, version):
-            place = f"{adapter.package} {version} {cut.where} [{function.setting}]"
-            results[place] = result
-    if len(absent) == len(matching):
-        raise refuse("an installed trainer", "; ".join(absent), "--trainer")
+            for function, result, cut in probes(adapter, files, version):
+                place = f"{adapter.package} {version} {cut.where} [{function.setting}]"
+                results[place] = result
     if not results:
-        raise refuse("a release with its functions", name, "--trainer")
+        raise refuse("an installed trainer with its functions", name, "--trainer")
     return results

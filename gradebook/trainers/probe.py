@@ -40,7 +40,7 @@ from gradebook.trainers.batches import (
     sandbox,
     smaller,
 )
-from gradebook.trainers.child import Child, Unusable
+from gradebook.trainers.child import Unusable, apart
 from gradebook.trainers.convention import (
     LAWS,
     bugs_of,
@@ -173,8 +173,8 @@ def probe(
             for name, answer in judged.laws.items()
         }
         return replace(judged, laws=laws)
-    with Child(function) as child:
-        return replace(examine(child, declared), notes=tuple(child.notes))
+    with apart(function) as (call, notes):
+        return replace(examine(call, declared), notes=notes)
 
 
 def examine(

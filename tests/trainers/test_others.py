@@ -5,6 +5,7 @@ Runs in the virtual environment of others.txt; .ci/run makes it.
 """
 
 import re
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +15,7 @@ import torch
 
 import gradebook
 from gradebook.logs.log import check_log
-from gradebook.trainers.cut import Cut, Module, NotCut
+from gradebook.trainers.cut import Cut, Module
 from gradebook.trainers.measure import installed
 
 README = Path(gradebook.__file__).parent / "trainers" / "README.md"
@@ -32,7 +33,7 @@ def released(package, path, name):
     """A function of an installed package, taken from its file."""
     try:
         _, files = installed(package)
-    except NotCut as error:
+    except PackageNotFoundError as error:
         pytest.skip(str(error))
     module = Module(path, files)
     run, _ = module.method(name)
