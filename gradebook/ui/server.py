@@ -2,7 +2,7 @@
 beside Streamlit's pages.
 
 What Gradebook uses of Streamlit beside its public `st.` names, and what breaks
-without it (tests/ui/test_streamlit_inside.py has a test of each):
+without it (tests/ui/test_server.py has a test of each):
 
 runtime.get_instance  (ui/security) how much each session uploaded: without it
                       sessions can fill the memory

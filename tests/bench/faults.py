@@ -82,10 +82,10 @@ classroom/plan.py | if minutes < least(bugs): | if minutes > least(bugs): | clas
 classroom/room.py | if _count(database, seats.c.seat, *here) >= most: | if _count(database, seats.c.seat, *here) > most: | classroom/test_room.py
 classroom/room.py | if not LOOKED <= choice < MOST_CHOICES: | if not LOOKED <= choice <= MOST_CHOICES: | classroom/test_room.py
 classroom/room.py | revealed = _revealed(database, code) - {question} | revealed = _revealed(database, code) | classroom/test_room.py
-ui/parts/predict.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_progress.py
+ui/parts/predict.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_drafts.py
 ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
 ui/security.py | if (_length(scope) or 0) > most: | if False: | ui/test_security.py
-ui/board/view.py | short = float(f"{x:.7g}") | short = float(f"{x:.2g}") | ui/test_board_view.py
+ui/board/view.py | short = float(f"{x:.7g}") | short = float(f"{x:.2g}") | ui/test_board.py
 ui/parts/stages.py | zip(names, (maps.correct.tolist(), maps.faulty.tolist())) | zip(names, (maps.faulty.tolist(), maps.correct.tolist())) | ui/test_page_controls.py
 """
 

@@ -1,12 +1,20 @@
-"""What the session keeps beside a draft."""
+"""What the session keeps beside a draft, and what the browser remembers."""
+
+import math
 
 import pytest
 import streamlit as st
 
 import gradebook
+from gradebook.analysis.comparison import compared
 from gradebook.cases import edits
+from gradebook.cases.scenario import load, names
+from gradebook.cases.state import start
+from gradebook.core.formatting import settled
 from gradebook.ui import keys
+from gradebook.ui.board import view
 from gradebook.ui.parts import drafts
+from gradebook.ui.parts.predict import LONGEST, SKIPPED, Guess, Progress
 
 SCENARIO = gradebook.load("rejected_rows")
 
@@ -53,3 +61,69 @@ def test_what_an_engine_cannot_compute_leaves_the_last_good_comparison():
 def test_no_two_keys_of_a_session_share_a_name():
     names = [key.name for key in vars(keys).values() if isinstance(key, keys.Key)]
     assert len(names) > 10 and len(set(names)) == len(names)
+
+
+# Progress, and the axis of a covered board
+
+
+@pytest.mark.parametrize(
+    "correct, places, due",
+    [
+        ([0, 0], [], 1),  # nothing to hold
+        ([1.2402], [], 2),  # 1.86, the next end is 2
+        ([0.577], [-0.4, -1.5], 1.5),  # 0.87, and the choice -1.5
+        ([0.577], [-944], 1),  # beyond five times the reach
+        ([0, float("nan")], [-49.5], 1),
+        ([0.012], [], 0.02),  # a gradient: 0.018
+        ([100], [], 150),
+    ],
+)
+def test_the_reach_before_the_answer(correct, places, due):
+    assert view.covered_reach(correct, places) == pytest.approx(due)
+
+
+def test_the_axis_widens_only_for_a_value_beyond_it():
+    assert view.widened(2, [1.5, -2]) == 2
+    assert view.widened(2, [-2.236]) == 2.5
+
+
+def test_a_room_covers_a_case_that_was_answered_until_it_is_answered_there():
+    progress = Progress({"fan_out": Guess(1)}, hidden={"fan_out"})
+    assert progress.covered("fan_out") and progress.covered("partial_groups")
+    progress.answer("fan_out", 0)
+    assert not progress.covered("fan_out")
+
+
+def test_progress_comes_back_from_its_cookie():
+    progress = Progress(
+        {"partial_groups": Guess(2, -0.5), "fan_out": Guess(SKIPPED)},
+        {"partial_groups": {0, 2}, "fan_out": set()},
+        {"partial_groups": set(), "fan_out": {1}},
+    )
+    assert Progress.read(progress.text()) == progress
+
+
+@pytest.mark.parametrize("text", ["", "x", "a:b:c:d:e", "a:1:nan::", "a:-2:::", "|||"])
+def test_a_cookie_that_cannot_be_read_is_no_progress(text):
+    assert Progress.read(text).guesses == {}
+
+
+def test_a_cookie_is_never_too_long():
+    many = {f"case-{n}-{'x' * 40}": Guess(1, 0.25) for n in range(200)}
+    text = Progress(many | {"partial_groups": Guess(0)}).text()
+    assert len(text) <= LONGEST and text.startswith("partial_groups:0:")
+
+
+@pytest.mark.parametrize("name", [n for n in names() if load(n).prediction.regions])
+def test_a_guess_past_the_axis_is_a_choice_that_lies_there(name):
+    """Where the answer lies past an end of the axis, a drag can reach it."""
+    case = load(name)
+    question = case.prediction
+    values = compared(start(case)).correct.advantage.nan_to_num().tolist()
+    end = view.covered_reach([settled(value) for value in values], question.places)
+    place = question.places[question.answer]
+    if abs(place) > end:
+        past = math.copysign(1.07 * end, place)
+        regions = zip(question.places, question.regions)
+        reached = next(x for x, (low, high) in regions if low <= past <= high)
+        assert reached / place > 0 and abs(reached) > end

@@ -1,32 +1,41 @@
-"""What the board is given to draw."""
+"""What the board is given to draw, and what it answers to edits."""
 
 import json
+import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+from ui.answered import answered
 
+from gradebook.analysis.comparison import compared
 from gradebook.bugs import BUGS
+from gradebook.cases import link
+from gradebook.cases.edits import ACTS
 from gradebook.cases.scenario import load
+from gradebook.ui.board import component
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
 
 
-def drawn(name, *edits, covered=False):
-    """The board's data of a case after these edits of it."""
+def edited(name, *edits):
+    """The draft of a case after these edits of it."""
     draft = Draft(load(name))
     assert draft.faults == []  # drawn before the edits
     numbered = [{"n": n, **edit} for n, edit in enumerate(edits, 1)]
     draft.apply({"epoch": draft.epoch, "edits": numbered})
+    return draft
+
+
+def drawn(name, *edits, covered=False):
+    """The board's data after these edits."""
+    draft = edited(name, *edits)
     return view(draft, kind=draft.scenario.telltale.kind, covered=covered)
 
 
-def reward(row, value, **more):
-    return {
-        "do": "cell",
-        "row": row,
-        "column": "reward",
-        "value": value,
-        **more,
-    }
+def reward(row, value):
+    return {"do": "cell", "row": row, "column": "reward", "value": value}
 
 
 def test_rows_are_the_cells_as_typed_and_rewards_are_their_numbers():
@@ -127,21 +136,6 @@ def test_digits_do_not_give_a_covered_number_away():
         assert len(text.lstrip("+−")) == 5
 
 
-def test_text_that_was_refused_comes_beside_the_value_that_holds():
-    data = drawn("partial_groups", reward(3, "1,5"))
-    said = "reward, row 3: expected a number with a decimal point, found '1,5'"
-    assert data["rows"][3][1] == "-1" and data["rewards"][3] == -1
-    assert data["refused"] == {"3 reward": ("1,5", said)} and data["notes"] == [said]
-    assert not data["stale"] and data["history"] == [0, 1]
-
-
-def test_every_row_can_be_removed():
-    edits = [{"do": "remove", "row": 0}] * 12
-    data = drawn("partial_groups", *edits)
-    assert data["rows"] == []
-    assert data["panels"][0]["engines"] == [[], []]
-
-
 def test_the_lists_of_the_selected_row_alone_are_sent():
     data = drawn("zero_std_kl", {"do": "select", "row": 2})
     assert set(data["lists"]) == {"logp", "ref_logp"}
@@ -158,3 +152,116 @@ def test_the_summary_says_what_differs_and_what_flips():
     assert drawn("partial_groups")["summary"] == (
         "4 of 12 rows differ in advantage; the sign flips on row 10."
     )
+
+
+# Whatever is done to the board: its picture, the state and the link agree
+
+PLAIN = ("rejected_rows", "partial_groups", "double_normalization")
+ROWS = st.integers(-1, 5)
+ANY_EDIT = st.fixed_dictionaries(
+    {
+        "do": st.sampled_from([*ACTS, *["cell"] * 8]),
+        "row": ROWS,
+        "to": ROWS,
+        "column": st.sampled_from([*["reward"] * 4, "prompt", "t1", "eos"]),
+        "value": st.sampled_from(["1", "-2.5", "1e9", "1,5", "", "B", True]),
+        "start": st.integers(0, 2),
+        "stop": ROWS,
+        "text": st.sampled_from(["1\n2\n3", "B\t4", "", "x"]),
+        "tokens": st.integers(1, 5),
+        "at": st.integers(0, 9),
+    },
+    optional={"gesture": st.integers(0, 2)},
+)
+
+
+@given(st.sampled_from(PLAIN), st.lists(ANY_EDIT, max_size=25))
+def test_picture_state_and_link_agree_after_any_edits(name, edits):
+    draft = edited(name, *edits)
+    shared = link.decode(link.encode(draft.state, False)).state
+    comparison = compared(shared)
+    data = view(draft, kind=draft.scenario.telltale.kind, covered=False)
+    assert len(data["rows"]) == comparison.batch.rows and not data["stale"]
+    wanted = (comparison.correct.advantage, comparison.faulty.advantage)
+    for values, trace in zip(data["panels"][0]["engines"], wanted):
+        shown = [float("inf") if v is None else v for v in values]
+        assert shown == pytest.approx(trace.tolist(), rel=1e-5, abs=1e-6)
+    at = [column[0] for column in data["columns"]].index("reward")
+    assert [row[at] for row in data["rows"]] == list(draft.table["reward"])
+
+
+# Edits that a browser posts to the server, and the answers to them
+
+
+def posted(epoch, body):
+    """Status and text of the answer to a browser's POST."""
+
+    async def receive():
+        return {"type": "http.request", "body": body}
+
+    scope = {"type": "http", "method": "POST", "headers": []}
+    scope["path_params"] = {"epoch": epoch}
+    answer = answered(component.answer(Request(scope, receive)))
+    return answer.status_code, answer.body.decode()
+
+
+def sent(page):
+    """Posts the page's next edit. What the board is to show."""
+    data = page.board
+    edits = [{"n": data["ack"] + 1, **reward(11, "0")}]
+    body = json.dumps({"epoch": data["epoch"], "edits": edits}).encode()
+    status, text = posted(data["epoch"], body)
+    assert status == 200
+    return json.loads(text)
+
+
+def test_the_answer_to_an_edit_is_what_the_page_draws_next(visit):
+    page = visit("partial_groups")
+    found = sent(page)
+    # Rows 8 to 11 are 0 1 2 0: mean 0.75, std sqrt(2.75 / 3) (+ 1e-5).
+    faulty = found["panels"][0]["engines"][1]
+    assert faulty[8:] == pytest.approx([-0.783341, 0.261114, 1.305569, -0.783341])
+    assert found["rows"][11][1] == "0" and found["ack"] == 1
+    drawn = page.run().board
+    assert drawn.pop("made") > found.pop("made")
+    assert drawn == found
+
+
+MANY = json.dumps({"edits": [{"n": 1, **reward(11, "0")}] * 20_000}).encode()
+
+
+def test_a_draft_that_no_session_has_is_not_found():
+    assert posted("nobody", b"[" * 100_000)[0] == 404
+
+
+@pytest.mark.parametrize(
+    "body, status",
+    [(b"", 400), (b"{", 400), (b"\xff", 400), (b"[" * 100_000, 400), (MANY, 413)],
+    ids=["empty", "torn", "no text", "nested", "many"],
+)
+def test_a_message_that_is_too_much_or_no_json_is_refused(visit, body, status):
+    page = visit("partial_groups")
+    assert posted(page.board["epoch"], body)[0] == status
+    assert page.run().board["ack"] == 0
+
+
+@pytest.mark.parametrize("body", [b"7", b"[]", b'{"edits": [3]}'])
+def test_a_message_that_is_no_edit_changes_nothing(visit, body):
+    page = visit("partial_groups")
+    before = page.board
+    status, text = posted(before["epoch"], body)
+    found = json.loads(text)
+    assert status == 200 and found.pop("made") > before.pop("made")
+    assert found == before
+
+
+def test_an_edit_waits_while_the_page_is_drawn(visit):
+    page = visit("partial_groups")
+    draft = page.app.session_state["drafts"]["partial_groups"]
+    edit = threading.Thread(target=sent, args=(page,))
+    with draft.lock:  # as a run of the page holds it
+        edit.start()
+        edit.join(0.2)
+        assert not draft.edited
+    edit.join()
+    assert draft.edited
