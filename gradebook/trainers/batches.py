@@ -12,7 +12,7 @@ import copy
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gradebook.cases.link import encode, query_string
@@ -30,16 +30,9 @@ Advantages = list[list[float]]
 """A number for each row, by prompt."""
 
 
-def flat(groups: Sequence[Sequence[Any]] | None) -> list[Any]:
+def flat(groups: Sequence[Sequence[Any]]) -> list[Any]:
     """The rows of all groups."""
-    return [row for group in groups or () for row in group]
-
-
-def cut(groups: Sequence[Sequence[Any]], size: int) -> list[list[Any]]:
-    """The rows of all groups in groups of `size` by their position, without
-    the rows past the last full one."""
-    rows = flat(groups)
-    return [rows[i : i + size] for i in range(0, len(rows) - size + 1, size)]
+    return [row for group in groups for row in group]
 
 
 BATCHES: Mapping[str, Rewards] = {
@@ -96,30 +89,33 @@ LAW_BATCHES = (
 """The batches that the laws change."""
 
 
-def smaller(rewards: Rewards) -> Iterator[Rewards]:
+def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
+    """A batch reduced greedily, as long as it `shows` the same."""
+    while (less := next(filter(shows, _smaller(rewards)), None)) is not None:
+        rewards = less
+    return rewards
+
+
+def _smaller(rewards: Rewards) -> Iterator[Rewards]:
     """Batches that are a little smaller or rounder: a prompt less, a row less
     in every prompt, a row less in one, a reward of 0 or 1."""
-    for p in range(len(rewards)) if len(rewards) > 1 else ():
-        yield rewards[:p] + rewards[p + 1 :]
+
+    def instead(p: int, *groups: list[Any]) -> Rewards:
+        return [*rewards[:p], *groups, *rewards[p + 1 :]]
+
+    if len(rewards) > 1:
+        yield from map(instead, range(len(rewards)))
     if min(map(len, rewards)) > 2:
         yield [group[:-1] for group in rewards]
-    places = [(p, n) for p, group in enumerate(rewards) for n in range(len(group))]
-    for p, n in places:
-        group = rewards[p]
+    places = [
+        (p, n, group) for p, group in enumerate(rewards) for n in range(len(group))
+    ]
+    for p, n, group in places:
         if len(group) > 2:
-            yield [
-                *rewards[:p],
-                group[:n] + group[n + 1 :],
-                *rewards[p + 1 :],
-            ]
-    for p, n in places:
-        group = rewards[p]
+            yield instead(p, group[:n] + group[n + 1 :])
+    for p, n, group in places:
         for rounder in (0, 1) if group[n] not in (0, 1, None) else ():
-            changed = [*group[:n], rounder, *group[n + 1 :]]
-            yield [*rewards[:p], changed, *rewards[p + 1 :]]
-
-
-# What a function answers
+            yield instead(p, [*group[:n], rounder, *group[n + 1 :]])
 
 
 @dataclass(frozen=True)
@@ -128,14 +124,15 @@ class Answer:
 
     batch: str
     rewards: Rewards
-    advantages: Advantages = field(default_factory=list)
-    trouble: str = ""
+    advantages: Advantages
+    trouble: str
 
     @property
     def is_whole(self) -> bool:
-        """Groups of one size with spread, and none of their rewards missing."""
+        """Advantages of groups of one size with spread, no reward of them missing."""
         spread = all(len({*group}) > 1 for group in self.rewards)
-        return spread and len(self.sizes) == 1 and not self.misses
+        same_size = len(self.sizes) == 1
+        return bool(self.advantages) and spread and same_size and not self.misses
 
     @property
     def sizes(self) -> set[int]:
@@ -159,14 +156,14 @@ class Calls:
         """What the function gives for a batch of this name."""
         key = json.dumps(rewards)
         if key not in self.kept:
+            advantages, trouble = [], ""
             try:
                 advantages = checked(rewards, self.function(copy.deepcopy(rewards)))
-                self.kept[key] = Answer(batch, rewards, advantages)
+            except Unusable as error:
+                trouble = str(error)
             except Exception as error:
-                what = str(error)
-                if not isinstance(error, Unusable):
-                    what = f"{type(error).__name__}: {what}"
-                self.kept[key] = Answer(batch, rewards, [], what[:300])
+                trouble = f"{type(error).__name__}: {error}"
+            self.kept[key] = Answer(batch, rewards, advantages, trouble[:300])
         return self.kept[key]
 
     def __call__(self, rewards: Rewards) -> Advantages:
@@ -187,13 +184,11 @@ def checked(rewards: Rewards, answer: Any) -> Advantages:
         raise Unusable(f"returned no groups of numbers: {answer!r:.60}") from None
     if shape != [len(group) for group in rewards]:
         raise Unusable(f"returned another shape: {shape} rows by prompt")
-    wrong = [a for a in flat(values) if not math.isfinite(a)]
-    if wrong:
-        raise Unusable("returned " + ("NaN" if math.isnan(wrong[0]) else "infinity"))
+    for advantage in flat(values):
+        if not math.isfinite(advantage):
+            kind = "NaN" if math.isnan(advantage) else "infinity"
+            raise Unusable(f"returned {kind}")
     return values
-
-
-# The page of the app that shows a batch beside both engines
 
 
 TYPED = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
@@ -201,7 +196,7 @@ TYPED = ("baseline", "scale", "ddof", "eps", "lone_row", "spread_about")
 
 
 def sandbox(rewards: Rewards, settings: Settings, bug: str = "") -> str:
-    """The sandbox's address with the batch, the settings and the bug."""
+    """The address of the page that shows the batch beside both engines."""
     first = start(case(SANDBOX))
     cells = dict(first.scenario.rows[0])
     rows = [

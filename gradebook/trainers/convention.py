@@ -4,15 +4,13 @@ check's space, its convention, and the known bugs that give its numbers."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from gradebook.analysis.law_check import convention
-from gradebook.analysis.laws import EIGHT
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug
 from gradebook.core.lazy_pandas import pd
@@ -23,10 +21,7 @@ from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.space import BASELINES, compute, fit
 from gradebook.logs.logged_steps import LoggedSteps, to_logged
-from gradebook.trainers.batches import Advantages, Answer, Rewards, cut, flat
-
-LAWS = tuple(law.__name__ for law in EIGHT)
-"""The eight laws, by name."""
+from gradebook.trainers.batches import Advantages, Answer, Rewards, flat
 
 SHOWN = frozenset({"prompt", "reward", "scored"})
 """The columns that groups of rewards have."""
@@ -36,7 +31,7 @@ def readings_of(answers: Sequence[Answer]) -> list[Reading]:
     """The readings that give the advantages of all whole groups, the plainest
     first. Where there are none, those for groups whose deviation is far above
     any eps and any rounding."""
-    whole = [a for a in answers if a.is_whole and a.advantages]
+    whole = [a for a in answers if a.is_whole]
     wide = [
         a
         for a in whole
@@ -67,6 +62,23 @@ def _computations(pairs: str) -> tuple[Reading, ...]:
     return tuple(sorted(fitting, key=merit))
 
 
+def explaining(
+    readings: Sequence[Reading], answers: Sequence[Answer]
+) -> Reading | None:
+    """The plainest reading. Of those that differ from it in eps alone, the one
+    that, with a known bug, gives most whole groups."""
+
+    def explained(reading: Reading) -> int:
+        whole = [a for a in answers if a.is_whole]
+        return sum(fits(reading, a) or bool(bugs_of(reading, a)) for a in whole)
+
+    if not readings:
+        return None
+    plainest = replace(readings[0], eps=0.0)
+    alike = [r for r in readings if replace(r, eps=0.0) == plainest]
+    return max(alike, key=explained)
+
+
 def as_steps(batches: Sequence[tuple[Rewards, Advantages]]) -> LoggedSteps:
     """Batches as logged steps. A reward of None is missing. Each row has four
     tokens, so that a whitening over tokens is told from one over rows."""
@@ -95,18 +107,10 @@ def settings_of(reading: Reading | None, lone_row: str = "zero") -> Settings:
     )
 
 
-def by_design(reading: Reading | None) -> dict[str, str]:
-    """Laws that the computation breaks by design, with the reason."""
-    if reading is None:
-        return {}
-    settings = settings_of(reading)
-    reasons = {law: convention(law, settings) for law in LAWS}
-    coupled = ("other_prompts", "lost_row", "shift", "scale")
-    for law in coupled if reading.couples_prompts else ():
-        reasons[law] = reasons[law] or reading.title
-    if reading.scale == "group_mean":
-        reasons["shift"] = reasons["scale"] = reading.title
-    return reasons
+def fits(reading: Reading, answer: Answer) -> bool:
+    """The reading gives these advantages, up to rounding."""
+    ruler = Ruler(as_steps([(answer.rewards, answer.advantages)]))
+    return bool(fit(ruler, reading).good.all())
 
 
 def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, str]:
@@ -115,17 +119,17 @@ def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, st
         names = "baseline scale ddof eps lone_row missing float_type ragged"
         return dict.fromkeys(names.split(), "")
     eps_at = {"after": "", "inside": " inside the root", "least": " at least"}
-    divides = reading.divides or reading.scale == "group_mean"
 
     def gives(**changes: Any) -> Callable[[Answer], bool]:
         variant = replace(reading, **changes)
-        return lambda a: fits(variant, a.rewards, a.advantages)
+        return lambda answer: fits(variant, answer)
 
-    def is_its_reward(a: Answer) -> bool:
-        return np.allclose(flat(a.advantages), flat(a.rewards), atol=1e-4)
-
+    lone_rows = {
+        "zero": gives(lone_row="zero"),
+        "raw": lambda a: np.allclose(flat(a.advantages), flat(a.rewards), atol=1e-4),
+        "raw, divided": gives(lone_row="raw"),
+    }
     alone = [a for a in answers if a.sizes == {1} and not a.misses]
-    raw = {"raw": is_its_reward, "raw, divided": gives(lone_row="raw")}
     missing = [
         a
         for a in answers
@@ -136,22 +140,16 @@ def words_of(reading: Reading | None, answers: Sequence[Answer]) -> dict[str, st
         "baseline": reading.baseline,
         "scale": reading.scale,
         "ddof": str(reading.ddof) if reading.divides else "",
-        "eps": f"{reading.eps:g}{eps_at[reading.eps_at]}" if divides else "",
-        "lone_row": _first_fit(alone, {"zero": gives(lone_row="zero")} | raw),
+        "eps": f"{reading.eps:g}{eps_at[reading.eps_at]}" if reading.adds_eps else "",
+        "lone_row": _first_fit(alone, lone_rows),
         "missing": _first_fit(missing, counts),
         "float_type": _float_type(reading, answers),
         "ragged": _ragged(reading, answers),
     }
 
 
-def fits(reading: Reading, rewards: Rewards, advantages: Advantages) -> bool:
-    """The reading gives these advantages, up to rounding."""
-    ruler = Ruler(as_steps([(rewards, advantages)]))
-    return bool(fit(ruler, reading).good.all())
-
-
 def _first_fit(
-    answers: Sequence[Answer], choices: dict[str, Callable[[Answer], bool]]
+    answers: Sequence[Answer], choices: Mapping[str, Callable[[Answer], bool]]
 ) -> str:
     """The choice that fits every answer; '' without an answer."""
     for answer in answers:
@@ -162,12 +160,20 @@ def _first_fit(
 
 
 def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
+    def regrouped(a: Answer, size: int) -> bool:
+        """It fits groups of `size` by position, without the rows past the last."""
+        places = range(0, len(flat(a.rewards)) - size + 1, size)
+        rewards, advantages = (
+            [flat(groups)[i : i + size] for i in places]
+            for groups in (a.rewards, a.advantages)
+        )
+        return fits(reading, replace(a, rewards=rewards, advantages=advantages))
+
     def by_position(a: Answer) -> bool:
         size = max(a.sizes)
-        if reading.couples_prompts and len(flat(a.rewards)) % size:
-            return True  # rows past the last group take part, in some way
-        rewards, advantages = cut(a.rewards, size), cut(a.advantages, size)
-        return fits(reading, rewards, advantages)
+        # Rows past the last group may take part in a computation over the batch.
+        past = reading.couples_prompts and len(flat(a.rewards)) % size
+        return bool(past) or regrouped(a, size)
 
     unequal = [
         a for a in answers if len(a.sizes) > 1 and min(a.sizes) > 1 and not a.misses
@@ -176,11 +182,9 @@ def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
     if unequal and not answered:
         return "refused"
     ways = {
-        "by prompt": lambda a: fits(reading, a.rewards, a.advantages),
+        "by prompt": lambda a: fits(reading, a),
         "by position": by_position,
-        "one group for all": lambda a: fits(
-            reading, [flat(a.rewards)], [flat(a.advantages)]
-        ),
+        "one group for all": lambda a: regrouped(a, len(flat(a.rewards))),
     }
     word = _first_fit(answered, ways)
     refuses = len(answered) < len(unequal) and word == "by position"
@@ -190,14 +194,15 @@ def _ragged(reading: Reading, answers: Sequence[Answer]) -> str:
 def _float_type(reading: Reading, answers: Sequence[Answer]) -> str:
     """float64 where the advantages of large rewards, whose digits float32
     loses, are off by no more than their own rounding."""
-    large = [a for a in answers if a.is_whole and a.advantages]
-    large.sort(key=lambda a: -max(map(abs, flat(a.rewards))))
-    if not large or max(map(abs, flat(large[0].rewards))) < 50:
+    whole = [a for a in answers if a.is_whole]
+    largest = max(whole, key=lambda a: max(map(abs, flat(a.rewards))), default=None)
+    if largest is None or max(map(abs, flat(largest.rewards))) < 50:
         return ""
-    rewards, advantages = large[0].rewards, flat(large[0].advantages)
-    due = compute(as_steps([(rewards, rewards)]), reading).values.tolist()
-    off = [abs(a - b) / max(abs(b), 1e-3) for a, b in zip(advantages, due)]
-    return "float64" if max(off) <= 1.05 * 2**-24 else "float32"
+    steps = as_steps([(largest.rewards, largest.advantages)])
+    due = compute(steps, reading).values.tolist()
+    pairs = zip(flat(largest.advantages), due)
+    off = max(abs(a - b) / max(abs(b), 1e-3) for a, b in pairs)
+    return "float64" if off <= 1.05 * 2**-24 else "float32"
 
 
 def bugs_of(reading: Reading, answer: Answer) -> list[str]:
@@ -205,9 +210,8 @@ def bugs_of(reading: Reading, answer: Answer) -> list[str]:
     bugs that groups of rewards can show are tried."""
     steps = as_steps([(answer.rewards, answer.advantages)])
     reward, prompt = steps.batch.reward.numpy(), steps.batch.prompt_index.numpy()
-    within = np.abs(steps.advantage) <= Ruler(steps).base + 16 * 2.0**-24 * np.abs(
-        reward
-    )
+    rounding = Ruler(steps).base + 16 * 2.0**-24 * np.abs(reward)
+    within = np.abs(steps.advantage) <= rounding
     (lost,) = (bug(name) for name in BUGS if bug(name).loses == "float32 mean")
     assert lost.unexplained is not None and lost.evidence is not None
     equal = lost.unexplained(reward, prompt)

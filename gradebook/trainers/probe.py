@@ -19,6 +19,7 @@ from gradebook.analysis.law_check import (
     NOT_MEASURED,
     REFUSED,
     Outcome,
+    convention,
     groups_of,
     judge,
     on_groups,
@@ -38,18 +39,17 @@ from gradebook.trainers.batches import (
     Rewards,
     flat,
     sandbox,
-    smaller,
+    smallest,
 )
 from gradebook.trainers.child import Unusable, apart
 from gradebook.trainers.convention import (
-    LAWS,
     bugs_of,
-    by_design,
-    fits,
+    explaining,
     readings_of,
     settings_of,
     words_of,
 )
+from gradebook.trainers.releases import LAWS
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
@@ -187,53 +187,37 @@ def examine(
     asked = asked_of(declared)
     calls = Calls(function)
     answers = [calls.answer(rewards, name) for name, rewards in batches.items()]
-    troubles = {a.batch: a.trouble for a in answers if a.trouble}
     readings = readings_of(answers)
-    reading = _explaining(readings, answers)
+    reading = explaining(readings, answers)
     words = words_of(reading, answers)
-    settings = settings_of(reading, words["lone_row"])
     refuses = words["ragged"].endswith("do not divide")
     # A function that refuses unequal groups is not accused of what it makes of
     # those that happen to divide: it is never given them.
     judged = [a for a in answers if not refuses or a.trouble or len(a.sizes) == 1]
+    settings = settings_of(reading, words["lone_row"])
     bugs = _bugs(reading, settings, judged, calls) if reading else {}
+    designed = {law: convention(law, settings) for law in LAWS}
+    if reading and reading.scale == "group_mean":
+        designed["shift"] = designed["scale"] = reading.title
     of_laws = [a.rewards for a in judged if a.batch in law_batches]
-    laws, shown = _laws(reading, settings, calls, of_laws, next(iter(bugs), ""))
+    laws, shown = _laws(designed, settings, calls, of_laws, next(iter(bugs), ""))
     computes = reading.title if reading else ""
     if reading and reading.words:
         computes += f" ({reading.words})"
     return Probe(
-        words,
-        computes,
-        dict(declared or {}),
-        any(map(asked.wanted, readings)) if declared and readings else None,
-        laws,
-        bugs,
-        shown,
-        troubles,
+        convention=words,
+        computes=computes,
+        declared=dict(declared or {}),
+        matches=any(map(asked.wanted, readings)) if declared and readings else None,
+        laws=laws,
+        bugs=bugs,
+        shown=shown,
+        troubles={a.batch: a.trouble for a in answers if a.trouble},
     )
 
 
-def _explaining(
-    readings: Sequence[Reading], answers: Sequence[Answer]
-) -> Reading | None:
-    """The plainest reading. Where none gives all whole groups, the one that
-    with a known bug gives most of them."""
-    whole = [a for a in answers if a.is_whole and a.advantages]
-    if not readings or all(fits(readings[0], a.rewards, a.advantages) for a in whole):
-        return readings[0] if readings else None
-    plainest = replace(readings[0], eps=0.0)
-    alike = [r for r in readings if replace(r, eps=0.0) == plainest]
-
-    def explained(reading: Reading) -> int:
-        fitting = [fits(reading, a.rewards, a.advantages) for a in whole]
-        return sum(f or bool(bugs_of(reading, a)) for f, a in zip(fitting, whole))
-
-    return max(alike, key=explained)
-
-
 def _laws(
-    reading: Reading | None,
+    designed: Mapping[str, str],
     settings: Settings,
     calls: Calls,
     batches: Sequence[Rewards],
@@ -241,48 +225,43 @@ def _laws(
 ) -> tuple[dict[str, str], dict[str, Shown]]:
     """Each law's clearest answer, and the smallest batch that breaks it, on
     the board beside the engine of `bug`."""
-    designed, laws, shown = by_design(reading), {}, {}
+    laws, shown = {}, {}
 
     def outcome(law: str, rewards: Rewards) -> Outcome:
         # Missing rewards are for their own law, and so are flat groups. What a
         # lone row gets is a part of the convention, and no law.
         constant = any(len({*group}) == 1 < len(group) for group in rewards)
+        suits = law != "missing" and not constant
         if None in flat(rewards):
             suits = law == "missing"
         elif law == "flat":
             suits = 1 not in map(len, rewards)
-        else:
-            suits = law != "missing" and not constant
         if not suits:
             return Outcome(NOT_MEASURED, "")
         allowed = partial(rounding, settings, law == "flat")
-        step, reason = step_of(rewards), designed.get(law, "")
-        return judge(law, on_groups(calls), step, settings, allowed, reason)
+        step = step_of(rewards)
+        return judge(law, on_groups(calls), step, settings, allowed, designed[law])
 
     def breaks(law: str, rewards: Rewards) -> bool:
         return outcome(law, rewards).answer == BROKEN
 
     for law in LAWS:
-        outcomes = [(outcome(law, rewards), rewards) for rewards in batches]
-        clearest, rewards = min(
-            outcomes,
-            key=lambda pair: (CLEAREST.index(pair[0].answer), len(flat(pair[1]))),
-            default=(Outcome(NOT_MEASURED, ""), []),
-        )
-        laws[law] = clearest.answer
-        if clearest.answer == BROKEN:
-            broken = outcome(law, smallest(rewards, partial(breaks, law)))
-            there = groups_of(broken.change.step) if broken.change else rewards
+        answers = {
+            number: outcome(law, rewards).answer
+            for number, rewards in enumerate(batches)
+        }
+        clearest = min(answers.values(), key=CLEAREST.index, default=NOT_MEASURED)
+        laws[law] = clearest
+        if clearest == BROKEN:
+            breaking = [batches[n] for n, answer in answers.items() if answer == BROKEN]
+            least = smallest(
+                min(breaking, key=lambda b: len(flat(b))), partial(breaks, law)
+            )
+            broken = outcome(law, least)
+            there = groups_of(broken.change.step) if broken.change else least
             link = sandbox(there, settings, bug)
             shown[law] = Shown(there, calls(there), broken.sentence, link)
     return laws, shown
-
-
-def smallest(rewards: Rewards, shows: Callable[[Rewards], bool]) -> Rewards:
-    """A batch reduced greedily, as long as it `shows` the same."""
-    while (less := next(filter(shows, smaller(rewards)), None)) is not None:
-        rewards = less
-    return rewards
 
 
 def rounding(settings: Settings, exact: bool, step: dict[str, list]) -> list[float]:
@@ -308,29 +287,29 @@ def _bugs(
     """Bugs that give a batch's advantages where the reading does not, each
     with the smallest batch."""
 
-    def shows(bugs: list[str], rewards: Rewards) -> bool:
+    def bugs_in(rewards: Rewards) -> list[str]:
         answer = calls.answer(rewards)
         if len(rewards) < 2 or not answer.advantages:
-            return False
-        return bugs_of(reading, answer) == bugs
+            return []
+        return bugs_of(reading, answer)
+
+    def shows(bugs: list[str], rewards: Rewards) -> bool:
+        return bugs_in(rewards) == bugs
+
+    def written(groups: Rewards, form: str) -> str:
+        return " | ".join(
+            " ".join("missing" if x is None else f"{x:{form}}" for x in group)
+            for group in groups
+        )
 
     seen: dict[str, Shown] = {}
     for answer in sorted(answers, key=lambda a: len(flat(a.rewards))):
-        if 1 in answer.sizes or len(answer.rewards) < 2 or not answer.advantages:
-            continue
-        bugs = bugs_of(reading, answer)
-        if bugs and not any(name in seen for name in bugs):
+        bugs = bugs_in(answer.rewards) if 1 not in answer.sizes else []
+        if bugs and seen.keys().isdisjoint(bugs):
             least = smallest(answer.rewards, partial(shows, bugs))
-            rewards, advantages = (
-                " | ".join(
-                    " ".join("missing" if x is None else f"{x:{form}}" for x in group)
-                    for group in groups
-                )
-                for groups, form in ((least, "g"), (calls(least), ".3g"))
-            )
-            sentence = f"Rewards {rewards} get {advantages}."
+            get = f"{written(least, 'g')} get {written(calls(least), '.3g')}"
             link = sandbox(least, settings, bugs[0])
-            seen[bugs[0]] = Shown(least, calls(least), sentence, link)
+            seen[bugs[0]] = Shown(least, calls(least), f"Rewards {get}.", link)
     return seen
 
 

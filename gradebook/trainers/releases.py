@@ -13,6 +13,9 @@ from gradebook.analysis.laws import EIGHT
 if TYPE_CHECKING:
     import pandas
 
+LAWS = tuple(law.__name__ for law in EIGHT)
+"""The eight laws, by name."""
+
 DATA = Path(__file__).with_name("measured.jsonl")
 """One JSON object a line; `python -m gradebook.trainers measure` writes it."""
 
@@ -27,9 +30,7 @@ COLUMNS = (
 def measured() -> tuple[dict[str, Any], ...]:
     """All lines, oldest release first within a package. A law that is newer
     than the data is "not measured"."""
-    if not DATA.is_file():
-        return ()
-    laws = {law.__name__: NOT_MEASURED for law in EIGHT}
+    laws = dict.fromkeys(LAWS, NOT_MEASURED)
     lines = map(json.loads, DATA.read_text("utf-8").splitlines())
     return tuple({**line, "laws": laws | line["laws"]} for line in lines)
 

@@ -14,9 +14,8 @@ from gradebook.bugs import BUGS
 from gradebook.cases.link import decode
 from gradebook.cases.scenario import bug, load
 from gradebook.core.formatting import short, small
-from gradebook.trainers.convention import LAWS
 from gradebook.trainers.measure import pinned
-from gradebook.trainers.releases import measured, newest, releases
+from gradebook.trainers.releases import LAWS, measured, newest, releases
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.widget import download, table
 from gradebook.ui.rooms.bar import asks
