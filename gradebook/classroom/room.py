@@ -6,26 +6,25 @@ servers share them. A browser goes by its seat, a random token. Methods are thre
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, select, update
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session, selectinload
 
 from gradebook.classroom.store import (
     GONE,
     LOOKED,
     Position,
     Room,
+    Seat,
     Store,
     hashed,
     new_code,
-    new_token,
-    rooms,
-    seats,
-    snapshot,
 )
 from gradebook.core.errors import GradebookError, refuse
 
@@ -52,9 +51,8 @@ class Rooms:
     for a room that is not open, and for a lead's act by anybody else.
     """
 
-    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._clock = clock
         self._known: dict[str, tuple[float, Room]] = {}
         self._wrote: Counter[str] = Counter()
 
@@ -62,13 +60,14 @@ class Rooms:
 
     def read(self, code: str) -> Room | None:
         """The room as it stands, None where it is not open. It may be SHARED
-        seconds old; apart from who is there, it is never older than what this
-        server wrote."""
-        now, wrote = self._clock(), self._wrote[code]
+        seconds old; apart from when seats were heard of, it is never older than
+        what this server wrote."""
+        now, wrote = time.time(), self._wrote[code]
         since, room = self._known.get(code, (now - SHARED, None))
         if not 0 <= now - since < SHARED:
-            with self._store.read() as database:
-                room = snapshot(database, code, now)
+            with self._store.begin() as database:
+                seats = [selectinload(Room.seats)]
+                room = database.get(Room, code, options=seats)
             if room is None:
                 self._known.pop(code, None)
             elif wrote == self._wrote[code]:
@@ -85,24 +84,22 @@ class Rooms:
     def room_of(self, seat: str) -> str:
         """The room that this browser leads or has joined, the last one of
         several, unless it left; '' for none."""
-        taken = select(seats.c.code).where(seats.c.seat == hashed(seat))
-        last = taken.where(seats.c.heard > 0).order_by(seats.c.heard.desc())
-        with self._store.read() as database:
-            return database.execute(last).scalar() or ""
+        taken = select(Seat.code).where(Seat.seat == hashed(seat), Seat.heard > 0)
+        with self._store.begin() as database:
+            return database.scalar(taken.order_by(Seat.heard.desc())) or ""
 
     def heard(self, code: str, seat: str) -> bool:
         """The browser is in this room, as a learner or as a lead. Asking
         keeps the room, and the seat in it."""
-        now = self._clock()
-        mine = (seats.c.code == code, seats.c.seat == hashed(seat), seats.c.heard > 0)
-        silent = (rooms.c.code == code, rooms.c.touched < now - GONE)
-        with self._store.write() as database:
-            if not _count(database, seats.c.seat, *mine):
-                return False
+        now = time.time()
+        mine = (Seat.code == code, Seat.seat == hashed(seat), Seat.heard > 0)
+        silent = (Room.code == code, Room.touched < now - GONE)
+        here = select(Seat).where(*mine).exists()
+        with self._store.begin() as database:
             # The room's row first, as in every change; but seldom: all wait for it.
-            database.execute(update(rooms).where(*silent).values(touched=now))
-            heard = update(seats).where(*mine).values(heard=now)
-            return bool(database.execute(heard).rowcount)
+            database.execute(update(Room).where(*silent, here).values(touched=now))
+            heard = update(Seat).where(*mine).values(heard=now)
+            return bool(database.scalar(heard.returning(Seat.seat)))
 
     # The learners' side
 
@@ -113,30 +110,27 @@ class Rooms:
 
         Raises GradebookError for a newcomer to a room that is full or locked.
         """
-        now = self._clock()
-        here = {"heard": now, "question": question}
-        with self._store.write() as database:
-            row = _seat(database, code, seat)
-            if row is None or not row.heard:
-                _refuse_newcomers(database, code, now)
-            if not _change_seat(database, code, seat, **here):
-                _add_seat(database, code, seat, **here)
+        now = time.time()
+        learners = (Seat.code == code, ~Seat.leads, Seat.heard >= now - GONE)
+        with self._store.begin() as database:
+            room = _locked(database, code)
+            mine = database.get(Seat, (code, hashed(seat)))
+            most = MOST_SEATS if room.most is None else room.most
+            is_new = mine is None or not mine.heard
+            if is_new and room.locked:
+                raise GradebookError(key="room", expected="a room that is not locked")
+            if is_new and _count(database, Seat, *learners) >= most:
+                raise GradebookError(key="room", expected=f"at most {most} learners")
+            taken = Seat(code=code, seat=hashed(seat), heard=now, question=question)
+            database.merge(taken)
 
     def leave(self, code: str, seat: str) -> None:
         """The seat is free. Its votes count on."""
-        with self._changed(code) as database:
-            _change_seat(database, code, seat, heard=0)
-
-    def follows(self, code: str, seat: str) -> bool:
-        """The learner follows the lead; so it begins."""
-        with self._store.read() as database:
-            row = _seat(database, code, seat)
-        return row is None or row.follows
+        self._sits(code, seat, heard=0)
 
     def follow(self, code: str, seat: str, on: bool) -> None:
         """The learner follows the lead from now on, or does not."""
-        with self._store.write() as database:
-            _change_seat(database, code, seat, follows=on)
+        self._sits(code, seat, follows=on)
 
     def vote(self, code: str, seat: str, question: str, choice: int) -> None:
         """The seat's choice. It replaces an earlier one, and is written when
@@ -147,27 +141,19 @@ class Rooms:
         """
         if not LOOKED <= choice < MOST_CHOICES:
             raise refuse(f"a choice from 0 to {MOST_CHOICES - 1}", choice, "vote")
-        with self._changed(code) as database:
-            row = _seat(database, code, seat)
-            made = row.votes if row else {}
-            expected = ""
-            if question in _revealed(database, code):
-                expected = "a vote before the reveal"
-            elif row is None or not row.heard:
-                expected = "a seat that has joined"
-            elif made.get(question) == LOOKED:
+        with self._changed(code) as (database, room):
+            mine = database.get(Seat, (code, hashed(seat)))
+            if question in room.revealed:
+                raise GradebookError(key="vote", expected="a vote before the reveal")
+            if mine is None or not mine.heard:
+                raise GradebookError(key="vote", expected="a seat that has joined")
+            if mine.votes.get(question) == LOOKED:
                 expected = "a vote before a look at the answer"
-            elif question not in made and len(made) >= MOST_QUESTIONS:
-                expected = f"at most {MOST_QUESTIONS} questions"
-            if expected:
                 raise GradebookError(key="vote", expected=expected)
-            _change_seat(database, code, seat, votes={**made, question: choice})
-
-    def choices(self, code: str, seat: str) -> dict[str, int]:
-        """What the seat chose, by question; LOOKED where it has no vote."""
-        with self._store.read() as database:
-            row = _seat(database, code, seat)
-        return row.votes if row else {}
+            if question not in mine.votes and len(mine.votes) >= MOST_QUESTIONS:
+                expected = f"at most {MOST_QUESTIONS} questions"
+                raise GradebookError(key="vote", expected=expected)
+            mine.votes = {**mine.votes, question: choice}
 
     # The lead's side
 
@@ -177,71 +163,52 @@ class Rooms:
         Raises GradebookError when `lead` has MOST_OF_ONE rooms open, and
         when the database is full of rooms that somebody uses.
         """
-        now, led = self._clock(), (seats.c.seat == hashed(lead), seats.c.leads)
-        with self._store.write() as database:
-            if _count(database, seats.c.code, *led) >= MOST_OF_ONE:
-                raise _too_many(f"at most {MOST_OF_ONE} open rooms of one lead")
-            if _count(database, rooms.c.code) >= MOST_ROOMS:
-                idle = rooms.c.touched < now - IDLE
-                database.execute(delete(rooms).where(idle))
-            if _count(database, rooms.c.code) >= MOST_ROOMS:
-                raise _too_many(f"at most {MOST_ROOMS} rooms on a server")
+        now, seat = time.time(), hashed(lead)
+        with self._store.begin() as database:
+            if _count(database, Seat, Seat.seat == seat, Seat.leads) >= MOST_OF_ONE:
+                expected = f"at most {MOST_OF_ONE} open rooms of one lead"
+                raise GradebookError(key="room", expected=expected)
+            if _count(database, Room) >= MOST_ROOMS:
+                database.execute(delete(Room).where(Room.touched < now - IDLE))
+            if _count(database, Room) >= MOST_ROOMS:
+                expected = f"at most {MOST_ROOMS} rooms on a server"
+                raise GradebookError(key="room", expected=expected)
             code = new_code()
-            while _count(database, rooms.c.code, rooms.c.code == code):
+            while database.get(Room, code):
                 code = new_code()
-            room = {"code": code, "token": new_token(), "touched": now}
-            database.execute(rooms.insert().values(room))
-            _add_seat(database, code, lead, leads=True, heard=now)
+            database.add(Room(code=code, token=secrets.token_urlsafe(16), touched=now))
+            database.flush()
+            database.add(Seat(code=code, seat=seat, leads=True, heard=now))
         return code
 
     def close(self, code: str, lead: str) -> None:
         """The room is gone, with all that was kept of it."""
-        with self._led(code, lead) as database:
-            database.execute(delete(rooms).where(rooms.c.code == code))
-
-    def take(self, code: str, key: str, lead: str) -> None:
-        """The browser `lead` leads, too. Raises GradebookError for a wrong
-        key."""
-        right = (rooms.c.code == code, rooms.c.key == hashed(key))
-        leads = {"leads": True, "heard": self._clock()}
-        with self._changed(code) as database:
-            if not _count(database, rooms.c.code, *right):
-                raise GradebookError(key="room", expected="its lead's key")
-            if not _change_seat(database, code, lead, **leads):
-                _add_seat(database, code, lead, **leads)
-
-    def new_key(self, code: str, lead: str) -> str:
-        """A key with which another browser leads. The one before opens nothing
-        any more."""
-        key = new_token()
-        self.change(code, lead, key=hashed(key))
-        return key
+        with self._led(code, lead) as (database, room):
+            database.delete(room)
 
     def reveal(self, code: str, lead: str, question: str) -> None:
         """The question is answered: no vote changes any more."""
-        with self._led(code, lead) as database:
-            revealed = _revealed(database, code) | {question}
-            _change_room(database, code, revealed=sorted(revealed))
+        with self._led(code, lead) as (_, room):
+            room.revealed = sorted({*room.revealed, question})
 
     def hide(self, code: str, lead: str, question: str) -> None:
         """Takes the reveal back: votes may change again."""
-        with self._led(code, lead) as database:
-            revealed = _revealed(database, code) - {question}
-            _change_room(database, code, revealed=sorted(revealed))
+        with self._led(code, lead) as (_, room):
+            room.revealed = sorted({*room.revealed} - {question})
 
     def change(self, code: str, lead: str, **values: Any) -> None:
         """Other values in the room's row, such as `locked`, `most` and `ends`."""
-        with self._led(code, lead) as database:
-            _change_room(database, code, **values)
+        with self._led(code, lead) as (_, room):
+            for name, value in values.items():
+                setattr(room, name, value)
 
     def reset(self, code: str, lead: str) -> None:
         """The room as it was opened, for the next class: its code, its link
         and its lead stay."""
-        empty = dict.fromkeys(("page", "question", "link", "stage", "ends"))
-        with self._led(code, lead) as database:
-            learners = (seats.c.code == code, ~seats.c.leads)
-            database.execute(delete(seats).where(*learners))
-            _change_room(database, code, revealed=[], **empty)
+        with self._led(code, lead) as (database, room):
+            learners = (Seat.code == code, ~Seat.leads)
+            database.execute(delete(Seat).where(*learners))
+            room.revealed, room.place, room.ends = [], None, None
 
     def move(self, code: str, lead: str, position: Position) -> None:
         """The lead stands at `position`.
@@ -252,84 +219,49 @@ class Rooms:
         if len(position.link) > LONGEST_LINK:
             raise refuse(f"at most {LONGEST_LINK} characters", "more", "link")
         if self.room(code).position != position:
-            self.change(code, lead, **vars(position))
+            self.change(code, lead, place=vars(position))
 
     def sweep(self) -> None:
         """Deletes the rooms that showed no sign of life for KEPT seconds."""
-        silent = rooms.c.touched < self._clock() - KEPT
-        with self._store.write() as database:
-            database.execute(delete(rooms).where(silent))
+        silent = Room.touched < time.time() - KEPT
+        with self._store.begin() as database:
+            database.execute(delete(Room).where(silent))
 
     # Inside
 
     @contextmanager
-    def _changed(self, code: str) -> Iterator[Connection]:
-        """A transaction that changes the room. The update of the room's row locks
-        it until the end, so changes of one room come one after the other: what is
-        read in it, such as a seat's votes, stands until it is written."""
-        with self._store.write() as database:
-            if not _change_room(database, code, touched=self._clock()):
-                raise refuse("a room that is open", code, "room")
-            yield database
+    def _changed(self, code: str) -> Iterator[tuple[Session, Room]]:
+        """A transaction that changes the room, which is read anew after it."""
+        with self._store.begin() as database:
+            yield database, _locked(database, code)
         self._wrote[code] += 1
         self._known.pop(code, None)
 
     @contextmanager
-    def _led(self, code: str, lead: str) -> Iterator[Connection]:
-        with self._changed(code) as database:
-            row = _seat(database, code, lead)
-            if row is None or not row.leads:
-                raise GradebookError(key="room", expected="its lead's key")
-            yield database
+    def _led(self, code: str, lead: str) -> Iterator[tuple[Session, Room]]:
+        with self._changed(code) as (database, room):
+            seat = database.get(Seat, (code, hashed(lead)))
+            if seat is None or not seat.leads:
+                raise GradebookError(key="room", expected="a room that you lead")
+            yield database, room
+
+    def _sits(self, code: str, seat: str, **values: Any) -> None:
+        mine = (Seat.code == code, Seat.seat == hashed(seat))
+        with self._changed(code) as (database, _):
+            database.execute(update(Seat).where(*mine).values(values))
 
 
-def _refuse_newcomers(database: Connection, code: str, now: float) -> None:
-    """Raises GradebookError where the room is closed, locked or full."""
-    query = select(rooms).where(rooms.c.code == code).with_for_update()
-    room = database.execute(query).first()
+def _locked(database: Session, code: str) -> Room:
+    """The room, its row locked until the transaction's end. So changes of one room
+    come one after the other: what is read in one, such as a seat's votes, stands
+    until it is written."""
+    room = database.get(Room, code, with_for_update=True)
     if room is None:
         raise refuse("a room that is open", code, "room")
-    if room.locked:
-        raise GradebookError(key="room", expected="a room that is not locked")
-    here = (seats.c.code == code, ~seats.c.leads, seats.c.heard >= now - GONE)
-    most = MOST_SEATS if room.most is None else room.most
-    if _count(database, seats.c.seat, *here) >= most:
-        raise _too_many(f"at most {most} learners")
+    room.touched = time.time()
+    return room
 
 
-def _seat(database: Connection, code: str, seat: str) -> Row[Any] | None:
-    """The row of this browser in the room."""
-    mine = (seats.c.code == code, seats.c.seat == hashed(seat))
-    return database.execute(select(seats).where(*mine)).first()
-
-
-def _add_seat(database: Connection, code: str, seat: str, **values: Any) -> None:
-    row = {"code": code, "seat": hashed(seat), **values}
-    database.execute(seats.insert().values(row))
-
-
-def _change_seat(database: Connection, code: str, seat: str, **values: Any) -> int:
-    """How many rows there were to change, one or none."""
-    mine = (seats.c.code == code, seats.c.seat == hashed(seat))
-    return database.execute(update(seats).where(*mine).values(values)).rowcount
-
-
-def _change_room(database: Connection, code: str, **values: Any) -> int:
-    room = update(rooms).where(rooms.c.code == code)
-    return database.execute(room.values(values)).rowcount
-
-
-def _revealed(database: Connection, code: str) -> set[str]:
-    query = select(rooms.c.revealed).where(rooms.c.code == code)
-    return set(database.execute(query).scalar_one())
-
-
-def _count(
-    database: Connection, column: ColumnElement[str], *where: ColumnElement[bool]
-) -> int:
-    query = select(func.count(column)).where(*where)
-    return int(database.execute(query).scalar_one())
-
-
-def _too_many(expected: str) -> GradebookError:
-    return GradebookError(key="room", expected=expected, found="one more")
+def _count(database: Session, table: type[Room] | type[Seat], *where: Any) -> int:
+    query = select(func.count()).select_from(table).where(*where)
+    return int(database.scalar(query) or 0)

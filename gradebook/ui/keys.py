@@ -51,22 +51,13 @@ SHOWN: Key[dict[str, tuple[int, Any]]] = Key("shown", dict)
 FIRST: Key[int] = Key("first", lambda: secrets.randbelow(10**6))
 """Where the counts in SHOWN start: a browser that outlived a session sends
 the values of its widgets to the next one."""
-ROOM: Key[str] = Key("room", str)
-"""The code of the room that the session is in, '' for none."""
-SEAT: Key[str] = Key("seat", str)
-"""The browser's random token in rooms, '' until it is asked for."""
-ROOM_SOUGHT: Key[bool] = Key("room-sought", bool)
-"""The rooms were asked whether this browser is in one."""
-LEAD_KEY: Key[str] = Key("lead-key", str)
-"""The key that was made here: the rooms keep its hash alone."""
+ROOM: Key[str | None] = Key("room", lambda: None)
+"""The code of the room that the session is in, '' for none; None until the rooms
+were asked whether this browser is in one."""
 ROOM_PROBLEM: Key[str] = Key("room-problem", str)
 """What went wrong with a room, until it is shown."""
-FOLLOWED: Key[dict[str, Any]] = Key("room-followed", dict)
-"""The lead's draft, by case; it is shown in place of the learner's."""
 SEEN: Key[Any] = Key("room-seen", lambda: None)
-"""Where the learner was taken last."""
-GO: Key[bool] = Key("room-go", bool)
-"""The learner asked to be taken to the lead."""
+"""Where the learner was taken last; True where the learner asks to be taken."""
 SHORTCUTS: Key[dict[str, Any]] = Key(
     "shortcut-keys", lambda: {"epoch": secrets.token_hex(4), "seen": 0}
 )

@@ -79,10 +79,10 @@ trainers/probe.py | return 0 if self.computes else 2 | return 0 | trainers/test_
 trainers/batches.py | if shape != [len(group) for group in rewards]: | if False: | trainers/test_probe.py
 trainers/trl.py | count + 1 if before == step else 0 | count + 1 if before != step else 0 | trainers/test_trl.py
 classroom/plan.py | if minutes < least(bugs): | if minutes > least(bugs): | classroom/test_plan.py
-classroom/room.py | if _count(database, seats.c.seat, *here) >= most: | if _count(database, seats.c.seat, *here) > most: | classroom/test_room.py
+classroom/room.py | _count(database, Seat, *learners) >= most: | _count(database, Seat, *learners) > most: | classroom/test_room.py
 classroom/room.py | if not LOOKED <= choice < MOST_CHOICES: | if not LOOKED <= choice <= MOST_CHOICES: | classroom/test_room.py
-classroom/room.py | revealed = _revealed(database, code) - {question} | revealed = _revealed(database, code) | classroom/test_room.py
 ui/parts/predict.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_drafts.py
+classroom/room.py | room.revealed = sorted({*room.revealed} - {question}) | room.revealed = sorted({*room.revealed}) | classroom/test_room.py
 ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
 ui/security.py | if (_length(scope) or 0) > most: | if False: | ui/test_security.py
 ui/board/view.py | short = float(f"{x:.7g}") | short = float(f"{x:.2g}") | ui/test_board.py

@@ -201,7 +201,9 @@ def test_the_presenter_views_keys_reveal_and_walk_the_stages(elsewhere, server):
     assert reader.complaints() == []
 
 
-def a_handout_is_downloaded_and_stands_alone(reader, elsewhere, tmp_path):
+@pytest.mark.long
+def test_a_handout_is_downloaded_and_stands_alone(read, elsewhere, tmp_path):
+    reader = read("session", "Session", context=elsewhere())
     with reader.page.expect_download() as waiting:
         button(reader.page, "handout-partial_groups").click()
     download = waiting.value
@@ -216,32 +218,3 @@ def a_handout_is_downloaded_and_stands_alone(reader, elsewhere, tmp_path):
     assert len(asked) == 1
     wide = "document.documentElement.scrollWidth <= innerWidth"
     assert alone.evaluate(wide)
-
-
-@pytest.mark.long
-def test_handouts_and_a_room_that_the_navigation_keeps_in_the_address(
-    read, elsewhere, tmp_path
-):
-    reader = read("session", "Session", context=elsewhere())
-    a_handout_is_downloaded_and_stands_alone(reader, elsewhere, tmp_path)
-    page = reader.page
-    page.get_by_role("button", name="Open a room").click()
-    page.wait_for_url("**/session?room=*")
-    room = page.url.partition("room=")[2]
-    for section, name, path in (
-        ("The bugs", "Partial groups", "partial_groups"),
-        ("The tools", "Sandbox", "sandbox"),
-        ("The bugs", "Rejected rows", "rejected_rows"),
-    ):
-        page.get_by_role("button", name=section).click()
-        page.get_by_role("menuitem", name=name).click()
-        heading = page.get_by_role("heading", level=1)
-        expect(heading).to_have_text(name)
-        page.wait_for_url(f"**/{path}?*room={room}*")
-        reader.settled()
-    # Back goes back: it is not thrown forward again.
-    page.go_back()
-    expect(heading).to_have_text("Sandbox")
-    page.go_back()
-    expect(heading).to_have_text("Partial groups")
-    assert f"room={room}" in page.url

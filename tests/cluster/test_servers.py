@@ -267,7 +267,7 @@ def test_no_vote_and_no_room_is_lost_when_servers_go(cluster, url):
     assert room.counts[f"report-{SEED}-0"] == expected
     assert sum(expected.values()) == LEARNERS and room.led_by("lead")
     for learner, choice in acknowledged.items():
-        own = rooms.choices(code, learner.cookies["gradebook-seat"])
+        own = room.votes(learner.cookies["gradebook-seat"])
         assert own == {f"report-{SEED}-0": choice}
         assert learner.cookies["gradebook_route"] != "two"
     store.close()

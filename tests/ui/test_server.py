@@ -90,10 +90,10 @@ def test_the_database_is_the_environments_the_secrets_or_a_file(
         expected = urls[0]
         monkeypatch.setenv("GRADEBOOK_DATABASE_URL", expected)
     try:
-        opened = seat._rooms.__wrapped__()
+        opened = seat.rooms.__wrapped__()
     finally:
         config.set_option("secrets.files", files)
-    assert str(opened._store._reading.url) == expected
+    assert str(opened._store.engine.url) == expected
 
 
 def test_a_server_deletes_silent_rooms_without_a_visit(monkeypatch):

@@ -275,7 +275,7 @@ def open_step(checking: Checking, step: object, name: str) -> None:
         checking.error = str(error)
         return
     scenario = case(name)
-    draft = drafts.own_of(scenario)
+    draft = drafts.of(scenario)
     draft.become(state_of(rows, scenario))
     opened = f"These rows are step {step} of {checking.title}."
     draft.notes = [f"{opened} {rows.note}".strip()]

@@ -98,7 +98,7 @@ def _shown(
 ) -> None:
     """The board, and after the answer the numbers that settle the report: at
     the place `beside` the verdict, or above the board."""
-    draft = drafts.own_of(report.case(answered).as_scenario())
+    draft = drafts.of(report.case(answered).as_scenario())
     bug = answered and report.is_bug
     summary = "" if bug else "The correct engine on the batch of the report."
     numbers = beside or st.container()

@@ -29,10 +29,9 @@ from gradebook.ui import keys
 from gradebook.ui.board.component import board, heart
 from gradebook.ui.board.view import no_cause, view
 from gradebook.ui.parts import address, controls, words
-from gradebook.ui.parts.address import bug_files
+from gradebook.ui.parts.address import bug_files, carried
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts
-from gradebook.ui.rooms.seat import carried
 
 FILE = FOLDER / "games" / "mystery.toml"
 NONE = ""

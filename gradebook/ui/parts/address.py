@@ -94,6 +94,11 @@ def presenting() -> bool:
     return st.query_params.get(PRESENT) == "1"
 
 
+def carried() -> dict[str, str]:
+    """What every link passes on: the presenter view."""
+    return {PRESENT: "1"} if presenting() else {}
+
+
 def present_foot() -> None:
     """The way back from the presenter view, at the foot of a page."""
 
@@ -124,7 +129,7 @@ def arrived() -> dict[str, str]:
 
 def arrive(page: str) -> None:
     """Takes the link of a state that the visitor came with into the session."""
-    query = {} if _led(page) else arrived()
+    query = arrived()
     if not query:
         return
     link = decode(query, default=page)
@@ -145,8 +150,6 @@ def arrive(page: str) -> None:
 
 def depart(page: str) -> None:
     """Writes the session's state into the address, none of a case as it came."""
-    if _led(page):
-        return
     here = keys.ADDRESS.get()
     code = encode(drafts.of(case(page)).state, covered=True)
     if here.setdefault("code", code) != code:
@@ -158,32 +161,17 @@ def depart(page: str) -> None:
 def put(query: Mapping[str, str]) -> None:
     """Writes the page's own parameters into its address, unless they are too long
     for a link. The browser does it in place: Streamlit adds to its history."""
-    if not excess(query):
-        _in_place(query)
-
-
-def keep_room() -> None:
-    """Writes the room back into an address that the navigation took it from."""
-    if keys.ROOM.get() and "room" not in st.query_params:
-        repeated = {key: st.query_params.get_all(key) for key in own_query()}
-        _in_place(repeated, "write-address-room")
-
-
-def _in_place(
-    own: Mapping[str, str] | Mapping[str, list[str]], key: str = "write-address"
-) -> None:
+    if excess(query):
+        return
     # The browser writes it once for each pair of these, and not again in a run
     # that has nothing to say about the address. What has nothing to write from
     # the start is not there: the page is drawn sooner.
-    address = st.query_params.to_dict()
+    address, here = st.query_params.to_dict(), keys.ADDRESS.get()
     others = {name: address[name] for name in OTHERS if name in address}
-    if room := keys.ROOM.get():
-        others["room"] = room
-    came, due = query_string(address), query_string({**own, **others})
-    here = keys.ADDRESS.get()
-    if came != due or key in here:
-        here[key] = True
-        write(key=key, data=[{"came": came, "query": due}])
+    came, due = query_string(address), query_string({**query, **others})
+    if came != due or "written" in here:
+        here["written"] = True
+        write(key="write-address", data=[{"came": came, "query": due}])
 
 
 def own_query() -> dict[str, str]:
@@ -213,11 +201,6 @@ def unread(problems: Sequence[str]) -> None:
 def case(page: str) -> Scenario:
     """The case that stands on the page."""
     return scenarios.case(keys.CASES.get().get(page, page))
-
-
-def _led(page: str) -> bool:
-    """The learner follows the lead on this page."""
-    return case(page).name in keys.FOLLOWED.get()
 
 
 Game = TypeVar("Game")

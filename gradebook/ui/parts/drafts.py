@@ -115,14 +115,7 @@ def _as_it_came(scenario: Scenario, bugs: tuple[str, ...]) -> Comparison:
 
 
 def of(scenario: Scenario) -> Draft:
-    """The draft of the scenario that stands on the page: the lead's while
-    the learner follows, else the session's own, made at the first visit."""
-    followed = keys.FOLLOWED.get().get(scenario.name)
-    return own_of(scenario) if followed is None else followed
-
-
-def own_of(scenario: Scenario) -> Draft:
-    """The session's own draft of the scenario."""
+    """The session's draft of the scenario, made at the first visit."""
     drafts_of_session = keys.DRAFTS.get()
     if scenario.name not in drafts_of_session:
         drafts_of_session[scenario.name] = Draft(scenario)

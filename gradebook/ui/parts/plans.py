@@ -80,8 +80,6 @@ def onward(question: str) -> None:
         if st.button(label, key="plan-next", type="tertiary"):
             keys.ADDRESS.drop()  # a step on the same page is an arrival, too
             file, link = _opened(following)
-            if address.presenting():
-                link |= {address.PRESENT: "1"}
             st.switch_page(file, query_params=link)
 
 
@@ -112,7 +110,7 @@ def _steps(steps: tuple[Step, ...]) -> None:
         " not from a survey."
     )
     room = seat.rooms().read(seat.code()) if seat.code() else None
-    revealed = room.revealed if room else frozenset()
+    revealed = room.revealed if room else []
     if room:
         done = sum(step.question in revealed for step in held)
         st.markdown(f"**{done} of {len(held)} questions revealed.**")
@@ -151,18 +149,18 @@ def _step(step: Step, revealed: bool) -> None:
             links["Presenter view"] = link | {address.PRESENT: "1"}
         if step.next:
             label = f"Next, if there is time: {words.plain(load(step.next).title)}"
-            links[label] = query(step.next) | seat.carried()
+            links[label] = query(step.next) | address.carried()
         with st.container(horizontal=True):
             for label, link in links.items():
                 st.page_link(file, label=label, query_params=link)
 
 
 def _opened(step: Step) -> tuple[Path, dict[str, str]]:
-    """The page of a step, and its parameters with the room."""
+    """The page of a step, and its parameters."""
     if step.trains:
         page, link = TRAINING_PAGE, query_of(default_run(step.bug))
     elif step.scenario:
         page, link = step.bug, query(step.scenario)
     else:
         page, link = step.page, {}
-    return page_files()[page], link | seat.carried()
+    return page_files()[page], link | address.carried()

@@ -13,11 +13,10 @@ from gradebook.cases.reports import Alarm, Report, game
 from gradebook.cases.scenario import Scenario
 from gradebook.core.errors import GradebookError
 from gradebook.ui.parts import words
-from gradebook.ui.parts.address import bug_files, game_link, seed_of
+from gradebook.ui.parts.address import bug_files, carried, game_link, seed_of
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.report import cited
 from gradebook.ui.parts.widget import table
-from gradebook.ui.rooms.seat import carried
 
 CHOICES = ("A bug", "Not a bug")
 

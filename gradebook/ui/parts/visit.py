@@ -19,7 +19,6 @@ st.html(HERE.with_name("style.css"))
 if address.presenting():
     st.html(HERE.with_name("present.css"))
 address.enter(page.url_path)
-address.keep_room()
 with turn() if page.url_path in BUGS else nullcontext():
     page.run()
 if address.presenting():

@@ -27,7 +27,7 @@ from gradebook.ui.parts.predict import Progress, choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
 from gradebook.ui.parts.widget import table
 from gradebook.ui.rooms import seat
-from gradebook.ui.rooms.news import follow, following, news, question, ways
+from gradebook.ui.rooms.news import follow, news, question, ways
 
 before = follow
 
@@ -187,11 +187,11 @@ def _learner(
         keys.SEEN.drop()
 
     room = seat.rooms().room(code)
-    vote = seat.rooms().choices(code, seat.seat()).get(name)
+    vote = room.votes(seat.seat()).get(name)
     text = _standing(room, name, vote) if name else text
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{code}**. {text}")
-        keys.show("room-follow", following())
+        keys.show("room-follow", room.follows(seat.seat()))
         st.toggle(
             "Follow the lead",
             key="room-follow",
@@ -211,8 +211,7 @@ def settle(code: str, own: str, progress: Progress, name: str) -> None:
     The board asks for it, outside of a session's run."""
     room = seat.rooms().read(code)
     if room and name in room.revealed:
-        vote = seat.rooms().choices(code, own).get(name, predict.SKIPPED)
-        progress.answer(name, vote)
+        progress.answer(name, room.votes(own).get(name, predict.SKIPPED))
 
 
 def _standing(room: Room, name: str, vote: int | None) -> str:
@@ -323,7 +322,7 @@ def _result(room: Room, game: Quiz, leads: bool) -> None:
     """Of each report that was revealed, how the room judged it, or this learner."""
     reports = [r for r in game.reports if r.question in room.revealed]
     if not leads:
-        made = seat.rooms().choices(room.code, seat.seat())
+        made = room.votes(seat.seat())
         answers = {r.number: made[r.question] for r in reports if r.question in made}
         return quiz.score_card(answers, reports)
     body, right, votes = [], 0, 0

@@ -38,7 +38,7 @@ from gradebook.training.study import studied
 from gradebook.ui import keys
 from gradebook.ui.board import lesson
 from gradebook.ui.parts import drafts, quiz, words
-from gradebook.ui.parts.address import bug_files, page_files, page_title
+from gradebook.ui.parts.address import bug_files, carried, page_files, page_title
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 from gradebook.ui.rooms import seat
@@ -90,58 +90,47 @@ def _revealed(name: str, vote: int | None) -> dict[str, Any] | None:
     return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
 
 
-# Following the lead. The batch there is the learner's own. The lead's is one click
-# away, in a draft of its own; the learner's draft and its history are left alone.
-
-
-def following() -> bool:
-    """The learner follows the lead; on until switched off, and kept over a
-    reload."""
-    room = seat.code()
-    return not room or seat.rooms().follows(room, seat.seat())
+# Following the lead. The batch there is the learner's own; the lead's is one click
+# away, as an edit that can be undone.
 
 
 def follow(page: str) -> dict[str, str] | None:
     """Takes a learner to the lead's question and stage, before the page is drawn:
     a follower once for each of the lead's moves, others when they ask. The lead's
     link where that is on this page already."""
-    goes, room = keys.GO.get(), seat.here()
-    keys.GO.drop()
-    place = room.position if room and seat.learning() else None
-    if place is None:
+    room, seen, me = seat.here(), keys.SEEN.get(), seat.seat()
+    place = room.position if room and not room.led_by(me) else None
+    if room is None or place is None or place.heading == seen:
         return None
-    if not goes and (place.heading == keys.SEEN.get() or not following()):
+    if seen is not True and not room.follows(me):
         return None
     keys.SEEN.put(place.heading)
     if place.page not in page_files():
         return None
-    if place.page not in bug_files():
-        query = dict(parse_qsl(place.link, True))
-    else:  # shows the learner's own batch
-        query = {}
-        if place.question not in keys.FOLLOWED.get():
-            keys.FOLLOWED.drop()
+    query = {}
+    if place.page in bug_files():
         keys.CASES.get()[place.page] = place.question
         drafts.of(load(place.question)).stage = place.stage
+    else:
+        query = dict(parse_qsl(place.link, True))
     if place.page != page:
-        st.switch_page(page_files()[place.page], query_params=query | seat.carried())
+        st.switch_page(page_files()[place.page], query_params=query | carried())
     return query
 
 
 def ways(place: Position | None, name: str, scenario: Scenario | None) -> None:
     """The way to the lead, where that is at another question than this one; on a
-    bug's page, the lead's batch and the learner's own, one click apart."""
+    bug's page, the lead's batch."""
     if place and place.page in page_files() and place.question != name:
         title = page_title(page_files()[place.page])
         if place.page in bug_files():
             title = load(place.question).title
         label = f"The lead is at “{words.plain(title)}”. Go there"
-        go = partial(keys.GO.put, True)
+        go = partial(keys.SEEN.put, True)
         st.button(label, key="room-way", type="tertiary", on_click=go)
-    if scenario and scenario.name in keys.FOLLOWED.get():
-        st.button("Back to my batch", key="room-own", on_click=keys.FOLLOWED.drop)
-    elif scenario and place and place.question == scenario.name:
-        st.button("Open the lead's batch", key="room-batch", on_click=_open_batch)
+    if scenario and place and place.question == scenario.name:
+        label, about = "Open the lead's batch", "Undo brings yours back."
+        st.button(label, key="room-batch", on_click=_open_batch, help=about)
 
 
 def _open_batch() -> None:
@@ -149,10 +138,9 @@ def _open_batch() -> None:
     room = seat.here()
     if room and (place := room.position):
         state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
-        draft = Draft(state.scenario)
+        draft = drafts.of(state.scenario)
         draft.become(state)
         draft.stage = place.stage
-        keys.FOLLOWED.put({place.question: draft})
 
 
 # The news
@@ -186,11 +174,11 @@ def news(room: Room, part: str = "", name: str = "", vote: int | None = None) ->
     name  of the question on the page, '' for none
     vote  the learner's own
     """
-    leads = room.led_by(seat.seat())
+    me, leads = seat.seat(), room.led_by(seat.seat())
     asked = {
         "part": part,
         "question": name,
-        "follows": str(int(not leads and following())),
+        "follows": str(int(not leads and room.follows(me))),
         "leads": str(int(leads)),
         "vote": "" if vote in (None, LOOKED) else str(vote),
     }

@@ -13,10 +13,9 @@ import streamlit as st
 from gradebook.cases.scenario import names
 from gradebook.classroom.room import MOST_SEATS, Rooms
 from gradebook.classroom.store import LENGTH, Room, normal
-from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import minus
 from gradebook.ui import keys
-from gradebook.ui.parts.address import page_files, whole
+from gradebook.ui.parts.address import carried, page_files, whole
 from gradebook.ui.parts.widget import download, table
 from gradebook.ui.parts.words import safe
 from gradebook.ui.rooms import bar, seat
@@ -36,10 +35,7 @@ def panel() -> None:
         bar.about("", "You are in it." if room and room.position else waits)
         return
     bar.problem()
-    try:
-        _lead(room)
-    except GradebookError:  # the room was closed while the page ran
-        st.rerun()
+    _lead(room)
 
 
 def _door() -> None:
@@ -62,7 +58,6 @@ def _door() -> None:
             " room: when you close it, or a day after it was last used."
         )
         st.button("Open a room", key="room-open", on_click=seat.open_room)
-        st.markdown("To lead a room on another device, open your own link there.")
 
 
 def _lead(room: Room) -> None:
@@ -84,14 +79,12 @@ def _lead(room: Room) -> None:
         st.page_link(
             page_files()["bug_or_not"],
             label="Play “Bug or not?” with the room",
-            query_params=seat.carried(),
+            query_params=carried(),
         )
         with st.expander("Settings of the room"):
             _settings(room)
         with st.expander("Results"):
             _results(room)
-        with st.expander("Keep the lead"):
-            _keep(room)
         with st.container(horizontal=True):
             reset = partial(seat.act, Rooms.reset)
             st.button("Reset for the next class", key="room-reset", on_click=reset)
@@ -129,23 +122,6 @@ def _settings(room: Room) -> None:
             st.number_input(label, least, most, key=key, on_change=changed, width=180)
 
 
-def _keep(room: Room) -> None:
-    """How the lead takes the room along to another device."""
-    st.markdown(
-        "A reload keeps it, and so does a crash of the server. On another"
-        " device, open your own link, which you show to nobody."
-    )
-
-    def make() -> None:
-        keys.LEAD_KEY.put(seat.rooms().new_key(room.code, seat.seat()))
-
-    if key := keys.LEAD_KEY.get():
-        link = whole({seat.PARAMETER: room.code, seat.LEAD: key})
-        st.code(link, language=None, wrap_lines=True)
-    else:
-        st.button("Make my own link", on_click=make, key="room-key")
-
-
 # What the room said: on the lead's page, as CSV and as a handout
 
 
@@ -162,7 +138,7 @@ def results(room: Room) -> pd.DataFrame:
     choice, its votes, and "yes" where it is the answer. The cases come first, as
     on their pages; then training runs, and reports by their number."""
     cases = [name for name in names() if name in room.revealed]
-    others = sorted(room.revealed - {*cases}, key=lambda name: (len(name), name))
+    others = sorted({*room.revealed} - {*cases}, key=lambda name: (len(name), name))
     rows = []
     for name in (*cases, *others):
         asked, counts = question(name), room.counts.get(name, {})

@@ -1,9 +1,9 @@
 """Which room this browser is in, as its lead or as a learner.
 
-The room stands in the address and in the session, and the database knows in
-which room each seat is. The seat is a cookie that came with the first page
-(`security`). So a typed address, a reload and a visit to Home keep
-the room. Only "Leave" and "Close the room" end it.
+The room stands in the session, and the database knows in which room each seat is.
+The seat is a cookie that came with the first page (`security`). So a typed
+address, a reload and a visit to Home keep the room. Only "Leave" and "Delete this
+class" end it. An address with a room is an invitation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
 from threading import Lock
 from typing import Any
 
@@ -25,12 +24,10 @@ from gradebook.classroom.room import Rooms
 from gradebook.classroom.store import Room, Store, normal
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import address, words
+from gradebook.ui.parts import words
 from gradebook.ui.security import seat_of
 
 PARAMETER = "room"
-LEAD = "lead"
-"""The parameter of the lead's own link: the lead key."""
 
 
 class Slowdown:
@@ -39,46 +36,34 @@ class Slowdown:
     for ten minutes starts anew.
     """
 
-    def __init__(self, free: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, free: int) -> None:
         self.free = free
-        self._clock = clock
         self._done: dict[str, tuple[int, float]] = {}
         self._lock = Lock()
 
     def wait(self, client: str) -> float:
         """Seconds until the client may go on; 0 for now."""
-        with self._lock:
-            count, last = self._done.get(client, (0, 0.0))
-            pause = min(2.0 ** (count - self.free), 60.0)
-            return max(0.0, last + pause - self._clock()) if count > self.free else 0.0
+        count, last = self._done.get(client, (0, 0.0))
+        pause = min(2.0 ** (count - self.free), 60.0)
+        return max(0.0, last + pause - time.monotonic()) if count > self.free else 0.0
 
     def note(self, client: str) -> None:
         """The client did it once more."""
+        now = time.monotonic()
         with self._lock:
-            now = self._clock()
-            for name, (_, last) in list(self._done.items()):
-                if now - last > 600.0:
-                    del self._done[name]
-            count = self._done.get(client, (0, 0.0))[0]
-            self._done[client] = (count + 1, now)
+            done = {name: n for name, n in self._done.items() if now - n[1] <= 600.0}
+            count = done.get(client, (0, 0.0))[0]
+            self._done = done | {client: (count + 1, now)}
 
 
 WRONG_CODES = Slowdown(free=5), Slowdown(free=200)
 """The wrong codes that each machine typed on this server, and all."""
 OPENINGS = Slowdown(free=20)
 """The rooms that each machine opened on this server."""
-_opening = Lock()
 
 
+@st.cache_resource(show_spinner=False)
 def rooms() -> Rooms:
-    """The rooms of this server's database, which is opened once, however many
-    sessions ask for it at the same time: each opening takes connections."""
-    with _opening:
-        return _rooms()
-
-
-@cache
-def _rooms() -> Rooms:
     """The rooms of the database that the environment or Streamlit's secrets
     name, else of the one in the user's data folder."""
     url = os.environ.get("GRADEBOOK_DATABASE_URL", "")
@@ -89,28 +74,16 @@ def _rooms() -> Rooms:
 
 def code() -> str:
     """The code of this session's room, or ''."""
-    query, room = st.query_params.to_dict(), keys.ROOM.get()
-    named, _, token = query.get(PARAMETER, "").partition(".")
-    named = normal(named)
-    if key := query.get(LEAD):
-        st.query_params.pop(LEAD, None)
-        try:
-            rooms().take(named, key, seat())
-        except GradebookError:
-            keys.ROOM_PROBLEM.put("This is not the room's lead key.")
-            st.query_params.pop(PARAMETER, None)
-        else:
-            keys.LEAD_KEY.put(key)
-            room = named
-            st.query_params[PARAMETER] = named
-    elif named and named != room:
-        if admitted(named, token):
-            room = named
-        else:
-            st.query_params.pop(PARAMETER, None)
-    if not (room or keys.ROOM_SOUGHT.get()):
+    room = keys.ROOM.get()
+    if room is None:
         room = rooms().room_of(seat())
-        keys.ROOM_SOUGHT.put(True)
+    invited, _, token = st.query_params.get(PARAMETER, "").partition(".")
+    invited = normal(invited)
+    if invited and invited != room:
+        if admitted(invited, token):
+            room = invited
+        else:
+            st.query_params.pop(PARAMETER, None)
     keys.ROOM.put(room)
     return room
 
@@ -161,23 +134,20 @@ def admitted(code: str, token: str = "") -> bool:
     return False
 
 
-def carried() -> dict[str, str]:
-    """What every link passes on: the room, and the presenter view."""
-    room = {PARAMETER: code()} if code() else {}
-    return room | ({address.PRESENT: "1"} if address.presenting() else {})
+SEAT: keys.Key[str] = keys.Key(
+    "seat", lambda: seat_of(st.context.cookies) or secrets.token_urlsafe(12)
+)
 
 
 def seat() -> str:
-    """This browser's seat: a random token, made when first asked for."""
-    if not keys.SEAT.get():
-        keys.SEAT.put(seat_of(st.context.cookies) or secrets.token_urlsafe(12))
-    return keys.SEAT.get()
+    """This browser's seat: a random token."""
+    return SEAT.get()
 
 
 def enter(room: str) -> None:
     """The session is in the room from now on."""
     keys.ROOM.put(room)
-    st.query_params[PARAMETER] = room
+    st.query_params.pop(PARAMETER, None)
 
 
 def act(what: Callable[..., object], *values: Any, **named: Any) -> None:
@@ -191,9 +161,7 @@ def act(what: Callable[..., object], *values: Any, **named: Any) -> None:
 def leave() -> None:
     """The session leaves the room; its own drafts are as it left them."""
     act(Rooms.leave)
-    keys.ROOM.drop()
-    keys.FOLLOWED.drop()
-    st.query_params.pop(PARAMETER, None)
+    enter("")
 
 
 def open_room() -> None:
