@@ -88,7 +88,7 @@ def fewer_rows(state: State) -> Iterator[State]:
     that many too."""
     blocks: list[list[int]] = []
     for name in ("step", "prompt"):
-        labels = [str(cell).strip() for cell in state.table.get(name, ())]
+        labels = [str(cell).strip() for cell in state.table.cells.get(name, ())]
         for label in reversed(dict.fromkeys(labels)):
             blocks.append([row for row, other in enumerate(labels) if other == label])
     size = state.rows // 2
@@ -138,7 +138,7 @@ def rounder_numbers(state: State) -> Iterator[State]:
     a row."""
     halves = [sign * n / 2 for n in range(11) for sign in (1, -1)]
     for name in ("reward", *LISTS):
-        for row, cell in enumerate(state.table.get(name, ())):
+        for row, cell in enumerate(state.table.cells.get(name, ())):
             numbers = parts(str(cell))
             if not numbers:
                 continue

@@ -4,10 +4,10 @@ draft, which remembers the states and takes the messages of a browser.
 An act raises GradebookError where it cannot be carried out: on a row that is not
 there, or with text that cannot be read.
 
-A message is a dict, {"epoch": .., "edits": [edit, ..]}. An edit is a dict too:
-"n" counts the browser's edits, "do" names one of ACTS, and the other keys are that
-act's. An edit is carried out once, whatever comes late or twice. Edits of one
-"gesture", such as a drag, are one step of undo.
+A message is a dict, {"epoch": .., "edits": [edit, ..]}. Of an edit "n" counts the
+browser's edits, "do" names one of ACTS, and the other keys are that act's. An edit is
+carried out once, whatever comes late or twice. Edits of one "gesture", such as a
+drag, are one step of undo.
 """
 
 from __future__ import annotations
@@ -77,22 +77,21 @@ def move_row(state: State, row: int, to: int) -> State:
 
 def paste(state: State, row: int, column: str, text: str) -> State:
     """A block from a spreadsheet, laid over the cells from `row` and
-    `column` on. It adds rows at the end where it needs them; a batch
-    without rows begins with the block. A line with fewer cells leaves the
-    others as they are."""
+    `column` on. It adds rows at the end where it needs them. A line with fewer
+    cells leaves the others as they are."""
     if state.rows:
         _check_row(state, row)
-    row = min(row, state.rows)
-    block, headers = _block(text), state.table.headers
+    headers = state.table.headers
     first = choice("t1" if column == "mask" else column, headers, "paste")
-    return _laid(state, row, headers[headers.index(first) :], block, state.rows)
+    beside = headers[headers.index(first) :]
+    return _laid(state, min(row, state.rows), beside, _block(text), state.rows)
 
 
 def replace_rows(state: State, text: str) -> State:
     """A block from a spreadsheet instead of all rows. Its first line may
     name the columns; one column is the rewards. What the block does not give
     keeps the cell of that row."""
-    block, headers = [line for line in _block(text) if line], state.table.headers
+    block, headers = _block(text), state.table.headers
     names = tuple(cell.strip().lower() for cell in block[0])
     if "reward" in names:
         block = block[1:]
@@ -101,9 +100,6 @@ def replace_rows(state: State, text: str) -> State:
     if {*names} - {*headers} or len({*names}) < len(names):
         columns = "each of these columns at most once: " + ", ".join(headers)
         raise GradebookError(key="paste", expected=columns, found=", ".join(names))
-    for row, line in enumerate(block):
-        if len(line) != len(names):
-            raise refuse(counted(len(names), "cell"), len(line), "paste", row)
     return _laid(state, 0, names, block, 0)
 
 
@@ -127,16 +123,14 @@ def _laid(
 
 
 def _block(text: str) -> list[list[str]]:
-    """The lines of a block, cell by cell, without empty lines around them.
-    Cells stand between tabs; one that holds a tab, a line break or a quote
-    stands in quotes. Raises GradebookError where there is none."""
-    try:
-        lines = list(csv.reader(io.StringIO(text.strip("\r\n")), delimiter="\t"))
-    except csv.Error as error:
-        raise refuse("a block of cells", str(error), "paste") from None
+    """The lines of a block, cell by cell, without empty lines around them. Cells
+    stand between tabs; one that holds a tab, a line break or a quote in quotes."""
     if not text.strip():
         raise GradebookError(key="paste", expected="a block of cells", found="nothing")
-    return lines
+    try:
+        return list(csv.reader(io.StringIO(text.strip("\r\n")), delimiter="\t"))
+    except csv.Error as error:
+        raise refuse("a block of cells", str(error), "paste") from None
 
 
 def set_width(state: State, tokens: int) -> State:
@@ -181,9 +175,7 @@ def _check_row(state: State, row: int) -> None:
 
 
 HISTORY = 200
-"""States that a draft remembers at most."""
-CELLS = 200_000
-"""Cells in them at most, at the size of the batch now, but for three states."""
+"""States that a draft remembers at most; they share the columns that are equal."""
 
 
 @dataclass
@@ -224,17 +216,14 @@ class Draft:
 
     @property
     def state(self) -> State:
-        """What stands on the page now."""
         return self.states[self.at]
 
     @property
     def table(self) -> Table:
-        """The batch as a table."""
         return self.state.table
 
     @property
     def row(self) -> int:
-        """The selected row."""
         return self.state.row
 
     @property
@@ -262,9 +251,7 @@ class Draft:
                 return
             del self.states[self.at + 1 :]
             self.states.append(state)
-            size = len(state.table) * (len(state.table.columns) + state.table.width)
-            most = max(3, min(HISTORY, CELLS // max(size, 1)))
-            del self.states[1 : max(len(self.states) - most, 0) + 1]
+            del self.states[1 : max(len(self.states) - HISTORY, 0) + 1]
             self.at = len(self.states) - 1
             self._gesture = gesture
 
@@ -285,7 +272,6 @@ class Draft:
             self.refused.clear()
 
     def select(self, row: int) -> None:
-        """Another row is selected, as near as there is one."""
         with self.lock:
             self.states[self.at] = select(self.state, row)
 
@@ -298,11 +284,9 @@ class Draft:
             self.refused.clear()
 
     def undo(self) -> None:
-        """The state before."""
         self.go(self.at - 1)
 
     def redo(self) -> None:
-        """The state that was undone last."""
         self.go(self.at + 1)
 
     def reset(self) -> None:
@@ -337,13 +321,7 @@ class Draft:
 
 TYPED = (set_cell, set_setting)
 """Acts with text that a person typed; its place stands before it."""
-MOVING = (
-    add_row,
-    remove_row,
-    move_row,
-    paste,
-    replace_rows,
-)
+MOVING = (add_row, remove_row, move_row, paste, replace_rows)
 """Acts after which a row's number may mean another row."""
 
 KINDS: Mapping[str, tuple[type, ...]] = {

@@ -60,7 +60,6 @@ class Report:
 
     @property
     def is_bug(self) -> bool:
-        """The report is of a real bug."""
         return isinstance(self.source, Scenario)
 
     @property
@@ -96,12 +95,6 @@ class Report:
         )
 
 
-def real() -> tuple[Scenario, ...]:
-    """The bugs that nobody disputes."""
-    cases = map(load, BUGS)
-    return tuple(case for case in cases if case.status in AGREED)
-
-
 def game(seed: str, every: bool = False) -> tuple[Report, ...]:
     """The reports of a game, in order.
 
@@ -112,12 +105,13 @@ def game(seed: str, every: bool = False) -> tuple[Report, ...]:
     def shuffled(kind: str, sources: Iterable[Scenario | Alarm]) -> list[Any]:
         return sorted(sources, key=lambda source: _draw(seed, kind, source.name))
 
+    real = [case for case in map(load, BUGS) if case.status in AGREED]
     lures = shuffled("alarm", alarms())
     taken = len(lures)
     if not every:
         taken = ROUNDS // 2 + int(_draw(seed, "share"), 16) % 3 - 1
         lures = lures[: ROUNDS - taken]
-    chosen = shuffled("order", [*lures, *shuffled("bug", real())[:taken]])
+    chosen = shuffled("order", [*lures, *shuffled("bug", real)[:taken]])
     return tuple(
         Report(number, seed, source, every) for number, source in enumerate(chosen)
     )
@@ -125,8 +119,7 @@ def game(seed: str, every: bool = False) -> tuple[Report, ...]:
 
 def named(question: str) -> Report | None:
     """The report that has this name in a room, if it is one's."""
-    kind, _, rest = question.partition("-")
-    seed, _, _ = rest.partition("-")
+    kind, seed, *_ = f"{question}-".split("-")
     reports = game(seed, kind == "every")
     return next((r for r in reports if r.question == question), None)
 
@@ -137,7 +130,6 @@ def _draw(*parts: str) -> str:
 
 
 # The false alarms, as data
-
 
 FOLDER = SCENARIOS / "alarms"
 OF_STEP = ("batch_scale", "mean_over_rows", "mean_over_tokens")
@@ -218,7 +210,6 @@ class Alarm(Reported):
                 raise error.at(key=f"evidence[{place}].{error.key}") from None
 
     def batch(self) -> Batch:
-        """The report's batch."""
         return Table.of(self.rows).batch(self.settings)
 
 

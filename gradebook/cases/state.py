@@ -29,7 +29,7 @@ from gradebook.core.settings import (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class State:
     """A case as the learner has changed it, cells and settings as typed.
 
@@ -63,7 +63,6 @@ class State:
 
     @property
     def rows(self) -> int:
-        """How many rows the table has."""
         return len(self.table)
 
     def settings(self) -> Settings:
@@ -77,16 +76,7 @@ class State:
 
     def same_batch(self, other: State) -> bool:
         """Equal but for the selected row."""
-        return (
-            self.scenario.name == other.scenario.name
-            and dict(self.typed) == dict(other.typed)
-            and self.bugs == other.bugs
-            and self.table == other.table
-        )
-
-    def same(self, other: State) -> bool:
-        """Equal in everything."""
-        return self.row == other.row and self.same_batch(other)
+        return replace(self, row=other.row) == other
 
 
 @lru_cache(maxsize=256)
@@ -117,7 +107,7 @@ def read_setting(name: str, typed: Any) -> Any:
     value = typed
     if name in MAY_BE_NONE and not str(typed).strip():
         value = None
-    elif name not in CHOICES and name not in FLAGS:
+    elif name not in (*CHOICES, *FLAGS):
         try:
             value = whole(typed) if name in AT_LEAST_ONE else number(typed)
         except GradebookError as error:

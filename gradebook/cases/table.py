@@ -48,9 +48,7 @@ class Table:
         """A table of rows that have a batch's names: prompt, reward, mask,
         .. A flag that a row does not name is true."""
         columns: dict[str, Sequence[Any]] = {
-            name: [
-                row.get(name, True if column.kind == "flag" else None) for row in rows
-            ]
+            name: [row.get(name, column.kind == "flag" or None) for row in rows]
             for name, column in COLUMNS.items()
             if any(name in row for row in rows)
         }
@@ -97,7 +95,7 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the table has; the mask is one of them."""
+        """The names of its columns; the mask is one of them."""
         return tuple(dict.fromkeys(map(column_of, self.cells)))
 
     @property
@@ -109,19 +107,11 @@ class Table:
         return name in self.cells or name in self.columns
 
     def __getitem__(self, name: str) -> tuple[Any, ...]:
-        """The cells under a header; of 'mask' a tuple of flags for each row.
-        Raises KeyError for one that the table does not have."""
+        """The cells under a header; of 'mask' a tuple of flags for each row."""
         if name == "mask" and self.width:
             tokens = [self.cells[f"t{t + 1}"] for t in range(self.width)]
             return tuple(zip(*tokens))
         return self.cells[name]
-
-    def get(self, name: str, default: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The cells under a header, or `default` where it is not there."""
-        try:
-            return self[name]
-        except KeyError:
-            return default
 
     def values(self) -> dict[str, list[Any]]:
         """What the cells say, column by column."""
@@ -138,8 +128,7 @@ class Table:
         values: dict[str, Any] = self.values()
         if self.width:  # an array is read much faster than nested lists
             for name in {"mask", *LISTS} & values.keys():
-                kind = bool if name == "mask" else float
-                cells = np.array(values[name], dtype=kind)
+                cells = np.array(values[name], dtype=bool if name == "mask" else float)
                 values[name] = cells.reshape(len(self), self.width)
         return Batch(**values, settings=settings)
 
@@ -182,7 +171,6 @@ class Table:
         return self.with_columns(columns)
 
     def with_cell(self, row: int, header: str, cell: Any) -> Table:
-        """The table with one other cell."""
         return self.with_cells({(row, header): cell})
 
     def take(self, rows: Iterable[int]) -> Table:

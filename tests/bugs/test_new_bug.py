@@ -225,7 +225,7 @@ def told(name):
             for one in case.challenges
         ],
         "sandbox": f"sandbox-{name}" in starts(),
-        "link": decode(encode(state, True)).state.same(state),
+        "link": decode(encode(state, True)).state == state,
         "plan": [s.minutes for s in plan([name]) if s.scenario == name],
         "past the hour": name in [s.bug for s in plan() if s.begin < 0],
         "csv": csv(state),

@@ -11,7 +11,7 @@ from gradebook.cases import edits, link
 from gradebook.cases.edits import ACTS, HISTORY, Draft
 from gradebook.cases.scenario import case, names, starts
 from gradebook.cases.state import start
-from gradebook.cases.table import MOST_ROWS, WIDEST, Table
+from gradebook.cases.table import MOST_ROWS, WIDEST
 
 CASE = gradebook.load("rejected_rows")  # one prompt, rewards 100, 1, 2
 
@@ -150,7 +150,6 @@ IMPOSSIBLE = {
     "paste wide": lambda s: edits.paste(s, 0, "reward", "1\t" * 99),
     "paste long": lambda s: edits.paste(s, 0, "reward", LONG),
     "paste empty": lambda s: edits.replace_rows(s, " \n\n"),
-    "paste uneven": lambda s: edits.replace_rows(s, "A\t1\nB"),
     "paste unknown": lambda s: edits.replace_rows(s, "reward\tcolour\n1\tred"),
     "width": lambda s: edits.set_width(s, WIDEST + 1),
     "t3": lambda s: edits.set_width(
@@ -206,15 +205,6 @@ def test_a_long_history_begins_with_the_case_as_it_came():
     assert draft.table["reward"][0] == "1006"
     draft.go(0)
     assert not draft.edited
-
-
-def test_a_large_batch_has_fewer_steps_of_undo():
-    """1000 rows of 256 tokens are 258,000 cells: the case, and two states."""
-    draft, row = Draft(CASE), {"prompt": "a", "reward": 1, "mask": [True] * 256}
-    draft.edit(table=Table.of([row] * 1000))
-    for number in range(9):
-        edited(draft, str(2 + number))
-    assert rewards(draft) == ["100", "9", "10"] and draft.at == 2
 
 
 def test_undo_and_redo_stop_at_the_ends_and_an_edit_takes_the_place_of_the_undone():
@@ -382,7 +372,7 @@ def test_every_state_is_a_valid_batch_and_its_link_brings_it_back(name, sent):
         send(draft, edit)
         draft.state.batch()
     back = link.decode(link.encode(draft.state, False), default=name)
-    assert not back.problem and back.state.same(draft.state)
+    assert not back.problem and back.state == draft.state
 
 
 @given(some.data(), some.lists(ANY_EDIT, min_size=1, max_size=40))
@@ -399,5 +389,4 @@ def test_a_browser_that_repeats_itself_ends_where_one_that_does_not(data, sent):
         for message in (sent[first:at], sent[first:at], sent[:first]):
             again.apply({"epoch": again.epoch, "edits": message})
     assert (again.ack, again.at) == (once.ack, once.at)
-    assert len(again.states) == len(once.states)
-    assert all(mine.same(other) for mine, other in zip(again.states, once.states))
+    assert again.states == once.states

@@ -60,7 +60,7 @@ def test_a_state_comes_back_from_the_query_string(state, covered):
     sent = dict(parse_qsl(link.query_string(query), keep_blank_values=True))
     assert sent == query
     back = link.decode(sent, default="sandbox")
-    assert not back.problem and back.state.same(state)
+    assert not back.problem and back.state == state
     assert back.covered is (covered or "open" not in query)
 
 
@@ -100,7 +100,7 @@ def test_32_fully_edited_rows_fit(name):
     query = link.encode(state, False)
     assert len(link.query_string(query)) < 2000
     assert link.excess(query) == ""
-    assert link.decode(query).state.same(state)
+    assert link.decode(query).state == state
 
 
 def test_what_does_not_fit_is_said():
@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_said():
     length = len(link.query_string(query))
     assert length > 2000
     assert str(length) in link.excess(query)
-    assert link.decode(query).state.same(state)
+    assert link.decode(query).state == state
 
 
 BASE = {"v": "1", "s": "partial_groups"}
@@ -153,7 +153,7 @@ def test_a_damaged_link_gives_its_message(query, said):
     assert said in back.problem and len(back.problem) < 400
     assert back.problem.startswith("In this link ")
     assert back.problem.endswith("is shown as it is, without the link's changes.")
-    assert back.state.same(start(back.state.scenario))
+    assert back.state == start(back.state.scenario)
 
 
 LETTERS = string.ascii_letters + string.digits + "-_"
@@ -165,7 +165,7 @@ def test_one_changed_letter_of_a_table_is_noticed(at, letter):
     text = GOOD[:at] + letter + GOOD[at + 1 :]
     back = link.decode(BASE | {"t": text})
     assert back.problem
-    assert back.state.same(start(gradebook.load("partial_groups")))
+    assert back.state == start(gradebook.load("partial_groups"))
 
 
 ODD = some.none() | some.booleans() | some.floats() | some.integers() | some.text()
@@ -191,14 +191,14 @@ def test_whatever_a_link_says_its_state_is_a_valid_batch(query, table, name):
 
 def test_an_unknown_variant_leads_to_its_bug():
     back = link.decode({"v": "1", "s": "zero_std_kl-gone", "eps": "3"})
-    assert back.problem and back.state.same(start(gradebook.load("zero_std_kl")))
+    assert back.problem and back.state == start(gradebook.load("zero_std_kl"))
 
 
 def test_the_keys_of_others_are_passed_over_and_no_keys_are_the_default():
     for query in ({"room": "x"}, {}, {"room": "x", "s": "zero_std_kl", "bugs": "x"}):
         back = link.decode(query, "zero_std_kl")
         assert not back.problem and back.covered
-        assert back.state.same(start(gradebook.load("zero_std_kl")))
+        assert back.state == start(gradebook.load("zero_std_kl"))
 
 
 def test_a_bomb_is_not_unpacked():
@@ -220,7 +220,7 @@ def test_an_old_link_opens_to_the_state_it_always_did(frozen):
     state, kept = back.state, frozen["state"]
     assert back.covered is kept["covered"]
     if problem := frozen.get("problem"):
-        assert problem in back.problem and state.same(start(state.scenario))
+        assert problem in back.problem and state == start(state.scenario)
         return
     assert not back.problem
     assert state.scenario.name == kept["scenario"]

@@ -141,7 +141,7 @@ def arrive(page: str) -> None:
     else:
         keys.CASES.get()[page] = scenario.name
         draft = drafts.of(scenario)
-        if not link.state.same(draft.state):
+        if link.state != draft.state:
             draft.become(link.state)
         if not link.covered and predict.covered(scenario.name):
             predict.progress().answer(scenario.name, predict.SKIPPED)
