@@ -238,6 +238,8 @@ def bug(name: str) -> Bug:
     Raises GradebookError for a name that is not in BUGS, and as `load`
     does for the bug's scenario file.
 
+    >>> "partial_groups" in BUGS
+    True
     >>> bug("partial_groups").stage, bug("partial_groups").title
     ('group', 'Partial groups')
     """

@@ -37,12 +37,14 @@ def size(state):
     """Rows, tokens and digits: what a step may only make smaller."""
     table = state.table
     lengths = [
-        int(cell) for name in ("steps", "kept_steps") for cell in table.get(name, ())
+        int(cell)
+        for name in ("steps", "kept_steps")
+        for cell in table.cells.get(name, ())
     ]
     numbers = [
         shrinking.roundness(part)
         for name in ("reward", "logp", "ref_logp")
-        for cell in table.get(name, ())
+        for cell in table.cells.get(name, ())
         for part in str(cell).split()
     ]
     return (
