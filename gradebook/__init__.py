@@ -68,29 +68,4 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'gradebook' has no attribute {name!r}")
 
 
-__all__ = [
-    "BUGS",
-    "CORRECT",
-    "ESTIMATORS",
-    "Batch",
-    "Comparison",
-    "Engine",
-    "Finding",
-    "GradebookError",
-    "Guard",
-    "Recorder",
-    "Scenario",
-    "Settings",
-    "Trace",
-    "WrongAdvantages",
-    "bug",
-    "check",
-    "compare",
-    "figures",
-    "laws",
-    "load",
-    "probe",
-    "recording",
-    "releases",
-    "run",
-]
+__all__ = ["figures", *(name for names in MODULES.values() for name in names)]

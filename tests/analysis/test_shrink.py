@@ -50,7 +50,7 @@ def size(state):
     return (
         len(table),
         table.width,
-        sum(map(sum, table.get("mask", ()))),
+        sum(map(sum, table["mask"] if table.width else ())),
         sum(lengths),
         sorted(numbers, reverse=True),
     )
