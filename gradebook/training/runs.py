@@ -11,7 +11,7 @@ import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,24 +44,23 @@ class Task:
 def rows_of(batch: Batch) -> list[dict[str, Any]]:
     """The rows as a scenario file has them; only columns that say more than their
     default. A prompt's name, A, B, .., is its place in the task."""
-    columns: dict[str, list[Any]] = {
-        "prompt": [chr(ord("A") + prompt) for prompt in batch.prompt.tolist()],
-        "reward": [round(reward, 9) for reward in batch.reward.tolist()],
-        "mask": batch.mask.long().tolist(),
+    used = {
+        "reward": True,
+        "mask": True,
+        "eos": not batch.eos.all(),
+        "steps": batch.settings.loss == "grpo",
+        "kept_steps": batch.settings.loss == "grpo",
+        "scored": not batch.scored.all(),
+        "rollout": (batch.rollout[1:] == batch.rollout[:-1]).any(),
+        "logp": batch.settings.beta,
+        "ref_logp": batch.settings.beta,
     }
-    if not batch.eos.all():
-        columns["eos"] = batch.eos.tolist()
-    if batch.settings.loss == "grpo" and not (batch.steps == 1).all():
-        columns["steps"] = batch.steps.tolist()
-        columns["kept_steps"] = batch.kept_steps.tolist()
-    if not batch.scored.all():
-        columns["scored"] = batch.scored.tolist()
-    if (batch.rollout[1:] == batch.rollout[:-1]).any():
-        columns["rollout"] = [f"r{rollout}" for rollout in batch.rollout.tolist()]
-    if batch.settings.beta:
-        for name in ("logp", "ref_logp"):
-            values = getattr(batch, name).tolist()
-            columns[name] = [[round(value, 6) for value in row] for row in values]
+    columns = {"prompt": [chr(ord("A") + prompt) for prompt in batch.prompt.tolist()]}
+    for name in filter(used.get, used):
+        values = getattr(batch, name)
+        if values.is_floating_point():
+            values = values.round(decimals=6)
+        columns[name] = values.tolist()
     return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
 
 
@@ -86,10 +85,6 @@ def serve() -> None:
             sys.stdout.buffer.flush()
 
 
-class Ended(GradebookError):
-    """The process ended before it had an answer."""
-
-
 class Runs:
     """Trains what is asked for, in the order of asking."""
 
@@ -98,30 +93,27 @@ class Runs:
         self._thread = ThreadPoolExecutor(1, "training")
         self._process: subprocess.Popen[bytes] | None = None
         self._futures: dict[Task, Future[Any]] = {}
-        self._visitors: dict[Task, set[str]] = {}
 
-    def ask(self, task: Task, visitor: str) -> Future[Any]:
-        """The curves or the rows, when they are there. An answer that the process
-        did not live to give is told once; whoever asks then trains anew.
+    def ask(self, task: Task) -> Future[Any]:
+        """The curves or the rows, when they are there. A failure is told once;
+        whoever asks then trains anew.
 
         Raises GradebookError where too many runs wait already.
         """
         with self._lock:
             if task not in self._futures:
-                if sum(not f.done() for f in self._futures.values()) > WAITING:
+                done = [t for t, future in self._futures.items() if future.done()]
+                if len(self._futures) - len(done) > WAITING:
                     raise GradebookError(
                         f"{WAITING} training runs are waiting already. Try again"
                         " in a minute"
                     )
-                done = [t for t, future in self._futures.items() if future.done()]
                 for old in done[:-KEPT]:
-                    self._forget(old)
+                    del self._futures[old]
                 self._futures[task] = self._thread.submit(self._answer, task)
-                self._visitors[task] = set()
-            self._visitors[task].add(visitor)
             future = self._futures[task]
-            if future.done() and isinstance(future.exception(), Ended):
-                self._forget(task)
+            if future.done() and future.exception():
+                del self._futures[task]
             return future
 
     def place(self, task: Task) -> int:
@@ -130,23 +122,18 @@ class Runs:
             waiting = [t for t, future in self._futures.items() if not future.done()]
             return waiting.index(task) if task in waiting else 0
 
-    def cancel(self, task: Task, visitor: str) -> None:
-        """The visitor wants the task no longer. If nobody does, it leaves the
-        queue; a run that has begun goes on, and its result is kept."""
+    def cancel(self, task: Task) -> None:
+        """Takes the task out of the queue; whoever still waits for it asks again. A
+        run that has begun goes on, and its result is kept."""
         with self._lock:
-            visitors = self._visitors.get(task, set())
-            visitors.discard(visitor)
-            if not visitors and task in self._futures and self._futures[task].cancel():
-                self._forget(task)
+            if task in self._futures and self._futures[task].cancel():
+                del self._futures[task]
 
     def close(self) -> None:
         """Ends the process; what waits is cancelled."""
         self._thread.shutdown(cancel_futures=True)
         if self._process:
             self._process.communicate()
-
-    def _forget(self, task: Task) -> None:
-        del self._futures[task], self._visitors[task]
 
     def _answer(self, task: Task) -> Any:
         self._process = process = self._process or started()
@@ -158,7 +145,8 @@ class Runs:
         except (BrokenPipeError, EOFError, pickle.UnpicklingError):
             process.communicate()
             self._process = None
-            raise Ended("The process that trains has ended. Start again") from None
+            message = "The process that trains has ended. Start again"
+            raise GradebookError(message) from None
         if isinstance(value, GradebookError):
             raise value
         return value
@@ -167,71 +155,44 @@ class Runs:
 def started() -> subprocess.Popen[bytes]:
     """The process. It ends when its input does, so it does not outlive its
     server."""
-    return subprocess.Popen(
-        (sys.executable, "-m", "gradebook.training"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        cwd=PACKAGE.parent,
-    )
+    command = (sys.executable, "-m", "gradebook.training")
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=PACKAGE.parent)
 
 
-# Trained in advance: each study at its first settings, and on Home at each of
-# eleven rewards for an unfinished answer
+# Trained in advance: each study at its first settings, and Home's at each of its
+# rewards for an unfinished answer
 
 
 SHIPPED = Path(__file__).with_name("shipped.json")
-HOME = Path(__file__).with_name("home.json")
 DIGITS = 4
 HOME_BUG = studied()[0]
 STOPS = (0, 0.25, 0.5, 0.75, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2)
-"""Home's bug, and its rewards of the unfinished answer."""
 
 
 @cache
 def shipped(run: Run) -> Curves | None:
     """The curves of a run that was trained in advance, to DIGITS decimals;
     None for any other run."""
-    stored = json.loads(SHIPPED.read_text())
-    if run.bug not in stored or run != default_run(run.bug):
-        return None
-    return Curves(**stored[run.bug])
+    curves = _stored().get(f"{run.bug} {run.value:g}")
+    if curves and run == Run(run.bug, run.value):  # with the first optimizer and seeds
+        return Curves(**curves)
+    return None
 
 
 @cache
-def home_curves() -> dict[str, Any]:
-    """Of Home: `updates`; the correct engine's `correct` curve, which is the same
-    at every stop, as the mean over its seeds; and by stop the `faulty` seeds."""
-    return json.loads(HOME.read_text("utf-8"))
-
-
-def home_run(stop: float, seeds: int = 16) -> tuple[list[int], list[list[list[int]]]]:
-    """The updates, and each engine's chance of success in thousandths, by
-    seed and update, where the unfinished answer earns `stop`."""
-    run = trained(Run(HOME_BUG, stop, seeds=seeds))
-    by_engine = zip(*run.values["success"])
-    return run.updates, [
-        [[round(1000 * value) for value in seed] for seed in zip(*frames)]
-        for frames in by_engine
-    ]
+def _stored() -> dict[str, Any]:
+    return json.loads(SHIPPED.read_text("utf-8"))
 
 
 def precompute() -> None:
-    """Trains all of them and writes SHIPPED and HOME."""
-    studies = {}
-    for bug in studied():
-        run = trained(default_run(bug))
-        values = {
-            name: [
-                [[round(value, DIGITS) for value in seeds] for seeds in engines]
-                for engines in frames
-            ]
-            for name, frames in run.values.items()
-        }
-        studies[bug] = {"updates": run.updates, "values": values}
-    SHIPPED.write_text(json.dumps(studies, separators=(",", ":")) + "\n")
-    faulty = {}
-    for stop in STOPS:
-        updates, (correct, faulty[f"{stop:g}"]) = home_run(stop)
-    mean = [round(sum(values) / len(values)) for values in zip(*correct)]
-    content = {"updates": updates, "correct": mean, "faulty": faulty}
-    HOME.write_text(json.dumps(content, separators=(",", ":")) + "\n", "utf-8")
+    """Trains all of them and writes SHIPPED."""
+    home = [Run(HOME_BUG, stop) for stop in STOPS]
+    content = {}
+    for run in [*map(default_run, studied()), *home]:
+        curves = asdict(trained(run))
+        for name, values in curves["values"].items():
+            exact = torch.tensor(values, dtype=torch.float64)
+            curves["values"][name] = exact.round(decimals=DIGITS).tolist()
+        content[f"{run.bug} {run.value:g}"] = curves
+    SHIPPED.write_text(json.dumps(content, separators=(",", ":")) + "\n", "utf-8")

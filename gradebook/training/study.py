@@ -10,9 +10,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist
 from typing import Annotated, Any
 
+import torch
 from torch import optim
 
 from gradebook.bugs import BUGS
@@ -107,11 +108,15 @@ class Slider(Part):
         """How a sentence begins: 'With 5 % of the rollouts lost'."""
         return self.phrase.format(f"{value:g}".replace("-", "−"))
 
+    @property
+    def values(self) -> list[float]:
+        """All values that the slider can stand at."""
+        steps = range(round((self.most - self.least) / self.step) + 1)
+        return [round(self.least + step * self.step, 6) for step in steps]
+
     def nearest(self, value: float) -> float:
-        """The nearest value that the slider can stand at."""
-        steps = round((value - self.least) / self.step)
-        steps = max(0, min(steps, round((self.most - self.least) / self.step)))
-        return round(self.least + steps * self.step, 6)
+        """The nearest of them."""
+        return min(self.values, key=lambda stop: abs(stop - value))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,18 +209,14 @@ def study(bug: str) -> Study:
 # What a run shows: the paired difference between both engines
 
 
-NAMES = ("correct", "faulty")
-"""Engine names that stand before the noun."""
-
-
 @dataclass(frozen=True)
 class Effect:
-    """Faulty minus correct, over the seeds in which neither run diverged.
+    """Faulty minus correct, over the seeds in which neither run diverged; NaN where
+    there are too few of them.
 
     correct, faulty  means over these seeds
     difference       mean of the paired differences
-    half_width       of its 95 % interval (Student's t); 0 where every
-                     difference is the same, NaN with fewer than two seeds
+    half_width       of its 95 % interval (Student's t)
     seeds            how many there are
     diverged         how many are left out
     exact            every difference is exactly 0
@@ -241,26 +242,22 @@ class Effect:
 
 def effect(correct: Sequence[float], faulty: Sequence[float]) -> Effect:
     """The paired difference of two runs, one value for each seed."""
-    pairs = [
-        (c, f) for c, f in zip(correct, faulty) if math.isfinite(c) and math.isfinite(f)
-    ]
-    diverged = len(correct) - len(pairs)
-    if not pairs:
-        nothing = math.nan
-        return Effect(nothing, nothing, nothing, nothing, 0, diverged, exact=False)
-    differences = [f - c for c, f in pairs]
+    both = torch.tensor([correct, faulty], dtype=torch.float64)
+    pairs = both[:, both.isfinite().all(0)]
+    differences = pairs[1] - pairs[0]
+    count = len(differences)
     half_width = math.nan
-    if len(pairs) > 1:
-        error = stdev(differences) / math.sqrt(len(pairs))
-        half_width = t_quantile(0.975, len(pairs) - 1) * error
+    if count > 1:
+        error = float(differences.std()) / math.sqrt(count)
+        half_width = t_quantile(0.975, count - 1) * error
     return Effect(
-        correct=fmean(c for c, _ in pairs),
-        faulty=fmean(f for _, f in pairs),
-        difference=fmean(differences),
+        correct=float(pairs[0].mean()),
+        faulty=float(pairs[1].mean()),
+        difference=float(differences.mean()),
         half_width=half_width,
-        seeds=len(pairs),
-        diverged=diverged,
-        exact=not any(differences),
+        seeds=count,
+        diverged=len(correct) - count,
+        exact=not differences.any(),
     )
 
 
@@ -279,7 +276,7 @@ def t_quantile(level: float, freedom: int) -> float:
 
 def run_name(engine: str) -> str:
     """'the faulty run', or 'the run with the guard' if an engine is so named."""
-    return f"the {engine} run" if engine in NAMES else f"the run {engine}"
+    return f"the run {engine}" if " " in engine else f"the {engine} run"
 
 
 def question(study: Study, value: float, names: Sequence[str], update: int) -> str:
@@ -295,6 +292,10 @@ def sentence(
     """The result in words, with its interval. `faulty` names the engine."""
     setting, when = study.slider.in_words(value), f"after {update} updates"
     measure = study.measured
+    if effect.seeds < 2:
+        return f"{setting}, the run diverged: no number is left to compare."
+    if effect.exact:
+        return f"{setting}, the runs are identical {when}, to the last digit."
 
     def size(value: float) -> str:
         value = abs(value * measure.factor)
@@ -302,19 +303,14 @@ def sentence(
             return f"{value:.2f}"
         return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
-    low = effect.difference - effect.half_width
-    high = effect.difference + effect.half_width
-    if effect.seeds < 2:
-        return f"{setting}, the run diverged: no number is left to compare."
-    if effect.exact:
-        return f"{setting}, the runs are identical {when}, to the last digit."
+    ends = effect.difference - effect.half_width, effect.difference + effect.half_width
     if effect.kind == SAME:
-        least, most = (("−" if end < 0 else "+") + size(end) for end in (low, high))
+        least, most = ("−+"[end >= 0] + size(end) for end in ends)
         return (
             f"{setting}, {effect.seeds} seeds show no difference {when}"
             f" (95 % interval {least} to {most} {measure.unit})."
         )
     words = measure.more if effect.kind == MORE else measure.less
-    least, most = map(size, sorted((low, high), key=abs))
+    least, most = sorted(map(size, ends), key=float)
     result = words.format(run_name(faulty), size(effect.difference))
     return f"{setting}, {result} {when} (95 % interval {least} to {most})."

@@ -88,7 +88,7 @@ class Rollouts(NamedTuple):
     logit    int64 [E, N, T] the number of each action's logit, [E S P L A]
     prompt   int64 [N]
     mask     bool [E, N, T]
-    final    int64 [E, N] the state that each stopped in
+    final    int64 [E, N] the state in which each stopped
     """
 
     logit: Tensor

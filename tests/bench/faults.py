@@ -55,7 +55,7 @@ analysis/challenges.py | and (edits.reorder or not made.reordered) | and True | 
 analysis/formula.py | low, high = int(y.argmin()), int(y.argmax()) | low, high = 0, int(y.argmax()) | analysis/test_formula.py
 analysis/laws.py | new = {place: step["reward"][place] * 10 for place in places} | new = {place: step["reward"][place] * 9 for place in places} | analysis/test_laws.py
 analysis/formula.py | (start + n - 1, line) | (start + n, line) | analysis/test_formula.py
-training/study.py | t_quantile(0.975, len(pairs) - 1) * error | t_quantile(0.95, len(pairs) - 1) * error | training/test_studies.py
+training/study.py | t_quantile(0.975, count - 1) * error | t_quantile(0.95, count - 1) * error | training/test_studies.py
 training/study.py | if self.difference - self.half_width > 0: | if self.difference > 0: | training/test_studies.py
 training/environments.py | chance[..., environment.solvable].mean(-1) | chance.mean(-1) | training/test_consequences.py
 training/environments.py | late = 2 * failure | late = failure | training/test_consequences.py

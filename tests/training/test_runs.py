@@ -7,7 +7,7 @@ import pytest
 
 from gradebook.core.errors import GradebookError
 from gradebook.training import runs as processes
-from gradebook.training.runs import Runs, Task, shipped
+from gradebook.training.runs import HOME_BUG, STOPS, Runs, Task, shipped
 from gradebook.training.study import Run, default_run, studied, study
 from gradebook.training.train import batch_at, trained
 
@@ -27,30 +27,29 @@ def runs():
 
 
 def test_equal_requests_share_one_run_with_the_run_s_own_numbers(runs):
-    first = runs.ask(task_of(0.5), "a")
-    assert runs.ask(task_of(0.5), "b") is first
+    first = runs.ask(task_of(0.5))
+    assert runs.ask(task_of(0.5)) is first
     assert first.result(LATE) == trained(task_of(0.5).run)
 
 
 def test_the_batch_of_an_update_comes_as_rows(runs):
     run = task_of(5.0).run
-    rows = runs.ask(Task(run, seed=1, update=2), "a").result(LATE)
+    rows = runs.ask(Task(run, seed=1, update=2)).result(LATE)
     batch = batch_at(run, seed=1, update=2)
     assert [row["reward"] for row in rows] == batch.reward.tolist()
     assert {row["prompt"] for row in rows} == set("ABCDEFGH")
 
 
-def test_runs_wait_in_turn_and_end_where_nobody_wants_them(runs):
+def test_runs_wait_in_turn_and_a_cancelled_one_may_be_asked_for_again(runs):
     tasks = [task_of(lost, seeds=32) for lost in (1.0, 1.5, 2.0)]
-    futures = [runs.ask(task, "a") for task in tasks]
-    runs.ask(tasks[1], "b")
+    futures = [runs.ask(task) for task in tasks]
     assert [runs.place(task) for task in tasks] == [0, 1, 2]
-    runs.cancel(tasks[1], "a")
-    assert [runs.place(task) for task in tasks] == [0, 1, 2]
-    runs.cancel(tasks[1], "b")
+    runs.cancel(tasks[1])
     assert [runs.place(task) for task in (tasks[0], tasks[2])] == [0, 1]
     assert futures[1].cancelled()
-    runs.cancel(tasks[0], "a")  # whether it had begun or not
+    runs.ask(tasks[1])
+    assert [runs.place(task) for task in tasks] == [0, 2, 1]
+    runs.cancel(tasks[1])
     assert len(futures[2].result(LATE).updates) == 41
 
 
@@ -61,35 +60,36 @@ def test_a_process_that_dies_is_told_and_the_next_run_starts_another(monkeypatch
     runs = Runs()
     with monkeypatch.context() as patch:
         patch.setattr(processes, "started", lambda: subprocess.Popen(short, **pipes))
-        future = runs.ask(task_of(3.0), "a")
+        future = runs.ask(task_of(3.0))
         with pytest.raises(GradebookError, match="Start again"):
             future.result(LATE)
-    assert runs.ask(task_of(3.0), "a") is future, "who looks later is told too"
-    again = runs.ask(task_of(3.0), "a").result(LATE)
+    assert runs.ask(task_of(3.0)) is future, "who looks later is told too"
+    again = runs.ask(task_of(3.0)).result(LATE)
     runs.close()
     # At the start: the mean of n ** 3 / 1000 for n = 2 .. 9.
     assert again.values["success"][0][0][0] == pytest.approx(0.253)
 
 
+ADVANCE = [default_run(bug) for bug in studied()]
+ADVANCE += [Run(HOME_BUG, stop) for stop in STOPS]
+
+
 @pytest.mark.parametrize(
-    "bug",
+    "run",
     [
-        bug if bug == "rejected_rows" else pytest.param(bug, marks=pytest.mark.long)
-        for bug in studied()
+        run if n in (4, len(studied())) else pytest.param(run, marks=pytest.mark.long)
+        for n, run in enumerate(ADVANCE)
     ],
 )
-def test_the_curves_that_are_shipped_are_those_of_a_fresh_run(bug):
+def test_the_curves_that_are_shipped_are_those_of_a_fresh_run(run):
     """Within a hundredth of the axis: another processor may round otherwise,
     and a rollout in a thousand then takes another turn."""
-    run, measured = default_run(bug), study(bug).measured
+    name = study(run.bug).measure
+    measured = study(run.bug).measured
     fresh, stored = trained(run), shipped(run)
     room = (measured.reach[1] - measured.reach[0]) / 100
     means = [
-        [
-            sum(seeds) / len(seeds)
-            for frame in curves.values[study(bug).measure]
-            for seeds in frame
-        ]
+        [sum(seeds) / len(seeds) for frame in curves.values[name] for seeds in frame]
         for curves in (fresh, stored)
     ]
     assert means[0] == pytest.approx(means[1], abs=room)

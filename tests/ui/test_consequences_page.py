@@ -26,9 +26,9 @@ def test_the_page_asks_first_and_shows_what_was_trained_in_advance(visit):
 
 def test_another_setting_is_another_run_and_the_address_says_so(visit):
     page = visit(PAGE, bug="no_eos_outliers", value="1.1")
-    page.click("skip-training").app.slider[0].set_value(0.9)
+    page.click("skip-training").app.slider[0].set_value(0.8)
     page.run()
-    assert page.app.query_params["value"] == "0.9"
+    assert page.app.query_params["value"] == "0.8"
     page.widget("training-cancel").click()
     assert "Cancelled" in page.run().text
     assert page.widget("training-start")
@@ -43,11 +43,9 @@ def test_the_link_of_a_run_leads_to_that_run():
     "key, text, expected",
     [
         ("value", "1e9", "a number from 0 to 20"),
-        ("value", "nan", "a number"),
         ("value", "1.3", "in steps of 0.5"),
         ("seeds", "1000000", "one of 8, 16, 32"),
         ("optimizer", "<b>", "one of adam"),
-        ("colour", "red", "'colour'"),
         ("bug", "x", "'bug'"),
     ],
 )

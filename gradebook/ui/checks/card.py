@@ -21,8 +21,8 @@ from gradebook.output.panels import Panel, squashes
 from gradebook.ui import keys
 from gradebook.ui.checks import ask
 from gradebook.ui.checks.ask import Checking, on_page
-from gradebook.ui.parts import drafts, predict, words
-from gradebook.ui.parts.address import bug_files, page_files
+from gradebook.ui.parts import address, words
+from gradebook.ui.parts.address import bug_files
 from gradebook.ui.parts.widget import chart, download, ink, markup, offered, table
 
 HEADS = {
@@ -274,13 +274,5 @@ def open_step(checking: Checking, step: object, name: str) -> None:
     except GradebookError as error:
         checking.error = str(error)
         return
-    scenario = case(name)
-    draft = drafts.of(scenario)
-    draft.become(state_of(rows, scenario))
     opened = f"These rows are step {step} of {checking.title}."
-    draft.notes = [f"{opened} {rows.note}".strip()]
-    keys.CASES.get()[name] = name
-    keys.OPENED.put(opened)
-    if name != SANDBOX and predict.covered(name):
-        predict.progress().answer(name, predict.SKIPPED)
-    st.switch_page(page_files()[name])
+    address.open_batch(state_of(rows, case(name)), f"{opened} {rows.note}".strip())

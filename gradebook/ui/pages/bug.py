@@ -49,7 +49,6 @@ def bug_page(name: str) -> None:
         if not predict.covered(main.name):
             _cases(scenario)
         settings = st.container(width="content")
-    desk.back(main.name)
     lesson(draft)
     stage = st.container(key="stage")
     formulas = st.container() if covered else _story(draft)

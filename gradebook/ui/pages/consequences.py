@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
+from typing import NoReturn
 
 import pandas as pd
 import streamlit as st
@@ -21,10 +22,7 @@ from gradebook.output.charts import curves_figure, dose_figure
 from gradebook.training.environments import KINDS
 from gradebook.training.runs import Task, shipped
 from gradebook.training.study import (
-    LESS,
-    MORE,
     OPTIMIZERS,
-    SAME,
     SEEDS,
     UPDATES,
     Effect,
@@ -38,12 +36,10 @@ from gradebook.training.study import (
     study,
 )
 from gradebook.training.train import Curves
-from gradebook.ui import keys
-from gradebook.ui.parts import address, drafts, predict, words
-from gradebook.ui.parts.address import page_files
+from gradebook.ui.parts import address, words
 from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
 from gradebook.ui.parts.predict import SKIPPED, choices
-from gradebook.ui.parts.widget import chart, download, ink, table
+from gradebook.ui.parts.widget import chart, ink, offered
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
 
@@ -78,7 +74,7 @@ def consequences() -> None:
     if bug != mine.run.bug:
         mine.problems = ()
         mine.choose(default_run(bug))
-    task = words.plain(study(bug).task)
+    task = words.plain(mine.study.task)
     if standing and not standing.is_open or bug not in mine.guesses:
         st.markdown(f"{LEAD}\n\n{task}")
         _ask(mine, standing)
@@ -110,9 +106,7 @@ def _in_a_room(mine: Desk) -> room.Standing | None:
 
 def _ask(mine: Desk, standing: room.Standing | None) -> None:
     """The question. In a room an answer is a vote, and the lead has none."""
-    run, its = mine.run, study(mine.run.bug)
-    names = load(run.bug).engine_names
-    text = question(its, run.value, names, its.report[0])
+    run, its = mine.run, mine.study
 
     def answer(choice: int) -> None:
         if standing:
@@ -122,7 +116,8 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
             mine.guesses[run.bug] = kind, run
 
     with st.container(key=f"predict-training-{run.bug}"):
-        st.markdown(f"**Predict before you look:** {words.plain(text)}")
+        text = words.plain(question(its, run.value, mine.names, its.report[0]))
+        st.markdown(f"**Predict before you look:** {text}")
         if not (standing and standing.leads):
             offered = {
                 f"training-choice-{kind}": choice[:1].upper() + choice[1:]
@@ -133,7 +128,7 @@ def _ask(mine: Desk, standing: room.Standing | None) -> None:
 
 def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
     """The slider, the optimizer and the seeds. Another setting starts at once."""
-    run, slider = mine.run, study(mine.run.bug).slider
+    run, slider = mine.run, mine.study.slider
     key = partial("training-{}-{}-{}".format, run.bug, mine.arrivals)
     digits = len(f"{slider.step:g}".partition(".")[2])
     value = columns[0].slider(
@@ -156,8 +151,7 @@ def _switches(mine: Desk, columns: Sequence[DeltaGenerator]) -> None:
     seeds = columns[2].segmented_control(
         "Seeds", list(SEEDS), default=run.seeds, required=True, key=key("seeds")
     )
-    value = slider.nearest(value)
-    chosen = replace(run, value=value, optimizer=optimizer, seeds=seeds)
+    chosen = Run(run.bug, slider.nearest(value), optimizer, seeds)
     if chosen != run:
         mine.choose(chosen)
 
@@ -169,16 +163,15 @@ def _result(mine: Desk) -> None:
     """What the run on the page shows; while it trains, its place in the queue."""
     run = mine.run
     curves = mine.results.get(run) or shipped(run)
-    if curves:
-        mine.results[run] = curves
     left, right = st.columns([3, 2])
     with left, st.container(key="training"):
         if curves:
+            mine.results[run] = curves
             _picture(mine, curves)
         elif mine.idle == run:
-            st.subheader(words.plain(mine.error or "Cancelled."), anchor=False)
+            st.subheader(words.plain(mine.error), anchor=False)
             if st.button("Start", key="training-start"):
-                mine.idle, mine.error = None, ""
+                mine.choose(run)
                 st.rerun()
         else:
             st.fragment(_waiting, run_every=LOOK)(mine, Task(run))
@@ -191,17 +184,14 @@ def _result(mine: Desk) -> None:
 def _waiting(mine: Desk, task: Task) -> None:
     """The place in the queue, until the answer is there."""
     try:
-        future = runs().ask(task, mine.visitor)
-        if future.done():
+        future = runs().ask(task)
+        if future.done() and not future.cancelled():  # by another session
             answer = future.result()
             if task.update:
                 _open(mine, task, answer)
             mine.results[task.run] = answer
             st.rerun()
     except GradebookError as error:
-        if task.update:
-            st.error(words.plain(str(error)))
-            return
         mine.idle, mine.error = task.run, str(error)
         st.rerun()
     waiting = f"Training {UPDATES} updates of both policies."
@@ -209,22 +199,22 @@ def _waiting(mine: Desk, task: Task) -> None:
         waiting = f"Waiting: place {place} in the queue."
     st.subheader(waiting, anchor=False)
     if st.button("Cancel", key="training-cancel"):
-        runs().cancel(task, mine.visitor)
-        mine.idle = task.run
+        runs().cancel(task)
+        mine.idle, mine.error = task.run, "Cancelled."
         st.rerun()
 
 
 def _picture(mine: Desk, curves: Curves) -> None:
     """The guess on the run that was asked about, the result, and the curves."""
-    run, its = mine.run, study(mine.run.bug)
-    names, measured, update = load(run.bug).engine_names, its.measured, its.report[0]
+    run, its, names = mine.run, mine.study, mine.names
+    measured, update = its.measured, its.report[0]
     shown = _effect(run, curves, update)
     text = sentence(its, run.value, shown, update, names[1])
     guess, asked = mine.guesses[run.bug]
     if guess and asked == run:
-        choices = dict(zip((MORE, LESS, SAME), measured.choices))
+        choice = dict(zip(KINDS, measured.choices))[guess]
         right = " That is right." if guess == shown.kind else ""
-        text = f"You said {choices[guess]}.{right} {text}"
+        text = f"You said {choice}.{right} {text}"
     st.subheader(words.plain(text), anchor=False)
     figure = curves_figure(
         curves.updates,
@@ -234,7 +224,7 @@ def _picture(mine: Desk, curves: Curves) -> None:
         reach=measured.reach,
         ink=ink(),
     )
-    chart(figure, key="curves", alt=_summary(run, curves))
+    chart(figure, key="curves", alt=_summary(mine, curves))
     diverged = _effect(run, curves, UPDATES).diverged
     if diverged:
         st.warning(
@@ -249,10 +239,10 @@ def _effect(run: Run, curves: Curves, update: int) -> Effect:
     return effect(*curves.values[study(run.bug).measure][frame])
 
 
-def _summary(run: Run, curves: Curves) -> str:
+def _summary(mine: Desk, curves: Curves) -> str:
     """The picture in words."""
-    title = study(run.bug).measured.title
-    correct, faulty = load(run.bug).engine_names
+    run, (correct, faulty) = mine.run, mine.names
+    title = mine.study.measured.title
     start, end = _effect(run, curves, 0), _effect(run, curves, UPDATES)
     return (
         f"{title[:1].upper()}{title[1:]}, mean of {run.seeds} seeds:"
@@ -267,8 +257,7 @@ def _three(value: float) -> str:
 
 def _dose(mine: Desk) -> None:
     """The effect at each setting of this slider that the session has seen."""
-    run, slider = mine.run, study(mine.run.bug).slider
-    update = study(run.bug).report[0]
+    run, slider, update = mine.run, mine.study.slider, mine.study.report[0]
     points = []
     for other, curves in mine.results.items():
         if replace(other, value=run.value) == run:
@@ -286,47 +275,27 @@ def _dose(mine: Desk) -> None:
     )
     with st.container(key="dose"):
         st.markdown("**Every setting that you have tried**")
-        count = "1 setting" if len(points) == 1 else f"{len(points)} settings"
-        chart(figure, key="dose-chart", alt=f"The difference at {count}.")
+        chart(figure, key="dose-chart", alt="The difference at each of them.")
 
 
 def _below(mine: Desk, curves: Curves) -> None:
     """What the run says, one update's batch, the numbers and a file."""
-    run, its = mine.run, study(mine.run.bug)
-    st.markdown(words.plain(_summary(run, curves)))
-    st.markdown(f"**Why:** {words.plain(its.why)}")
+    run, its, names = mine.run, mine.study, mine.names
     st.markdown(
+        f"{words.plain(_summary(mine, curves))}\n\n**Why:** {words.plain(its.why)}\n\n"
         f"**How these conditions were found:** {words.plain(its.found)} They were"
         " searched for, to see where the bug hurts; the slider also shows where it"
         " does not. Intervals cover the chance in training and nothing else."
     )
     _one_update(mine)
-    names = load(run.bug).engine_names
-    with st.expander("The numbers as a table"):
-        body = []
-        for update in curves.updates[::5]:
-            shown = _effect(run, curves, update)
-            low = shown.difference - shown.half_width
-            high = shown.difference + shown.half_width
-            numbers = [shown.correct, shown.faulty, shown.difference, low, high]
-            body.append([str(update), *map(_three, numbers)])
-        head = ["updates", *names, "difference", "from", "to"]
-        table(head, body, range(1, 6), heads=1, label=its.measured.title)
-        name = f"{run.bug}-{run.value:g}-{run.optimizer}.csv"
-        download("Curves (CSV)", name, partial(curves_csv, curves, names))
 
+    def frames() -> dict[str, pd.DataFrame]:
+        effects = [asdict(_effect(run, curves, update)) for update in curves.updates]
+        frame = pd.DataFrame(effects, pd.Index(curves.updates, name="updates"))
+        named = dict(zip(("correct", "faulty"), names), half_width="95 % interval ±")
+        return {its.measured.title: frame.drop(columns="exact").rename(columns=named)}
 
-def curves_csv(curves: Curves, names: Sequence[str]) -> str:
-    """One line for each update, measure, engine and seed."""
-    columns = ["update", "measure", "engine", "seed", "value"]
-    lines = [
-        (update, measure, name, seed, value)
-        for measure, frames in curves.values.items()
-        for update, engines in zip(curves.updates, frames)
-        for name, seeds in zip(names, engines)
-        for seed, value in enumerate(seeds)
-    ]
-    return pd.DataFrame(lines, columns=columns).to_csv(index=False)
+    offered("the numbers", "curves", frames)
 
 
 def _one_update(mine: Desk) -> None:
@@ -337,28 +306,24 @@ def _one_update(mine: Desk) -> None:
             "Watch one update",
             "Every update trains on one batch for each seed. Open one on the bug's"
             " page to see which row of which group turned the run. The page opens"
-            f" with the batch of {run_name(load(run.bug).engine_names[1])}.",
+            f" with the batch of {run_name(mine.names[1])}.",
         )
     )
     left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
     update = left.slider("Update", 1, UPDATES, 10, key="training-update")
     seed = middle.number_input("Seed", 0, run.seeds - 1, 0, key="training-seed")
     if right.button("Open this batch", key="training-open"):
+        mine.error = ""
         task = Task(run, int(seed), update)
         st.fragment(_waiting, run_every=LOOK)(mine, task)
+    elif mine.error:
+        st.error(words.plain(mine.error))
 
 
-def _open(mine: Desk, task: Task, rows: list[dict]) -> None:
+def _open(mine: Desk, task: Task, rows: list[dict]) -> NoReturn:
     """Shows the batch on the bug's page."""
-    run, bug = task.run, task.run.bug
-    _, _, settings = study(bug).at(run.value)
-    state = start(load(bug))
-    typed = typed_settings(settings)
-    state = replace(state, table=Table.of(rows), typed=typed, row=0)
-    drafts.of(state.scenario).become(state)
-    mine.opened = task
-    keys.CASES.get()[bug] = bug
-    keys.OPENED.put(str(task))
-    if predict.covered(bug):
-        predict.progress().answer(bug, predict.SKIPPED)
-    st.switch_page(page_files()[bug])
+    _, _, settings = mine.study.at(task.run.value)
+    table, typed = Table.of(rows), typed_settings(settings)
+    state = replace(start(load(task.run.bug)), table=table, typed=typed, row=0)
+    where = f"update {task.update}, seed {task.seed}, of a training run"
+    address.open_batch(state, f"This is the batch of {where}.")

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import streamlit as st
+import torch
 
 from gradebook.analysis.comparison import compare
 from gradebook.bugs import BUGS, swap
@@ -19,8 +20,8 @@ from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
 from gradebook.output.panels import Panel, panels, squashes, summary, telling
 from gradebook.output.pipeline_map import ASKS, map_file, stops
-from gradebook.training.runs import HOME_BUG, STOPS, home_curves
-from gradebook.training.study import study
+from gradebook.training.runs import HOME_BUG, STOPS, shipped
+from gradebook.training.study import Run, study
 from gradebook.ui.board.program import stub
 from gradebook.ui.parts import predict
 from gradebook.ui.parts.address import next_bug, page_files
@@ -81,9 +82,9 @@ def home() -> None:
 
 @cache
 def frame_data() -> dict[str, Any]:
-    """What the frame draws: advantages and curves, by the reward of row 3."""
-    trained = home_curves()
-    stops = []
+    """What the frame draws: advantages and curves, by the reward of row 3. A chance
+    of success is in thousandths; the correct curve is the same at every stop."""
+    stops, updates, correct = [], [], []
     for stop in STOPS:
         rewards = [1.0, 1.0, 1.0, float(stop), 1.0, 0.0]
         batch = Batch(
@@ -93,7 +94,11 @@ def frame_data() -> dict[str, Any]:
             settings=study(HOME_BUG).settings,
         )
         both = compare(swap(HOME_BUG), batch)
-        seeds = trained["faulty"][f"{stop:g}"]
+        curves = shipped(Run(HOME_BUG, stop))
+        assert curves is not None
+        thousandths = 1000 * torch.tensor(curves.values["success"])
+        updates = curves.updates
+        correct, faulty = thousandths.mean(-1).round().int().T.tolist()
         stops.append(
             {
                 "reward": stop,
@@ -102,15 +107,15 @@ def frame_data() -> dict[str, Any]:
                     [round(x, 4) for x in trace.advantage.tolist()]
                     for trace in (both.correct, both.faulty)
                 ],
-                "seeds": seeds,
-                "mean": [round(sum(values) / len(values)) for values in zip(*seeds)],
+                "seeds": thousandths[:, 1].round().int().T.tolist(),
+                "mean": faulty,
             }
         )
     return {
         "start": STOPS.index(1.1),  # right answers are pushed down
         "stops": stops,
-        "updates": trained["updates"],
-        "correct": trained["correct"],
+        "updates": updates,
+        "correct": correct,
     }
 
 

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import streamlit as st
 
@@ -23,7 +23,7 @@ from gradebook.bugs import BUGS
 from gradebook.cases import scenario as scenarios
 from gradebook.cases.link import VERSION, decode, encode, excess, query_string
 from gradebook.cases.scenario import Scenario
-from gradebook.cases.state import start
+from gradebook.cases.state import State, start
 from gradebook.core.project import PROJECT
 from gradebook.ui import keys
 from gradebook.ui.board.program import stub
@@ -146,6 +146,21 @@ def arrive(page: str) -> None:
         if not link.covered and predict.covered(scenario.name):
             predict.progress().answer(scenario.name, predict.SKIPPED)
     keys.ADDRESS.get()["problems"] = problems
+
+
+def open_batch(state: State, note: str) -> NoReturn:
+    """Goes to the page of the state's case, with the state in the learner's own draft
+    and a note that says what it is."""
+    case = state.scenario
+    page = scenarios.page_of(case)
+    draft = drafts.of(case)
+    draft.become(state)
+    draft.notes = [note]
+    keys.CASES.get()[page] = case.name
+    keys.OPENED.put(note)
+    if page in BUGS and predict.covered(case.name):
+        predict.progress().answer(case.name, predict.SKIPPED)
+    st.switch_page(page_files()[page])
 
 
 def depart(page: str) -> None:
