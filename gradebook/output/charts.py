@@ -9,10 +9,11 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+import torch
 from plotly.basedatatypes import BaseFigure
 
 from gradebook.analysis.influence import Influences
-from gradebook.core.formatting import settled, signed
+from gradebook.core.formatting import DUST, settled, signed
 from gradebook.output.panels import symlog
 
 if TYPE_CHECKING:
@@ -22,15 +23,15 @@ CORRECT, FAULTY = "#0072B2", "#D55E00"
 INK = {"light": "#4A4A4A", "dark": "#D0D0D0"}
 """The colour of a chart's text, by theme; Streamlit's own is too pale."""
 GREY, PALE = "rgba(128,128,128,0.75)", "rgba(128,128,128,0.15)"
-ABOVE = {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"}
+ABOVE: dict[str, Any] = {"x": 0, "y": 1, "yanchor": "bottom"}
 """Where a legend stands."""
 
 Figure = dict[str, Any]
 
 
 class Ready(BaseFigure):
-    """A figure that Plotly takes as it is: its own check and copies take longer than
-    all else on a page. The tests check instead."""
+    """A figure that Plotly takes as it is: its check takes longer than all else on a
+    page. The tests check instead."""
 
     def __init__(self, figure: Figure) -> None:
         self._ready = figure
@@ -64,12 +65,10 @@ def styled(data: list[Figure], ink: str, height: int, **layout: Any) -> Figure:
 
 
 def titled(title: str, **more: Any) -> Figure:
-    """An axis with its title, and what else it has."""
     return {"title": {"text": title, "standoff": 9}, **more}
 
 
 def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **more: Any) -> Figure:
-    """A trace of marks, of lines, or of both."""
     return {"type": "scatter", "mode": mode, "x": x, "y": y, **more}
 
 
@@ -78,12 +77,10 @@ def scatter(mode: str, x: Sequence[Any], y: Sequence[Any], **more: Any) -> Figur
 FRAMES = 20
 """Pictures from the start to the end of a run that plays."""
 AT_ONCE = {"frame": {"duration": 60, "redraw": False}, "transition": {"duration": 0}}
-PLAY: Figure = {
+PLAY: Figure = ABOVE | {
     "type": "buttons",
     "x": 1,
     "xanchor": "right",
-    "y": 1,
-    "yanchor": "bottom",
     "showactive": False,
     "buttons": [{"label": "Play", "method": "animate", "args": [None, AT_ONCE]}],
 }
@@ -112,7 +109,7 @@ def curves_figure(
         ink,
         height=330,
         hovermode="x",
-        legend=ABOVE,
+        legend=ABOVE | {"orientation": "h"},
         xaxis=titled("updates", range=[0, updates[-1]]),
         yaxis=titled(axis, range=_room(reach)),
         updatemenus=[PLAY],
@@ -166,12 +163,13 @@ def dose_figure(
     """The paired difference at each setting that was trained, with its 95 % interval:
     (setting, difference, half-width); `setting` is the filled one."""
     points = sorted(point for point in points if math.isfinite(point[1]))
-    current = [math.isclose(value, setting, abs_tol=1e-9) for value, _, _ in points]
+    values = [value for value, _, _ in points]
+    current = [math.isclose(value, setting, abs_tol=1e-9) for value in values]
     halves = [half if math.isfinite(half) else 0 for _, _, half in points]
     symbols = ["circle" if now else "circle-open" for now in current]
     trace = scatter(
         "markers",
-        [value for value, _, _ in points],
+        values,
         [size for _, size, _ in points],
         error_y={"type": "data", "array": halves, "color": ink},
         marker={"size": 11, "symbol": symbols, "color": ink},
@@ -197,17 +195,13 @@ def _number(value: float) -> float | None:
 
 # Who moves whom: the influence maps of both engines, side by side
 
-LEGEND = {
+BELOW = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "yshift": -8}
+LEGEND = BELOW | {
     "text": "+: the row moves up, −: down. A stronger shade: it moves more.<br>"
     "Thin frame: rows of one prompt. Thick frame: a leak.",
     "xref": "paper",
-    "x": 0,
-    "xanchor": "left",
-    "align": "left",
     "yref": "paper",
-    "y": 0,
-    "yanchor": "top",
-    "yshift": -8,
+    "align": "left",
     "showarrow": False,
 }
 
@@ -218,23 +212,32 @@ def map_figure(
     names: tuple[str, str] = ("correct", "faulty"),
     ink: str = INK["light"],
 ) -> Figure:
-    """Both maps side by side: the more a cell moves, the stronger its shade."""
+    """Both maps side by side: a cell's shade is the root of its size's share, with a
+    sign where there is room."""
     count = len(prompts)
     cell = max(8, min(30, 380 // max(count, 1)))
-    sides = (maps.correct.tolist(), maps.faulty.tolist())
-    sizes = [abs(v) for side in sides for line in side for v in line]
-    largest = max([size for size in sizes if math.isfinite(size)] + [1e-12])
+    moves = torch.stack([maps.correct, maps.faulty])
+    moves = moves.where(~(moves.abs() <= DUST), 0)
+    largest = moves.abs().nan_to_num(0, 0).max().clamp(min=DUST)
+    shades = (moves.abs() / largest).clamp(max=1).sqrt() * moves.sign()
     firsts = [r for r in range(count) if r == 0 or prompts[r - 1] != prompts[r]]
     blocks = list(zip(firsts, [*firsts[1:], count]))
-    data, axes, shapes = [], {}, []
+    frames = [
+        (down, right, GREY, 1.5)
+        for down, right in product(blocks, repeat=2)
+        if prompts[down[0]] == prompts[right[0]]
+    ]
     rows = {
         "tickvals": list(range(0, count, max(1, math.ceil(count / 16)))),
         "showgrid": False,
         "fixedrange": True,
     }
-    for column, (name, values) in enumerate(zip(names, sides)):
-        across = "x2" if column else "x"
+    data, axes, shapes = [], {}, []
+    for column, (name, across) in enumerate(zip(names, ("x", "x2"))):
         leaks = (maps.leaked != 0).tolist() if column else [[False] * count] * count
+        leaked = [(i, j) for i, j in product(range(count), repeat=2) if leaks[i][j]]
+        framed = [((i, i + 1), (j, j + 1), FAULTY, 3) for i, j in leaked]
+        shapes += [_frame(across, *frame) for frame in framed + frames]
         axes[f"xaxis{across[1:]}"] = titled(
             f"<b>{name}</b>: row that moves it",
             side="top",
@@ -243,14 +246,29 @@ def map_figure(
             anchor="y",
             **rows,
         )
-        cells = _cells(values, leaks, largest, cell)
-        data.append(cells | {"name": name, "xaxis": across})
-        for i, j in product(range(count), repeat=2):
-            if leaks[i][j]:
-                shapes.append(_frame((j, j + 1), (i, i + 1), across, FAULTY, 3))
-        for down, right in product(blocks, repeat=2):
-            if prompts[down[0]] == prompts[right[0]]:
-                shapes.append(_frame(right, down, across, GREY, 1.5))
+        texts = [[signed(move) for move in line] for line in moves[column].tolist()]
+        signs = [[t[0] if t[0] in "+−" else "" for t in line] for line in texts]
+        heatmap = {
+            "type": "heatmap",
+            "z": shades[column].tolist(),
+            "zmin": -1,
+            "zmax": 1,
+            "colorscale": [[0, GREY], [0.5, "rgba(128,128,128,0)"], [1, GREY]],
+            "showscale": False,
+            "xgap": 2,
+            "ygap": 2,
+            "text": signs,
+            "texttemplate": "%{text}" if cell >= 16 else "",
+            "hovertext": [
+                [
+                    f"row {j} moves row {i} by {text}" + "<br>a leak" * leaks[i][j]
+                    for j, text in enumerate(line)
+                ]
+                for i, line in enumerate(texts)
+            ],
+            "hoverinfo": "text",
+        }
+        data.append(heatmap | {"name": name, "xaxis": across})
     return styled(
         data,
         ink,
@@ -264,48 +282,12 @@ def map_figure(
 
 
 def _frame(
-    x: tuple[int, int], y: tuple[int, int], axis: str, colour: str, width: float
+    axis: str, y: tuple[int, int], x: tuple[int, int], colour: str, width: float
 ) -> Figure:
-    """A frame round the cells of columns and rows, the last left out."""
+    """A frame round the cells of rows and columns, the last left out."""
     ends = {"x0": x[0] - 0.5, "x1": x[1] - 0.5, "y0": y[0] - 0.5, "y1": y[1] - 0.5}
     line = {"color": colour, "width": width}
     return {"type": "rect", "xref": axis, "yref": "y", "line": line, **ends}
-
-
-def _cells(
-    values: Sequence[Sequence[float]],
-    leaks: Sequence[Sequence[bool]],
-    largest: float,
-    cell: int,
-) -> Figure:
-    """A heatmap of the root of each size, with signs where there is room."""
-
-    def shade(value: float) -> float | None:
-        if not math.isfinite(value):
-            return None
-        return math.copysign(min(1.0, abs(settled(value)) / largest) ** 0.5, value)
-
-    written = [[signed(settled(v)) for v in line] for line in values]
-    return {
-        "type": "heatmap",
-        "z": [list(map(shade, line)) for line in values],
-        "zmin": -1,
-        "zmax": 1,
-        "colorscale": [[0, GREY], [0.5, "rgba(128,128,128,0)"], [1, GREY]],
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
-        "text": [[t[0] if t[0] in "+−" else "" for t in line] for line in written],
-        "texttemplate": "%{text}" if cell >= 16 else "",
-        "hovertext": [
-            [
-                f"row {j} moves row {i} by {text}" + "<br>a leak" * leaks[i][j]
-                for j, text in enumerate(line)
-            ]
-            for i, line in enumerate(written)
-        ],
-        "hoverinfo": "text",
-    }
 
 
 # A log step by step: each step's verdict and how far it is off
@@ -330,26 +312,27 @@ def timeline_figure(
     flips. A mark's customdata is the place of its line."""
     distances = frame["correct_residual"].fillna(0).tolist()
     labels = list(map(str, frame["step"]))
+    hover = [
+        f"step {label}: {verdict}<br>off by {signed(distance)}, {flips} flips"
+        for label, verdict, distance, flips in zip(
+            labels, frame["verdict"], distances, frame["flips"]
+        )
+    ]
     data = []
     for verdict, (symbol, colour) in VERDICTS.items():
         places = (frame["verdict"] == verdict).to_numpy().nonzero()[0].tolist()
         if not places:
             continue
-        hover = [
-            f"step {labels[i]}: {verdict}<br>off by {signed(distances[i])},"
-            f" {frame['flips'].iloc[i]} flips"
-            for i in places
-        ]
-        marker = {"symbol": symbol, "color": colour if coloured else "gray"}
+        marker = {"symbol": symbol, "color": colour if coloured else "gray", "size": 9}
         marks = scatter(
             "markers",
             places,
             [symlog(settled(distances[i])) for i in places],
             name=verdict,
-            marker={**marker, "size": 9, "line": {"width": 1.5}},
+            marker=marker | {"line": {"width": 1.5}},
             customdata=[[i] for i in places],
             cliponaxis=False,
-            hovertext=hover,
+            hovertext=[hover[i] for i in places],
             hoverinfo="text",
         )
         data.append(marks)
@@ -362,7 +345,7 @@ def timeline_figure(
         data,
         ink,
         height=260,
-        legend=ABOVE,
+        legend=ABOVE | {"orientation": "h"},
         xaxis=titled("step", showgrid=False, **steps),
         yaxis=titled(
             "largest difference",

@@ -8,12 +8,11 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from gradebook.analysis.comparison import Comparison, compare, row_weight
+from gradebook.analysis.comparison import compare
 from gradebook.analysis.formula import beside, first_sentence, worked
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import bug, load
-from gradebook.core.formatting import minus, pair, settled, signed
-from gradebook.engine.pipeline import Trace
+from gradebook.core.formatting import minus, pair, signed
 from gradebook.output.figures import picture
 from gradebook.output.panels import kind_of, panels, squashes, telling
 from gradebook.output.rendering import rendered
@@ -26,14 +25,12 @@ def handout(bug_name: str) -> str:
     shown = panels(comparison, scenario.telltale.kind)
     panel, log = telling(shown), squashes(shown)
     columns = list(scenario.rows[0])
+    results = map(pair, panel.correct, panel.faulty)
     body = [
-        [str(r), *(_cell(cells[name]) for name in columns), *pair(a, b)]
-        for r, (cells, a, b) in enumerate(
-            zip(scenario.rows, panel.correct, panel.faulty)
-        )
+        [str(number), *(_cell(cells[name]) for name in columns), *both]
+        for number, (cells, both) in enumerate(zip(scenario.rows, results))
     ]
     prompts = [str(cells["prompt"]) for cells in scenario.rows]
-    traces = (comparison.correct, comparison.faulty)
     return rendered(
         "handout.html.jinja",
         scenario=scenario,
@@ -45,10 +42,7 @@ def handout(bug_name: str) -> str:
         title=panel.title,
         symlog=log,
         pictures=[Markup(picture(panel, prompts, log)) for panel in shown],
-        worked=[
-            {"lines": lines, "gradient": _gradient(comparison, trace, row)}
-            for lines, trace in zip(worked(comparison, row), traces)
-        ],
+        worked=worked(comparison, row),
         says=[first_sentence(f) for f in (record.correct, record.faulty)],
         listings=beside(record.correct, record.faulty),
     )
@@ -62,23 +56,6 @@ def _cell(value: Any) -> str:
             return f"{len(value)} × {_cell(value[0])}"
         return " ".join(_cell(v) for v in value)
     return minus(f"{value:.4g}") if isinstance(value, float) else str(value)
-
-
-def _gradient(comparison: Comparison, trace: Trace, row: int) -> tuple[str, str] | None:
-    """The KL part at the row's first unmasked token, worked out, and its value."""
-    batch = comparison.batch
-    if trace.kl_gradient is None or batch.ref_logp is None:
-        return None
-    if not bool(trace.trained[row]):
-        return "KL part: 0, the row is not trained", ""
-    token = int(batch.mask[row].int().argmax())
-    gap = float(batch.ref_logp[row, token] - batch.logp[row, token])
-    weight = row_weight(batch, trace, row)
-    text = (
-        "KL part at a token: β (1 − exp(ref − logp)) × weight ="
-        f" {batch.settings.beta:g} × (1 − exp({signed(gap)})) × {weight:.3f}"
-    )
-    return text, signed(settled(float(trace.kl_gradient[row, token])), 5)
 
 
 # For a terminal

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from torch import Tensor
 
@@ -17,7 +18,6 @@ SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
 PARTS_OF_LOSS = {"loss": "loss", "policy_loss": "policy", "kl_loss": "KL"}
 
-Pair = tuple[Tensor, Tensor]
 Result = float | bool | int
 
 
@@ -33,7 +33,6 @@ class Panel:
 
     @property
     def differs(self) -> list[bool]:
-        """Row by row, whether the engines differ."""
         return [not same(a, b) for a, b in zip(self.correct, self.faulty)]
 
     def of(self, rows: Sequence[int]) -> Panel:
@@ -43,19 +42,21 @@ class Panel:
         return Panel(self.title, sides[0], sides[1], flipped)
 
 
-def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
+def results(comparison: Comparison, kind: str) -> list[tuple[str, list[Tensor]]]:
     """Title, and both engines' values a row, of each panel of a tell-tale: the
     advantage, or the parts of the gradient as sums over the row's tokens."""
-    correct, faulty = comparison.correct, comparison.faulty
-    if kind != GRADIENT or correct.gradient is None:
-        return [("advantage", (correct.advantage, faulty.advantage))]
-    parts = ["policy"] if comparison.batch.ref_logp is None else ["policy", "kl"]
+    traces = comparison.correct, comparison.faulty
+    if kind != GRADIENT or comparison.batch.logp is None:
+        return [("advantage", [trace.advantage for trace in traces])]
+    parts = {"policy": "policy_gradient", "KL": "kl_gradient"}
+    if comparison.batch.ref_logp is None:
+        del parts["KL"]
     return [
         (
-            f"{part.replace('kl', 'KL')} part of the gradient",
-            tuple(getattr(t, f"{part}_gradient").sum(-1) for t in (correct, faulty)),
+            f"{part} part of the gradient",
+            [getattr(trace, field).sum(-1) for trace in traces],
         )
-        for part in parts
+        for part, field in parts.items()
     ]
 
 
@@ -128,11 +129,11 @@ def telling(shown: Sequence[Panel]) -> Panel:
 def summary(comparison: Comparison, kind: str) -> str:
     """The telling panel in one sentence."""
     panel = telling(panels(comparison, kind))
+    rows = range(len(panel.correct))
     apart, flipped = (
-        [row for row, marked in enumerate(rows) if marked]
-        for rows in (panel.differs, panel.flips)
+        list(compress(rows, marks)) for marks in (panel.differs, panel.flips)
     )
-    return in_words(panel.title.split(" (")[0], len(panel.correct), apart, flipped)
+    return in_words(panel.title.split(" (")[0], len(rows), apart, flipped)
 
 
 def in_words(
@@ -144,8 +145,8 @@ def in_words(
         return f"Both engines agree on all {rows} rows."
     sentence = f"{len(apart)} of {rows} rows differ in {title}"
     if flipped:
-        more = len(flipped) - 6
         sentence += "; the sign flips on row" + "s" * (len(flipped) > 1)
         sentence += f" {', '.join(map(str, flipped[:6]))}"
+        more = len(flipped) - 6
         sentence += f" and {more} more" if more > 0 else ""
     return sentence + "."

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv as csv_files
 import hashlib
 import inspect
-import io
 import math
 import re
 from typing import Any, NamedTuple
 
+import pandas as pd
 from torch import Tensor
 
 from gradebook.analysis import laws
@@ -37,17 +36,14 @@ def csv(state: State) -> str:
     no value. Raises GradebookError where the batch cannot be read."""
     comparison, typed = compared(state), state.table.values()
     batch = comparison.batch
-    sides = {"correct": comparison.correct, "faulty": comparison.faulty}
-    columns: dict[str, list[Any]] = {"row": [*range(batch.rows)]}
-    columns["prompt"] = typed["prompt"]
+    columns: dict[str, Any] = {"row": range(batch.rows), "prompt": typed["prompt"]}
     for name in ("reward", "eos", "step", "steps", "kept_steps"):
         columns[name] = getattr(batch, name).tolist()
     per_token = of_kind("tokens", "list")
-    for name in typed:
-        if name not in columns and name not in per_token:
-            columns[name] = typed[name]
+    columns |= {n: v for n, v in typed.items() if n not in (*columns, *per_token)}
     columns |= _by_token("t", batch.mask)
     columns |= _by_token("logp_t", batch.logp) | _by_token("ref_logp_t", batch.ref_logp)
+    sides = {"correct": comparison.correct, "faulty": comparison.faulty}
     for stage in ROW_STAGES:
         for side, trace in sides.items():
             columns[f"{side}_{stage}"] = getattr(trace, stage).tolist()
@@ -55,27 +51,20 @@ def csv(state: State) -> str:
         columns |= _by_token(f"{side}_policy_gradient_t", trace.policy_gradient)
         columns |= _by_token(f"{side}_kl_gradient_t", trace.kl_gradient)
         if trace.loss is not None:
-            columns[f"{side}_loss_of_the_batch"] = [float(trace.loss)] * batch.rows
-    out = io.StringIO()
-    writer = csv_files.writer(out)
-    for line in (columns, *zip(*columns.values())):
-        writer.writerow(map(_cell, line))
-    return out.getvalue()
+            columns[f"{side}_loss_of_the_batch"] = float(trace.loss)
+    return pd.DataFrame(columns).map(_cell).to_csv(index=False)
 
 
 def _by_token(stem: str, values: Tensor | None) -> dict[str, list[Any]]:
-    if values is None:
-        return {}
-    return {f"{stem}{t + 1}": values[:, t].tolist() for t in range(values.shape[1])}
+    lists = [] if values is None else values.T.tolist()
+    return {f"{stem}{t + 1}": cells for t, cells in enumerate(lists)}
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
         safe = value.encode("utf-8", "replace").decode()
         return FORMULA.sub(r"\1\2'\3", safe)
-    if isinstance(value, bool):
-        return int(value)
-    return "" if isinstance(value, float) and math.isnan(value) else value
+    return int(value) if isinstance(value, bool) else value
 
 
 # A scenario file, which a page opens as one of its cases

@@ -242,7 +242,7 @@ def test_each_step_is_a_link_to_its_case_or_its_training_runs(sheet):
     assert {q["s"] for q in opened} == named | after
     for query in queries:
         found = decode(query)
-        assert found.covered and found.problems == ()
+        assert found.covered and not found.problem
     trained = [q["bug"] for q in links if "s" not in q]
     assert trained == [step.bug for step in plan() if step.trains]
 
