@@ -18,6 +18,7 @@ SQUASHED = 30.0
 """Beyond this ratio of largest to typical value a linear axis hides rows."""
 PARTS_OF_LOSS = {"loss": "loss", "policy_loss": "policy", "kl_loss": "KL"}
 
+Pair = tuple[Tensor, Tensor]
 Result = float | bool | int
 
 
@@ -42,19 +43,19 @@ class Panel:
         return Panel(self.title, sides[0], sides[1], flipped)
 
 
-def results(comparison: Comparison, kind: str) -> list[tuple[str, list[Tensor]]]:
+def results(comparison: Comparison, kind: str) -> list[tuple[str, Pair]]:
     """Title, and both engines' values a row, of each panel of a tell-tale: the
     advantage, or the parts of the gradient as sums over the row's tokens."""
     traces = comparison.correct, comparison.faulty
     if kind != GRADIENT or comparison.batch.logp is None:
-        return [("advantage", [trace.advantage for trace in traces])]
+        return [("advantage", (traces[0].advantage, traces[1].advantage))]
     parts = {"policy": "policy_gradient", "KL": "kl_gradient"}
     if comparison.batch.ref_logp is None:
         del parts["KL"]
     return [
         (
             f"{part} part of the gradient",
-            [getattr(trace, field).sum(-1) for trace in traces],
+            tuple(getattr(trace, field).sum(-1) for trace in traces),
         )
         for part, field in parts.items()
     ]
