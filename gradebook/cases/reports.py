@@ -39,7 +39,7 @@ from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import STAGES
 
 ROUNDS = 12
-"""Reports of a game, unless every false alarm is asked for."""
+"""Reports of a game."""
 AGREED = ("fixed", "open")
 """The statuses of reports that nobody disputes."""
 
@@ -50,13 +50,11 @@ class Report:
 
     number  its place in the game, from 0
     seed    of the game
-    every   the game has every false alarm
     """
 
     number: int
     seed: str
     source: Scenario | Alarm
-    every: bool = False
 
     @property
     def is_bug(self) -> bool:
@@ -76,8 +74,7 @@ class Report:
     @property
     def question(self) -> str:
         """The report's name in a room. It says nothing about the answer."""
-        kind = "every" if self.every else "report"
-        return f"{kind}-{self.seed}-{self.number}"
+        return f"report-{self.seed}-{self.number}"
 
     def case(self, answered: bool) -> PlainCase:
         """The report's batch for a draft and a board. Before the answer it
@@ -95,33 +92,23 @@ class Report:
         )
 
 
-def game(seed: str, every: bool = False) -> tuple[Report, ...]:
-    """The reports of a game, in order.
-
-    every  with every false alarm and as many bugs; otherwise ROUNDS reports,
-           of which about half are bugs
-    """
+def game(seed: str) -> tuple[Report, ...]:
+    """The reports of a game, in order. About half are bugs."""
 
     def shuffled(kind: str, sources: Iterable[Scenario | Alarm]) -> list[Any]:
         return sorted(sources, key=lambda source: _draw(seed, kind, source.name))
 
     real = [case for case in map(load, BUGS) if case.status in AGREED]
-    lures = shuffled("alarm", alarms())
-    taken = len(lures)
-    if not every:
-        taken = ROUNDS // 2 + int(_draw(seed, "share"), 16) % 3 - 1
-        lures = lures[: ROUNDS - taken]
-    chosen = shuffled("order", [*lures, *shuffled("bug", real)[:taken]])
-    return tuple(
-        Report(number, seed, source, every) for number, source in enumerate(chosen)
-    )
+    bugs = ROUNDS // 2 + int(_draw(seed, "share"), 16) % 3 - 1
+    lures = shuffled("alarm", alarms())[: ROUNDS - bugs]
+    chosen = shuffled("order", [*lures, *shuffled("bug", real)[:bugs]])
+    return tuple(Report(number, seed, source) for number, source in enumerate(chosen))
 
 
 def named(question: str) -> Report | None:
     """The report that has this name in a room, if it is one's."""
-    kind, seed, *_ = f"{question}-".split("-")
-    reports = game(seed, kind == "every")
-    return next((r for r in reports if r.question == question), None)
+    _, seed, *_ = f"{question}-".split("-")
+    return next((r for r in game(seed) if r.question == question), None)
 
 
 def _draw(*parts: str) -> str:

@@ -21,7 +21,6 @@ from gradebook.ui.rooms import bar, seat
 
 PAGE = "bug_or_not"
 KEYS = {"b": "bug", "n": "not", "ArrowRight": "next"}
-EVERY = "Play with every false alarm"
 
 
 def bug_or_not() -> None:
@@ -43,7 +42,7 @@ def bug_or_not() -> None:
 
 
 def _alone(game: Quiz) -> None:
-    address.put(quiz.start_of(game))
+    address.put(address.game_link(game.seed))
     report = game.report
     if report is None:
         return _result(game)
@@ -53,14 +52,9 @@ def _alone(game: Quiz) -> None:
             "Each report is about a trainer. Some describe a real bug, others"
             " only look like one. Judge each by its claim and its batch."
         )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        judged = [report for report in game.reports if report.number in game.answers]
-        so_far = f" · {quiz.score(judged, game.answers)}" if judged else ""
-        st.markdown(f"**Report {game.at + 1} of {len(game.reports)}**{so_far}")
-        if not judged and not game.at:
-            label = f"Play {ROUNDS} reports" if game.every else EVERY
-            again = partial(_new, not game.every)
-            st.button(label, "quiz-other", on_click=again, type="tertiary")
+    judged = [report for report in game.reports if report.number in game.answers]
+    so_far = f" · {quiz.score(judged, game.answers)}" if judged else ""
+    st.markdown(f"**Report {game.at + 1} of {len(game.reports)}**{so_far}")
     with st.container(key="predict-report"):
         st.markdown(quiz.claim(report))
         if choice is None:
@@ -77,20 +71,13 @@ def _alone(game: Quiz) -> None:
     _shown(game, report, True, right)
 
 
-def _new(every: bool) -> None:
-    keys.QUIZ.put(Quiz(address.new_seed(), every))
-
-
 def _result(game: Quiz) -> None:
     quiz.score_card(game.answers, game.reports)
     with st.container(horizontal=True):
-        label, new = f"Play {ROUNDS} others", partial(_new, False)
+        label, new = f"Play {ROUNDS} others", keys.QUIZ.drop
         st.button(label, "quiz-again", on_click=new, type="primary")
-        st.button(EVERY, "quiz-every", on_click=partial(_new, True))
         st.button("Look at them again", "quiz-back", on_click=partial(game.go, 0))
-    st.markdown("The same reports for a colleague, from the start:")
-    link = address.whole(quiz.start_of(game))
-    st.code(link, language=None, wrap_lines=True)
+    address.colleague("The same reports", game.seed)
 
 
 def _shown(

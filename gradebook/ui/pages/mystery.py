@@ -7,7 +7,7 @@ trainer's advantages and the batch, and nothing of any other stage.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import Any
@@ -16,12 +16,11 @@ import streamlit as st
 import torch
 from streamlit.delta_generator import DeltaGenerator
 
-from gradebook.analysis.challenges import changes
 from gradebook.analysis.comparison import Comparison, same
 from gradebook.bugs import BUGS, swap
 from gradebook.cases.scenario import FOLDER, PlainCase, bug
 from gradebook.cases.schema import read_part
-from gradebook.cases.state import State, start
+from gradebook.cases.state import State
 from gradebook.core.errors import GradebookError
 from gradebook.core.formatting import counted
 from gradebook.engine.pipeline import CORRECT, STAGES, run
@@ -33,7 +32,6 @@ from gradebook.ui.parts.address import bug_files, carried
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts
 
-FILE = FOLDER / "games" / "mystery.toml"
 NONE = ""
 """Stands for the trainer without a bug."""
 DIGITS = 5
@@ -44,7 +42,6 @@ AGREES = "The trainer's advantages for this batch are correct."
 SAID = "The trainer's advantages for this batch. You see nothing else of it."
 HINTS = {
     "rows": ("Which rows of this batch are wrong?", 2),
-    "half": ("Strike out half of the bugs", 3),
     "stage": ("Name the stage", 4),
 }
 """What each says, and what it costs in edits."""
@@ -52,17 +49,12 @@ WRONG = 3
 """What a wrong name costs, in edits."""
 
 
-class Crash(GradebookError):
-    """The trainer stops with an error where the correct one does not."""
-
-
 def look(name: str, state: State) -> Comparison:
     """What the trainer with the bug `name` (or NONE) gives for the state:
     the trainer beside itself, for a board that shows one engine. Its
     advantages are rounded to DIGITS.
 
-    Raises GradebookError where the state cannot be read, or where no trainer
-    can compute it, and Crash where only this one stops.
+    Raises GradebookError where no trainer, or not this one, can compute it.
     """
     batch = state.batch()
     trace = run(CORRECT, batch)
@@ -70,7 +62,7 @@ def look(name: str, state: State) -> Comparison:
         trace = run(swap(name).engine, batch) if name else trace
     except GradebookError:
         clue = "The trainer stopped with an error on this batch. That is a clue, too."
-        raise Crash(clue) from None
+        raise GradebookError(clue) from None
     values = [float(f"{x:.{DIGITS}g}") for x in trace.advantage.tolist()]
     rounded = replace(trace, advantage=torch.tensor(values, dtype=torch.float64))
     return Comparison(batch, rounded, rounded)
@@ -81,22 +73,15 @@ def odd_rows(name: str, state: State) -> list[int]:
     correct = look(NONE, state).faulty.advantage
     try:
         seen = look(name, state).faulty.advantage
-    except Crash:
+    except GradebookError:
         return list(range(len(correct)))
     return (~same(seen, correct)).nonzero().flatten().tolist()
 
 
-def edits(states: Sequence[State]) -> int:
-    """How many edits lead from each state to the next: cells, settings and
-    rows that changed, and 1 for another order."""
-    return sum(max(changes(a, b).count, 1) for a, b in zip(states, states[1:]))
-
-
 @cache
-def first_state() -> State:
-    """The batch with which every game begins. Raises GradebookError where
-    the file cannot be read."""
-    return start(read_part(PlainCase, FILE, name="mystery").as_scenario())
+def first_case() -> PlainCase:
+    """The batch with which every game begins."""
+    return read_part(PlainCase, FOLDER / "games" / "mystery.toml", name="mystery")
 
 
 @cache
@@ -112,17 +97,15 @@ def hidden(seed: str) -> str:
     that is added later changes few old games.
     """
 
-    return max(suspects(), key=partial(drawn, seed, "mystery"))
+    def drawn(name: str) -> str:
+        return hashlib.sha256(f"{seed}\nmystery\n{name}".encode()).hexdigest()
 
-
-def drawn(seed: str, use: str, name: str) -> str:
-    """The number that a name draws from the seed."""
-    return hashlib.sha256(f"{seed}\n{use}\n{name}".encode()).hexdigest()
+    return max(suspects(), key=drawn)
 
 
 def stage_of(name: str) -> str:
-    """The stage in which the bug is, or NONE."""
-    return bug(name).stage if name else NONE
+    """The stage in which the bug is, or NO_STAGE."""
+    return bug(name).stage if name else NO_STAGE
 
 
 @dataclass
@@ -153,7 +136,7 @@ class Game:
     """
 
     seed: str
-    log: list[State] = field(default_factory=lambda: [first_state()])
+    log: list[State] = field(default_factory=list)
     hints: list[tuple[str, str]] = field(default_factory=list)
     wrong: int = 0
     over: str = ""
@@ -167,25 +150,18 @@ class Game:
     @cached_property
     def draft(self) -> Draft:
         """The batch on the board."""
-        return Trainer(first_state().scenario, name=self.name)
+        return Trainer(first_case().as_scenario(), name=self.name)
 
     @cached_property
     def end(self) -> Draft:
         """The batch of the finished game, with both engines."""
-        start = self.draft.scenario
-        case = PlainCase(
-            name=f"mystery-{self.seed}",
-            title="Mystery trainer",
-            rows=start.rows,
-            settings=start.settings,
-            bugs=(self.name,) if self.name else (),
-        )
-        end = Draft(case.as_scenario())
+        bugs = (self.name,) if self.name else ()
+        end = Draft(replace(first_case(), bugs=bugs).as_scenario())
         end.edit(table=self.draft.table, typed=self.draft.state.typed)
         return end
 
     def note(self) -> int:
-        """The number of the batch in the log. A new one costs its edits."""
+        """The number of the batch in the log. A new one is an edit."""
         state = self.draft.state
         for number, batch in enumerate(self.log):
             if state.same_batch(batch):
@@ -197,7 +173,7 @@ class Game:
     def cost(self) -> int:
         """The score so far, in edits. Less is better."""
         costs = sum(HINTS[hint][1] for hint, _ in self.hints)
-        return edits(self.log) + costs + WRONG * self.wrong
+        return max(len(self.log) - 1, 0) + costs + WRONG * self.wrong
 
     def guess(self, stage: str | None, name: str | None) -> None:
         """The visitor names the stage and the bug. The right name ends the game."""
@@ -206,29 +182,19 @@ class Game:
             return
         self.wrong += 1
         self.reply = "Neither the stage nor the bug is right."
-        if stage == (stage_of(self.name) or NO_STAGE):
+        if stage == stage_of(self.name):
             self.reply = "The stage is right, the bug is not."
 
     def take(self, hint: str) -> None:
         """A hint."""
-        stage = stage_of(self.name)
+        text = f"The stage is `{stage_of(self.name)}`."
         if hint == "rows":
             number = self.note()
             rows = ", ".join(map(str, odd_rows(self.name, self.log[number])))
             batch = f"batch {number}" if number else "the first batch"
             text = f"Rows of {batch} whose advantage is wrong: {rows or 'none'}."
-        elif hint == "half":
-            text = f"It is none of these: {', '.join(map(_title, self.half()))}."
-        else:
-            text = f"The stage is `{stage}`." if stage else "No stage is wrong."
         if (hint, text) not in self.hints:
             self.hints.append((hint, text))
-
-    def half(self) -> list[str]:
-        """Half of the bugs that it is not."""
-        draw = partial(drawn, self.seed, "half")
-        others = sorted(set(suspects()) - {self.name, NONE}, key=draw)
-        return others[: len(others) // 2]
 
 
 def read(query: Mapping[str, str]) -> Game:
@@ -281,9 +247,8 @@ def _rest(game: Game, main: DeltaGenerator, side: DeltaGenerator) -> None:
         st.markdown(words.titled("Hints", "A hint counts as edits.", level=3))
         with st.container(horizontal=True):
             for hint, (label, cost) in HINTS.items():
-                taken = hint != "rows" and hint in dict(game.hints)
                 text, key = f"{label} ({cost} edits)", f"mystery-hint-{hint}"
-                if st.button(text, key=key, disabled=taken):
+                if st.button(text, key=key):
                     game.take(hint)
                     st.rerun()
         for _, text in game.hints:
@@ -298,20 +263,19 @@ def _name(game: Game) -> None:
         " drag is one edit. Going back in the history is free."
     )
     st.markdown(words.titled("Name it", text, level=3))
-    left: dict[str, list[str]] = {}
-    struck = game.half() if "half" in dict(game.hints) else ()
-    for name in sorted(set(suspects()) - set(struck)):
-        left.setdefault(stage_of(name) or NO_STAGE, []).append(name)
+    by_stage: dict[str, list[str]] = {}
+    for name in sorted(suspects()):
+        by_stage.setdefault(stage_of(name), []).append(name)
     stage = st.pills(
         "Stage",
-        [stage for stage in (*STAGES, NO_STAGE) if stage in left],
+        [stage for stage in (*STAGES, NO_STAGE) if stage in by_stage],
         format_func=lambda stage: "no stage" if stage == NO_STAGE else stage,
         key=f"mystery-stage-{game.seed}",
         wrap=True,
     )
     suspect = stage and st.pills(
         "Bug",
-        left[stage],
+        by_stage[stage],
         format_func=_title,
         key=f"mystery-bug-{game.seed}-{stage}",
         wrap=True,
@@ -325,7 +289,7 @@ def _name(game: Game) -> None:
             game.over = "You gave up after"
             st.rerun()
         if st.button("Another trainer", key="mystery-new"):
-            _new()
+            keys.MYSTERY.drop()
             st.rerun()
     if game.reply:
         st.markdown(f"**{game.reply}**")
@@ -333,10 +297,6 @@ def _name(game: Game) -> None:
 
 def _title(name: str) -> str:
     return words.plain(bug(name).title) if name else "No bug: the trainer is correct"
-
-
-def _new() -> None:
-    keys.MYSTERY.put(Game(address.new_seed()))
 
 
 def _over(game: Game) -> None:
@@ -353,9 +313,12 @@ def _over(game: Game) -> None:
         if name:
             label, file = f"Open: {_title(name)}", bug_files()[name]
             st.page_link(file, label=label, query_params=carried())
-        st.button("Another trainer", key="mystery-new", type="primary", on_click=_new)
+        st.button(
+            "Another trainer",
+            key="mystery-new",
+            type="primary",
+            on_click=keys.MYSTERY.drop,
+        )
     heart(game.end, "sign", covered=not name, said="" if name else AGREES)
     st.fragment(shortcuts, key="rest")(game.end)
-    st.markdown("The same trainer for a colleague, from the start:")
-    link = address.whole(address.game_link(game.seed))
-    st.code(link, language=None, wrap_lines=True)
+    address.colleague("The same trainer", game.seed)

@@ -230,18 +230,19 @@ def game(key: keys.Key[Game | None], read: Callable[[Mapping[str, str]], Game]) 
     return held
 
 
-def new_seed() -> str:
-    """The seed of a new game."""
-    return secrets.token_hex(4).upper()
-
-
 def seed_of(query: Mapping[str, str]) -> str:
     """The link's seed, or a new one where it has none that is usable."""
     seed = query.get("seed", "")
     usable = seed.isascii() and seed.isalnum() and len(seed) <= 40
-    return seed if usable else new_seed()
+    return seed if usable else secrets.token_hex(4).upper()
 
 
 def game_link(seed: str, **others: str) -> dict[str, str]:
     """The link of a game."""
     return {"v": VERSION, "seed": seed, **others}
+
+
+def colleague(what: str, seed: str) -> None:
+    """The link of a finished game."""
+    st.markdown(f"{what} for a colleague, from the start:")
+    st.code(whole(game_link(seed)), language=None, wrap_lines=True)

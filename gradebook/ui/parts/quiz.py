@@ -23,21 +23,20 @@ CHOICES = ("A bug", "Not a bug")
 
 @dataclass
 class Quiz:
-    """Where a visitor stands in a game.
+    """Where a visitor stands in a game, whose link is the seed.
 
     at       the round that is shown, from 0; past the last one the result
     answers  by round, an index into CHOICES
     """
 
     seed: str
-    every: bool = False
     at: int = 0
     answers: dict[int, int] = field(default_factory=dict)
 
     @property
     def reports(self) -> tuple[Report, ...]:
         """The reports of the game, in order."""
-        return game(self.seed, self.every)
+        return game(self.seed)
 
     @property
     def report(self) -> Report | None:
@@ -58,20 +57,14 @@ class Quiz:
             self.at += 1
 
 
-def start_of(quiz: Quiz) -> dict[str, str]:
-    """The link of the game before its first answer."""
-    return game_link(quiz.seed, **({"every": "1"} if quiz.every else {}))
-
-
 def round_link(quiz: Quiz) -> dict[str, str]:
     """The link of the game at its round, without answers."""
-    return start_of(quiz) | {"round": str(quiz.at + 1)}
+    return game_link(quiz.seed, round=str(quiz.at + 1))
 
 
 def read(query: Mapping[str, str]) -> Quiz:
     """The game of a link. Never raises; what makes no sense is left out."""
-    quiz = Quiz(seed_of(query), query.get("every") == "1")
-    text = query.get("round", "")
+    quiz, text = Quiz(seed_of(query)), query.get("round", "")
     if text.isascii() and text.isdigit():
         quiz.at = max(0, min(int(text) - 1, len(quiz.reports)))
     return quiz
@@ -141,27 +134,24 @@ def numbers_of(report: Report, draft: Draft) -> None:
                 f" differs is `{both.diverging[0]}`."
             )
         return
-    body = []
+    body, beside = [], False
     for evidence in alarm.evidence:
         try:
             shown = in_words(numbers(evidence, both.batch))
         except GradebookError as error:
             shown = words.place(error)
         mark = "" if by_engine(evidence) else " †"
+        beside = beside or bool(mark)
         where = "the board's" if evidence.rows is None else "another batch"
         body.append([evidence.says + mark, shown, where])
-    sentences = [words.plain(alarm.note)]
-    if not all(map(by_engine, alarm.evidence)):
-        sentences.insert(
-            0,
-            "† Not by the engine: a formula beside it computes this now,"
-            " since the report is about code that the engine does not have.",
+    text = words.plain(alarm.note)
+    if beside:
+        text = (
+            "† Not by the engine: a formula beside it computes this now, since the"
+            f" report is about code that the engine does not have. {text}"
         )
-    if any(map(by_engine, alarm.evidence)):
-        engine = "The engine computes them now, and again after each edit."
-        sentences.insert(0, engine)
-    title, text = "The numbers that settle it", " ".join(sentences)
-    st.markdown(words.titled(title, text, level=3))
+    text = f"They are computed now, and again after each edit. {text}"
+    st.markdown(words.titled("The numbers that settle it", text, level=3))
     table(["what", "numbers", "batch"], body, label="what settles the report")
 
 
