@@ -65,12 +65,8 @@ FULL = """<!doctype html><title>Gradebook is full</title>
 <p>Everybody who is here already goes on. Try again in a few minutes.</p>"""
 
 
-class TooLarge(Exception):
-    """A body is longer than its request may have."""
-
-
 class Security:
-    """Refuses what could stop the server, and adds headers and the cookie.
+    """Refuses what could stop the server, and adds headers and the cookies.
 
     parked  the bytes of uploads that each session holds
     origins further origins that may send requests, as "https://host"
@@ -91,28 +87,57 @@ class Security:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             return await self.app(scope, receive, send)
-        asked = HTTPConnection(scope)
-        if self._is_foreign(asked):
-            return await _refuse(scope, receive, send, 403, "another site's request")
-        if scope["type"] == "websocket":
-            return await self._socket(scope, receive, send)
-        if scope["path"] == own_path("/_stcore/metrics"):
-            return await _refuse(scope, receive, send, 404, "not found")
-        if "text/html" in asked.headers.get("accept", "") and self._is_full():
-            page = HTMLResponse(FULL, 503, headers=HEADERS | {"Retry-After": "60"})
-            return await page(scope, receive, send)
-        uploads, answer = own_path("/_stcore/upload_file/"), _with_headers(asked, send)
-        if scope["method"] == "PUT" and scope["path"].startswith(uploads):
-            session = scope["path"].removeprefix(uploads).split("/")[0]
-            await self._upload(scope, receive, answer, session)
-        else:
-            await self._bounded(scope, receive, answer, MOST_BODY)
+        asked, is_socket = HTTPConnection(scope), scope["type"] == "websocket"
+        length, session = _length(asked), "" if is_socket else _uploads_to(scope)
+        refusal = self._refusal(asked, session, length)
+        if refusal is not None:
+            if is_socket:  # before it is accepted: an HTTP answer
+                await receive()
+                if "websocket.http.response" not in scope.get("extensions", {}):
+                    return await send({"type": "websocket.close", "code": 1008})
+            return await refusal(scope, receive, send)
+        # What is open or on its way counts for the requests beside it.
+        self._sockets += is_socket
+        self._coming[session] += length
+        try:
+            answer = _answering(asked, send)
+            if is_socket:
+                return await self.app(scope, receive, answer)
+            await self._bounded(
+                scope, receive, answer, length if session else MOST_BODY
+            )
+        finally:
+            self._sockets -= is_socket
+            self._coming[session] -= length
+
+    def _refusal(
+        self, asked: HTTPConnection, session: str, length: int
+    ) -> Response | None:
+        """The answer to a request that is refused unread. It uploads a file of so
+        many bytes to the session, where that is not ''."""
+        is_socket = asked.scope["type"] == "websocket"
+        reads = not is_socket and asked.scope["method"] in ("GET", "HEAD")
+        if not reads and self._is_foreign(asked):
+            return _no(403, "another site's request")
+        if asked.scope["path"] == own_path("/_stcore/metrics"):
+            return _no(404, "not found")
+        is_page = "text/html" in asked.headers.get("accept", "")
+        if (is_socket or is_page) and self._is_full():
+            return HTMLResponse(FULL, 503, headers=HEADERS | {"Retry-After": "60"})
+        if not session:
+            return _no(413, "too large") if length > MOST_BODY else None
+        if not length:
+            return _no(411, "no length")
+        held = Counter(self._parked()) + self._coming
+        of_session, of_server = held[session] + length, held.total() + length
+        if of_session > MOST_OF_SESSION or of_server > MOST_OF_SERVER:
+            return _no(413, "too many uploads")
+        return None
 
     def _is_foreign(self, asked: HTTPConnection) -> bool:
         """A page of another site asks: a browser says so in Origin."""
         origin = asked.headers.get("origin")
-        reads = asked["type"] == "http" and asked["method"] in ("GET", "HEAD")
-        if origin is None or reads:
+        if origin is None:
             return False
         same = urlsplit(origin).netloc == asked.headers.get("host")
         return not same and origin not in self._origins()
@@ -120,69 +145,63 @@ class Security:
     def _is_full(self) -> bool:
         return (self._sockets + 1) * FILES_OF_ONE + SPARE_FILES > most_files()
 
-    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._is_full():
-            return await _refuse(scope, receive, send, 503, "full")
-
-        async def answer(message: Message) -> None:
-            """Names this server to the browser whose session it takes over."""
-            name = os.environ.get("GRADEBOOK_SERVER", "")
-            if message["type"] == "websocket.accept" and NAME.fullmatch(name):
-                message.setdefault("headers", [])
-                headers = MutableHeaders(scope=message)
-                headers.append("Set-Cookie", f"{ROUTE_COOKIE}={name}{COOKIE_RULES}")
-            await send(message)
-
-        self._sockets += 1
-        try:
-            await self.app(scope, receive, answer)
-        finally:
-            self._sockets -= 1
-
-    async def _upload(
-        self, scope: Scope, receive: Receive, send: Send, session: str
-    ) -> None:
-        """An upload says how long it is, and both limits hold while others
-        are on their way."""
-        length = _length(scope)
-        if length is None:
-            return await _refuse(scope, receive, send, 411, "no length")
-        held = Counter(self._parked()) + self._coming
-        of_session, of_server = held[session] + length, held.total() + length
-        if of_session > MOST_OF_SESSION or of_server > MOST_OF_SERVER:
-            return await _refuse(scope, receive, send, 413, "too many uploads")
-        self._coming[session] += length
-        try:
-            await self._bounded(scope, receive, send, length)
-        finally:
-            self._coming[session] -= length
-
     async def _bounded(
         self, scope: Scope, receive: Receive, send: Send, most: int
     ) -> None:
-        """The application, which reads at most so many bytes."""
-        if (_length(scope) or 0) > most:
-            return await _refuse(scope, receive, send, 413, "too large")
-        came, began = 0, False
+        """The application, once its body of at most so many bytes is read."""
+        messages: list[Message] = []
+        while not messages or messages[-1].get("more_body", False):
+            messages.append(await receive())
+            most -= len(messages[-1].get("body", b""))
+            if most < 0:
+                return await _no(413, "too large")(scope, receive, send)
 
-        async def bounded() -> Message:
-            nonlocal came
-            message = await receive()
-            came += len(message.get("body", b""))
-            if came > most:
-                raise TooLarge
-            return message
+        async def read() -> Message:
+            return messages.pop(0) if messages else await receive()
 
-        async def noted(message: Message) -> None:
-            nonlocal began
-            began = True
-            await send(message)
+        await self.app(scope, read, send)
 
-        try:
-            await self.app(scope, bounded, noted)
-        except TooLarge:
-            if not began:
-                await _refuse(scope, receive, send, 413, "too large")
+
+def _uploads_to(scope: Scope) -> str:
+    """The session that a request uploads a file to, '' for any other request."""
+    uploads = own_path("/_stcore/upload_file/")
+    if scope["method"] != "PUT" or not scope["path"].startswith(uploads):
+        return ""
+    return scope["path"].removeprefix(uploads).split("/")[0]
+
+
+def _length(asked: HTTPConnection) -> int:
+    """How long the body is said to be, 0 where nothing is said."""
+    length = asked.headers.get("content-length", "")
+    return int(length) if length.isdecimal() else 0
+
+
+def _no(status: int, why: str) -> Response:
+    return PlainTextResponse(why, status, headers=HEADERS)
+
+
+def _answering(asked: HTTPConnection, send: Send) -> Send:
+    """Sends the headers of every answer, with a page the seat, and with a socket
+    the server's name to the browser whose session it takes over."""
+
+    async def answer(message: Message) -> None:
+        name = os.environ.get("GRADEBOOK_SERVER", "")
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for header, value in HEADERS.items():
+                headers.setdefault(header, value)
+            is_page = headers.get("content-type", "").startswith("text/html")
+            if is_page and not seat_of(asked.cookies):
+                seat = f"{SEAT_COOKIE}={secrets.token_urlsafe(18)}; Max-Age={A_DAY}"
+                secure = "; Secure" * (asked.scope["scheme"] == "https")
+                headers.append("Set-Cookie", seat + COOKIE_RULES + secure)
+        elif message["type"] == "websocket.accept" and NAME.fullmatch(name):
+            message.setdefault("headers", [])
+            cookie = f"{ROUTE_COOKIE}={name}{COOKIE_RULES}"
+            MutableHeaders(scope=message).append("Set-Cookie", cookie)
+        await send(message)
+
+    return answer
 
 
 def most_files() -> float:
@@ -198,40 +217,6 @@ def seat_of(cookies: Mapping[str, str]) -> str:
     """The seat that the browser came with, or ''."""
     seat = str(cookies.get(SEAT_COOKIE, ""))
     return seat if TOKEN.fullmatch(seat) else ""
-
-
-def _with_headers(asked: HTTPConnection, send: Send) -> Send:
-    """Sends the headers of every answer, and with a page the seat."""
-
-    async def answer(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-            is_page = headers.get("content-type", "").startswith("text/html")
-            if is_page and not seat_of(asked.cookies):
-                seat = f"{SEAT_COOKIE}={secrets.token_urlsafe(18)}; Max-Age={A_DAY}"
-                secure = "; Secure" * (asked.scope["scheme"] == "https")
-                headers.append("Set-Cookie", seat + COOKIE_RULES + secure)
-        await send(message)
-
-    return answer
-
-
-def _length(scope: Scope) -> int | None:
-    length = HTTPConnection(scope).headers.get("content-length", "")
-    return int(length) if length.isdecimal() else None
-
-
-async def _refuse(
-    scope: Scope, receive: Receive, send: Send, status: int, why: str
-) -> None:
-    answer: Response = PlainTextResponse(why, status, headers=HEADERS)
-    if scope["type"] == "websocket":  # before it is accepted: an HTTP answer
-        await receive()
-        if "websocket.http.response" not in scope.get("extensions", {}):
-            return await send({"type": "websocket.close", "code": 1008})
-    await answer(scope, receive, send)
 
 
 def parked() -> dict[str, int]:

@@ -84,7 +84,7 @@ classroom/room.py | if not LOOKED <= choice < MOST_CHOICES: | if not LOOKED <= c
 ui/parts/predict.py | return case in self.hidden or case not in self.guesses | return case not in self.guesses | ui/test_drafts.py
 classroom/room.py | room.revealed = sorted({*room.revealed} - {question}) | room.revealed = sorted({*room.revealed}) | classroom/test_room.py
 ui/parts/words.py | return html.escape(str(text)) | return str(text) | ui/test_words.py
-ui/security.py | if (_length(scope) or 0) > most: | if False: | ui/test_security.py
+ui/security.py | if length > MOST_BODY else None | if False else None | ui/test_security.py
 ui/board/view.py | short = float(f"{x:.7g}") | short = float(f"{x:.2g}") | ui/test_board.py
 ui/parts/stages.py | zip(names, (maps.correct.tolist(), maps.faulty.tolist())) | zip(names, (maps.faulty.tolist(), maps.correct.tolist())) | ui/test_page_controls.py
 """
