@@ -102,7 +102,7 @@ def test_a_link_that_is_opened_later_is_one_more_edit_and_a_way_back_none():
 
 def test_what_a_link_says_wrong_is_named_until_an_edit():
     tab = Tab(**LINK, row="99")
-    assert "'99'" in st.session_state["address"]["problems"][0]
+    assert "'99'" in st.session_state["address"]["problem"]
     reward("7")
     tab.run()
-    assert not st.session_state["address"]["problems"]
+    assert not st.session_state["address"]["problem"]

@@ -36,13 +36,13 @@ from gradebook.ui.rooms import seat
 def bug_page(name: str) -> None:
     """The whole page of the bug `name`."""
     address.arrive(name)
-    room.before(name)
+    room.follow(name)
     scenario = address.case(name)
     draft = drafts.of(scenario)
-    room.bar(name, scenario)
+    room.bar(scenario)
     covered = predict.covered(scenario.name)
     main = load(scenario.bug)
-    address.problems()
+    address.unread()
     with st.container(horizontal=True, key="title-line", vertical_alignment="bottom"):
         st.title(words.plain(main.title), anchor=False, width="content")
         st.html(f'<p class="gb-facts">{report.facts(scenario)}</p>', width="stretch")

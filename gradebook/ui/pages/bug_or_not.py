@@ -9,7 +9,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.reports import ROUNDS, Report
-from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
 from gradebook.ui.board.component import below, heart
 from gradebook.ui.parts import address, drafts, quiz
@@ -25,20 +24,17 @@ KEYS = {"b": "bug", "n": "not", "ArrowRight": "next"}
 
 def bug_or_not() -> None:
     """The whole page."""
-    bar.before(PAGE)
+    bar.follow(PAGE)
     st.title("Bug or not?", anchor=False)
-    try:
-        if seat.leads():
-            led = address.game(keys.QUIZ, quiz.read)
-            bar.play(PAGE, led, _shown)
-            address.put(quiz.round_link(led))
-        elif led_game := bar.game_of_lead(PAGE):
-            bar.play(PAGE, led_game, _shown)
-        else:
-            bar.about("", text="You play alone here.")
-            _alone(address.game(keys.QUIZ, quiz.read))
-    except GradebookError:  # the room was closed while the page ran
-        st.rerun()
+    if seat.leads():
+        led = address.game(keys.QUIZ, quiz.read)
+        bar.play(PAGE, led, _shown)
+        address.put(quiz.round_link(led))
+    elif led_game := bar.game_of_lead(PAGE):
+        bar.play(PAGE, led_game, _shown)
+    else:
+        bar.about("", text="You play alone here.")
+        _alone(address.game(keys.QUIZ, quiz.read))
 
 
 def _alone(game: Quiz) -> None:

@@ -16,7 +16,6 @@ from gradebook.cases.scenario import load
 from gradebook.cases.state import start, typed_settings
 from gradebook.cases.table import Table
 from gradebook.classroom.plan import TRAINING
-from gradebook.classroom.store import Position
 from gradebook.core.errors import GradebookError
 from gradebook.output.charts import curves_figure, dose_figure
 from gradebook.training.environments import KINDS
@@ -41,7 +40,6 @@ from gradebook.ui.parts.desk import DESK, PAGE, Desk, query_of, read_link, runs
 from gradebook.ui.parts.predict import SKIPPED, choices
 from gradebook.ui.parts.widget import chart, ink, offered
 from gradebook.ui.rooms import bar as room
-from gradebook.ui.rooms import seat
 
 LEAD = (
     "A small policy is trained twice, with the same seeds and the same luck: once"
@@ -56,12 +54,12 @@ LOOK = 0.5
 def consequences() -> None:
     """The whole page."""
     mine = DESK.get()
-    if query := room.before(PAGE) or address.arrived():
-        mine.run, mine.problems = read_link(query)
+    if query := room.follow(PAGE) or address.arrived():
+        mine.run, mine.problem = read_link(query)
         mine.arrivals += 1
     standing = _in_a_room(mine)
     st.title("Does it matter?")
-    address.unread(mine.problems)
+    address.unread(mine.problem)
     first, *columns = st.columns([3, 4, 4, 2], vertical_alignment="bottom")
     bug = first.selectbox(
         "Bug",
@@ -72,7 +70,7 @@ def consequences() -> None:
         label_visibility="collapsed",
     )
     if bug != mine.run.bug:
-        mine.problems = ()
+        mine.problem = ""
         mine.choose(default_run(bug))
     task = words.plain(mine.study.task)
     if standing and not standing.is_open or bug not in mine.guesses:
@@ -90,9 +88,8 @@ def _in_a_room(mine: Desk) -> room.Standing | None:
     comes; None without a room."""
     bug = mine.run.bug
     name, usual = TRAINING + bug, default_run(bug)
-    if seat.leads():
-        shown = mine.run if bug in mine.guesses else usual
-        room.move(Position(PAGE, name, query_string(query_of(shown))))
+    shown = mine.run if bug in mine.guesses else usual
+    room.move(PAGE, name, query_string(query_of(shown)))
     standing = room.about(name)
     if standing and standing.is_open:
         kinds: dict[int | None, str] = dict(enumerate(KINDS))

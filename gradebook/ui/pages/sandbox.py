@@ -35,7 +35,7 @@ def sandbox() -> None:
     draft = drafts.of(address.case(PAGE))
     bugs = draft.state.bugs
     st.title("Sandbox", anchor=False)
-    address.problems()
+    address.unread()
     main, side = st.columns([3, 1], gap="medium")
     # Each in a container of its own: see parts/widget.
     with side.container():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ast
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -124,7 +124,10 @@ def enter(page: str) -> None:
 
 def arrived() -> dict[str, str]:
     """The link that the visitor came with; empty without one, and once read."""
-    return own_query() if keys.ADDRESS.get().pop("unread", False) else {}
+    if not keys.ADDRESS.get().pop("unread", False):
+        return {}
+    address = st.query_params.to_dict()
+    return {name: text for name, text in address.items() if name not in OTHERS}
 
 
 def arrive(page: str) -> None:
@@ -133,11 +136,9 @@ def arrive(page: str) -> None:
     if not query:
         return
     link = decode(query, default=page)
-    scenario = link.state.scenario
-    problems = [link.problem] if link.problem else []
+    scenario, problem = link.state.scenario, link.problem
     if scenarios.page_of(scenario) != page:
-        foreign = f"This link belongs to another page, to the case {scenario.name!r}."
-        problems.insert(0, f"{foreign} This page is unchanged.")
+        problem = f"It belongs to another page, to the case {scenario.name!r}."
     else:
         keys.CASES.get()[page] = scenario.name
         draft = drafts.of(scenario)
@@ -145,7 +146,7 @@ def arrive(page: str) -> None:
             draft.become(link.state)
         if not link.covered and predict.covered(scenario.name):
             predict.progress().answer(scenario.name, predict.SKIPPED)
-    keys.ADDRESS.get()["problems"] = problems
+    keys.ADDRESS.get()["problem"] = problem
 
 
 def open_batch(state: State, note: str) -> NoReturn:
@@ -168,7 +169,7 @@ def depart(page: str) -> None:
     here = keys.ADDRESS.get()
     code = encode(drafts.of(case(page)).state, covered=True)
     if here.setdefault("code", code) != code:
-        here |= {"code": code, "problems": ()}
+        here |= {"code": code, "problem": ""}
     as_it_came = encode(start(scenarios.case(page)), covered=True)
     put({} if code == as_it_came else code)
 
@@ -189,28 +190,17 @@ def put(query: Mapping[str, str]) -> None:
         write(key="write-address", data=[{"came": came, "query": due}])
 
 
-def own_query() -> dict[str, str]:
-    """The page's own parameters, as they stand in the address."""
-    address = st.query_params.to_dict()
-    return {name: text for name, text in address.items() if name not in OTHERS}
-
-
 def whole(query: Mapping[str, str]) -> str:
     """The page's address with these parameters, to be sent."""
     here = str(st.context.url or "").split("?")[0]
     return f"{here}?{query_string(query)}"
 
 
-def problems() -> None:
-    """Says what of the page's own link could not be understood."""
-    unread(keys.ADDRESS.get().get("problems", ()))
-
-
-def unread(problems: Sequence[str]) -> None:
-    """Says what of a link could not be understood."""
-    if problems:
-        lines = "  \n".join(map(words.plain, problems))
-        st.warning(f"Parts of this link could not be read.  \n{lines}")
+def unread(problem: str = "") -> None:
+    """Says what of a link could not be understood: this, or what `arrive` noted."""
+    problem = problem or keys.ADDRESS.get().get("problem", "")
+    if problem:
+        st.warning(f"This link could not be read.  \n{words.plain(problem)}")
 
 
 def case(page: str) -> Scenario:

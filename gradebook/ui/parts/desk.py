@@ -36,7 +36,7 @@ class Desk:
               of '' was skipped
     results   run -> its curves, of each run that this session has seen
     idle      a run that was cancelled or failed, until Start
-    problems  what the link said that was not understood
+    problem   what the link said that was not understood
     error     why the last run has no result
     """
 
@@ -45,7 +45,7 @@ class Desk:
     guesses: dict[str, tuple[str, Run]] = field(default_factory=dict)
     results: dict[Run, Curves] = field(default_factory=dict)
     idle: Run | None = None
-    problems: tuple[str, ...] = ()
+    problem: str = ""
     error: str = ""
 
     @property
@@ -84,7 +84,7 @@ def query_of(run: Run) -> dict[str, str]:
     }
 
 
-def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
+def read_link(query: Mapping[str, str]) -> tuple[Run, str]:
     """The run of a link, and what was not understood in it; the link is then left out
     as a whole. Other parameters are passed over."""
     bug = query.get("bug", "")
@@ -100,9 +100,9 @@ def read_link(query: Mapping[str, str]) -> tuple[Run, tuple[str, ...]]:
         if texts[key] not in options:
             expected = expected or "one of " + ", ".join(options)
             then = "the bug's first run is shown"
-            return usual, (in_words(key, expected, repr(texts[key]), then),)
+            return usual, in_words(key, expected, repr(texts[key]), then)
     value, seeds = float(texts["value"]), int(texts["seeds"])
-    return Run(usual.bug, value, texts["optimizer"], seeds), ()
+    return Run(usual.bug, value, texts["optimizer"], seeds), ""
 
 
 def matter(bug: str) -> None:

@@ -1,7 +1,8 @@
 """The room at the top of a page.
 
 The lead sees the votes and reveals the answer; a learner votes, and follows
-the lead or not.
+the lead or not. The batch there is the learner's own; the lead's is one click away,
+as an edit that can be undone.
 """
 
 from __future__ import annotations
@@ -13,23 +14,27 @@ from urllib.parse import parse_qsl
 
 import streamlit as st
 
-from gradebook.cases.link import encode, query_string
+from gradebook.cases.link import decode, encode, query_string
 from gradebook.cases.reports import Report
-from gradebook.cases.scenario import Scenario
+from gradebook.cases.scenario import Scenario, load
 from gradebook.classroom.plan import CLOSING, OPENING
 from gradebook.classroom.room import Rooms
 from gradebook.classroom.store import LOOKED, Position, Room
 from gradebook.core.errors import GradebookError
 from gradebook.ui import keys
-from gradebook.ui.parts import address, drafts, plans, predict, quiz, words
+from gradebook.ui.parts import drafts, plans, predict, quiz, words
+from gradebook.ui.parts.address import (
+    bug_files,
+    carried,
+    page_files,
+    page_title,
+    presenting,
+)
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import Progress, choices
 from gradebook.ui.parts.quiz import CHOICES, Quiz
-from gradebook.ui.parts.widget import table
 from gradebook.ui.rooms import seat
-from gradebook.ui.rooms.news import follow, news, question, ways
-
-before = follow
+from gradebook.ui.rooms.news import news, question
 
 
 @dataclass(frozen=True)
@@ -42,20 +47,18 @@ class Standing:
     leads: bool = False
 
 
-def bar(page: str, scenario: Scenario) -> None:
+def bar(scenario: Scenario) -> None:
     """The room at the top of a bug's page; nothing without a room.
 
     Before the lead's reveal the page is covered, and an answer is a vote
     that may change. After it the page is open for everybody.
     """
-    name = scenario.name
-    moved(page, drafts.of(scenario))
-    standing = about(name, scenario=scenario)
+    standing = about(scenario.name, scenario=scenario)
     if standing and standing.is_open:
         guess = predict.SKIPPED if standing.vote is None else standing.vote
-        predict.progress().answer(name, guess)
+        predict.progress().answer(scenario.name, guess)
     elif standing:
-        predict.progress().hidden.add(name)
+        predict.progress().hidden.add(scenario.name)
 
 
 def about(
@@ -72,20 +75,23 @@ def about(
     if not seat.code():
         return None
     with st.container(border=True, key="room-bar"):
+        room = seat.here()
+        if room and room.led_by(seat.seat()):
+            return _lead(room, name)
         try:
-            room = seat.here()
-            if room and room.led_by(seat.seat()):
-                return _lead(room, name)
             if room:
-                return _learner(room.code, name, text, scenario)
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(
-                    f"Room **{words.plain(seat.code())}** is closed, and what it"
-                    " counted is deleted. Your own work stays."
-                )
-                _leave_button("Go on alone")
-        except GradebookError:  # the room was closed while the page ran
-            st.rerun()
+                seat.rooms().join(room.code, seat.seat(), name)
+                room = seat.rooms().room(room.code)
+                return _learner(room, name, text, scenario)
+            text = (
+                f"Room **{words.plain(seat.code())}** is closed, and what it counted"
+                " is deleted. Your own work stays."
+            )
+        except GradebookError as error:
+            text = words.plain(words.place(error))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(text)
+            _leave_button("Go on alone")
     return None
 
 
@@ -133,7 +139,7 @@ def space(scenario: Scenario) -> None:
 def _lead(room: Room, name: str) -> Standing:
     """The lead's line and what the room says."""
     revealed = name in room.revealed
-    within = address.presenting() or not revealed  # within the one line
+    within = presenting() or not revealed  # within the one line
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"Room **{room.code}**, you lead.")
         if not name:
@@ -155,42 +161,34 @@ def _lead(room: Room, name: str) -> Standing:
 
 
 def moved(page: str, draft: Draft) -> None:
-    """Tells the room where its lead stands."""
+    """Tells the room where its lead stands on a bug's page."""
     if seat.leads():
         link = query_string(encode(draft.state, covered=True))
-        move(Position(page, draft.scenario.name, link, draft.stage))
+        move(page, draft.scenario.name, link, draft.stage)
 
 
-def move(place: Position) -> None:
-    """The lead stands there."""
-    seat.act(Rooms.move, place)
+def move(page: str, question: str, link: str = "", stage: str = "") -> None:
+    """Tells the room where its lead stands."""
+    if seat.leads():
+        seat.act(Rooms.move, Position(page, question, link, stage))
 
 
 # A learner
 
 
-def _learner(
-    code: str, name: str, text: str, scenario: Scenario | None
-) -> Standing | None:
-    """Takes the seat at the question of this name, and draws a learner's line with
-    the votes; or says why there is no seat."""
-    try:
-        seat.rooms().join(code, seat.seat(), name)
-    except GradebookError as error:
-        st.warning(words.plain(words.place(error)))
-        _leave_button()
-        return None
+def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Standing:
+    """A learner's line with the votes, and the way to the lead, where that is at
+    another question; on a bug's page also the lead's batch."""
+    mine, place = room.votes(seat.seat()).get(name), room.position
 
     def switch() -> None:
         """The learner follows the lead from now on, or does not, on every page."""
         seat.act(Rooms.follow, keys.widget("room-follow"))
         keys.SEEN.drop()
 
-    room = seat.rooms().room(code)
-    vote = room.votes(seat.seat()).get(name)
-    text = _standing(room, name, vote) if name else text
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"Room **{code}**. {text}")
+        text = _standing(room, name, mine) if name else text
+        st.markdown(f"Room **{room.code}**. {text}")
         keys.show("room-follow", room.follows(seat.seat()))
         st.toggle(
             "Follow the lead",
@@ -200,18 +198,28 @@ def _learner(
             " own.",
         )
         _leave_button()
-        ways(room.position, name, scenario)
+        if place and place.page in page_files() and place.question != name:
+            title = page_title(page_files()[place.page])
+            if place.page in bug_files():
+                title = load(place.question).title
+            label = f"The lead is at “{words.plain(title)}”. Go there"
+            go = partial(keys.SEEN.put, True)
+            st.button(label, key="room-way", type="tertiary", on_click=go)
+        if scenario and place and place.question == name:
+            label, about = "Open the lead's batch", "Undo brings yours back."
+            take = partial(_take_batch, place)
+            st.button(label, key="room-batch", on_click=take, help=about)
     part = "" if not name else "split" if name in room.revealed else "so_far"
-    news(room, part, name, vote)
-    return Standing(name in room.revealed or vote == LOOKED, vote)
+    news(room, part, name, mine)
+    return Standing(name in room.revealed or mine == LOOKED, mine)
 
 
-def settle(code: str, own: str, progress: Progress, name: str) -> None:
-    """Uncovers the case once the lead has revealed it; the page's run follows.
-    The board asks for it, outside of a session's run."""
-    room = seat.rooms().read(code)
-    if room and name in room.revealed:
-        progress.answer(name, room.votes(own).get(name, predict.SKIPPED))
+def _take_batch(place: Position) -> None:
+    """The lead's batch as it stood, in place of the learner's own."""
+    state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
+    draft = drafts.of(state.scenario)
+    draft.become(state)
+    draft.stage = place.stage
 
 
 def _standing(room: Room, name: str, vote: int | None) -> str:
@@ -231,6 +239,38 @@ def _leave_button(label: str = "Leave the room") -> None:
     st.button(label, key="room-leave", on_click=seat.leave, type="tertiary")
 
 
+def follow(page: str) -> dict[str, str] | None:
+    """Takes a learner to the lead's question and stage, before the page is drawn:
+    a follower once for each of the lead's moves, others when they ask. The lead's
+    link where that is on this page already."""
+    room, seen, me = seat.here(), keys.SEEN.get(), seat.seat()
+    place = room.position if room and not room.led_by(me) else None
+    if room is None or place is None or place.heading == seen:
+        return None
+    if seen is not True and not room.follows(me):
+        return None
+    keys.SEEN.put(place.heading)
+    if place.page not in page_files():
+        return None
+    query = {}
+    if place.page in bug_files():
+        keys.CASES.get()[place.page] = place.question
+        drafts.of(load(place.question)).stage = place.stage
+    else:
+        query = dict(parse_qsl(place.link, True))
+    if place.page != page:
+        st.switch_page(page_files()[place.page], query_params=query | carried())
+    return query
+
+
+def settle(code: str, own: str, progress: Progress, name: str) -> None:
+    """Uncovers the case once the lead has revealed it; the page's run follows.
+    The board asks for it, outside of a session's run."""
+    room = seat.rooms().read(code)
+    if room and name in room.revealed:
+        progress.answer(name, room.votes(own).get(name, predict.SKIPPED))
+
+
 # The vote of a plan's step that opens neither a case nor training runs: of the
 # opening on the primer, and of the closing on the trainers' page
 
@@ -239,9 +279,8 @@ def asks(page: str) -> bool:
     """Asks the question of the page's step in a room. True while its answer is
     to be hidden."""
     step = OPENING if page == OPENING.page else CLOSING
-    before(page)
-    if seat.leads():
-        move(Position(page, step.question))
+    follow(page)
+    move(page, step.question)
     standing = about(step.question)
     if standing is None:
         return False
@@ -279,26 +318,24 @@ def play(page: str, game: Quiz, shown: Callable[[Quiz, Report, bool], None]) -> 
     """
     report = game.report
     question = report.question if report else f"result-{game.seed}"
-    leads, link = seat.leads(), query_string(quiz.round_link(game))
-    if leads:
-        move(Position(page, question, link))
+    move(page, question, query_string(quiz.round_link(game)))
     standing = about(question if report else "", text="The lead shows the result.")
     if standing is None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         if report:
             st.markdown(f"**Report {game.at + 1} of {len(game.reports)}**")
-        if leads:
+        if standing.leads:
             _onward(game, standing.is_open)
     if report is None:
-        return _result(seat.rooms().room(seat.code()), game, leads)
+        return _result(game, standing.leads)
     with st.container(key="predict-report"):
         st.markdown(quiz.claim(report))
         if standing.is_open:
             choice = standing.vote
             text = "" if choice is None else f"You said **{CHOICES[choice].lower()}**."
             quiz.answer(report, text)
-        elif not leads:
+        elif not standing.leads:
             st.markdown("**Is that a bug?**")
             offered = {f"ballot-vote-{n}": text for n, text in enumerate(CHOICES)}
             choices(offered, partial(vote, question))
@@ -318,22 +355,23 @@ def _onward(game: Quiz, revealed: bool) -> None:
         st.button("Back", "ballot-back", type="tertiary", on_click=back)
 
 
-def _result(room: Room, game: Quiz, leads: bool) -> None:
-    """Of each report that was revealed, how the room judged it, or this learner."""
-    reports = [r for r in game.reports if r.question in room.revealed]
+def _result(game: Quiz, leads: bool) -> None:
+    """How the room judged the reports that were revealed, or how this learner did."""
+    room = seat.here()
+    if room is None:
+        return
+    reports = [report for report in game.reports if report.question in room.revealed]
     if not leads:
         made = room.votes(seat.seat())
         answers = {r.number: made[r.question] for r in reports if r.question in made}
         return quiz.score_card(answers, reports)
-    body, right, votes = [], 0, 0
+    right = votes = 0
     for report in reports:
-        counts, truth = room.counts.get(report.question, {}), quiz.truth(report)
+        truth = quiz.truth(report)
         if truth is not None:
-            right += counts.get(truth, 0)
-            votes += sum(counts.values())
-        split = [str(counts.get(choice, 0)) for choice in range(len(CHOICES))]
-        number = str(report.number + 1)
-        body.append([number, report.source.title, quiz.kind(report), *split])
-    st.markdown(f"**{right} of {votes} votes were right.**")
-    heads = [f"votes: {choice.lower()}" for choice in CHOICES]
-    table(["", "report", "it is", *heads], body, label="the room's votes")
+            right += room.counts.get(report.question, {}).get(truth, 0)
+            votes += room.answers(report.question)
+    st.markdown(
+        f"**{right} of {votes} votes were right.** Under Results, the page Session has"
+        " the votes on each report."
+    )

@@ -17,28 +17,25 @@ import math
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from gradebook.cases.link import decode
 from gradebook.cases.reports import named
-from gradebook.cases.scenario import Scenario, load, names
+from gradebook.cases.scenario import load, names
 from gradebook.classroom.plan import CLOSING, OPENING, TRAINING, about_training
 from gradebook.classroom.room import MOST_CHOICES, SHARED
-from gradebook.classroom.store import LOOKED, Position, Room
+from gradebook.classroom.store import LOOKED, Room
 from gradebook.core.formatting import minus
 from gradebook.training.study import studied
-from gradebook.ui import keys
 from gradebook.ui.board import lesson
-from gradebook.ui.parts import drafts, quiz, words
-from gradebook.ui.parts.address import bug_files, carried, page_files, page_title
+from gradebook.ui.parts import quiz, words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 from gradebook.ui.rooms import seat
@@ -88,59 +85,6 @@ def _revealed(name: str, vote: int | None) -> dict[str, Any] | None:
     progress = Progress({name: Guess(SKIPPED if vote is None else vote)})
     board = lesson.shown(Draft(load(name)), progress)
     return {key: value for key, value in board.items() if key not in OF_A_DRAFT}
-
-
-# Following the lead. The batch there is the learner's own; the lead's is one click
-# away, as an edit that can be undone.
-
-
-def follow(page: str) -> dict[str, str] | None:
-    """Takes a learner to the lead's question and stage, before the page is drawn:
-    a follower once for each of the lead's moves, others when they ask. The lead's
-    link where that is on this page already."""
-    room, seen, me = seat.here(), keys.SEEN.get(), seat.seat()
-    place = room.position if room and not room.led_by(me) else None
-    if room is None or place is None or place.heading == seen:
-        return None
-    if seen is not True and not room.follows(me):
-        return None
-    keys.SEEN.put(place.heading)
-    if place.page not in page_files():
-        return None
-    query = {}
-    if place.page in bug_files():
-        keys.CASES.get()[place.page] = place.question
-        drafts.of(load(place.question)).stage = place.stage
-    else:
-        query = dict(parse_qsl(place.link, True))
-    if place.page != page:
-        st.switch_page(page_files()[place.page], query_params=query | carried())
-    return query
-
-
-def ways(place: Position | None, name: str, scenario: Scenario | None) -> None:
-    """The way to the lead, where that is at another question than this one; on a
-    bug's page, the lead's batch."""
-    if place and place.page in page_files() and place.question != name:
-        title = page_title(page_files()[place.page])
-        if place.page in bug_files():
-            title = load(place.question).title
-        label = f"The lead is at “{words.plain(title)}”. Go there"
-        go = partial(keys.SEEN.put, True)
-        st.button(label, key="room-way", type="tertiary", on_click=go)
-    if scenario and place and place.question == scenario.name:
-        label, about = "Open the lead's batch", "Undo brings yours back."
-        st.button(label, key="room-batch", on_click=_open_batch, help=about)
-
-
-def _open_batch() -> None:
-    """The lead's batch as it stands now, in place of the learner's own."""
-    room = seat.here()
-    if room and (place := room.position):
-        state = decode(dict(parse_qsl(place.link, True)), default=place.page).state
-        draft = drafts.of(state.scenario)
-        draft.become(state)
-        draft.stage = place.stage
 
 
 # The news

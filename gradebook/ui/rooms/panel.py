@@ -28,7 +28,7 @@ def panel() -> None:
     if not seat.code():
         bar.problem()
         return _door()
-    bar.before("session")
+    bar.follow("session")
     room = seat.here()
     if room is None or not room.led_by(seat.seat()):
         waits = "The lead has not opened a bug yet. This page waits."
