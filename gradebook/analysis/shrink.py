@@ -1,7 +1,7 @@
 """A batch reduced to the smallest one that still shows its bug.
 
 Greedy delta debugging in a fixed order: rows in ever smaller blocks, then
-tokens, transitions and flags, then rounder numbers, until nothing can go.
+tokens and flags, then rounder numbers, until nothing can go.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from gradebook.analysis.comparison import Comparison, compared
 from gradebook.cases.state import State
@@ -38,26 +39,23 @@ def shrink(state: State) -> Iterator[State]:
     row = state.row if state.row in telling else max(telling, key=sizes.__getitem__)
     state, direction, runs = replace(state, row=row), way(comparison, row), 0
 
-    def first(candidates: Iterator[State]) -> State | None:
+    def shows(candidate: State) -> bool:
         nonlocal runs
-        for candidate in candidates:
-            if runs >= MOST_RUNS:
-                return None
-            runs += 1
-            try:
-                if way(compared(candidate), candidate.row) == direction:
-                    return candidate
-            except GradebookError:
-                pass
-        return None
+        runs += 1
+        try:
+            now = way(compared(candidate), candidate.row) if runs <= MOST_RUNS else ()
+            return now == direction
+        except GradebookError:
+            return False
 
-    smaller = True
-    while smaller:
-        smaller = False
-        for reduction in (fewer_rows, plainer_rows, rounder_numbers):
-            while step := first(reduction(state)):
-                state, smaller = step, True
-                yield state
+    while smaller := next(filter(shows, reductions(state)), None):
+        state = smaller
+        yield state
+
+
+def reductions(state: State) -> Iterator[State]:
+    """States that have a little less."""
+    return chain(fewer_rows(state), plainer_rows(state), rounder_numbers(state))
 
 
 def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
@@ -79,25 +77,19 @@ def way(comparison: Comparison, row: int) -> tuple[object, ...] | None:
     return *(bool((g.abs() > 1e-9).any()) for g in gradients), company
 
 
-# Reductions: states that have a little less
-
-
 def fewer_rows(state: State) -> Iterator[State]:
-    """The rows of a training step or a prompt less; then blocks of rows: halves,
-    quarters, .. single ones. Where fewer rows are left than a group has, groups of
-    that many too."""
-    blocks: list[list[int]] = []
-    for name in ("step", "prompt"):
-        labels = [str(cell).strip() for cell in state.table.cells.get(name, ())]
-        for label in reversed(dict.fromkeys(labels)):
-            blocks.append([row for row, other in enumerate(labels) if other == label])
-    size = state.rows // 2
-    while size:
-        starts = reversed(range(0, state.rows, size))
-        blocks += [list(range(start, start + size)) for start in starts]
-        size //= 2
+    """The rows of a prompt less; then blocks of rows: halves, quarters, .. single
+    ones. Where fewer rows are left than a group has, groups of that many too."""
+    rows, labels = range(state.rows), state.table["prompt"]
+    blocks = [
+        [row for row in rows if labels[row] == label]
+        for label in reversed(dict.fromkeys(labels))
+    ]
+    size = len(rows)
+    while size := size // 2:
+        blocks += [list(rows[start : start + size]) for start in reversed(rows[::size])]
     for block in blocks:
-        kept = sorted({*range(state.rows)} - {*block})
+        kept = [row for row in rows if row not in block]
         if state.row not in kept:
             continue
         table, row = state.table.take(kept), kept.index(state.row)
@@ -110,14 +102,13 @@ def fewer_rows(state: State) -> Iterator[State]:
 
 
 def plainer_rows(state: State) -> Iterator[State]:
-    """Fewer tokens, one training step, every row finished, and short episodes."""
+    """Fewer tokens, one training step, and every row finished."""
     table, width = state.table, state.table.width
     for tokens in sorted({1, width // 2, width - 1} & set(range(1, width))):
         yield replace(state, table=table.resized(tokens))
     if "step" in table and any(str(cell).strip() != "0" for cell in table["step"]):
         joined = table.with_columns({"step": ["0"] * len(table)})
         yield replace(state, table=joined)
-    lengths = [name for name in ("steps", "kept_steps") if name in table]
     for row in range(len(table)):
         mask = table["mask"][row] if width else ()
         for tokens in sorted({1, sum(mask) - 1} & set(range(1, sum(mask) + 1))):
@@ -126,11 +117,6 @@ def plainer_rows(state: State) -> Iterator[State]:
                 yield _with(state, row, mask=cut)
         if "eos" in table and not table["eos"][row]:
             yield _with(state, row, eos=True)
-        for most in (1, 2, 3):
-            now = {name: whole(table[name][row]) for name in lengths}
-            cells = {name: str(min(length, most)) for name, length in now.items()}
-            if max(now.values(), default=0) > most:
-                yield _with(state, row, **cells)
 
 
 def rounder_numbers(state: State) -> Iterator[State]:
@@ -143,23 +129,18 @@ def rounder_numbers(state: State) -> Iterator[State]:
             if not numbers:
                 continue
             now = max(map(roundness, numbers)), len(set(numbers))
-            value = number(numbers[0])
-            rounded = float(f"{value:.0e}"), float(f"{value:.1e}"), round(value * 2) / 2
-            values = [*rounded, *(halves if name == "reward" else (-1, -2, -3, -0.5))]
+            rounded = float(f"{number(numbers[0]):.0e}")
+            values = [rounded, *(halves if name == "reward" else (-1, -2, -3, -0.5))]
             texts = {as_text(v + 0.0) for v in values if math.isfinite(v)}
-            for choice in sorted(texts, key=lambda text: (roundness(text), text)):
+            for choice in sorted(texts, key=roundness):
                 if (roundness(choice), 1) < now:
                     yield _with(state, row, **{name: " ".join([choice] * len(numbers))})
 
 
 def roundness(text: str) -> tuple[float, ...]:
-    """Smaller is rounder: 0, 1, -1, 2, small whole numbers, halves, few
-    digits."""
+    """Smaller is rounder: few digits, a small size, no sign."""
     value = number(text)
-    for decimals, times in enumerate((1, 2)):
-        if (times * value).is_integer() and abs(value) < 1e6:
-            return (decimals, abs(value), value < 0)
-    return (2, len(text.strip().lstrip("+-")), abs(value), value < 0)
+    return len(text.strip().lstrip("+-")), abs(value), value < 0
 
 
 def _with(state: State, row: int, **cells: object) -> State:

@@ -369,11 +369,11 @@ COSMOS = tuple(
     Function(
         f"grpo, unbiased={unbiased}",
         ("cosmos_rl/dispatcher/algo/grpo.py GRPO.compute_advantage",),
-        calls.cosmos,
+        calls.each_group,
         declared,
         f"unbiased_advantage = {str(unbiased).lower()}",
         not unbiased,
-        {"unbiased": unbiased},
+        {"unbiased": unbiased, "eps": 1e-6},
     )
     for unbiased, declared in ((False, GROUP_STD_0), (True, {"scale": "none"}))
 )

@@ -151,13 +151,10 @@ class Adapter:
 # One group at a time
 
 
-def each_group(cut: Cut, rows: Rows) -> list[float]:
-    return [a for rewards in rows.lists() for a in cut.run(rewards)]
-
-
-def cosmos(cut: Cut, rows: Rows, unbiased: bool) -> list[float]:
-    algorithm = cut.trainer(unbiased=unbiased, eps=1e-6)
-    return [a for rewards in rows.lists() for a in cut.run(algorithm, rewards)]
+def each_group(cut: Cut, rows: Rows, **trainer: Any) -> list[float]:
+    """With what the trainer holds before the rewards, where it is a method."""
+    owner = [cut.trainer(**trainer)] if trainer else []
+    return [a for rewards in rows.lists() for a in cut.run(*owner, rewards)]
 
 
 def trl_worker(cut: Cut, rows: Rows) -> list[float]:

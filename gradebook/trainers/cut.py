@@ -10,7 +10,6 @@ from __future__ import annotations
 import __future__
 
 import ast
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -78,7 +77,7 @@ class Module(dict):
         self.others[path] = self
         self.nodes: dict[str, ast.stmt] = {}
         self.imports: dict[str, tuple[str, str]] = {}
-        for node in _statements(_parsed(text, path).body):
+        for node in _statements(ast.parse(text).body):
             self.imports.update(imported(node, path))
             self.nodes.update(dict.fromkeys(stored(node), node))
 
@@ -202,12 +201,7 @@ class _Plain(ast.NodeTransformer):
         plain = ("staticmethod", "classmethod", "property")
         decorators = node.decorator_list
         node.decorator_list = [d for d in decorators if getattr(d, "id", "") in plain]
-        node.returns = None
         return self.generic_visit(node)
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = None
-        return node
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         return ast.Constant("cpu") if node.value == "cuda" else node
@@ -231,24 +225,6 @@ def imported(node: ast.AST, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
         module = ".".join([*package, *([node.module] if node.module else [])])
         for alias in node.names:
             yield alias.asname or alias.name, (module, alias.name)
-
-
-def _parsed(text: str, path: str) -> ast.Module:
-    """The syntax tree, without the type parameters of a newer Python."""
-    try:
-        return ast.parse(text)
-    except SyntaxError:
-        plain = re.sub(r"^type (\w+)(\[.*?\])? =", r"\1 =", text, flags=re.M)
-        plain = re.sub(
-            r"^(\s*(?:async )?(?:def|class) \w+)\[.*?\]([(:])",
-            r"\1\2",
-            plain,
-            flags=re.M,
-        )
-    try:
-        return ast.parse(plain)
-    except SyntaxError as error:
-        raise NotCut(f"{path} cannot be read: {error}") from None
 
 
 def stored(node: ast.AST) -> set[str]:

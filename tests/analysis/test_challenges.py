@@ -86,9 +86,7 @@ ALWAYS = {"kind": "bounds", "of": "rows", "every": "all", "least": 0}
     [
         ({"settings": ["any"]}, [DDOF], ""),
         ({"settings": ["eps"]}, [DDOF], ELSE),
-        ({"settings": ["eps"]}, [reward(0, 2.0)], ELSE),
         ({"columns": ["any"]}, [Change(row=1, column="eos", value=True)], ""),
-        ({"columns": ["any"]}, [A_ROW], ELSE),
         ({"columns": ["eos", "mask"]}, [reward(0, 2.0)], ELSE),
         ({"columns": ["reward"], "rows": [1]}, [reward(1, 2.0)], ""),
         ({"columns": ["reward"], "rows": [1]}, [reward(0, 2.0)], ELSE),
@@ -96,9 +94,7 @@ ALWAYS = {"kind": "bounds", "of": "rows", "every": "all", "least": 0}
         ({"add": True}, [Change(remove_row=0)], ELSE),
         ({"add": True, "most": 1}, [A_ROW] * 2, "There are 2 edits."),
         ({"remove": True}, [Change(remove_row=0)], ""),
-        ({"remove": True}, [A_ROW], ELSE),
         ({"reorder": True}, [SWAPPED], ""),
-        ({"reorder": True}, [reward(0, 2.0)], ELSE),
         ({"add": True}, [SWAPPED], ELSE),
     ],
 )
@@ -137,24 +133,19 @@ def bounds(of, **limits):
         (bounds("faulty", every=[8, 9, 10], most=-0.4), ""),
         (bounds("faulty", every=[8, 9, 10], most=-0.5), "row 10 is −0.4797"),
         (bounds("faulty", some=[9, 10], most=-0.5), "row 9 is −0.4999"),
-        (bounds("faulty size", some="all", least=1.45), ""),
         (bounds("correct size", every="all", most=1.2), "row 5 is 1.24"),
         (bounds("correct", every=[12], most=0), "No row has a correct advantage."),
         (bounds("ratio", every=[10], most=-0.4), ""),
         (bounds("ratio", every=[8], least=0.53), "row 8 is 0.5201"),
         (bounds("ratio", some=[11], least=1), "No row has a ratio"),
         (bounds("ratio", some="best", most=-0.001), ""),
-        (bounds("reward", every=[1], among=[0, -0.5]), ""),
         (bounds("reward", every=[1], among=[0, 1]), "The reward of row 1 is −0.5."),
         (bounds("rows", every="all", most=11), "number of rows is 12"),
         (bounds("pieces", every="all", least=2), "row 11 is 1"),
-        (bounds("correct trains", every="all", most=12), ""),
         (bounds("loss ratio", every="all", most=0), "No row has a ratio"),
         (bounds("faulty shift", every="all", most=0), ""),
         ({"kind": "equal", "column": "reward", "rows": [11]}, ""),
-        ({"kind": "equal", "column": "reward", "equal": False}, ""),
         ({"kind": "equal", "column": "reward"}, "one prompt have different values"),
-        ({"kind": "equal", "column": "tokens", "within": "batch"}, ""),
         ({"kind": "equal", "column": "tokens", "equal": False}, "equal values"),
         ({"kind": "differ", "some": "whole"}, ""),
         ({"kind": "differ", "some": [0, 7]}, "None of these rows"),
@@ -195,23 +186,18 @@ def test_a_shift_follows_its_row_through_edits():
 
 
 @pytest.mark.parametrize(
-    "name, made, cells, settings, removed, count",
+    "made, cells, settings, removed",
     [
-        ("partial_groups", [reward(11, 100)], set(), set(), 0, 0),
-        ("partial_groups", [reward(3, 7.0)], {(3, "reward")}, set(), 0, 1),
-        ("partial_groups", [DDOF, Change(remove_row=11)], set(), {"ddof"}, 1, 2),
-        (
-            "rejected_rows",
-            [Change(row=0, column="mask", value=[1, 0, 1])],
-            *({(0, "mask")}, set(), 0, 1),
-        ),
+        ([reward(11, 100)], set(), set(), 0),
+        ([reward(3, 7.0)], {(3, "reward")}, set(), 0),
+        ([DDOF, Change(remove_row=11)], set(), {"ddof"}, 1),
     ],
 )
-def test_edits_are_counted_by_value(name, made, cells, settings, removed, count):
-    before = state(name)
+def test_edits_are_counted_by_value(made, cells, settings, removed):
+    before = state("partial_groups")
     edited = changes(before, apply_solution(before, made))
-    assert (edited.cells, edited.settings) == (cells, settings)
-    assert (edited.removed, edited.count) == (removed, count)
+    assert (edited.cells, edited.settings, edited.removed) == (cells, settings, removed)
+    assert edited.count == len(cells) + len(settings) + removed
 
 
 def test_rows_in_another_order_are_no_changed_cells():

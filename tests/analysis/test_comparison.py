@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
 
 import gradebook
 from gradebook import Batch, Settings
@@ -11,7 +10,6 @@ from gradebook.analysis.comparison import (
     compare,
     compared,
     row_weight,
-    same,
     voters,
 )
 from gradebook.cases.state import start
@@ -21,12 +19,6 @@ def both(name, **settings):
     scenario = gradebook.load(name)
     batch = scenario.batch(settings=replace(scenario.settings, **settings))
     return compare(gradebook.bug(scenario.bug), batch)
-
-
-def test_flags_and_groups_are_the_same_only_when_equal():
-    a, b = torch.tensor([1, -1, 0]), torch.tensor([1, 0, 0])
-    assert same(a, b).tolist() == [True, False, True]
-    assert same(a > 0, b > 0).tolist() == [True, True, True]
 
 
 def test_the_report_of_partial_groups_flips_row_10_alone():
@@ -81,13 +73,6 @@ def test_whose_scores_enter_the_baseline(name, settings, row, correct, faulty):
     report = both(name, **settings)
     assert voters(report.batch, report.correct, row) == correct
     assert voters(report.batch, report.faulty, row) == faulty
-
-
-def test_a_batch_mean_hears_the_rows_of_its_step():
-    settings = Settings(baseline="batch_mean")
-    batch = Batch([0, 1, 0], [1, 2, 3], step=[0, 1, 1], settings=settings)
-    trace = gradebook.run(gradebook.CORRECT, batch)
-    assert voters(batch, trace, 2) == [1, 2]
 
 
 def test_a_piece_of_a_rollout_is_not_compared_with_its_own_rollout():

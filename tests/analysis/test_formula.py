@@ -57,10 +57,6 @@ def test_the_numbers_that_differ_are_marked():
             *("float32_dust", 0, {}, None),
             "(100.099998 - 100.099991) / 9.24e-6 = +0.826",
         ),
-        (
-            *("uid_per_rollout-penalties", 0, {}),
-            *("(-1.000 - (-2.500)) / 1.291 = +1.162", None),
-        ),
         # 1 - 0.75 / 0.5 = -0.5, which is not (1 - 0.75) / 0.5.
         (
             *("missing_parentheses", 0, {}, "(1.000 - 0.750) / 0.500 = +0.500"),
@@ -76,11 +72,6 @@ def test_the_numbers_that_differ_are_marked():
             *("partial_groups", 10, {"scale": "nonzero_share"}),
             "(2.000 - 1.000) / 0.833 = +1.200",
             "(2.000 - 25.750) / 0.833 = -28.500",
-        ),
-        (
-            *("partial_groups", 10, {"baseline": "second_best", "scale": "none"}),
-            "(2.000 - 1.000) / 1.000 = +1.000",
-            "(2.000 - 2.000) / 1.000 = 0.000",
         ),
     ],
 )
@@ -100,17 +91,8 @@ def test_the_formula_has_enough_digits_under_any_setting(
             "baseline: mean of rows 0, 1, 2, 3, 4, 5, 6 and 5 more",
         ),
         (
-            {"baseline": "length_weighted_mean"},
-            "baseline: mean of rows 8, 9 and 10, weighted by tokens",
-        ),
-        ({"baseline": "none"}, "baseline: none"),
-        (
             {"scale": "batch_std", "eps": 0.5},
             "scale: standard deviation (ddof 1) of the batch's rows + 0.5",
-        ),
-        (
-            {"scale": "nonzero_share"},
-            "scale: share of non-zero scores among the counted rows",
         ),
         ({"scale": "none"}, "scale: 1 (no division)"),
     ],
@@ -204,9 +186,8 @@ def test_a_second_normalization_is_another_line():
 
 @pytest.mark.parametrize("name", gradebook.BUGS)
 def test_every_row_of_every_case_can_be_worked_out(name):
-    batch = gradebook.load(name).batch()
-    comparison = compare(gradebook.bug(name), batch)
-    for row in range(batch.rows):
+    comparison = compare(gradebook.bug(name), gradebook.load(name).batch())
+    for row in range(comparison.batch.rows):
         assert all(side for side in worked(comparison, row))
 
 
@@ -240,7 +221,7 @@ def texts(listing, differs):
     return [line.text for line in listing.lines if line.differs is differs]
 
 
-def test_lines_that_differ_are_marked_and_stand_side_by_side():
+def test_lines_that_differ_stand_side_by_side_without_the_docstring():
     a, b = beside(right, wrong)
     equal = ["    total = batch + 1", "    return kept"]
     assert texts(a, False) == texts(b, False) == equal
@@ -251,14 +232,8 @@ def test_lines_that_differ_are_marked_and_stand_side_by_side():
         "    kept = extra * 3",
     ]
     assert [line.number == 0 for line in a.lines].count(True) == 2
-
-
-def test_the_docstring_is_left_out_and_its_first_sentence_is_for_readers():
-    a, _ = beside(right, wrong)
-    assert not any("sum" in line.text for line in a.lines)
     assert a.file == "tests/analysis/test_formula.py"
     assert first_sentence(right) == "The sum of it."
-    assert first_sentence(wrong) == "The sum, wrongly."
 
 
 @pytest.mark.parametrize("name", gradebook.BUGS)

@@ -121,14 +121,10 @@ def test_row_11_moves_row_10_by_1_79_and_flips_three_rows():
 
 def test_partial_groups_leaks_across_prompts():
     batch, faulty = shipped("partial_groups")
-    maps = influences(faulty, batch)
-    rows, columns = (maps.leaked != 0).nonzero().T.tolist()
-    assert set(zip(rows, columns)) == {
-        (8, 11),
-        (9, 11),
-        (10, 11),
-    }
-    assert not (maps.leaked != 0)[own_prompt(batch)].any()
+    leaks = influences(faulty, batch).leaked.nonzero().tolist()
+    assert leaks == [[8, 11], [9, 11], [10, 11]]
+    maps = influences(CORRECT, batch)
+    assert not maps.leaked.any()
 
 
 @pytest.mark.parametrize("name", ["no_eos_outliers", "rejected_rows"])
@@ -139,14 +135,6 @@ def test_a_row_without_a_say_leaks_inside_its_prompt(name):
     assert (maps.leaked != 0).any(0).nonzero().flatten().tolist() == [silent]
     assert not maps.leaked[~own_prompt(batch)].any()
     assert torch.equal(maps.leaked[:, silent], (maps.faulty - maps.correct)[:, silent])
-
-
-@pytest.mark.parametrize(
-    "name", ["partial_groups-full", "rejected_rows-no_leak", "zero_std_kl"]
-)
-def test_where_nothing_leaks_nothing_is_marked(name):
-    maps = influences(ENGINES[name.partition("-")[0]], shipped(name)[0])
-    assert not maps.leaked.any()
 
 
 def test_a_change_that_does_not_show_is_no_leak():
@@ -169,15 +157,3 @@ def test_a_row_without_an_advantage_has_a_line_of_nan():
         assert lines.all(1).nonzero().flatten().tolist() == [1]
         assert lines.any(1).nonzero().flatten().tolist() == [1]
     assert not maps.leaked[1].any()
-
-
-@pytest.mark.parametrize("rows", [0, 1])
-def test_the_smallest_batches(rows):
-    batch = gradebook.Batch([0] * rows, [3.0] * rows)
-    # The one bug that subtracts mean / (deviation + eps), of deviation 1,
-    # leaves a lone row 3 - 3 / (1 + 1e-4); its reward replaced by 0, none.
-    own = {"missing_parentheses": 3 - 3 / 1.0001}
-    for name, engine in ENGINES.items():
-        moved, _ = influence(engine, batch)
-        due = [own.get(name, 0.0)] * rows
-        assert moved.flatten().tolist() == pytest.approx(due, abs=1e-12)

@@ -4,7 +4,6 @@ import random
 from dataclasses import replace
 
 import pytest
-import torch
 from output.typed import edited
 
 import gradebook
@@ -36,30 +35,20 @@ def last(name, **typed):
 def size(state):
     """Rows, tokens and digits: what a step may only make smaller."""
     table = state.table
-    lengths = [
-        int(cell)
-        for name in ("steps", "kept_steps")
-        for cell in table.cells.get(name, ())
-    ]
     numbers = [
         shrinking.roundness(part)
         for name in ("reward", "logp", "ref_logp")
         for cell in table.cells.get(name, ())
         for part in str(cell).split()
     ]
-    return (
-        len(table),
-        table.width,
-        sum(map(sum, table["mask"] if table.width else ())),
-        sum(lengths),
-        sorted(numbers, reverse=True),
-    )
+    masked = sum(map(sum, table["mask"] if table.width else ()))
+    return len(table), table.width, masked, sorted(numbers, reverse=True)
 
 
 def shown(state):
-    found = compared(state)
-    assert not found.agree
-    return found.correct.advantage.tolist(), found.faulty.advantage.tolist()
+    comparison = compared(state)
+    assert not comparison.agree
+    return comparison.correct.advantage.tolist(), comparison.faulty.advantage.tolist()
 
 
 def rewards(state):
@@ -100,9 +89,9 @@ def test_a_flat_group_keeps_two_rows_of_one_token():
     state = last("zero_std_kl")
     assert len(state.table) == 2 and set(rewards(state)) == {"1"}
     assert state.table.width == 1
-    found = compared(state)
-    assert found.correct.gradient[state.row].tolist() == [0]
-    assert found.faulty.gradient[state.row].tolist() != [0]
+    comparison = compared(state)
+    assert comparison.correct.gradient[state.row].tolist() == [0]
+    assert comparison.faulty.gradient[state.row].tolist() != [0]
 
 
 @pytest.mark.parametrize("name", HIDING)
@@ -126,23 +115,12 @@ def test_every_step_is_smaller_or_rounder_and_shows_the_bug_in_one_way(seed):
     assert steps_of(before) == []  # and nothing more can go
 
 
-def test_a_batch_that_is_the_smallest_already_yields_nothing():
-    # In float32 the mean of two to six rewards of 100.1 is 100.1, and that
-    # of seven is not. Another reward beside them hides a difference of 1e-5.
-    state = opened("float32_dust")
-    reward = torch.tensor(100.1)
-    exact = [bool(sum([reward] * n) / n == reward) for n in range(2, 8)]
-    assert exact == [True] * 5 + [False]
-    assert not compared(state).agree
-    assert steps_of(state) == []
-
-
 def test_the_bound_on_the_runs_holds(monkeypatch):
     ran = []
-    monkeypatch.setattr(shrinking, "MOST_RUNS", 15)
+    monkeypatch.setattr(shrinking, "MOST_RUNS", 8)
     monkeypatch.setattr(shrinking, "compared", lambda s: ran.append(s) or compared(s))
     assert steps_of(edited(1, "double_normalization", rows=12))
-    assert len(ran) == 16  # the batch itself, and the candidates
+    assert len(ran) == 9  # the batch itself, and the candidates
 
 
 def test_a_thousand_rows_come_down_to_a_few():
