@@ -110,23 +110,17 @@ def test_text_that_cannot_be_read_stays_in_its_field_and_changes_nothing(read):
     board = Board(read("partial_groups", "Partial groups").page)
     page = board.page
     board.type(10, "5")
+    board.type(3, "1,5")
+    said = "reward, row 3: expected a number with a decimal point, found '1,5'"
+    expect(board.cell(3)).to_have_attribute("aria-invalid", "true")
+    expect(board.cell(3)).to_have_attribute("title", said)
+    expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
     # Rewards 0, 1, 5: mean 2, deviation 2.6458.
     board.shows(correct={10: 3 / 2.6458})
-    for text, expected in (
-        ("1,5", "a number with a decimal point"),
-        ("1e400", "a number below 1.8e308"),
-        ("abc", "a number"),
-    ):
-        board.type(3, text)
-        said = f"reward, row 3: expected {expected}, found '{text}'"
-        expect(board.cell(3)).to_have_attribute("aria-invalid", "true")
-        expect(board.cell(3)).to_have_attribute("title", said)
-        expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
-        board.shows(correct={10: 3 / 2.6458})
     board.type(11, "1e2")
     page.wait_for_url("**t=**")
     page.reload()
-    expect(board.cell(3)).to_have_value("abc")
+    expect(board.cell(3)).to_have_value("1,5")
     expect(board.cell(3)).to_have_attribute("aria-invalid", "true")
     expect(board.cell(10)).to_have_value("5")
     board.cell(3).fill("-1")
@@ -146,17 +140,15 @@ def the_picture_is_saved_with_title_case_and_link(board):
             board.tool(f"Save as {kind}")
         assert waiting.value.suggested_filename == (f"partial_groups.{kind.lower()}")
         files[kind] = waiting.value.path().read_bytes()
-    root = ElementTree.fromstring(files["SVG"])
-    words = [text.text for text in root.iter(f"{SVG}text")]
+    svg = ElementTree.fromstring(files["SVG"])
+    words = [text.text for text in svg.iter(f"{SVG}text")]
     assert "Partial groups" in words
     assert f"Gradebook, case partial_groups: {page.url}" in words
     # Rewards 0, 1, 2 of prompt C, and faulty with the 1 of D: 1 / sqrt(2 / 3).
     assert words.count("reward 2: +1.000 → +1.225") == 1
-    assert len(list(root.iter(f"{SVG}circle"))) == 12
-    width, height = struct.unpack(">II", files["PNG"][16:24])
-    assert files["PNG"][:8] == b"\x89PNG\r\n\x1a\n"
-    assert width == 2 * round(float(root.get("width")))
-    assert height == 2 * round(float(root.get("height")))
+    assert len(list(svg.iter(f"{SVG}circle"))) == 12
+    twice = [2 * round(float(svg.get(side))) for side in ("width", "height")]
+    assert [*struct.unpack(">II", files["PNG"][16:24])] == twice
 
 
 def test_rewards_are_dragged_typed_and_saved_in_a_picture(read):
@@ -329,44 +321,31 @@ def test_a_finger_guesses_and_edits_on_a_narrow_screen(chromium, server):
 
 
 @pytest.mark.long
-def test_two_tabs_and_a_lost_connection_change_nothing_they_should_not(desktop, server):
-    link = f"{server.url}/partial_groups?v=1&s=partial_groups&open=1"
-    sockets = []
+def test_a_connection_that_is_lost_in_the_middle_of_a_drag_costs_nothing(read):
+    reader = read("partial_groups", "Partial groups")
+    page, board, sockets = reader.page, reader.board, []
 
     def proxy(route):
         route.connect_to_server()
         sockets.append(route)
 
-    first, second = desktop.new_page(), desktop.new_page()
-    first.route_web_socket(lambda url: "_stcore/stream" in url, proxy)
-    boards = []
-    for page in (first, second):
-        page.goto(link)
-        boards.append(Board(page))
-        boards[-1].shows(faulty={10: FAULTY})
-    one, other = boards
-    first.bring_to_front()
-    one.drag(10, 30, drop=False)
+    page.route_web_socket(lambda url: "_stcore/stream" in url, proxy)
+    link = f"{reader.server.url}/partial_groups?v=1&s=partial_groups&open=1"
+    page.goto(link)
+    board.shows(faulty={10: FAULTY})
+    board.drag(10, 30, drop=False)
     sockets[-1].close()
-    x, y = one.centre(10)
-    first.mouse.move(x + 20, y, steps=4)
-    first.mouse.up()
-    wanted = one.cell(10).input_value()
-    first.wait_for_function(
+    x, y = board.centre(10)
+    page.mouse.move(x + 20, y, steps=4)
+    page.mouse.up()
+    wanted = board.cell(10).input_value()
+    page.wait_for_function(
         "() => document.querySelector('[data-test-connection-state=CONNECTED]')"
     )
-    expect(one.cell(10)).to_have_value(wanted)
-    first.wait_for_function("(text) => location.href !== text", arg=link)
-    agrees_with_the_link(one, "partial_groups")
-    # The other tab's edit changes its own batch, and nothing of the first's.
-    second.bring_to_front()
-    other.type(0, "7")
-    agrees_with_the_link(other, "partial_groups")
-    expect(other.cell(0)).to_have_value("7")
-    expect(other.cell(10)).to_have_value("2")
-    expect(one.cell(0)).to_have_value("0.5")
-    first.close()
-    second.close()
+    expect(board.cell(10)).to_have_value(wanted)
+    page.wait_for_function("(text) => location.href !== text", arg=link)
+    agrees_with_the_link(board, "partial_groups")
+    reader.begin()  # the browser has said that it was disconnected
 
 
 def test_rewards_that_differ_by_little_stand_apart(read):

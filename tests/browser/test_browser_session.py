@@ -199,22 +199,3 @@ def test_the_presenter_views_keys_reveal_and_walk_the_stages(elsewhere, server):
     nothing_is_told_by("ArrowRight")
     page.close()
     assert reader.complaints() == []
-
-
-@pytest.mark.long
-def test_a_handout_is_downloaded_and_stands_alone(read, elsewhere, tmp_path):
-    reader = read("session", "Session", context=elsewhere())
-    with reader.page.expect_download() as waiting:
-        button(reader.page, "handout-partial_groups").click()
-    download = waiting.value
-    assert download.suggested_filename == "gradebook-partial_groups.html"
-    file = tmp_path / download.suggested_filename
-    download.save_as(file)
-    asked = []
-    alone = elsewhere(390).new_page()
-    alone.on("request", lambda request: asked.append(request.url))
-    alone.goto(file.as_uri())
-    expect(alone.get_by_role("heading", level=1)).to_have_text("Partial groups")
-    assert len(asked) == 1
-    wide = "document.documentElement.scrollWidth <= innerWidth"
-    assert alone.evaluate(wide)

@@ -251,7 +251,8 @@ def _step(checking: Checking, verdict: Verdict, step: object) -> None:
     markup(
         '<p class="gb-note"><i class="gb-correct"></i>correct &ensp; '
         '<i class="gb-faulty"></i>logged</p>'
-        f'<div class="gb-step" role="img" aria-label="{alt}">{drawn}</div>',
+        f'<div class="gb-step" role="img" tabindex="0" aria-label="{alt}">'
+        f"{drawn}</div>",
         key="check-rows",
     )
     name = rows.bug or verdict.bug or SANDBOX

@@ -50,7 +50,8 @@ def opened(draft: Draft) -> None:
         drawn = stage_figure(comparison, stage, row, names, draft.prompts)
         alt = safe(f"The stage {stage}, row by row, {' and '.join(names)}.")
         markup(
-            f'<div class="gb-step" role="img" aria-label="{alt}">{drawn}</div>',
+            f'<div class="gb-step" role="img" tabindex="0" aria-label="{alt}">'
+            f"{drawn}</div>",
             key=f"plot-{draft.scenario.name}",
         )
         folded("The numbers of this stage", "stage", partial(_numbers, draft, stage))
