@@ -1,14 +1,11 @@
 """The sandbox page: any start, any bugs, every setting, the whole
 pipeline, every estimator."""
 
-from dataclasses import replace
-
 import pytest
 
 import gradebook
 import gradebook.cases.state
 from gradebook import bugs as engines
-from gradebook.bugs import swap
 from gradebook.cases.scenario import SETTINGS, case
 
 STARTS = [
@@ -16,11 +13,6 @@ STARTS = [
     for name in gradebook.cases.scenario.names()
 ]
 """The reports; their variants under long."""
-
-
-def exclusive(name):
-    """The bug's stage as a whole rule, which nothing can be added to."""
-    return replace(swap(name), drops=())
 
 
 @pytest.fixture
@@ -75,18 +67,6 @@ def test_every_scenario_is_a_start_with_its_own_bug(untouched, numbers, marked, 
         assert page.marks(panel) == [*map(marked, sides)]
 
 
-def test_a_start_keeps_its_edits_and_its_bugs(page):
-    page.cell(0, reward="5").put("bugs-sandbox", ["partial_groups"])
-    page.choose("sandbox-rejected_rows").cell(0, reward="9")
-    page.choose("sandbox")
-    assert page.table["reward"][0] == "5"
-    assert page.widget("bugs-sandbox").value == ["partial_groups"]
-    page.go("rejected_rows")
-    assert page.table["reward"][0] == "100"
-    page.go("sandbox").choose("sandbox-rejected_rows")
-    assert page.table["reward"][0] == "9"
-
-
 def test_bugs_of_several_stages_act_at_once(page):
     page.choose("sandbox-partial_groups")
     case = page.case
@@ -111,12 +91,10 @@ def test_both_faults_of_one_stage_count_every_row_and_say_so(page):
     assert page.marks()[1][2] == pytest.approx(-0.568536, abs=1e-6)
 
 
-def test_bugs_that_exclude_each_other_get_a_message(page, monkeypatch):
-    monkeypatch.setattr(engines, "swap", exclusive)
-    page.cell(0, reward="5")
-    page.put("bugs-sandbox", ["no_eos_outliers", "rejected_rows"])
+def test_two_bugs_of_one_stage_get_a_message_and_keep_the_edits(page):
+    page.cell(0, reward="5").put("bugs-sandbox", ["partial_groups", "whole_batch"])
     (error,) = page.errors
-    assert "expected one bug in the stage counted, found no_eos_outliers" in error
+    assert "expected one bug in the stage group, found partial_groups" in error
     page.put("bugs-sandbox", ["rejected_rows"])
     assert page.errors == [] and page.table["reward"][0] == "5"
 
@@ -132,21 +110,6 @@ def test_the_gradient_is_a_click_away(page):
     assert policy[0] == policy[1]
     # Three tokens of 24: 0.1 * (1 - exp(0.5)) / 24 each.
     assert kl[0][0] == 0 and kl[1][0] == pytest.approx(-0.00810902)
-
-
-def test_missing_columns_come_by_a_button_and_change_no_advantage(page):
-    page.choose("sandbox-partial_groups")
-    before = page.marks()
-    assert list(page.table) == ["prompt", "reward"]
-    page.press("columns")
-    assert list(page.table) == [
-        *("prompt", "reward", "scored", "rollout", "rank", "text", "eos"),
-        *("step", "steps", "kept_steps", "t1", "logp", "ref_logp"),
-    ]
-    assert page.marks() == before and not page.errors
-    assert f"columns-{page.case}" not in [b.key for b in page.app.button]
-    page.press("undo")
-    assert list(page.table) == ["prompt", "reward"]
 
 
 def address(page):
@@ -184,18 +147,6 @@ def test_the_address_holds_start_bugs_cells_settings_and_row(page, arrive):
     assert back.row == page.row == 2 and back.setting("eps") == "0.5"
     assert back.marks() == page.marks() and not back.app.warning
     assert address(back) == sent
-
-
-def test_the_choice_of_bugs_is_undone_and_redone(page):
-    first = page.marks()
-    page.put("bugs-sandbox", ["rejected_rows"]).cell(0, reward="5")
-    second = page.marks()
-    page.press("undo").press("undo")
-    assert page.widget("bugs-sandbox").value == ["double_normalization"]
-    assert page.marks() == first
-    page.press("redo").press("redo")
-    assert page.widget("bugs-sandbox").value == ["rejected_rows"]
-    assert page.marks() == second
 
 
 def downloads(page):

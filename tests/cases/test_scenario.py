@@ -1,7 +1,6 @@
 """Every shipped scenario: what the file says is what the engines do."""
 
 import dataclasses
-import math
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from gradebook.cases.scenario import (
     names,
     variants,
 )
-from gradebook.cases.table import Table
 from gradebook.engine.pipeline import STAGES
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
@@ -33,23 +31,11 @@ def both(name, settings=None, table=None):
     return gradebook.run(gradebook.CORRECT, batch), gradebook.run(faulty, batch)
 
 
-def rounded(values, digits=3):
-    return [None if math.isnan(v) else round(v, digits) + 0.0 for v in values.tolist()]
-
-
 def differ(a, b):
     if a is None and b is None:
         return False
     gap = (a - b).abs().nan_to_num(0)
     return bool((a.isnan() != b.isnan()).any() | (gap > AGREE).any())
-
-
-def engines_differ(correct, faulty):
-    """In what the page compares: advantage, baseline or gradient."""
-    return any(
-        differ(getattr(correct, name), getattr(faulty, name))
-        for name in ("advantage", "baseline", "gradient")
-    )
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -69,20 +55,14 @@ def test_the_engines_give_what_a_hand_worked_out(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_it_shows_a_difference_unless_it_hides_it(name):
-    scenario = gradebook.load(name)
-    assert engines_differ(*both(name)) is (scenario.kind != "hides")
-
-
-@pytest.mark.parametrize("name", [n for n in ALL if "-" not in n])
-def test_a_main_file_shows_its_bug_at_its_focus(name):
-    scenario = gradebook.load(name)
-    correct, faulty = both(name)
-    assert scenario.kind == "shows"
-    values = [
-        trace.advantage if trace.gradient is None else trace.gradient
-        for trace in (correct, faulty)
-    ]
-    assert differ(*(v[scenario.focus] for v in values))
+    scenario, (correct, faulty) = gradebook.load(name), both(name)
+    parts = ("advantage", "baseline", "gradient")
+    differs = any(differ(getattr(correct, p), getattr(faulty, p)) for p in parts)
+    assert differs is (scenario.kind != "hides")
+    if not scenario.variant:
+        part = "advantage" if correct.gradient is None else "gradient"
+        values = [getattr(trace, part)[scenario.focus] for trace in (correct, faulty)]
+        assert scenario.kind == "shows" and differ(*values)
 
 
 @pytest.mark.parametrize("bug", SHIPPED)
@@ -103,22 +83,16 @@ def test_names_lists_every_file_main_ones_first():
 
 def test_a_variant_in_another_folder_takes_from_the_shipped_main(tmp_path):
     copy = tmp_path / "partial_groups-mine.toml"
-    copy.write_text((FOLDER / "partial_groups-tail.toml").read_text())
+    text = (FOLDER / "partial_groups-tail.toml").read_text()
+    copy.write_text(text)
     found, main = gradebook.load(str(copy)), gradebook.load("partial_groups")
     assert found.variant and found.path == copy
     for key in FROM_MAIN:
         assert getattr(found, key) == getattr(main, key)
     assert found.rows == gradebook.load("partial_groups-tail").rows
     assert found.prediction != main.prediction
-
-
-def test_a_file_is_read_anew_and_a_shipped_one_once(tmp_path):
-    path = tmp_path / "mine.toml"
-    text = (FOLDER / "partial_groups-tail.toml").read_text()
-    path.write_text(text)
-    assert gradebook.load(path).title == "A short tail explodes"
-    path.write_text(text.replace("A short tail", "The tail"))
-    assert gradebook.load(path).title == "The tail explodes"
+    copy.write_text(text.replace("A short tail", "The tail"))
+    assert gradebook.load(copy).title == "The tail explodes"  # read anew
     assert gradebook.load("rejected_rows") is gradebook.load("rejected_rows")
 
 
@@ -179,13 +153,6 @@ def test_titles_are_short_and_sentences_end():
 # The numbers of the reports, as they stand there
 
 
-def test_dust_stays_dust_with_drgrpo():
-    settings = gradebook.load("double_normalization-manufactured").settings
-    drgrpo = dataclasses.replace(settings, scale="none")
-    _, faulty = both("double_normalization-manufactured", drgrpo)
-    assert faulty.advantage.abs().max() < 1e-6
-
-
 def test_double_normalization_erases_the_estimator():
     traces = [
         both("double_normalization-erased", gradebook.ESTIMATORS[key])
@@ -198,18 +165,6 @@ def test_double_normalization_erases_the_estimator():
     )
 
 
-def test_subsampling_alone_moves_the_advantages():
-    scenario = gradebook.load("double_normalization-subsample")
-    whole = [row | {"kept_steps": row["steps"]} for row in scenario.rows]
-    correct, faulty = both(scenario.name, table=Table.of(whole).frame())
-    assert sum(row["steps"] for row in scenario.rows) == 26
-    assert sum(row["kept_steps"] for row in scenario.rows) == 12
-    assert not differ(correct.advantage, faulty.advantage)
-    assert differ(*(t.advantage for t in both(scenario.name)))
-    assert scenario.rows[1]["kept_steps"] == 0
-    assert both(scenario.name)[0].advantage[1].isnan()
-
-
 # The record of a bug
 
 
@@ -217,29 +172,20 @@ def test_subsampling_alone_moves_the_advantages():
 def test_a_record_is_complete(name):
     bug, main = gradebook.bug(name), gradebook.load(name)
     assert bug.engine is not gradebook.CORRECT
-    for key in ("title", "trainer", "status", "controls"):
+    for key in ("title", "trainer", "status", "standing", "controls"):
         assert getattr(bug, key) == getattr(main, key)
+    assert all(getattr(bug, key) == v for key, v in vars(main.record).items())
     assert bug.phrase != bug.correct_phrase
     assert bug.tells and bug.would_tell
     assert set(bug.laws) <= set(LAWS)
     assert bug.in_advantages or not bug.columns
 
 
-def test_the_record_holds_what_the_file_says():
-    bug = gradebook.bug("double_normalization")
-    assert bug.columns == (("steps", "kept_steps"),)
-    assert bug.in_advantages and bug.couples_prompts
-    assert bug.phrase == "a second normalization over transitions"
-    assert bug.laws == ("zero_sum", "other_prompts")
-    assert gradebook.bug("partial_groups").guesses == {"group_size": ("strides",)}
-    assert gradebook.bug("partial_groups").standing == "AReaL · fixed"
-    several = "miles fixed · slime open · verl by design"
-    assert gradebook.bug("fan_out").standing == several
-    assert not gradebook.bug("zero_std_kl").in_advantages
-
-
 def test_the_bugs_stand_by_trainer_and_by_stage():
     """SHELF.md's table names those of miles and slime."""
+    several = "miles fixed · slime open · verl by design"
+    assert gradebook.bug("fan_out").standing == several
+    assert gradebook.bug("partial_groups").standing == "AReaL · fixed"
     trainers, stages = by_trainer(), by_stage()
     assert trainers["miles"] == trainers["slime"]
     assert trainers["miles"] == ("fan_out", "sharded_whitening", "whole_batch")
