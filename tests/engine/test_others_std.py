@@ -84,21 +84,6 @@ def test_a_rollout_in_several_rows_has_the_divisor_of_its_vote():
     assert found == pytest.approx([one, one, two, four, four])
 
 
-def test_groups_do_not_mix_and_spread_about_does_not_matter():
-    prompt = [0, 1, 0, 1, 0, 1]
-    rewards = [0, 10, 1, 20, 5, 40]
-    apart = exact([0, 1, 5]), exact([10, 20, 40])
-    for about in ("mean", "baseline"):
-        found = divisors(rewards, prompt, spread_about=about)
-        assert found[0::2] == pytest.approx(apart[0])
-        assert found[1::2] == pytest.approx(apart[1])
-
-
-def test_a_row_that_does_not_count_changes_no_divisor():
-    found = divisors([1, 2, 4, 100], mask=[[1], [1], [1], [0]])
-    assert found[:3] == pytest.approx(exact([1, 2, 4]))
-
-
 def test_a_row_in_no_group_is_not_divided():
     rows = {"settings": OTHERS, "group_size": 3}
     found = trace([0, 0, 0, 1], [1, 2, 4, 9], "partial_groups", **rows)

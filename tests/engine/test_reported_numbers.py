@@ -18,24 +18,6 @@ ISSUE = {
 }
 
 
-def test_partial_groups_on_a_batch_that_divides():
-    # Faulty: 0, 1, 2, 100: mean 25.75; squares 663.0625 + 612.5625 +
-    # 564.0625 + 5513.0625 = 7352.75, over 3 = 2450.9167; std 49.5067.
-    # (2 - 25.75) / 49.5067 = -0.47973. Correct: (2 - 1) / (1 + 1e-5).
-    assert float(trace(**ISSUE).advantage[10]) == pytest.approx(0.99999)
-    faulty = trace(**ISSUE, engine="partial_groups")
-    assert float(faulty.advantage[10]) == pytest.approx(-0.47973, abs=1e-5)
-    close(faulty.baseline[8:], [25.75] * 4)
-
-
-def test_partial_groups_explodes_on_a_tail():
-    tail = {key: ISSUE[key][:11] for key in ("prompt", "reward")}
-    tail["settings"] = ISSUE["settings"]
-    close(trace(**tail).advantage[8:], [-1, 0, 1], 2e-5)
-    faulty = trace(**tail, engine="partial_groups")
-    close(faulty.advantage[8:], [0, 1e5, 2e5], 1e-9)
-
-
 def test_double_normalization_acts_on_rows_without_credit():
     # 0 (rejected), 0, 2 about nothing: mean 2/3, variance 4/3 - 4/9 = 8/9.
     # The rejected row becomes -(2/3) / sqrt(8/9) = -1/sqrt(2).
@@ -100,23 +82,6 @@ def test_opo_on_an_all_rejected_group_has_a_nan_baseline():
     close(correct.advantage, [0, 0, -1, 1])
 
 
-@pytest.mark.parametrize("estimator", ["gpg", "reinforce_plus_plus_baseline"])
-def test_a_rejected_row_leaks_into_other_prompts(estimator):
-    rows = {
-        "prompt": [0, 0, 1, 1, 1],
-        "reward": [0, 1, 0, 1, 9],
-        "mask": [ON, ON, ON, ON, OFF],
-        "settings": ESTIMATORS[estimator],
-    }
-    correct = trace(**rows).advantage
-    faulty = trace(**rows, engine="rejected_rows").advantage
-    # GPG, row 1: 0.5 / (2/4) = 1 and 0.5 / (3/5) = 5/6.
-    if estimator == "gpg":
-        close(correct[:2], [-1, 1])
-        close(faulty[:2], [-5 / 6, 5 / 6])
-    assert (correct[:2] - faulty[:2]).abs().min() > 0.01
-
-
 # float32, size, and nothing at all
 
 
@@ -129,12 +94,6 @@ def test_float32_makes_signal_of_constant_rewards_and_float64_hides_it():
     assert found.tolist() == pytest.approx([0.8256] * 7, abs=5e-5)
     found = trace([0] * 7, [100.1] * 7, settings=ESTIMATORS["grpo"]).advantage
     assert found.dtype == torch.float64 and found.abs().max() < 1e-6
-
-
-def test_rewards_of_a_million_keep_their_differences():
-    # 1e6 + 0, 1, 2: mean 1e6 + 1, std 1.
-    found = trace([0] * 3, [1e6, 1e6 + 1, 1e6 + 2], eps=0)
-    close(found.advantage, [-1, 0, 1], 1e-9)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -197,20 +156,10 @@ def test_small_groups_leave_before_either_engine_sees_them():
 
 def test_strides_run_over_the_rows_that_are_left():
     # Prompt 0 leaves; 1, 3 | 10, 30 are strides of two again.
-    found = trace(
-        [0, 1, 1, 2, 2],
-        [9, 1, 3, 10, 30],
-        min_group_size=2,
-        scale="none",
-        engine="partial_groups",
-    )
+    settings = {"min_group_size": 2, "scale": "none", "engine": "partial_groups"}
+    found = trace([0, 1, 1, 2, 2], [9, 1, 3, 10, 30], **settings)
     assert found.group.tolist() == [-1, 0, 0, 1, 1]
     close(found.advantage, [math.nan, -1, 1, -10, 10])
-
-
-def test_dropped_rows_leave_batch_statistics_too():
-    found = trace([0, 1, 1], [50, 1, 3], baseline="batch_mean", min_group_size=2)
-    close(found.baseline, [math.nan, 2, 2])
 
 
 def test_a_batch_of_small_groups_leaves_nothing():

@@ -39,17 +39,6 @@ def test_a_rollout_in_several_rows_votes_once():
     assert found.advantage.tolist() == pytest.approx([1, 1, 1, -1, 0])
 
 
-def test_two_prompts_may_reuse_the_number_of_a_rollout():
-    rows = {
-        "prompt": [0, 0, 1, 1],
-        "rollout": [0, 1, 0, 1],
-        "reward": [0, 2, 4, 8],
-    }
-    found = trace(**rows, settings=NONE)
-    assert found.counted.all()
-    assert found.advantage.tolist() == [-1, 1, -2, 2]
-
-
 def test_the_first_credited_row_votes_where_rewards_of_a_rollout_differ():
     # Row 0 has no token, so row 1 votes: the mean is (3 + 1) / 2.
     rows = {
