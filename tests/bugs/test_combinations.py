@@ -1,15 +1,14 @@
 """Several bugs in one engine: two in one stage, and those of different stages that
 trainers really had at the same time, with the numbers that were measured."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
 
 import gradebook
-from gradebook import Batch, GradebookError, Settings, bugs
+from gradebook import Batch, GradebookError, Settings
 from gradebook.analysis.comparison import compared
-from gradebook.bugs import swap, swapped, swaps
+from gradebook.bugs import swapped, swaps
 from gradebook.cases.link import decode, encode
 from gradebook.cases.scenario import case
 from gradebook.cases.scenario import combinations as shipped
@@ -63,25 +62,6 @@ def test_a_combination_gives_the_measured_numbers(names, settings, rows, advanta
     assert found.tolist() == pytest.approx(advantage, abs=6e-4)
 
 
-def test_the_other_fix_of_filtered_first_is_an_older_bug():
-    # open-instruct PR 1794 takes statistics before it drops rows.
-    batch = Batch(
-        prompt=["A"] * 4 + ["B"] * 4,
-        reward=[1, 0, 1, 0, 5, 6, 7, 8],
-        eos=[1, 0, 1, 0, 1, 1, 0, 0],
-        settings=Settings(scale="none", group_size=4, mask_no_eos=True),
-    )
-    advantages = {
-        "correct": [0, 0, 0, 0, -0.5, 0.5, 0, 0],
-        "filtered_first": [-2.25, 0, -2.25, 0, 1.75, 2.75, 0, 0],
-        "no_eos_outliers": [0.5, 0, 0.5, 0, -1.5, -0.5, 0, 0],
-    }
-    for name, expected in advantages.items():
-        engine = swapped([] if name == "correct" else [name]).engine
-        found = gradebook.run(engine, batch).advantage
-        assert found.tolist() == expected
-
-
 @pytest.mark.parametrize("one", shipped(), ids=lambda one: one.name)
 def test_the_sandbox_opens_each_combination_with_its_numbers(one):
     state = start(case(f"sandbox-{one.name}"))
@@ -110,6 +90,7 @@ def test_two_bugs_act_together_unless_they_share_a_stage():
         if first.stage != second.stage:
             for bug in (first, second):
                 assert getattr(engine, bug.stage) is bug.faulty, names
+        assert all(part.engine == engine for part in swaps(names))
 
 
 @pytest.mark.parametrize("name", COUNTED_BUGS)
@@ -135,27 +116,3 @@ def test_both_faults_of_counted_let_every_row_vote(names, voters, mean):
     assert trace.counted.nonzero().flatten().tolist() == voters
     assert trace.baseline[0].item() == pytest.approx(mean)
     assert trace.credited.tolist() == [True, True, False, False, False]
-
-
-def test_each_swapped_stage_is_one_bug_with_the_whole_engine():
-    found = swaps(["zero_std_kl", "rejected_rows", "no_eos_outliers"])
-    assert [b.stage for b in found] == ["counted", "trained"]
-    assert [b.name for b in found] == [
-        "rejected_rows and no_eos_outliers",
-        "zero_std_kl",
-    ]
-    engine = swapped(["zero_std_kl", *COUNTED]).engine
-    assert [b.engine for b in found] == [engine, engine]
-    for each in found:
-        assert each.correct is getattr(gradebook.CORRECT, each.stage)
-        assert each.faulty is getattr(engine, each.stage)
-
-
-def test_bugs_of_one_stage_that_drop_no_condition_are_refused(monkeypatch):
-    monkeypatch.setattr(bugs, "swap", lambda n: replace(swap(n), drops=()))
-    with pytest.raises(GradebookError) as raised:
-        swaps(COUNTED)
-    assert str(raised.value) == (
-        "key 'bugs': expected one bug in the stage counted, found"
-        " no_eos_outliers and rejected_rows"
-    )

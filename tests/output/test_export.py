@@ -41,15 +41,8 @@ def test_the_gradient_stands_token_by_token():
     assert float(rows[0]["faulty_kl_gradient_t1"]) == pytest.approx(-0.004)
     assert float(rows[0]["correct_kl_gradient_t1"]) == 0
     assert float(rows[0]["faulty_kl_gradient_t3"]) == 0  # masked
-    assert float(rows[3]["faulty_loss_of_the_batch"]) == pytest.approx(
-        0.0122741, abs=1e-6
-    )
-
-
-def test_no_value_is_an_empty_cell():
     rows = read(csv_file(opened("double_normalization-subsample")))
-    assert rows[1]["correct_advantage"] == ""
-    assert rows[1]["kept_steps"] == "0"
+    assert (rows[1]["correct_advantage"], rows[1]["kept_steps"]) == ("", "0")
 
 
 @pytest.mark.parametrize("label", NASTY)
@@ -108,13 +101,9 @@ def test_in_scenarios_it_is_a_variant_of_its_page(folder):
     assert len(scenarios.variants("partial_groups")) == 7
 
 
-def test_a_batch_that_hides_the_bug_says_so(tmp_path):
+def test_the_answer_is_about_the_selected_row(tmp_path):
     mine = loaded(opened("partial_groups-full"), tmp_path)
     assert mine.kind == "hides" and "agree" in mine.claim
-    assert mine.prediction.choices[mine.prediction.answer] == "Yes"
-
-
-def test_the_answer_is_about_the_selected_row(tmp_path):
     state = opened("partial_groups")
     for row, answer in ((0, "Yes"), (10, "No")):
         mine = loaded(replace(state, row=row), tmp_path)
@@ -132,14 +121,6 @@ def test_a_label_comes_back_from_the_file(label, tmp_path):
     mine = loaded(state, tmp_path)
     assert mine.rows[0]["prompt"] == label.strip()
     assert "assert" not in tomllib.loads(scenario_file(state))
-
-
-def test_eos_by_width_is_in_the_rows_and_the_settings(tmp_path):
-    state = opened("no_eos_outliers", eos_by_width=True)
-    state = replace(state, table=state.table.with_columns({"eos": [True] * state.rows}))
-    mine = loaded(state, tmp_path)
-    assert [row["eos"] for row in mine.rows] == [True, False]
-    assert mine.settings.eos_by_width
 
 
 @pytest.mark.parametrize("name", starts())

@@ -241,9 +241,3 @@ def test_a_comparison_shows_verdict_rows_and_stages():
     assert "<script" not in text
     text = gradebook.figures.stage_figure(both, "advantage", 10)._repr_html_()
     assert "<svg" in text and "FLIP" in text
-
-
-def test_engines_that_agree_are_said_to_agree():
-    both = gradebook.compare(BUG, gradebook.Batch(["a", "a"], [1.0, 0.0]))
-    said, stages = both._repr_html_().split("</summary>")
-    assert "Both engines agree on all 2 rows." in said and "→" not in stages

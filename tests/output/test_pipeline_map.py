@@ -48,16 +48,6 @@ def test_numbers_are_those_of_the_first_answer():
     assert "0.500" in said and "0.577" in said
 
 
-def test_no_text_leaves_the_picture():
-    """A letter takes about half of its size."""
-    root = drawn()
-    *_, width, height = map(float, root.get("viewBox").split())
-    for text in root.iter(f"{SVG}text"):
-        for x, y, said in texts(text):
-            assert len(said) * float(text.get("font-size")) * 0.5 <= width - x, said
-            assert 0 < y < height
-
-
 def test_bugs_of_a_stage_do_not_overlap():
     boxes = [
         tuple(float(r.get(k)) for k in ("x", "y", "width", "height"))

@@ -153,14 +153,6 @@ def test_where_no_law_catches_the_numbers_do():
     assert "the_correct_numbers([4.0])" in text
 
 
-def test_an_empty_batch_leaves_the_scenarios_rows():
-    state = opened("partial_groups")
-    state = replace(state, table=state.table.take([]), row=0)
-    file = pytest_file(state, LINK)
-    assert "BATCH_1" in file.text and "BATCH_2" not in file.text
-    assert "hides the bug" in file.note
-
-
 @pytest.mark.parametrize("text", [*NASTY, "\ud800"])
 def test_text_stands_in_literals_only(text):
     state = labelled(opened("zero_std_kl"), [text, "B"])
