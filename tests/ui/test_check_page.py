@@ -6,7 +6,7 @@ from gradebook.cases.scenario import load
 from gradebook.core.errors import GradebookError
 from gradebook.logs.log import check_log
 from gradebook.logs.read.log import pasted
-from gradebook.ui.checks.ask import EXAMPLES, FOLDER, options_of
+from gradebook.ui.parts.ask import EXAMPLES, FOLDER, options_of
 
 NO_ADVANTAGES = "step,prompt,reward\n1,a,0\n1,a,1\n1,a,1\n2,b,1\n2,b,3\n"
 ONE_TAIL = "step,prompt,reward,advantage\n" + "".join(
@@ -192,19 +192,15 @@ def test_a_broken_log_ends_in_a_sentence(page, text, said):
     assert page.widget("check-text").value == text
 
 
-def test_a_check_that_was_cancelled_can_be_repeated(page, monkeypatch):
-    """The press arrives while the check runs: here, as it begins."""
-    held = page.app.session_state
-
+def test_a_check_that_was_ended_can_be_repeated(page, monkeypatch):
     def pressed(files, progress, **_):
         progress(0.5, 3)
-        held["checking"].cancelled = True
         raise GradebookError("the run was ended")
 
     with monkeypatch.context() as patch:
         patch.setattr("gradebook.ui.pages.check.check_log", pressed)
         paste(page, ONE_TAIL)
-    assert "no verdict" in alone(page, "warning")[0]
+    assert "no verdict" in alone(page, "error")[0]
     page.click("check-again")
     assert "? Nothing fits" in page.text
 

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+import re
 import time
+from functools import partial
 
 import streamlit as st
 
+from gradebook.cases.scenario import SANDBOX, bug, case, load
 from gradebook.core.errors import GradebookError
+from gradebook.core.formatting import flips, plain
+from gradebook.logs.explore import failing_test, state_of, worst_steps
+from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, main_column
+from gradebook.logs.judging.verdict import Verdict, by_bug, named_as
 from gradebook.logs.log import check_log
+from gradebook.logs.report import facts, report
+from gradebook.output.charts import timeline_figure
+from gradebook.output.figures import picture as rows_picture
+from gradebook.output.panels import Panel, squashes
 from gradebook.ui import keys
-from gradebook.ui.checks import ask, card
-from gradebook.ui.checks.ask import Checking, on_page
-from gradebook.ui.parts import words
+from gradebook.ui.parts import address, ask, words
+from gradebook.ui.parts.address import bug_files
+from gradebook.ui.parts.ask import Checking, on_page, typed
+from gradebook.ui.parts.widget import chart, download, ink, markup, offered, table
+
+HEADS = {
+    "correct": "A known computation",
+    "other": "◇ Not what was declared",
+    "suspect": "◆ Suspect",
+    "asks": "? A question",
+    "none fits": "? Nothing fits",
+    "cannot tell": "? Cannot tell",
+}
+FIRST_SENTENCE = re.compile(r"(?<=[.!?])(?<!Dr\.)\s+(?=[A-Z])")
+CHART = "check-timeline"
+CHOSEN = "check-step"
 
 
 def check_page() -> None:
@@ -25,9 +49,13 @@ def check_page() -> None:
     ask.log()
     checking = keys.CHECKING.get()
     if checking is not None:
-        if checking.waiting:
+        if checking.verdict is None and not checking.error:
             _check(checking)
-        _verdict(checking)
+        if checking.error:
+            st.error(f"There is no verdict. {words.plain(on_page(checking.error))}")
+            st.button("Check again", key="check-again", on_click=ask.again)
+        elif checking.verdict is not None:
+            _verdict(checking, checking.verdict)
     ask.more()
 
 
@@ -36,7 +64,7 @@ def _check(checking: Checking) -> None:
     the bar is drawn."""
 
     def cancel() -> None:
-        checking.cancelled = True
+        checking.error = "The check was cancelled."
 
     work = st.empty()
     with work.container(key="check-work"):
@@ -58,26 +86,219 @@ def _check(checking: Checking) -> None:
     work.empty()
 
 
-def _verdict(checking: Checking) -> None:
-    """The card, the timeline and the steps, or why there is no verdict."""
-    verdict = checking.verdict
-    if checking.cancelled and verdict is None:
-        st.warning("The check was cancelled, so there is no verdict.")
-        st.button("Check again", key="check-again", on_click=ask.again)
-        return
-    if checking.error:
-        st.error(f"There is no verdict. {words.plain(on_page(checking.error))}")
-    if verdict is None:
-        return
+def _verdict(checking: Checking, verdict: Verdict) -> None:
+    """The card, the timeline and the steps."""
     st.markdown(words.titled(f"The verdict on {words.plain(checking.title)}"))
-    card.card(checking, verdict)
+    _card(checking, verdict)
+    has_steps = len(verdict.frame) > 0
     if len(verdict.what_if):
-        card.would_compute(verdict)
-    elif len(verdict.frame):
-        card.timeline(verdict, ask.answered())
+        _would_compute(verdict)
+    elif has_steps:
+        _timeline(verdict)
     left, right = st.columns([7, 5], gap="large")
-    with right if len(verdict.frame) else left:
-        card.evidence(checking, verdict)
-    if len(verdict.frame):
+    with right if has_steps else left:
+        _evidence(verdict)
+    if has_steps:
         with left:
-            card.steps(checking, verdict)
+            _steps(checking, verdict)
+
+
+def _card(checking: Checking, verdict: Verdict) -> None:
+    """What was found, and what to do."""
+    with st.container(key="check-verdict"):
+        head = HEADS[verdict.verdict]
+        first, *rest = FIRST_SENTENCE.split(on_page(verdict.sentence), maxsplit=1)
+        if verdict.verdict == "correct" and verdict.declared:
+            head = "✓ Correct"
+        elif verdict.verdict == "correct":
+            first = f"{first.removesuffix('.')}, if that is what you wanted."
+        if verdict.bug:
+            head += f": {words.plain(load(verdict.bug).title)}"
+        paragraphs = [f"### {head}", *map(words.plain, (first, *rest, verdict.near))]
+        st.markdown("\n\n".join(paragraphs))
+        _confirm(verdict)
+        if typed("columns"):  # what a person said of them
+            answers = filter(None, (*typed("columns").splitlines(), typed("declared")))
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"You said: {', '.join(map(words.plain, answers))}.")
+                st.button("Take that back", key="check-take-back", on_click=ask.say)
+        name = verdict.bug or next(iter(verdict.asks), "")
+        if name in bug_files() and verdict.verdict in ("other", "suspect", "asks"):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                if verdict.step is not None:
+                    _open_button("check-open-first", checking, verdict.step, name)
+                title = words.plain(load(name).title)
+                st.page_link(bug_files()[name], label=f"Read about the bug: {title}")
+
+
+def _confirm(verdict: Verdict) -> None:
+    """Two buttons where a column's meaning decides about the bug that is asked
+    about."""
+    if verdict.verdict != "asks" or not verdict.bug:
+        return
+    record = bug(verdict.bug)
+    counting = record.stage in HOW_ROWS_COUNT
+    if not counting and record.proof != "column":
+        return
+    column = main_column(record)
+    role, named = named_as(column, verdict.columns, counting)
+    counts = f"counts={column}" if counting else ""
+    answers = (
+        ("check-confirm", f"Yes, {named} says that", f"{role}={named}", counts),
+        ("check-deny", "No, it says something else", f"{role}=", ""),
+    )
+    with st.container(horizontal=True):
+        for key, label, meaning, declared in answers:
+            said = (
+                "\n".join(filter(None, (typed("columns"), meaning))),
+                ", ".join(filter(None, (typed("declared"), declared))),
+            )
+            st.button(words.plain(label), key=key, on_click=ask.say, args=said)
+
+
+def _evidence(verdict: Verdict) -> None:
+    """Everything else that the check knows; and files."""
+    st.markdown(words.titled("Evidence", level=3))
+    table(["", ""], [list(fact) for fact in facts(verdict)], label="evidence")
+    for title, texts, expanded in (
+        ("What this log cannot tell", [f"{t.title}: {t.why}" for t in verdict.ties], 0),
+        ("Notes, and what was not checked", verdict.notes, 0),
+        ("Left out, since it cannot be read", verdict.broken, 1),
+    ):
+        if texts:
+            with st.expander(title, expanded=bool(expanded)):
+                st.markdown("\n".join(f"- {words.plain(text)}" for text in texts))
+    with st.container(horizontal=True):
+        download("Verdict as JSON", "gradebook-verdict.json", verdict.to_json)
+        html = partial(report, verdict)
+        download("Report as HTML", "gradebook-report.html", html)
+        if verdict.bug:
+            label, name = "Smallest failing step as pytest file", verdict.bug
+            download(label, f"test_{name}.py", lambda: failing_test(verdict).text)
+
+
+# Step by step: the timeline, the worst steps, one step
+
+
+def _timeline(verdict: Verdict) -> None:
+    """The timeline of a log with advantages: a mark for each step, in colour
+    once it was said what they are compared with."""
+    frame = verdict.frame.copy()
+    if not verdict.declared:
+        frame["verdict"] = frame["verdict"].replace("correct", "matches")
+    labels = [str(label) for label in frame["step"]]
+
+    def clicked() -> None:
+        points = keys.widget(CHART).selection.points
+        if points:
+            keys.show(CHOSEN, labels[int(points[0]["customdata"][0])])
+
+    answered = bool(verdict.declared or typed("estimator") or typed("declared"))
+    chart(
+        timeline_figure(frame, ink(), answered),
+        key=CHART,
+        on_select=clicked,
+        selection_mode="points",
+        alt="Each step's verdict and its distance from the correct numbers",
+    )
+    counts = frame["verdict"].value_counts().items()
+    verdicts = ", ".join(f"{count:,} {name}" for name, count in counts)
+    st.markdown(
+        f"Steps: {verdicts}. Rows whose sign flips: {int(frame['flips'].sum()):,}."
+        f" Groups that are off: {int(frame['groups_affected'].sum()):,}. A click on a"
+        " mark opens its step below."
+    )
+    columns = ["step", "verdict", "correct_residual", "flips"]
+    numbers = frame[columns].rename(columns={"correct_residual": "off by"})
+    offered("the timeline's numbers", CHART, lambda: {"The steps": numbers})
+
+
+def _would_compute(verdict: Verdict) -> None:
+    """For a log without advantages: how the engines would differ on it."""
+    lines = by_bug(verdict.what_if).drop_duplicates("bug")
+    differ = lines[lines["steps"] > 0].to_dict("records")
+    st.markdown(
+        words.titled(
+            "What each engine would compute",
+            "The rewards alone tell where a bug would change the advantages"
+            " of these rows, if the trainer had it.",
+            level=3,
+        )
+    )
+    body = [
+        [
+            load(line["bug"]).title,
+            line["estimator"],
+            f"{line['steps']:,} of {line['of']:,}",
+            f"{line['rows_off']:,}",
+            f"{line['flips']:,}",
+            f"{line['largest']:.3f}",
+        ]
+        for line in differ
+    ]
+    head = ["bug", "estimator", "steps", "rows", "flips", "largest"]
+    table(head, body, numbers=(3, 4, 5))
+    with st.container(horizontal=True):
+        for line in differ:
+            if file := bug_files().get(line["bug"]):
+                st.page_link(file, label=words.plain(load(line["bug"]).title))
+
+
+def _steps(checking: Checking, verdict: Verdict) -> None:
+    """The worst steps, and one step that is opened."""
+    by_label = {str(label): label for label in verdict.frame["step"].tolist()}
+    worst = worst_steps(verdict)
+    if len(worst):
+        st.markdown(words.titled("The steps that are furthest off", level=3))
+        body = [
+            [
+                str(row["step"]),
+                load(row["bug"]).title if row["bug"] else row["verdict"],
+                plain(float(row["correct_residual"])),
+                str(int(row["flips"])),
+                f"{int(row['groups_affected'])} of {int(row['groups'])}",
+            ]
+            for row in worst.to_dict("records")
+        ]
+        head = ["step", "named", "off by", "flips", "groups affected"]
+        table(head, body, numbers=(2, 3))
+    if keys.widget(CHOSEN) not in by_label:
+        keys.show(CHOSEN, [*worst["step"].map(str), *by_label][0])
+    chosen = st.selectbox("Open a step", list(by_label), key=CHOSEN, width=240)
+    _step(checking, verdict, by_label[chosen])
+
+
+def _step(checking: Checking, verdict: Verdict, step: object) -> None:
+    try:
+        rows = checking.step(step)
+    except GradebookError as error:
+        st.error(words.plain(str(error)))
+        return
+    if rows.note:
+        st.markdown(words.plain(rows.note))
+    off = flips(rows.correct, rows.logged).tolist()
+    panel = Panel("advantage", rows.correct.tolist(), rows.logged.tolist(), off)
+    drawn = rows_picture(panel, list(map(str, rows.table["prompt"])), squashes([panel]))
+    alt = f"Step {words.safe(str(step))}: the logged advantages beside the correct ones"
+    markup(
+        '<p class="gb-note"><i class="gb-correct"></i>correct &ensp; '
+        '<i class="gb-faulty"></i>logged</p>'
+        f'<div class="gb-step" role="img" tabindex="0" aria-label="{alt}">'
+        f"{drawn}</div>",
+        key="check-rows",
+    )
+    _open_button("check-open", checking, step, rows.bug or verdict.bug or SANDBOX)
+
+
+def _open_button(key: str, checking: Checking, step: object, name: str) -> None:
+    """Goes to the page `name`, a bug's or the sandbox, with the step's rows in
+    the learner's own draft. The page says what it shows."""
+    where = "in the sandbox" if name == SANDBOX else f"on the page {load(name).title}"
+    if st.button(words.plain(f"Open step {step} {where}"), key=key):
+        try:
+            rows = checking.step(step)
+        except GradebookError as error:
+            st.error(words.plain(str(error)))
+            return
+        note = f"These rows are step {step} of {checking.title}. {rows.note}".strip()
+        address.open_batch(state_of(rows, case(name)), note)

@@ -1,7 +1,5 @@
-"""What a check is asked for: an example, files or a table, and options.
-
-Whatever is chosen last starts a check by itself.
-"""
+"""What the page "Check your run" is asked for: an example, files or a table, and
+options. Whatever is chosen last starts a check by itself."""
 
 from __future__ import annotations
 
@@ -127,29 +125,15 @@ def more() -> None:
             )
 
 
-def answered() -> bool:
-    """The question was answered, or settings were typed."""
-    return bool(keys.widget("check-estimator") or keys.widget("check-declared"))
-
-
-def confirm(column: str, declared: str) -> None:
-    """Adds what a person said of a column, and checks again."""
-    for name, added, mark in (("columns", column, "\n"), ("declared", declared, ", ")):
-        if added:
-            lines = filter(None, (typed(name), added))
-            keys.show(f"check-{name}", mark.join(lines))
-    again()
-
-
 def typed(name: str) -> str:
     """What stands in one of the fields of settings and columns."""
     return (keys.widget(f"check-{name}") or "").strip()
 
 
-def take_back() -> None:
-    """Forgets what was said of the columns, and checks again."""
-    for name in ("columns", "declared"):
-        keys.show(f"check-{name}", "")
+def say(columns: str = "", declared: str = "") -> None:
+    """Writes what a person said of the columns into the fields, and checks again."""
+    keys.show("check-columns", columns)
+    keys.show("check-declared", declared)
     again()
 
 
@@ -175,21 +159,18 @@ def _dropped() -> None:
     files = sorted(keys.widget("check-files") or [], key=lambda f: natural(f.name))
     if not files:
         return keys.CHECKING.drop()
-    title = files[0].name
-    if len(files) > 1:
-        title += f" and {len(files) - 1} more"
-    _begin([Source(file.name, data=file.getvalue()) for file in files], title)
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    sources = [Source(file.name, data=file.getvalue()) for file in files]
+    _begin(sources, files[0].name + more)
 
 
 def _pasted() -> None:
-    text = keys.widget("check-text") or ""
-    if not text.strip():
-        return
-    title = "the pasted table"
-    try:
-        _begin([pasted(text)], title)
-    except GradebookError as error:
-        keys.CHECKING.put(Checking([], title, error=str(error)))
+    text, title = typed("text"), "the pasted table"
+    if text:
+        try:
+            _begin([pasted(text)], title)
+        except GradebookError as error:
+            keys.CHECKING.put(Checking([], title, error=str(error)))
 
 
 # A log that the session checks, and what came of it
@@ -232,13 +213,7 @@ class Checking:
     options: Mapping[str, Any] = field(default_factory=dict)
     verdict: Verdict | None = None
     error: str = ""
-    cancelled: bool = False
     rows: dict[object, StepRows] = field(default_factory=dict)
-
-    @property
-    def waiting(self) -> bool:
-        """The log is still to be checked."""
-        return self.verdict is None and not self.error and not self.cancelled
 
     def step(self, label: object) -> StepRows:
         """A step's rows, read once. Raises GradebookError."""
