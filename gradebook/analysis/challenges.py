@@ -62,13 +62,11 @@ class Attempt:
         return (now - torch.tensor(came_from, dtype=now.dtype)).abs()
 
     def ratio(self) -> Tensor:
-        """Each faulty advantage divided by the correct one."""
         correct = self.comparison.correct.advantage
         ratio = self.comparison.faulty.advantage / correct
         return ratio.where(correct.abs() > DUST, torch.nan)
 
     def loss_ratio(self) -> float:
-        """The faulty loss divided by the correct one."""
         correct, faulty = self.comparison.correct.loss, self.comparison.faulty.loss
         if correct is None or faulty is None:
             return math.nan
@@ -246,7 +244,6 @@ class Changes:
 
     @property
     def added(self) -> int:
-        """How many rows are new."""
         return self.came_from.count(None)
 
     @property
@@ -257,7 +254,6 @@ class Changes:
 
     @property
     def count(self) -> int:
-        """How many edits there are."""
         return len(self.cells) + len(self.settings) + self.added + self.removed
 
 

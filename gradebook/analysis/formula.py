@@ -105,7 +105,6 @@ def _quotient(comparison: Comparison, trace: Trace, row: int) -> Line:
 
 
 def _no_advantage(batch: Batch, trace: Trace, row: int) -> str:
-    """Why an uncredited row has no advantage."""
     if bool(trace.advantage[row].isnan()):
         least = batch.settings.min_group_size
         why = f"its prompt has fewer than {least} rows"

@@ -172,7 +172,6 @@ def judge(
 
 
 def _broken(change: Change, row: int, due: float, value: float, least: int) -> Outcome:
-    """The counterexample in words."""
     due, value = settled(due), settled(value)
     digits = digits_apart(due, value, least)
     asked, got = signed(due, digits), signed(value, digits)
@@ -218,8 +217,6 @@ def groups_of(step: Step) -> list[list[float | None]]:
 def on_groups(
     function: Callable[[list[list[float | None]]], Sequence[Sequence[float]]],
 ) -> Values:
-    """The values of a function from groups of rewards to groups of advantages."""
-
     def values(step: Step, settings: Mapping[str, Any]) -> list[float]:
         advantages = [0.0] * len(step["row"])
         groups = function(groups_of(step))

@@ -59,7 +59,6 @@ Law: TypeAlias = Callable[[Step, Settings], Changes]
 
 
 def places_of(step: Step) -> list:
-    """The places 0, 1, .. of the step's rows."""
     return list(range(len(step["reward"])))
 
 

@@ -31,7 +31,6 @@ Advantages = list[list[float]]
 
 
 def flat(groups: Sequence[Sequence[Any]]) -> list[Any]:
-    """The rows of all groups."""
     return [row for group in groups for row in group]
 
 
@@ -136,12 +135,10 @@ class Answer:
 
     @property
     def sizes(self) -> set[int]:
-        """The sizes of its groups."""
         return {*map(len, self.rewards)}
 
     @property
     def misses(self) -> bool:
-        """A reward is missing."""
         return None in flat(self.rewards)
 
 

@@ -141,8 +141,6 @@ class Function:
 
 @dataclass(frozen=True)
 class Adapter:
-    """A trainer: its name, its package and its functions."""
-
     trainer: str
     package: str
     functions: tuple[Function, ...]

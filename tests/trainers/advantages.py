@@ -7,13 +7,14 @@ import time
 
 def grpo(groups):
     """By hand: (r - mean) / (std with ddof 1 + 1e-4); alone and missing get 0."""
-    found = []
+    advantages = []
     for group in groups:
-        known = [r for r in group if r is not None]
-        mean = statistics.fmean(known) if known else 0.0
-        std = statistics.stdev(known) if len(known) > 1 else 0.0
-        found.append([0.0 if r is None else (r - mean) / (std + 1e-4) for r in group])
-    return found
+        there = [r for r in group if r is not None]
+        mean = statistics.fmean(there) if there else 0.0
+        std = statistics.stdev(there) if len(there) > 1 else 0.0
+        row = [0.0 if r is None else (r - mean) / (std + 1e-4) for r in group]
+        advantages.append(row)
+    return advantages
 
 
 def maxrl(groups):
@@ -27,19 +28,16 @@ def by_fours(groups):
     its reward."""
     flat = [r for group in groups for r in group]
     size = max(map(len, groups))
-    out = []
-    for at, r in enumerate(flat):
-        stride = flat[at // size * size : at // size * size + size]
-        mean = statistics.fmean(stride) if len(stride) == size else 0.0
-        out.append(r - mean)
-    values = iter(out)
+    strides = [flat[start : start + size] for start in range(0, len(flat), size)]
+    means = [statistics.fmean(s) if len(s) == size else 0.0 for s in strides]
+    values = iter(r - means[row // size] for row, r in enumerate(flat))
     return [[next(values) for _ in group] for group in groups]
 
 
 def missing_is_zero(groups):
     """Dr. GRPO where a missing reward counts as 0."""
-    known = [[r or 0.0 for r in group] for group in groups]
-    return [[r - statistics.fmean(g) for r in g] for g in known]
+    rewards = [[r or 0.0 for r in group] for group in groups]
+    return [[r - statistics.fmean(g) for r in g] for g in rewards]
 
 
 def sleeps(groups):
@@ -52,14 +50,10 @@ def ends(groups):
     os._exit(3)
 
 
-def forks(groups):
+def forks_and_prints(groups):
     import os
 
     os.fork()
-    return grpo(groups)
-
-
-def prints(groups):
     print("so many groups:", len(groups))
     return grpo(groups)
 

@@ -116,11 +116,10 @@ def test_a_function_that_sleeps_or_ends_its_process_is_stopped(name, what, monke
     assert "not called" in judged.troubles["0/1 rewards"]
 
 
-def test_a_function_that_forks_or_prints_is_probed_all_the_same(capfd):
-    for name in ("forks", "prints"):
-        judged = gradebook.probe(getattr(advantages, name))
-        assert judged.computes == "GRPO (ddof 1, eps 0.0001)", name
-        assert not judged.troubles and not judged.notes
+def test_a_function_that_forks_and_prints_is_probed_all_the_same(capfd):
+    judged = gradebook.probe(advantages.forks_and_prints)
+    assert judged.computes == "GRPO (ddof 1, eps 0.0001)"
+    assert not judged.troubles and not judged.notes
     assert capfd.readouterr().out == "", "standard output is the probe's"
     judged = gradebook.probe(advantages.gives_a_function)
     assert "pickle" in judged.troubles["0/1 rewards"] and judged.exit_code == 2
@@ -130,7 +129,6 @@ def test_a_function_whose_process_starts_too_slowly_does_not_run_here(monkeypatc
     monkeypatch.setattr(child, "STARTING", 0.0)
     judged = gradebook.probe(advantages.grpo)
     assert "no process in 0 seconds" in judged.troubles["equal groups"]
-    assert "not called" in judged.troubles["0/1 rewards"]
     assert not judged.computes and not judged.notes
 
 
@@ -203,9 +201,5 @@ def test_the_command_probes_an_installed_trainer(tmp_path, capsys, monkeypatch):
     assert answers[biased]["convention"]["eps"] == "1e-06"
     code.write_text("import numpy as np")
     assert main(["probe", "--trainer", "cosmos-rl"]) == 2
-    assert "an installed trainer" in capsys.readouterr().err
-
-
-def test_a_trainer_that_is_not_installed_is_told(capsys):
     assert main(["probe", "--trainer", "SkyRL"]) == 2
-    assert "an installed trainer" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("an installed trainer") == 2
