@@ -101,7 +101,7 @@ class Scenario(Reported):
     ]
     telltale: Telltale
     record: Record
-    engine_names: Annotated[tuple[Text, ...], between(2, 2)] = ("correct", "faulty")
+    engine_names: tuple[Text, Text] = ("correct", "faulty")
     dispute: Dispute | None = None
     kin: tuple[Kin, ...] = ()
     teaser: Text = ""
@@ -283,7 +283,7 @@ class PlainCase(Part):
     focus: Count = 0
     bugs: tuple[Text, ...] = ()
     controls: tuple[Text, ...] = ()
-    engine_names: tuple[Text, ...] = ("correct", "faulty")
+    engine_names: tuple[Text, Text] = ("correct", "faulty")
 
     def as_scenario(self) -> Scenario:
         """The same case for functions that take a scenario but read only

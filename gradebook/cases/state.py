@@ -54,14 +54,6 @@ class State:
         return self.bugs[0]
 
     @property
-    def engine_names(self) -> tuple[str, str]:
-        """What the engines are called, correct and faulty."""
-        if self.typed["eos_by_width"]:  # may flag a row that has ended
-            return "correct by the flags", "faulty by the flags"
-        correct, faulty = self.scenario.engine_names
-        return correct, faulty
-
-    @property
     def rows(self) -> int:
         return len(self.table)
 

@@ -103,17 +103,6 @@ def test_every_column_comes_with_cells_that_change_nothing(name):
         assert left.allclose(right, rtol=0, atol=0, equal_nan=True)
 
 
-def test_a_disputed_report_names_the_engines_for_what_they_do():
-    assert start(gradebook.load("partial_groups")).engine_names[0] == "correct"
-    disputed = start(gradebook.load("zero_std_kl-bnpo"))
-    assert disputed.engine_names == ("with the guard", "as written")
-    # Both engines believe the flags that the padded width gives.
-    flagged = start(gradebook.load("no_eos_outliers-longest"))
-    assert flagged.engine_names[0] == "correct by the flags"
-    off = edits.set_setting(flagged, "eos_by_width", False)
-    assert off.engine_names == ("correct", "faulty")
-
-
 LONG = "1\n" * (MOST_ROWS + 1)
 
 IMPOSSIBLE = {

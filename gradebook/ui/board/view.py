@@ -78,7 +78,7 @@ def view(
     places   where the question's choices lie on the axis of the result
     """
     state, table = draft.state, draft.table
-    names = state.engine_names
+    names = state.scenario.engine_names
     rows, columns = len(table), [COLUMNS[name] for name in table.columns]
     stages = {bug(name).stage for name in state.bugs}
     say, hollow = next((HOLLOW[s] for s in sorted(stages & {*HOLLOW})), COUNTED)

@@ -36,7 +36,7 @@ def opened(draft: Draft) -> None:
     comparison, stage = draft.comparison, draft.stage
     if stage not in comparison.stages:
         return
-    row, names = draft.shown_row, draft.state.engine_names
+    row, names = draft.shown_row, draft.scenario.engine_names
     text = words.titled(f"The stage `{stage}`", level=3)
     text += words.plain(words.STAGES.get(stage, ""))
     bug = draft.swap
@@ -80,7 +80,7 @@ def step(draft: Draft, by: int) -> None:
 
 def _numbers(draft: Draft, stage: str) -> None:
     """Both engines' results of one stage, row by row; of the loss, by its parts."""
-    panel, names = stage_panel(draft.comparison, stage), draft.state.engine_names
+    panel, names = stage_panel(draft.comparison, stage), draft.scenario.engine_names
     head, digits, selected = ["row", "prompt"], 3, draft.row
     labels = [[str(row), prompt] for row, prompt in enumerate(draft.prompts)]
     if stage == "loss":
@@ -98,7 +98,7 @@ def _numbers(draft: Draft, stage: str) -> None:
 
 def workings(draft: Draft) -> None:
     """The selected row's formula with its numbers; what differs is bold."""
-    row, names = draft.shown_row, draft.state.engine_names
+    row, names = draft.shown_row, draft.scenario.engine_names
     whose = " of your edited batch" if draft.edited else ""
     st.markdown(words.titled(f"Row {row}{whose} in numbers", level=3))
     sides = zip(names, ("correct", "faulty"), worked(draft.comparison, row))
@@ -193,7 +193,7 @@ def _smallest(draft: Draft) -> None:
 
 
 def _influence(draft: Draft) -> None:
-    batch, names = draft.comparison.batch, draft.state.engine_names
+    batch, names = draft.comparison.batch, draft.scenario.engine_names
     if batch.rows > MOST_ROWS:
         st.markdown(f"The map is drawn for up to {MOST_ROWS} rows.")
         return
@@ -251,4 +251,4 @@ def _laws(draft: Draft) -> None:
             mark = {HOLDS: "✓ ", BROKEN: "✗ "}.get(outcome.answer, "")
             line.append(f"{mark}{outcome.answer}. {minus(outcome.sentence)}")
         body.append(line)
-    table(["what must hold", *draft.state.engine_names], body)
+    table(["what must hold", *draft.scenario.engine_names], body)
