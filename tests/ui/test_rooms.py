@@ -240,94 +240,58 @@ def test_the_news_of_a_reveal_bring_the_board_before_the_page_is_drawn(at, room)
 # Other pages that ask a room
 
 
-def test_a_training_run_is_voted_on_and_learners_are_taken_there(at, room):
-    asked = next(s for s in plan() if s.trains and s.bug != studied()[0])
-    lead = at("the-lead", "consequences", bug=asked.bug)
-    assert "room-reveal" in lead.buttons
-    assert not [key for key in lead.buttons if key.startswith("training-choice")]
-    assert rooms().room(room).position.question == asked.question
-    learner = at("a-learner", "consequences")
-    assert learner.app.session_state["desk"].run.bug == asked.bug
-    learner.click("training-choice-less")
-    assert rooms().room(room).counts == {asked.question: {1: 1}}
-    assert "You said" in learner.text and "training-choice-less" in learner.buttons
-    lead.click("room-reveal")
-    assert not [k for k in learner.run().buttons if k.startswith("training-choice")]
-    assert "The lead has revealed the answer" in learner.text
-    said = panel.results(rooms().room(room)).values.tolist()
-    assert [line[0] for line in said] == [asked.ask.replace("-", "\u2212")] * 3
-    (right,) = [line[1] for line in said if line[3] == "yes"]
-    assert asked.truth.startswith(right)
-    steps = [step for step in plan() if step.begin >= 0]
-    for step, after in zip(steps, steps[1:]):
-        if step.trains and after.trains:  # on the same page
-            lead.put("training-bug-1", step.bug)
-            lead.click("plan-next")
-            assert rooms().room(room).position.question == after.question
+TRAINED = next(s for s in plan() if s.trains and s.bug != studied()[0])
 
 
-@pytest.mark.parametrize("step", [OPENING, CLOSING])
-def test_how_a_plan_opens_and_closes_is_voted_on(at, room, step):
-    page = step.question
-    lead = at("the-lead", page)
-    assert "step-0" not in lead.buttons and step.choices[2] in lead.text
-    learner = at("a-learner", page).click("step-1")
-    assert rooms().room(room).counts == {page: {1: 1}}
+@pytest.mark.parametrize("step", [OPENING, TRAINED, CLOSING])
+def test_what_a_plan_asks_on_another_page_is_voted_on(at, room, step):
+    """How it opens and closes, and what a training run will do."""
+    page, vote, skip = step.page, "step-1", "step-skip"
+    if step.trains:
+        page, vote, skip = "consequences", "training-choice-less", "skip-training"
+    lead = at("the-lead", page, **({"bug": step.bug} if step.trains else {}))
+    assert vote not in lead.buttons
+    assert rooms().room(room).position.question == step.question
+    learner = at("a-learner", page).click(vote)
+    assert rooms().room(room).counts == {step.question: {1: 1}}
     assert f"You said **{step.choices[1]}**" in learner.text
-    assert step.truth not in learner.text
+    assert vote in learner.buttons and step.truth not in learner.text
     lead.click("room-reveal")
     for seat in (lead, learner.run()):
-        assert step.truth in seat.text and "step-0" not in seat.buttons
+        assert vote not in seat.buttons
     lines = panel.results(rooms().room(room)).values.tolist()
+    assert {line[0] for line in lines} == {step.ask.replace("-", "\u2212")}
     assert [line[1:3] for line in lines] == [*map(list, zip(step.choices, (0, 1, 0)))]
-    assert [line[3] for line in lines] == ["yes" * (step is OPENING), "", ""]
-    held = [one for one in plan() if one.begin >= 0]
-    assert f"Step {1 if step is OPENING else len(held)} of {len(held)}" in lead.text
-    assert ("plan-next" in lead.buttons) == (step is OPENING)
+    right = [line[1] for line in lines if line[3] == "yes"]
+    assert right == [] if step is CLOSING else len(right) == 1
+    held = [one.question for one in plan() if one.begin >= 0]
+    assert f"Step {held.index(step.question) + 1} of {len(held)}" in lead.text
+    assert ("plan-next" in lead.buttons) == (step is not CLOSING)
     lead.click("room-hide")
-    learner.run().click("step-skip")
-    assert step.truth in learner.text and rooms().room(room).counts == {}
+    learner.run().click(skip)
+    assert vote not in learner.buttons and counts(room, step.question) == {}
 
 
 GAME = "bug_or_not"
-REPORTS = game("FIRST")
 
 
-def right_of(report):
-    return 0 if report.is_bug else 1
-
-
-def test_a_report_is_voted_on_and_revealed(at, room):
-    lead = at("the-lead", GAME, seed="FIRST")
+def test_a_game_is_judged_report_by_report_and_the_result_counts_the_votes(at, room):
+    lead, reports = at("the-lead", GAME, seed="FIRST"), game("FIRST")
     one, two = (at(name, GAME) for name in ("one", "two"))
-    first = REPORTS[0]
-    right = right_of(first)
-    for page in (lead, one, two):
-        assert first.source.claim in page.text
-    one.click(f"ballot-vote-{right}")
-    two.click(f"ballot-vote-{right}").click(f"ballot-vote-{1 - right}")
-    assert "You said" in one.text and "2 answers" in lead.run().text
-    hidden = first.source.rule if first.is_bug else first.source.lesson
-    for page in (lead, one, two):
-        assert hidden not in page.text and covered(page)
-    lead.click("room-reveal")
-    for page in (one.run(), two.run(), lead):
-        assert hidden in page.text
-    assert "yours, the answer" in one.text and "yours" in two.text
-    assert "ballot-vote-0" not in one.buttons
-    assert counts(room, first.question) == {0: 1, 1: 1}
-
-
-def test_learners_go_along_and_the_result_counts_the_votes(at):
-    lead = at("the-lead", GAME, seed="FIRST")
-    one, two = (at(name, GAME) for name in ("one", "two"))
-    for report in REPORTS:
-        right = right_of(report)
-        assert report.source.claim in one.run().text
+    for report in reports:
+        right, source = 0 if report.is_bug else 1, report.source
+        settles = source.rule if report.is_bug else source.lesson
+        for page in (lead, one.run()):
+            assert source.claim in page.text
+            assert settles not in page.text and covered(page)
         one.click(f"ballot-vote-{right}")
         if report.number < 6:
-            two.run().click(f"ballot-vote-{1 - right}")
+            two.run().click(f"ballot-vote-{right}").click(f"ballot-vote-{1 - right}")
+            assert counts(room, report.question) == {0: 1, 1: 1}
         lead.click("room-reveal")
+        for page in (lead, one.run()):
+            assert settles in page.text and "ballot-vote-0" not in page.buttons
+        assert "yours, the answer" in one.text
         lead.click("ballot-next")
     assert "12 of 18 votes were right" in lead.text
     assert "12 of 12 right" in one.run().text
@@ -338,6 +302,6 @@ def test_whoever_follows_is_at_the_leads_page_and_others_are_where_they_went(at)
     lead = at("the-lead", GAME, seed="FIRST")
     page, alone = at("a-follower"), at("alone", GAME, follows=False)
     assert page.app.title[0].value == "Bug or not?"
-    assert REPORTS[0].source.claim in page.text
+    assert game("FIRST")[0].source.claim in page.text
     lead.go(Q)
     assert "You play alone here" in alone.run().text and "quiz-bug" in alone.buttons
