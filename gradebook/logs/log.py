@@ -45,6 +45,8 @@ NO_WHOLE_STEPS = (
     f"{NO_STEPS} Rows that cannot be read are left out, and with them the other"
     " rows of their steps or prompts."
 )
+BY_WEIGHTS = ("correct", "other", "none fits")
+"""Verdicts that other weights of the reward functions would change."""
 NAMED = 5
 """So many steps, or problems, are named; the rest are counted."""
 
@@ -120,8 +122,9 @@ def check_log(
         )
         if other.verdict == "correct":
             return other
-    if reading.asks_weights and j.verdict in ("correct", "other"):
-        j = replace(j, verdict="cannot tell", why="weights")
+    if reading.asks_weights and j.verdict in BY_WEIGHTS:
+        frame = _without_weights(j.frame)
+        j = replace(j, verdict="cannot tell", why="weights", frame=frame)
     frame, named = j.frame, j.readings[0] if j.readings else None
     first = frame[frame["verdict"].isin(OFF)][:1]
     fitting = frame[frame["verdict"] == j.verdict]
@@ -223,7 +226,14 @@ def check(
         return blank(None)
     reading = read_as_trl(log.table, log.columns, weights, group_size)
     steps = logged(log.table, log.columns, reading)
-    return by_step(ruler_of(steps, log.types, places), asked)
+    answer = by_step(ruler_of(steps, log.types, places), asked)
+    return _without_weights(answer) if reading.asks_weights else answer
+
+
+def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame without verdicts that other weights would change."""
+    verdict = frame["verdict"].replace([*BY_WEIGHTS], "cannot tell")
+    return frame.assign(verdict=verdict)
 
 
 def _judged(j: Judgement) -> list[str]:

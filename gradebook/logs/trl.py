@@ -1,13 +1,13 @@
 """TRL's logs: how many rows share a prompt, which rows are of evaluation, and the
 reward weights.
 
-TRL cuts groups by position, `num_generations` rows each, and writes every
-reward function before weighting. Both are worked out from the rows: whatever a
-trainer subtracts from a group's rewards and divides them by, the advantages of a
-group lie on a line with its summed rewards. That gives the weights up to a
-factor, and what divides them gives the factor. Where TRL evaluates, it writes
-rows of evaluation behind the training rows of a step, and the oldest training
-rows drop out for them.
+TRL cuts groups by position, `num_generations` rows each, and writes every reward
+function before weighting. Whatever a trainer subtracts from a group's rewards and
+divides them by, the advantages of a group lie on a rising line with its summed
+rewards: sizes and weights are tried until all groups do. Tried are equal weights,
+each function alone and, for a trainer that divides by nothing, least squares; other
+weights have to be given. Where TRL evaluates, it writes rows of evaluation behind the
+training rows of a step, and the oldest training rows drop out for them.
 
 Letters: R rows, F reward functions, G groups.
 """
@@ -26,16 +26,11 @@ from gradebook.logs.read.columns import Columns
 
 SAMPLE_ROWS = 4096
 """So many rows, in whole steps, are looked at."""
-STEPS = 512
-"""So many steps are looked at to find the rows of evaluation."""
-CLOSE = 1e-5
-"""So near numbers of size 1 tell one eps from another."""
+NEAR, CLOSE = 1e-3, 1e-5
+"""A group's advantages are so near to the line, beside numbers of size 1; the
+closer bound tells one eps from another."""
 EPS = (1e-4, 1e-6, 1e-8)
 """What GDPO adds to a function's deviation: TRL's first."""
-NEAR = 1e-3
-"""A group's advantages are so near to the line, beside numbers of size 1."""
-MOST = 0.9
-"""Weights have to explain this share of the rows."""
 GIVEN = "as given"
 ALONE = "this function alone explains the logged advantages"
 SOLVED = "the logged advantages determine them"
@@ -55,7 +50,7 @@ class Reading:
     group_size    rows per prompt where groups are cut by position, else None
     training      bool [R] the row is not of evaluation; None where none is
     normalized    the eps with which each function's rewards are normalized
-                  in their group before they are summed, or None
+                  in their group before they are summed (GDPO), or None
     why           where the weights come from
     notes         what a reader should know about all this
     """
@@ -70,7 +65,7 @@ class Reading:
     @property
     def asks_weights(self) -> bool:
         """The weights are assumed, and the rows do not confirm them."""
-        return self.why == ASSUMED and len(self.weights) > 1
+        return self.why == ASSUMED
 
 
 def logged(table: pd.DataFrame, columns: Columns, reading: Reading) -> LoggedSteps:
@@ -105,15 +100,14 @@ def read_as_trl(
         expected = f"{len(names)} numbers, for " + ", ".join(names)
         raise refuse(expected, len(weights), "weights")
     training = _training(table) if columns.by_place else None
-    default = tuple(map(float, weights)) if weights else (1.0,) * len(names)
     settled = weights is not None or len(names) == 1
-    reading = Reading(default, group_size, training)
+    reading = Reading(tuple(map(float, weights or [1] * len(names))), group_size)
+    reading = replace(reading, training=training, why=GIVEN if settled else ASSUMED)
     sample = table if training is None else table[training]
     step = _steps(sample)
     if len(sample) > SAMPLE_ROWS:
         sample = sample[step <= step[SAMPLE_ROWS]]
-    plain = settled or "prompt" not in table
-    if not len(sample) or (plain and not columns.by_place):
+    if not len(sample) or (settled and not columns.by_place):
         return reading
     sizes: list[int | None] = [group_size]
     if not group_size and columns.by_place:
@@ -121,26 +115,21 @@ def read_as_trl(
         # prompts are a group, of whatever size.
         common = _common_run(sample)
         sizes = [*(n for n in range(common, 1, -1) if common % n == 0), None]
-    if "advantage" not in sample:
-        reading = replace(
-            reading, group_size=sizes[0], why=GIVEN if settled else ASSUMED
-        )
-        return _with_notes(sample, columns, reading)
-    tries = [
-        each
-        for size in sizes
-        for eps in ((None, *EPS) if len(names) > 1 else (None,))
-        for each in _tried(
-            sample, replace(reading, group_size=size, normalized=eps), settled
-        )
-    ]
-    share, _, best = max(tries, key=lambda each: each[:2])
-    if best.why == EQUAL and best.group_size == 2:
-        best = replace(best, why=ASSUMED)  # any weights explain a group of two
-    if share < MOST and weights is None:
-        size = best.group_size if share else sizes[0]
-        best = replace(reading, group_size=size, why=ASSUMED)
-    return _with_notes(sample, columns, best)
+    reading = replace(reading, group_size=sizes[0])
+    if "advantage" in sample and ("prompt" in sample or group_size):
+        tries = [
+            each
+            for size in sizes
+            for eps in ((None, *EPS) if len(names) > 1 else (None,))
+            for each in _tried(
+                sample, replace(reading, group_size=size, normalized=eps), settled
+            )
+        ]
+        share, _, best = max(tries, key=lambda each: each[:2])
+        # Equal weights, and others, explain most groups of two.
+        shown = share == 1 and (best.group_size != 2 or best.why == SOLVED)
+        reading = best if settled or shown else reading
+    return _with_notes(sample, columns, reading)
 
 
 def _tried(
@@ -152,15 +141,15 @@ def _tried(
     advantage = sample["advantage"].to_numpy()
     counts = ~unscored(sample) & np.isfinite(advantage)
     if not counts.any():
-        return [(0.0, 0.0, replace(reading, why=ASSUMED))]
+        return [(0.0, 0.0, reading)]
     sample = normalized(sample, reading.normalized)[counts]
-    step, group, advantage = _steps(sample), _groups(sample), advantage[counts]
+    group, advantage = _groups(sample), advantage[counts]
     rewards = sample[functions_of(sample)].to_numpy()
     rewards = np.nan_to_num(rewards, posinf=0, neginf=0)
     tries = [(GIVEN if settled else EQUAL, reading.weights)]
     if not settled:
-        weights = solved(rewards, advantage, step, group)
-        tries = [(SOLVED, weights), *tries] if weights else tries
+        solved = least_squares(rewards, advantage, group)
+        tries = [(SOLVED, solved), *tries] if solved else tries
         tries += [(ALONE, tuple(row)) for row in np.eye(rewards.shape[1]).tolist()]
     readings = []
     for why, weights in tries:
@@ -203,82 +192,38 @@ def explained(
     """The share of rows in groups whose advantages lie on a rising line with
     the rewards, float64 [R] each."""
     away, centered = _centered(rewards, group), _centered(advantage, group)
-    rise = _rise(away, centered, group)
+    square = np.bincount(group, away**2)
+    flat = square <= 1e-18
+    rise = np.bincount(group, away * centered) / np.where(flat, 1, square)
     off = np.abs(centered - away * rise[group]) > near * (1 + np.abs(advantage))
-    good = (np.bincount(group, off) == 0) & (rise >= 0)
+    good = (np.bincount(group, off) == 0) & (flat | (rise >= 0))
     return float(good[group].mean())
 
 
-def _rise(away: np.ndarray, centered: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """How much of an advantage each unit of reward gives, [G], both less
-    their group's mean; 0 in a group of equal rewards."""
-    square = np.bincount(group, away**2)
-    flat = square <= 1e-18
-    product = np.where(flat, 0, np.bincount(group, away * centered))
-    return product / np.where(flat, 1, square)
-
-
-def solved(
-    rewards: np.ndarray, advantage: np.ndarray, step: np.ndarray, group: np.ndarray
+def least_squares(
+    rewards: np.ndarray, advantage: np.ndarray, group: np.ndarray
 ) -> tuple[float, ...] | None:
-    """Weights that explain the advantages, float64 [R], of the rewards,
-    float64 [R, F], None where many might. Step and group, int64 [R], count from
-    0. A function that varies in no group gets 0.
-
-    The factor is, where nothing divides, how many times an advantage is its
-    reward; else what TRL's eps shows of it."""
+    """Weights of two digits under which advantages, float64 [R], are the summed
+    rewards, float64 [R, F], less the group's mean or the mean of its other rows;
+    None where there are none, or many. A function that varies in no group gets 0."""
     away = np.stack([_centered(each, group) for each in rewards.T], axis=1)
-    centered = _centered(advantage, group)
     size = np.sqrt((away**2).mean(0))
     varies = size > 1e-9
-    if not 0 < varies.sum() <= len(away):
+    found, _, rank, _ = np.linalg.lstsq(
+        away[:, varies] / size[varies], _centered(advantage, group), rcond=NEAR
+    )
+    if rank < varies.sum() or not found.any():
         return None
-    # The weighted sum of what in a group's rewards does not lie along its
-    # advantages is 0.
-    plain = away[:, varies] / size[varies]
-    along = np.stack([_rise(centered, each, group) for each in plain.T], axis=1)
-    rest = plain - along[group] * centered[:, None]
-    _, value, right = np.linalg.svd(rest, full_matrices=False)
-    if len(value) > 1 and value[-2] < NEAR * value[0]:
-        return None
+    found[np.abs(found) < 1e-4 * np.abs(found).max()] = 0
     weights = np.zeros(len(size))
-    weights[varies] = right[-1] / size[varies]
-    weights *= np.sign(weights @ (away.T @ centered)) / np.abs(weights).max()
-    weights[np.abs(weights) < 1e-4] = 0
-    rise = _rise(away @ weights, centered, group)
-    factor = _factor(rise, rewards @ weights, step, group)
-    if factor is None:
-        return None
-    weights *= factor
-    for digits in (1, 2, 3, 6):
-        short = np.array([float(f"{w:.{digits}g}") for w in weights]) + 0.0
-        if np.allclose(short, weights, rtol=1e-4, atol=0):
-            break
-    return tuple(short.tolist())
-
-
-def _factor(
-    rise: np.ndarray, reward: np.ndarray, step: np.ndarray, group: np.ndarray
-) -> float | None:
-    """Where nothing divides, how many times an advantage is its reward; else what
-    TRL's eps shows of it; None where the numbers do not show it."""
-    rows, varies = np.bincount(group), rise > 0
-    if not varies.any():
-        return None
-    for factors in (rise, rise * (rows - 1) / rows):  # the mean, and leave-one-out
-        middle = float(f"{np.median(factors[varies]):.2g}")
-        if np.allclose(factors[varies], middle, rtol=1e-4):
-            return middle
-    first = np.unique(group, return_index=True)[1]
-    for labels in (group, step):
-        spread = pd.Series(reward).groupby(labels).transform("std").to_numpy()[first]
-        # 1 / rise = the spread + eps / the factor
-        rest = 1 / rise[varies] - spread[varies]
-        middle = float(np.median(rest))
-        steady = np.median(np.abs(rest - middle)) < 0.02 * middle
-        if steady and 0.05 < EPS[0] / middle < 20:
-            return float(f"{EPS[0] / middle:.2g}")
-    return None
+    weights[varies] = found / size[varies]
+    rows = np.bincount(group).max()
+    fits = []
+    for factor in (1, 1 - 1 / rows):  # of the mean, and of leave-one-out
+        short = [float(f"{factor * weight:.2g}") + 0.0 for weight in weights]
+        if np.allclose(short, factor * weights, rtol=1e-4, atol=0):
+            fits.append(tuple(short))
+    return fits[0] if len(fits) == 1 else None
 
 
 def _centered(values: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -291,9 +236,7 @@ def summed(table: pd.DataFrame, weights: Sequence[float]) -> pd.DataFrame:
     that gave none (NaN) adds nothing, as in TRL. Rows that are `unscored`
     are not scored: they enter no statistic."""
     names, out = functions_of(table), unscored(table)
-    total = np.zeros(len(table))
-    for name, weight in zip(names, weights):
-        total += weight * np.nan_to_num(table[name].to_numpy())
+    total = np.nan_to_num(table[names].to_numpy()) @ np.array(weights)
     table = table.drop(columns=names).assign(reward=total)
     if out.any():
         table["scored"] = np.where(out, 0.0, table.get("scored", 1.0))
@@ -352,39 +295,38 @@ def _common_run(table: pd.DataFrame) -> int:
 
 
 def _training(table: pd.DataFrame) -> np.ndarray | None:
-    """bool [R]: the row is of a whole group of training. A step that has rows of
-    evaluation has as many as any other, at its end; the fewest under which all
-    steps are whole groups of one prompt are taken. None where all are whole
-    groups as they stand, or can not be."""
+    """bool [R]: the row is of a whole group of training. At least half of the steps
+    are whole groups of one prompt, as large as may be. The others have as many rows:
+    the evaluation cut the first group short, by as many in each, and stands at the
+    end. None where all steps are whole groups, or no size fits."""
     if "step" not in table or "prompt" not in table:
         return None
     heads = np.flatnonzero(np.diff(_steps(table), prepend=-1))
     steps = np.split(pd.factorize(table["prompt"])[0], heads[1:])
-    some, longest = steps[:STEPS], max(map(len, steps[:STEPS]))
-    for size in range(longest, 1, -1):
-        odd = [prompts for prompts in some if _whole(prompts, size, 0) is None]
+    rows = max(map(len, steps))
+    for size in (n for n in range(rows, 1, -1) if rows % n == 0):
+        odd = [prompts for prompts in steps if not _whole(prompts, size, 0).all()]
         if not odd:
             return None
-        most = min(map(len, odd)) - size if len(odd) < len(some) else 0
-        for last in range(1, most + 1):
-            if any(_whole(prompts, size, last) is None for prompts in odd):
-                continue
-            kept = []
-            for step in steps:
-                rows = _whole(step, size, 0)
-                rows = _whole(step, size, last) if rows is None else rows
-                kept.append(np.ones(len(step), bool) if rows is None else rows)
-            return np.concatenate(kept)
+        if 2 * len(odd) > len(steps) or min(map(len, odd)) < rows:
+            continue
+        cut = max(
+            range(size), key=lambda cut: sum(_whole(p, size, cut).sum() for p in odd)
+        )
+        if all(_whole(prompts, size, cut).any() for prompts in odd):
+            whole = [_whole(prompts, size, 0) for prompts in steps]
+            return np.concatenate(
+                [w if w.all() else _whole(p, size, cut) for w, p in zip(whole, steps)]
+            )
     return None
 
 
-def _whole(prompts: np.ndarray, size: int, last: int) -> np.ndarray | None:
-    """bool: the rows of a step that are of whole groups: not the `last` ones, and
-    not what is left over before the first group. None where a group has several
-    prompts, there is none, or something is left over without `last` rows."""
-    if len(prompts) % size and not last:
-        return None
-    row, stop = np.arange(len(prompts)), len(prompts) - last
-    whole = (row >= stop % size) & (row < stop)
-    groups = prompts[whole].reshape(-1, size)
-    return whole if len(groups) and (groups == groups[:, :1]).all() else None
+def _whole(prompts: np.ndarray, size: int, cut: int) -> np.ndarray:
+    """bool [R]: the rows of a step, behind the `cut` first, that are of whole groups
+    of one prompt, until the first group that is not."""
+    rows = np.zeros(len(prompts), dtype=bool)
+    stop = len(prompts) - (len(prompts) - cut) % size
+    groups = prompts[cut:stop].reshape(-1, size)
+    whole = np.logical_and.accumulate((groups == groups[:, :1]).all(axis=1))
+    rows[cut:stop] = whole.repeat(size)
+    return rows

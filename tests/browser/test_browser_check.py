@@ -29,8 +29,14 @@ def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
     """A real log by files; then an example, and one of its steps."""
     page, card = visitor.page, visitor.keyed("check-verdict")
     drop(visitor, *sorted(REAL.glob("*.parquet")))
-    expect(card).to_contain_text("match GRPO (ddof 1, eps 0.0001), if that is")
+    expect(card).to_contain_text("does not determine the weights")
     expect(card).to_be_in_viewport(ratio=1)
+    visitor.settled()
+    page.get_by_text("The trainer's settings, and names of columns").click()
+    weights = page.get_by_label("Weights of the reward functions, between commas")
+    weights.fill("1, 0.5")
+    weights.press("Enter")
+    expect(card).to_contain_text("match GRPO (ddof 1, eps 0.0001), if that is")
     visitor.settled()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Verdict as JSON").click()
@@ -47,6 +53,8 @@ def test_a_dropped_log_is_judged_and_its_step_opens_on_the_bugs_page(visitor):
         expect(card).to_contain_text(verdict)
         visitor.settled()
 
+    weights.fill("")
+    weights.press("Enter")
     page.get_by_role("button", name="A faulty run: lost rollouts").click()
     expect(card).to_contain_text("Suspect: Partial groups")
     visitor.settled()

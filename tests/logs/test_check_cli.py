@@ -83,13 +83,15 @@ def test_columns_weights_and_group_size_can_be_said(run, tmp_path):
     columns = [word for pair in pairs for word in ("--column", pair)]
     code, out, _ = run("check", path, *columns, "--group-size", 4)
     assert code == 0 and "reward = gold" in out
+    code, out, _ = run("check", TRL)
+    assert code == 2 and "Give them with --weights" in out
     assert run("check", TRL, "--weights", "1,0.5")[0] == 0
     assert run("check", TRL, "--weights", "1,0")[0] == 2
 
 
 def test_the_report_and_the_test_file_are_written(run, faulty, tmp_path):
     page, test = tmp_path / "out.html", tmp_path / "test_out.py"
-    code, _, err = run("check", TRL, "--test", test)
+    code, _, err = run("check", TRL, "--weights", "1,0.5", "--test", test)
     assert code == 0 and "no suspect" in err and not test.exists()
     assert run("check", faulty, "--html", page, "--test", test)[0] == 1
     assert page.read_text().lower().startswith("<!doctype html>")

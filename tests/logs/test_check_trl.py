@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gradebook.logs.log import check, check_log
 from gradebook.logs.read.columns import canonical, guessed
-from gradebook.logs.trl import explained, normalized, read_as_trl, solved, summed
+from gradebook.logs.trl import explained, least_squares, read_as_trl
 
 LOGS = Path(__file__).parents[1] / "logs"
 
@@ -25,29 +25,39 @@ def rows_of(name):
 
 
 def reading_of(frame):
-    """The canonical table, and how it is read."""
+    """How the rows are read."""
     numbers = frame.select_dtypes("number").columns
     columns = guessed([*frame], [*numbers])
     table, broken = canonical(frame, columns)
     assert not broken
-    return table, read_as_trl(table, columns)
+    return read_as_trl(table, columns)
 
 
 @pytest.mark.parametrize(
     "name, estimator, weights",
     [
+        ("trl-group", "grpo", (1, 0.5)),
         ("trl-unscored", "grpo_batch_std", (1, 2)),
         ("trl-extra", "grpo_batch_std", (1, 0.5, 0, 0, 0)),
-        ("trl-named", "grpo", (1,)),
+        ("trl-named", "grpo", None),
+        ("trl-normalized", "", (1, 0.5)),
     ],
 )
 def test_a_log_is_correct_under_the_settings_of_its_run(name, estimator, weights):
-    found = check_log([LOGS / name])
-    assert (found.verdict, found.estimator) == ("correct", estimator)
-    assert found.weights == weights
-    assert (found.settings["ddof"], found.settings["eps"]) == (1, 1e-4)
+    found = check_log([LOGS / name], weights=weights)
+    assert (found.verdict, found.settings["ddof"]) == ("correct", 1)
     assert "groups are 4 rows each, by position" in found.notes
-    assert found.residual < 1e-6
+    assert found.residual < 1e-5
+    if estimator:
+        assert (found.estimator, found.settings["eps"]) == (estimator, 1e-4)
+    else:
+        assert any("normalize_then_sum" in note for note in found.notes)
+    if weights:
+        asks = check_log([LOGS / name])
+        assert asks.verdict == "cannot tell" and asks.exit_code == 2
+        assert "Give them with --weights" in asks.sentence
+        assert any("give them as weights" in note for note in asks.notes)
+        assert {*check(rows_of(name))["verdict"]} == {"cannot tell"}
 
 
 def test_unscored_rows_that_count_as_zero_are_named():
@@ -57,7 +67,6 @@ def test_unscored_rows_that_count_as_zero_are_named():
     group = total.groupby([frame["step"], np.arange(len(frame)) // 4])
     spread = group.transform("std") + 1e-4
     frame["advantage"] = (total - group.transform("mean")) / spread
-    assert any("give them as weights" in note for note in verdict_on(frame).notes)
     found = verdict_on(frame, weights=(1, 2))
     assert (found.verdict, found.bug) == ("asks", "unscored_rows")
 
@@ -70,25 +79,6 @@ def test_logged_ids_are_neither_prompts_nor_rewards():
     assert found.columns["reward"] == "length"
 
 
-def test_rewards_that_were_normalized_before_they_were_summed_are_found():
-    frame = rows_of("trl-normalized")
-    table, reading = reading_of(frame)
-    assert reading.normalized and reading.weights == (1, 0.5)
-    assert any("normalize_then_sum" in note for note in reading.notes)
-    total = 0.0
-    place = np.arange(len(frame)) // 4
-    for name, weight in (("vowels", 1), ("digits", 0.5)):
-        group = frame.groupby(place)[name]
-        mean, std = group.transform("mean"), group.transform("std")
-        total = total + weight * (frame[name] - mean) / (std + 1e-4)
-    grouped = normalized(table.assign(prompt=place), reading.normalized)
-    grouped = summed(grouped, reading.weights)
-    assert np.allclose(grouped["reward"], total, atol=1e-12)
-    step = total.groupby(frame["step"])
-    expected = (total - step.transform("mean")) / (step.transform("std") + 1e-4)
-    assert np.allclose(frame["advantage"], expected, atol=1e-5)
-
-
 def test_strides_of_a_group_are_said_not_to_show():
     """Prompts of four rows, cut by twos; a deviation has ddof 1 and TRL's eps."""
     frame = rows_of("trl-group")
@@ -96,51 +86,68 @@ def test_strides_of_a_group_are_said_not_to_show():
     pairs = total.groupby(np.arange(len(frame)) // 2)
     spread = pairs.transform("std") + 1e-4
     frame["advantage"] = (total - pairs.transform("mean")) / spread
-    notes = " ".join(verdict_on(frame).notes)
+    notes = " ".join(verdict_on(frame, weights=(1, 0.5)).notes)
     assert "groups are 2 rows each" in notes and "in runs of 4" in notes
 
 
-def test_rows_of_evaluation_and_the_group_that_they_cut_short_are_set_apart():
-    """Two groups of four a step; behind the second step's rows stand three of
-    evaluation, for which its three oldest dropped out."""
-    frame = pd.DataFrame({"step": np.repeat([1, 2, 3], 8)})
-    frame["prompt"] = [*"aaaabbbb", *"cddddxyz", *"eeeeffff"]
-    frame = frame.assign(completion="", right=0.5, advantage=0.0)
-    _, reading = reading_of(frame)
-    assert (~reading.training).nonzero()[0].tolist() == [8, 13, 14, 15]
-    assert reading.group_size == 4
-
-
-def test_a_log_that_nothing_explains_asks_for_the_weights():
-    frame = rows_of("trl-group")
-    frame["advantage"] = np.random.default_rng(0).normal(size=len(frame))
-    _, reading = reading_of(frame)
-    assert reading.weights == (1, 1) and reading.asks_weights
-    assert "give them as weights" in reading.notes[0]
+@pytest.mark.parametrize(
+    "prompts, apart",
+    [
+        # Behind the second step's rows stand three of evaluation, for which its
+        # three oldest dropped out.
+        ("aaaabbbb cddddxyz eeeeffff", [8, 13, 14, 15]),
+        # The last two rows are of evaluation; so are those of step 4, by the others.
+        ("aaaabbbb ccddddxy aaaabbbb aaaaaaxy", [8, 9, 14, 15, 24, 25, 30, 31]),
+        ("aaaabbbb ccccdddd", None),
+        ("aaaabbbb cccddd", None),  # rows are missing, none is of evaluation
+    ],
+)
+def test_rows_of_evaluation_and_the_group_that_they_cut_short_are_set_apart(
+    prompts, apart
+):
+    """Two groups of four a step."""
+    steps = prompts.split()
+    frame = pd.DataFrame({"step": np.repeat(range(len(steps)), [*map(len, steps)])})
+    frame["prompt"] = [*prompts.replace(" ", "")]
+    reading = reading_of(frame.assign(completion="", right=0.5, advantage=0.0))
+    if apart is None:
+        assert reading.training is None
+    else:
+        assert (~reading.training).nonzero()[0].tolist() == apart
+        assert reading.group_size == 4
 
 
 @given(
-    st.lists(st.sampled_from([0.5, 1, 1.5, 2, 3]), min_size=2, max_size=3),
-    st.sampled_from(["nothing", "group", "batch"]),
+    st.lists(st.sampled_from([0.5, 1, 1.5, 2, -3]), min_size=2, max_size=3),
+    st.sampled_from(["mean", "others", "group", "batch"]),
     st.integers(0, 10**6),
 )
-def test_weights_are_solved_whatever_divides(weights, divisor, seed):
-    """Four groups of six rows a step, in two steps; a deviation has ddof 1 and
-    TRL's eps."""
-    rewards = np.random.default_rng(seed).normal(size=(2, 4, 6, len(weights)))
+def test_weights_are_solved_where_nothing_divides(weights, divisor, seed):
+    """Four groups of seven rows a step, in two steps; a deviation has ddof 1 and
+    TRL's eps. Less the mean of its six other rows, a row is 7/6 as far away."""
+    rewards = np.random.default_rng(seed).normal(size=(2, 4, 7, len(weights)))
     total = rewards @ np.array(weights, dtype=float)
     spread = {
-        "nothing": 1.0,
+        "mean": 1.0,
+        "others": 6 / 7,
         "group": total.std(-1, ddof=1, keepdims=True) + 1e-4,
-        "batch": total.reshape(2, 24).std(-1, ddof=1)[:, None, None] + 1e-4,
+        "batch": total.reshape(2, 28).std(-1, ddof=1)[:, None, None] + 1e-4,
     }[divisor]
     advantage = ((total - total.mean(-1, keepdims=True)) / spread).ravel()
-    rows = rewards.reshape(48, -1)
-    step, group = np.arange(48) // 24, np.arange(48) // 6
-    assert solved(rows, advantage, step, group) == tuple(weights)
+    rows, group = rewards.reshape(56, -1), np.arange(56) // 7
+    expected = None if divisor in ("group", "batch") else tuple(weights)
+    assert least_squares(rows, advantage, group) == expected
     assert explained(rows @ weights, advantage, group) == 1
-    wrong = [weights[0] + 1, *weights[1:]]
+    wrong = [weights[0] + 1.1, *weights[1:]]
     assert explained(rows @ wrong, advantage, group) < 1
+
+
+def test_weights_that_the_mean_and_the_other_rows_both_give_are_not_solved():
+    """In pairs, 1 and 0.5 less the mean are 0.5 and 0.25 less the other row."""
+    rows = np.random.default_rng(0).normal(size=(8, 2, 2))
+    total = rows @ [1, 0.5]
+    advantage = (total - total.mean(-1, keepdims=True)).ravel()
+    assert least_squares(rows.reshape(16, 2), advantage, np.arange(16) // 2) is None
 
 
 def test_functions_normalized_with_another_eps_than_trls_are_explained():

@@ -183,8 +183,8 @@ COUNTS = {
 
 CANNOT_TELL = {
     "all zero": "all advantages are 0, although rewards vary within a prompt. {then}",
-    "weights": "equal weights of the reward functions give {title}, but the log does"
-    " not determine them. Give them with --weights.",
+    "weights": "the log does not determine the weights of its reward functions. Give"
+    " them with --weights.",
     "rounding": "{title} is within what rounding of the rewards can do, and so may"
     " others be. Log rewards with more digits.",
     "nothing varies": "nothing varies. In every prompt the rewards are equal and the"

@@ -31,21 +31,25 @@ FOLDER = PROJECT / "scenarios" / "logs"
 EXAMPLES = {
     "trl.parquet": (
         "A correct run",
-        "Twelve steps of a log that TRL 1.16 wrote, unchanged.",
+        "Twelve steps of a log that TRL 1.16 wrote, unchanged. Its two reward functions"
+        " have the weights 1 and 0.5.",
+        "1, 0.5",
     ),
     "lost-rollouts.csv": (
         "A faulty run: lost rollouts",
         "The same run, but 12 rollouts are lost. The advantages come from"
         " Gradebook's replica of AReaL's bug.",
+        "",
     ),
     "rejected-answers.jsonl": (
         "A faulty run: rejected answers",
         "The same run, but long answers are rejected. The advantages come"
         " from Gradebook's replica of verl's bug.",
+        "",
     ),
 }
-"""Logs that come with the app, each with its title and what it is;
-scenarios/logs/README.md says where they are from."""
+"""Logs that come with the app, each with its title, what it is and the weights of its
+reward functions; scenarios/logs/README.md says where they are from."""
 
 
 def log() -> None:
@@ -76,12 +80,12 @@ def log() -> None:
     )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("No log at hand?", width="content")
-        for file, (title, about) in EXAMPLES.items():
+        for file, (title, about, weights) in EXAMPLES.items():
             st.button(
                 title,
                 key=f"check-example-{file.split('.')[0]}",
                 on_click=_begin,
-                args=([Source(file, FOLDER / file)], f"the example “{title}”"),
+                args=([Source(file, FOLDER / file)], f"the example “{title}”", weights),
                 help=words.plain(about),
             )
 
@@ -141,15 +145,18 @@ def again() -> None:
     """Checks the same log under the options as they stand."""
     held = keys.CHECKING.get()
     if held is not None:
-        _begin(held.files, held.title)
+        _begin(held.files, held.title, held.weights)
 
 
-def _begin(files: Sequence[Source], title: str) -> None:
-    """Another log, or other options: a new check."""
-    checking = Checking(files, title)
+def _begin(files: Sequence[Source], title: str, weights: str = "") -> None:
+    """Another log, or other options: a new check. `weights` count where the field
+    names none."""
+    checking = Checking(files, title, weights=weights)
     try:
         names = ("columns", "declared", "weights", "size", "estimator")
-        checking.options = options_of({name: typed(name) for name in names})
+        options = {name: typed(name) for name in names}
+        options["weights"] = options["weights"] or weights
+        checking.options = options_of(options)
     except GradebookError as error:
         checking.error = str(error)
     keys.CHECKING.put(checking)
@@ -205,11 +212,13 @@ def answers() -> Mapping[str, Mapping[str, Any]]:
 
 @dataclass(eq=False)
 class Checking:
-    """One log, from the moment it is chosen, with arguments of `check_log`; what was
-    found, or why there is no verdict; and the steps that were opened, by label."""
+    """One log, from the moment it is chosen, with the weights that come with it and
+    the arguments of `check_log`; what was found, or why there is no verdict; and the
+    steps that were opened, by label."""
 
     files: Sequence[Source]
     title: str
+    weights: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     verdict: Verdict | None = None
     error: str = ""
