@@ -1,12 +1,11 @@
 """Float32 dust: verl PR 4598, open."""
 
 import numpy as np
-import torch
+import pandas as pd
 from torch import Tensor
 
 from gradebook.core.batch import Batch
 from gradebook.engine import grouping
-from gradebook.engine.segments import by_group
 
 
 def score(batch: Batch) -> Tensor:
@@ -21,10 +20,9 @@ def score(batch: Batch) -> Tensor:
 def unexplained(reward: np.ndarray, prompt: np.ndarray) -> np.ndarray:
     """The rewards of the row's group, of two or more rows, are equal: no exact
     formula leaves an advantage there. bool [R]."""
-    x, group = torch.from_numpy(reward), torch.from_numpy(prompt)
-    groups = by_group(group, torch.ones_like(group, dtype=torch.bool))
-    flat = (groups.max(x) == -groups.max(-x)) & (groups.n > 1)
-    return groups.at_rows(flat).numpy()
+    groups = pd.Series(reward).groupby(prompt)
+    equal = groups.transform("min") == groups.transform("max")
+    return (equal & (groups.transform("size") > 1)).to_numpy()
 
 
 def evidence(

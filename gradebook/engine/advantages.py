@@ -20,8 +20,7 @@ def advantage(batch: Batch, standardized: Tensor, credited: Tensor) -> Tensor:
 
     float [R]; NaN where subsampling left the row no transition.
     """
-    a = whitened(batch, standardized, credited)
-    return surviving(batch, a)
+    return surviving(batch, whitened(batch, standardized, credited))
 
 
 def whitened(batch: Batch, values: Tensor, credited: Tensor) -> Tensor:

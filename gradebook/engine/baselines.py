@@ -77,9 +77,7 @@ def no_baseline(batch: Batch, score: Tensor, groups: Segments) -> Tensor:
     return torch.zeros_like(score)
 
 
-Baseline = Callable[[Batch, Tensor, Segments], Tensor]
-
-BASELINES: Mapping[str, Baseline] = {
+BASELINES: Mapping[str, Callable[[Batch, Tensor, Segments], Tensor]] = {
     "group_mean": group_mean,
     "batch_mean": batch_mean,
     "leave_one_out": leave_one_out,

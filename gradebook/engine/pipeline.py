@@ -96,11 +96,8 @@ def run(engine: Engine, batch: Batch) -> Trace:
     Raises GradebookError where a stage cannot be computed (whitening
     fewer than two tokens).
 
-    >>> from gradebook.core.settings import Settings
-    >>> settings = Settings(baseline="leave_one_out", scale="none")
-    >>> batch = Batch(prompt=[0, 0, 0], reward=[0, 3, 6], settings=settings)
-    >>> run(CORRECT, batch).advantage.tolist()
-    [-4.5, 0.0, 4.5]
+    >>> run(CORRECT, Batch(prompt=[0, 0, 1], reward=[1, 3, 8])).baseline.tolist()
+    [2.0, 2.0, 8.0]
     """
     keep = grouping.present(batch)
     if bool(keep.all()):

@@ -110,9 +110,7 @@ def no_scale(batch: Batch, score: Tensor, groups: Segments, baseline: Tensor) ->
     return torch.ones_like(score)
 
 
-Scale = Callable[[Batch, Tensor, Segments, Tensor], Tensor]
-
-SCALES: Mapping[str, Scale] = {
+SCALES: Mapping[str, Callable[[Batch, Tensor, Segments, Tensor], Tensor]] = {
     "group_std": group_std,
     "batch_std": batch_std,
     "nonzero_share": nonzero_share,

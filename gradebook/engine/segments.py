@@ -91,17 +91,16 @@ class Others:
 
     @property
     def n(self) -> Tensor:
-        """int64 [R] how many other votes the group has."""
+        """int64 [R]"""
         return self.groups.at_rows(self.groups.n) - self.left_out.long()
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sum of the other votes' values, [R]."""
+        """[R]"""
         votes = torch.where(self.left_out, values[self.vote], 0)
         return self.groups.at_rows(self.groups.sum(values)) - votes
 
 
 def others(batch: Batch, groups: Segments) -> Others:
-    """The other votes of each row's group."""
     place = torch.arange(batch.rows)
     voter = first_row(batch.rollout_index, groups.counted)
     votes = groups.counted | (voter == batch.rows)
