@@ -22,7 +22,7 @@ from gradebook.logs.explore import failing_test, sentences, worst_steps
 from gradebook.logs.judging.verdict import Verdict
 from gradebook.logs.log import check_log
 from gradebook.logs.report import github, junit, report
-from gradebook.output.handout import bug_list, explain
+from gradebook.output.takehome import bug_list, explain
 
 WRONG = 2
 FORMATS = ("text", "json", "github", "junit")

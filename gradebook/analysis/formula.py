@@ -16,10 +16,10 @@ from gradebook.analysis.comparison import Comparison, same, voters
 from gradebook.core import formatting
 from gradebook.core.batch import Batch
 from gradebook.core.formatting import DUST, digits_apart, plain, settled, short, signed
-from gradebook.engine.baselines import baseline
+from gradebook.engine.advantages import SCALES as DIVISORS
+from gradebook.engine.advantages import baseline
 from gradebook.engine.grouping import has_tokens
 from gradebook.engine.pipeline import Trace
-from gradebook.engine.scales import SCALES as DIVISORS
 from gradebook.engine.segments import by_group
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.scales import SCALES
+from gradebook.engine.advantages import SCALES
 from gradebook.engine.segments import by_group, others
 
 

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine.scales import SCALES
+from gradebook.engine.advantages import SCALES
 from gradebook.engine.segments import by_group
 
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
+from gradebook.engine.advantages import FLAT
 from gradebook.engine.grouping import has_tokens
-from gradebook.engine.scales import FLAT
 from gradebook.engine.segments import by_group, by_step
 
 

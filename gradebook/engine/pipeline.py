@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from gradebook.core.batch import Batch
-from gradebook.engine import advantages, baselines, grouping, loss, scales
+from gradebook.engine import advantages, grouping, loss
 
 Stage = Callable[..., Tensor]
 
@@ -44,8 +44,8 @@ CORRECT = Engine(
     credited=grouping.credited,
     counted=grouping.counted,
     group=grouping.group,
-    baseline=baselines.baseline,
-    scale=scales.scale,
+    baseline=advantages.baseline,
+    scale=advantages.scale,
     standardized=advantages.standardized,
     advantage=advantages.advantage,
     trained=loss.trained,

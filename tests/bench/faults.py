@@ -28,9 +28,9 @@ core/formatting.py | if size >= 1e9 or | if size >= 1e5 or | core/test_formattin
 core/batch.py | self.prompt_index * (self.rows + 1) + rollout | self.prompt_index + rollout | core/test_batch.py
 core/batch.py | mask.sum(-1) < mask.shape[-1] | mask.sum(-1) <= mask.shape[-1] | core/test_batch.py
 core/settings.py | fits, expected = value >= 0, "a number of 0 or more" | fits, expected = value >= -1, "a number of 0 or more" | core/test_settings.py
-engine/scales.py | (groups.n - s.ddof).clamp(min=1) | groups.n.clamp(min=1) | engine/test_engine.py
-engine/scales.py | spread = torch.where(groups.n <= 1, 1, spread) | spread = torch.where(groups.n <= 2, 1, spread) | engine/test_engine.py
-engine/baselines.py | rest.sum(score) / rest.n.clamp(min=1) | rest.sum(score) / (rest.n + 1) | engine/test_engine.py
+engine/advantages.py | (groups.n - s.ddof).clamp(min=1) | groups.n.clamp(min=1) | engine/test_engine.py
+engine/advantages.py | spread = torch.where(groups.n <= 1, 1, spread) | spread = torch.where(groups.n <= 2, 1, spread) | engine/test_engine.py
+engine/advantages.py | rest.sum(score) / rest.n.clamp(min=1) | rest.sum(score) / (rest.n + 1) | engine/test_engine.py
 engine/grouping.py | return is_first(batch.rollout_index, credited) | return credited | engine/test_votes.py
 engine/grouping.py | return enough & is_first(batch.prompt_index, enough) | return enough | engine/test_engine.py
 engine/advantages.py | (variance + 1e-8).sqrt() | (variance + 1e-4).sqrt() | engine/test_engine.py

@@ -192,8 +192,7 @@ from gradebook.cases.state import start
 from gradebook.classroom.plan import plan
 from gradebook.logs.log import check_log
 from gradebook.logs.read.files import Source
-from gradebook.output.handout import handout
-from gradebook.output.takehome import csv, pytest_file, scenario_file
+from gradebook.output.takehome import csv, handout, pytest_file, scenario_file
 
 sys.path.insert(0, "tests")
 from conftest import Visit

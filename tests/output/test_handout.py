@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 import pytest
 
 import gradebook
-from gradebook.output import handout as handouts
-from gradebook.output.handout import handout
+from gradebook.output import takehome
+from gradebook.output.takehome import handout
 
 VOID = {"meta", "br"}
 
@@ -90,7 +90,7 @@ def test_what_a_scenario_says_is_escaped(monkeypatch):
     rows = tuple(row | {"prompt": evil} for row in main.rows)
     source = replace(main.sources[0], url="javascript:alert(1)", note=evil)
     changed = replace(main, title=evil, claim=evil, rows=rows, sources=(source,))
-    monkeypatch.setattr(handouts, "load", lambda _: changed)
+    monkeypatch.setattr(takehome, "load", lambda _: changed)
     text = handout("partial_groups")
     page = Page(text)
     assert "script" not in {tag for tag, _ in page.tags}

@@ -8,7 +8,7 @@ import streamlit as st
 
 from gradebook.cases.scenario import load
 from gradebook.classroom.plan import MINUTES
-from gradebook.output.handout import handout
+from gradebook.output.takehome import handout
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import bug_files
 from gradebook.ui.parts.plans import plans
