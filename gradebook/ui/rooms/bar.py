@@ -153,10 +153,10 @@ def _lead(room: Room, name: str) -> Standing:
             seat.act(Rooms.hide if revealed else Rooms.reveal, name)
             st.rerun()
         if within:
-            news(room, "tally", name)
+            news(room, name)
         plans.onward(name)
     if not within:
-        news(room, "tally", name)
+        news(room, name)
     return Standing(revealed, leads=True)
 
 
@@ -209,8 +209,7 @@ def _learner(room: Room, name: str, text: str, scenario: Scenario | None) -> Sta
             label, about = "Open the lead's batch", "Undo brings yours back."
             take = partial(_take_batch, place)
             st.button(label, key="room-batch", on_click=take, help=about)
-    part = "" if not name else "split" if name in room.revealed else "so_far"
-    news(room, part, name, mine)
+    news(room, name)
     return Standing(name in room.revealed or mine == LOOKED, mine)
 
 

@@ -30,8 +30,8 @@ from starlette.responses import JSONResponse
 from gradebook.cases.reports import named
 from gradebook.cases.scenario import load, names
 from gradebook.classroom.plan import CLOSING, OPENING, TRAINING, about_training
-from gradebook.classroom.room import MOST_CHOICES, SHARED
-from gradebook.classroom.store import LOOKED, Room
+from gradebook.classroom.room import SHARED
+from gradebook.classroom.store import Room
 from gradebook.core.formatting import minus
 from gradebook.training.study import studied
 from gradebook.ui.board import lesson
@@ -107,30 +107,22 @@ _next: dict[str, asyncio.Future[Room | None]] = {}
 """The next state of each room that browsers wait for."""
 
 
-def news(room: Room, part: str = "", name: str = "", vote: int | None = None) -> None:
-    """Shows a part of the room's counts, and draws the page again when the
-    room has gone on.
+def news(room: Room, name: str = "") -> None:
+    """Shows the room's counts, and draws the page again when the room has gone on.
 
     room  as it was when the page was drawn
-    part  "heads", the learners who are here; how many have answered: "tally" for
-          the lead, "so_far" for those who wait; "split", the answers to a question
-          that was revealed
     name  of the question on the page, '' for none
-    vote  the learner's own
     """
-    me, leads = seat.seat(), room.led_by(seat.seat())
-    asked = {
-        "part": part,
-        "question": name,
-        "follows": str(int(not leads and room.follows(me))),
-        "leads": str(int(leads)),
-        "vote": "" if vote in (None, LOOKED) else str(vote),
-    }
-    path = own_path(f"/room-news/{quote(room.code)}?{urlencode(asked)}")
+    me = seat.seat()
+    part = "split" if name in room.revealed else "so_far"
+    if room.led_by(me) or not name:
+        part = "tally" if name else "heads"
+    path = own_path(f"/room-news/{quote(room.code)}")
+    asked = f"{path}?{urlencode({'part': part, 'question': name})}"
     _mount(
         key=f"room-news-{part}",
-        data=[{"asked": path, **_told(room, asked)}],
-        width="stretch" if part in ("", "split") else "content",
+        data=[{"asked": asked, **_told(room, part, name, me)}],
+        width="stretch" if part == "split" else "content",
         on_draw_change=lambda: None,
     )
 
@@ -141,22 +133,25 @@ async def answer(request: Request) -> JSONResponse:
     board after the reveal. A browser that is not in the room hears that it is
     closed."""
     code, asked = request.path_params["room"], request.query_params
-    if not await run_in_threadpool(seat.rooms().heard, code, seat_of(request.cookies)):
+    part, name = asked.get("part", ""), asked.get("question", "")
+    me = seat_of(request.cookies)
+    if not await run_in_threadpool(seat.rooms().heard, code, me):
         return JSONResponse(CLOSED)
     room = await run_in_threadpool(seat.rooms().read, code)
-    learners = room.here if room and asked.get("leads") != "1" else 0
+    patience = 0.0 if room is None or room.led_by(me) else PACE * room.here
     came, before = time.monotonic(), asked.get("have", "")
     while True:
-        news = _told(room, asked) if room else CLOSED
+        news = _told(room, part, name, me) if room else CLOSED
         waited = time.monotonic() - came
         if news["have"].split(".")[0] != before.split(".")[0] or waited > WAIT:
             break
-        if news["have"] != before and waited > PACE * learners:
+        if news["have"] != before and waited > patience:
             break
         room = await _soon(code)
-    if room and asked.get("part") == "so_far" and asked["question"] in room.revealed:
-        board = _revealed(asked["question"], _vote(asked))
-        return JSONResponse(news | {"reveal": board})
+    if room and part == "so_far" and name in room.revealed:
+        return JSONResponse(
+            news | {"reveal": _revealed(name, room.votes(me).get(name))}
+        )
     return JSONResponse(news)
 
 
@@ -173,16 +168,14 @@ def _soon(code: str) -> Awaitable[Room | None]:
     return asyncio.shield(_next[code])
 
 
-def _told(room: Room, asked: Mapping[str, str]) -> dict[str, Any]:
-    """What is told of the room to a browser that asked for it. `draw` changes
-    when a learner's page has to be drawn again; a lead's page changes by the
-    lead's own acts alone."""
-    draw, counts, place = "lead", _counts(room, asked), room.position
-    if asked.get("leads") != "1":
+def _told(room: Room, part: str, name: str, me: str) -> dict[str, Any]:
+    """What is told of the room to a browser. `draw` changes when a learner's page
+    has to be drawn again; a lead's page changes by the lead's own acts alone."""
+    draw, counts, place = "lead", _counts(room, part, name, me), room.position
+    if not room.led_by(me):
         # The stage concerns followers alone.
-        parts = 3 if asked.get("follows") == "1" else 2
-        heading = place.heading[:parts] if place else ()
-        draw = _short((asked.get("question", "") in room.revealed, heading))
+        heading = place.heading[: 3 if room.follows(me) else 2] if place else ()
+        draw = _short((name in room.revealed, heading))
     have, within = f"{draw}.{_short(counts)}", round(RUN * room.here, 2)
     return {"draw": draw, "said": counts, "have": have, "within": within}
 
@@ -191,15 +184,18 @@ def _short(shown: object) -> str:
     return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
-def _counts(room: Room, asked: Mapping[str, str]) -> str:
-    """A part of the room's counts, as HTML. Before the reveal nobody is told
-    how the answers split."""
-    part, name = asked.get("part", ""), asked.get("question", "")
-    if name in room.revealed and part in ("tally", "so_far", "split"):
-        return _split(question(name), room.counts.get(name, {}), _vote(asked))
+def _counts(room: Room, part: str, name: str, me: str) -> str:
+    """A part of the room's counts, as HTML: "heads", the learners who are here; how
+    many have answered, "tally" for the lead, "so_far" for those who wait; "split",
+    the answers to a question that was revealed. Before the reveal nobody is told
+    how they split."""
+    asked = question(name)
+    if name in room.revealed and asked:
+        counts, vote = room.counts.get(name, {}), room.votes(me).get(name)
+        return _split(asked, counts, vote)
     total, here, there = room.answers(name), room.here, room.present.get(name, 0)
     answers = "1 answer" if total == 1 else f"{total} answers"
-    text = ""
+    text = f"{answers} so far."
     if part == "heads":
         verb = "learner is" if here == 1 else "learners are"
         text = f"<b>{here} {verb} here</b>"
@@ -209,21 +205,11 @@ def _counts(room: Room, asked: Mapping[str, str]) -> str:
         if room.ends is not None:
             left = math.ceil((room.ends - time.time()) / 60)
             text += f" {left} min left." if left > 0 else " Time is up."
-    elif part == "so_far":
-        text = f"{answers} so far."
-    return text and f'<p class="gb-live">{text}</p>'
+    return f'<p class="gb-live">{text}</p>'
 
 
-def _vote(asked: Mapping[str, str]) -> int | None:
-    """The learner's own choice, as its page knows it."""
-    vote = asked.get("vote", "")
-    return int(vote) if vote.isdecimal() and int(vote) < MOST_CHOICES else None
-
-
-def _split(asked: Question | None, counts: Mapping[int, int], vote: int | None) -> str:
+def _split(asked: Question, counts: Mapping[int, int], vote: int | None) -> str:
     """How the answers split, as numbers and as bars."""
-    if asked is None:
-        return ""
     most = max([*counts.values(), 1])
     lines = []
     for choice, text in enumerate(asked.choices):

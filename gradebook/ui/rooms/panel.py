@@ -70,7 +70,7 @@ def _lead(room: Room) -> None:
             st.code(link, language=None, wrap_lines=True)
         drawn = segno.make(link, micro=False).svg_data_uri(scale=4, light="white")
         picture.html(f'<img alt="The link as a QR code" src="{drawn}">')
-        news(room, "heads")
+        news(room)
         st.markdown(
             "The links of the plan below keep the room. On a bug's page you see"
             " how many learners have answered. **Reveal** shows the answer to"
