@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import zip_longest
 
-from gradebook.bugs import BUGS
 from gradebook.cases.link import encode
 from gradebook.cases.scenario import (
     Scenario,
@@ -40,7 +39,7 @@ LEAST = 3
 class Step:
     """A few minutes of a session.
 
-    begin     minute at which it begins; -1 for a step outside the plan
+    begin     minute at which it begins
     scenario  the case to open; '' for a step without one
     trains    the step opens the bug's training runs, and no case
     page      the page to open, where it is neither a case nor training runs
@@ -53,7 +52,7 @@ class Step:
     """
 
     title: str
-    begin: int = -1
+    begin: int = 0
     minutes: int = LEAST
     bug: str = ""
     scenario: str = ""
@@ -74,7 +73,6 @@ class Step:
 
 
 OPENING = Step(
-    begin=0,
     minutes=4,
     title="What an advantage is",
     page="primer",
@@ -138,7 +136,7 @@ def least(bugs: Collection[str]) -> int:
 
 
 def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
-    """A session, step after step, then the bugs that it leaves out.
+    """A session, step after step.
 
     Without `bugs` it is the hour that the scenario files describe, or a
     plan of the hour's bugs in other minutes. It holds each of the bugs, and
@@ -153,13 +151,11 @@ def plan(bugs: Iterable[str] = (), minutes: int = MINUTES) -> tuple[Step, ...]:
         held = _of_the_hour()
     else:
         held = _fitting(chosen or shelf()[HOUR].bugs, minutes)
-    steps, begin = [OPENING], OPENING.minutes
-    for step in held:
+    steps, begin = [], 0
+    for step in (OPENING, *held, CLOSING):
         steps.append(replace(step, begin=begin))
         begin += step.minutes
-    steps.append(replace(CLOSING, begin=begin))
-    taught = {step.bug for step in steps}
-    return (*steps, *(_case(load(name)) for name in BUGS if name not in taught))
+    return tuple(steps)
 
 
 def query(scenario: str, covered: bool = True) -> dict[str, str]:
@@ -246,5 +242,5 @@ def _taught(step: Step, lesson: Lesson | None) -> Step:
         usual=step.choices[lesson.usual] + ".",
         why=lesson.why,
         do=lesson.do,
-        next=lesson.next if lesson.next in names() else "",
+        next=lesson.next,
     )

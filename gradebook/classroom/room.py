@@ -189,12 +189,13 @@ class Rooms:
     def reveal(self, code: str, lead: str, question: str) -> None:
         """The question is answered: no vote changes any more."""
         with self._led(code, lead) as (_, room):
-            room.revealed = sorted({*room.revealed, question})
+            if question not in room.revealed:
+                room.revealed = [*room.revealed, question]
 
     def hide(self, code: str, lead: str, question: str) -> None:
         """Takes the reveal back: votes may change again."""
         with self._led(code, lead) as (_, room):
-            room.revealed = sorted({*room.revealed} - {question})
+            room.revealed = [name for name in room.revealed if name != question]
 
     def change(self, code: str, lead: str, **values: Any) -> None:
         """Other values in the room's row, such as `locked`, `most` and `ends`."""

@@ -119,7 +119,7 @@ class Room(Base):
     token     of the link that joins without a typed code
     touched   when it last gave a sign of life
     place     the lead's Position; None before the first case
-    revealed  the questions whose answers the lead has revealed
+    revealed  the questions whose answers the lead has revealed, in that order
     locked    newcomers stay outside
     most      seats that the lead allows; None for MOST_SEATS
     ends      when the lead's timer ends; None without one

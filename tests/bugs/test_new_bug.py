@@ -226,7 +226,6 @@ def told(name):
         "sandbox": f"sandbox-{name}" in starts(),
         "link": decode(encode(state, True)).state == state,
         "plan": [s.minutes for s in plan([name]) if s.scenario == name],
-        "past the hour": name in [s.bug for s in plan() if s.begin < 0],
         "csv": csv(state),
         "scenario file": scenario_file(state),
         "pytest": pytest_file(state, "https://example.org").text,
@@ -321,7 +320,7 @@ def test_the_check_knows_both(told):
 
 def test_plans_links_pages_home_and_sandbox_have_both(told):
     for name, (title, *_) in BUGS.items():
-        assert told[name]["plan"] == [60 - 4 - 5] and told[name]["past the hour"]
+        assert told[name]["plan"] == [60 - 4 - 5]
         assert told[name]["link"] and told[name]["sandbox"]
         assert title in told["home"] and title in told[name]["page"]
     assert "groups.at_rows(groups.mean(score))" in told["distinct_mean"]["page"]

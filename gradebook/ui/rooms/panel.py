@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import time
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import segno
 import streamlit as st
 
-from gradebook.cases.scenario import names
 from gradebook.classroom.room import MOST_SEATS, Rooms
 from gradebook.classroom.store import LENGTH, Room, normal
 from gradebook.core.formatting import minus
@@ -72,9 +72,8 @@ def _lead(room: Room) -> None:
         picture.html(f'<img alt="The link as a QR code" src="{drawn}">')
         news(room)
         st.markdown(
-            "The links of the plan below keep the room. On a bug's page you see"
-            " how many learners have answered. **Reveal** shows the answer to"
-            " everybody at once, and how the answers split."
+            "On a bug's page you see how many learners have answered. **Reveal** shows"
+            " the answer to everybody at once, and how the answers split."
         )
         st.page_link(
             page_files()["bug_or_not"],
@@ -103,27 +102,24 @@ def _settings(room: Room) -> None:
     keys.show("room-most", room.most or MOST_SEATS)
     keys.show("room-ends", left)
 
-    def changed() -> None:
-        minutes = keys.widget("room-ends")
-        ends = time.time() + 60 * minutes if minutes else None
-        seat.act(
-            Rooms.change,
-            locked=keys.widget("room-locked"),
-            most=keys.widget("room-most"),
-            ends=room.ends if minutes == left else ends,
-        )
+    def changed(field: str) -> None:
+        value = keys.widget(f"room-{field}")
+        if field == "ends":
+            value = time.time() + 60 * value if value else None
+        seat.act(Rooms.change, **{field: value})
 
-    st.toggle("Locked: nobody new comes in", key="room-locked", on_change=changed)
+    label = "Locked: nobody new comes in"
+    st.toggle(label, key="room-locked", on_change=changed, args=("locked",))
     with st.container(horizontal=True):
-        for label, least, most, key in (
-            ("Learners at most", 1, MOST_SEATS, "room-most"),
-            ("Timer, in minutes", 0, 600, "room-ends"),
+        for label, least, most, field in (
+            ("Learners at most", 1, MOST_SEATS, "most"),
+            ("Timer, in minutes", 0, 600, "ends"),
         ):
-            st.number_input(label, least, most, key=key, on_change=changed, width=180)
+            act: dict[str, Any] = {"on_change": changed, "args": (field,)}
+            st.number_input(label, least, most, key=f"room-{field}", width=180, **act)
 
 
 # What the room said: on the lead's page, as CSV and as a handout
-
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto}"
@@ -134,13 +130,10 @@ STYLE = (
 
 
 def results(room: Room) -> pd.DataFrame:
-    """Each choice of each question that was revealed: the question, the
-    choice, its votes, and "yes" where it is the answer. The cases come first, as
-    on their pages; then training runs, and reports by their number."""
-    cases = [name for name in names() if name in room.revealed]
-    others = sorted({*room.revealed} - {*cases}, key=lambda name: (len(name), name))
+    """Each choice of each question, in the order of their reveals: the question,
+    the choice, its votes, and "yes" where it is the answer."""
     rows = []
-    for name in (*cases, *others):
+    for name in room.revealed:
         asked, counts = question(name), room.counts.get(name, {})
         if asked is None:
             continue
@@ -153,7 +146,7 @@ def results(room: Room) -> pd.DataFrame:
 def shown(room: Room) -> pd.DataFrame:
     """The results, each question beside its first choice alone."""
     frame = results(room).astype(str)
-    repeated = frame["question"] == frame["question"].shift()
+    repeated = frame["question"].duplicated()
     return frame.assign(question=frame["question"].mask(repeated, ""))
 
 
@@ -169,16 +162,14 @@ def handout(room: Room) -> str:
 
 
 def _results(room: Room) -> None:
-    """The results of every question that was revealed."""
     frame = shown(room)
     if not len(frame):
         st.markdown("The results of each question stand here after its reveal.")
         return
     table([*frame], frame.values.tolist(), label="the class's predictions")
 
-    def as_csv() -> str:
-        return results(room).to_csv(index=False)
-
+    as_csv = partial(results(room).to_csv, index=False)
+    as_page = partial(handout, room)
     with st.container(horizontal=True):
         download("CSV", "gradebook-class.csv", as_csv, "class-csv")
-        download("Handout", "gradebook-class.html", lambda: handout(room), "class-html")
+        download("Handout", "gradebook-class.html", as_page, "class-html")
