@@ -1,13 +1,5 @@
-"""TRL: a mixin for `GRPOTrainer` that records and guards its training.
-
-    from gradebook.trainers.trl import Watched
-
-    class Trainer(Watched, GRPOTrainer):
-        pass
-
-    trainer = Trainer(model=..., reward_funcs=..., args=..., ...)
-    trainer.watch("run-7", guard="warn")
-    trainer.train()
+"""TRL: a mixin for `GRPOTrainer` that records and guards its training, as
+README.md shows.
 
 Tested with TRL 1.16.0. It overrides two methods of the trainer:
 `_calculate_rewards`, whose answer holds the rewards of all processes, and
@@ -18,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -58,8 +51,7 @@ class Watched:
 
     _recorder: Recorder | None = None
     _guard: Guard | None = None
-    _folder: str | os.PathLike[str] | None = None
-    _strict = False
+    _open: Callable[[], Recorder] | None = None
     _rewards: Tensor | None = None
     _generations = (-1, 0)
 
@@ -76,15 +68,14 @@ class Watched:
         settings = declared(trainer.args)
         if guard is not None:
             self._guard = Guard(declared=settings, action=guard)
-        self._folder, self._strict = folder, strict
+        if folder is not None:
+            self._open = partial(Recorder, folder, declared=settings, strict=strict)
 
     def train(self, *args: Any, **more: Any) -> Any:
         """As the trainer's own, with the recorder open."""
         trainer: Any = self
-        if self._folder is not None and trainer.accelerator.is_main_process:
-            self._recorder = Recorder(
-                self._folder, declared=declared(trainer.args), strict=self._strict
-            )
+        if self._open is not None and trainer.accelerator.is_main_process:
+            self._recorder = self._open()
         try:
             return super().train(*args, **more)  # type: ignore[misc]
         finally:
@@ -93,16 +84,14 @@ class Watched:
                 self._recorder = None
 
     def _calculate_rewards(self, *args: Any, **more: Any) -> Tensor:
-        rewards = super()._calculate_rewards(*args, **more)  # type: ignore[misc]
-        self._rewards = rewards
-        return rewards
+        self._rewards = super()._calculate_rewards(*args, **more)  # type: ignore[misc]
+        return self._rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         trainer: Any = self
         training = trainer.model.training
         output = super()._generate_and_score_completions(inputs)  # type: ignore[misc]
-        watching = self._folder is not None or self._guard is not None
-        if training and watching:
+        if training and (self._open or self._guard):
             rows = self.generated_rows(output)
             step = self._step_number()
             if self._recorder is not None:
@@ -124,10 +113,9 @@ class Watched:
         eos = torch.isin(output["completion_ids"], ends).any(-1)
         process = torch.full_like(mask[:, 0], trainer.accelerator.process_index)
         gather = trainer.accelerator.gather
-        reward = self._rewards
-        weights = trainer.reward_weights.to(reward.device)
-        total = (reward * weights).nansum(-1)
-        total[reward.isnan().all(-1)] = torch.nan
+        weights = trainer.reward_weights.to(self._rewards.device)
+        total = (self._rewards * weights).nansum(-1)
+        total[self._rewards.isnan().all(-1)] = torch.nan
         rows = torch.arange(len(total))
         return {
             "prompt": rows // trainer.num_generations,

@@ -1,17 +1,5 @@
-"""verl: where to call the recorder and the guard, and which tensor is which.
-
-verl has no hook between its advantages and its update, so the call goes into
-`RayPPOTrainer.fit`, after `compute_advantage`:
-
-    from gradebook.trainers.verl import step_of
-
-    rows = step_of(batch.batch, batch.non_tensor_batch)
-    recorder.step(self.global_steps, **rows)
-    guard.step(self.global_steps, **rows)
-
-Tested with the function `compute_grpo_outcome_advantage` of verl 0.9.1, not
-with a whole training run.
-"""
+"""verl: which tensor is which, for recorder and guard; README.md says where to
+call them. Tested with verl's GRPO function of 0.9.1, not with a whole run."""
 
 from __future__ import annotations
 

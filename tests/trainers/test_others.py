@@ -5,6 +5,7 @@ Runs in the virtual environment of others.txt; .ci/run makes it.
 """
 
 import re
+from collections import UserDict
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,11 +21,7 @@ from gradebook.trainers.measure import installed
 
 README = Path(gradebook.__file__).parent / "trainers" / "README.md"
 RECIPES = dict(
-    re.findall(
-        r"^## (\w+).*?```python\n(.*?)```",
-        README.read_text("utf-8"),
-        re.S | re.M,
-    )
+    re.findall(r"^## (\w+).*?```python\n(.*?)```", README.read_text(), re.S | re.M)
 )
 """Trainer -> its first block of Python in the README."""
 
@@ -42,12 +39,14 @@ def released(package, path, name):
 
 def follow(trainer, folder, declared, **variables):
     """Runs a recipe with the trainer's variables; the verdict on what it
-    recorded. The guard raises where it finds something."""
+    recorded, which is correct. The guard raises where it finds something."""
     guard = gradebook.Guard(declared=declared, action="raise")
     with gradebook.Recorder(folder, declared=declared, strict=True) as record:
         space = {"torch": torch, "recorder": record, "guard": guard}
         exec(RECIPES[trainer], space | variables)
-    return check_log([folder])
+    verdict = check_log([folder])
+    assert verdict.verdict == "correct", verdict.sentence
+    return verdict
 
 
 # Three prompts. By hand for the first: 1, 0, 0, 3 have mean 1, and their
@@ -108,15 +107,15 @@ def of_areal(groups, adv_norm=None):
 AREAL = {"estimator": "grpo", "eps": 1e-5, "spread_about": "baseline"}
 
 
+def of_step(number):
+    return SimpleNamespace(engine=SimpleNamespace(get_version=lambda: number))
+
+
 @pytest.mark.parametrize("adv_norm", [None, {"mean_level": "batch"}])
 def test_the_recipe_for_areal_records_its_normalized_rewards(tmp_path, adv_norm):
     """Whatever AReaL does to token advantages afterwards."""
-    variables = {
-        "result": of_areal(list(zip(REWARDS, LENGTHS)), adv_norm),
-        "self": SimpleNamespace(engine=SimpleNamespace(get_version=lambda: 7)),
-    }
-    verdict = follow("AReaL", tmp_path, AREAL, **variables)
-    assert verdict.verdict == "correct", verdict.sentence
+    result = of_areal(list(zip(REWARDS, LENGTHS)), adv_norm)
+    verdict = follow("AReaL", tmp_path, AREAL, result=result, self=of_step(7))
     assert verdict.frame["step"].tolist() == [7]
     assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-4)
 
@@ -124,12 +123,9 @@ def test_the_recipe_for_areal_records_its_normalized_rewards(tmp_path, adv_norm)
 def test_areal_1_0_4_cuts_groups_by_position(tmp_path):
     """One rollout of the first prompt is lost: the bug of AReaL issue 1419,
     in the class as released."""
-    variables = {
-        "result": of_areal(ONE_LOST),
-        "self": SimpleNamespace(engine=SimpleNamespace(get_version=lambda: 0)),
-    }
+    result = of_areal(ONE_LOST)
     with pytest.raises(gradebook.WrongAdvantages) as error:
-        follow("AReaL", tmp_path, AREAL, **variables)
+        follow("AReaL", tmp_path, AREAL, result=result, self=of_step(0))
     named = gradebook.bug(error.value.finding.bug)
     assert (named.trainer, named.stage) == ("AReaL", "group")
 
@@ -181,15 +177,8 @@ def test_the_recipe_for_openrlhf_records_what_it_computes(
             )
         )
     compute.run(trainer, experiences)
-    verdict = follow(
-        "OpenRLHF",
-        tmp_path,
-        declared,
-        experiences=experiences,
-        self=trainer,
-        step=3,
-    )
-    assert verdict.verdict == "correct", verdict.sentence
+    variables = {"experiences": experiences, "self": trainer, "step": 3}
+    follow("OpenRLHF", tmp_path, declared, **variables)
 
 
 @pytest.mark.parametrize(
@@ -224,19 +213,10 @@ def test_the_recipe_for_skyrl_records_what_it_computes(
         grpo_norm_by_std=by_std,
     )
 
-    class Batch(dict):
-        pass
-
-    batch = Batch(data)
+    batch = UserDict(data)
     batch.metadata = metadata
-    verdict = follow(
-        "SkyRL",
-        tmp_path,
-        declared,
-        training_input=batch,
-        self=SimpleNamespace(global_step=5),
-    )
-    assert verdict.verdict == "correct", verdict.sentence
+    trainer = SimpleNamespace(global_step=5)
+    verdict = follow("SkyRL", tmp_path, declared, training_input=batch, self=trainer)
     assert verdict.rows == rows
     if by_std and "grpo" in function:
         assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-4)
@@ -281,11 +261,8 @@ def of_miles(groups, by_std=True):
 
 @pytest.mark.parametrize("estimator", ["grpo", "dr_grpo"])
 def test_the_recipe_for_slime_records_what_miles_computes(tmp_path, estimator):
-    groups = list(zip(REWARDS, LENGTHS))
-    variables = of_miles(groups, by_std=estimator == "grpo")
-    declared = {"estimator": estimator}
-    verdict = follow("slime", tmp_path, declared, **variables)
-    assert verdict.verdict == "correct", verdict.sentence
+    variables = of_miles(list(zip(REWARDS, LENGTHS)), by_std=estimator == "grpo")
+    verdict = follow("slime", tmp_path, {"estimator": estimator}, **variables)
     assert verdict.frame["step"].tolist() == [7]
     if estimator == "grpo":
         assert first_prompt(tmp_path) == pytest.approx(FIRST, abs=1e-5)
