@@ -338,18 +338,20 @@ def tried(law: Law, values: Values, step: Step, settings: Settings) -> Iterator:
         after = values(change.step, {**settings, **change.settings})
         if after is None:
             continue
-        pairs = [(r, v) for r, v in zip(change.step["row"], after) if r in change.rows]
-        asked = dict(zip(change.rows, change.due or [])) or before
+        there = dict(zip(change.step["row"], after))
         if change.total:
-            there = [value for _, value in pairs]
-            yield change, [(pairs[0][0], 0.0, sum(there), sum(map(abs, there)))]
+            terms = [there[row] for row in change.rows]
+            yield change, [(change.rows[0], 0.0, sum(terms), sum(map(abs, terms)))]
             continue
-        tokens = [
-            (row, due * change.times, value)
-            for row, cells in pairs
-            for due, value in zip(in_list(asked[row]), in_list(cells))
-        ]
-        yield change, [(row, due, value, abs(due)) for row, due, value in tokens]
+        asked = dict(zip(change.rows, change.due)) if change.due else before
+        yield (
+            change,
+            [
+                (row, due * change.times, value, abs(due * change.times))
+                for row in change.rows
+                for due, value in zip(in_list(asked[row]), in_list(there[row]))
+            ],
+        )
 
 
 def in_list(value: float | list) -> list:
