@@ -14,9 +14,10 @@ from gradebook.bugs import BUGS
 from gradebook.cases import link
 from gradebook.cases.edits import ACTS
 from gradebook.cases.scenario import load
-from gradebook.ui.board import component
+from gradebook.ui.board import component, lesson
 from gradebook.ui.board.view import view
 from gradebook.ui.parts.drafts import Draft
+from gradebook.ui.parts.predict import SKIPPED, Guess, Progress
 
 
 def edited(name, *edits):
@@ -106,7 +107,16 @@ def test_a_bug_in_the_trained_rows_shows_the_gradients_parts():
 
 @pytest.mark.parametrize("name", BUGS)
 def test_while_covered_nothing_faulty_is_in_the_data(name):
-    seen, shut = (drawn(name, reward(0, "3"), covered=cover) for cover in (False, True))
+    """Nor around the board, in its box, its challenge and its path."""
+    draft = edited(name, reward(0, "3"))
+    answered = Progress({name: Guess(SKIPPED)})
+    seen, shut = (lesson.shown(draft, given) for given in (answered, Progress()))
+    assert "verdict" in seen.pop("box") and "verdict" not in shut.pop("box")
+    assert shut.pop("challenge") == {"count": seen.pop("challenge")["count"]}
+    del seen["path"]
+    path = shut.pop("path")
+    assert path["parts"] is None
+    assert not any("faulty" in stage for stage in path["stages"])
     for key in ("causes", "second"):
         assert shut.pop(key, []) == seen.pop(key, [])[:1]
     for open_panel, panel in zip(seen.pop("panels"), shut.pop("panels")):

@@ -3,11 +3,9 @@
 import math
 
 import pytest
-import streamlit as st
 
 import gradebook
 from gradebook.analysis.comparison import compared
-from gradebook.cases import edits
 from gradebook.cases.scenario import load, names
 from gradebook.cases.state import start
 from gradebook.core.formatting import settled
@@ -17,16 +15,6 @@ from gradebook.ui.parts import drafts
 from gradebook.ui.parts.predict import LONGEST, SKIPPED, Guess, Progress
 
 SCENARIO = gradebook.load("rejected_rows")
-
-
-def test_a_session_has_one_draft_of_a_case(monkeypatch):
-    monkeypatch.setattr(st, "session_state", {})
-    mine = drafts.of(SCENARIO)
-    mine.edit(table=mine.table.with_cell(0, "reward", "7"))
-    assert drafts.of(SCENARIO) is mine
-    monkeypatch.setattr(st, "session_state", {})
-    other = drafts.of(SCENARIO)
-    assert not other.edited and other.epoch != mine.epoch
 
 
 def both(comparison):
@@ -43,19 +31,6 @@ def test_the_comparison_of_the_case_belongs_to_its_bugs():
     assert both(draft.original) == pytest.approx(correct + faulty, abs=1e-4)
     draft.edit(bugs=())
     assert both(draft.original) == pytest.approx(correct * 2, abs=1e-4)
-
-
-def test_what_an_engine_cannot_compute_leaves_the_last_good_comparison():
-    """Fixed strides need whole groups: 2 rows of 3 are none."""
-    draft = drafts.Draft(gradebook.load("partial_groups"))
-    good = draft.comparison
-    draft.do(edits.set_setting, "prompts_per_step", "5")
-    draft.edit(bugs=("filtered_first",), table=draft.table.take(range(7)))
-    assert draft.faults and draft.comparison is not None
-    draft.edit(bugs=())
-    assert draft.comparison.agree and draft.faults == []
-    draft.go(0)
-    assert both(draft.comparison) == both(good)
 
 
 def test_no_two_keys_of_a_session_share_a_name():

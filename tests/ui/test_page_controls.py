@@ -70,9 +70,11 @@ def test_a_bad_setting_gets_its_message(visit):
 def test_what_an_engine_cannot_compute_is_said_beside_the_last_good_numbers(visit):
     page = visit("rejected_rows")
     page.cell(1, t1=False, t2=False, t3=False).cell(2, t2=False, t3=False)
+    good = page.marks()
     set_to(page, "estimator", "reinforce_plus_plus_baseline")
     (message,) = page.errors
     assert "two unmasked tokens or more, found 1" in message and page.stale
+    assert page.marks() == good
     set_to(page, "estimator", "grpo")
     assert page.errors == [] and not page.stale
 

@@ -89,9 +89,10 @@ def test_a_page_names_its_report_and_prints_both_functions(unedited, bug):
     assert 'class="off-c"' in page.text or 'class="off-f"' in page.text
 
 
-def test_the_path_parts_where_the_engines_do(visit):
+def test_the_path_parts_where_the_engines_do_and_its_stages_open(visit):
     """Prompt C has the rows 8 to 10; cut by four, row 11 is with them."""
-    path = visit("partial_groups").board["path"]
+    page = visit("partial_groups")
+    path = page.board["path"]
     stages = {stage["name"]: stage for stage in path["stages"]}
     assert path["row"] == 10
     assert list(stages)[path["parts"]] == "group"
@@ -100,11 +101,7 @@ def test_the_path_parts_where_the_engines_do(visit):
     assert stages["group"]["faulty"] == "rows 8 to 11"
     assert stages["baseline"]["faulty"] == "25.750"
     assert stages["advantage"]["faulty"] == "\u22120.480"
-
-
-def test_a_stage_of_the_path_opens_and_closes(visit):
-    page = visit("partial_groups").edit({"do": "stage", "stage": "baseline"})
-    page.open("stage")
+    page.edit({"do": "stage", "stage": "baseline"}).open("stage")
     assert "### The stage `baseline`" in page.text
     assert "<td class=n>25.750</td>" in page.text
     page.edit({"do": "stage", "stage": ""})
@@ -188,16 +185,6 @@ def test_a_flat_case_has_its_circles_on_the_zero_line():
     """100.1 seven times: what rounding leaves in float64 is no advantage."""
     drawn, _ = thumbnail("float32_dust", True)
     assert {*re.findall(r'cx="([\d.]+)"', drawn)} == {"160.0"}
-
-
-def test_a_covered_page_holds_no_faulty_number(visit):
-    page = visit("partial_groups", state={"progress": Progress()})
-    sent = json.dumps(page.board) + page.text
-    for number in ("0.48", "25.75", "49.5"):
-        assert number not in sent
-    assert "verdict" not in page.board["box"]
-    assert page.board["challenge"] == {"count": 4}
-    assert page.board["path"]["parts"] is None
 
 
 def test_a_challenge_is_solved_by_an_edit_or_shown(visit):
