@@ -18,6 +18,7 @@ from gradebook.logs.judging.reading import asked_of
 from gradebook.logs.judging.suspects import can_show, telling_columns
 from gradebook.logs.judging.verdict import (
     Verdict,
+    cannot_tell,
     count,
     near_miss,
     sentence_of,
@@ -36,17 +37,9 @@ from gradebook.logs.trl import logged, read_as_trl
 if TYPE_CHECKING:
     from gradebook.logs.recording import Recording
 
-NO_ADVANTAGES = (
-    "Cannot tell: this log has no advantages. Log them beside the rewards, and"
-    " check again."
-)
-NO_STEPS = "Cannot tell: no step of this log could be judged."
-NO_WHOLE_STEPS = (
-    f"{NO_STEPS} Rows that cannot be read are left out, and with them the other"
-    " rows of their steps or prompts."
-)
 BY_WEIGHTS = ("correct", "other", "none fits")
 """Verdicts that other weights of the reward functions would change."""
+
 NAMED = 5
 """So many steps, or problems, are named; the rest are counted."""
 
@@ -76,37 +69,20 @@ def check_log(
     column that may name prompts is tried; `by_row` name none. Raises GradebookError for
     what cannot be read at all.
     """
-
     tell = progress or (lambda share, steps: None)
     log = read_files(paths, columns, lambda share: tell(share, 0), by_row)
     recorded = log.recording.declared if log.recording else {}
     settings = {**recorded, **(declared or {})}
     asked = asked_of(settings, group_size, log.columns.trusted)
     if not len(log.table):
-        why = NO_WHOLE_STEPS if log.broken_cells else NO_STEPS
+        why = "broken steps" if log.broken_cells else "no steps"
         if "advantage" not in log.columns.role:
-            why = NO_ADVANTAGES
-        return _verdict(log, why, "cannot tell", declared=settings)
+            why = "no advantages"
+        return Verdict(
+            cannot_tell(why), "cannot tell", declared=settings, **_of_log(log, 0)
+        )
     reading = read_as_trl(log.table, log.columns, weights, group_size)
     steps = logged(log.table, log.columns, reading)
-    short, unchecked_bugs = _unchecked(steps.has)
-    notes = [*_left_out(log, len(log.table) - steps.rows), *_incomplete(log)]
-    facts: dict[str, Any] = {
-        "declared": settings,
-        "weights": reading.weights,
-        "unchecked": short,
-        "steps": steps,
-    }
-    if "advantage" not in steps.has:
-        return _verdict(
-            log,
-            NO_ADVANTAGES,
-            "cannot tell",
-            what_if=what_if(steps, asked),
-            frame=blank(steps),
-            notes=(*notes, *reading.notes, *unchecked_bugs),
-            **facts,
-        )
     ruler = ruler_of(steps, log.types, places)
     j = judge(ruler, asked, lambda: tell(1.0, steps.step_count))
     if j.verdict == "none fits" and (more := other_prompts(log, columns)):
@@ -122,20 +98,27 @@ def check_log(
         )
         if other.verdict == "correct":
             return other
+    frame = j.frame
     if reading.asks_weights and j.verdict in BY_WEIGHTS:
-        frame = _without_weights(j.frame)
+        frame = _without_weights(frame)
         j = replace(j, verdict="cannot tell", why="weights", frame=frame)
-    frame, named = j.frame, j.readings[0] if j.readings else None
     first = frame[frame["verdict"].isin(OFF)][:1]
-    fitting = frame[frame["verdict"] == j.verdict]
-    return _verdict(
-        log,
-        sentence_of(j, settings, log.columns.shown()),
+    fitting = frame[frame["verdict"] == j.verdict] if j.estimator else frame[:0]
+    unchecked, unchecked_bugs = _unchecked(steps.has)
+    about_log = _of_log(log, len(frame))
+    left_out = _left_out(log, len(log.table) - steps.rows)
+    notes = (*left_out, *about_log["incomplete"], *reading.notes, *_judged(j))
+    sentence = sentence_of(j, settings, log.columns.shown())
+    if log.empty_advantages:
+        rows = count(log.empty_advantages, "row has", "rows have")
+        sentence += f" {rows} an empty advantage: their steps are not judged."
+    return Verdict(
+        sentence,
         j.verdict,
         bug=j.bug,
         asks=tuple(s.bug for s in j.asks),
-        estimator=named.estimator if named else "",
-        convention=named.words if named else "",
+        estimator=j.reading.estimator if j.reading else "",
+        convention=j.reading.words if j.reading else "",
         settings=j.settings,
         group_size=j.suspect.group_size if j.suspect else None,
         residual=float(fitting["residual"].max()),
@@ -145,39 +128,37 @@ def check_log(
         flips=int(frame["flips"].sum()),
         steps_fitted=len(fitting),
         ties=ties_of(j),
-        notes=(*notes, *reading.notes, *_judged(j), *unchecked_bugs),
+        notes=(*notes, *unchecked_bugs),
         near=near_miss(j),
+        unchecked=unchecked,
+        weights=reading.weights,
+        declared=settings,
         frame=frame,
+        what_if=pd.DataFrame() if "advantage" in steps.has else what_if(steps, asked),
+        steps=steps,
         correct=j.correct,
         suspects=tuple(j.candidates.suspects),
-        **facts,
+        **about_log,
     )
 
 
-def _verdict(log: Log, sentence: str, verdict: str, **facts: Any) -> Verdict:
-    """A verdict with what reading the log told."""
+def _of_log(log: Log, judged: int) -> dict[str, Any]:
+    """What reading the log tells a verdict on so many steps."""
     missing = log.recording.missing() if log.recording else {}
-    if log.empty_advantages:
-        rows = count(log.empty_advantages, "row has", "rows have")
-        sentence += f" {rows} an empty advantage: their steps are not judged."
-    steps = len(facts.get("frame", ()))
-    return Verdict(
-        sentence,
-        verdict,
-        steps_judged=steps,
-        steps_read=steps + len(log.broken_steps) + len(missing),
-        rows=log.rows,
-        columns=log.columns.shown(),
-        files=tuple(Path(s.name).name for s in log.sources),
-        broken=tuple(" ".join(str(e).split()) for e in log.broken),
-        broken_cells=log.broken_cells,
-        broken_files=log.broken_files,
-        empty_advantages=log.empty_advantages,
-        incomplete=tuple(_incomplete(log)),
-        missing_ranks=missing,
-        problems=log.recording.problems if log.recording else (),
-        **facts,
-    )
+    return {
+        "steps_judged": judged,
+        "steps_read": judged + len(log.broken_steps) + len(missing),
+        "rows": log.rows,
+        "columns": log.columns.shown(),
+        "files": tuple(Path(s.name).name for s in log.sources),
+        "broken": tuple(" ".join(str(e).split()) for e in log.broken),
+        "broken_cells": log.broken_cells,
+        "broken_files": log.broken_files,
+        "empty_advantages": log.empty_advantages,
+        "incomplete": tuple(_incomplete(log)),
+        "missing_ranks": missing,
+        "problems": log.recording.problems if log.recording else (),
+    }
 
 
 def check(
@@ -234,6 +215,9 @@ def _without_weights(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame without verdicts that other weights would change."""
     verdict = frame["verdict"].replace([*BY_WEIGHTS], "cannot tell")
     return frame.assign(verdict=verdict)
+
+
+# Notes: {text: whether it is so}
 
 
 def _judged(j: Judgement) -> list[str]:
@@ -298,7 +282,7 @@ def _left_out(log: Log, set_apart: int) -> list[str]:
     return [note for note, is_so in notes.items() if is_so]
 
 
-def _unchecked(has: frozenset[str]) -> tuple[str, tuple[str, ...]]:
+def _unchecked(has: frozenset[str]) -> tuple[str, list[str]]:
     """One line that names the columns that would let more be checked, and
     the full list."""
     lines, missing = [], list[str]()
@@ -313,4 +297,4 @@ def _unchecked(has: frozenset[str]) -> tuple[str, tuple[str, ...]]:
             missing += [c for c in telling_columns(record) if c not in has]
     names = ", ".join(dict.fromkeys(missing))
     line = f"More could be checked with the columns {names}." if names else ""
-    return line, tuple(lines)
+    return line, lines

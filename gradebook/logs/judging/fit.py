@@ -125,15 +125,15 @@ class Fit:
     """How a computation lies with the log, [S].
 
     level     the level at which all rows of the step fit, or NONE
-    residual  the largest distance of a row
-    rows      bool [R] the row fits at the WRITTEN level
+    residual  the largest distance of a row, NaN where rounding lost it
     near      the share of the step's rows that lie near, whatever eps is
+    share     the share of all rows that fit at the WRITTEN level
     """
 
     level: np.ndarray
     residual: np.ndarray
-    rows: np.ndarray
     near: np.ndarray
+    share: float = 0.0
 
     @property
     def good(self) -> np.ndarray:
@@ -213,8 +213,8 @@ class Ruler:
                 fits = away <= allowed
                 level = np.minimum(level, np.where(self._all(fits), each, NONE))
                 rows = rows if each == REWARDS else fits
-        share = near / self.steps.batch.step_rows.numpy()
-        return Fit(level, self.steps.worst(away), rows, share)
+        near = near / self.steps.batch.step_rows.numpy()
+        return Fit(level, self.steps.worst(away), near, float(rows.mean()))
 
     def on(self, steps: LoggedSteps) -> Ruler:
         """The ruler on other rows of the same steps."""

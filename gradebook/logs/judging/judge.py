@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gradebook.bugs import BUGS
-from gradebook.core.errors import GradebookError
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
 from gradebook.logs.judging.fit import (
@@ -28,7 +27,6 @@ from gradebook.logs.judging.reading import Asked, Reading, plainness
 from gradebook.logs.judging.search import (
     Candidates,
     Tick,
-    due,
     find_lost_digits,
     quiet,
     search,
@@ -54,7 +52,7 @@ class Judgement:
 
     verdict     correct, other, suspect, asks, cannot tell or none fits
     candidates  all that was searched
-    why         what stands behind "asks", "cannot tell" and "none fits"
+    why         what stands behind "asks" and "cannot tell"
     readings    the computations of the space that fit, the preferred first
     suspect     the bug that is named or asked about, under its settings
     asks        bugs that these numbers would be under a condition, each with
@@ -85,21 +83,27 @@ class Judgement:
         return named.bug if named else ""
 
     @property
+    def reading(self) -> Reading | None:
+        """The computation that is named, or that other rows than a bug's follow."""
+        if self.readings:
+            return self.readings[0]
+        return self.suspect.reading if self.suspect else None
+
+    @property
     def estimator(self) -> str:
         """The name of the computation, or of the one that the bug is beside."""
         if self.readings:
             return self.readings[0].estimator
-        return Reading.of(self.suspect.settings).estimator if self.suspect else ""
+        return self.suspect.estimator if self.suspect else ""
 
     @property
     def settings(self) -> Settings:
         """What pages show a step under: the bug's settings, or what was declared."""
         if self.suspect is not None:
             return self.suspect.settings
-        if self.verdict == "other":
-            steps, asked = self.candidates.steps, self.candidates.asked
-            for settings in settings_beside(asked, self.readings, steps)[:1]:
-                return settings
+        asked = self.candidates.asked
+        if self.verdict == "other" and asked.by_engine:
+            return asked.reading(self.readings).settings
         return self.readings[0].settings if self.readings else Settings(eps=1e-6)
 
     @property
@@ -115,7 +119,7 @@ class Judgement:
         """How far the named computation is from the step's rows at most; NaN for
         what rounding lost."""
         fit = None
-        if self.readings and not (self.suspect and self.suspect.rounds):
+        if self.readings:
             fit = self.candidates.readings.get(self.readings[0])
         elif self.suspect is not None:
             fit = self.candidates.suspects.get(self.suspect)
@@ -124,6 +128,10 @@ class Judgement:
 
 def judge(ruler: Ruler, asked: Asked, tick: Tick = lambda: None) -> Judgement:
     """The verdict on a log's steps, as a whole and step by step."""
+    if "advantage" not in ruler.steps.has:
+        candidates = Candidates(ruler, asked)
+        frame = blank(ruler.steps)
+        return Judgement("cannot tell", candidates, "no advantages", frame=frame)
     candidates = search(ruler, asked, tick)
     return framed(_whole(candidates, np.flatnonzero(~quiet(ruler.steps))))
 
@@ -133,8 +141,7 @@ def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
     candidates, usable = search(ruler, asked), ~quiet(ruler.steps)
     good = candidates.level() <= WRITTEN
     named = sorted(candidates.readings, key=plainness)
-    settings = settings_beside(asked, named, ruler.steps)
-    search_bugs(candidates, usable & good, settings)
+    search_bugs(candidates, usable & good, settings_beside(asked, named, ruler.steps))
     search_bugs(candidates, usable & ~good)
     if (usable & ~good).any():
         find_lost_digits(candidates, np.flatnonzero(usable))
@@ -144,35 +151,30 @@ def by_step(ruler: Ruler, asked: Asked) -> pd.DataFrame:
 def _whole(candidates: Candidates, at: np.ndarray) -> Judgement:
     """The verdict on the steps `at`, int64: all that tell something."""
     steps, asked = candidates.steps, candidates.asked
+    unknown = Judgement("", candidates)
     if not len(at):
-        return Judgement("cannot tell", candidates, "nothing varies")
+        return replace(unknown, verdict="cannot tell", why="nothing varies")
     usable = np.isin(np.arange(steps.step_count), at)
     fitting = candidates.fitting(at, WRITTEN)
     zero = np.nan_to_num(np.abs(steps.advantage), nan=1.0).max() <= 1e-9
     if fitting or zero:
         search_bugs(candidates, usable, settings_beside(asked, fitting, steps))
-        if zero:
-            j = Judgement("cannot tell", candidates, "all zero")
-            return replace(j, asks=conditions_of(candidates, at))
-        return _decided(candidates, at)
+        if not zero:
+            return _decided(unknown, at)
+        asks = conditions_of(candidates, at)
+        return replace(unknown, verdict="cannot tell", why="all zero", asks=asks)
     left = usable & (candidates.level() > WRITTEN)
     search_bugs(candidates, left if left.any() else usable)
     find_lost_digits(candidates, at)
-    j = _decided(candidates, at)
-    rounded = j.level == REWARDS or (j.suspect is not None and j.suspect.rounds)
+    j = _decided(unknown, at)
+    rounded = j.level == REWARDS or (j.suspect is not None and j.suspect.surety > 0)
     change = _one_change(candidates, at)
-    if change and j.verdict != "suspect" and not rounded:
-        step, *both = change
-        search_bugs(candidates, usable, settings_beside(asked, both, steps))
-        j = Judgement("asks", candidates, "", tuple(both), change=step)
-        return replace(j, asks=conditions_of(candidates, at))
-    if j.verdict == "none fits":
-        turned = replace(steps, advantage=-steps.advantage)
-        ruler = replace(candidates.ruler, steps=turned)
-        opposite = search(ruler, asked, candidates.tick)
-        if readings := tuple(opposite.fitting(at, WRITTEN)):
-            return replace(j, why="opposite sign", readings=readings)
-    return j
+    if change is None or j.verdict == "suspect" or rounded:
+        return j
+    step, *both = change
+    search_bugs(candidates, usable, settings_beside(asked, both, steps))
+    asks = conditions_of(candidates, at)
+    return Judgement("asks", candidates, "", tuple(both), asks=asks, change=step)
 
 
 def _one_change(
@@ -190,70 +192,52 @@ def _one_change(
     return None if second is None else (int(at[cut]), first, second)
 
 
-def _decided(
-    candidates: Candidates, at: np.ndarray, whole: Judgement | None = None
-) -> Judgement:
-    """The verdict on the steps `at` from what was found to fit; `whole` is the
-    one on the log that they are of."""
-    if fitting := _preferred(candidates, at, WRITTEN, whole):
-        return _fits(candidates, at, fitting)
-    explained = (
-        _suspected(candidates, at, False, whole)
-        or _lost_digits(candidates, at)
-        or _suspected(candidates, at, True, whole)
+def _decided(whole: Judgement, at: np.ndarray) -> Judgement:
+    """The verdict on the steps `at` from what was found to fit: the first of these
+    that explains them. `whole` is the one on the log that they are of."""
+    return (
+        _fits(whole, at, WRITTEN)
+        or _suspected(whole, at)
+        or _fits(whole, at, REWARDS)
+        or Judgement("none fits", whole.candidates)
     )
-    if explained is not None:
-        return explained
-    fitting = _preferred(candidates, at, REWARDS, whole)
+
+
+def _fits(whole: Judgement, at: np.ndarray, most: int) -> Judgement | None:
+    """Readings fit: correct, other, or a question. Those that the whole log is
+    named by come first, or in their absence an exact fit before one within the
+    base."""
+    candidates, asked = whole.candidates, whole.candidates.asked
+    fits, fitting = candidates.readings, candidates.fitting(at, most)
     if not fitting:
-        return Judgement("none fits", candidates, "nothing")
-    is_wanted = candidates.asked.wanted
-    named = tuple(sorted(fitting, key=lambda r: not is_wanted(r)))
-    computed = compute(candidates.steps, named[0])
-    moved = candidates.ruler.slack(REWARDS, computed)
-    if not moved[np.isin(candidates.steps.step_of, at)].max() <= MOST_REWARD:
-        return Judgement("cannot tell", candidates, "rounding", named, level=REWARDS)
-    verdict = "correct" if is_wanted(named[0]) else "other"
-    return Judgement(verdict, candidates, "", named, level=REWARDS)
-
-
-def _preferred(
-    candidates: Candidates, at: np.ndarray, level: int, whole: Judgement | None
-) -> list[Reading]:
-    """The readings that fit the steps `at` best: those that the whole log is
-    named by first, or in its absence an exact fit before one within the base."""
-    fitting, fits = candidates.fitting(at, level), candidates.readings
-    if whole is None or not fitting:
-        return fitting
+        return None
+    named = [r for r in whole.readings if r in fits and fits[r].level[at].max() <= most]
     if not whole.readings:
-        return sorted(
-            fitting,
-            key=lambda r: (fits[r].residual[at].max() > 1e-9, r.divides and r.eps == 0),
+        fitting.sort(
+            key=lambda r: (fits[r].residual[at].max() > 1e-9, r.divides and r.eps == 0)
         )
-    named = [r for r in whole.readings if r in fits]
-    named = [r for r in named if (fits[r].level[at] <= level).all()]
-    return [*named, *(r for r in fitting if r not in named)]
-
-
-def _fits(candidates: Candidates, at: np.ndarray, fitting: list[Reading]) -> Judgement:
-    """Something of the space fits: correct, other, or a question."""
-    asked, level = candidates.asked, candidates.readings[fitting[0]].level[at].max()
-    standing = conditions_of(candidates, at)
-    conditions = {s.bug for s in standing}
-    fitting_bugs = [s.bug for s, f in candidates.suspects.items() if f.good[at].all()]
-    ties = tuple(b for b in dict.fromkeys(fitting_bugs) if b not in conditions)
-    mine = tuple(r for r in fitting if asked.wanted(r))
-    j = Judgement(
-        "correct",
-        candidates,
-        readings=mine or tuple(fitting),
-        asks=standing,
-        ties=ties,
-        level=int(level),
+    readings = tuple(dict.fromkeys((*named, *fitting)))
+    level = int(fits[readings[0]].level[at].max())
+    asks = conditions_of(candidates, at)
+    conditions = {s.bug for s in asks}
+    tied = (
+        s.bug
+        for s, fit in candidates.suspects.items()
+        if fit.good[at].all() and s.surety != 1 and s.bug not in conditions
     )
+    ties = tuple(dict.fromkeys(tied))
+    mine = tuple(filter(asked.wanted, readings))
+    j = Judgement("correct", candidates, "", mine or readings, None, asks, ties)
+    j = replace(j, level=level)
+    if level == REWARDS:
+        moved = candidates.ruler.slack(
+            REWARDS, compute(candidates.steps, j.readings[0])
+        )
+        if not moved[np.isin(candidates.steps.step_of, at)].max() <= MOST_REWARD:
+            return replace(j, verdict="cannot tell", why="rounding")
     if not mine:
         return replace(j, verdict="other")
-    counting = [s for s in standing if s.record.stage in HOW_ROWS_COUNT]
+    counting = [s for s in asks if s.record.stage in HOW_ROWS_COUNT]
     if counting and mine[0].rows == "all":
         verdict = verdict_of(counting[0], candidates.steps, asked)
         return replace(j, verdict=verdict, suspect=counting[0])
@@ -276,59 +260,43 @@ def conditions_of(candidates: Candidates, at: np.ndarray) -> tuple[Suspect, ...]
     return tuple(sorted(chosen.values(), key=lambda s: len(s.record.columns)))
 
 
-def _suspected(
-    candidates: Candidates, at: np.ndarray, rounds: bool, whole: Judgement | None
-) -> Judgement | None:
-    """No reading fits all steps: a bug that does, or that does on some while
-    the others are right. `rounds`: one that only float32 tells, which the
-    numbers did not prove."""
+def _suspected(whole: Judgement, at: np.ndarray) -> Judgement | None:
+    """A bug that fits all the steps `at`, or some while the others are right."""
+    candidates = whole.candidates
+    fits = candidates.suspects
 
     def explains(suspect: Suspect) -> bool:
-        good = candidates.suspects[suspect].good[at]
+        good = fits[suspect].good[at]
         if good.any() and not good.all():
             good = good | candidates.correct(suspect).good[at]
         return bool(good.all())
 
     def merit(suspect: Suspect) -> tuple:
-        fit = candidates.suspects[suspect]
         return (
-            whole is None or suspect != whole.suspect,
-            -int(fit.good[at].sum()),
-            int(fit.level[at].max()),
+            suspect.surety,
+            suspect != whole.suspect,
+            -int(fits[suspect].good[at].sum()),
+            int(fits[suspect].level[at].max()),
             len(suspect.record.columns),
             len(suspect.guesses),
             BUGS.index(suspect.bug),
         )
 
-    fitting = [s for s in candidates.suspects if s.rounds == rounds and explains(s)]
+    fitting = sorted(filter(explains, fits), key=merit)
     if not fitting:
         return None
-    named, *others = sorted(fitting, key=merit)
-    if rounds:
-        verdict = "asks"
-    elif whole is not None and named == whole.suspect:
+    named = fitting[0]
+    others = {s.bug: s for s in fitting if s.surety == named.surety}
+    others.pop(named.bug)
+    if named == whole.suspect:
         verdict = whole.verdict
     else:
         some = np.isin(np.arange(candidates.steps.step_count), at)
         steps = candidates.steps.of_steps(some)
         verdict = verdict_of(named, steps, candidates.asked)
-    of_others = {s.bug: s for s in others if s.bug != named.bug}
-    level = int(candidates.suspects[named].level[at].max())
-    asks = (named, *of_others.values())
+    level = int(fits[named].level[at].max())
+    asks = (named, *others.values())
     return Judgement(verdict, candidates, "", (), named, asks, level=level)
-
-
-def _lost_digits(candidates: Candidates, at: np.ndarray) -> Judgement | None:
-    """A bug that rounds where its evidence stands, while a reading fits all other
-    rows."""
-    for each in candidates.lost:
-        shown, right = each.shown[at], each.right[at]
-        explained = right | (shown != "") | (candidates.level()[at] <= WRITTEN)
-        if explained.all() and (shown != "").any():
-            verdict = "suspect" if (shown == "suspect").any() else "asks"
-            s, readings = each.suspect, (each.reading,)
-            return Judgement(verdict, candidates, "", readings, s, (s,), level=WRITTEN)
-    return None
 
 
 def framed(whole: Judgement) -> Judgement:
@@ -337,7 +305,7 @@ def framed(whole: Judgement) -> Judgement:
     zero = steps.worst(np.nan_to_num(np.abs(steps.advantage), nan=1.0)) <= 1e-9
     tells = ~quiet(steps) & ~(zero & (whole.verdict != "correct"))
     judged = [
-        _decided(candidates, np.array([step]), whole)
+        _decided(whole, np.array([step]))
         if tells[step]
         else Judgement("cannot tell", candidates)
         for step in range(steps.step_count)
@@ -376,25 +344,30 @@ def _correct(whole: Judgement, judged: list[Judgement]) -> np.ndarray:
     """What is correct beside the log: on steps that are not what was declared,
     what was; else the named reading, the correct engine
     beside the bug, or the reading that fits most. float64 [R]"""
-    candidates, steps = whole.candidates, whole.candidates.steps
+    candidates, steps, asked = (
+        whole.candidates,
+        whole.candidates.steps,
+        whole.candidates.asked,
+    )
     fits, values = candidates.readings, steps.advantage
-    reading = whole.readings[0] if whole.readings and not whole.suspect else None
     named = {j.bug for j in judged}
     suspects = (s for s in candidates.suspects if s.bug in named)
     suspect = whole.suspect or next(suspects, None)
-    if reading is None and suspect is None:
+    if whole.readings and not whole.suspect:
+        reading = whole.readings[0]
+    elif suspect is not None:
+        reading = None
+        traced = trace(steps, suspect.correct).values
+        if np.isfinite(traced).all():  # no step is refused by the engine
+            values = traced
+    else:
         nearest = candidates.nearest[0] if candidates.nearest else None
         reading = max(fits, key=lambda r: fits[r].good.sum(), default=nearest)
-    try:
-        if reading is None and suspect is not None:
-            values = trace(steps, suspect.correct).values
-        elif reading is not None and reading.grouping != "without copies":
-            values = compute(steps, reading).values
-        as_declared = ("other", "none fits") if candidates.asked.is_declared else ()
-        other = np.array([j.verdict in as_declared for j in judged])[steps.step_of]
-        if other.any():
-            declared = due(steps, candidates.asked, whole.readings)
-            values = np.where(other, declared, values)
-    except GradebookError:
-        pass  # some step is refused by the engine
+    if reading is not None and reading.grouping != "without copies":
+        values = compute(steps, reading).values
+    as_declared = ("other", "none fits") if asked.is_declared else ()
+    other = np.array([j.verdict in as_declared for j in judged])[steps.step_of]
+    if other.any():
+        declared = compute(steps, asked.reading(whole.readings)).values
+        values = np.where(other, declared, values)
     return values

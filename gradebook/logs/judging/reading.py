@@ -3,7 +3,7 @@ declared, as a question to readings and as settings of the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -167,6 +167,11 @@ class Reading:
         return tuple(column for column, is_so in rests.items() if is_so)
 
     @property
+    def is_of_engine(self) -> bool:
+        """An engine has the baseline and the scale."""
+        return self.baseline in CHOICES["baseline"] and self.scale in CHOICES["scale"]
+
+    @property
     def couples_prompts(self) -> bool:
         """A row's advantage depends on rows of other prompts."""
         of_batch = ("batch_std", "advantage_std", "nonzero_share")
@@ -272,6 +277,33 @@ class Asked:
     def reward_clip(self) -> float | None:
         """The clip of the rewards that was declared."""
         return self.declared.get("reward_clip")
+
+    def reading(self, beside: Sequence[Reading]) -> Reading:
+        """The computation that was declared; what was not is as in the readings
+        that it stands `beside`."""
+        grpo = Reading("group_mean", "group_std", eps=1e-6, lone_row="raw")
+        like = next((r for r in beside[:3] if r.is_of_engine), grpo)
+        usual = (r for r in beside[:6] if r.divides and r.eps_at == "after")
+        divided = next(usual, grpo)
+        named: dict[str, Any] = {
+            **Settings(lone_row=like.lone_row or "raw"),
+            "baseline": like.baseline,
+            "scale": like.scale,
+            "ddof": divided.ddof,
+            "eps": divided.eps,
+            **self.declared,
+        }
+        return Reading(
+            named["baseline"],
+            named["scale"],
+            named["ddof"],
+            named["eps"],
+            about=named["spread_about"],
+            lone_row=named["lone_row"],
+            second=f"tokens {named['whiten_ddof']}" if named["whiten_tokens"] else "",
+            rows="ended" if named["mask_no_eos"] else "flagged",
+            clip=named["reward_clip"],
+        )
 
     def wanted(self, r: Reading) -> bool:
         """The reading is what was declared, as far as it decides that."""

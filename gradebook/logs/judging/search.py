@@ -51,20 +51,6 @@ CLIPS = (20.0, 10.0, 5.0, 1.0)
 Tick = Callable[[], object]
 
 
-@dataclass(frozen=True, eq=False)
-class Lost:
-    """A number that rounding loses, where a reading fits all other rows.
-
-    shown  [S] "suspect", "asks", or "" where it does not explain the step
-    right  bool [S] the reading fits the whole step
-    """
-
-    suspect: Suspect
-    reading: Reading
-    shown: np.ndarray
-    right: np.ndarray
-
-
 @dataclass(eq=False)
 class Candidates:
     """How readings and suspects lie with the steps."""
@@ -74,27 +60,24 @@ class Candidates:
     tick: Tick = lambda: None
     readings: dict[Reading, Fit] = field(default_factory=dict)
     suspects: dict[Suspect, Fit] = field(default_factory=dict)
-    beside: dict[Settings, Fit] = field(default_factory=dict)
-    lost: list[Lost] = field(default_factory=list)
     nearest: tuple[Reading, float] | None = None
+    _correct: dict[Suspect, Fit] = field(default_factory=dict)
 
     @property
     def steps(self) -> LoggedSteps:
-        """The rows."""
         return self.ruler.steps
 
     def correct(self, suspect: Suspect) -> Fit:
-        """How the correct engine lies with the log under a suspect's
-        settings."""
-        if suspect.settings not in self.beside:
-            self.beside[suspect.settings] = bugs.fit(self.ruler, suspect.correct)
-        return self.beside[suspect.settings]
+        """How the correct computation beside a suspect lies with the log."""
+        correct = suspect.correct
+        if correct not in self._correct:
+            self._correct[correct] = bugs.fit(self.ruler, correct)
+        return self._correct[correct]
 
     def level(self) -> np.ndarray:
         """int [S] the best level of any reading."""
         levels = [fit.level for fit in self.readings.values()]
-        worst = np.full(self.steps.step_count, NONE)
-        return np.min([worst, *levels], axis=0)
+        return np.min([np.full(self.steps.step_count, NONE), *levels], axis=0)
 
     def fitting(self, at: np.ndarray, level: int) -> list[Reading]:
         """Readings that fit all the steps `at`, int64 or bool, at the best level
@@ -115,11 +98,12 @@ def views(steps: LoggedSteps, asked: Asked) -> Iterator[Rows]:
     masked = asked.declared.get("mask_no_eos")
     if masked is not None:
         counting = ["ended"] if masked else ["flagged", "all"]
-    ways: list[tuple] = [(steps, "prompt", None, asked.reward_clip)]
+    clip = asked.reward_clip
+    ways: list[tuple] = [(steps, "prompt", None, clip)]
     ways += [(steps, *grouping) for grouping in groupings(steps)]
     if (part := without_copies(steps)) is not steps:
         ways += [(part, "without copies")]
-    if asked.reward_clip is None:
+    if clip is None:
         largest = float(np.abs(steps.batch.reward.numpy()).max(initial=0))
         ways += [(steps, "prompt", None, clip) for clip in CLIPS if largest > clip]
     for (part, *way), rows in product(ways, counting):
@@ -158,7 +142,7 @@ def search(
     ruler: Ruler,
     asked: Asked,
     tick: Tick = lambda: None,
-    only: Callable[[Reading], bool] | None = None,
+    only: Callable[[Reading], bool] = lambda reading: True,
 ) -> Candidates:
     """The readings that fit some step, with their fit on every step."""
     candidates = Candidates(ruler, asked, tick)
@@ -178,7 +162,7 @@ def search(
 
 
 def _fitting(
-    ruler: Ruler, candidates: Candidates, only: Callable[[Reading], bool] | None
+    ruler: Ruler, candidates: Candidates, only: Callable[[Reading], bool]
 ) -> list[Reading]:
     """Readings that fit some of these steps, best first. Usual views come first;
     others are looked at where steps are left."""
@@ -189,25 +173,20 @@ def _fitting(
     large = usable & (ruler.steps.worst(sizes) > LARGE)
     for rows in views(ruler.steps, asked):
         candidates.tick()
-        if not left.any() and (rows.grouping, rows.clip) != (
-            "prompt",
-            asked.reward_clip,
-        ):
+        is_usual = rows.grouping == "prompt" and rows.clip == asked.reward_clip
+        if not left.any() and not is_usual:
             break
         part = ruler.on(rows.steps)
         for family in families(rows, asked.declared.get("eps")):
-            for reading in family:
-                if only is not None and not only(reading):
-                    continue
+            for reading in filter(only, family):
                 near = part.fit(rows.compute(reading))
-                share = float(near.rows.mean())
                 fits_some = bool((near.level <= REWARDS).any())
                 if fits_some:
                     fits[reading] = near
-                if fits_some or (reading == family[0] and not reading.second):
-                    nearest = candidates.nearest
-                    if nearest is None or share > nearest[1]:
-                        candidates.nearest = reading, share
+                is_plain = reading == family[0] and not reading.second
+                nearest = candidates.nearest or (reading, -1.0)
+                if (fits_some or is_plain) and near.share > nearest[1]:
+                    candidates.nearest = reading, near.share
                 if reading.second and not (near.near[large] == 1).any():
                     break
         for near in fits.values():
@@ -233,29 +212,23 @@ def search_bugs(
     fit on every step. `table`: the settings to try; all without one."""
     if not at.any():
         return
-    ruler = candidates.ruler
+    ruler, asked = candidates.ruler, candidates.asked
     part = ruler.of_steps(some_steps(ruler.steps, at, SAMPLE // 2))
     fits: dict[Suspect, Fit] = {}
-
-    def run(suspect: Suspect) -> Fit:
-        candidates.tick()
-        near = bugs.fit(part, suspect)
-        if near.good.any():
-            fits[suspect] = near
-        return near
-
-    size = candidates.asked.group_size
     if table is None:
-        _try_all(part.steps, candidates.asked, run)
+        tried = _under_all_settings(part.steps, asked, fits)
     else:
-        for each in bugs.suspects(part.steps, table, group_size=size):
-            run(each)
+        tried = bugs.suspects(part.steps, table, group_size=asked.group_size)
+    for each in tried:
+        candidates.tick()
+        fits[each] = bugs.fit(part, each)
 
     def merit(suspect: Suspect) -> tuple:
         return -int(fits[suspect].good.sum()), int(fits[suspect].level.max())
 
     chosen: dict[tuple[str, bool], Suspect] = {}
-    for each in sorted(fits, key=merit):  # one that differs from correct, one not
+    fitting = (s for s in fits if fits[s].good.any())
+    for each in sorted(fitting, key=merit):  # one that differs from correct, one not
         if (each.bug, False) in chosen and (each.bug, True) in chosen:
             continue
         correct = bugs.fit(part, each.correct)
@@ -264,13 +237,14 @@ def search_bugs(
     for suspect in list(chosen.values())[:KEPT]:
         if suspect not in candidates.suspects:
             candidates.tick()
-            whole = fits[suspect] if part is ruler else bugs.fit(ruler, suspect)
-            candidates.suspects[suspect] = whole
+            candidates.suspects[suspect] = bugs.fit(ruler, suspect)
 
 
-def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) -> None:
-    """Runs each bug under few settings; where these come near, under all
-    others like them, until some fit every step."""
+def _under_all_settings(
+    steps: LoggedSteps, asked: Asked, fits: dict[Suspect, Fit]
+) -> Iterator[Suspect]:
+    """Each bug under few settings; where these come near, under all others like
+    them, until some fit every step. `fits` is how those that were yielded lie."""
     lone = bool((steps.groups.size == 1).any())
     whitened = (bugs.WHITENED,) if "length" in steps.has else ()
     for shapes in ((*bugs.SHAPES, *bugs.RARE), *whitened):
@@ -279,84 +253,68 @@ def _try_all(steps: LoggedSteps, asked: Asked, run: Callable[[Suspect], Fit]) ->
         for each in bugs.suspects(steps, table, group_size=asked.group_size):
             if each.bug in done:
                 continue
-            near = run(each)
-            if near.good.all():
+            yield each
+            if fits[each].good.all():
                 done.add(each.bug)
-            elif near.near.mean() > NEAR_ROWS and each.settings.scale.endswith("_std"):
+            elif (
+                fits[each].near.mean() > NEAR_ROWS
+                and each.settings.scale[-4:] == "_std"
+            ):
                 shape = replace(each.settings, ddof=1, eps=0.0)
                 like.setdefault((each.bug, shape), each)
-        for each, (ddof, eps) in product(() if done else like.values(), bugs.DETAILS):
+        if done:
+            return
+        for each, (ddof, eps) in product(like.values(), bugs.DETAILS):
             details = {"ddof": ddof, "eps": eps, **asked.declared}
             other = replace(each, settings=replace(each.settings, **details))
-            if each.bug not in done and run(other).good.all():
-                done.add(each.bug)
+            if each.bug not in done:
+                yield other
+                if fits[other].good.all():
+                    done.add(each.bug)
         if done:
             return
 
 
-def due(steps: LoggedSteps, asked: Asked, beside: Sequence[Reading]) -> np.ndarray:
-    """What was declared, float64 [R], by the engine where it can compute that;
-    readings that it stands `beside` give an eps that was not declared. Where rows
-    count in several ways, the plainest is taken."""
-    for settings in bugs.settings_beside(asked, beside, steps)[:1]:
-        return bugs.trace(steps, Suspect("", settings)).values
-    whitens = bool(asked.declared.get("whiten_tokens"))
-    for rows in views(steps, asked):
-        for family in families(rows, asked.declared.get("eps")):
-            for reading in family:
-                if bool(reading.second) == whitens and asked.wanted(reading):
-                    return rows.compute(reading).values
-    return steps.advantage
-
-
 def find_lost_digits(candidates: Candidates, at: np.ndarray) -> None:
-    """Adds bugs that round, each with a reading that fits all rows of the steps
-    `at` but those that such a bug alone explains, where what stands there is its
-    evidence."""
-    prompt = candidates.steps.batch.prompt_index.numpy()
+    """Adds the bugs that round, each beside the reading that fits all rows of the
+    steps `at` but those that such a bug alone explains, where what stands there is
+    its evidence."""
+    ruler, steps = candidates.ruler, candidates.steps
+    prompt = steps.batch.prompt_index.numpy()
     for record in map(bug, BUGS):
-        if record.unexplained is None:
+        if record.unexplained is None or record.evidence is None:
             continue
-        rows = record.unexplained(candidates.ruler.rewards, prompt)
-        if rows.any() and not rows.all():
-            ruler = replace(candidates.ruler, ignored=rows)
+        rows = record.unexplained(ruler.rewards, prompt)
+        if not rows.any() or rows.all():
+            continue
 
-            def only(r: Reading, record: Bug = record) -> bool:
-                return all(getattr(r, k) == v for k, v in record.reading.items())
+        def takes_part(r: Reading, record: Bug = record) -> bool:
+            return all(getattr(r, k) == v for k, v in record.reading.items())
 
-            part = search(ruler, candidates.asked, candidates.tick, only)
-            candidates.lost += _explained(part, record, rows, at)
-
-
-def _explained(
-    part: Candidates, record: Bug, rows: np.ndarray, at: np.ndarray
-) -> list[Lost]:
-    """The reading beside which the evidence is best."""
-    steps, fits = part.steps, part.readings
-    assert record.evidence is not None
-    results: list[Lost] = []
-    # Where none fits all steps, the reading that fits most.
-    order = sorted(fits, key=lambda r: (-fits[r].good[at].sum(), plainness(r)))
-    for r in part.fitting(at, WRITTEN)[:8] or order[:1]:
-        computed, good = compute(steps, r), fits[r].good
-        right = distance(computed.values, steps.advantage) <= part.ruler.base
-        odd = rows & ~right & good[steps.step_of]
-        shown = record.evidence(
-            odd,
-            part.ruler.rewards,
-            steps.batch.prompt_index.numpy(),
-            steps.advantage,
-            computed.baseline,
-            r.ddof if r.divides else None,
-            r.eps,
-        )
-        good &= steps.total(odd & (shown == 0)) == 0
-        hit = good & (steps.total(odd) > 0)
-        proved = bool((shown == 2).any())
-        words = np.where(hit, "suspect" if proved else "asks", "")
-        if hit.any():
-            suspect = Suspect(record.name, r.settings)
-            results.append(Lost(suspect, r, words, good & ~hit))
-            if proved:
-                return results[-1:]
-    return results[:1]
+        part = replace(ruler, ignored=rows)
+        others = search(part, candidates.asked, candidates.tick, takes_part)
+        fits, shown_beside = others.readings, dict[Suspect, Fit]()
+        # Where none fits all steps, the reading that fits most.
+        order = sorted(fits, key=lambda r: (-fits[r].good[at].sum(), plainness(r)))
+        for r in others.fitting(at, WRITTEN)[:8] or order[:1]:
+            computed, good = compute(steps, r), fits[r].good
+            right = distance(computed.values, steps.advantage) <= ruler.base
+            odd = rows & ~right & good[steps.step_of]
+            shown = record.evidence(
+                odd,
+                ruler.rewards,
+                prompt,
+                steps.advantage,
+                computed.baseline,
+                r.ddof if r.divides else None,
+                r.eps,
+            )
+            good &= (steps.total(odd & (shown == 0)) == 0) & (steps.total(odd) > 0)
+            if good.any():
+                proof = bool((shown == 2).any())
+                suspect = Suspect(record.name, r.settings, (), r, proof)
+                level = np.where(good, WRITTEN, NONE)
+                lost = np.full(steps.step_count, np.nan)
+                shown_beside[suspect] = Fit(level, lost, good.astype(float))
+        for suspect in sorted(shown_beside, key=lambda s: not s.is_shown)[:1]:
+            candidates.suspects[suspect] = shown_beside[suspect]

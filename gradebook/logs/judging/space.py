@@ -202,7 +202,7 @@ class Rows:
             second = np.where(groups.sum(top) > 1, x, second)
             return np.where(top & (groups.n > 1), second, x)
         if r.baseline == "length_weighted_mean":
-            by_token = Sums(groups.of, self.counted, self.weights["tokens"])
+            by_token = Sums(groups.of, self.counted, self.weights.get("tokens"))
             return np.where(groups.n <= 1, alone, by_token.mean(x))
         return np.where(groups.n <= 1, alone, groups.mean(x))
 
@@ -263,7 +263,7 @@ class Rows:
             values = np.where(away == 0, 0, away / scale)
             values = np.where(self.credited, values, 0)
             if r.second:
-                weight = self.weights[r.over]
+                weight = self.weights.get(r.over)
                 steps = Sums(self.steps.step_of, self.credited, weight)
                 variance = steps.variance(values, int(r.second[-1]))
                 if "/eps" in r.second:

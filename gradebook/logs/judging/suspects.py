@@ -9,16 +9,16 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
 from gradebook.bugs import BUGS
 from gradebook.cases.scenario import Bug, bug
-from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError, StepsError
+from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import FLAGS, Settings
 from gradebook.engine.pipeline import CORRECT, run
-from gradebook.logs.judging.fit import NONE, Fit, Numbers, Ruler
+from gradebook.logs.judging.fit import Fit, Numbers, Ruler
 from gradebook.logs.judging.reading import Asked, Reading
+from gradebook.logs.judging.space import compute
 from gradebook.logs.logged_steps import LoggedSteps
 
 STRIDES = "strides"
@@ -62,24 +62,28 @@ DETAILS = (
 )
 """ddof and eps, the usual ones first."""
 
+DIFFERENT = 6
+"""So many different advantages prove a formula that no exact one gives."""
+
+HOW_ROWS_COUNT = ("credited", "counted")
+"""Stages that decide which rows count: what was intended is never in a log."""
+
 
 @dataclass(frozen=True)
 class Suspect:
-    """A bug under settings that it was run with."""
+    """A bug under settings that it was run with; or one that rounds, beside the
+    `reading` that all other rows follow: `is_shown` where its rows prove it."""
 
     bug: str
     settings: Settings
     guesses: tuple[tuple[str, Any], ...] = ()
+    reading: Reading | None = None
+    is_shown: bool = False
 
     @property
     def record(self) -> Bug:
         """What is known of the bug."""
         return bug(self.bug)
-
-    @property
-    def rounds(self) -> bool:
-        """The bug is a rounding error that numbers show by themselves."""
-        return self.record.evidence is not None
 
     @property
     def group_size(self) -> int | None:
@@ -88,8 +92,19 @@ class Suspect:
 
     @property
     def correct(self) -> Suspect:
-        """The correct engine under the same settings."""
-        return replace(self, bug="")
+        """The correct computation under the same settings."""
+        return Suspect("", self.settings, reading=self.reading)
+
+    @property
+    def estimator(self) -> str:
+        """The name of the computation that the bug is beside."""
+        return (self.reading or Reading.of(self.settings)).estimator
+
+    @property
+    def surety(self) -> int:
+        """0 for a bug that its numbers show, 1 for one that rounds where its
+        evidence stands, 2 for a rounding that only float32 explains."""
+        return 0 if self.record.evidence is None else 1 if self.reading else 2
 
 
 def conventions(
@@ -140,10 +155,12 @@ def suspects(
     group_size: int | None = None,
 ) -> Iterator[Suspect]:
     """Every bug that the log's columns allow, under each of the settings."""
-    sizes = (group_size,) if group_size else strides(steps.groups.size)
     prompts = np.bincount(steps.groups.step)
     most = (None,) if (prompts == prompts[0]).all() else (None, int(prompts.max()))
-    masks = (False,) if bool(steps.batch.eos.all()) else (False, True)
+    places: dict[Any, tuple[int | None, ...]] = {
+        STRIDES: (group_size,) if group_size else strides(steps.groups.size),
+        PROMPTS: most,
+    }
     for name in names:
         record = bug(name)
         if not record.in_advantages or not can_show(record, steps.has):
@@ -151,9 +168,9 @@ def suspects(
         guesses: dict[str, Sequence[Any]] = {}
         for setting, values in record.guesses.items():
             flags = [bool(v) for v in values] if setting in FLAGS else values
-            guesses[setting] = {STRIDES: sizes, PROMPTS: most}.get(values[0], flags)
-        if len(masks) > 1:
-            guesses.setdefault("mask_no_eos", masks)
+            guesses[setting] = places.get(values[0], flags)
+        if not bool(steps.batch.eos.all()):
+            guesses.setdefault("mask_no_eos", (False, True))
         for chosen in product(*guesses.values()):
             guess = dict(zip(guesses, chosen))
             for settings in table:
@@ -183,11 +200,23 @@ def cuts_by_place(name: str) -> bool:
 
 
 def trace(steps: LoggedSteps, suspect: Suspect) -> Numbers:
-    """One plain run of the suspect's engine, of the correct one without a
-    bug. Raises StepsError where steps cannot be computed."""
+    """One plain run of the suspect's engine, of the correct computation without a
+    bug. NaN on steps that it cannot compute."""
+    if suspect.reading is not None and not suspect.bug:
+        return compute(steps, suspect.reading)
     engine = bug(suspect.bug).engine if suspect.bug else CORRECT
-    engine = replace(engine, trained=_counted)
-    traced = run(engine, steps.batch.under(suspect.settings))
+    engine = replace(engine, trained=lambda batch, score, counted, group: counted)
+    try:
+        traced = run(engine, steps.batch.under(suspect.settings))
+    except GradebookError as error:
+        numbers = np.full((4, steps.rows), np.nan)
+        if isinstance(error, StepsError):
+            computed = ~np.asarray(error.steps)
+            part = trace(steps.of_steps(computed), suspect) if computed.any() else None
+            if part is not None:
+                rows = part.values, part.baseline, part.scale, part.group
+                numbers[:, computed[steps.step_of]] = rows
+        return Numbers(*numbers)
     return Numbers(
         traced.advantage.double().numpy(),
         traced.baseline.double().numpy(),
@@ -199,37 +228,7 @@ def trace(steps: LoggedSteps, suspect: Suspect) -> Numbers:
 def fit(ruler: Ruler, suspect: Suspect) -> Fit:
     """How the suspect lies with the log; steps that it cannot compute do not
     fit."""
-    steps = ruler.steps
-    try:
-        return ruler.fit(trace(steps, suspect))
-    except StepsError as error:
-        computed = ~np.asarray(error.steps)
-    except GradebookError:
-        computed = np.zeros(steps.step_count, dtype=bool)
-    level = np.full(steps.step_count, NONE)
-    residual = np.full(steps.step_count, np.inf)
-    rows, near = np.zeros(steps.rows, dtype=bool), np.zeros(steps.step_count)
-    if computed.any() and not computed.all():
-        part = fit(ruler.of_steps(computed), suspect)
-        level[computed], residual[computed] = part.level, part.residual
-        near[computed] = part.near
-        rows[computed[steps.step_of]] = part.rows
-    return Fit(level, residual, rows, near)
-
-
-def _counted(batch: Batch, score: Tensor, counted: Tensor, group: Tensor) -> Tensor:
-    """Counted rows, in place of `trained`: advantages do not ask it."""
-    return counted
-
-
-DIFFERENT = 6
-"""So many different advantages prove a formula that no exact one gives."""
-
-HOW_ROWS_COUNT = ("credited", "counted")
-"""Stages that decide which rows count: what was intended is never in a log."""
-
-ROWS = 200_000
-"""So many rows are looked at for a proof."""
+    return ruler.fit(trace(ruler.steps, suspect))
 
 
 def proved(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> bool:
@@ -237,17 +236,15 @@ def proved(suspect: Suspect, steps: LoggedSteps, asked: Asked) -> bool:
     not."""
     record = suspect.record
     if record.stage in HOW_ROWS_COUNT:
-        column = main_column(record)
-        declared = column in asked.counts
-        return declared and column in asked.trusted
+        return main_column(record) in asked.counts & asked.trusted
     if record.proof == "column":
-        return all(c in asked.trusted for c in telling_columns(record))
+        return asked.trusted.issuperset(telling_columns(record))
     if record.proof == "declaration":
         return False
+    if record.evidence is not None:
+        return suspect.is_shown
     if cuts_by_place(suspect.bug):
         return mixes_strides(suspect, steps)
-    if record.evidence is not None:
-        return False  # see `search.find_lost_digits`
     values = steps.advantage[np.isfinite(steps.advantage)]
     return len(np.unique(values.round(9))) >= DIFFERENT
 
@@ -281,39 +278,44 @@ def mixes_strides(suspect: Suspect, steps: LoggedSteps) -> bool:
     each step has one kind, it takes more than two steps, and mixed are exactly those
     in which a prompt has fewer rows than the stride, or that have fewer prompts than
     others."""
-    rows = steps.batch.step_rows.numpy()
-    steps = steps.of_steps(np.cumsum(rows) <= max(ROWS, rows[0]))
-    cells = trace(steps, suspect).group
-    assert cells is not None
-    prompt = steps.batch.prompt_index.numpy()
-    kept = (steps.batch.tokens > 0).numpy() & steps.batch.scored.numpy()
-    if suspect.settings.mask_no_eos:
-        kept &= steps.batch.eos.numpy()
-    step, prompt, cells = steps.step_of[kept], prompt[kept], cells[kept]
-    size = np.bincount(prompt)
-    runs = 1 + int(((np.diff(prompt) != 0) | (np.diff(step) != 0)).sum())
-    sizes = size[size > 0]
-    stride = suspect.group_size or int(size.max())
-    usual = (int(np.bincount(sizes).argmax()), int(size.max()))
-    if runs != len(sizes) or len(set(sizes)) < 2 or stride not in usual:
-        return False
-    cut = cells >= 0
-    tail = not bool(cut.all())
-    step, prompt, cells = step[cut], prompt[cut], cells[cut]
-    _, first, shared = np.unique(
-        cells * len(size) + prompt, return_index=True, return_counts=True
+    traced, settings, batch = trace(steps, suspect), suspect.settings, steps.batch
+    assert traced.group is not None
+    kept = ((batch.tokens > 0) & batch.scored).numpy() & np.isfinite(traced.values)
+    if settings.mask_no_eos:
+        kept &= batch.eos.numpy()
+    rows = pd.DataFrame(
+        {
+            "step": steps.step_of[kept],
+            "prompt": batch.prompt_index.numpy()[kept],
+            "cell": traced.group[kept],
+        }
     )
-    several = np.bincount(cells[first])[cells[first]] > 1
-    whole = ~several & (shared == size[prompt[first]]) & (shared >= stride)
-    mixed, pure = np.unique(step[first][several]), np.unique(step[first][whole])
-    if tail:
-        return bool(len(mixed)) or suspect.settings.scale != "none"
-    if not len(mixed) or not len(pure):
+    sizes = rows.groupby("prompt").size()
+    rows["size"] = rows["prompt"].map(sizes)
+    runs = 1 + np.count_nonzero(np.diff(rows["prompt"]))
+    stride = suspect.group_size or sizes.max()
+    usual = sizes.mode()[0], sizes.max()
+    if runs != len(sizes) or sizes.nunique() < 2 or stride not in usual:
         return False
-    if np.intersect1d(mixed, pure).size:
+    cells = (
+        rows[rows["cell"] >= 0]
+        .groupby("cell")
+        .agg(
+            step=("step", "first"),
+            prompts=("prompt", "nunique"),
+            rows=("prompt", "size"),
+            size=("size", "first"),
+        )
+    )
+    is_whole = (cells["rows"] == cells["size"]) & (cells["rows"] >= stride)
+    mixed = {*cells["step"][cells["prompts"] > 1]}
+    pure = {*cells["step"][(cells["prompts"] == 1) & is_whole]}
+    if (rows["cell"] < 0).any():
+        return bool(mixed) or settings.scale != "none"
+    if mixed & pure:
         return True
-    full = stride * (suspect.settings.prompts_per_step or 0)
-    short = np.bincount(step, size[prompt] < stride, steps.step_count) > 0
-    short |= np.bincount(step, minlength=steps.step_count) < full
-    by_size = short[mixed].all() and not short[pure].any()
-    return len(mixed) + len(pure) > 2 and bool(by_size)
+    each = rows.groupby("step")["size"].agg(["min", "size"])
+    full = stride * (settings.prompts_per_step or 0)
+    short = {*each.index[(each["min"] < stride) | (each["size"] < full)]}
+    both = bool(mixed) and bool(pure) and len(mixed) + len(pure) > 2
+    return both and mixed <= short and not pure & short

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from gradebook.cases.scenario import bug
 from gradebook.core.formatting import short
 from gradebook.core.lazy_pandas import pd
 from gradebook.core.settings import Settings
-from gradebook.logs.judging.fit import REWARDS, SCORES, distance
+from gradebook.logs.judging.fit import REWARDS, SCORES, WRITTEN
 from gradebook.logs.judging.judge import OFF, Judgement
 from gradebook.logs.judging.reading import COMPUTATIONS, REJECTS, ROLES, Reading
-from gradebook.logs.judging.space import compute
+from gradebook.logs.judging.search import quiet, search
 from gradebook.logs.judging.suspects import HOW_ROWS_COUNT, Suspect, main_column
 from gradebook.logs.logged_steps import LoggedSteps
 
@@ -48,20 +48,17 @@ class Verdict:
     step, row         where the correct numbers are first off, or None
     flips             rows whose sign differs from the correct advantage's
     steps_fitted      steps that the named computation fits
-    ties, notes       what the log cannot tell, and what else to know
     incomplete        those of the notes that say what a recording lacks
-    near              which rows miss, where nothing fits
+    near              what comes nearest, where nothing fits
     unchecked         one line: the columns that would let more be checked
     columns           what each of the log's columns was taken for
     broken            what was left out, the first hundred by place
-    empty_advantages  rows with an empty advantage; their steps are not judged
     declared          settings that a person or a recorder named
     missing_ranks     step of a recording -> the ranks that lack a part of it
     problems          what a recorder could not record
     frame             one row a step: what `check` gives
     what_if           for a log without advantages: the columns of `what_if`
-    steps, correct    the rows that were judged, and what is correct beside
-                      them, float64 [R]
+    correct           float64 [R] what is correct beside the `steps` judged
     suspects          the bugs that fit some step, as they were run
     """
 
@@ -156,6 +153,7 @@ Columns = Mapping[str, str]
 SAYS = {
     "mask": "marks the tokens of a response",
     "length": "counts the tokens of a response",
+    "rejected length": "is 0 where a rollout was rejected",
     "eos": "says that a rollout ended with EOS",
     "truncated": "says that a rollout was cut off",
     "finish_reason": "says how a rollout ended",
@@ -170,18 +168,12 @@ SAYS = {
 }
 """What a column of a role has to mean for a computation that rests on it."""
 
-COUNTS = {
-    "eos": "and unfinished rollouts should not count",
-    "truncated": "and such rollouts should not count",
-    "finish_reason": "and unfinished rollouts should not count",
-    "accepted": "and the others should not count",
-    "rejected": "and these should not count",
-    "scored": "and unscored ones should not count",
-    "rollout": "and each rollout should count once",
-}
-"""What has to be intended, too, for a bug in which rows count."""
-
 CANNOT_TELL = {
+    "no advantages": "this log has no advantages. Log them beside the rewards, and"
+    " check again.",
+    "no steps": "no step of this log could be judged.",
+    "broken steps": "no step of this log could be judged. Rows that cannot be read are"
+    " left out, and with them the other rows of their steps or prompts.",
     "all zero": "all advantages are 0, although rewards vary within a prompt. {then}",
     "weights": "the log does not determine the weights of its reward functions. Give"
     " them with --weights.",
@@ -192,6 +184,11 @@ CANNOT_TELL = {
 }
 
 
+def cannot_tell(why: str, title: str = "", then: str = "") -> str:
+    """The sentence where nothing can be said."""
+    return f"Cannot tell: {CANNOT_TELL[why].format(title=title, then=then)}"
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """ "1 step", "2 steps", "1,000 steps"."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
@@ -200,54 +197,67 @@ def count(number: int, one: str, many: str = "") -> str:
 def sentence_of(j: Judgement, declared: Mapping[str, object], columns: Columns) -> str:
     """The verdict, then its condition or question."""
     asked = ", ".join(f"{k}={v}" for k, v in declared.items())
+    title = j.readings[0].title if j.readings else ""
+    then = _condition(j.asks)
     if j.verdict == "correct":
-        return _correct(j, asked, columns)
+        trusted = j.candidates.asked.trusted
+        guessed = [c for c in j.readings[0].columns if c not in trusted]
+        rests = "".join(f" This holds if {_means(c, columns)}." for c in guessed)
+        if j.candidates.asked.is_declared:
+            return f"{_matches(j)}, as declared: {asked}.{rests}"
+        then = _condition(j.asks, title)
+        then = then or "If you configured something else, declare it."
+        return f"{_matches(j)}.{rests} {then}"
     if j.verdict == "other":
-        return _other(j, asked)
+        named = [j.suspect] if j.suspect else j.asks[:3]
+        then = f" With what you declared, this is {_titles(named)}." if named else ""
+        return f"{_matches(j)}; you declared {asked}.{then}"
     if j.suspect is not None:
         return _suspect(j, j.suspect, columns)
     if j.verdict == "none fits":
-        return _none_fits(j)
-    then = _condition(j.asks)
+        return (
+            "None of the known computations fits. Check the columns, the weights of the"
+            " rewards and the group size."
+        )
     if j.change is not None:
-        return _change(j, j.change)
+        before, step = j.candidates.steps.labels[j.change - 1 : j.change + 1]
+        then = f" If not, this is {_titles(j.asks[:2])}." if j.asks else ""
+        return (
+            f"The advantages match {title} up to step {before} and"
+            f" {j.readings[1].title} from step {step} on. Was it reconfigured at step"
+            f" {step}?{then}"
+        )
     if j.verdict == "asks":
         then = then or "If you configured that, declare estimator=none."
         return f"The advantages are the rewards themselves. {then}"
-    title = j.readings[0].title if j.readings else ""
     then = then or "Check that the column holds what was trained."
-    return f"Cannot tell: {CANNOT_TELL[j.why].format(title=title, then=then)}"
+    return cannot_tell(j.why, title, then)
 
 
-def _readings_in_words(j: Judgement) -> str:
-    """The first reading with what cannot be told apart: "GRPO (ddof 1, eps
-    1e−6, 1e−8)"; then other names, with "or"; then what rounding explains."""
-    readings, ruler, within = j.readings, j.candidates.ruler, ""
-    if j.level == REWARDS:
-        within = f", within the rewards' rounding ({ruler.reward.words})"
-    elif SCORES < j.level < REWARDS and ruler.advantage:
-        within = f", within rounding ({ruler.advantage.words})"
-    elif j.level == SCORES:
-        within = ", within float32 rounding"
-    r = readings[0]
-    same = [o for o in readings if o.title == r.title and o.eps_at == r.eps_at]
-    words = r.words
-    eps = list(dict.fromkeys(short(o.eps) for o in same if o.ddof == r.ddof))
-    if len(eps) > 1:
-        more = f"eps {', '.join(eps[:4])}{', …' if len(eps) > 4 else ''}"
-        words = words.replace(f"eps {eps[0]}", more, 1)
-    if len({o.ddof for o in same}) > 1:
-        words = words.replace(f"ddof {r.ddof}", "ddof 1 or 0", 1)
-    first = f"{r.title} ({words})" if words else r.title
+def _matches(j: Judgement) -> str:
+    """The bug, or the first reading, with what cannot be told apart: other names,
+    and what rounding explains."""
+    if j.suspect is not None:
+        return f"The advantages match {j.suspect.record.phrase}"
+    r, ruler = j.readings[0], j.candidates.ruler
+    same = [o for o in j.readings if o.title == r.title and o.eps_at == r.eps_at]
+    names = ("ddof", "eps")
+    also = [name for name in names if len({getattr(o, name) for o in same}) > 1]
+    words = r.words + (f"; other {' and '.join(also)} fit too" if also else "")
+    first = f"The advantages match {r.title}" + (f" ({words})" if words else "")
     usual = [
         o.title
-        for o in readings
+        for o in j.readings
         if (o.baseline, o.scale, "") in COMPUTATIONS and o.over in ("", "tokens")
     ]
     titles = [t for t in dict.fromkeys(usual) if t != r.title][:3]
     if titles:
         first += f", or {' or '.join(titles)}, which gives the same numbers here"
-    return first + within
+    rounding = {SCORES: "float32 rounding"}
+    if ruler.advantage:
+        rounding[WRITTEN] = f"rounding ({ruler.advantage.words})"
+    rounding[REWARDS] = f"the rewards' rounding ({ruler.reward.words})"
+    return first + (f", within {rounding[j.level]}" if j.level in rounding else "")
 
 
 def _titles(suspects: Sequence[Suspect]) -> str:
@@ -261,30 +271,14 @@ def _condition(asks: Sequence[Suspect], named: str = "") -> str:
     return f"If you {'; if you '.join(parts)}." if parts else ""
 
 
-def _correct(j: Judgement, asked: str, columns: Columns) -> str:
-    named = _readings_in_words(j)
-    rests = "".join(
-        f" This holds if {_means(column, columns)}."
-        for column in j.readings[0].columns
-        if column not in j.candidates.asked.trusted
-    )
-    if j.candidates.asked.is_declared:
-        return f"The advantages match {named}, as declared: {asked}.{rests}"
-    then = _condition(j.asks, j.readings[0].title)
-    then = then or "If you configured something else, declare it."
-    return f"The advantages match {named}.{rests} {then}"
-
-
 def _means(column: str, columns: Columns, counting: bool = False) -> str:
     """ "`response_length` counts the tokens of a response". `counting`: what it
     means for the question which rows count."""
     role, named = named_as(column, columns, counting)
-    if counting and role == "length":
-        says = "is 0 where a rollout was rejected, and rejected rollouts should not"
-        return f"`{named}` {says} count"
-    says = SAYS.get(role, "means what its name says")
-    intended = f", {COUNTS[role]}" if counting and role in COUNTS else ""
-    return f"`{named}` {says}{intended}"
+    meaning = "rejected length" if counting and role == "length" else role
+    says = SAYS.get(meaning, "means what its name says")
+    decides = ", and is to decide which rows count" if counting else ""
+    return f"`{named}` {says}{decides}"
 
 
 def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
@@ -292,15 +286,6 @@ def named_as(column: str, columns: Columns, counting: bool) -> tuple[str, str]:
     roles = [r for r in ROLES.get(column, ()) if counting or r not in REJECTS]
     role = next((r for r in roles if r in columns), column)
     return role, columns.get(role, role)
-
-
-def _other(j: Judgement, asked: str) -> str:
-    if j.suspect is not None:
-        match, named = j.suspect.record.phrase, [j.suspect]
-    else:
-        match, named = _readings_in_words(j), [*j.asks[:3]]
-    then = f" With what you declared, this is {_titles(named)}." if named else ""
-    return f"The advantages match {match}; you declared {asked}.{then}"
 
 
 def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
@@ -316,7 +301,7 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
         )
     inside = [record.title, Reading.of(s.settings).title]
     inside += [f"group size {s.group_size}"] if s.group_size else []
-    first = f"The advantages match {record.phrase} ({', '.join(inside)})"
+    first = f"{_matches(j)} ({', '.join(inside)})"
     off = frame[frame["verdict"].isin(OFF)]
     if len(off):
         largest = off["correct_residual"].replace(np.inf, np.nan).max()
@@ -337,33 +322,6 @@ def _suspect(j: Judgement, s: Suspect, columns: Columns) -> str:
     )
 
 
-def _change(j: Judgement, start: int) -> str:
-    first, second = j.readings
-    before, step = j.candidates.steps.labels[start - 1 : start + 1]
-    then = f" If not, this is {_titles(j.asks[:2])}." if j.asks else ""
-    return (
-        f"The advantages match {first.title} up to step {before} and {second.title}"
-        f" from step {step} on. Was it reconfigured at step {step}?{then}"
-    )
-
-
-def _none_fits(j: Judgement) -> str:
-    if j.why == "opposite sign":
-        return (
-            "None fits as it is: the advantages match"
-            f" {_readings_in_words(j)} with the opposite sign. Check the sign"
-            " of the loss, or of the column."
-        )
-    near, also = j.candidates.nearest, ""
-    if near is not None and near[1] > 0.02:
-        share = min(int(100 * near[1]), 99)
-        also = f"; the nearest is {near[0].title}, which fits {share} % of the rows"
-    return (
-        f"None of the known computations fits{also}. Check the columns, the weights of"
-        " the rewards and the group size."
-    )
-
-
 def ties_of(j: Judgement) -> tuple[Tie, ...]:
     """What fits equally well, and why."""
     same = "It gives the same numbers on every step of this log."
@@ -371,30 +329,26 @@ def ties_of(j: Judgement) -> tuple[Tie, ...]:
         Tie(b.name, f"{same} Only {b.would_tell} can tell them apart.", b.title)
         for b in map(bug, j.ties)
     ]
-    if j.readings and j.change is None:
-        others = {r.estimator: r.title for r in j.readings}
-        others.pop(j.readings[0].estimator)
-        ties += [Tie(name, same, title) for name, title in others.items()]
-    return tuple(ties)
+    others = {r.estimator: r.title for r in j.readings if j.change is None}
+    others.pop(j.estimator, None)
+    return (*ties, *(Tie(name, same, title) for name, title in others.items()))
 
 
 def near_miss(j: Judgement) -> str:
-    """One sentence where only the last rows of each step keep the nearest
-    reading from fitting; else ""."""
-    ruler, steps = j.candidates.ruler, j.candidates.steps
-    if j.verdict != "none fits" or j.candidates.nearest is None:
+    """What comes nearest where nothing fits: a reading with the opposite sign, or
+    one that fits some rows; else ""."""
+    if j.verdict != "none fits":
         return ""
-    reading, _ = j.candidates.nearest
-    if reading.grouping == "without copies":
+    steps = j.candidates.steps
+    turned = replace(steps, advantage=-steps.advantage)
+    ruler = replace(j.candidates.ruler, steps=turned)
+    opposite = search(ruler, j.candidates.asked).fitting(~quiet(turned), WRITTEN)
+    if opposite:
+        return (
+            f"Near miss: {opposite[0].title} fits with the opposite sign. Check the"
+            " sign of the loss, or of the column."
+        )
+    reading, share = j.candidates.nearest or (None, 0)
+    if reading is None or share <= 0.02:
         return ""
-    away = distance(compute(steps, reading).values, steps.advantage)
-    misses = away > 10 * (ruler.base + ruler.written)
-    fits_again = np.diff(misses.astype(int), prepend=0) < 0
-    fits_again[steps.starts] = False
-    if fits_again.any() or not 0 < 2 * misses.sum() <= len(misses):
-        return ""
-    return (
-        f"Near miss: {reading.title} fits {(~misses).sum():,} of the {steps.rows:,}"
-        " rows, and only the last rows of each step miss. A tail is often a smaller"
-        " batch, or padding: log it as a step of its own, or leave it out."
-    )
+    return f"Near miss: {reading.title} fits {min(int(100 * share), 99)} % of the rows."
