@@ -12,6 +12,7 @@ from logs.made import made
 from gradebook.__main__ import main
 
 ROOT = Path(__file__).parents[2]
+MODULE = (sys.executable, "-W", "error", "-m", "gradebook")
 TRL = Path(__file__).parents[1] / "logs" / "trl-group"
 
 
@@ -39,7 +40,7 @@ def faulty(tmp_path):
 
 def test_a_shell_gets_1_for_a_suspect_and_machines_can_read_it(faulty):
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "gradebook", "check", faulty, "--json"],
+        [*MODULE, "check", faulty, "--format", "json"],
         cwd=ROOT,
         env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
         capture_output=True,
