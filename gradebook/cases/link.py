@@ -209,14 +209,12 @@ def unpack(text: str, original: Table) -> Table:
     """The table that `text` describes. Raises GradebookError where Gradebook did not
     write it, and with its place in the table as key where a cell cannot be read."""
     try:
-        cells = _unpacked(text, original)
+        return Table.of_columns(_unpacked(text, original))
+    except GradebookError as error:
+        raise error.at(key=f"t.c.{error.key}.{error.row}") from None
     except Exception:  # whatever a text that Gradebook did not write can break
         packed = "a table packed by Gradebook"
         raise GradebookError(key="t", expected=packed, found="damaged") from None
-    try:
-        return Table.of_columns(cells)
-    except GradebookError as error:
-        raise error.at(key=f"t.c.{error.key}.{error.row}") from None
 
 
 def _unpacked(text: str, original: Table) -> dict[str, list[Any]]:
@@ -225,18 +223,14 @@ def _unpacked(text: str, original: Table) -> dict[str, list[Any]]:
     packed = base64.b64decode(padded, altchars=b"-_", validate=True)
     value = json.loads(stream.decompress(packed, MOST_UNPACKED).decode())
     _json(value).decode()  # no half of a surrogate pair, however written
-    rows, changes = value.pop("n", len(original)), value.pop("c", {})
+    rows, changes = value.get("n", len(original)), value.get("c", {})
     headers: list[str] = []
-    for name in value.pop("k", original.headers):
+    for name in value.get("k", original.headers):
         tokens = range(1, name + 1) if name in range(1, WIDEST + 1) else ()
         headers += [f"t{token}" for token in tokens] or [name]
-    columns = {*COLUMNS, *(f"t{t + 1}" for t in range(WIDEST))} - {"mask"}
-    sound = (
-        stream.eof and not stream.unused_data and not value,
-        {"prompt", "reward"} <= {*headers} <= columns,
-        len({*headers}) == len(headers) and rows in range(MOST_ROWS + 1),
-    )
-    if not all(sound):
+    most = {*COLUMNS, *(f"t{t + 1}" for t in range(WIDEST))} - {"mask"}
+    whole = stream.eof and not stream.unused_data and rows in range(MOST_ROWS + 1)
+    if not whole or sorted({*headers} & most) != sorted(headers):
         raise ValueError("no table of this case")
     cells = _base(original, headers, rows)
     for header, column in changes.items():
@@ -245,7 +239,5 @@ def _unpacked(text: str, original: Table) -> dict[str, list[Any]]:
         if isinstance(column, list):
             column = dict(zip(range(rows), column, strict=True))
         for row, cell in column.items():
-            if int(row) < 0:
-                raise ValueError("no row of the table")
-            cells[header][int(row)] = cell
+            cells[header][range(rows).index(int(row))] = cell
     return cells

@@ -135,9 +135,9 @@ DAMAGED = [
     *(
         (BASE | {"t": packed(value)}, "'t' should be a table packed")
         for value in [
-            *(b"{", b"[" * 90_000, [1], {"q": 1}, {"c": {"prompt": {"0": "\ud800"}}}),
+            *(b"{", b"[" * 90_000, [1], {"c": {"prompt": {"0": "\ud800"}}}),
             *({"n": rows} for rows in (1001, -1, "2")),
-            *({"k": k} for k in (["prompt"], 7, ["prompt", "reward", "mask"])),
+            *({"k": k} for k in (7, ["prompt", "reward", "mask"])),
             *({"k": ["prompt", "reward", t]} for t in (257, "reward", "x")),
             *({"c": cells} for cells in ([], {"x": []})),
             *({"c": {"reward": r}} for r in ({"99": "7"}, {"-1": "7"}, ["1"], 7)),
