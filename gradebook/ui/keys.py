@@ -47,10 +47,9 @@ CASES: Key[dict[str, str]] = Key("cases", dict)
 ADDRESS: Key[dict[str, Any]] = Key("address", dict)
 """The page, and its address as it was written last."""
 SHOWN: Key[dict[str, tuple[int, Any]]] = Key("shown", dict)
-"""Each widget's count of changes from elsewhere, and its last value."""
-FIRST: Key[int] = Key("first", lambda: secrets.randbelow(10**6))
-"""Where the counts in SHOWN start: a browser that outlived a session sends
-the values of its widgets to the next one."""
+"""Each widget's count of changes from elsewhere, and its last value. A count begins
+anywhere: a browser that outlived a session sends the values of its widgets to the
+next one."""
 ROOM: Key[str | None] = Key("room", lambda: None)
 """The code of the room that the session is in, '' for none; None until the rooms
 were asked whether this browser is in one."""

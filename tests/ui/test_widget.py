@@ -105,10 +105,10 @@ def test_what_was_taken_from_a_widget_that_made_way_is_not_taken_again(app):
 def test_no_key_comes_back_also_in_another_session(monkeypatch):
     """A browser that outlived its session sends what it showed there."""
     monkeypatch.setattr(st, "session_state", {})
-    keys = [widget.place("x", value) for value in (1, 2, 1, 2, 2)]
+    keys = [widget.showing("x", value, print)["key"] for value in (1, 2, 1, 2, 2)]
     monkeypatch.setattr(st, "session_state", {})
-    keys.append(widget.place("x", 2))
+    keys.append(widget.showing("x", 2, print)["key"])
     assert len(set(keys)) == 5 and keys[3] == keys[4]
-    first = widget.place("mask", ["t1", "t2"])
-    assert widget.place("mask", ["t2", "t1"]) == first
-    assert widget.place("mask", ["t1"]) != first
+    first = widget.showing("mask", ["t1", "t2"], print)["key"]
+    assert widget.showing("mask", ["t2", "t1"], print)["key"] == first
+    assert widget.showing("mask", ["t1"], print)["key"] != first

@@ -1,9 +1,8 @@
-"""Text made safe for the screen, and terms explained where they are met."""
+"""Text made safe for the screen."""
 
 import pytest
 
 from gradebook.ui.parts import words
-from gradebook.ui.parts.words import terms
 
 
 @pytest.mark.parametrize(
@@ -27,11 +26,3 @@ def test_text_is_shown_and_never_acted_on(text, shown):
 
 def test_text_for_html_is_escaped():
     assert words.safe("<b>&") == "&lt;b&gt;&amp;"
-
-
-def test_a_text_explains_the_terms_in_it_and_no_others():
-    explained = terms("A lone row has ddof 1.", "Transitions are kept.")
-    terms_in_it = ("lone row", "ddof", "transition", "kept")
-    assert all(f"**{term}**: " in explained for term in terms_in_it)
-    assert "**bnpo**" not in explained
-    assert terms("Nothing to explain.") is None

@@ -28,7 +28,6 @@ from gradebook.ui.parts import (
 from gradebook.ui.parts.address import bug_files, page_files
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import shortcuts, showing
-from gradebook.ui.parts.words import terms
 from gradebook.ui.rooms import bar as room
 from gradebook.ui.rooms import seat
 
@@ -90,8 +89,8 @@ def _story(draft: Draft) -> DeltaGenerator:
         story = words.titled(
             f"What happened in {where}", words.plain(scenario.story), level=3
         )
-        st.markdown(story, help=terms(scenario.story))
-        st.markdown(words.plain(scenario.lesson), help=terms(scenario.lesson))
+        st.markdown(story)
+        st.markdown(words.plain(scenario.lesson))
         place = st.container()
     with right:
         report.the_code(draft.swap, load(scenario.bug))

@@ -25,7 +25,7 @@ from gradebook.output.panels import PARTS_OF_LOSS, stage_panel, written
 from gradebook.ui.parts import words
 from gradebook.ui.parts.drafts import Draft
 from gradebook.ui.parts.widget import chart, folded, ink, markup, offered, table
-from gradebook.ui.parts.words import safe, terms
+from gradebook.ui.parts.words import safe
 
 MOST_ROWS = 128
 """Of an influence map that is drawn."""
@@ -46,7 +46,7 @@ def opened(draft: Draft) -> None:
         text += "\n\n" + "  \n".join(f"{name}: {sentence}" for name, sentence in pairs)
     left, right = st.columns([13, 11], gap="large")
     with left:
-        st.markdown(text, help=terms(text))
+        st.markdown(text)
         drawn = stage_figure(comparison, stage, row, names, draft.prompts)
         alt = safe(f"The stage {stage}, row by row, {' and '.join(names)}.")
         markup(

@@ -14,6 +14,7 @@ stands in a container of its own.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from mimetypes import guess_type
 from typing import Any, Literal, NoReturn
@@ -39,14 +40,17 @@ def showing(
 ) -> dict[str, Any]:
     """Arguments for the widget `name` that shows `value`: its key, its value as
     the named argument, and a callback that hands a new value to `then`."""
-    key = place(name, value)
+    shown = keys.SHOWN.get()
+    count, last = shown.get(name, (secrets.randbelow(10**6), value))
+    if not _same(last, value):
+        count += 1
+    shown[name] = count, value
+    key = f"{name}__at__{count}"
 
     def changed() -> None:
         nonlocal value
         last, value = value, keys.widget(key)
-        shown = keys.SHOWN.get()
-        count, _ = shown[name]
-        if key == f"{name}__at__{count}":  # it shows the value already
+        if shown[name][0] == count:  # it shows the value already
             shown[name] = count, value
         if not _same(value, last):
             then(value)
@@ -61,16 +65,6 @@ def choosing(
     """The same for a select box of these options."""
     arguments = showing(name, value, then, "index")
     return arguments | {"options": options, "index": options.index(value)}
-
-
-def place(name: str, value: Any) -> str:
-    """The key of the widget `name` that shows `value`."""
-    shown = keys.SHOWN.get()
-    count, last = shown.get(name, (keys.FIRST.get(), value))
-    if not _same(last, value):
-        count += 1
-    shown[name] = count, value
-    return f"{name}__at__{count}"
 
 
 def _same(value: Any, other: Any) -> bool:
