@@ -206,8 +206,6 @@ class Dispute(Part):
 
 @dataclass(frozen=True)
 class Affected(Part):
-    """Am I affected?"""
-
     trainer: Text
     versions: Text
     keys: Annotated[tuple[Text, ...], between(1)]

@@ -106,7 +106,6 @@ def replace_rows(state: State, text: str) -> State:
 def _laid(
     state: State, row: int, headers: Sequence[str], block: list[list[str]], least: int
 ) -> State:
-    """The block over the cells from `row` on, in at least `least` rows."""
     rows = max(least, row + len(block))
     if rows > MOST_ROWS:
         raise refuse(f"at most {MOST_ROWS} rows", rows, "paste")
@@ -228,7 +227,6 @@ class Draft:
 
     @property
     def edited(self) -> bool:
-        """The state is not the case as it came."""
         return not self.state.same_batch(self.origin)
 
     def edit(self, **changes: Any) -> None:
@@ -290,7 +288,6 @@ class Draft:
         self.go(self.at + 1)
 
     def reset(self) -> None:
-        """The case as it came, as one more edit."""
         self.become(self.origin)
         self.refused.clear()
 

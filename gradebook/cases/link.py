@@ -151,7 +151,6 @@ def _state(link: Mapping[str, str], origin: State) -> State:
 
 
 def _typed(name: str, text: str) -> str | int:
-    """The setting as typed, for a link's text."""
     if name in CHOICES or name in FLAGS:
         options = CHOICES.get(name, (False, True))
         texts = [str(int(o) if name in FLAGS else o) for o in options]

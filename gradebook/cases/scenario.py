@@ -139,7 +139,6 @@ class Scenario(Reported):
 
     @property
     def bugs(self) -> tuple[str, ...]:
-        """What the faulty engine has."""
         return (self.bug, *self.also)
 
     def table(self) -> DataFrame:
@@ -327,5 +326,4 @@ def case(name: str) -> Scenario:
 
 
 def page_of(scenario: Scenario) -> str:
-    """The page that shows the scenario: the sandbox, or the bug's."""
     return SANDBOX if is_start(scenario.name) else scenario.bug

@@ -68,7 +68,6 @@ def one_of(*options: str) -> GetPydanticSchema:
 
 
 def between(least: int, most: int = 100) -> Any:
-    """For a list of `least` to `most` items."""
     return Field(min_length=least, max_length=most)
 
 

@@ -73,7 +73,6 @@ class State:
 
 @lru_cache(maxsize=256)
 def start(scenario: Scenario) -> State:
-    """The state that says what the scenario says."""
     table, typed = Table.of(scenario.rows), typed_settings(scenario.settings)
     return State(scenario, table, typed, row=scenario.focus, bugs=scenario.bugs)
 
@@ -90,7 +89,6 @@ def typed_setting(name: str, value: Any) -> Any:
 
 
 def typed_settings(settings: Settings) -> dict[str, Any]:
-    """Every setting as a person types it."""
     return {name: typed_setting(name, value) for name, value in settings.items()}
 
 

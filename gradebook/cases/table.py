@@ -90,7 +90,6 @@ class Table:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers, in the order of the columns of a batch."""
         return tuple(self.cells)
 
     @property
@@ -174,7 +173,6 @@ class Table:
         return self.with_cells({(row, header): cell})
 
     def take(self, rows: Iterable[int]) -> Table:
-        """The rows with these numbers, in this order."""
         chosen = list(rows)
         return Table({h: tuple(c[r] for r in chosen) for h, c in self.cells.items()})
 

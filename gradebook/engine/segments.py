@@ -79,7 +79,8 @@ def by_step(batch: Batch, counted: Tensor) -> Segments:
 @dataclass(frozen=True, eq=False)
 class Others:
     """The votes of a row's group without the vote that speaks for the row:
-    its own where it counts, else the one of its rollout.
+    its own where it counts, else the one of its rollout; their number `n`, int64
+    [R], and their `sum`, [R].
 
     vote      int64 [R] the row whose vote speaks for the row
     left_out  bool [R] that vote is one of the group's
@@ -91,11 +92,9 @@ class Others:
 
     @property
     def n(self) -> Tensor:
-        """int64 [R]"""
         return self.groups.at_rows(self.groups.n) - self.left_out.long()
 
     def sum(self, values: Tensor) -> Tensor:
-        """[R]"""
         votes = torch.where(self.left_out, values[self.vote], 0)
         return self.groups.at_rows(self.groups.sum(values)) - votes
 

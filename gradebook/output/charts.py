@@ -123,7 +123,6 @@ def _curves(
     seeds: Sequence[Sequence[Sequence[float]]],
     names: Sequence[str],
 ) -> list[Figure]:
-    """For each run one trace of all seeds and one of their mean."""
     styles = ((CORRECT, "solid", "circle"), (FAULTY, "dash", "diamond-open"))
     traces: list[Figure] = []
     for engine, (name, (colour, dash, symbol)) in enumerate(zip(names, styles)):
@@ -284,7 +283,6 @@ def map_figure(
 def _frame(
     axis: str, y: tuple[int, int], x: tuple[int, int], colour: str, width: float
 ) -> Figure:
-    """A frame round the cells of rows and columns, the last left out."""
     ends = {"x0": x[0] - 0.5, "x1": x[1] - 0.5, "y0": y[0] - 0.5, "y1": y[1] - 0.5}
     line = {"color": colour, "width": width}
     return {"type": "rect", "xref": axis, "yref": "y", "line": line, **ends}

@@ -37,7 +37,6 @@ class Panel:
         return [not same(a, b) for a, b in zip(self.correct, self.faulty)]
 
     def of(self, rows: Sequence[int]) -> Panel:
-        """The panel of these rows."""
         sides = [[side[r] for r in rows] for side in (self.correct, self.faulty)]
         flipped = [self.flips[r] for r in rows] if self.flips else ()
         return Panel(self.title, sides[0], sides[1], flipped)
@@ -67,7 +66,6 @@ def kind_of(comparison: Comparison) -> str:
 
 
 def panels(comparison: Comparison, kind: str) -> list[Panel]:
-    """The panels of a tell-tale."""
     return [
         Panel(
             title.replace("gradient", "gradient (sum over tokens)"),
@@ -128,7 +126,6 @@ def telling(shown: Sequence[Panel]) -> Panel:
 
 
 def summary(comparison: Comparison, kind: str) -> str:
-    """The telling panel in one sentence."""
     panel = telling(panels(comparison, kind))
     rows = range(len(panel.correct))
     apart, flipped = (

@@ -39,7 +39,6 @@ def environment() -> Environment:
 
 
 def rendered(template: str, **values: Any) -> str:
-    """The template of that name, filled in."""
     return environment().get_template(template).render(**values)
 
 

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import gradebook
 from gradebook.engine.pipeline import STAGES
-from gradebook.output.pipeline_map import map_file
+from gradebook.output.figures import map_file
 
 SVG = "{http://www.w3.org/2000/svg}"
 BASE = "http://host:8501"

@@ -18,8 +18,8 @@ from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.output import figures
+from gradebook.output.figures import ASKS, map_file, stops
 from gradebook.output.panels import Panel, panels, squashes, summary, telling
-from gradebook.output.pipeline_map import ASKS, map_file, stops
 from gradebook.training.runs import HOME_BUG, STOPS, shipped
 from gradebook.training.study import Run, study
 from gradebook.ui.board.program import stub
