@@ -89,20 +89,20 @@ def test_the_history_says_release_by_release_what_changed():
 
 
 def test_the_four_words():
-    assert status("partial_groups", "areal", "1.0.4").word == "seen"
-    assert "opt-in" in status("partial_groups", "areal", "1.0.4").when
-    assert status("partial_groups", "verl", "0.9.1").word == "not seen on these batches"
-    assert status("partial_groups", "verl", "0.9.2").word == "not measured"
-    assert status("zero_std_kl", "verl", "0.9.1").word == "not measurable this way"
+    word, sentence = status("partial_groups", "areal", "1.0.4")
+    assert word == "seen" and "(opt-in)" in sentence
+    assert status("partial_groups", "verl", "0.9.1")[0] == "not seen on these batches"
+    word, sentence = status("partial_groups", "verl", "0.9.2")
+    assert word == "not measured" and "Last seen in" in sentence
+    assert status("zero_std_kl", "verl", "0.9.1")[0] == "not measurable this way"
     assert last_seen("partial_groups").startswith("AReaL 1.0.4 (")
 
     # TRL 1.5.1 is the last that measured as such; a default setting.
-    unscored = status("unscored_rows", "trl", "1.5.1")
-    assert unscored.word == "seen" and "(the default)" in unscored.sentence
-    later = status("unscored_rows", "trl", "1.16.0")
-    assert later.word == "not seen on these batches"
-    assert "Last seen in TRL 1.5.1 (" in later.sentence
-    assert "Last seen in" in status("partial_groups", "verl", "0.9.2").sentence
+    word, sentence = status("unscored_rows", "trl", "1.5.1")
+    assert word == "seen" and "(the default)" in sentence
+    word, sentence = status("unscored_rows", "trl", "1.16.0")
+    assert word == "not seen on these batches"
+    assert "Last seen in TRL 1.5.1 (" in sentence
 
 
 def test_home_answers_for_all_bugs_at_once():
@@ -120,7 +120,7 @@ def test_home_answers_for_all_bugs_at_once():
 def test_a_bugs_page_asks_for_trainer_and_version(visit):
     page = visit("partial_groups").end("affected")
     assert page.widget("affected-partial_groups").value == "areal"
-    first = "**Yes, areal 1.0.4 has it, with opt-in settings.** Measured on"
+    first = "**Yes, areal 1.0.4 has it.** Measured on"
     assert first in page.text
     # Where it was measured, no versions by hand stand beside that.
     assert "later versions where Normalization" not in page.text

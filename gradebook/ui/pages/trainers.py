@@ -29,16 +29,6 @@ MARKS = {
 }
 ANY = "any"
 UNKNOWN = "none of the known computations"
-WIDE: dict[str, Any] = {
-    "trainer": {"width": 124, "pinned": True},
-    "setting": {"width": 170},
-    "computes": {"width": 190},
-    **{name.replace("_", " "): {"width": 76} for name in LAWS},
-    "other prompts": {"width": 100},
-    "bugs": {"width": 150},
-}
-"""The columns that are not as wide as what they hold."""
-
 SETTINGS = {
     "baseline": "baseline",
     "scale": "divided by",
@@ -49,7 +39,6 @@ SETTINGS = {
     "ragged": "unequal groups",
     "float_type": "float type",
 }
-"""The parts of a convention, as the page calls them."""
 
 
 def trainers() -> None:
@@ -85,7 +74,7 @@ def trainers() -> None:
         hide_index=True,
         on_select="rerun",
         selection_mode="single-cell",
-        column_config=WIDE,
+        column_config={"trainer": {"pinned": True}, "bugs": {"width": 150}},
     )
     download(
         "Save the table of all measured releases (CSV)",
@@ -123,16 +112,18 @@ def _cells(line: dict[str, Any]) -> dict[str, str]:
         "trainer": f"{line['trainer']} {line['version']}",
         "setting": line["setting"],
         "computes": line["computes"] or UNKNOWN,
-        **{_law(name): MARKS[line["laws"][name]] for name in LAWS},
-        "bugs": ", ".join(map(_bug, line["bugs"])) or "none seen",
-        # What the name of a computation does not say.
-        **{
-            SETTINGS[n]: line[n]
-            for n in ("lone_row", "missing", "ragged", "float_type")
-        },
+        **_strips(line),
         "reached by": line["reached"] + (" (default)" if line["default"] else ""),
         "licence": line["license"],
     }
+
+
+def _strips(line: dict[str, Any]) -> dict[str, str]:
+    """What may change between releases, by its name on the page."""
+    laws = {_law(name): MARKS[line["laws"][name]] for name in LAWS}
+    settings = {title: small(line[name]) or "–" for name, title in SETTINGS.items()}
+    bugs = ", ".join(map(_bug, line["bugs"])) or "none seen"
+    return {**laws, "bugs": bugs, **settings}
 
 
 def _line(line: dict[str, Any], column: str) -> None:
@@ -194,18 +185,11 @@ def _history(line: dict[str, Any]) -> None:
         differing = [f"{n}: {old[n]} → {new[n]}" for n in new if old[n] != new[n]]
         if differing:
             changes.append(f"- **{after}**, after {before}: {'; '.join(differing)}")
-    st.markdown(f"**Its history**, {len(versions)} measured releases.")
-    st.markdown("\n".join(changes) or "Nothing changed between them.")
+    lines = "\n".join(changes) or "Nothing changed between them."
+    st.markdown(f"**Its history**, {len(versions)} measured releases.\n\n{lines}")
     body = []
     for name in _strips(line):
         cells = [measurements[version][name] for version in versions]
         body.append([name.replace(" ", "\N{NO-BREAK SPACE}"), *cells])
     table(["", *versions], body, heads=1, label="history")
     st.caption("Releases between these, if there are any, were not measured.")
-
-
-def _strips(line: dict[str, Any]) -> dict[str, str]:
-    """What may change between releases, by its name on the page."""
-    laws = {_law(name): MARKS[line["laws"][name]] for name in LAWS}
-    settings = {title: small(line[name]) or "–" for name, title in SETTINGS.items()}
-    return {**laws, **settings, "bugs": ", ".join(map(_bug, line["bugs"])) or "none"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import NamedTuple
 
 import streamlit as st
 
@@ -20,7 +19,7 @@ from gradebook.trainers.releases import measured, newest, versions
 from gradebook.ui.parts import words
 from gradebook.ui.parts.address import whole
 from gradebook.ui.parts.drafts import Draft
-from gradebook.ui.parts.widget import download, folded, table
+from gradebook.ui.parts.widget import download, table
 from gradebook.ui.parts.words import safe
 
 
@@ -120,26 +119,19 @@ NOT_SEEN = "not seen on these batches"
 NOT_MEASURED = "not measured"
 NOT_MEASURABLE = "not measurable this way"
 ANSWERS = {
-    SEEN: "Yes, {} has it{}.",
+    SEEN: "Yes, {} has it.",
     NOT_SEEN: "No sign of it in {}, on these batches.",
     NOT_MEASURED: "Not known: {} was not measured.",
     NOT_MEASURABLE: "Cannot tell for {}.",
 }
 
 
-class Status(NamedTuple):
-    """One of the four words, what it rests on, and when it is reached."""
-
-    word: str
-    sentence: str
-    when: str = ""
-
-
-def status(bug: str, package: str, version: str) -> Status:
-    """What was measured of a bug in a release. Never a neighbour's value."""
+def status(bug: str, package: str, version: str) -> tuple[str, str]:
+    """What was measured of a bug in a release, as one of the four words, and what
+    that rests on. Never a neighbour's value."""
     where = last_seen(bug)
     if not where:
-        return Status(
+        return (
             NOT_MEASURABLE,
             "A probe gives groups of rewards, and this bug needs more: tokens, masks,"
             " EOS, texts or the loss. Its report says which versions have it.",
@@ -147,7 +139,7 @@ def status(bug: str, package: str, version: str) -> Status:
     release = (package, version)
     lines = [x for x in measured() if (x["package"], x["version"]) == release]
     if not lines:
-        return Status(
+        return (
             NOT_MEASURED,
             f"If it is installed, `gradebook probe --trainer {package}` measures"
             f" it. Last seen in {where}.",
@@ -157,15 +149,15 @@ def status(bug: str, package: str, version: str) -> Status:
     if not ways:
         where = last_seen(bug, package) or where
         measurements = f"{len(lines)} functions were measured on {date}."
-        return Status(NOT_SEEN, f"{measurements} Last seen in {where}.")
+        return NOT_SEEN, f"{measurements} Last seen in {where}."
     reached = "; ".join(
-        f"`{way}`{' (the default)' if default else ''}" for way, default in ways.items()
+        f"`{way}` ({'the default' if default else 'opt-in'})"
+        for way, default in ways.items()
     )
     sentence = f"Measured on {date}, with {reached}."
     if "fixed" in record_of(bug).status:
         sentence += " The report is marked fixed; this release shows it."
-    when = " by default" if any(ways.values()) else ", with opt-in settings"
-    return Status(SEEN, sentence, when)
+    return SEEN, sentence
 
 
 def last_seen(bug: str, package: str = "") -> str:
@@ -185,17 +177,18 @@ def affected_release(bug: str) -> None:
     reported = record_of(bug).trainer.split(", ")
     likely += [line["package"] for line in newest() if line["trainer"] in reported]
     package, release = _release(f"affected-{bug}", likely)
-    answer = status(bug, package, release)
-    first = ANSWERS[answer.word].format(f"{package} {release}", answer.when)
-    st.markdown(f"**{first}** {answer.sentence}")
+    word, sentence = status(bug, package, release)
+    st.markdown(f"**{ANSWERS[word].format(f'{package} {release}')}** {sentence}")
 
 
 def affected_bugs() -> None:
     """The question for all bugs at once."""
     release = _release("affected", [])
-    answers = [(record_of(bug).title, status(bug, *release)) for bug in BUGS]
-    answers.sort(key=lambda pair: [*ANSWERS].index(pair[1].word))
-    body = [[title, a.word, a.sentence.replace("`", "")] for title, a in answers]
+    body = []
+    for bug in BUGS:
+        word, sentence = status(bug, *release)
+        body.append([record_of(bug).title, word, sentence.replace("`", "")])
+    body.sort(key=lambda cells: [*ANSWERS].index(cells[1]))
     table(["bug", "", "what it rests on"], body, heads=1, label="bugs")
 
 
@@ -227,51 +220,35 @@ def _release(key: str, likely: list[str]) -> tuple[str, str]:
 def take_home(draft: Draft) -> None:
     """The section. Links and files are made when they are asked for."""
     state, name = draft.state, draft.scenario.name
-    query = encode(state, covered=False)
-    link, single = whole(query), len(state.bugs) == 1
+    query, single = encode(state, covered=True), len(state.bugs) == 1
     st.markdown(words.titled("Take it home"))
-    if not single:
-        many = f"{len(state.bugs)} are" if state.bugs else "none is"
-        st.markdown(
-            "The pytest file and the scenario file hold exactly one bug;"
-            f" {many} chosen."
-        )
+    text = "The **CSV** holds every stage of both engines. The board itself saves as"
+    text += " SVG or PNG."
     with st.container(horizontal=True):
         if single:
-            test = f"test_{name}.py"
+            link = whole(encode(state, covered=False))
+            test, case = f"test_{name}.py", f"{state.bug}-mine.toml"
             download("pytest file", test, lambda: pytest_file(state, link).text)
-        download("CSV", f"{name}.csv", partial(csv, state))
-        if single:
-            case = f"{state.bug}-mine.toml"
             download("Scenario file", case, partial(scenario_file, state))
-
-    def links() -> None:
-        st.markdown(
-            "The link opens this batch for anyone who reaches this server. It is"
-            " the address of this page, too."
-        )
-        st.code(whole(encode(state, covered=True)), language=None, wrap_lines=True)
-        if not is_start(name):
-            st.markdown(
-                "That link asks the question first. This one shows the answer at once."
-            )
-            st.code(link, language=None, wrap_lines=True)
-
-    files = "The **CSV** holds every stage of both engines."
+        download("CSV", f"{name}.csv", partial(csv, state))
     if single:
-        page = "the bug's page" if is_start(name) else "this page"
-        files = (
-            "The **pytest file** needs only torch and pytest: call your own"
-            f" trainer in the adapter at its top. {files} The **scenario"
-            f" file** becomes a case of {page} when you put it into"
-            " `scenarios/`."
+        text = (
+            "The **pytest file** needs only torch and pytest: call your own trainer in"
+            " the adapter at its top. The **scenario file** becomes a case of the"
+            f" bug's page when you put it into `scenarios/`. {text}"
         )
-    st.markdown(f"{files} The board itself saves as SVG or PNG.")
+        if draft.comparison.agree:
+            text += f" This batch {HIDES}; the case's own rows are in the test, too."
+    else:
+        text += " Test and scenario file need exactly one bug."
+    st.markdown(text)
     if too_long := excess(query):
         st.markdown(words.plain(too_long))
-    else:
-        folded("The link to this page", "link", links)
-    if single and draft.comparison.agree:
+        return
+    with st.expander("The link to this page"):
+        first = "" if is_start(name) else " It asks the question first."
         st.markdown(
-            f"This batch {HIDES}. The rows of the case are in the test as well."
+            "The link opens this batch for anyone who reaches this server. It is the"
+            f" address of this page, too.{first}"
         )
+        st.code(whole(query), language=None, wrap_lines=True)
