@@ -127,27 +127,22 @@ def _tokens(comparison: Comparison, row: int, names: tuple[str, str]) -> None:
         " −A × weight, the KL part is β (1 − exp(ref − logp)) × weight, with"
         f" β = {batch.settings.beta:g}. A row that is not trained has no gradient."
     )
-    parts = {"policy": "policy_gradient", "KL": "kl_gradient"}
     weights = [plain(row_weight(batch, trace, row), 5) for trace in traces]
     head = ["token", "ref − logp"]
-    head += [f"{part}, {name}" for part in parts for name in names]
-    if weights[0] == weights[1]:
-        weights, head = weights[:1], [*head, "weight"]
-    else:
-        head += [f"weight, {name}" for name in names]
+    for part in ("policy", "KL", "weight"):
+        head += [f"{part}, {name}" for name in names]
     body = []
     for token, trained in enumerate(batch.mask[row].tolist()):
-        if not trained:
-            cells = ["masked"] + [""] * (len(head) - 2)
-        else:
+        cells = ["masked"] + [""] * (len(head) - 2)
+        if trained:
+            gradients = [
+                signed(settled(float(getattr(trace, part)[row, token])), 5)
+                for part in ("policy_gradient", "kl_gradient")
+                for trace in traces
+            ]
             gap = "none"
             if batch.ref_logp is not None:
                 gap = signed(float((batch.ref_logp - batch.logp)[row, token]))
-            gradients = [
-                signed(settled(float(getattr(trace, part)[row, token])), 5)
-                for part in parts.values()
-                for trace in traces
-            ]
             cells = [gap, *gradients, *weights]
         body.append([f"t{token + 1}", *cells])
     table(head, body, numbers=range(1, len(head)))
@@ -209,7 +204,6 @@ def _influence(draft: Draft) -> None:
             f" ({words.plain(coupling)}), so a leak is what “{names[1]}” adds to"
             f" “{names[0]}”."
         )
-    st.markdown(lead)
     maps = influences(draft.swap.engine, batch)
     sums = maps.leaked.abs().sum(1)
     leak = "Nothing leaks on this batch."
@@ -218,6 +212,7 @@ def _influence(draft: Draft) -> None:
             f"Rows that should not matter move row {int(sums.argmax())} most"
             f" ({plain(float(sums.max()))} in sum)."
         )
+    st.markdown(lead)
     key = f"map-{draft.scenario.name}"
     alt = f"Influence of each row on each, {names[0]} and {names[1]}. {leak}"
     chart(map_figure(maps, draft.prompts, names, ink()), key=key, alt=alt)
@@ -227,13 +222,9 @@ def _influence(draft: Draft) -> None:
         """Both engines' matrices: a line a moved row, a column a row that moves it."""
         import pandas as pd
 
-        rows = [f"{row} {prompt}" for row, prompt in enumerate(draft.prompts)]
-        columns = [f"by {row}" for row in rows]
         sides = zip(names, (maps.correct.tolist(), maps.faulty.tolist()))
         return {
-            f"{name}: row moved, by row": pd.DataFrame(matrix, rows, columns).map(
-                settled
-            )
+            f"{name}: row moved, by row": pd.DataFrame(matrix).map(settled)
             for name, matrix in sides
         }
 
