@@ -48,8 +48,8 @@ class Environment:
 
 
 WORDS = ((4, 3), (0, 2), (1, 2), (6, 3), (4, 5), (2, 0), (1, 5), (2, 4))
-"""Two of the seven letters for each prompt, drawn once. Prompts that share a letter
-at a position can learn from each other."""
+"""Two of seven letters for each prompt. Prompts share letters, so they can learn from
+each other."""
 
 
 def spell(free: int = 0, wrong: float = 0.0) -> Environment:
@@ -72,21 +72,15 @@ def spell(free: int = 0, wrong: float = 0.0) -> Environment:
     chance = torch.zeros(PROMPTS, length + 1, eos + 1, dtype=torch.float64)
     for prompt, sure in enumerate(_falling(0.9, 0.2)):
         for place in range(length):
-            on = place + 1
-            after[prompt, off + place, :eos] = off + on
-            if place < word:
-                letter = WORDS[prompt][place]
-                after[prompt, place, :eos] = off + on
-                after[prompt, place, letter] = on
-                chance[prompt, place] = _chances(eos + 1, {letter: sure})
-            else:
-                after[prompt, place, :eos] = on
-                chance[prompt, place] = _chances(eos + 1, {eos: 0.02})
+            right = WORDS[prompt][place] if place < word else slice(eos)
+            fixed = {right: sure} if place < word else {eos: 0.02}
+            after[prompt, [place, off + place], :eos] = off + place + 1
+            after[prompt, place, right] = place + 1
+            chance[prompt, place] = _chances(eos + 1, fixed)
         after[prompt, length, eos] = done
         chance[prompt, length] = _chances(eos + 1, {eos: sure})
-    states = torch.arange(done + 1)
+    states, positions = torch.arange(done + 1), torch.arange(length + 1)
     succeeds = states == done
-    positions = torch.arange(length + 1)
     return Environment(
         after,
         place=torch.cat([positions, positions, torch.zeros(2).long()]),
@@ -104,10 +98,10 @@ def lock(failure: float = 0.0, unsolvable: int = 0) -> Environment:
 
     Each place has one right action out of five; a wrong one wastes the
     turn. A sixth action quits, and there are eight turns at most. Opening
-    the lock earns 1, quitting earns `failure`, and running out of turns earns
-    twice as much. The last `unsolvable` prompts have no right action. The
-    reference policy's chance of the right action falls from 0.85 to 0.35
-    over the prompts; it quits with chance 0.05.
+    the lock earns 1, quitting `failure`, and running out of turns twice as
+    much. The last `unsolvable` prompts have no right action. The reference
+    policy's chance of the right action falls from 0.85 to 0.35 over the
+    prompts; it quits with chance 0.05.
 
     States: zero, one or two right actions so far; quit; open.
     """
@@ -123,10 +117,8 @@ def lock(failure: float = 0.0, unsolvable: int = 0) -> Environment:
             after[prompt, place] = place
             after[prompt, place, wrong] = quit
             if solvable[prompt]:
-                on = opened if place + 1 == turns else place + 1
-                after[prompt, place, right] = on
-            fixed = {right: sure, wrong: 0.05}
-            chance[prompt, place] = _chances(wrong + 1, fixed)
+                after[prompt, place, right] = place + 1 if place + 1 < turns else opened
+            chance[prompt, place] = _chances(wrong + 1, {right: sure, wrong: 0.05})
     late = 2 * failure
     return Environment(
         after,
@@ -180,10 +172,8 @@ def _falling(first: float, last: float) -> list[float]:
 def _chances(actions: int, fixed: Mapping[int, float]) -> Tensor:
     """These chances; the other actions share the rest. float64 [A]."""
     rest = (1 - sum(fixed.values())) / (actions - len(fixed))
-    chance = torch.full((actions,), rest, dtype=torch.float64)
-    for action, value in fixed.items():
-        chance[action] = value
-    return chance
+    chances = [fixed.get(action, rest) for action in range(actions)]
+    return torch.tensor(chances, dtype=torch.float64)
 
 
 ENVIRONMENTS: Mapping[str, Callable[..., Environment]] = {
@@ -251,19 +241,18 @@ def letters_in_use(environment: Environment, policy: Tensor) -> Tensor:
 def _rollout(environment: Environment, policy: Tensor) -> tuple[Tensor, Tensor]:
     """The chance of each state in which a rollout stops, float64
     [..., P, K], and the expected number of its actions, [..., P]."""
-    after, ends = environment.after, environment.ends
-    states = len(ends)
+    ends, states = environment.ends, len(environment.ends)
     acts = policy[..., environment.place, :]
-    onward = torch.nn.functional.one_hot(after, states).to(policy.dtype)
+    onward = torch.nn.functional.one_hot(environment.after, states).to(policy.dtype)
     # float64 [..., P, K, K]: the chance to go from one state to another.
     move = torch.einsum("...pka,pkaj->...pkj", acts, onward)
-    visits = policy.new_zeros(*move.shape[:-2], 1, states)
+    visits = torch.zeros_like(move[..., 0, :])
     visits[..., 0] = 1
-    turns = policy.new_zeros(move.shape[:-2])
+    turns = torch.zeros_like(visits[..., 0])
     for _ in range(environment.most):
-        turns = turns + visits[..., 0, ~ends].sum(-1)
-        visits = visits @ move
-    return visits[..., 0, :], turns
+        turns = turns + visits[..., ~ends].sum(-1)
+        visits = torch.einsum("...k,...kj->...j", visits, move)
+    return visits, turns
 
 
 MEASURES: Mapping[str, Measure] = {
