@@ -72,11 +72,15 @@ def spell(free: int = 0, wrong: float = 0.0) -> Environment:
     chance = torch.zeros(PROMPTS, length + 1, eos + 1, dtype=torch.float64)
     for prompt, sure in enumerate(_falling(0.9, 0.2)):
         for place in range(length):
-            right = WORDS[prompt][place] if place < word else slice(eos)
-            fixed = {right: sure} if place < word else {eos: 0.02}
-            after[prompt, [place, off + place], :eos] = off + place + 1
-            after[prompt, place, right] = place + 1
-            chance[prompt, place] = _chances(eos + 1, fixed)
+            after[prompt, off + place, :eos] = off + place + 1
+            if place < word:
+                letter = WORDS[prompt][place]
+                after[prompt, place, :eos] = off + place + 1
+                after[prompt, place, letter] = place + 1
+                chance[prompt, place] = _chances(eos + 1, {letter: sure})
+            else:
+                after[prompt, place, :eos] = place + 1
+                chance[prompt, place] = _chances(eos + 1, {eos: 0.02})
         after[prompt, length, eos] = done
         chance[prompt, length] = _chances(eos + 1, {eos: sure})
     states, positions = torch.arange(done + 1), torch.arange(length + 1)

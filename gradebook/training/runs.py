@@ -11,18 +11,17 @@ import sys
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from gradebook.core.batch import Batch
 from gradebook.core.errors import GradebookError
 from gradebook.core.project import PACKAGE
 from gradebook.training.study import Run, default_run, studied
-from gradebook.training.train import Curves, batch_at, trained
+from gradebook.training.train import Curves, trained
 
 # Trained when they are asked for: equal requests are one run
 
@@ -32,53 +31,17 @@ NICENESS = 19
 """Pages go before training, which takes the time that nobody else wants."""
 
 
-@dataclass(frozen=True)
-class Task:
-    """A run, or with an update the batch of this update for one seed."""
-
-    run: Run
-    seed: int = 0
-    update: int = 0
-
-
-def rows_of(batch: Batch) -> list[dict[str, Any]]:
-    """The rows as a scenario file has them; only columns that say more than their
-    default. A prompt's name, A, B, .., is its place in the task."""
-    used = {
-        "reward": True,
-        "mask": True,
-        "eos": not batch.eos.all(),
-        "steps": batch.settings.loss == "grpo",
-        "kept_steps": batch.settings.loss == "grpo",
-        "scored": not batch.scored.all(),
-        "rollout": (batch.rollout[1:] == batch.rollout[:-1]).any(),
-        "logp": batch.settings.beta,
-        "ref_logp": batch.settings.beta,
-    }
-    columns = {"prompt": [chr(ord("A") + prompt) for prompt in batch.prompt.tolist()]}
-    for name in filter(used.get, used):
-        values = getattr(batch, name)
-        if values.is_floating_point():
-            values = values.round(decimals=6)
-        columns[name] = values.tolist()
-    return [dict(zip(columns, cells)) for cells in zip(*columns.values())]
-
-
 def serve() -> None:
-    """Answers one pickled task after the other, until the input ends: with a run's
-    curves, the rows of a batch, or the GradebookError that tells why not."""
+    """Answers one pickled run after the other, until the input ends: with its curves,
+    or the GradebookError that tells why not."""
     torch.set_num_threads(1)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with suppress(EOFError):
         while True:
-            task = pickle.load(sys.stdin.buffer)
-            value: Any
+            value: Curves | GradebookError
             try:
-                if task.update:
-                    value = rows_of(batch_at(task.run, task.seed, task.update))
-                else:
-                    value = trained(task.run)
+                value = trained(pickle.load(sys.stdin.buffer))
             except GradebookError as error:
                 value = error
             pickle.dump(value, sys.stdout.buffer)
@@ -92,17 +55,17 @@ class Runs:
         self._lock = threading.Lock()
         self._thread = ThreadPoolExecutor(1, "training")
         self._process: subprocess.Popen[bytes] | None = None
-        self._futures: dict[Task, Future[Any]] = {}
+        self._futures: dict[Run, Future[Curves]] = {}
 
-    def ask(self, task: Task) -> Future[Any]:
-        """The curves or the rows, when they are there. A failure is told once;
-        whoever asks then trains anew.
+    def ask(self, run: Run) -> Future[Curves]:
+        """The curves, when they are there. A failure is told once; whoever asks then
+        trains anew.
 
         Raises GradebookError where too many runs wait already.
         """
         with self._lock:
-            if task not in self._futures:
-                done = [t for t, future in self._futures.items() if future.done()]
+            if run not in self._futures:
+                done = [r for r, future in self._futures.items() if future.done()]
                 if len(self._futures) - len(done) > WAITING:
                     raise GradebookError(
                         f"{WAITING} training runs are waiting already. Try again"
@@ -110,24 +73,24 @@ class Runs:
                     )
                 for old in done[:-KEPT]:
                     del self._futures[old]
-                self._futures[task] = self._thread.submit(self._answer, task)
-            future = self._futures[task]
+                self._futures[run] = self._thread.submit(self._answer, run)
+            future = self._futures[run]
             if future.done() and future.exception():
-                del self._futures[task]
+                del self._futures[run]
             return future
 
-    def place(self, task: Task) -> int:
+    def place(self, run: Run) -> int:
         """How many runs come before this one; 0 where it runs or is done."""
         with self._lock:
-            waiting = [t for t, future in self._futures.items() if not future.done()]
-            return waiting.index(task) if task in waiting else 0
+            waiting = [r for r, future in self._futures.items() if not future.done()]
+            return waiting.index(run) if run in waiting else 0
 
-    def cancel(self, task: Task) -> None:
-        """Takes the task out of the queue; whoever still waits for it asks again. A
-        run that has begun goes on, and its result is kept."""
+    def cancel(self, run: Run) -> None:
+        """Takes the run out of the queue; whoever still waits for it asks again. One
+        that has begun goes on, and its result is kept."""
         with self._lock:
-            if task in self._futures and self._futures[task].cancel():
-                del self._futures[task]
+            if run in self._futures and self._futures[run].cancel():
+                del self._futures[run]
 
     def close(self) -> None:
         """Ends the process; what waits is cancelled."""
@@ -135,11 +98,11 @@ class Runs:
         if self._process:
             self._process.communicate()
 
-    def _answer(self, task: Task) -> Any:
+    def _answer(self, run: Run) -> Curves:
         self._process = process = self._process or started()
         assert process.stdin and process.stdout  # both are pipes
         try:
-            pickle.dump(task, process.stdin)
+            pickle.dump(run, process.stdin)
             process.stdin.flush()
             value = pickle.load(process.stdout)
         except (BrokenPipeError, EOFError, pickle.UnpicklingError):

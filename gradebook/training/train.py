@@ -23,7 +23,6 @@ from torch import Tensor
 
 from gradebook.bugs import swap
 from gradebook.core.batch import Batch
-from gradebook.core.errors import GradebookError
 from gradebook.engine.pipeline import CORRECT, run
 from gradebook.training.environments import MEASURES, PROMPTS, Environment
 from gradebook.training.study import OPTIMIZERS, UPDATES, Run, study
@@ -63,23 +62,6 @@ def trained(request: Run, updates: int = UPDATES) -> Curves:
             measured.append(training.measured())
     values = {name: [now[name] for now in measured] for name in measured[0]}
     return Curves(list(range(0, updates + 1, EVERY)), values)
-
-
-def batch_at(request: Run, seed: int, update: int) -> Batch:
-    """The batch of one seed that the faulty engine trains on in this
-    update, counted from 1. Raises GradebookError where its policy has
-    diverged, since it samples nothing then."""
-    training = Training(request, [seed])
-    for _ in range(update - 1):
-        training.advance()
-    policy = training.logits().detach().log_softmax(-1)
-    batch, _ = training.batches(policy, next(training.luck))[1]
-    if not batch.rows:
-        raise GradebookError(
-            "This seed's policy is not a number any more, so it samples no"
-            " rollouts. Choose an earlier update or another seed"
-        )
-    return batch
 
 
 class Rollouts(NamedTuple):

@@ -7,16 +7,16 @@ import pytest
 
 from gradebook.core.errors import GradebookError
 from gradebook.training import runs as processes
-from gradebook.training.runs import HOME_BUG, STOPS, Runs, Task, shipped
+from gradebook.training.runs import HOME_BUG, STOPS, Runs, shipped
 from gradebook.training.study import Run, default_run, studied, study
-from gradebook.training.train import batch_at, trained
+from gradebook.training.train import trained
 
 LATE = 300
 """Seconds that a busy machine may take."""
 
 
-def task_of(lost, seeds=8):
-    return Task(Run("partial_groups", lost, "adam", seeds))
+def run_of(lost, seeds=8):
+    return Run("partial_groups", lost, "adam", seeds)
 
 
 @pytest.fixture(scope="module")
@@ -27,29 +27,21 @@ def runs():
 
 
 def test_equal_requests_share_one_run_with_the_run_s_own_numbers(runs):
-    first = runs.ask(task_of(0.5))
-    assert runs.ask(task_of(0.5)) is first
-    assert first.result(LATE) == trained(task_of(0.5).run)
-
-
-def test_the_batch_of_an_update_comes_as_rows(runs):
-    run = task_of(5.0).run
-    rows = runs.ask(Task(run, seed=1, update=2)).result(LATE)
-    batch = batch_at(run, seed=1, update=2)
-    assert [row["reward"] for row in rows] == batch.reward.tolist()
-    assert {row["prompt"] for row in rows} == set("ABCDEFGH")
+    first = runs.ask(run_of(0.5))
+    assert runs.ask(run_of(0.5)) is first
+    assert first.result(LATE) == trained(run_of(0.5))
 
 
 def test_runs_wait_in_turn_and_a_cancelled_one_may_be_asked_for_again(runs):
-    tasks = [task_of(lost, seeds=32) for lost in (1.0, 1.5, 2.0)]
-    futures = [runs.ask(task) for task in tasks]
-    assert [runs.place(task) for task in tasks] == [0, 1, 2]
-    runs.cancel(tasks[1])
-    assert [runs.place(task) for task in (tasks[0], tasks[2])] == [0, 1]
+    asked = [run_of(lost, seeds=32) for lost in (1.0, 1.5, 2.0)]
+    futures = [runs.ask(run) for run in asked]
+    assert [runs.place(run) for run in asked] == [0, 1, 2]
+    runs.cancel(asked[1])
+    assert [runs.place(run) for run in (asked[0], asked[2])] == [0, 1]
     assert futures[1].cancelled()
-    runs.ask(tasks[1])
-    assert [runs.place(task) for task in tasks] == [0, 2, 1]
-    runs.cancel(tasks[1])
+    runs.ask(asked[1])
+    assert [runs.place(run) for run in asked] == [0, 2, 1]
+    runs.cancel(asked[1])
     assert len(futures[2].result(LATE).updates) == 41
 
 
@@ -60,11 +52,11 @@ def test_a_process_that_dies_is_told_and_the_next_run_starts_another(monkeypatch
     runs = Runs()
     with monkeypatch.context() as patch:
         patch.setattr(processes, "started", lambda: subprocess.Popen(short, **pipes))
-        future = runs.ask(task_of(3.0))
+        future = runs.ask(run_of(3.0))
         with pytest.raises(GradebookError, match="Start again"):
             future.result(LATE)
-    assert runs.ask(task_of(3.0)) is future, "who looks later is told too"
-    again = runs.ask(task_of(3.0)).result(LATE)
+    assert runs.ask(run_of(3.0)) is future, "who looks later is told too"
+    again = runs.ask(run_of(3.0)).result(LATE)
     runs.close()
     # At the start: the mean of n ** 3 / 1000 for n = 2 .. 9.
     assert again.values["success"][0][0][0] == pytest.approx(0.253)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import NoReturn
 
 import pandas as pd
 import streamlit as st
@@ -13,13 +12,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from gradebook.cases.link import query_string
 from gradebook.cases.scenario import load
-from gradebook.cases.state import start, typed_settings
-from gradebook.cases.table import Table
 from gradebook.classroom.plan import TRAINING
 from gradebook.core.errors import GradebookError
 from gradebook.output.charts import curves_figure, dose_figure
 from gradebook.training.environments import KINDS
-from gradebook.training.runs import Task, shipped
+from gradebook.training.runs import shipped
 from gradebook.training.study import (
     OPTIMIZERS,
     SEEDS,
@@ -29,7 +26,6 @@ from gradebook.training.study import (
     default_run,
     effect,
     question,
-    run_name,
     sentence,
     studied,
     study,
@@ -171,33 +167,31 @@ def _result(mine: Desk) -> None:
                 mine.choose(run)
                 st.rerun()
         else:
-            st.fragment(_waiting, run_every=LOOK)(mine, Task(run))
+            st.fragment(_waiting, run_every=LOOK)(mine)
     with right:
         _dose(mine)
     if curves:
         _below(mine, curves)
 
 
-def _waiting(mine: Desk, task: Task) -> None:
-    """The place in the queue, until the answer is there."""
+def _waiting(mine: Desk) -> None:
+    """The run's place in the queue, until its curves are there."""
+    run = mine.run
     try:
-        future = runs().ask(task)
+        future = runs().ask(run)
         if future.done() and not future.cancelled():  # by another session
-            answer = future.result()
-            if task.update:
-                _open(mine, task, answer)
-            mine.results[task.run] = answer
+            mine.results[run] = future.result()
             st.rerun()
     except GradebookError as error:
-        mine.idle, mine.error = task.run, str(error)
+        mine.idle, mine.error = run, str(error)
         st.rerun()
     waiting = f"Training {UPDATES} updates of both policies."
-    if place := runs().place(task):
+    if place := runs().place(run):
         waiting = f"Waiting: place {place} in the queue."
     st.subheader(waiting, anchor=False)
     if st.button("Cancel", key="training-cancel"):
-        runs().cancel(task)
-        mine.idle, mine.error = task.run, "Cancelled."
+        runs().cancel(run)
+        mine.idle, mine.error = run, "Cancelled."
         st.rerun()
 
 
@@ -276,7 +270,7 @@ def _dose(mine: Desk) -> None:
 
 
 def _below(mine: Desk, curves: Curves) -> None:
-    """What the run says, one update's batch, the numbers and a file."""
+    """What the run says, and its numbers."""
     run, its, names = mine.run, mine.study, mine.names
     st.markdown(
         f"{words.plain(_summary(mine, curves))}\n\n**Why:** {words.plain(its.why)}\n\n"
@@ -284,7 +278,6 @@ def _below(mine: Desk, curves: Curves) -> None:
         " searched for, to see where the bug hurts; the slider also shows where it"
         " does not. Intervals cover the chance in training and nothing else."
     )
-    _one_update(mine)
 
     def frames() -> dict[str, pd.DataFrame]:
         effects = [asdict(_effect(run, curves, update)) for update in curves.updates]
@@ -293,34 +286,3 @@ def _below(mine: Desk, curves: Curves) -> None:
         return {its.measured.title: frame.drop(columns="exact").rename(columns=named)}
 
     offered("the numbers", "curves", frames)
-
-
-def _one_update(mine: Desk) -> None:
-    """Which update of which seed to open, and the button that does it."""
-    run = mine.run
-    st.markdown(
-        words.titled(
-            "Watch one update",
-            "Every update trains on one batch for each seed. Open one on the bug's"
-            " page to see which row of which group turned the run. The page opens"
-            f" with the batch of {run_name(mine.names[1])}.",
-        )
-    )
-    left, middle, right = st.columns([2, 1, 1], vertical_alignment="bottom")
-    update = left.slider("Update", 1, UPDATES, 10, key="training-update")
-    seed = middle.number_input("Seed", 0, run.seeds - 1, 0, key="training-seed")
-    if right.button("Open this batch", key="training-open"):
-        mine.error = ""
-        task = Task(run, int(seed), update)
-        st.fragment(_waiting, run_every=LOOK)(mine, task)
-    elif mine.error:
-        st.error(words.plain(mine.error))
-
-
-def _open(mine: Desk, task: Task, rows: list[dict]) -> NoReturn:
-    """Shows the batch on the bug's page."""
-    _, _, settings = mine.study.at(task.run.value)
-    table, typed = Table.of(rows), typed_settings(settings)
-    state = replace(start(load(task.run.bug)), table=table, typed=typed, row=0)
-    where = f"update {task.update}, seed {task.seed}, of a training run"
-    address.open_batch(state, f"This is the batch of {where}.")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from gradebook.cases.link import VERSION, in_words
 from gradebook.cases.scenario import load
-from gradebook.training.runs import Runs, Task
+from gradebook.training.runs import Runs
 from gradebook.training.study import (
     OPTIMIZERS,
     SEEDS,
@@ -60,7 +60,7 @@ class Desk:
 
     def choose(self, run: Run) -> None:
         """Another run stands on the page."""
-        runs().cancel(Task(self.run))
+        runs().cancel(self.run)
         self.run, self.idle, self.error = run, None, ""
 
 
