@@ -16,15 +16,6 @@ from gradebook.cases.state import start
 from gradebook.engine.grouping import CONDITIONS, counted_without
 from gradebook.engine.pipeline import STAGES
 
-CENTRED = Settings(scale="none", group_size=2)
-VERL = Settings(eps=1e-6, lone_row="raw")
-CUT = {
-    "prompt": ["A", "A", "A", "B", "B"],
-    "rollout": [0, 0, 1, 2, 3],
-    "reward": [1, 1, 0.5, 0, 0],
-}
-RESET = {"prompt": [0] * 3, "rollout": [0, 0, 1], "reward": [1, 1, 0]}
-FLAT = {"prompt": [0] * 7, "reward": [100.1] * 7}
 COUNTED = ("no_eos_outliers", "rejected_rows")
 COUNTED_BUGS = [n for n in gradebook.BUGS if gradebook.bug(n).stage == "counted"]
 
@@ -36,30 +27,6 @@ ONE_PROMPT = Batch(
     eos=[True, True, True, False, False],
     settings=Settings(scale="none", mask_no_eos=True),
 )
-
-
-@pytest.mark.parametrize(
-    "names, settings, rows, advantage",
-    [
-        # miles before PR 2369.
-        (("whole_batch", "fan_out"), CENTRED, CUT, [0.5, 0.5, 0, -0.5, -0.5]),
-        (("fan_out",), CENTRED, CUT, [0.167, 0.167, -0.333, 0, 0]),
-        ((), CENTRED, CUT, [0.25, 0.25, -0.25, 0, 0]),
-        # rLLM with contexts that are reset.
-        (("uid_per_rollout", "fan_out"), VERL, RESET, [0, 0, 0]),
-        (("uid_per_rollout",), VERL, RESET, [1, 1, 0]),
-        (("fan_out",), VERL, RESET, [0.577, 0.577, -1.155]),
-        ((), VERL, RESET, [0.707, 0.707, -0.707]),
-        # verl 0.6.0 to 0.7.1: the floor hides the dust.
-        (("float32_dust", "variance_floor"), VERL, FLAT, [0.0002] * 7),
-        (("float32_dust",), VERL, FLAT, [0.826] * 7),
-        ((), VERL, FLAT, [0] * 7),
-    ],
-)
-def test_a_combination_gives_the_measured_numbers(names, settings, rows, advantage):
-    batch = Batch(**rows, settings=settings)
-    found = gradebook.run(swapped(names).engine, batch).advantage
-    assert found.tolist() == pytest.approx(advantage, abs=6e-4)
 
 
 @pytest.mark.parametrize("one", shipped(), ids=lambda one: one.name)

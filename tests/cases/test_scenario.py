@@ -150,21 +150,6 @@ def test_titles_are_short_and_sentences_end():
         assert "!" not in scenario.path.read_text(), name
 
 
-# The numbers of the reports, as they stand there
-
-
-def test_double_normalization_erases_the_estimator():
-    traces = [
-        both("double_normalization-erased", gradebook.ESTIMATORS[key])
-        for key in ("dr_grpo", "rloo")
-    ]
-    (drgrpo, drgrpo_twice), (rloo, rloo_twice) = traces
-    assert rloo.advantage.tolist() == (1.5 * drgrpo.advantage).tolist()
-    assert drgrpo_twice.advantage.tolist() == pytest.approx(
-        rloo_twice.advantage.tolist(), abs=1e-8
-    )
-
-
 # The record of a bug
 
 

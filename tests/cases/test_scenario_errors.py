@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gradebook
-from gradebook.cases.scenario import Scenario, names, variants
+from gradebook.cases.scenario import Scenario, names
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
 MAIN = (FOLDER / "zero_std_kl.toml").read_text()
@@ -183,8 +183,3 @@ def test_an_unknown_name_lists_the_known_ones(name):
 @pytest.mark.parametrize("value", [None, 3, b"partial_groups"])
 def test_neither_a_name_nor_a_path(value):
     assert load_error(value).expected == "a name or a path"
-
-
-def test_an_unknown_bug_has_no_variants():
-    with pytest.raises(gradebook.GradebookError, match="one of bf16_rewards"):
-        variants("zero_std")

@@ -181,20 +181,6 @@ def test_a_lone_row_trains_where_it_keeps_its_raw_score(lone_row):
     assert trace(FAULTY, rows=rows).trained.tolist() == [True, True, True]
 
 
-def test_skyrl_trains_one_row_a_prompt_on_its_raw_reward():
-    # SkyRL PolicyWorkerBase.forward_backward, measured: d loss / d logp at
-    # every token is -reward / 7, the number of tokens.
-    rows = {
-        "prompt": [0, 1, 2],
-        "reward": [2, -1, 3],
-        "mask": [[1, 0, 0, 0], [1, 1, 1, 1], [1, 1, 0, 0]],
-        "logp": [[-1.0] * 4] * 3,
-    }
-    settings = Settings(eps=1e-6, lone_row="raw")
-    found = gradebook.run(CORRECT, Batch(**rows, settings=settings)).gradient
-    assert found[:, 0].tolist() == pytest.approx([-0.286, 0.143, -0.429], abs=5e-4)
-
-
 def test_a_flat_group_in_a_mixed_batch_trains_under_batch_std():
     found = trace(scale="batch_std")
     assert found.trained.tolist() == [True] * 4

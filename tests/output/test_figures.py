@@ -67,17 +67,6 @@ def test_a_row_without_a_value_has_no_mark():
     assert "nan" not in text.lower()
 
 
-def test_flat_values_and_outliers_can_be_drawn():
-    flat = picture(Panel("advantage", [0.0, 0.0], [0.0, 0.0]), ["A", "A"])
-    assert len(marks(flat, "circle")) == 2
-    wide = Panel("advantage", [1.0, 1.0], [2e5, 1.0])
-    xs = [
-        float(marks(picture(wide, "AA", log), "circle")[0].get("cx"))
-        for log in (False, True)
-    ]
-    assert xs[1] - 82 > 10 * (xs[0] - 82)
-
-
 def test_a_stage_has_its_digits_beside_the_marks():
     """Rows 8 to 11 as one group: mean 25.75, deviation 49.5067."""
     text = stage_figure(both("partial_groups"), "scale", 10)

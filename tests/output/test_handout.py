@@ -80,10 +80,6 @@ def test_the_table_has_the_reports_numbers():
     assert "25.750" in text and "49.507" in text
 
 
-def test_a_dispute_has_both_views():
-    assert "Is it a bug? That is disputed" in handout("zero_std_kl")
-
-
 def test_what_a_scenario_says_is_escaped(monkeypatch):
     evil = "<script>alert('x')</script> & \"more\""
     main = gradebook.load("partial_groups")
